@@ -1,0 +1,11 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["src/**/*.test.ts", "test/**/*.test.ts", "models/**/*.test.ts"],
+    // Generous, for machines that are busy with something else; tests do not measure time.
+    testTimeout: 120_000,
+    hookTimeout: 60_000,
+    maxWorkers: 2,
+  },
+});
