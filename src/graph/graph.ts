@@ -1,0 +1,123 @@
+// A traced computation: the list of ONNX nodes that the functions of ops.ts append to, with the shape and type of
+// every value. A graph is built once per model, emitted by onnx.ts, and can be differentiated because every value
+// knows the node that made it. Dimensions are numbers or names (sizes known only at run time).
+
+export type Dim = number | string;
+export type DType = "float32" | "uint8" | "int8" | "int32" | "int64" | "bool";
+export type TypedData = Float32Array | Uint8Array | Int8Array | Int32Array | BigInt64Array;
+export type Attribute = number | string | readonly number[] | { float: number } | Graph;
+
+export interface Value {
+  readonly name: string;
+  readonly shape: readonly Dim[];
+  readonly dtype: DType;
+  /** The graph it was made in: a subgraph may use values of the graphs around it. */
+  readonly graph: Graph;
+  /** null for inputs and initializers. */
+  readonly node: Node | null;
+}
+
+export interface Node {
+  readonly op: string;
+  readonly domain: string;
+  /** null = an optional input left out. */
+  readonly inputs: readonly (Value | null)[];
+  readonly outputs: readonly Value[];
+  readonly attributes: Readonly<Record<string, Attribute>>;
+}
+
+export interface Initializer {
+  readonly value: Value;
+  readonly data: TypedData;
+}
+
+/** From the gradient of a value to those of what it was computed from; null = none reaches it. */
+export type Pull = (g: Graph, dy: Value) => readonly (Value | null)[];
+
+export const MICROSOFT = "com.microsoft";
+
+export class Graph {
+  readonly nodes: Node[] = [];
+  readonly inputs: Value[] = [];
+  readonly outputs: Value[] = [];
+  readonly initializers: Initializer[] = [];
+  /** Gradients defined by hand, by value. */
+  readonly pulls = new Map<Value, { inputs: readonly Value[]; pull: Pull }>();
+  private readonly constants = new Map<string, Value>();
+  private readonly root: Graph;
+  private counter = 0;
+
+  constructor(parent: Graph | null = null) {
+    this.root = parent === null ? this : parent.root;
+  }
+
+  input(name: string, shape: readonly Dim[], dtype: DType = "float32"): Value {
+    const value: Value = { name, shape, dtype, graph: this, node: null };
+    this.inputs.push(value);
+    return value;
+  }
+
+  /** Declares a result under a public name. */
+  output(name: string, value: Value): void {
+    const [renamed] = this.add("Identity", [value], [{ shape: value.shape, dtype: value.dtype }], {}, "", [name]);
+    this.outputs.push(renamed!);
+  }
+
+  /** Weights: part of the model, so that the runtime can pre-pack them. Always held by the outermost graph. */
+  initializer(name: string, shape: readonly number[], data: TypedData): Value {
+    const value: Value = { name, shape, dtype: dtypeOf(data), graph: this.root, node: null };
+    this.root.initializers.push({ value, data });
+    return value;
+  }
+
+  /** A small constant, shared between equal uses. */
+  constant(data: TypedData, shape: readonly number[] = [data.length]): Value {
+    const key = `${dtypeOf(data)}[${shape}]${Array.from(data as Iterable<number | bigint>).join()}`;
+    const known = this.root.constants.get(key);
+    if (known) return known;
+    const value = this.initializer(this.freshName("const"), shape, data);
+    this.root.constants.set(key, value);
+    return value;
+  }
+
+  /** Appends a node; `outputs` says the shape and type of each result. */
+  add(
+    op: string,
+    inputs: readonly (Value | null)[],
+    outputs: readonly { shape: readonly Dim[]; dtype?: DType }[],
+    attributes: Readonly<Record<string, Attribute>> = {},
+    domain = "",
+    names: readonly string[] = [],
+  ): Value[] {
+    const values: Value[] = [];
+    const node: Node = { op, domain, inputs, outputs: values, attributes };
+    for (const [i, { shape, dtype = "float32" }] of outputs.entries()) {
+      values.push({ name: names[i] ?? this.freshName(op), shape, dtype, graph: this, node });
+    }
+    this.nodes.push(node);
+    return values;
+  }
+
+  /** Says how a gradient passes from `output` to `inputs`, instead of through the nodes between them. */
+  defineGradient(output: Value, inputs: readonly Value[], pull: Pull): void {
+    this.pulls.set(output, { inputs, pull });
+  }
+
+  /** A graph for one branch of a condition; it sees everything made here so far. */
+  child(): Graph {
+    return new Graph(this);
+  }
+
+  freshName(hint: string): string {
+    this.root.counter += 1;
+    return `${hint}_${this.root.counter}`;
+  }
+}
+
+export function dtypeOf(data: TypedData): DType {
+  if (data instanceof Float32Array) return "float32";
+  if (data instanceof Uint8Array) return "uint8";
+  if (data instanceof Int8Array) return "int8";
+  if (data instanceof Int32Array) return "int32";
+  return "int64";
+}

@@ -1,0 +1,203 @@
+// The operations a model is written in: functions over traced values that append ONNX nodes and infer shapes.
+// Only what the decoder and its gradient use. Every function takes the graph to append to, because branches of a
+// condition are graphs of their own.
+
+import { type Dim, type DType, type Graph, MICROSOFT, type Value } from "./graph.ts";
+
+const binary = (op: string) => (g: Graph, a: Value, b: Value) =>
+  g.add(op, [a, b], [{ shape: broadcast(a.shape, b.shape), dtype: a.dtype }])[0]!;
+const unary = (op: string) => (g: Graph, x: Value) => g.add(op, [x], [{ shape: x.shape, dtype: x.dtype }])[0]!;
+
+export const add = binary("Add");
+export const sub = binary("Sub");
+export const mul = binary("Mul");
+export const div = binary("Div");
+export const max = binary("Max");
+export const exp = unary("Exp");
+export const abs = unary("Abs");
+export const neg = unary("Neg");
+export const sqrt = unary("Sqrt");
+export const tanh = unary("Tanh");
+export const sigmoid = unary("Sigmoid");
+
+/** Batched a · b, numpy broadcasting of the leading dimensions. */
+export function matmul(g: Graph, a: Value, b: Value): Value {
+  const batch = broadcast(a.shape.slice(0, -2), b.shape.slice(0, -2));
+  return g.add("MatMul", [a, b], [{ shape: [...batch, a.shape.at(-2)!, b.shape.at(-1)!] }])[0]!;
+}
+
+/** scale * a · bᵀ: b is stored with the summed dimension last. */
+export function matmulTransposed(g: Graph, a: Value, b: Value, scale = 1): Value {
+  const batch = broadcast(a.shape.slice(0, -2), b.shape.slice(0, -2));
+  const shape = [...batch, a.shape.at(-2)!, b.shape.at(-2)!];
+  return g.add("FusedMatMul", [a, b], [{ shape }], { transB: 1, alpha: { float: scale } }, MICROSOFT)[0]!;
+}
+
+/** aᵀ · b over the last two dimensions, equal leading ones. */
+export function transposedMatmul(g: Graph, a: Value, b: Value, scale = 1): Value {
+  const shape = [...a.shape.slice(0, -2), a.shape.at(-1)!, b.shape.at(-1)!];
+  return g.add("FusedMatMul", [a, b], [{ shape }], { transA: 1, alpha: { float: scale } }, MICROSOFT)[0]!;
+}
+
+/** scale * a · b, equal leading dimensions. */
+export function scaledMatmul(g: Graph, a: Value, b: Value, scale: number): Value {
+  const shape = [...a.shape.slice(0, -1), b.shape.at(-1)!];
+  return g.add("FusedMatMul", [a, b], [{ shape }], { alpha: { float: scale } }, MICROSOFT)[0]!;
+}
+
+/** Over the last dimension. */
+export function softmax(g: Graph, x: Value): Value {
+  return g.add("Softmax", [x], [{ shape: x.shape }], { axis: -1 })[0]!;
+}
+
+const reduce =
+  (op: string) =>
+  (g: Graph, x: Value, axis: number, keep = false) => {
+    const at = axis < 0 ? x.shape.length + axis : axis;
+    const shape = keep ? x.shape.with(at, 1) : x.shape.toSpliced(at, 1);
+    return g.add(op, [x, ints(g, [at])], [{ shape }], { keepdims: keep ? 1 : 0 })[0]!;
+  };
+export const reduceMax = reduce("ReduceMax");
+export const reduceSum = reduce("ReduceSum");
+export const reduceMean = reduce("ReduceMean");
+
+/** Rows of `x` along its first dimension, by int64 indices of any shape. */
+export function gather(g: Graph, x: Value, indices: Value): Value {
+  const shape = [...indices.shape, ...x.shape.slice(1)];
+  return g.add("Gather", [x, indices], [{ shape, dtype: x.dtype }], { axis: 0 })[0]!;
+}
+
+export function concat(g: Graph, parts: readonly Value[], axis: number): Value {
+  const sizes = parts.map((part) => part.shape[axis]!);
+  const total = sizes.every((size) => typeof size === "number")
+    ? sizes.reduce((sum, size) => sum + size, 0)
+    : sizes.join("+");
+  const shape = parts[0]!.shape.with(axis, total);
+  return g.add("Concat", parts, [{ shape, dtype: parts[0]!.dtype }], { axis })[0]!;
+}
+
+/** Elements start .. end-1 along one axis; bounds are numbers or int64 values of shape [1]. */
+export function slice(g: Graph, x: Value, axis: number, start: number | Value, end: number | Value, size: Dim): Value {
+  const bound = (at: number | Value) => (typeof at === "number" ? ints(g, [at]) : at);
+  const inputs = [x, bound(start), bound(end), ints(g, [axis])];
+  return g.add("Slice", inputs, [{ shape: x.shape.with(axis, size), dtype: x.dtype }])[0]!;
+}
+
+/** What was just joined in these sizes comes back as it was, without a copy. */
+export function split(g: Graph, x: Value, axis: number, sizes: readonly number[]): Value[] {
+  if (x.node?.op === "Concat" && x.node.attributes.axis === axis) {
+    const parts = x.node.inputs as readonly Value[];
+    if (parts.map((part) => part.shape[axis]).join() === sizes.join()) return [...parts];
+  }
+  const outputs = sizes.map((size) => ({ shape: x.shape.with(axis, size), dtype: x.dtype }));
+  return g.add("Split", [x, ints(g, sizes)], outputs, { axis });
+}
+
+/** One dimension may be a name: it takes what is left over. */
+export function reshape(g: Graph, x: Value, shape: readonly Dim[]): Value {
+  const target = ints(
+    g,
+    shape.map((dim) => (typeof dim === "number" ? dim : -1)),
+  );
+  return g.add("Reshape", [x, target], [{ shape, dtype: x.dtype }], { allowzero: 0 })[0]!;
+}
+
+export function transpose(g: Graph, x: Value, perm: readonly number[]): Value {
+  const shape = perm.map((axis) => x.shape[axis]!);
+  return g.add("Transpose", [x], [{ shape, dtype: x.dtype }], { perm })[0]!;
+}
+
+export function where(g: Graph, condition: Value, yes: Value, no: Value): Value {
+  const shape = broadcast(broadcast(condition.shape, yes.shape), no.shape);
+  return g.add("Where", [condition, yes, no], [{ shape, dtype: yes.dtype }])[0]!;
+}
+
+/** Zeros appended at the end of the first dimension; `count` is an int64 value of shape [1]. */
+export function padRows(g: Graph, x: Value, count: Value, size: Dim): Value {
+  const before = ints(g, new Array<number>(x.shape.length).fill(0));
+  const after = ints(g, new Array<number>(x.shape.length - 1).fill(0));
+  const pads = concat(g, [before, count, after], 0);
+  return g.add("Pad", [x, pads], [{ shape: x.shape.with(0, size), dtype: x.dtype }])[0]!;
+}
+
+/** x / rms(x) * weight over the last dimension. */
+export function rmsNorm(g: Graph, x: Value, weight: Value, epsilon: number): Value {
+  const attributes = { axis: -1, epsilon: { float: epsilon }, stash_type: 1 };
+  return g.add("SimplifiedLayerNormalization", [x, weight], [{ shape: x.shape }], attributes)[0]!;
+}
+
+/**
+ * Rotary position embedding, halves rotated against each other as in Hugging Face models.
+ * x: [n, heads * headDim]; cos, sin: [n, headDim / 2], one row per row of x; rows: int64 [1, n] = 0 .. n-1.
+ */
+export function rotary(g: Graph, x: Value, cos: Value, sin: Value, rows: Value): Value {
+  const batched = g.add("Unsqueeze", [x, ints(g, [0])], [{ shape: [1, ...x.shape] }])[0]!;
+  return g.add("Squeeze", [rotate(g, batched, rows, cos, sin), ints(g, [0])], [{ shape: x.shape }])[0]!;
+}
+
+/** The same for x: [1, n, heads * headDim]. */
+export function rotate(g: Graph, x: Value, rows: Value, cos: Value, sin: Value): Value {
+  return g.add("RotaryEmbedding", [x, rows, cos, sin], [{ shape: x.shape }], {}, MICROSOFT)[0]!;
+}
+
+/** x * sigmoid(x). */
+export function silu(g: Graph, x: Value): Value {
+  return g.add("QuickGelu", [x], [{ shape: x.shape }], { alpha: { float: 1 } }, MICROSOFT)[0]!;
+}
+
+/** Gaussian error linear unit, tanh form. */
+export function geluTanh(g: Graph, x: Value): Value {
+  return g.add("Gelu", [x], [{ shape: x.shape }], { approximate: "tanh" })[0]!;
+}
+
+/** c * tanh(x / c). */
+export function softcap(g: Graph, x: Value, c: number): Value {
+  const scaled = mul(g, x, scalar(g, 1 / c));
+  return mul(g, tanh(g, scaled), scalar(g, c));
+}
+
+/** `condition` is a boolean scalar; each branch appends to its own graph and returns its result. */
+export function choose(
+  g: Graph,
+  condition: Value,
+  shape: readonly Dim[],
+  branches: { yes: (sub: Graph) => Value; no: (sub: Graph) => Value },
+): Value {
+  const attributes: Record<string, Graph> = {};
+  for (const [name, build] of [
+    ["then_branch", branches.yes],
+    ["else_branch", branches.no],
+  ] as const) {
+    const sub = g.child();
+    sub.output(g.freshName(name), build(sub));
+    attributes[name] = sub;
+  }
+  return g.add("If", [condition], [{ shape }], attributes)[0]!;
+}
+
+export function scalar(g: Graph, value: number): Value {
+  return g.constant(new Float32Array([value]), []);
+}
+
+export function ints(g: Graph, values: readonly number[]): Value {
+  return g.constant(BigInt64Array.from(values, BigInt));
+}
+
+export function cast(g: Graph, x: Value, dtype: DType): Value {
+  const code: Record<DType, number> = { float32: 1, uint8: 2, int8: 3, int32: 6, int64: 7, bool: 9 };
+  return g.add("Cast", [x], [{ shape: x.shape, dtype }], { to: code[dtype] })[0]!;
+}
+
+function broadcast(a: readonly Dim[], b: readonly Dim[]): Dim[] {
+  const rank = Math.max(a.length, b.length);
+  const shape: Dim[] = [];
+  for (let i = 0; i < rank; i++) {
+    const x = a[a.length - rank + i] ?? 1;
+    const y = b[b.length - rank + i] ?? 1;
+    if (x !== y && x !== 1 && y !== 1 && typeof x === "number" && typeof y === "number") {
+      throw new Error(`shapes [${a}] and [${b}] do not broadcast`);
+    }
+    shape.push(x === 1 ? y : x);
+  }
+  return shape;
+}

@@ -1,0 +1,113 @@
+// Graphs run for real: what ops.ts says an operation computes is what the runtime computes.
+
+import { describe, expect, it } from "vitest";
+import { Graph, type Value } from "./graph.ts";
+import * as ops from "./ops.ts";
+import { bools, type Feeds, floats, GraphSession, int64s } from "./session.ts";
+
+async function evaluate(
+  build: (g: Graph) => Value,
+  feeds: Feeds,
+): Promise<{ data: number[]; shape: readonly number[] }> {
+  const g = new Graph();
+  g.output("result", build(g));
+  const session = await GraphSession.create(g, { threads: 1 });
+  const { result } = await session.run(feeds);
+  await session.close();
+  return { data: Array.from(result!.data as Float32Array), shape: result!.dims };
+}
+
+const matrix = floats(Float32Array.of(1, 2, 3, 4, 5, 6), [2, 3]);
+
+describe("operations", () => {
+  it("multiplies by a transposed matrix with a factor", async () => {
+    const { data, shape } = await evaluate(
+      (g) => ops.matmulTransposed(g, g.input("a", ["n", 3]), g.input("b", ["m", 3]), 0.5),
+      {
+        a: matrix,
+        b: matrix,
+      },
+    );
+    expect(shape).toEqual([2, 2]);
+    expect(data).toEqual([7, 16, 16, 38.5]);
+  });
+
+  it("pads rows at the end, by a number known only at run time", async () => {
+    const { data, shape } = await evaluate(
+      (g) => ops.padRows(g, g.input("a", ["n", 3]), g.input("count", [1], "int64"), "m"),
+      {
+        a: matrix,
+        count: int64s(BigInt64Array.of(1n), [1]),
+      },
+    );
+    expect(shape).toEqual([3, 3]);
+    expect(data).toEqual([1, 2, 3, 4, 5, 6, 0, 0, 0]);
+  });
+
+  it("chooses a branch and lets it see outer values", async () => {
+    for (const [condition, expected] of [
+      [1, 12],
+      [0, 3],
+    ] as const) {
+      const { data } = await evaluate(
+        (g) => {
+          const x = g.input("x", [1]);
+          const tripled = ops.mul(g, x, ops.scalar(g, 3));
+          return ops.choose(g, g.input("condition", [], "bool"), [1], {
+            yes: (sub) => ops.mul(sub, tripled, ops.scalar(sub, 4)),
+            no: () => tripled,
+          });
+        },
+        { x: floats(Float32Array.of(1), [1]), condition: bools(Uint8Array.of(condition), []) },
+      );
+      expect(data).toEqual([expected]);
+    }
+  });
+
+  it("rotates halves against each other", async () => {
+    const { data } = await evaluate(
+      (g) =>
+        ops.rotary(
+          g,
+          g.input("x", ["n", 4]),
+          g.input("cos", ["n", 1]),
+          g.input("sin", ["n", 1]),
+          g.input("rows", [1, "n"], "int64"),
+        ),
+      {
+        x: floats(Float32Array.of(1, 2, 3, 4), [1, 4]),
+        cos: floats(Float32Array.of(0.5), [1, 1]),
+        sin: floats(Float32Array.of(2), [1, 1]),
+        rows: int64s(BigInt64Array.of(0n), [1, 1]),
+      },
+    );
+    // Two heads of size 2: (a, b) -> (a cos - b sin, b cos + a sin).
+    expect(data).toEqual([0.5 - 4, 1 + 2, 1.5 - 8, 2 + 6]);
+  });
+
+  it("normalises by the root mean square, and computes both activations", async () => {
+    const weight = Float32Array.of(1, 2, 3);
+    const norm = await evaluate((g) => ops.rmsNorm(g, g.input("a", ["n", 3]), g.initializer("w", [3], weight), 0), {
+      a: matrix,
+    });
+    const rms = Math.sqrt((1 + 4 + 9) / 3);
+    for (const [i, value] of [1 / rms, 4 / rms, 9 / rms].entries()) expect(norm.data[i]).toBeCloseTo(value, 6);
+    const silu = await evaluate((g) => ops.silu(g, g.input("a", ["n", 3])), { a: matrix });
+    const gelu = await evaluate((g) => ops.geluTanh(g, g.input("a", ["n", 3])), { a: matrix });
+    for (const [i, x] of [1, 2, 3, 4, 5, 6].entries()) {
+      expect(silu.data[i]).toBeCloseTo(x / (1 + Math.exp(-x)), 5);
+      expect(gelu.data[i]).toBeCloseTo(0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))), 5);
+    }
+  });
+
+  it("refuses shapes that do not broadcast, when the graph is built", () => {
+    const g = new Graph();
+    expect(() => ops.add(g, g.input("a", [2]), g.input("b", [3]))).toThrow("do not broadcast");
+  });
+
+  it("shares equal constants, also with branches", () => {
+    const g = new Graph();
+    expect(ops.ints(g.child(), [1, 2])).toBe(ops.ints(g, [1, 2]));
+    expect(ops.ints(g, [1])).not.toBe(ops.scalar(g, 1));
+  });
+});
