@@ -1,0 +1,134 @@
+// The model a real server runs: finds the checkpoint, loads its text side and starts the embedded engine on it.
+import { existsSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
+import { loadSamplingDefaults } from "./api/generation-defaults.ts";
+import { ConfigError } from "./config/load.ts";
+import type { Config } from "./config/options.ts";
+import { createEmbeddedEngine, DEFAULT_WEIGHT_TYPE } from "./engine/embedded.ts";
+import { GrammarService } from "./grammar/grammar-service.ts";
+import { tokenVocabulary } from "./grammar/match/token-vocabulary.ts";
+import { CheckpointError } from "./model/checkpoint-error.ts";
+import { resolveModel } from "./model/hub.ts";
+import { HubError } from "./model/hub-error.ts";
+import { readModelConfig } from "./model/model-config.ts";
+import type { Log } from "./observe/log.ts";
+import type { Metrics } from "./observe/metrics.ts";
+import type { LoadedModel } from "./serve.ts";
+import { PromptError } from "./text/prompt-error.ts";
+import { reasoningStyle } from "./text/reasoning/reasoning-style.ts";
+import { loadTextModel } from "./text/text-model.ts";
+import { readTextFiles, TextFilesError } from "./text/tokenizer-files.ts";
+import { toolCallFormat } from "./text/tools/tool-format.ts";
+
+const BUNDLED_NAME = "flywheel-mini";
+/** Special tokens that a constrained reply may contain, because its parser looks for them. */
+const REPLY_MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<|python_tag|>"];
+
+/** Mistakes in options or in a checkpoint are ConfigErrors: a person can fix them. */
+export async function loadModel(config: Config, log: Log, metrics: Metrics): Promise<LoadedModel> {
+  try {
+    return await load(config, log, metrics);
+  } catch (error) {
+    const fixable = [HubError, CheckpointError, TextFilesError, PromptError, RangeError];
+    if (fixable.some((kind) => error instanceof kind)) {
+      throw new ConfigError((error as Error).message, { cause: error });
+    }
+    throw error;
+  }
+}
+
+async function load(config: Config, log: Log, metrics: Metrics): Promise<LoadedModel> {
+  const { folder, name } = await findModel(config, log);
+  const chatTemplate = readTemplate(config.chatTemplate);
+  const parsers = await replyParsers(config, folder, chatTemplate);
+  const text = await loadTextModel(folder, { chatTemplate, chatTemplateKwargs: config.defaultChatTemplateKwargs });
+  const grammars = new GrammarService({ onCompiled: (ms) => metrics.grammarCompiled(ms / 1000) });
+  const weightType = config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype;
+  const engine = await createEmbeddedEngine({
+    folder,
+    weightType,
+    blockSize: config.blockSize,
+    ...(config.threads === null ? {} : { threads: config.threads }),
+    ...(config.kvCacheMemoryBytes === null ? {} : { kvCacheBytes: config.kvCacheMemoryBytes }),
+    ...(config.maxModelLen === null ? {} : { maxModelLen: config.maxModelLen }),
+    maxLoras: config.enableLora ? config.maxLoras : 0,
+    maxLoraRank: config.maxLoraRank,
+    vocabulary: tokenVocabulary(text.tokenizer, readModelConfig(folder).vocabSize, REPLY_MARKERS),
+    scheduling: {
+      maxNumSeqs: config.maxNumSeqs,
+      policy: config.schedulingPolicy,
+      prefixCaching: config.enablePrefixCaching,
+      ...(config.maxNumBatchedTokens === null ? {} : { maxNumBatchedTokens: config.maxNumBatchedTokens }),
+    },
+    onFault: (error) => log.error("engine fault", { error }),
+  });
+  return {
+    engine,
+    text,
+    grammars,
+    ...parsers,
+    defaults: loadSamplingDefaults({
+      modelFolder: folder,
+      generationConfig: config.generationConfig,
+      override: config.overrideGenerationConfig,
+    }),
+    names: config.servedModelName.length > 0 ? config.servedModelName : [name],
+    root: config.model === "bundled" ? BUNDLED_NAME : config.model,
+    checkpoint: { folder, weightType },
+    close: async () => {
+      await grammars.close();
+      text.close();
+    },
+  };
+}
+
+async function findModel(config: Config, log: Log): Promise<{ folder: string; name: string }> {
+  if (config.model === "bundled") {
+    return { folder: fileURLToPath(new URL(`../models/${BUNDLED_NAME}`, import.meta.url)), name: BUNDLED_NAME };
+  }
+  const model = config.revision === null ? config.model : `${config.model}@${config.revision}`;
+  const env = {
+    ...process.env,
+    ...(config.hfToken === null ? {} : { HF_TOKEN: config.hfToken }),
+    ...(config.downloadDir === null ? {} : { HF_HUB_CACHE: config.downloadDir }),
+  };
+  let shown = "";
+  const { folder, origin } = await resolveModel(existsSync(config.model) ? config.model : model, {
+    env,
+    onProgress: ({ file, done, total }) => {
+      const percent = `${file} ${Math.floor((100 * done) / Math.max(total, 1))} %`;
+      if (percent !== shown) {
+        shown = percent;
+        log.info("downloading", { file, percent: Math.floor((100 * done) / Math.max(total, 1)) });
+      }
+    },
+  });
+  return { folder, name: origin?.repository ?? (basename(config.model) || config.model) };
+}
+
+/** A file's content, or the text itself. */
+function readTemplate(given: string | null): string | null {
+  if (given === null) {
+    return null;
+  }
+  if (existsSync(given)) {
+    return readFileSync(given, "utf8");
+  }
+  // A path that does not exist would render as itself in every prompt.
+  if (!/[{}\n]/.test(given) && /[./\\]/.test(given)) {
+    throw new ConfigError(`--chat-template: there is no file ${given}`);
+  }
+  return given;
+}
+
+async function replyParsers(config: Config, folder: string, chatTemplate: string | null) {
+  if (config.enableAutoToolChoice !== (config.toolCallParser !== null)) {
+    throw new ConfigError("--enable-auto-tool-choice and --tool-call-parser go together: give both");
+  }
+  const template = chatTemplate ?? (await readTextFiles(folder)).chatTemplates.get("default") ?? null;
+  return {
+    reasoning: reasoningStyle(config.reasoningParser, template),
+    toolFormat: config.toolCallParser === null ? null : toolCallFormat(config.toolCallParser),
+  };
+}

@@ -1,0 +1,108 @@
+// Builds the serving graph of a checkpoint: one run advances any number of sequences by one token each and one
+// sequence by a prefill chunk. Reads the weights tensor by tensor; the float32 form of a map that is stored rounded
+// is dropped as soon as it has been rounded.
+//
+// Inputs, beside those of paged-attention.ts and lora-inputs.ts:
+//   x [n, hidden] embeddings · rows int64 [1, n] = 0 .. n-1 · cos.N, sin.N [n, headDim / 2] per distinct RoPE
+//   wanted int64 [m]: rows whose logits are asked for · zero_points (int8 only)
+// Outputs: logits [m, vocab] · kv [2 * layers, n, kvHeads * headDim]: new keys and values, layer by layer.
+
+import { Graph, type Value } from "../graph/graph.ts";
+import { add, concat, gather, reshape, rmsNorm, softcap } from "../graph/ops.ts";
+import type { Checkpoint } from "./checkpoint.ts";
+import { decoderLayer, type LayerParts, type Site } from "./decoder.ts";
+import { type LoraInputs, loraInputs } from "./lora-inputs.ts";
+import type { ModelConfig } from "./model-config.ts";
+import { type AttentionInputs, decodeGroup, type LayerCache, pagedAttention } from "./paged-attention.ts";
+import { distinctRopes } from "./rotary-table.ts";
+import { type WeightOptions, WeightSource } from "./weight-source.ts";
+
+export interface DecoderGraphOptions extends WeightOptions {
+  blockSize: number;
+  /** With inputs for adapters. */
+  lora: boolean;
+}
+
+export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphOptions): Graph {
+  const { config } = checkpoint;
+  const g = new Graph();
+  const weights = new WeightSource(g, checkpoint, options);
+  const ropes = distinctRopes(config.layers);
+  const halfDim = config.headDim / 2;
+  const cos = ropes.specs.map((_, i) => g.input(`cos.${i}`, ["n", halfDim]));
+  const sin = ropes.specs.map((_, i) => g.input(`sin.${i}`, ["n", halfDim]));
+  const rows = g.input("rows", [1, "n"], "int64");
+  const wanted = g.input("wanted", ["m"], "int64");
+  const shared = attentionInputs(g, config, options.blockSize);
+  const masks = maskInputs(g, config, options.blockSize);
+  const lora = options.lora ? loraInputs(g, config) : null;
+
+  let x = g.input("x", ["n", config.hiddenSize]);
+  const remembered: Value[] = [];
+  for (const [index, layer] of config.layers.entries()) {
+    const mask = masks.get(layer.window)!;
+    const parts: LayerParts = {
+      ...weights.norms(index),
+      cos: cos[ropes.ofLayer[index]!]!,
+      sin: sin[ropes.ofLayer[index]!]!,
+      linear: (at, site, input) => withLora(at, weights.site(at, index, site, input), lora, index, site, input),
+      attention: pagedAttention(config, options.blockSize, shared, {
+        ...cacheInputs(g, config, options.blockSize, index),
+        ...mask,
+      }),
+    };
+    const result = decoderLayer(g, config, parts, x, rows);
+    x = result.x;
+    for (const value of [result.k, result.v]) {
+      remembered.push(reshape(g, value, [1, "n", config.numKvHeads * config.headDim]));
+    }
+  }
+  const final = rmsNorm(g, gather(g, x, wanted), weights.norm(checkpoint.tensors.finalNorm), config.rmsNormEps);
+  const logits = weights.head(g, final);
+  g.output("logits", config.logitSoftcap === null ? logits : softcap(g, logits, config.logitSoftcap));
+  g.output("kv", concat(g, remembered, 0));
+  return g;
+}
+
+function withLora(g: Graph, y: Value, lora: LoraInputs | null, layer: number, site: Site, x: Value): Value {
+  return lora === null ? y : add(g, y, lora.delta(g, layer, site, x));
+}
+
+function attentionInputs(g: Graph, config: ModelConfig, blockSize: number): AttentionInputs {
+  const group = decodeGroup(config);
+  return {
+    decodeCount: g.input("decode_count", [1], "int64"),
+    hasDecode: g.input("has_decode", [], "bool"),
+    hasPrefill: g.input("has_prefill", [], "bool"),
+    owner: g.input("owner", ["blocks"], "int64"),
+    table: g.input("table", ["depth", "b"], "int64"),
+    tail: g.input("tail", ["b"], "int64"),
+    newSlot: g.input("new_slot", ["b", 1, 1, blockSize], "bool"),
+    identity: g.input("identity", ["b", config.numKvHeads, group, group]),
+    padding: g.input("padding", [1], "int64"),
+  };
+}
+
+/** One pair of masks per distinct sliding window; named by the window, "full" without one. */
+function maskInputs(g: Graph, config: ModelConfig, blockSize: number) {
+  const masks = new Map<number | null, Pick<LayerCache, "mask" | "prefillMask">>();
+  for (const { window } of config.layers) {
+    if (masks.has(window)) continue;
+    const name = window ?? "full";
+    masks.set(window, {
+      mask: g.input(`mask.${name}`, ["blocks", 1, 1, blockSize]),
+      prefillMask: g.input(`prefill_mask.${name}`, ["all", 1, "t", 1, blockSize]),
+    });
+  }
+  return masks;
+}
+
+function cacheInputs(g: Graph, config: ModelConfig, blockSize: number, layer: number) {
+  const { numKvHeads, headDim } = config;
+  return {
+    keys: g.input(`keys.${layer}`, ["blocks", numKvHeads, blockSize, headDim]),
+    values: g.input(`values.${layer}`, ["blocks", numKvHeads, headDim, blockSize]),
+    pastKeys: g.input(`past_keys.${layer}`, ["past", numKvHeads, blockSize, headDim]),
+    pastValues: g.input(`past_values.${layer}`, ["past", numKvHeads, headDim, blockSize]),
+  };
+}

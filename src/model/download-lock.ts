@@ -1,0 +1,42 @@
+// One downloader per file, also across processes: a lock file whose modification time is the owner's heartbeat.
+// A lock nobody refreshed for a minute belonged to a process that died and is taken over. Should two take over in the
+// same instant, the checksum of the finished file still decides what becomes visible.
+
+import { open, rm, stat, utimes } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const heartbeatMs = 5_000;
+const staleMs = 60_000;
+const pollMs = 250;
+
+/** Runs `work` while holding the lock; waits for a live owner to finish first. */
+export async function withDownloadLock<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  while (!(await tryAcquire(path))) await sleep(pollMs, undefined, { signal });
+  const heartbeat = setInterval(() => {
+    const now = new Date();
+    // Losing a beat is harmless; if the file is gone the work still ends with its checksum.
+    utimes(path, now, now).catch(() => undefined);
+  }, heartbeatMs);
+  try {
+    return await work();
+  } finally {
+    clearInterval(heartbeat);
+    await rm(path, { force: true });
+  }
+}
+
+async function tryAcquire(path: string): Promise<boolean> {
+  try {
+    const handle = await open(path, "wx");
+    await handle.close();
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  const age = await stat(path).then(
+    ({ mtimeMs }) => Date.now() - mtimeMs,
+    () => 0,
+  );
+  if (age > staleMs) await rm(path, { force: true });
+  return false;
+}

@@ -1,0 +1,49 @@
+// Shows downloads on a terminal: one line per file, redrawn in place, with a bar, bytes and rate. Where the output is
+// no terminal (a log, a container) it is one line per finished file instead.
+
+import type { DownloadProgress } from "./hub.ts";
+
+export interface ProgressOutput {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(text: string): unknown;
+}
+
+const redrawMs = 100;
+const barWidth = 24;
+
+/** A callback for HubOptions.onProgress. `now` is in milliseconds. */
+export function createProgressBar(
+  output: ProgressOutput,
+  now: () => number = Date.now,
+): (at: DownloadProgress) => void {
+  let current = { file: "", startedAt: 0, startedWith: 0, drawnAt: 0 };
+  return ({ file, done, total }) => {
+    const time = now();
+    if (file !== current.file) current = { file, startedAt: time, startedWith: done, drawnAt: 0 };
+    const finished = done >= total;
+    if (!output.isTTY) {
+      if (finished) output.write(`${file} ${formatBytes(total)}\n`);
+    } else if (finished || time - current.drawnAt >= redrawMs) {
+      current.drawnAt = time;
+      const seconds = (time - current.startedAt) / 1000;
+      const rate = seconds > 0 ? `  ${formatBytes((done - current.startedWith) / seconds)}/s` : "";
+      const line = `${bar(total === 0 ? 1 : done / total)} ${formatBytes(done)}/${formatBytes(total)}${rate}  ${file}`;
+      // Cut to the width: a wrapped line could not be redrawn in place.
+      output.write(`\r\x1b[2K${line.slice(0, (output.columns ?? 80) - 1)}${finished ? "\n" : ""}`);
+    }
+    if (finished) current = { file: "", startedAt: 0, startedWith: 0, drawnAt: 0 };
+  };
+}
+
+function bar(fraction: number): string {
+  const filled = Math.round(Math.min(1, fraction) * barWidth);
+  return `[${"#".repeat(filled)}${"-".repeat(barWidth - filled)}]`;
+}
+
+function formatBytes(bytes: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
+  const value = bytes / 1000 ** power;
+  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[power]}`;
+}

@@ -1,0 +1,71 @@
+// What distinguishes one model family from the others, as data. model-config.ts turns a description and a
+// config.json into the one ModelConfig; nothing here computes anything. To add a family: describe it in a file of its
+// own beside this one and list it in families/registry.ts.
+
+import type { ConfigFields } from "../config-fields.ts";
+import type { JsonObject } from "../json-file.ts";
+
+export type FamilyName = "llama" | "mistral" | "qwen2" | "qwen3" | "gemma3";
+
+export interface Family {
+  readonly name: FamilyName;
+  /** Values of `model_type` in config.json. */
+  readonly modelTypes: readonly string[];
+  /** Values of `architectures` that are this family's language model (and not, say, a classifier on top of it). */
+  readonly architectures: readonly string[];
+  /** What transformers assumes for keys that config.json leaves out. */
+  readonly defaults: JsonObject;
+  /** Everything before "layers.0" in tensor names, most usual first. */
+  readonly tensorPrefixes: readonly string[];
+  traits(fields: ConfigFields, numLayers: number): FamilyTraits;
+}
+
+/** The parts of a ModelConfig that only the family can say. */
+export interface FamilyTraits {
+  qkvBias: boolean;
+  oBias: boolean;
+  mlpBias: boolean;
+  qkNorm: boolean;
+  normWeightOffset: 0 | 1;
+  postNorms: boolean;
+  embeddingScale: number;
+  /** null = 1 / sqrt(head size). */
+  attentionScale: number | null;
+  logitSoftcap: number | null;
+  /** Key of config.json that names the activation. */
+  activationKey: "hidden_act" | "hidden_activation";
+  /** Size of the sliding window of each layer, null where the layer sees everything. Length: numLayers. */
+  windows: readonly (number | null)[];
+  /** max_position_embeddings already counts what rotary scaling adds. */
+  scaledContext: boolean;
+  /** Where rotary parameters are, for layers with a window and for those without. */
+  rope: { full: RopeSource; sliding: RopeSource };
+}
+
+/** Where config.json of the transformers-4 form keeps the rotary parameters of a kind of layer. */
+export interface RopeSource {
+  /** Key of the base frequency, and its value when the key is absent. */
+  thetaKey: string;
+  defaultTheta: number;
+  /** Whether `rope_scaling` applies. */
+  scaled: boolean;
+}
+
+/** The traits of a plain Llama-like decoder; a family states only its differences. */
+export const plainTraits: Omit<FamilyTraits, "windows"> = {
+  qkvBias: false,
+  oBias: false,
+  mlpBias: false,
+  qkNorm: false,
+  normWeightOffset: 0,
+  postNorms: false,
+  embeddingScale: 1,
+  attentionScale: null,
+  logitSoftcap: null,
+  activationKey: "hidden_act",
+  scaledContext: false,
+  rope: {
+    full: { thetaKey: "rope_theta", defaultTheta: 10_000, scaled: true },
+    sliding: { thetaKey: "rope_theta", defaultTheta: 10_000, scaled: true },
+  },
+};

@@ -1,0 +1,77 @@
+// float16 and bfloat16 to float32 and back, in bulk. Little-endian hosts, which is all that Node runs on in practice.
+// Widening is exact (bit patterns, NaN payloads kept); narrowing rounds to nearest, ties to even, like PyTorch.
+
+/** float32 bit pattern of each of the 65,536 float16 values; built on first use. */
+let float16Table: Uint32Array | null = null;
+
+/** Widens `source.length` float16 values into `target` from `offset` on. */
+export function widenFloat16(source: Uint16Array, target: Float32Array, offset: number): void {
+  float16Table ??= buildFloat16Table();
+  const table = float16Table;
+  const bits = new Uint32Array(target.buffer, target.byteOffset + offset * 4, source.length);
+  for (let i = 0; i < source.length; i++) bits[i] = table[source[i]!]!;
+}
+
+/** Widens `source.length` bfloat16 values into `target` from `offset` on. */
+export function widenBfloat16(source: Uint16Array, target: Float32Array, offset: number): void {
+  const bits = new Uint32Array(target.buffer, target.byteOffset + offset * 4, source.length);
+  for (let i = 0; i < source.length; i++) bits[i] = source[i]! << 16;
+}
+
+export function narrowToBfloat16(source: Float32Array): Uint16Array {
+  const bits = new Uint32Array(source.buffer, source.byteOffset, source.length);
+  const result = new Uint16Array(source.length);
+  for (let i = 0; i < bits.length; i++) {
+    const value = bits[i]!;
+    const notANumber = (value & 0x7fffffff) > 0x7f800000;
+    // NaN: keep the sign and the upper payload, stay a NaN. Otherwise add half of the last kept bit, ties to even.
+    result[i] = notANumber ? (value >>> 16) | 0x40 : (value + 0x7fff + ((value >>> 16) & 1)) >>> 16;
+  }
+  return result;
+}
+
+export function narrowToFloat16(source: Float32Array): Uint16Array {
+  const bits = new Uint32Array(source.buffer, source.byteOffset, source.length);
+  const result = new Uint16Array(source.length);
+  for (let i = 0; i < bits.length; i++) result[i] = float16Bits(bits[i]!);
+  return result;
+}
+
+function float16Bits(bits: number): number {
+  const sign = (bits >>> 16) & 0x8000;
+  const magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return sign | 0x7e00 | ((magnitude >>> 13) & 0x1ff);
+  // 65,520 and above round to infinity.
+  if (magnitude >= 0x477ff000) return sign | 0x7c00;
+  if (magnitude >= 0x38800000) {
+    // Normal: rebias the exponent by 112, round 13 bits away.
+    const rebiased = magnitude - 0x38000000;
+    return sign | ((rebiased + 0xfff + ((rebiased >>> 13) & 1)) >>> 13);
+  }
+  // Subnormal or zero: in units of 2^-24, the smallest step. 2^-25 and below round to zero.
+  const exponent = magnitude >>> 23;
+  if (exponent < 102) return sign;
+  const mantissa = (magnitude & 0x7fffff) | 0x800000;
+  const shift = 126 - exponent;
+  const kept = mantissa >>> shift;
+  const rest = mantissa & ((1 << shift) - 1);
+  const half = 1 << (shift - 1);
+  return sign | (kept + (rest > half || (rest === half && (kept & 1) === 1) ? 1 : 0));
+}
+
+function buildFloat16Table(): Uint32Array {
+  const table = new Uint32Array(65_536);
+  const scratch = new Float32Array(1);
+  const scratchBits = new Uint32Array(scratch.buffer);
+  for (let half = 0; half < 65_536; half++) {
+    const exponent = (half >>> 10) & 0x1f;
+    const mantissa = half & 0x3ff;
+    const sign = ((half & 0x8000) << 16) >>> 0;
+    if (exponent === 0x1f) table[half] = sign | 0x7f800000 | (mantissa << 13);
+    else if (exponent === 0) {
+      scratch[0] = mantissa * 2 ** -24;
+      table[half] = sign | scratchBits[0]!;
+    } else table[half] = sign | ((exponent + 112) << 23) | (mantissa << 13);
+  }
+  return table;
+}

@@ -1,0 +1,78 @@
+// Blocks keep their content whatever moves around them.
+
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { KvPool } from "./kv-pool.ts";
+import type { ModelConfig } from "./model-config.ts";
+
+const config = { numLayers: 2, numKvHeads: 2, headDim: 4 } as ModelConfig;
+const BLOCK = 4;
+const BLOCKS = 9;
+const WIDTH = config.numKvHeads * config.headDim;
+
+/** What a block holds: the value written for (layer, position, channel). */
+const keyOf = (stamp: number, layer: number, slot: number, channel: number) =>
+  stamp * 1000 + layer * 100 + slot * 10 + channel;
+
+function fill(pool: KvPool, block: number, stamp: number): void {
+  for (let layer = 0; layer < config.numLayers; layer++) {
+    const rows = new Float32Array(BLOCK * WIDTH);
+    for (let slot = 0; slot < BLOCK; slot++)
+      for (let c = 0; c < WIDTH; c++) rows[slot * WIDTH + c] = keyOf(stamp, layer, slot, c);
+    const values = rows.map((value) => -value);
+    pool.write(layer, rows, values, 0, 0, Int32Array.of(block), BLOCK);
+  }
+}
+
+function expectHolds(pool: KvPool, block: number, stamp: number): void {
+  for (let layer = 0; layer < config.numLayers; layer++) {
+    const keys = new Float32Array(pool.blockElements);
+    const values = new Float32Array(pool.blockElements);
+    pool.collect(layer, Int32Array.of(block), 1, keys, values);
+    for (let head = 0; head < config.numKvHeads; head++) {
+      for (let slot = 0; slot < BLOCK; slot++) {
+        for (let d = 0; d < config.headDim; d++) {
+          const expected = keyOf(stamp, layer, slot, head * config.headDim + d);
+          expect(keys[(head * BLOCK + slot) * config.headDim + d]).toBe(expected);
+          expect(values[(head * config.headDim + d) * BLOCK + slot]).toBe(-expected);
+        }
+      }
+    }
+  }
+}
+
+it("keeps every block's content while blocks are brought together and copied", () => {
+  const subset = fc.uniqueArray(fc.nat(BLOCKS - 1), { maxLength: BLOCKS });
+  const action = fc.oneof(
+    subset.map((blocks) => ({ type: "together" as const, blocks })),
+    fc.tuple(fc.nat(BLOCKS - 1), fc.nat(BLOCKS - 1)).map(([from, to]) => ({ type: "copy" as const, from, to })),
+    fc
+      .tuple(fc.nat(BLOCKS - 1), fc.integer({ min: 1, max: 99 }))
+      .map(([block, stamp]) => ({ type: "fill" as const, block, stamp })),
+  );
+  fc.assert(
+    fc.property(fc.array(action, { maxLength: 30 }), (actions) => {
+      const pool = new KvPool(config, BLOCK, BLOCKS);
+      const stamps = Array.from({ length: BLOCKS }, (_, block) => block + 100);
+      for (const [block, stamp] of stamps.entries()) fill(pool, block, stamp);
+      for (const step of actions) {
+        if (step.type === "fill") {
+          fill(pool, step.block, step.stamp);
+          stamps[step.block] = step.stamp;
+        } else if (step.type === "copy") {
+          pool.copyBlock(step.from, step.to);
+          stamps[step.to] = stamps[step.from]!;
+        } else {
+          pool.bringTogether(step.blocks);
+          const places = step.blocks.map((block) => pool.place(block)).sort((a, b) => a - b);
+          expect(places).toEqual(step.blocks.map((_, i) => i + 1));
+        }
+      }
+      for (const [block, stamp] of stamps.entries()) expectHolds(pool, block, stamp);
+      for (const memory of [...pool.keys, ...pool.values]) {
+        expect(memory.subarray(0, pool.blockElements).every((value) => value === 0)).toBe(true);
+      }
+    }),
+    { numRuns: 30 },
+  );
+});

@@ -1,0 +1,49 @@
+// Adapters inside the serving graph. The factors of all adapters that a step uses lie side by side, and a 0/scale
+// mask per row picks the row's own: y += ((x · A) * mask) · B. Without adapters the factors have rank 0 and cost nothing.
+//
+// A map made of p stored maps (q, k, v) has p factors per adapter. Column (slot * p + part) * rank + i of A is column i
+// of that adapter's factor for that part; B holds each part's factor in the outputs of that part, zeros elsewhere.
+// `rank` is the same power of two for all slots: a row's sum then splits at the same places whatever its slot is, so
+// the result does not depend on who else is in the batch.
+
+import type { Graph, Value } from "../graph/graph.ts";
+import { matmul, mul } from "../graph/ops.ts";
+import { type Site, siteParts, sites } from "./decoder.ts";
+import { linearShape } from "./expected-tensors.ts";
+import type { ModelConfig } from "./model-config.ts";
+
+export interface LoraInputs {
+  /** x: [n, in] -> [n, out] */
+  delta(g: Graph, layer: number, site: Site, x: Value): Value;
+}
+
+/** Graph inputs: lora_mask.P [n, P * columns] for each number of parts P, lora_a.L.SITE, lora_b.L.SITE. */
+export function loraInputs(g: Graph, config: ModelConfig): LoraInputs {
+  const masks = new Map<number, Value>();
+  const factors = config.layers.map((_, layer) => {
+    const ofLayer = {} as Record<Site, { a: Value; b: Value; mask: Value }>;
+    for (const site of sites) {
+      const parts = siteParts[site].length;
+      const columns = `lora${parts}`;
+      if (!masks.has(parts)) masks.set(parts, g.input(`lora_mask.${parts}`, ["n", columns]));
+      const { inputs, out } = siteShape(config, site);
+      ofLayer[site] = {
+        a: g.input(`lora_a.${layer}.${site}`, [inputs, columns]),
+        b: g.input(`lora_b.${layer}.${site}`, [columns, out]),
+        mask: masks.get(parts)!,
+      };
+    }
+    return ofLayer;
+  });
+  return {
+    delta(at, layer, site, x) {
+      const { a, b, mask } = factors[layer]![site];
+      return matmul(at, mul(at, matmul(at, x, a), mask), b);
+    },
+  };
+}
+
+export function siteShape(config: ModelConfig, site: Site): { inputs: number; out: number } {
+  const shapes = siteParts[site].map((name) => linearShape(config, name));
+  return { inputs: shapes[0]![1], out: shapes.reduce((sum, shape) => sum + shape[0], 0) };
+}

@@ -1,0 +1,119 @@
+// Weight-only roundings of a linear map W [out, in] into the layouts the runtime's kernels want. Pure functions.
+
+/** One signed byte per weight with one scale per output: W[o, i] = values[i, o] * scales[o]. */
+export interface Int8Weights {
+  /** [in, out] */
+  values: Int8Array;
+  /** [out] */
+  scales: Float32Array;
+}
+
+/** Two weights per byte, scales per block of 32 inputs: W = (nibble - 8) * scale. */
+export interface Int4Weights {
+  /** [out, in / 32, 16]; the lower nibble is the earlier input. */
+  values: Uint8Array;
+  /** [out * in / 32] */
+  scales: Float32Array;
+}
+
+export const INT4_BLOCK = 32;
+
+/** `range`: the largest magnitude of a byte (see int8-probe.ts). */
+export function quantizeInt8(weights: Float32Array, out: number, inputs: number, range = 127): Int8Weights {
+  const scales = new Float32Array(out);
+  const inverse = new Float64Array(out);
+  for (let o = 0; o < out; o++) {
+    let largest = 0;
+    for (let i = o * inputs; i < (o + 1) * inputs; i++) {
+      const magnitude = Math.abs(weights[i]!);
+      if (magnitude > largest) largest = magnitude;
+    }
+    scales[o] = largest / range;
+    inverse[o] = largest === 0 ? 0 : range / largest;
+  }
+  const values = new Int8Array(inputs * out);
+  eachTile(out, inputs, (oStart, oEnd, iStart, iEnd) => {
+    for (let o = oStart; o < oEnd; o++) {
+      for (let i = iStart; i < iEnd; i++) {
+        const value = weights[o * inputs + i]! * inverse[o]!;
+        // Rounds halves away from zero; the conversion to an integer truncates.
+        values[i * out + o] = value < 0 ? value - 0.5 : value + 0.5;
+      }
+    }
+  });
+  return { values, scales };
+}
+
+/** [out, in] -> [in, out]. */
+export function transposed(weights: Float32Array, out: number, inputs: number): Float32Array {
+  const result = new Float32Array(weights.length);
+  eachTile(out, inputs, (oStart, oEnd, iStart, iEnd) => {
+    for (let o = oStart; o < oEnd; o++) {
+      for (let i = iStart; i < iEnd; i++) result[i * out + o] = weights[o * inputs + i]!;
+    }
+  });
+  return result;
+}
+
+/** Visits a matrix in tiles, whose rows and columns both stay in the processor's cache. */
+function eachTile(
+  out: number,
+  inputs: number,
+  visit: (oStart: number, oEnd: number, iStart: number, iEnd: number) => void,
+): void {
+  const size = 64;
+  for (let o = 0; o < out; o += size) {
+    for (let i = 0; i < inputs; i += size) visit(o, Math.min(o + size, out), i, Math.min(i + size, inputs));
+  }
+}
+
+/** `inputs` is a multiple of 32. The largest weight of a block becomes -8, so that all 16 levels are used. */
+export function quantizeInt4(weights: Float32Array, out: number, inputs: number): Int4Weights {
+  const blocks = inputs / INT4_BLOCK;
+  if (!Number.isInteger(blocks)) throw new Error(`int4 needs a multiple of ${INT4_BLOCK} inputs, found ${inputs}`);
+  const values = new Uint8Array((out * inputs) / 2);
+  const scales = new Float32Array(out * blocks);
+  for (let block = 0; block < out * blocks; block++) {
+    const at = block * INT4_BLOCK;
+    let extreme = 0;
+    for (let i = 0; i < INT4_BLOCK; i++) {
+      const weight = weights[at + i]!;
+      if (Math.abs(weight) > Math.abs(extreme)) extreme = weight;
+    }
+    const scale = extreme / -8;
+    scales[block] = scale;
+    const inverse = scale === 0 ? 0 : 1 / scale;
+    for (let i = 0; i < INT4_BLOCK; i += 2) {
+      const low = nibble(weights[at + i]! * inverse);
+      const high = nibble(weights[at + i + 1]! * inverse);
+      values[(at + i) / 2] = low | (high << 4);
+    }
+  }
+  return { values, scales };
+}
+
+function nibble(value: number): number {
+  return Math.max(0, Math.min(15, Math.round(value) + 8));
+}
+
+/** What int8 weights stand for: [out, in]. */
+export function widenInt8({ values, scales }: Int8Weights, out: number, inputs: number): Float32Array {
+  const weights = new Float32Array(out * inputs);
+  eachTile(out, inputs, (oStart, oEnd, iStart, iEnd) => {
+    for (let o = oStart; o < oEnd; o++) {
+      for (let i = iStart; i < iEnd; i++) weights[o * inputs + i] = values[i * out + o]! * scales[o]!;
+    }
+  });
+  return weights;
+}
+
+/** What int4 weights stand for: [out, in]. */
+export function widenInt4({ values, scales }: Int4Weights): Float32Array {
+  const weights = new Float32Array(values.length * 2);
+  for (let i = 0; i < values.length; i++) {
+    const scale = scales[Math.floor((2 * i) / INT4_BLOCK)]!;
+    weights[2 * i] = ((values[i]! & 15) - 8) * scale;
+    weights[2 * i + 1] = ((values[i]! >> 4) - 8) * scale;
+  }
+  return weights;
+}

@@ -1,0 +1,140 @@
+// Reads safetensors files by position, one tensor at a time: memory in use is the result plus one small piece of the
+// file, never the file. F32, F16 and BF16 become float32; anything can be had as raw bytes.
+// Synchronous: loading happens at start-up or in a worker. Which tensors a model needs is checkpoint.ts' business.
+
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { CheckpointError } from "./checkpoint-error.ts";
+import { widenBfloat16, widenFloat16 } from "./half-floats.ts";
+import {
+  maxHeaderBytes,
+  parseSafetensorsHeader,
+  type SafetensorsHeader,
+  type TensorEntry,
+} from "./safetensors-header.ts";
+
+/** Bytes read at a time when values are converted; fits the second-level cache. */
+const pieceBytes = 256 * 1024;
+/** Bytes asked of the operating system in one call. */
+const maxReadBytes = 2 ** 30;
+
+export class SafetensorsFile {
+  readonly path: string;
+  readonly tensors: ReadonlyMap<string, TensorEntry>;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly #dataStart: number;
+  #descriptor: number | null;
+
+  /** Opens and checks the file. Throws CheckpointError; the file is closed again in that case. */
+  static open(path: string): SafetensorsFile {
+    let descriptor: number;
+    try {
+      descriptor = openSync(path, "r");
+    } catch (cause) {
+      throw new CheckpointError(path, `cannot be opened (${(cause as Error).message})`, { cause });
+    }
+    try {
+      return new SafetensorsFile(path, descriptor);
+    } catch (error) {
+      closeSync(descriptor);
+      throw error;
+    }
+  }
+
+  private constructor(path: string, descriptor: number) {
+    this.path = path;
+    this.#descriptor = descriptor;
+    const stat = fstatSync(descriptor);
+    if (!stat.isFile()) throw new CheckpointError(path, "not a regular file");
+    const headerBytes = this.#headerLength(stat.size);
+    this.#dataStart = 8 + headerBytes;
+    const json = new Uint8Array(headerBytes);
+    this.#readAt(8, json);
+    const header: SafetensorsHeader = parseSafetensorsHeader(path, json, stat.size - this.#dataStart);
+    this.tensors = header.tensors;
+    this.metadata = header.metadata;
+  }
+
+  /** The tensor's description; an error if the file has none of that name. */
+  entry(name: string): TensorEntry {
+    const entry = this.tensors.get(name);
+    if (entry === undefined) throw new CheckpointError(this.path, `has no tensor "${name}"`);
+    return entry;
+  }
+
+  /** The values of an F32, F16 or BF16 tensor, row-major. */
+  read(name: string): Float32Array {
+    const entry = this.entry(name);
+    const position = this.#dataStart + entry.begin;
+    const values = new Float32Array(entry.elements);
+    switch (entry.dtype) {
+      case "F32":
+        this.#readAt(position, new Uint8Array(values.buffer));
+        return values;
+      case "F16":
+        this.#readHalves(position, values, widenFloat16);
+        return values;
+      case "BF16":
+        this.#readHalves(position, values, widenBfloat16);
+        return values;
+      default:
+        throw new CheckpointError(this.path, `tensor "${name}" has dtype ${entry.dtype}, expected F32, F16 or BF16`);
+    }
+  }
+
+  /** The bytes of a tensor as they are in the file (little-endian), in a buffer of their own. */
+  readBytes(name: string): Uint8Array {
+    const entry = this.entry(name);
+    const bytes = new Uint8Array(entry.byteLength);
+    this.#readAt(this.#dataStart + entry.begin, bytes);
+    return bytes;
+  }
+
+  /** Idempotent. Reading afterwards is an error. */
+  close(): void {
+    if (this.#descriptor !== null) closeSync(this.#descriptor);
+    this.#descriptor = null;
+  }
+
+  #headerLength(fileBytes: number): number {
+    if (fileBytes < 8) throw new CheckpointError(this.path, `${fileBytes} bytes are no safetensors file`);
+    const length = new BigUint64Array(1);
+    this.#readAt(0, new Uint8Array(length.buffer));
+    const limit = Math.min(fileBytes - 8, maxHeaderBytes);
+    if (length[0]! > BigInt(limit)) {
+      throw new CheckpointError(
+        this.path,
+        `claims a header of ${length[0]} bytes, possible are ${limit} (truncated, or no safetensors file)`,
+      );
+    }
+    return Number(length[0]);
+  }
+
+  #readHalves(
+    position: number,
+    values: Float32Array,
+    widen: (source: Uint16Array, target: Float32Array, offset: number) => void,
+  ): void {
+    const piece = new Uint16Array(Math.min(pieceBytes / 2, values.length));
+    for (let done = 0; done < values.length; done += piece.length) {
+      const part = piece.subarray(0, Math.min(piece.length, values.length - done));
+      this.#readAt(position + done * 2, new Uint8Array(part.buffer, 0, part.byteLength));
+      widen(part, values, done);
+    }
+  }
+
+  #readAt(position: number, target: Uint8Array): void {
+    if (this.#descriptor === null) throw new CheckpointError(this.path, "is closed");
+    let filled = 0;
+    while (filled < target.length) {
+      const wanted = Math.min(target.length - filled, maxReadBytes);
+      let count: number;
+      try {
+        count = readSync(this.#descriptor, target, filled, wanted, position + filled);
+      } catch (cause) {
+        throw new CheckpointError(this.path, `cannot be read (${(cause as Error).message})`, { cause });
+      }
+      if (count === 0) throw new CheckpointError(this.path, "became shorter while it was read");
+      filled += count;
+    }
+  }
+}

@@ -1,0 +1,214 @@
+// Fills the inputs of one run of the serving graph (see decoder-graph.ts and paged-attention.ts for their meaning).
+// Small arrays are made anew each run; cached keys and values are views of the pool.
+
+import type { Chunk } from "../engine/runner.ts";
+import { bools, bytes, type Feeds, floats, int64s } from "../graph/session.ts";
+import type { Embedding } from "./embedding.ts";
+import type { KvPool } from "./kv-pool.ts";
+import { ACTIVATION_ZERO, type WeightType, ZERO_POINTS } from "./linear.ts";
+import type { LoraSlots } from "./lora-slots.ts";
+import type { ModelConfig } from "./model-config.ts";
+import { decodeGroup } from "./paged-attention.ts";
+import type { RotaryTable } from "./rotary-table.ts";
+
+export interface StepParts {
+  config: ModelConfig;
+  pool: KvPool;
+  weightType: WeightType;
+  embedding: Embedding;
+  /** One per distinct RoPE. */
+  rotary: readonly RotaryTable[];
+  adapters: LoraSlots;
+}
+
+export class StepInputs {
+  private readonly parts: StepParts;
+  private readonly windows: readonly (number | null)[];
+  private readonly counting = new Counting();
+  /** Scratch of the prefill's past, per layer; grows to the longest past seen. */
+  private pastKeys: Float32Array[] = [];
+  private pastValues: Float32Array[] = [];
+
+  constructor(parts: StepParts) {
+    this.parts = parts;
+    this.windows = [...new Set(parts.config.layers.map((layer) => layer.window))];
+  }
+
+  /** Rows: the decoding chunks in order, then the prefill chunk. */
+  prepare(decoding: readonly Chunk[], prefill: Chunk | null, withAdapters: boolean): Feeds {
+    const chunks = prefill === null ? decoding : [...decoding, prefill];
+    const feeds: Feeds = {
+      decode_count: int64s(BigInt64Array.of(BigInt(decoding.length)), [1]),
+      has_decode: bools(Uint8Array.of(decoding.length > 0 ? 1 : 0), []),
+      has_prefill: bools(Uint8Array.of(prefill === null ? 0 : 1), []),
+    };
+    this.addRows(feeds, chunks);
+    this.addDecode(feeds, decoding);
+    this.addPrefill(feeds, prefill);
+    if (withAdapters) this.parts.adapters.addFeeds(feeds, chunks);
+    return feeds;
+  }
+
+  private addRows(feeds: Feeds, chunks: readonly Chunk[]): void {
+    const { config, embedding, rotary, weightType } = this.parts;
+    const n = chunks.reduce((sum, chunk) => sum + chunk.tokens.length, 0);
+    const x = new Float32Array(n * config.hiddenSize);
+    const halfDim = config.headDim / 2;
+    const cos = rotary.map(() => new Float32Array(n * halfDim));
+    const sin = rotary.map(() => new Float32Array(n * halfDim));
+    const wanted: bigint[] = [];
+    let row = 0;
+    for (const chunk of chunks) {
+      const count = chunk.tokens.length;
+      for (let i = 0; i < count; i++) embedding.copyTo(chunk.tokens[i]!, x, row + i);
+      for (const [i, table] of rotary.entries()) table.copyTo(chunk.start, count, cos[i]!, sin[i]!, row);
+      for (let i = count - wantedRows(chunk); i < count; i++) wanted.push(BigInt(row + i));
+      row += count;
+    }
+    // The head wants at least one row; nobody reads this one.
+    if (wanted.length === 0) wanted.push(0n);
+    feeds.x = floats(x, [n, config.hiddenSize]);
+    feeds.rows = int64s(this.counting.first(n), [1, n]);
+    feeds.wanted = int64s(BigInt64Array.from(wanted), [wanted.length]);
+    for (const i of rotary.keys()) {
+      feeds[`cos.${i}`] = floats(cos[i]!, [n, halfDim]);
+      feeds[`sin.${i}`] = floats(sin[i]!, [n, halfDim]);
+    }
+    if (weightType === "float32") return;
+    feeds[ZERO_POINTS] = bytes(new Uint8Array(n).fill(ACTIVATION_ZERO), [n]);
+    feeds[`head_${ZERO_POINTS}`] = bytes(new Uint8Array(wanted.length).fill(ACTIVATION_ZERO), [wanted.length]);
+  }
+
+  private addDecode(feeds: Feeds, decoding: readonly Chunk[]): void {
+    const { config, pool } = this.parts;
+    const { blockSize } = pool;
+    const count = decoding.length;
+    const held = decoding.map(({ start, blocks }) => blocks.subarray(0, Math.ceil(start / blockSize)));
+    const active: number[] = [];
+    for (const blocks of held) for (const block of blocks) active.push(block);
+    pool.bringTogether(active);
+
+    const total = active.length + 1;
+    const depth = Math.max(1, ...decoding.map(({ start }) => Math.floor(start / blockSize)));
+    const owner = new BigInt64Array(total);
+    const table = new BigInt64Array(depth * count);
+    const tail = new BigInt64Array(count);
+    const newSlot = new Uint8Array(count * blockSize);
+    const masks = this.windows.map(() => new Float32Array(total * blockSize));
+    for (const mask of masks) mask.fill(-Infinity, 0, blockSize);
+    for (let row = 0; row < count; row++) {
+      const { start } = decoding[row]!;
+      const blocks = held[row]!;
+      newSlot[row * blockSize + (start % blockSize)] = 1;
+      for (let i = 0; i < blocks.length; i++) {
+        const place = pool.place(blocks[i]!);
+        const first = i * blockSize;
+        owner[place] = BigInt(row);
+        if (first + blockSize <= start) table[i * count + row] = BigInt(place);
+        else tail[row] = BigInt(place);
+        for (let w = 0; w < masks.length; w++) {
+          maskPositions(masks[w]!, place * blockSize, first, blockSize, start, this.windows[w]!);
+        }
+      }
+    }
+    const { numKvHeads, headDim } = config;
+    const group = decodeGroup(config);
+    feeds.owner = int64s(owner, [total]);
+    feeds.table = int64s(table, [depth, count]);
+    feeds.tail = int64s(tail, [count]);
+    feeds.new_slot = bools(newSlot, [count, 1, 1, blockSize]);
+    feeds.identity = floats(identities(count * numKvHeads, group), [count, numKvHeads, group, group]);
+    for (const [w, window] of this.windows.entries()) {
+      feeds[`mask.${window ?? "full"}`] = floats(masks[w]!, [total, 1, 1, blockSize]);
+    }
+    const size = total * pool.blockElements;
+    for (let layer = 0; layer < config.numLayers; layer++) {
+      const shape = [total, numKvHeads, blockSize, headDim];
+      feeds[`keys.${layer}`] = floats(pool.keys[layer]!.subarray(0, size), shape);
+      feeds[`values.${layer}`] = floats(pool.values[layer]!.subarray(0, size), [total, numKvHeads, headDim, blockSize]);
+    }
+  }
+
+  private addPrefill(feeds: Feeds, prefill: Chunk | null): void {
+    const { config, pool } = this.parts;
+    const { blockSize } = pool;
+    const start = prefill?.start ?? 0;
+    const count = prefill?.tokens.length ?? 0;
+    if (start % blockSize !== 0) throw new Error(`a prefill chunk starts at ${start}, not on a block boundary`);
+    const past = start / blockSize;
+    const added = Math.ceil(count / blockSize);
+    feeds.padding = int64s(BigInt64Array.of(BigInt(added * blockSize - count)), [1]);
+    for (const window of this.windows) {
+      const mask = new Float32Array((past + added) * count * blockSize);
+      for (let block = 0; block < past + added; block++) {
+        for (let i = 0; i < count; i++) {
+          const at = (block * count + i) * blockSize;
+          maskPositions(mask, at, block * blockSize, blockSize, start + i + 1, windowBefore(window));
+        }
+      }
+      feeds[`prefill_mask.${window ?? "full"}`] = floats(mask, [past + added, 1, count, 1, blockSize]);
+    }
+    this.reserve(past * pool.blockElements);
+    const { numKvHeads, headDim } = config;
+    for (let layer = 0; layer < config.numLayers; layer++) {
+      const keys = this.pastKeys[layer]!.subarray(0, past * pool.blockElements);
+      const values = this.pastValues[layer]!.subarray(0, past * pool.blockElements);
+      if (prefill !== null) pool.collect(layer, prefill.blocks, past, keys, values);
+      feeds[`past_keys.${layer}`] = floats(keys, [past, numKvHeads, blockSize, headDim]);
+      feeds[`past_values.${layer}`] = floats(values, [past, numKvHeads, headDim, blockSize]);
+    }
+  }
+
+  private reserve(elements: number): void {
+    const { numLayers } = this.parts.config;
+    if (this.pastKeys.length === numLayers && this.pastKeys[0]!.length >= elements) return;
+    const size = Math.max(elements, 2 * (this.pastKeys[0]?.length ?? 0));
+    this.pastKeys = Array.from({ length: numLayers }, () => new Float32Array(size));
+    this.pastValues = Array.from({ length: numLayers }, () => new Float32Array(size));
+  }
+}
+
+/** How many rows of logits a chunk asks for. */
+export function wantedRows(chunk: Chunk): number {
+  if (chunk.logits === "none") return 0;
+  return chunk.logits === "all" ? chunk.tokens.length : 1;
+}
+
+/** The decode mask is about keys older than the new token, the prefill mask includes the token's own key. */
+function windowBefore(window: number | null): number | null {
+  return window === null ? null : window + 1;
+}
+
+/**
+ * Masks the positions first .. first+blockSize-1 of one block, at mask[at ...]: everything from `end` on, and what lies
+ * outside the window. `window` counts back from position `end`, which itself takes one place of it.
+ */
+function maskPositions(
+  mask: Float32Array,
+  at: number,
+  first: number,
+  blockSize: number,
+  end: number,
+  window: number | null,
+): void {
+  const visible = window === null ? 0 : Math.max(0, end - window + 1 - first);
+  if (visible > 0) mask.fill(-Infinity, at, at + Math.min(visible, blockSize));
+  const beyond = Math.max(0, end - first);
+  if (beyond < blockSize) mask.fill(-Infinity, at + beyond, at + blockSize);
+}
+
+/** 0n, 1n, 2n, …: one array that grows. */
+class Counting {
+  private values = new BigInt64Array(0);
+
+  first(count: number): BigInt64Array {
+    if (count > this.values.length) this.values = BigInt64Array.from({ length: 2 * count }, (_, i) => BigInt(i));
+    return this.values.subarray(0, count);
+  }
+}
+
+function identities(count: number, size: number): Float32Array {
+  const result = new Float32Array(count * size * size);
+  for (let i = 0; i < count; i++) for (let j = 0; j < size; j++) result[(i * size + j) * size + j] = 1;
+  return result;
+}

@@ -1,0 +1,115 @@
+// Reads a checkpoint's tensors into a graph, in the weight type the operator chose. Serving and training take their
+// weights from here, so that both compute with the same numbers.
+
+import type { Graph, Value } from "../graph/graph.ts";
+import { matmul } from "../graph/ops.ts";
+import type { Checkpoint } from "./checkpoint.ts";
+import { type Site, siteParts } from "./decoder.ts";
+import type { LinearName, TensorSpec } from "./expected-tensors.ts";
+import type { Int8Range } from "./int8-probe.ts";
+import { effectiveWeights, type LinearWeights, linear, type WeightType, ZERO_POINTS } from "./linear.ts";
+
+export interface WeightOptions {
+  weightType: WeightType;
+  int8Range: Int8Range;
+}
+
+export class WeightSource {
+  private readonly g: Graph;
+  private readonly checkpoint: Checkpoint;
+  private readonly type: WeightType;
+  private readonly int8Range: Int8Range;
+  private zeroPoints: Value | null = null;
+
+  constructor(g: Graph, checkpoint: Checkpoint, options: WeightOptions) {
+    this.g = g;
+    this.checkpoint = checkpoint;
+    this.type = options.weightType;
+    this.int8Range = options.int8Range;
+  }
+
+  norm(spec: TensorSpec): Value {
+    const offset = this.checkpoint.config.normWeightOffset;
+    const weight = this.checkpoint.tensor(spec.name).read();
+    if (offset !== 0) for (let i = 0; i < weight.length; i++) weight[i] = weight[i]! + offset;
+    return this.g.initializer(spec.name, spec.shape, weight);
+  }
+
+  norms(layer: number) {
+    const tensors = this.checkpoint.tensors.layers[layer]!;
+    const optional = (spec: TensorSpec | null) => (spec === null ? null : this.norm(spec));
+    return {
+      attentionNorm: this.norm(tensors.attentionNorm),
+      attentionPostNorm: optional(tensors.attentionPostNorm),
+      mlpNorm: this.norm(tensors.mlpNorm),
+      mlpPostNorm: optional(tensors.mlpPostNorm),
+      qNorm: optional(tensors.qNorm),
+      kNorm: optional(tensors.kNorm),
+    };
+  }
+
+  /** The stored maps of a site, or some of them, as one: x [n, in] -> [n, out]. */
+  site(g: Graph, layer: number, site: Site, x: Value, maps = siteParts[site]): Value {
+    if (this.type !== "float32") this.zeroPoints ??= this.g.input(ZERO_POINTS, ["n"], "uint8");
+    return linear(g, x, this.weightsOf(layer, site, maps), this.type, this.zeroPoints);
+  }
+
+  /** A gradient with respect to their output [n, out] -> their input [n, in]. */
+  siteGradient(g: Graph, layer: number, site: Site, dy: Value, maps = siteParts[site]): Value {
+    return throughWeights(g, dy, this.weightsOf(layer, site, maps), this.type);
+  }
+
+  /** x: [m, hidden] -> [m, vocab]. */
+  head(g: Graph, x: Value): Value {
+    const zeroPoints = this.headType === "int8" ? this.g.input(`head_${ZERO_POINTS}`, ["m"], "uint8") : null;
+    return linear(g, x, this.headWeights(), this.headType, zeroPoints);
+  }
+
+  /** [m, vocab] -> [m, hidden]. */
+  headGradient(g: Graph, dy: Value): Value {
+    return throughWeights(g, dy, this.headWeights(), this.headType);
+  }
+
+  /** The head is int8 in an int4 model too. */
+  private get headType(): WeightType {
+    return this.type === "int4" ? "int8" : this.type;
+  }
+
+  private headWeights(): LinearWeights {
+    const { tensors, config } = this.checkpoint;
+    const weight = this.checkpoint.tensor((tensors.head ?? tensors.embedding).name).read();
+    const { vocabSize: out, hiddenSize: inputs } = config;
+    return { name: "head", weight, bias: null, out, inputs, fine: false, int8Range: this.int8Range };
+  }
+
+  /** Read anew on every call. */
+  private weightsOf(layer: number, site: Site, maps: readonly LinearName[]): LinearWeights {
+    const parts = maps.map((name) => this.checkpoint.tensors.layers[layer]!.linears[name]);
+    const inputs = parts[0]!.weight.shape[1]!;
+    const out = parts.reduce((sum, part) => sum + part.weight.shape[0]!, 0);
+    const weight = new Float32Array(out * inputs);
+    const bias = parts.some((part) => part.bias !== null) ? new Float32Array(out) : null;
+    let row = 0;
+    for (const part of parts) {
+      weight.set(this.checkpoint.tensor(part.weight.name).read(), row * inputs);
+      if (part.bias !== null) bias!.set(this.checkpoint.tensor(part.bias.name).read(), row);
+      row += part.weight.shape[0]!;
+    }
+    // Measured (docs/reference/engine.md): one byte loses most where outliers are, in the inputs of "qkv" and "down".
+    return {
+      name: `layers.${layer}.${maps.join("+")}`,
+      weight,
+      bias,
+      out,
+      inputs,
+      fine: site === "qkv" || site === "down",
+      int8Range: this.int8Range,
+    };
+  }
+}
+
+/** dy · W, the weights in the order they are stored in; a copy beside the one that `linear` uses. */
+function throughWeights(g: Graph, dy: Value, weights: LinearWeights, type: WeightType): Value {
+  const { name, out, inputs } = weights;
+  return matmul(g, dy, g.initializer(`${name}.back`, [out, inputs], effectiveWeights(weights, type)));
+}
