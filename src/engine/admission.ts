@@ -1,0 +1,28 @@
+// The last check before a request enters the engine. Callers refuse bad requests with a clear message long before;
+// this keeps what slipped through from reaching native code or from waiting for room that can never exist.
+
+import type { GenerateRequest } from "./contract.ts";
+import type { Runner } from "./runner.ts";
+
+/** Longest prompt plus output: what the model and the pool can hold. */
+export function maxModelLen(runner: Runner): number {
+  return Math.min(runner.maxPositions, runner.numBlocks * runner.blockSize);
+}
+
+/** Why this request cannot run, or null. */
+export function refusal(request: GenerateRequest, runner: Runner): string | null {
+  const { promptTokenIds, sampling } = request;
+  if (sampling.maxTokens < 1) return `maxTokens must be at least 1, got ${sampling.maxTokens}`;
+  if (promptTokenIds.length === 0) return "the prompt is empty";
+  const total = promptTokenIds.length + sampling.maxTokens;
+  const limit = maxModelLen(runner);
+  if (total > limit) {
+    return `${promptTokenIds.length} prompt tokens plus ${sampling.maxTokens} output tokens exceed the ${limit} that fit`;
+  }
+  for (const id of promptTokenIds) {
+    if (!(Number.isInteger(id) && id >= 0 && id < runner.vocabSize)) {
+      return `prompt token ${id} is outside the vocabulary of ${runner.vocabSize}`;
+    }
+  }
+  return null;
+}

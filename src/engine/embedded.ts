@@ -1,0 +1,88 @@
+// The embedded engine: a checkpoint folder served by ONNX Runtime in a worker thread. Turns what an operator says
+// (bytes, context length) into blocks and positions, and refuses what cannot work before a thread is started.
+
+import { availableParallelism, totalmem } from "node:os";
+import { compiledEntry } from "../compiled-entry.ts";
+import type { TokenVocabulary } from "../grammar/match/token-vocabulary.ts";
+import { KvPool } from "../model/kv-pool.ts";
+import type { WeightType } from "../model/linear.ts";
+import { type ModelConfig, readModelConfig } from "../model/model-config.ts";
+import type { Engine } from "./contract.ts";
+import type { OnnxHostOptions } from "./onnx-host.ts";
+import type { SchedulingOptions } from "./scheduling.ts";
+import { WorkerEngine } from "./worker-host.ts";
+
+export interface EmbeddedOptions {
+  /** Checkpoint folder in Hugging Face layout. */
+  folder: string;
+  /** "auto": DEFAULT_WEIGHT_TYPE. */
+  weightType?: WeightType | "auto";
+  /** Threads of one model step; default: all cores. */
+  threads?: number;
+  /** Positions per cache block. */
+  blockSize?: number;
+  /** Memory for keys and values; default: a quarter of the machine's memory, at most 4 GiB. */
+  kvCacheBytes?: number;
+  /** Context length; default: what the model was made for, as far as the cache can hold it. */
+  maxModelLen?: number;
+  maxLoras?: number;
+  maxLoraRank?: number;
+  /** For structured output: see grammar/match/token-vocabulary.ts. */
+  vocabulary?: TokenVocabulary;
+  scheduling?: Partial<SchedulingOptions>;
+  onFault?: (error: Error) => void;
+}
+
+/** Chosen by measurement: docs/reference/engine.md. */
+export const DEFAULT_WEIGHT_TYPE: WeightType = "int8";
+export const DEFAULT_BLOCK_SIZE = 32;
+const DEFAULT_KV_BYTES = Math.min(4 * 2 ** 30, Math.floor(totalmem() / 4));
+
+/** Resolves when the model is loaded; throws CheckpointError for a bad folder, RangeError for settings that cannot work. */
+export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<Engine> {
+  const config = readModelConfig(options.folder);
+  const blockSize = options.blockSize ?? DEFAULT_BLOCK_SIZE;
+  const { numBlocks, maxModelLen } = cacheSize(options, config, blockSize);
+  const weightType = options.weightType ?? "auto";
+  const host: OnnxHostOptions = {
+    folder: options.folder,
+    weightType: weightType === "auto" ? DEFAULT_WEIGHT_TYPE : weightType,
+    threads: options.threads ?? availableParallelism(),
+    blockSize,
+    numBlocks,
+    maxPositions: maxModelLen,
+    maxLoras: options.maxLoras ?? 4,
+    maxLoraRank: options.maxLoraRank ?? 64,
+    vocabulary: options.vocabulary ?? null,
+  };
+  return WorkerEngine.start({
+    model: () => ({ module: compiledEntry(import.meta.url, "./onnx-host.ts").href, options: host }),
+    scheduling: options.scheduling,
+    onFault: options.onFault,
+  });
+}
+
+function cacheSize(options: EmbeddedOptions, config: ModelConfig, blockSize: number) {
+  if (!Number.isInteger(blockSize) || blockSize < 16 || blockSize % 16 !== 0) {
+    throw new RangeError(`--block-size must be a multiple of 16, found ${blockSize}`);
+  }
+  const bytes = options.kvCacheBytes ?? DEFAULT_KV_BYTES;
+  const perBlock = KvPool.bytesPerBlock(config, blockSize);
+  const numBlocks = Math.floor(bytes / perBlock);
+  if (numBlocks < 1) {
+    throw new RangeError(`--kv-cache-memory-bytes ${bytes} is less than one block of this model (${perBlock} bytes)`);
+  }
+  const fits = numBlocks * blockSize;
+  const wanted = options.maxModelLen;
+  if (wanted === undefined) return { numBlocks, maxModelLen: Math.min(config.maxPositions, fits) };
+  if (wanted > config.maxPositions) {
+    throw new RangeError(`--max-model-len ${wanted} is more than the model's ${config.maxPositions} positions`);
+  }
+  if (wanted > fits) {
+    const needed = Math.ceil(wanted / blockSize) * perBlock;
+    throw new RangeError(
+      `--max-model-len ${wanted} does not fit the KV cache (${fits} tokens): lower it or give --kv-cache-memory-bytes ${needed}`,
+    );
+  }
+  return { numBlocks, maxModelLen: wanted };
+}

@@ -1,0 +1,52 @@
+// Whether a choice ends with the token just appended, and why. Pure; stop strings are the text layer's business.
+// The order decides what is reported: min_tokens, EOS, other stop ids, budget, repetition. The budget (maxTokens) was
+// clamped to the context before admission, so the context length needs no check of its own.
+
+import type { Finish, RepetitionDetection, SamplingParams } from "./contract.ts";
+
+/** `output` holds the tokens of the choice, the newest last. null = go on. */
+export function checkFinish(params: SamplingParams, output: readonly number[]): Finish | null {
+  const token = output.at(-1);
+  if (token === undefined || output.length < params.minTokens) return null;
+  if (token === params.eosTokenId && !params.ignoreEos) return { reason: "stop", stopReason: null };
+  if (params.stopTokenIds.includes(token)) return { reason: "stop", stopReason: token };
+  if (output.length >= params.maxTokens) return { reason: "length", stopReason: null };
+  if (params.repetitionDetection !== null && endsInRepetition(output, params.repetitionDetection)) {
+    return { reason: "repetition", stopReason: "repetition_detected" };
+  }
+  return null;
+}
+
+/**
+ * Whether the output ends in `minCount` copies of a pattern of minPatternSize..maxPatternSize tokens.
+ * Linear in the window the longest pattern needs, also for hostile outputs that nearly repeat at every size.
+ */
+export function endsInRepetition(output: readonly number[], detection: RepetitionDetection): boolean {
+  const { minPatternSize, maxPatternSize, minCount } = detection;
+  if (maxPatternSize < 1 || minCount < 2) return false;
+  const smallest = Math.max(1, minPatternSize);
+  const largest = Math.min(maxPatternSize, Math.floor(output.length / minCount));
+  if (smallest > largest) return false;
+
+  // Z-function of the reversed output: matches[i] = how many tokens before the end equal those i further back.
+  const window = largest * minCount;
+  const last = output.length - 1;
+  const matches = matchScratch(largest + 1);
+  let [start, end] = [0, 0];
+  for (let i = 1; i <= largest; i++) {
+    let length = i < end ? Math.min(end - i, matches[i - start]!) : 0;
+    while (i + length < window && output[last - length] === output[last - length - i]) length++;
+    matches[i] = length;
+    if (i + length > end) [start, end] = [i, i + length];
+    // n copies of a pattern: the last n - 1 patterns equal what is one pattern before them.
+    if (i >= smallest && length >= i * (minCount - 1)) return true;
+  }
+  return false;
+}
+
+let scratch = new Int32Array(0);
+
+function matchScratch(size: number): Int32Array {
+  if (scratch.length < size) scratch = new Int32Array(2 * size);
+  return scratch;
+}

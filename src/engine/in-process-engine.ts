@@ -1,0 +1,63 @@
+// The engine on the caller's own thread: the same loop and the same client as the worker variant, without the thread.
+// For tests and for models cheap enough not to stall their process; servers use worker-host.ts.
+
+import type { AdapterInfo, Engine, EngineStats, GenerateRequest, Generation, ModelInfo } from "./contract.ts";
+import { EngineClient } from "./engine-client.ts";
+import { EngineLoop } from "./engine-loop.ts";
+import type { ModelHost } from "./model-host.ts";
+import { type SchedulingOptions, schedulingOptions } from "./scheduling.ts";
+import { StatCells } from "./stats.ts";
+
+export interface InProcessOptions {
+  scheduling?: Partial<SchedulingOptions>;
+  /** Told about errors that belong to no request; the default is a process warning. */
+  onFault?: (error: Error) => void;
+}
+
+export class InProcessEngine implements Engine {
+  readonly info: ModelInfo;
+  private readonly client: EngineClient;
+  private readonly loop: EngineLoop;
+  private readonly cells = new StatCells();
+  private crashed = false;
+
+  constructor(model: ModelHost, options: InProcessOptions = {}) {
+    const onCrash = (error: unknown): void => {
+      this.crashed = true;
+      this.client.failAll(`the engine failed: ${error instanceof Error ? error.message : String(error)}`);
+      this.client.close();
+    };
+    const deliver: ConstructorParameters<typeof EngineLoop>[3] = (event) => this.client.receive(event);
+    this.loop = new EngineLoop(model, schedulingOptions(options.scheduling ?? {}), this.cells, deliver, onCrash);
+    this.client = new EngineClient(
+      (command) => this.loop.send(command),
+      options.onFault ?? ((error) => process.emitWarning(error)),
+    );
+    this.info = this.loop.info;
+  }
+
+  generate(request: GenerateRequest): Generation {
+    return this.client.generate(request);
+  }
+
+  loadAdapter(folder: string): Promise<AdapterInfo> {
+    return this.client.loadAdapter(folder);
+  }
+
+  unloadAdapter(version: string): Promise<void> {
+    return this.client.unloadAdapter(version);
+  }
+
+  stats(): EngineStats {
+    return this.cells.read();
+  }
+
+  healthy(): boolean {
+    return !this.crashed;
+  }
+
+  async close(): Promise<void> {
+    this.client.close();
+    await this.loop.close();
+  }
+}

@@ -1,0 +1,42 @@
+// Typed records between the caller's side of the engine and its loop. In-process they are passed as they are; between
+// threads they go through structured clone. Requests are named by a number the client chose (`handle`), so request
+// ids from users can never clash.
+
+import type { AdapterInfo, GenerateRequest, ModelInfo } from "./contract.ts";
+import type { RoutedOutput } from "./request-table.ts";
+import type { SchedulingOptions } from "./scheduling.ts";
+
+/** Handled in the order sent, between steps. `call` pairs a request for an answer with its `reply`. */
+export type Command =
+  | { type: "generate"; handle: number; request: GenerateRequest }
+  | { type: "stop"; handle: number; index: number }
+  | { type: "abort"; handle: number }
+  | { type: "loadAdapter"; call: number; folder: string }
+  | { type: "unloadAdapter"; call: number; version: string };
+
+export type Event =
+  /** All outputs of one step. */
+  | { type: "outputs"; outputs: RoutedOutput[] }
+  | { type: "reply"; call: number; result: CallResult }
+  /** An error that belongs to no request. */
+  | { type: "fault"; error: Error };
+
+export type CallResult = { ok: true; adapter: AdapterInfo | null } | { ok: false; error: Error };
+
+/** What the worker gets at start. */
+export interface WorkerStart {
+  /** URL of a module that exports `createRunner` (see model-host.ts), and its options. */
+  module: string;
+  options: unknown;
+  scheduling: SchedulingOptions;
+  /** Adapters to load before the first request, [version, folder]: those of the thread this one replaces. */
+  adapters: [string, string][];
+  /** Memory of the StatCells. */
+  stats: SharedArrayBuffer;
+}
+
+/** To the worker. */
+export type ToWorker = Command | { type: "close" };
+
+/** From the worker; `ready` comes once, first of all but faults. */
+export type FromWorker = Event | { type: "ready"; info: ModelInfo };

@@ -1,0 +1,104 @@
+// From rows of logits to tokens: the sampler and the constraint of a sequence are made, used and disposed of here.
+// Every method throws what should end its sequence with an error.
+//
+// A step gives one sampled token, then whatever the constraint leaves no choice about (jump-forward). A forced token
+// goes through the same sampler with a mask of one legal id, so the request's other rules still hold (an id that
+// bad_words or allowed_token_ids forbid is a contradiction, not output) and its log-probability is what sampling would
+// report: 0 of a one-token distribution, whatever the logits are. That is why a row of zeros will do, and why forcing
+// never changes the output, only the number of steps.
+
+import { promptTokenLogprobs } from "../sampling/logprobs.ts";
+import { SequenceSampler } from "../sampling/sampler.ts";
+import type { ConstraintFactory } from "./constraint.ts";
+import type { Finish, SampledToken } from "./contract.ts";
+import { checkFinish } from "./finish.ts";
+import type { ScheduledChunk } from "./scheduler.ts";
+import type { Sequence } from "./sequence.ts";
+
+export class TokenSource {
+  private readonly vocabSize: number;
+  private readonly constraints: ConstraintFactory | null;
+  /** Stands in for the logits of forced positions. [vocab] */
+  private readonly zeros: Float32Array;
+  /** Bitset with one bit set while a forced token is sampled. [vocab / 32] */
+  private readonly onlyOne: Int32Array;
+
+  constructor(vocabSize: number, constraints: ConstraintFactory | null) {
+    this.vocabSize = vocabSize;
+    this.constraints = constraints;
+    this.zeros = new Float32Array(vocabSize);
+    this.onlyOne = new Int32Array(Math.ceil(vocabSize / 32));
+  }
+
+  /** Before a sequence first runs, so that a constraint can work on its first mask while the prompt is computed. */
+  prepare(sequence: Sequence): void {
+    if (sequence.sampler !== null) return;
+    const { sampling, grammar, promptTokenIds } = sequence.request.request;
+    const { eosTokenId, stopTokenIds, ignoreEos } = sampling;
+    sequence.sampler = new SequenceSampler(sampling, sequence.index, promptTokenIds, this.vocabSize);
+    if (grammar === null) return;
+    if (this.constraints === null) throw new Error("this engine has no grammars");
+    const ends = eosTokenId === null ? stopTokenIds : [eosTokenId, ...stopTokenIds];
+    sequence.constraint = this.constraints.create(grammar, ends, ignoreEos);
+  }
+
+  /** Appends to the sequence and to `out`; returns why the sequence ended, or null. `row`: [vocab]. */
+  extend(sequence: Sequence, row: Float32Array, out: SampledToken[]): Finish | null {
+    const { sampler, constraint } = sequence;
+    const mask = constraint?.mask() ?? null;
+    if (mask !== null && mustEnd(sequence, mask)) return { reason: "stop", stopReason: null };
+    let finish = append(sequence, sampler!.sample(row, mask), out);
+    if (constraint === null || finish !== null) return finish;
+    for (const id of constraint.forced()) {
+      if (isHeldBack(sequence, id)) return { reason: "stop", stopReason: null };
+      finish = append(sequence, this.sampleOnly(sequence, id), out);
+      if (finish !== null) break;
+    }
+    return finish;
+  }
+
+  /** Fills the request's prompt log-probabilities in: row i of the chunk is about the token after start + i. */
+  collectPromptLogprobs({ sequence, chunk }: ScheduledChunk, rows: Float32Array): void {
+    const { promptLogprobs, prompt, request } = sequence.request;
+    const end = Math.min(chunk.start + chunk.tokens.length + 1, prompt.length);
+    for (let about = chunk.start + 1, from = 0; about < end; about++, from += this.vocabSize) {
+      const row = rows.subarray(from, from + this.vocabSize);
+      promptLogprobs![about] = promptTokenLogprobs(row, prompt[about]!, request.sampling.promptLogprobs!);
+    }
+  }
+
+  private sampleOnly(sequence: Sequence, id: number): SampledToken {
+    this.onlyOne[id >>> 5] = 1 << (id & 31);
+    try {
+      return sequence.sampler!.sample(this.zeros, this.onlyOne);
+    } finally {
+      this.onlyOne[id >>> 5] = 0;
+    }
+  }
+}
+
+function append(sequence: Sequence, token: SampledToken, out: SampledToken[]): Finish | null {
+  sequence.tokens.push(token.id);
+  out.push(token);
+  const finish = checkFinish(sequence.request.request.sampling, sequence.sampler!.outputTokens);
+  if (finish === null) sequence.constraint?.accept(token.id);
+  return finish;
+}
+
+/** Whether min_tokens forbids this id now: a stop id that comes too early. */
+function isHeldBack(sequence: Sequence, id: number): boolean {
+  const { minTokens, minTokensMask } = sequence.request.request.sampling;
+  return sequence.sampler!.outputTokens.length < minTokens && minTokensMask.includes(id);
+}
+
+/** A complete constraint leaves only stop ids, which min_tokens may forbid: then the constraint wins and the text ends. */
+function mustEnd(sequence: Sequence, mask: Int32Array): boolean {
+  let legal = 0;
+  for (let at = 0; at < mask.length; at++) {
+    for (let rest = mask[at]!; rest !== 0; rest &= rest - 1) {
+      if (!isHeldBack(sequence, at * 32 + 31 - Math.clz32(rest & -rest))) return false;
+      legal++;
+    }
+  }
+  return legal > 0;
+}

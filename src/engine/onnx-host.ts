@@ -1,0 +1,31 @@
+// The model module of the embedded engine: opens a checkpoint in the engine thread and runs it on ONNX Runtime.
+
+import { GrammarConstraintFactory } from "../grammar/match/constraint-factory.ts";
+import type { TokenVocabulary } from "../grammar/match/token-vocabulary.ts";
+import { openCheckpoint } from "../model/checkpoint.ts";
+import { DecoderRunner, type DecoderRunnerOptions } from "../model/decoder-runner.ts";
+import type { ModelHost } from "./model-host.ts";
+
+export interface OnnxHostOptions extends DecoderRunnerOptions {
+  /** Checkpoint folder in Hugging Face layout. */
+  folder: string;
+  /** What token masks are made for; null = this engine takes no grammars. */
+  vocabulary: TokenVocabulary | null;
+}
+
+export async function createRunner(options: unknown): Promise<ModelHost> {
+  const { folder, vocabulary, ...runnerOptions } = options as OnnxHostOptions;
+  const checkpoint = openCheckpoint(folder);
+  try {
+    const runner = await DecoderRunner.create(checkpoint, runnerOptions);
+    const host: ModelHost = { runner, adapters: runner.adapters, close: () => runner.close() };
+    if (vocabulary !== null) {
+      const constraints = new GrammarConstraintFactory(vocabulary);
+      constraints.prepare();
+      host.constraints = constraints;
+    }
+    return host;
+  } finally {
+    checkpoint.close();
+  }
+}

@@ -1,0 +1,69 @@
+// What the choices of one request share while it lives: the prompt, its place in the queue, the prefill result.
+// Data without behaviour; the engine and the scheduler change it.
+
+import type { GenerateRequest, TokenLogprobs } from "./contract.ts";
+import { cacheRoot } from "./prefix-cache.ts";
+import { Sequence } from "./sequence.ts";
+
+interface Admission {
+  /** The client's number for this request; unique while it lives. */
+  handle: number;
+  request: GenerateRequest;
+  adapterSlot: number;
+  /** Smaller runs earlier, see `rankOf` in scheduling.ts. */
+  rank: number;
+  /** Breaks ties of rank; arrival .. arrival + n - 1 are the numbers of the sequences. */
+  arrival: number;
+  /** Clock reading in milliseconds. */
+  submittedAt: number;
+}
+
+export class RequestState {
+  readonly handle: number;
+  readonly request: GenerateRequest;
+  readonly prompt: Int32Array;
+  readonly rank: number;
+  readonly arrival: number;
+  readonly adapterSlot: number;
+  /** Parent digest of the first block: adapter version and salt. */
+  readonly cacheRoot: string;
+  /** By choice index. */
+  readonly sequences: readonly Sequence[];
+  /** The choice that computes the prompt for all. */
+  leader: Sequence;
+  /** Choices that wait for the leader's prefill; not in any queue. */
+  followers: Sequence[];
+  /** Choices not yet finished. */
+  live: number;
+  /** True once the prompt has been computed and the prefill output emitted. */
+  prefilled = false;
+  /** Prompt tokens taken from the prefix cache when the leader first ran; null before. */
+  cachedTokens: number | null = null;
+  /** Filled while prefilling; null when not asked for. Element 0 stays null. */
+  readonly promptLogprobs: (TokenLogprobs | null)[] | null;
+  readonly submittedAt: number;
+  /** Clock reading when the leader first ran. */
+  startedAt: number;
+
+  constructor({ handle, request, adapterSlot, rank, arrival, submittedAt }: Admission) {
+    this.handle = handle;
+    this.request = request;
+    this.prompt = Int32Array.from(request.promptTokenIds);
+    this.rank = rank;
+    this.arrival = arrival;
+    this.adapterSlot = adapterSlot;
+    this.cacheRoot = cacheRoot(request.adapter, request.cacheSalt);
+    this.sequences = Array.from({ length: request.n }, (_, index) => new Sequence(arrival + index, this, index));
+    this.leader = this.sequences[0]!;
+    this.followers = this.sequences.slice(1);
+    this.live = request.n;
+    this.promptLogprobs = request.sampling.promptLogprobs === null ? null : new Array(this.prompt.length).fill(null);
+    this.submittedAt = submittedAt;
+    this.startedAt = submittedAt;
+  }
+
+  /** Prompt log-probabilities are still missing: every prompt position must go through the model. */
+  get needsEveryPromptRow(): boolean {
+    return this.promptLogprobs !== null && !this.prefilled;
+  }
+}

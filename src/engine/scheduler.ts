@@ -1,0 +1,201 @@
+// Continuous batching: decides before every step which sequences run and which tokens of each. Running sequences
+// that decode always run; what is left of the token budget goes to prefill chunks, first of running sequences, then
+// of newly admitted ones. When blocks run out, the worst running sequence is preempted: it gives all its blocks back
+// and later recomputes its tokens. Decides only; the model, sampling and outputs are engine.ts's business.
+
+import type { KvCache } from "./kv-cache.ts";
+import type { Chunk } from "./runner.ts";
+import type { SchedulingOptions } from "./scheduling.ts";
+import { compareSequences, type Sequence } from "./sequence.ts";
+import type { StatCells } from "./stats.ts";
+import { WaitingQueue } from "./waiting-queue.ts";
+
+export interface ScheduledChunk {
+  sequence: Sequence;
+  chunk: Chunk;
+  /** Known tokens of the sequence the model will have seen afterwards. */
+  end: number;
+}
+
+/** Logits of one chunk are kept below this many numbers (64 MiB of float32) when all rows are wanted. */
+const MAX_LOGITS = 1 << 24;
+
+/** Tokens worth running a second time to save one step: a token in a long chunk costs a third of one in a step alone. */
+const RERUN_PER_TOKEN = 2;
+
+export class Scheduler {
+  private readonly kv: KvCache;
+  private readonly options: SchedulingOptions;
+  private readonly stats: StatCells;
+  private readonly clock: () => number;
+  /** Best first. */
+  private readonly running: Sequence[] = [];
+  private readonly waiting = new WaitingQueue();
+  /** Rows of one chunk when all its logits are wanted: a multiple of the block size. */
+  private readonly maxRows: number;
+
+  constructor(kv: KvCache, vocabSize: number, options: SchedulingOptions, stats: StatCells, clock: () => number) {
+    this.kv = kv;
+    this.options = options;
+    this.stats = stats;
+    this.clock = clock;
+    this.maxRows = Math.max(kv.blockSize, this.floorToBlock(MAX_LOGITS / vocabSize));
+  }
+
+  get runningCount(): number {
+    return this.running.length;
+  }
+
+  add(sequence: Sequence): void {
+    this.waiting.add(sequence);
+  }
+
+  /** Chunks of the next step; empty only when nothing runs and nothing waits. */
+  schedule(): ScheduledChunk[] {
+    const preempted = this.secureBlocks();
+    const batch: ScheduledChunk[] = [];
+    for (const sequence of this.running) {
+      if (sequence.pending === 1) batch.push(this.chunk(sequence, 1)!);
+    }
+    let budget = Math.max(this.kv.blockSize, this.options.maxNumBatchedTokens - batch.length);
+    const give = (sequence: Sequence): void => {
+      const scheduled = this.chunk(sequence, budget);
+      if (scheduled === null) return;
+      budget -= scheduled.chunk.tokens.length;
+      batch.push(scheduled);
+    };
+    for (const sequence of this.running) {
+      if (sequence.pending > 1) give(sequence);
+    }
+    // Right after a preemption nobody is admitted: it would take the blocks that were just won.
+    while (!preempted && budget >= this.kv.blockSize) {
+      const sequence = this.admit();
+      if (sequence === null) break;
+      give(sequence);
+    }
+    return batch;
+  }
+
+  /** The step ran: the chunk's positions are in the blocks. */
+  commit({ sequence, end }: ScheduledChunk): void {
+    sequence.computed = end;
+    this.kv.commit(sequence);
+  }
+
+  /**
+   * Let `follower` share the prefill that `leader` has just completed. Without room for a copy it queues up like any
+   * other sequence and computes its prompt itself (mostly prefix-cache hits): same tokens, a little later.
+   */
+  fork(leader: Sequence, follower: Sequence): boolean {
+    if (!this.hasRoomFor(follower)) {
+      this.waiting.add(follower);
+      return false;
+    }
+    follower.apply("schedule");
+    this.kv.fork(leader, follower);
+    this.insertRunning(follower);
+    return true;
+  }
+
+  /** Remove a sequence in any state and free what it holds. */
+  finish(sequence: Sequence): void {
+    if (sequence.state === "running") {
+      this.running.splice(this.running.indexOf(sequence), 1);
+      this.kv.release(sequence);
+    } else {
+      this.waiting.remove(sequence);
+    }
+    sequence.apply("finish");
+  }
+
+  checkIntegrity(): void {
+    this.kv.checkIntegrity(this.running);
+    for (const [i, sequence] of this.running.entries()) {
+      if (sequence.state !== "running") throw new Error(`a ${sequence.state} sequence is in the running list`);
+      const next = this.running[i + 1];
+      if (next !== undefined && compareSequences(sequence, next) >= 0) throw new Error("running list out of order");
+    }
+    for (const sequence of this.waiting.values()) {
+      if (sequence.state !== "waiting" && sequence.state !== "preempted") {
+        throw new Error(`a ${sequence.state} sequence is in the waiting queue`);
+      }
+      if (sequence.blocks.length > 0) throw new Error("a waiting sequence holds blocks");
+    }
+  }
+
+  /** Room for the known tokens of every running sequence, best first; preempts the worst while there is none. */
+  private secureBlocks(): boolean {
+    let preempted = false;
+    for (let i = 0; i < this.running.length; i++) {
+      // Victims are taken from the end, so never before i.
+      while (i < this.running.length && !this.kv.grow(this.running[i]!)) {
+        const victim = this.running.pop()!;
+        this.kv.release(victim);
+        victim.apply("preempt");
+        this.waiting.add(victim);
+        this.stats.add("preemptions", 1);
+        preempted = true;
+      }
+    }
+    return preempted;
+  }
+
+  /** Move the best waiting sequence to the running ones if it fits; only ever the best, so big ones do not starve. */
+  private admit(): Sequence | null {
+    const sequence = this.waiting.best();
+    if (sequence === undefined || !this.hasRoomFor(sequence)) return null;
+    this.waiting.remove(sequence);
+    sequence.apply("schedule");
+    const { request } = sequence;
+    const reused = this.kv.attach(sequence, !request.needsEveryPromptRow);
+    this.insertRunning(sequence);
+    if (request.cachedTokens === null) {
+      request.cachedTokens = reused;
+      request.startedAt = this.clock();
+      this.stats.add("prefixQueries", request.prompt.length);
+      this.stats.add("prefixHits", reused);
+    }
+    return sequence;
+  }
+
+  /** One spare block per running sequence keeps a newcomer from being preempted in its first steps. */
+  private hasRoomFor(sequence: Sequence): boolean {
+    const needed = this.kv.blocksFor(sequence.tokens.length) + this.running.length;
+    return this.running.length < this.options.maxNumSeqs && needed <= this.kv.available;
+  }
+
+  private insertRunning(sequence: Sequence): void {
+    let at = this.running.length;
+    while (at > 0 && compareSequences(this.running[at - 1]!, sequence) > 0) at--;
+    this.running.splice(at, 0, sequence);
+  }
+
+  /**
+   * The next chunk of at most `budget` tokens, or null if that allows no progress. Runner invariant: more than one
+   * token starts on a block boundary. After forced tokens `computed` may lie inside a block; then its part of the
+   * block is run again with them (the same values are written), unless that is more work than one step per token.
+   */
+  private chunk(sequence: Sequence, budget: number): ScheduledChunk | null {
+    const { tokens, blocks, computed, pending, request } = sequence;
+    const again = computed % this.kv.blockSize;
+    const single = pending === 1 || again > RERUN_PER_TOKEN * pending;
+    const everyRow = request.needsEveryPromptRow;
+    const limit = single ? 1 : everyRow ? Math.min(budget, this.maxRows) : budget;
+    const start = single ? computed : computed - again;
+    const fits = single ? computed + 1 : start + this.floorToBlock(limit);
+    const end = tokens.length - start <= limit ? tokens.length : fits;
+    if (end <= computed) return null;
+    const chunk: Chunk = {
+      tokens: tokens.view(start, end),
+      start,
+      blocks: blocks.view(0, this.kv.blocksFor(end)),
+      adapterSlot: request.adapterSlot,
+      logits: everyRow ? "all" : end === tokens.length ? "last" : "none",
+    };
+    return { sequence, chunk, end };
+  }
+
+  private floorToBlock(tokens: number): number {
+    return Math.floor(tokens / this.kv.blockSize) * this.kv.blockSize;
+  }
+}

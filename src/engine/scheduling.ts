@@ -1,0 +1,45 @@
+// The knobs of the scheduler and the order in which requests are served.
+
+export interface SchedulingOptions {
+  /** Sequences that may run at the same time. */
+  maxNumSeqs: number;
+  /** Tokens of one step: decoding sequences take theirs first, prefill chunks share the rest (at least one block). */
+  maxNumBatchedTokens: number;
+  policy: "priority" | "fcfs";
+  /** Under "priority": waiting this long makes up for one level of priority. */
+  agingSeconds: number;
+  /** Reuse the keys and values of earlier requests with the same beginning. */
+  prefixCaching: boolean;
+}
+
+export const DEFAULT_SCHEDULING: SchedulingOptions = {
+  maxNumSeqs: 32,
+  maxNumBatchedTokens: 256,
+  policy: "priority",
+  agingSeconds: 10,
+  prefixCaching: true,
+};
+
+/** Fills defaults in; throws on values the scheduler cannot work with. */
+export function schedulingOptions(given: Partial<SchedulingOptions>): SchedulingOptions {
+  const options = { ...DEFAULT_SCHEDULING, ...given };
+  for (const name of ["maxNumSeqs", "maxNumBatchedTokens"] as const) {
+    if (!Number.isInteger(options[name]) || options[name] < 1) {
+      throw new Error(`${name} must be a positive integer, got ${options[name]}`);
+    }
+  }
+  if (!(options.agingSeconds > 0 && options.agingSeconds < Number.POSITIVE_INFINITY)) {
+    throw new Error(`agingSeconds must be a positive number, got ${options.agingSeconds}`);
+  }
+  return options;
+}
+
+/**
+ * Place of a request in the queue, smaller first, fixed for its life. Under "priority" it is the arrival time plus
+ * `agingSeconds` per level: the same as lowering every waiting request's priority at a constant rate, without ever
+ * re-sorting. So nobody starves: a request that is k levels worse is overtaken only by what arrives within
+ * k * agingSeconds after it. Equal priorities run in order of arrival.
+ */
+export function rankOf(priority: number, nowMs: number, options: SchedulingOptions): number {
+  return options.policy === "priority" ? nowMs + priority * options.agingSeconds * 1000 : 0;
+}

@@ -1,0 +1,50 @@
+// Entry of the engine thread: makes the model the start message names, loads the adapters its predecessor had, runs
+// the loop, and posts one message per step. Any error it does not expect ends the thread; worker-host.ts restarts it.
+
+import { parentPort, workerData } from "node:worker_threads";
+import { EngineLoop } from "./engine-loop.ts";
+import type { FromWorker, ToWorker, WorkerStart } from "./messages.ts";
+import type { CreateRunner } from "./model-host.ts";
+import { StatCells } from "./stats.ts";
+
+if (parentPort === null) throw new Error("engine/worker is the entry of a worker thread, not a program");
+const port = parentPort;
+const post = (message: FromWorker): void => port.postMessage(message);
+
+const start = workerData as WorkerStart;
+const { createRunner } = (await import(start.module)) as { createRunner?: CreateRunner };
+if (createRunner === undefined) throw new Error(`${start.module} does not export createRunner`);
+const model = await createRunner(start.options);
+
+const crash = (error: unknown): void => {
+  // Outside any promise, so that it ends the thread as an uncaught error.
+  setImmediate(() => {
+    throw error;
+  });
+};
+const loop = new EngineLoop(model, start.scheduling, new StatCells(start.stats), post, crash);
+for (const [version, folder] of start.adapters) {
+  try {
+    const loaded = await loop.loadAdapter(folder);
+    if (loaded.version !== version) throw new Error("the folder has other content now");
+  } catch (error) {
+    post({
+      type: "fault",
+      error: new Error(`adapter ${version} was not loaded again from ${folder}`, { cause: error }),
+    });
+  }
+}
+
+const close = async (): Promise<void> => {
+  try {
+    await loop.close();
+    port.close(); // the last thing that keeps the thread alive
+  } catch (error) {
+    crash(error);
+  }
+};
+port.on("message", (message: ToWorker) => {
+  if (message.type === "close") void close();
+  else loop.send(message);
+});
+post({ type: "ready", info: loop.info });

@@ -1,0 +1,38 @@
+// Drawing one token: inverse-CDF over the entries at or above a floor, restricted to the top_p nucleus.
+// The nucleus is never listed. A token is drawn from a superset of it and kept if it belongs: if what is more likely
+// holds less than topP of the mass. If not, neither does anything below it, and the next draw is among what is above.
+// So one more pass decides most draws, where finding the edge would take several.
+
+import { keyToFloat, sortKey } from "./float-order.ts";
+import type { LogitRow } from "./row.ts";
+
+/** The attempt-th uniform number in [0, 1) of this draw. */
+export type Uniforms = (attempt: number) => number;
+
+/** A token of a scanned row with logit >= floor, by softmax at this temperature within the nucleus. topP 1 = off. */
+export function drawToken(row: LogitRow, temperature: number, topP: number, floor: number, uniforms: Uniforms): number {
+  let cut = floor;
+  let mass = row.mass(temperature, cut);
+  const target = topP * mass;
+  for (let attempt = 0; ; attempt++) {
+    const id = row.tokenAt(uniforms(attempt) * mass, temperature, cut);
+    if (topP === 1) return id;
+    const key = sortKey(row.values[id]!);
+    const next = keyToFloat(key + 1);
+    const above = row.mass(temperature, next);
+    if (above >= target) {
+      cut = next;
+      mass = above;
+      continue;
+    }
+    // Of equal entries the lower ids count as more likely, so perhaps only the first few belong.
+    const weight = row.weightOf(id, temperature);
+    const kept = Math.min(row.vocabSize, Math.max(1, Math.ceil((target - above) / weight)));
+    const ties = row.gather(key, key, kept);
+    if (ties.includes(id)) return id;
+    // One beyond the edge. Now the nucleus is known: what is above, and these.
+    const point = uniforms(attempt + 1) * (above + kept * weight);
+    if (point < above) return row.tokenAt(point, temperature, next);
+    return ties[Math.min(kept - 1, Math.floor((point - above) / weight))]!;
+  }
+}

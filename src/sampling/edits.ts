@@ -1,0 +1,57 @@
+// What a request asks to be changed in the logits before a token is chosen: allowed ids, bad words, stop ids held
+// back by min_tokens, logit bias, then penalties. Grammar masks come before (they also shape the reported
+// log-probabilities), temperature and truncation after. Ids outside the vocabulary have no effect.
+
+import type { SamplingParams } from "../engine/contract.ts";
+import { applyMask, tokenSet } from "./mask.ts";
+import { Penalties } from "./penalties.ts";
+
+export class LogitEdits {
+  readonly #params: SamplingParams;
+  readonly #allowed: Int32Array | null;
+  readonly #penalties: Penalties;
+
+  constructor(params: SamplingParams, promptTokenIds: readonly number[], vocabSize: number) {
+    this.#params = params;
+    this.#allowed = params.allowedTokenIds === null ? null : tokenSet(params.allowedTokenIds, vocabSize);
+    this.#penalties = new Penalties(params, promptTokenIds);
+  }
+
+  /** A token was appended to the output. */
+  note(id: number): void {
+    this.#penalties.note(id);
+  }
+
+  /** Edits the logits of the position after `output`; returns whether it changed anything. */
+  apply(values: Float32Array, output: readonly number[]): boolean {
+    const { badWords, minTokens, minTokensMask, logitBias } = this.#params;
+    let edited = false;
+    const forbid = (id: number) => {
+      values[id] = Number.NEGATIVE_INFINITY;
+      edited = true;
+    };
+    if (this.#allowed !== null) {
+      applyMask(values, this.#allowed);
+      edited = true;
+    }
+    for (const word of badWords) {
+      if (completes(word, output)) forbid(word[word.length - 1]!);
+    }
+    if (output.length < minTokens) for (const id of minTokensMask) forbid(id);
+    for (const [id, bias] of logitBias) {
+      values[id]! += bias;
+      edited = true;
+    }
+    return this.#penalties.apply(values) || edited;
+  }
+}
+
+/** Whether the output ends with all but the last token of the word, so that one more token would complete it. */
+function completes(word: readonly number[], output: readonly number[]): boolean {
+  const start = output.length - (word.length - 1);
+  if (word.length === 0 || start < 0) return false;
+  for (let i = 0; i < word.length - 1; i++) {
+    if (output[start + i] !== word[i]) return false;
+  }
+  return true;
+}

@@ -1,0 +1,44 @@
+// Log-probabilities as reported: natural, of the raw distribution (only the grammar mask applied), so temperature,
+// penalties, bias and truncation do not change them. The sum over the vocabulary is taken in one fixed order with
+// 64-bit sums: the same row gives the same bits wherever it is computed. -Infinity stays -Infinity.
+
+import type { TokenLogprobs } from "../engine/contract.ts";
+import { InvalidLogitsError } from "./errors.ts";
+import { sortKey } from "./float-order.ts";
+import type { LogitRow } from "./row.ts";
+import { sharedRow } from "./row.ts";
+import { kthLargest } from "./select.ts";
+
+/** About token `id` and the k most likely ones (-1 = all) of a scanned row. */
+export function tokenLogprobs(row: LogitRow, id: number, k: number): TokenLogprobs {
+  const { values, max } = row;
+  const logMass = Math.log(row.unitMass());
+  const logprobOf = (token: number) => values[token]! - max - logMass;
+  const topIds = mostLikely(row, k === -1 ? row.vocabSize : Math.min(k, row.vocabSize));
+  return {
+    logprob: logprobOf(id),
+    rank: row.countAtLeast(values[id]!),
+    topIds,
+    topLogprobs: topIds.map(logprobOf),
+  };
+}
+
+/** About prompt token `tokenId`, given the logits of the position before it: a row as long as the vocabulary. */
+export function promptTokenLogprobs(logits: Float32Array, tokenId: number, k: number): TokenLogprobs {
+  const row = sharedRow(logits.length);
+  row.load(logits);
+  row.scan();
+  if (row.max === Number.NEGATIVE_INFINITY) throw new InvalidLogitsError("nothing but -Infinity");
+  return tokenLogprobs(row, tokenId, k);
+}
+
+/** The k largest entries, best first, equal ones by id. */
+function mostLikely(row: LogitRow, k: number): number[] {
+  if (k === 0) return [];
+  const { values } = row;
+  const { value, above } = kthLargest(row, k, Number.NEGATIVE_INFINITY)!;
+  const key = sortKey(value);
+  const better = [...row.gather(key + 1, sortKey(row.max), above)];
+  better.sort((a, b) => values[b]! - values[a]! || a - b);
+  return [...better, ...row.gather(key, key, k - above)];
+}

@@ -1,0 +1,76 @@
+// Chooses the tokens of one sequence (one choice of a request), one row of logits at a time, and keeps what it chose.
+// Order: grammar mask; allowed ids, bad words, min_tokens, bias, penalties; then greedy, or temperature, min_p, top_k,
+// top_p and a draw. A pure function of the parameters, the prompt, the rows and the seed: what else is in the batch
+// does not matter. It knows nothing of when a sequence ends (see engine/finish.ts).
+
+import type { SampledToken, SamplingParams } from "../engine/contract.ts";
+import { drawToken } from "./draw.ts";
+import { LogitEdits } from "./edits.ts";
+import { InvalidLogitsError, NoLegalTokenError } from "./errors.ts";
+import { tokenLogprobs } from "./logprobs.ts";
+import { applyMask } from "./mask.ts";
+import type { RandomKey } from "./random.ts";
+import { randomKey, uniformAt } from "./random.ts";
+import type { LogitRow } from "./row.ts";
+import { sharedRow } from "./row.ts";
+import { survivorFloor } from "./truncate.ts";
+
+/** Temperatures below this are greedy. */
+const greedyBelow = 1e-5;
+
+export class SequenceSampler {
+  readonly #params: SamplingParams;
+  readonly #vocabSize: number;
+  readonly #edits: LogitEdits;
+  readonly #key: RandomKey;
+  readonly #output: number[] = [];
+
+  constructor(params: SamplingParams, choiceIndex: number, promptTokenIds: readonly number[], vocabSize: number) {
+    this.#params = params;
+    this.#vocabSize = vocabSize;
+    this.#edits = new LogitEdits(params, promptTokenIds, vocabSize);
+    this.#key = randomKey(params.seed, choiceIndex);
+  }
+
+  /** What was chosen so far. */
+  get outputTokens(): readonly number[] {
+    return this.#output;
+  }
+
+  /**
+   * Chooses and appends the next token. `logits` is [at least vocabSize] and only read; `mask` is the grammar's bitset
+   * of legal ids or null. Throws NoLegalTokenError or InvalidLogitsError, and then appends nothing.
+   */
+  sample(logits: Float32Array, mask: Int32Array | null): SampledToken {
+    const row = sharedRow(this.#vocabSize);
+    loadMasked(row, logits, mask);
+    const edited = this.#edits.apply(row.values, this.#output);
+    row.scan();
+    if (row.max === Number.NEGATIVE_INFINITY) {
+      if (edited || mask !== null) throw new NoLegalTokenError(this.#output.length);
+      throw new InvalidLogitsError("nothing but -Infinity");
+    }
+    const id = this.#params.temperature < greedyBelow ? row.argmax() : this.#draw(row);
+    const { logprobs: k } = this.#params;
+    if (k !== null && edited) {
+      loadMasked(row, logits, mask);
+      row.scan();
+    }
+    const logprobs = k === null ? null : tokenLogprobs(row, id, k);
+    this.#output.push(id);
+    this.#edits.note(id);
+    return { id, logprobs };
+  }
+
+  #draw(row: LogitRow): number {
+    const { temperature, topP, minP, topK } = this.#params;
+    const floor = survivorFloor(row, temperature, minP, topK);
+    const position = this.#output.length;
+    return drawToken(row, temperature, topP, floor, (attempt) => uniformAt(this.#key, position, attempt));
+  }
+}
+
+function loadMasked(row: LogitRow, logits: Float32Array, mask: Int32Array | null): void {
+  row.load(logits);
+  if (mask !== null) applyMask(row.values, mask);
+}
