@@ -1,0 +1,156 @@
+// Expressions into states of a StateGraph. Small, non-recursive rules are copied in place; larger, repeated or recursive
+// ones become calls, which keeps the graph linear in the size of the grammar.
+
+import { type CharDfa, type Expression, type Grammar, never } from "../expression.ts";
+import { emitDispatch } from "./dispatch.ts";
+import { RuleWeights } from "./rule-weights.ts";
+import { StateGraph } from "./state-graph.ts";
+
+/** Repeated bodies heavier than this are called, not copied. */
+const copyWeight = 4;
+/** No token is longer than this many bytes where a mask is concerned (longer ones are never legal under a grammar). */
+export const longestToken = 128;
+
+export interface CompiledRules {
+  readonly graph: StateGraph;
+  /** Start state per rule; rule 0 is the root, rule 1 what follows the marker (never matches when there is none). */
+  readonly starts: readonly number[];
+  readonly marker: string;
+}
+
+export function compileExpressions(grammar: Grammar): CompiledRules {
+  const compiler = new ExpressionCompiler(grammar);
+  return { graph: compiler.graph, starts: compiler.starts, marker: grammar.afterMarker?.marker ?? "" };
+}
+
+class ExpressionCompiler {
+  readonly graph = new StateGraph();
+  readonly starts: number[] = [];
+  readonly #weights: RuleWeights;
+  /** Both roots, then the grammar's rules (index + 2), then the rules made for repeated bodies. */
+  readonly #bodies: Expression[];
+  readonly #bodyRules = new Map<Expression, number>();
+
+  constructor(grammar: Grammar) {
+    this.#weights = new RuleWeights(grammar);
+    this.#bodies = [grammar.root, grammar.afterMarker?.root ?? never, ...grammar.rules];
+    // Emitting a rule may add rules for repeated bodies, so the list grows while it is walked.
+    for (let rule = 0; rule < this.#bodies.length; rule++) {
+      const start = this.graph.state();
+      const end = this.graph.state();
+      this.graph.states[end]!.final = true;
+      this.starts.push(start);
+      this.#emit(this.#bodies[rule]!, start, end);
+    }
+  }
+
+  /** Adds paths from `from` to `to`. Never adds an edge into `from` or out of `to`, so neighbours cannot leak in. */
+  #emit(expression: Expression, from: number, to: number): void {
+    const graph = this.graph;
+    switch (expression.kind) {
+      case "set":
+        graph.characters(from, expression.set, to);
+        return;
+      case "texts":
+        graph.texts(from, expression.texts, to);
+        return;
+      case "sequence": {
+        const { parts } = expression;
+        if (parts.length === 0) graph.epsilon(from, to);
+        let at = from;
+        for (const [index, part] of parts.entries()) {
+          const next = index === parts.length - 1 ? to : graph.state();
+          this.#emit(part, at, next);
+          at = next;
+        }
+        return;
+      }
+      case "choice":
+        for (const option of expression.options) this.#emit(option, from, to);
+        return;
+      case "repeat":
+        this.#repeat(expression, from, to);
+        return;
+      case "rule":
+        if (this.#weights.inlined(expression.rule)) this.#emit(this.#bodies[expression.rule + 2]!, from, to);
+        else graph.call(from, expression.rule + 2, to);
+        return;
+      case "graph": {
+        const states = [from, to, ...Array.from({ length: expression.nodes - 2 }, () => graph.state())];
+        for (const edge of expression.edges) this.#emit(edge.expression, states[edge.from]!, states[edge.to]!);
+        return;
+      }
+      case "dfa":
+        this.#dfa(expression.dfa, expression.json, from, to);
+        return;
+      case "dispatch":
+        emitDispatch(graph, expression, (branch, start, end) => this.#emit(branch, start, end), from, to);
+        return;
+      default:
+        expression satisfies never;
+    }
+  }
+
+  #repeat(expression: Expression & { kind: "repeat" }, from: number, to: number): void {
+    const graph = this.graph;
+    const { min, max } = expression;
+    const copies = max ?? min + 1;
+    const body = copies > 2 && this.#weights.of(expression.body) > copyWeight ? null : expression.body;
+    const rule = body ? -1 : this.#ruleFor(expression.body);
+    const emitBody = (start: number, end: number): void => {
+      if (body) this.#emit(body, start, end);
+      else graph.call(start, rule, end);
+    };
+    const counted = this.#weights.consumes(expression.body);
+    const chain = [graph.state()];
+    graph.epsilon(from, chain[0]!);
+    for (let count = 0; count < (max ?? min); count++) {
+      const next = graph.state();
+      emitBody(chain[count]!, next);
+      chain.push(next);
+      if (counted) graph.states[next]!.maskLike = chain[sameMask(count + 1, min, max)] ?? next;
+    }
+    if (max === null) {
+      const loop = chain[min]!;
+      const after = graph.state();
+      emitBody(loop, after);
+      graph.epsilon(after, loop);
+      graph.epsilon(loop, to);
+    } else {
+      for (let count = min; count <= max; count++) graph.epsilon(chain[count]!, to);
+    }
+  }
+
+  #ruleFor(body: Expression): number {
+    let rule = this.#bodyRules.get(body);
+    if (rule === undefined) {
+      rule = this.#bodies.length;
+      this.#bodies.push(body);
+      this.#bodyRules.set(body, rule);
+    }
+    return rule;
+  }
+
+  #dfa(dfa: CharDfa, json: boolean, from: number, to: number): void {
+    const graph = this.graph;
+    const ids = dfa.states.map(() => graph.state());
+    graph.epsilon(from, ids[0]!);
+    for (const [index, state] of dfa.states.entries()) {
+      if (state.final) graph.epsilon(ids[index]!, to);
+      for (const edge of state.edges) {
+        if (json) graph.jsonCharacters(ids[index]!, edge.set, ids[edge.target]!);
+        else graph.characters(ids[index]!, edge.set, ids[edge.target]!);
+      }
+    }
+  }
+}
+
+/**
+ * Of two positions in a counted repetition that are both further from either bound than a token can reach, the masks
+ * are equal: this maps such a position to the earliest one of its kind. Every iteration consumes at least one byte.
+ */
+function sameMask(count: number, min: number, max: number | null): number {
+  if (min - count > longestToken) return 0;
+  if (max !== null && count >= min && max - count > longestToken) return min;
+  return count;
+}

@@ -1,0 +1,99 @@
+// How heavy expressions are (roughly: states when copied in place), which rules are recursive, and which expressions
+// always consume something. Decides between copying a rule's body and calling it.
+
+import type { Expression, Grammar } from "../expression.ts";
+
+/** Rules up to this weight are copied in place. */
+const inlineWeight = 12;
+const heavy = 1_000_000;
+
+export class RuleWeights {
+  readonly #grammar: Grammar;
+  /** undefined = not visited; null = being visited (so: recursive). */
+  readonly #rules = new Map<number, number | null>();
+  readonly #consuming = new Map<Expression, boolean>();
+
+  constructor(grammar: Grammar) {
+    this.#grammar = grammar;
+    this.of(grammar.root);
+    for (let rule = 0; rule < grammar.rules.length; rule++) this.#rule(rule);
+  }
+
+  inlined(rule: number): boolean {
+    return this.#rule(rule) <= inlineWeight;
+  }
+
+  of(expression: Expression): number {
+    switch (expression.kind) {
+      case "set":
+        return expression.set.length > 0 && expression.set.at(-1)![1] > 0x7f ? 8 + expression.set.length : 1;
+      case "texts":
+        return expression.texts.reduce((sum, value) => sum + value.length, 0);
+      case "sequence":
+        return capped(expression.parts.reduce((sum, part) => sum + this.of(part), 0));
+      case "choice":
+        return capped(expression.options.reduce((sum, option) => sum + this.of(option), 0));
+      case "repeat":
+        return capped(1 + this.of(expression.body) * (expression.max ?? expression.min + 1));
+      case "rule":
+        return Math.min(this.#rule(expression.rule), inlineWeight + 1);
+      case "dfa":
+        return capped(expression.dfa.states.length * 4);
+      case "graph":
+        return capped(expression.edges.reduce((sum, edge) => sum + this.of(edge.expression), 0));
+      case "dispatch":
+        return heavy;
+      default:
+        return expression satisfies never;
+    }
+  }
+
+  /** True when every match is at least one byte long (false when that is not obvious). */
+  consumes(expression: Expression): boolean {
+    const known = this.#consuming.get(expression);
+    if (known !== undefined) return known;
+    this.#consuming.set(expression, false);
+    const result = this.#consumes(expression);
+    this.#consuming.set(expression, result);
+    return result;
+  }
+
+  #consumes(expression: Expression): boolean {
+    switch (expression.kind) {
+      case "set":
+        return true;
+      case "texts":
+        return !expression.texts.includes("");
+      case "sequence":
+        return expression.parts.some((part) => this.consumes(part));
+      case "choice":
+        return expression.options.every((option) => this.consumes(option));
+      case "repeat":
+        return expression.min > 0 && this.consumes(expression.body);
+      case "rule":
+        return this.consumes(this.#grammar.rules[expression.rule]!);
+      case "dfa":
+        return !expression.dfa.states[0]!.final;
+      case "graph":
+      case "dispatch":
+        return false;
+      default:
+        return expression satisfies never;
+    }
+  }
+
+  #rule(rule: number): number {
+    const known = this.#rules.get(rule);
+    if (known === null) return heavy;
+    if (known !== undefined) return known;
+    this.#rules.set(rule, null);
+    // A call back to a rule being visited weighs more than the limit, so every rule on a cycle ends above it.
+    const weight = this.of(this.#grammar.rules[rule]!);
+    this.#rules.set(rule, weight);
+    return weight;
+  }
+}
+
+function capped(weight: number): number {
+  return Math.min(weight, heavy);
+}

@@ -1,0 +1,217 @@
+// Deterministic automata over characters, for the few constraints that need set algebra on texts: intersections
+// (pattern with a length) and differences (any key but these). Sizes are bounded; beyond them the constraint is refused.
+
+import {
+  anyCodePoint,
+  type CodePointSet,
+  codePoints,
+  intersectSets,
+  partition,
+  subtractSets,
+  unionSets,
+} from "./code-points.ts";
+import type { CharDfa, CharEdge, Expression } from "./expression.ts";
+import { GrammarError } from "./grammar-error.ts";
+
+const maxStates = 20_000;
+
+interface NfaState {
+  readonly edges: CharEdge[];
+  readonly epsilon: number[];
+}
+
+/** Of an expression without rules. `subject` names it in the error when it grows too large. */
+export function determinise(expression: Expression, subject: string): CharDfa {
+  const nfa: NfaState[] = [];
+  const state = (): number => {
+    if (nfa.length > 10 * maxStates) throw tooLarge(subject);
+    nfa.push({ edges: [], epsilon: [] });
+    return nfa.length - 1;
+  };
+  const start = state();
+  const end = state();
+  build(expression, start, end, nfa, state);
+  const closure = (members: Iterable<number>): number[] => {
+    const seen = new Set(members);
+    for (const member of seen) for (const next of nfa[member]!.epsilon) seen.add(next);
+    return [...seen].sort((a, b) => a - b);
+  };
+  return explore(
+    closure([start]),
+    (members) => members.join(),
+    (members) => members.includes(end),
+    (members) => {
+      const edges = members.flatMap((member) => nfa[member]!.edges);
+      const targets = new Map<string, { set: CodePointSet; members: number[] }>();
+      for (const piece of partition(edges.map((edge) => edge.set))) {
+        const hit = edges.filter((edge) => intersectSets(edge.set, [piece]).length > 0);
+        if (hit.length === 0) continue;
+        const next = closure(hit.map((edge) => edge.target));
+        const key = next.join();
+        const known = targets.get(key);
+        if (known) known.set = unionSets(known.set, [piece]);
+        else targets.set(key, { set: [piece], members: next });
+      }
+      return [...targets.values()].map(({ set, members: next }) => ({ set, target: next }));
+    },
+    subject,
+  );
+}
+
+/** Texts of the automaton that are between min and max characters long. */
+export function withLength(dfa: CharDfa, min: number, max: number | null, subject: string): CharDfa {
+  const cap = max ?? min;
+  return explore<readonly [number, number]>(
+    [0, 0],
+    ([state, length]) => `${state}.${length}`,
+    ([state, length]) => dfa.states[state]!.final && length >= min,
+    ([state, length]) => {
+      if (max !== null && length >= max) return [];
+      const next = Math.min(length + 1, cap);
+      return dfa.states[state]!.edges.map(({ set, target }) => ({ set, target: [target, next] as const }));
+    },
+    subject,
+  );
+}
+
+export function intersectDfas(a: CharDfa, b: CharDfa, subject: string): CharDfa {
+  return explore<readonly [number, number]>(
+    [0, 0],
+    ([x, y]) => `${x}.${y}`,
+    ([x, y]) => a.states[x]!.final && b.states[y]!.final,
+    ([x, y]) =>
+      a.states[x]!.edges.flatMap((left) =>
+        b.states[y]!.edges.flatMap((right) => {
+          const set = intersectSets(left.set, right.set);
+          return set.length === 0 ? [] : [{ set, target: [left.target, right.target] as const }];
+        }),
+      ),
+    subject,
+  );
+}
+
+/** Every text except these. */
+export function otherThan(values: readonly string[]): CharDfa {
+  const nodes: { children: Map<number, number>; listed: boolean }[] = [{ children: new Map(), listed: false }];
+  for (const value of values) {
+    let at = 0;
+    for (const char of value) {
+      const point = char.codePointAt(0)!;
+      let next = nodes[at]!.children.get(point);
+      if (next === undefined) {
+        next = nodes.length;
+        nodes.push({ children: new Map(), listed: false });
+        nodes[at]!.children.set(point, next);
+      }
+      at = next;
+    }
+    nodes[at]!.listed = true;
+  }
+  const anything = nodes.length;
+  const states = nodes.map(({ children, listed }) => {
+    const edges: CharEdge[] = [...children].map(([point, target]) => ({ set: codePoints([[point, point]]), target }));
+    const rest = subtractSets(anyCodePoint, unionSets(...edges.map((edge) => edge.set)));
+    return { final: !listed, edges: [...edges, { set: rest, target: anything }] };
+  });
+  return { states: [...states, { final: true, edges: [{ set: anyCodePoint, target: anything }] }] };
+}
+
+/** Decimal digits whose value is a multiple of `divisor`, with an optional minus sign. */
+export function multiplesOf(divisor: number): CharDfa {
+  const digitEdges = (remainder: number): CharEdge[] =>
+    Array.from({ length: 10 }, (_, digit) => ({
+      set: codePoints([[0x30 + digit, 0x30 + digit]]),
+      target: 1 + ((remainder * 10 + digit) % divisor),
+    }));
+  const remainders = Array.from({ length: divisor }, (_, r) => ({ final: r === 0, edges: digitEdges(r) }));
+  const afterSign = { final: false, edges: digitEdges(0) };
+  const start = { final: false, edges: [...digitEdges(0), { set: codePoints([[0x2d, 0x2d]]), target: divisor + 1 }] };
+  return { states: [start, ...remainders, afterSign] };
+}
+
+function explore<S>(
+  start: S,
+  key: (state: S) => string,
+  final: (state: S) => boolean,
+  edges: (state: S) => { set: CodePointSet; target: S }[],
+  subject: string,
+): CharDfa {
+  const ids = new Map<string, number>([[key(start), 0]]);
+  const queue: S[] = [start];
+  const states: { final: boolean; edges: CharEdge[] }[] = [];
+  for (const state of queue) {
+    const out = edges(state).map(({ set, target }) => {
+      const name = key(target);
+      let id = ids.get(name);
+      if (id === undefined) {
+        id = queue.length;
+        if (id >= maxStates) throw tooLarge(subject);
+        ids.set(name, id);
+        queue.push(target);
+      }
+      return { set, target: id };
+    });
+    states.push({ final: final(state), edges: out });
+  }
+  return { states };
+}
+
+function build(expression: Expression, from: number, to: number, nfa: NfaState[], state: () => number): void {
+  switch (expression.kind) {
+    case "set":
+      nfa[from]!.edges.push({ set: expression.set, target: to });
+      return;
+    case "texts":
+      for (const value of expression.texts) {
+        let at = from;
+        for (const char of value) {
+          const next = state();
+          nfa[at]!.edges.push({ set: codePoints([[char.codePointAt(0)!, char.codePointAt(0)!]]), target: next });
+          at = next;
+        }
+        nfa[at]!.epsilon.push(to);
+      }
+      return;
+    case "sequence": {
+      let at = from;
+      for (const part of expression.parts) {
+        const next = state();
+        build(part, at, next, nfa, state);
+        at = next;
+      }
+      nfa[at]!.epsilon.push(to);
+      return;
+    }
+    case "choice":
+      for (const option of expression.options) build(option, from, to, nfa, state);
+      return;
+    case "repeat": {
+      let at = state();
+      nfa[from]!.epsilon.push(at);
+      for (let count = 0; count < (expression.max ?? expression.min); count++) {
+        if (count >= expression.min) nfa[at]!.epsilon.push(to);
+        const next = state();
+        build(expression.body, at, next, nfa, state);
+        at = next;
+      }
+      nfa[at]!.epsilon.push(to);
+      if (expression.max === null) {
+        const again = state();
+        build(expression.body, at, again, nfa, state);
+        nfa[again]!.epsilon.push(at);
+      }
+      return;
+    }
+    case "rule":
+    case "graph":
+    case "dfa":
+    case "dispatch":
+      throw new Error(`${expression.kind} cannot be determinised`);
+    default:
+      expression satisfies never;
+  }
+}
+
+function tooLarge(subject: string): GrammarError {
+  return new GrammarError(`${subject} is too complex: it needs more than ${maxStates} states`);
+}

@@ -1,0 +1,89 @@
+// Sets of Unicode code points as sorted, disjoint, non-adjacent ranges, and the algebra the grammar needs on them.
+// Surrogates (U+D800..U+DFFF) are never members: every set stands for text that is valid UTF-8.
+
+export type CodePointRange = readonly [low: number, high: number];
+export type CodePointSet = readonly CodePointRange[];
+
+const maxCodePoint = 0x10ffff;
+
+/** Every code point that UTF-8 can carry. */
+export const anyCodePoint: CodePointSet = [
+  [0, 0xd7ff],
+  [0xe000, maxCodePoint],
+];
+
+export const noCodePoint: CodePointSet = [];
+
+/** Sorts and merges any ranges; drops surrogates. */
+export function codePoints(ranges: Iterable<CodePointRange>): CodePointSet {
+  return intersectSets(merged(ranges), anyCodePoint);
+}
+
+export function codePointsOf(text: string): CodePointSet {
+  return codePoints(Array.from(text, (char) => [char.codePointAt(0)!, char.codePointAt(0)!] as const));
+}
+
+export function unionSets(...sets: readonly CodePointSet[]): CodePointSet {
+  return merged(sets.flat());
+}
+
+export function intersectSets(a: CodePointSet, b: CodePointSet): CodePointSet {
+  const out: CodePointRange[] = [];
+  let i = 0;
+  let j = 0;
+  while (i < a.length && j < b.length) {
+    const low = Math.max(a[i]![0], b[j]![0]);
+    const high = Math.min(a[i]![1], b[j]![1]);
+    if (low <= high) out.push([low, high]);
+    if (a[i]![1] < b[j]![1]) i++;
+    else j++;
+  }
+  return out;
+}
+
+export function complementSet(set: CodePointSet): CodePointSet {
+  const out: CodePointRange[] = [];
+  let next = 0;
+  for (const [low, high] of set) {
+    if (low > next) out.push([next, low - 1]);
+    next = high + 1;
+  }
+  if (next <= maxCodePoint) out.push([next, maxCodePoint]);
+  return intersectSets(out, anyCodePoint);
+}
+
+export function subtractSets(a: CodePointSet, b: CodePointSet): CodePointSet {
+  return intersectSets(a, complementSet(b));
+}
+
+export function hasCodePoint(set: CodePointSet, point: number): boolean {
+  return set.some(([low, high]) => low <= point && point <= high);
+}
+
+/** Cuts the whole code space so that every given set is a union of the resulting pieces. */
+export function partition(sets: readonly CodePointSet[]): CodePointSet {
+  const cuts = new Set<number>([0, 0xd800, 0xe000, maxCodePoint + 1]);
+  for (const set of sets) {
+    for (const [low, high] of set) {
+      cuts.add(low);
+      cuts.add(high + 1);
+    }
+  }
+  const sorted = [...cuts].sort((x, y) => x - y);
+  const pieces: CodePointRange[] = [];
+  for (let i = 0; i + 1 < sorted.length; i++) {
+    if (sorted[i] !== 0xd800) pieces.push([sorted[i]!, sorted[i + 1]! - 1]);
+  }
+  return pieces;
+}
+
+function merged(ranges: Iterable<CodePointRange>): CodePointSet {
+  const sorted = [...ranges].sort((x, y) => x[0] - y[0]);
+  const out: [number, number][] = [];
+  for (const [low, high] of sorted) {
+    const last = out.at(-1);
+    if (last && low <= last[1] + 1) last[1] = Math.max(last[1], high);
+    else out.push([low, high]);
+  }
+  return out;
+}

@@ -1,0 +1,86 @@
+// One worker thread that compiles constraints, seen from the main thread: started when first needed, ended when a
+// compilation exceeds its time or memory, started again for the next. One job at a time; the caller keeps `busy`.
+
+import { Worker } from "node:worker_threads";
+import { compiledEntry } from "../compiled-entry.ts";
+import type { CompileJob, CompileResult } from "./compile-worker.ts";
+
+/** Loading the thread's code; only a machine in deep trouble needs longer. */
+const startMs = 30_000;
+
+export class CompileThread {
+  readonly #timeoutMs: number;
+  readonly #memoryMb: number;
+  #worker: Worker | null = null;
+  #ready = false;
+  #jobs = 0;
+  busy = false;
+
+  constructor(timeoutMs: number, memoryMb: number) {
+    this.#timeoutMs = timeoutMs;
+    this.#memoryMb = memoryMb;
+  }
+
+  /** Rejects only for faults of ours. */
+  async run(constraint: string): Promise<{ key: string } | { refused: string }> {
+    const result = await this.#ask({ id: ++this.#jobs, constraint });
+    if ("key" in result) return { key: result.key };
+    if ("refused" in result) return { refused: result.refused };
+    throw new Error(`compiling a constraint failed: ${"fault" in result ? result.fault : "no result"}`);
+  }
+
+  async close(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = null;
+    await worker?.terminate();
+  }
+
+  #ask(job: CompileJob): Promise<CompileResult> {
+    const { id } = job;
+    const worker = this.#start();
+    return new Promise((resolve) => {
+      const tooLong = (): void => {
+        const seconds = this.#timeoutMs / 1000;
+        settle({ id, refused: `the constraint is too complex: it did not compile within ${seconds} s` }, true);
+      };
+      const tooSlow = (): void => settle({ id, fault: "the grammar worker did not start" }, true);
+      let timer = this.#ready ? setTimeout(tooLong, this.#timeoutMs) : setTimeout(tooSlow, startMs);
+      const onMessage = (result: CompileResult): void => {
+        if ("ready" in result) {
+          this.#ready = true;
+          clearTimeout(timer);
+          timer = setTimeout(tooLong, this.#timeoutMs);
+        } else if (result.id === id) settle(result, false);
+      };
+      const onError = (error: Error & { code?: string }): void => {
+        const needs = `the constraint is too complex: it needs more than ${this.#memoryMb} MB to compile`;
+        if (error.code === "ERR_WORKER_OUT_OF_MEMORY") settle({ id, refused: needs }, true);
+        else settle({ id, fault: error.stack ?? error.message }, true);
+      };
+      const onExit = (): void => settle({ id, fault: "the grammar worker ended" }, true);
+      const settle = (result: CompileResult, discard: boolean): void => {
+        clearTimeout(timer);
+        worker.off("message", onMessage).off("error", onError).off("exit", onExit).unref();
+        if (discard) void this.close();
+        resolve(result);
+      };
+      worker.on("message", onMessage).on("error", onError).on("exit", onExit).ref();
+      worker.postMessage(job);
+    });
+  }
+
+  #start(): Worker {
+    if (this.#worker) return this.#worker;
+    const worker = new Worker(compiledEntry(import.meta.url, "./compile-worker.ts"), {
+      resourceLimits: { maxOldGenerationSizeMb: this.#memoryMb },
+    });
+    // Between jobs and while being ended the thread may still fail; the next job then starts a fresh one.
+    const forget = (): void => {
+      if (this.#worker === worker) this.#worker = null;
+    };
+    worker.on("error", forget).on("exit", forget);
+    this.#worker = worker;
+    this.#ready = false;
+    return worker;
+  }
+}

@@ -1,0 +1,41 @@
+// Entry of the grammar worker: one constraint at a time in, its key or the reason against it out. Nothing else runs here,
+// so the service can end the thread at any moment.
+
+import { parentPort } from "node:worker_threads";
+import { compileConstraint } from "./compile.ts";
+import { type Constraint, ConstraintError } from "./constraint.ts";
+import { grammarKey } from "./match/constraint-factory.ts";
+
+export interface CompileJob {
+  id: number;
+  /** The constraint as JSON text: structured clone would recurse on deep input. */
+  constraint: string;
+}
+
+export type CompileResult =
+  /** Sent once, when the thread has loaded. */
+  | { ready: true }
+  | { id: number; key: string }
+  | { id: number; refused: string }
+  /** A fault of ours, not the sender's. */
+  | { id: number; fault: string };
+
+/** A longer key would make every request that uses it slow to hand over. */
+const maxKeyLength = 4 * 2 ** 20;
+
+if (parentPort === null) throw new Error("grammar/compile-worker is the entry of a worker thread, not a program");
+const port = parentPort;
+port.on("message", (job: CompileJob) => port.postMessage(compile(job)));
+port.postMessage({ ready: true });
+
+function compile({ id, constraint }: CompileJob): CompileResult {
+  try {
+    const key = grammarKey(compileConstraint(JSON.parse(constraint) as Constraint));
+    if (key.length > maxKeyLength)
+      return { id, refused: "the constraint is too large; use fewer alternatives or smaller counts" };
+    return { id, key };
+  } catch (error) {
+    if (error instanceof ConstraintError) return { id, refused: error.message };
+    return { id, fault: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+  }
+}

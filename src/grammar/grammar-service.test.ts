@@ -1,0 +1,83 @@
+import { afterAll, expect, test } from "vitest";
+import type { Constraint, OutputShape } from "./constraint.ts";
+import { GrammarService } from "./grammar-service.ts";
+
+const service = new GrammarService();
+afterAll(() => service.close());
+
+function constraint(shape: OutputShape): Constraint {
+  return { shape, reasoning: null, param: "structured_outputs" };
+}
+
+const regex = (pattern: string): Constraint => constraint({ kind: "regex", pattern });
+
+test("compiles in a worker, the same content once", async () => {
+  let compilations = 0;
+  const counting = new GrammarService({ onCompiled: () => compilations++ });
+  const keys = await Promise.all([regex("a+"), regex("b+"), regex("a+")].map((each) => counting.compile(each)));
+  expect(keys[0]).toEqual(keys[2]);
+  expect(keys[0]).not.toEqual(keys[1]);
+  await counting.compile(regex("a+"));
+  expect(compilations).toBe(2);
+  await counting.close();
+});
+
+test("refusals carry the reason and the field, again from the cache", async () => {
+  for (let time = 0; time < 2; time++) {
+    await expect(service.compile({ ...regex("a(b"), param: "response_format" })).rejects.toMatchObject({
+      name: "ConstraintError",
+      param: "response_format",
+      message: "invalid regex: unclosed group, at position 1",
+    });
+  }
+});
+
+test("a compilation that takes too long is refused and the next one is served", async () => {
+  const impatient = new GrammarService({ threads: 1, timeoutMs: 500 });
+  // Every listed value is checked against the pattern.
+  const values = Array.from({ length: 50_000 }, (_, i) => `v${i}`);
+  const slow = constraint({ kind: "json_schema", schema: { enum: values, pattern: "^\\p{L}[^x]*$" }, json });
+  const [refused, served] = await Promise.allSettled([impatient.compile(slow), impatient.compile(regex("x"))]);
+  expect(refused.status === "rejected" && String(refused.reason)).toMatch(/did not compile within 0.5 s/);
+  expect(served.status).toBe("fulfilled");
+  await impatient.close();
+});
+
+test("a compilation that needs too much memory is refused, others are not harmed", async () => {
+  const small = new GrammarService({ threads: 2, memoryMb: 24 });
+  const hungry = regex(Array.from({ length: 60_000 }, (_, i) => `[a-z]{1,3}w${i}`).join("|"));
+  const [refused, served] = await Promise.allSettled([small.compile(hungry), small.compile(regex("x"))]);
+  expect(refused.status === "rejected" && String(refused.reason)).toMatch(/too complex|too large/);
+  expect(served.status).toBe("fulfilled");
+  await small.close();
+});
+
+test("a thousand malformed constraints: all refused, the service goes on", async () => {
+  const bad: Constraint[] = Array.from({ length: 1000 }, (_, i) => {
+    const shapes: OutputShape[] = [
+      { kind: "regex", pattern: `(${i}` },
+      { kind: "regex", pattern: `a{${i + 2},${i}}` },
+      { kind: "grammar", source: `root ::= missing${i}` },
+      { kind: "grammar", source: `start: missing${i}` },
+      { kind: "choice", choices: [] },
+      { kind: "structural_tag", tag: { format: { type: `t${i}` } }, json },
+      { kind: "json_schema", schema: { type: "object", properties: { [`p${i}`]: { not: {} } } }, json },
+      { kind: "json_schema", schema: { [`keyword${i}`]: 1 }, json },
+    ];
+    return constraint(shapes[i % shapes.length]!);
+  });
+  const results = await Promise.allSettled(bad.map((each) => service.compile(each)));
+  for (const result of results)
+    expect(result).toMatchObject({ status: "rejected", reason: { name: "ConstraintError" } });
+  await expect(service.compile(regex("still [a-z]+"))).resolves.toHaveProperty("key");
+});
+
+const json = { compact: false, closedObjects: false, whitespacePattern: null };
+
+test("very deep input is refused, not crashed on", async () => {
+  let schema: object = { type: "string" };
+  for (let depth = 0; depth < 10_000; depth++) schema = { items: schema };
+  const deep = constraint({ kind: "json_schema", schema: schema as never, json });
+  await expect(service.compile(deep)).rejects.toThrow(/nested/);
+  await expect(service.compile(regex("(".repeat(50_000)))).rejects.toThrow(/nested deeper/);
+});

@@ -1,0 +1,156 @@
+// The pieces JSON text is made of: strings, literals, objects' and arrays' punctuation, in one layout.
+
+import { anyCodePoint, codePointsOf, subtractSets } from "../code-points.ts";
+import {
+  charSet,
+  choice,
+  type Expression,
+  empty,
+  type GrammarBuilder,
+  repeat,
+  sequence,
+  text,
+  texts,
+} from "../expression.ts";
+import { GrammarError } from "../grammar-error.ts";
+import type { JsonLayout } from "./json-layout.ts";
+import type { JsonValue } from "./keywords.ts";
+import { anyNumber } from "./numbers.ts";
+
+/** Rules for values, strings and punctuation in one layout. */
+export class JsonText {
+  readonly builder: GrammarBuilder;
+  readonly layout: JsonLayout;
+
+  constructor(builder: GrammarBuilder, layout: JsonLayout) {
+    this.builder = builder;
+    // Whitespace occurs between all members: as a rule it is stored once.
+    const shared = (name: string, space: Expression): Expression =>
+      space === empty ? empty : builder.named(`json space ${name}`, () => space);
+    this.layout = {
+      words: layout.words,
+      afterOpen: shared("after open", layout.afterOpen),
+      beforeClose: shared("before close", layout.beforeClose),
+      beforeComma: shared("before comma", layout.beforeComma),
+      afterComma: shared("after comma", layout.afterComma),
+      beforeColon: shared("before colon", layout.beforeColon),
+      afterColon: shared("after colon", layout.afterColon),
+    };
+  }
+
+  /** One character of a string: raw, or any escape JSON knows; half surrogates are not characters. */
+  get character(): Expression {
+    return this.builder.named("json character", () => {
+      const hex = charSet(codePointsOf("0123456789abcdefABCDEF"));
+      const raw = charSet(
+        subtractSets(anyCodePoint, [
+          [0, 0x1f],
+          [0x22, 0x22],
+          [0x5c, 0x5c],
+        ]),
+      );
+      const plain = choice(
+        sequence(charSet(codePointsOf("0123456789abcefABCEF")), hex, hex, hex),
+        sequence(charSet(codePointsOf("dD")), charSet(codePointsOf("01234567")), hex, hex),
+      );
+      const high = sequence(charSet(codePointsOf("dD")), charSet(codePointsOf("89abAB")), hex, hex);
+      const low = sequence(text("\\u"), charSet(codePointsOf("dD")), charSet(codePointsOf("cdefCDEF")), hex, hex);
+      const escaped = choice(
+        charSet(codePointsOf('"\\/bfnrt')),
+        sequence(text("u"), choice(plain, sequence(high, low))),
+      );
+      return choice(raw, sequence(text("\\"), escaped));
+    });
+  }
+
+  get string(): Expression {
+    return this.builder.named("json string", () => this.quoted(repeat(this.character, 0, null)));
+  }
+
+  quoted(content: Expression): Expression {
+    return sequence(text('"'), content, text('"'));
+  }
+
+  get number(): Expression {
+    return this.builder.named("json number", anyNumber);
+  }
+
+  get value(): Expression {
+    return this.builder.named("json value", () =>
+      choice(this.anyObject, this.anyArray, this.string, this.number, texts(Object.values(this.layout.words))),
+    );
+  }
+
+  get anyObject(): Expression {
+    return this.builder.named("json object", () => this.members(this.member(this.string, this.value), 0, null));
+  }
+
+  get anyArray(): Expression {
+    return this.builder.named("json array", () => this.elements(this.value, 0, null));
+  }
+
+  member(key: Expression, value: Expression): Expression {
+    return sequence(key, this.layout.beforeColon, text(":"), this.layout.afterColon, value);
+  }
+
+  get comma(): Expression {
+    return sequence(this.layout.beforeComma, text(","), this.layout.afterComma);
+  }
+
+  braces(content: Expression): Expression {
+    return sequence(text("{"), this.layout.afterOpen, content, this.layout.beforeClose, text("}"));
+  }
+
+  brackets(content: Expression): Expression {
+    return sequence(text("["), this.layout.afterOpen, content, this.layout.beforeClose, text("]"));
+  }
+
+  /** An object of min..max members of one kind. */
+  members(member: Expression, min: number, max: number | null): Expression {
+    return this.#listed(member, min, max, "{}", (content) => this.braces(content));
+  }
+
+  elements(element: Expression, min: number, max: number | null): Expression {
+    return this.#listed(element, min, max, "[]", (content) => this.brackets(content));
+  }
+
+  /** One exact value, in any of the layouts. Strings are written with the fewest escapes. */
+  literal(value: JsonValue): Expression {
+    if (Array.isArray(value)) {
+      if (value.length === 0) return text("[]");
+      return this.brackets(this.#joined(value.map((item) => this.literal(item))));
+    }
+    if (typeof value === "object" && value !== null) {
+      const entries = Object.entries(value);
+      if (entries.length === 0) return text("{}");
+      return this.braces(
+        this.#joined(entries.map(([key, item]) => this.member(text(JSON.stringify(key)), this.literal(item)))),
+      );
+    }
+    return text(this.scalar(value));
+  }
+
+  scalar(value: JsonValue): string {
+    if (typeof value === "number" && !Number.isFinite(value)) throw new GrammarError("a listed number is too large");
+    const word = String(value) as keyof JsonLayout["words"];
+    return typeof value === "boolean" || value === null ? this.layout.words[word] : JSON.stringify(value);
+  }
+
+  #joined(items: readonly Expression[]): Expression {
+    return sequence(...items.flatMap((item, index) => (index === 0 ? [item] : [this.comma, item])));
+  }
+
+  #listed(
+    item: Expression,
+    min: number,
+    max: number | null,
+    none: string,
+    wrap: (content: Expression) => Expression,
+  ): Expression {
+    const more = repeat(sequence(this.comma, item), Math.max(0, min - 1), max === null ? null : max - 1);
+    const options: Expression[] = [];
+    if (min === 0) options.push(text(none));
+    if (max !== 0) options.push(wrap(sequence(item, more)));
+    return choice(...options);
+  }
+}

@@ -1,0 +1,181 @@
+// JSON Schema to an expression over JSON text. Everything generated validates; where a schema leaves room (no type given,
+// undeclared properties) the narrower, more useful reading is generated. See docs/reference/structured-output.md.
+
+import { choice, type Expression, type GrammarBuilder, isNever, never, text, texts } from "../expression.ts";
+import { GrammarError } from "../grammar-error.ts";
+import { compileArray } from "./arrays.ts";
+import { conforms } from "./conforms.ts";
+import { exclusive } from "./disjoint.ts";
+import type { JsonLayout } from "./json-layout.ts";
+import { JsonText } from "./json-text.ts";
+import { checkedKeywords, type JsonValue, type Schema, type SchemaObject, schemaError } from "./keywords.ts";
+import { mergeSchemas, typeList } from "./merge.ts";
+import { compileNumber } from "./numeric-schema.ts";
+import { compileObject } from "./objects.ts";
+import { References } from "./references.ts";
+import { compileString } from "./strings.ts";
+
+const maxDepth = 200;
+const maxSchemas = 20_000;
+
+export interface SchemaOptions {
+  layout: JsonLayout;
+  /** A missing additionalProperties means false, even for objects that declare no properties. */
+  closedObjects: boolean;
+}
+
+export class SchemaCompiler {
+  readonly text: JsonText;
+  readonly options: SchemaOptions;
+  readonly #references: References;
+  readonly #scope: string;
+  #depth = 0;
+  #count = 0;
+
+  /** `scope` keeps the references of several schemas in one grammar apart. */
+  constructor(root: Schema, options: SchemaOptions, builder: GrammarBuilder, scope = "") {
+    this.text = new JsonText(builder, options.layout);
+    this.options = options;
+    this.#references = new References(root);
+    this.#scope = scope;
+  }
+
+  compile(schema: Schema, path: string): Expression {
+    if (schema === true) return this.text.value;
+    if (schema === false) return never;
+    if (++this.#count > maxSchemas) throw new GrammarError(`the schema has more than ${maxSchemas} parts`);
+    if (this.#depth >= maxDepth) throw schemaError(`the schema is nested deeper than ${maxDepth}`, path.slice(0, 200));
+    this.#depth++;
+    const expression = this.#compile(checkedKeywords(schema, path), path);
+    this.#depth--;
+    return expression;
+  }
+
+  /** Enforced keywords of a schema with its references followed and allOf merged in. `false` = nothing is valid. */
+  flatten(schema: Schema, path: string, seen: readonly string[] = []): SchemaObject | false {
+    if (typeof schema === "boolean") return schema ? {} : false;
+    const { $ref, allOf, ...rest } = checkedKeywords(schema, path);
+    let merged: SchemaObject = rest;
+    const parts: [Schema, string, readonly string[]][] = ((allOf ?? []) as Schema[]).map((part, index) => [
+      part,
+      `${path}/allOf/${index}`,
+      seen,
+    ]);
+    if ($ref !== undefined) {
+      const reference = $ref as string;
+      if (seen.includes(reference)) throw schemaError(`"$ref" ${reference} refers to itself`, path);
+      parts.push([this.#references.resolve(reference, path), reference, [...seen, reference]]);
+    }
+    for (const [part, where, trail] of parts) {
+      if (trail.length > maxDepth) throw schemaError(`references nested deeper than ${maxDepth}`, path);
+      const flat = this.flatten(part, where, trail);
+      if (flat === false) return false;
+      merged = mergeSchemas(merged, flat, path);
+    }
+    return merged;
+  }
+
+  #compile(schema: SchemaObject, path: string): Expression {
+    const keywords = Object.keys(schema);
+    if (keywords.length === 1 && typeof schema.$ref === "string") return this.#reference(schema.$ref, path);
+    const flat = schema.$ref !== undefined || schema.allOf !== undefined ? this.flatten(schema, path) : schema;
+    if (flat === false) return never;
+    const { anyOf, oneOf, ...rest } = flat;
+    if (anyOf !== undefined) {
+      const base: SchemaObject = oneOf === undefined ? rest : { ...rest, oneOf };
+      return choice(...this.#branches(base, anyOf as Schema[], `${path}/anyOf`));
+    }
+    if (oneOf !== undefined) return this.#oneOf(rest, oneOf as Schema[], `${path}/oneOf`);
+    return this.#plain(rest, path);
+  }
+
+  #reference(reference: string, path: string): Expression {
+    const target = this.#references.resolve(reference, path);
+    return this.text.builder.named(`${this.#scope}$ref ${reference}`, () => this.compile(target, reference));
+  }
+
+  #branches(base: SchemaObject, branches: readonly Schema[], path: string): Expression[] {
+    const alone = Object.keys(base).length === 0;
+    return branches
+      .map((branch, index) =>
+        this.compile(alone ? branch : { allOf: [base as JsonValue, branch as JsonValue] }, `${path}/${index}`),
+      )
+      .filter((expression) => !isNever(expression));
+  }
+
+  #oneOf(base: SchemaObject, branches: readonly Schema[], path: string): Expression {
+    const flat = branches.map((branch, index) =>
+      this.flatten({ allOf: [base as JsonValue, branch as JsonValue] }, `${path}/${index}`),
+    );
+    for (const [i, a] of flat.entries()) {
+      for (const [j, b] of flat.entries()) {
+        if (i !== j && a && b && !exclusive(this, a, b, path)) {
+          throw schemaError(
+            `the schema keyword "oneOf" is only supported when its alternatives exclude each other; ${Math.min(i, j)} and ${Math.max(i, j)} may overlap: use "anyOf"`,
+            path,
+          );
+        }
+      }
+    }
+    return choice(...this.#branches(base, branches, path));
+  }
+
+  #plain(schema: SchemaObject, path: string): Expression {
+    const { const: only, ...others } = schema;
+    if (only !== undefined || schema.enum !== undefined) return this.#listed(only, others, path);
+    const types = typesOf(schema);
+    const expression = choice(
+      ...types.map((type) => this.#typed(type, schema, path)).filter((option) => !isNever(option)),
+    );
+    return expression;
+  }
+
+  #listed(only: JsonValue | undefined, schema: SchemaObject, path: string): Expression {
+    const { enum: listed, ...rest } = schema;
+    const values = only === undefined ? (listed as JsonValue[]) : [only];
+    const fitting = values.filter((value) => conforms(this, value, listed === undefined ? rest : schema, path));
+    if (fitting.length === 0) throw schemaError("no listed value fits the rest of the schema", path);
+    const scalars = fitting.filter((value) => typeof value !== "object" || value === null);
+    const nested = fitting.filter((value) => typeof value === "object" && value !== null);
+    const options = nested.map((value) => this.text.literal(value));
+    if (scalars.length > 0) options.push(texts(scalars.map((value) => this.text.scalar(value))));
+    return choice(...options);
+  }
+
+  #typed(type: string, schema: SchemaObject, path: string): Expression {
+    switch (type) {
+      case "null":
+        return text(this.text.scalar(null));
+      case "boolean":
+        return texts([this.text.scalar(true), this.text.scalar(false)]);
+      case "string":
+        return compileString(this.text, schema, path);
+      case "integer":
+      case "number":
+        return compileNumber(this.text, schema, type, path);
+      case "array":
+        return compileArray(this, schema, path);
+      default:
+        return compileObject(this, schema, path);
+    }
+  }
+}
+
+const keywordTypes: Record<string, readonly string[]> = {
+  object: ["properties", "required", "additionalProperties", "minProperties", "maxProperties"],
+  array: ["items", "prefixItems", "additionalItems", "minItems", "maxItems"],
+  string: ["pattern", "format", "minLength", "maxLength"],
+  number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
+};
+
+/** The types to generate: as declared; else those the other keywords speak of; else all. */
+export function typesOf(schema: SchemaObject): string[] {
+  const all = ["object", "array", "string", "number", "boolean", "null"];
+  const declared = schema.type === undefined ? null : typeList(schema.type);
+  const spoken = Object.keys(keywordTypes).filter((type) =>
+    keywordTypes[type]!.some((keyword) => schema[keyword] !== undefined),
+  );
+  const types = declared ?? (spoken.length > 0 ? spoken : all);
+  const withNull = schema.nullable === true && !types.includes("null") ? [...types, "null"] : types;
+  return withNull.filter((type) => type !== "integer" || !withNull.includes("number"));
+}

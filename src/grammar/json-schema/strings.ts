@@ -1,0 +1,120 @@
+// String schemas: length, pattern and format, over the decoded text.
+
+import { determinise, intersectDfas, withLength } from "../char-dfa.ts";
+import { type CodePointSet, intersectSets, subtractSets } from "../code-points.ts";
+import { charSet, choice, type Expression, repeat, sequence, texts } from "../expression.ts";
+import { GrammarError } from "../grammar-error.ts";
+import { parseRegex } from "../syntax/regex.ts";
+import { formatPattern, knownFormats } from "./formats.ts";
+import type { JsonText } from "./json-text.ts";
+import { type SchemaObject, schemaError } from "./keywords.ts";
+
+/** Longer strings are never generated where a maximum is given; a minimum beyond it is refused. */
+const maxCounted = 20_000;
+
+export function compileString(json: JsonText, schema: SchemaObject, path: string): Expression {
+  const min = (schema.minLength ?? 0) as number;
+  const declaredMax = (schema.maxLength ?? null) as number | null;
+  if (min > maxCounted) throw schemaError(`the schema keyword "minLength" is supported up to ${maxCounted}`, path);
+  if (declaredMax !== null && declaredMax < min) throw schemaError('"maxLength" is less than "minLength"', path);
+  const max = declaredMax === null ? null : Math.min(declaredMax, maxCounted);
+  const patterns = stringPatterns(schema, path);
+  if (patterns.length === 0) {
+    if (min === 0 && max === null) return json.string;
+    return json.quoted(repeat(json.character, min, max));
+  }
+  const [first] = patterns;
+  const [shortest, longest] = lengthRange(first!);
+  const fits = shortest >= min && (max === null || longest <= max);
+  if (patterns.length === 1 && fits) return json.quoted(jsonEncoded(first!));
+  const subject = `the combination of string keywords at ${path}`;
+  let dfa = determinise(first!, subject);
+  for (const pattern of patterns.slice(1)) dfa = intersectDfas(dfa, determinise(pattern, subject), subject);
+  if (min > 0 || max !== null) dfa = withLength(dfa, min, max, subject);
+  return json.quoted({ kind: "dfa", dfa, json: true });
+}
+
+/** Decoded-text languages of `pattern` and `format`. */
+export function stringPatterns(schema: SchemaObject, path: string): Expression[] {
+  const patterns: Expression[] = [];
+  if (schema.pattern !== undefined) {
+    try {
+      patterns.push(parseRegex(schema.pattern as string, "search"));
+    } catch (error) {
+      if (error instanceof GrammarError) throw schemaError(`the schema keyword "pattern": ${error.message}`, path);
+      throw error;
+    }
+  }
+  if (schema.format !== undefined) {
+    const pattern = formatPattern(schema.format as string);
+    if (pattern === null) {
+      const name = JSON.stringify((schema.format as string).slice(0, 40));
+      throw schemaError(
+        `the schema keyword "format" with ${name} is not supported (known: ${knownFormats().join(", ")})`,
+        path,
+      );
+    }
+    patterns.push(parseRegex(pattern, "full"));
+  }
+  return patterns;
+}
+
+const mustEscape: CodePointSet = [
+  [0, 0x1f],
+  [0x22, 0x22],
+  [0x5c, 0x5c],
+];
+
+/** The same texts as they are written inside a JSON string, with the fewest escapes. */
+export function jsonEncoded(expression: Expression): Expression {
+  switch (expression.kind) {
+    case "set": {
+      const special = intersectSets(expression.set, mustEscape);
+      const raw = charSet(subtractSets(expression.set, mustEscape));
+      if (special.length === 0) return raw;
+      const escapes: string[] = [];
+      for (const [low, high] of special) {
+        for (let point = low; point <= high; point++)
+          escapes.push(JSON.stringify(String.fromCodePoint(point)).slice(1, -1));
+      }
+      return choice(raw, texts(escapes));
+    }
+    case "texts":
+      return texts(expression.texts.map((value) => JSON.stringify(value).slice(1, -1)));
+    case "sequence":
+      return sequence(...expression.parts.map(jsonEncoded));
+    case "choice":
+      return choice(...expression.options.map(jsonEncoded));
+    case "repeat":
+      return repeat(jsonEncoded(expression.body), expression.min, expression.max);
+    default:
+      throw new Error(`${expression.kind} has no JSON form`);
+  }
+}
+
+/** Shortest and longest text in characters. */
+function lengthRange(expression: Expression): [number, number] {
+  switch (expression.kind) {
+    case "set":
+      return [1, 1];
+    case "texts": {
+      const lengths = expression.texts.map((value) => Array.from(value).length);
+      return [Math.min(...lengths), Math.max(...lengths)];
+    }
+    case "sequence":
+      return expression.parts.map(lengthRange).reduce(([a, b], [c, d]) => [a + c, b + d], [0, 0]);
+    case "choice":
+      return expression.options
+        .map(lengthRange)
+        .reduce(([a, b], [c, d]) => [Math.min(a, c), Math.max(b, d)], [Number.POSITIVE_INFINITY, 0]);
+    case "repeat": {
+      const [low, high] = lengthRange(expression.body);
+      return [
+        low * expression.min,
+        expression.max === null ? (high === 0 ? 0 : Number.POSITIVE_INFINITY) : high * expression.max,
+      ];
+    }
+    default:
+      return [0, Number.POSITIVE_INFINITY];
+  }
+}

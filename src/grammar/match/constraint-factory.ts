@@ -1,0 +1,64 @@
+// The engine thread's side of structured output: turns the key of a compiled grammar into constraints. A key carries
+// its program with it (content hash, then the packed program), so nothing has to be kept in step between threads and a
+// restarted engine thread needs no replay.
+
+import { createHash } from "node:crypto";
+import type { ConstraintFactory, SequenceConstraint } from "../../engine/constraint.ts";
+import { type Program, packProgram, unpackProgram } from "../automaton/program.ts";
+import { GrammarConstraint } from "./grammar-constraint.ts";
+import { Matcher } from "./matcher.ts";
+import { TokenMasks } from "./token-masks.ts";
+import { TokenTrie } from "./token-trie.ts";
+import type { TokenVocabulary } from "./token-vocabulary.ts";
+
+/** Hex digits of the hash in front of the program. */
+const hashLength = 64;
+/** Memory for the programs, states and masks of all grammars; the least recently used go first. */
+const maxBytes = 256 * 2 ** 20;
+
+export function grammarKey(program: Program): string {
+  const packed = packProgram(program);
+  return createHash("sha256").update(packed, "latin1").digest("hex") + packed;
+}
+
+export class GrammarConstraintFactory implements ConstraintFactory {
+  readonly #vocabulary: TokenVocabulary;
+  #trie: TokenTrie | null = null;
+  /** By hash, oldest use first. */
+  readonly #grammars = new Map<string, { masks: TokenMasks; programBytes: number }>();
+
+  constructor(vocabulary: TokenVocabulary) {
+    this.#vocabulary = vocabulary;
+  }
+
+  /** Builds the token tree now instead of with the first constrained request (0.2 s at 150,000 tokens). */
+  prepare(): void {
+    this.#trie ??= new TokenTrie(this.#vocabulary);
+  }
+
+  create(grammar: string, stopTokenIds: readonly number[], ignoreEos: boolean): SequenceConstraint {
+    this.prepare();
+    const hash = grammar.slice(0, hashLength);
+    const known = this.#grammars.get(hash) ?? this.#load(grammar);
+    this.#grammars.delete(hash);
+    this.#grammars.set(hash, known);
+    this.#evict();
+    return new GrammarConstraint(known.masks, stopTokenIds, ignoreEos);
+  }
+
+  #load(grammar: string): { masks: TokenMasks; programBytes: number } {
+    const matcher = new Matcher(unpackProgram(grammar.slice(hashLength)));
+    return { masks: new TokenMasks(matcher, this.#trie!), programBytes: grammar.length };
+  }
+
+  /** Sequences that use an evicted grammar keep it until they end. */
+  #evict(): void {
+    let total = 0;
+    for (const { masks, programBytes } of this.#grammars.values()) total += masks.memory + programBytes;
+    for (const [oldest, { masks, programBytes }] of this.#grammars) {
+      if (total <= maxBytes || this.#grammars.size === 1) break;
+      this.#grammars.delete(oldest);
+      total -= masks.memory + programBytes;
+    }
+  }
+}

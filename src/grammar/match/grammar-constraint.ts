@@ -1,0 +1,120 @@
+// One constrained sequence on the engine thread: the mask of the next position, tokens accepted so far, forced tokens.
+// Work is rationed: a grammar that needs more than its ration per token ends its own sequence with an error, so it
+// cannot slow down its neighbours in the batch.
+
+import type { SequenceConstraint } from "../../engine/constraint.ts";
+import type { Configuration } from "./matcher.ts";
+import type { TokenMasks } from "./token-masks.ts";
+import { tokenBytes } from "./token-trie.ts";
+
+/** Work units (about 0.1 µs each) a sequence may save up, and what every token adds to its ration. */
+const rationCapacity = 250_000;
+const rationPerToken = 10_000;
+const maxForced = 64;
+
+export class GrammarConstraint implements SequenceConstraint {
+  readonly #masks: TokenMasks;
+  readonly #stopTokenIds: readonly number[];
+  readonly #ignoreEos: boolean;
+  readonly #buffer: Int32Array;
+  #configuration: Configuration;
+  /** The token that may open the reasoning, legal only as the very first; -1 = none. */
+  #markerToken: number;
+  #lifted = false;
+  #ration = rationCapacity;
+
+  constructor(masks: TokenMasks, stopTokenIds: readonly number[], ignoreEos: boolean) {
+    this.#masks = masks;
+    this.#stopTokenIds = stopTokenIds.filter((id) => id >= 0 && id < masks.trie.vocabulary.size);
+    // Without any stop id nothing could follow a complete text, so the mask is lifted there as under ignore_eos.
+    this.#ignoreEos = ignoreEos || this.#stopTokenIds.length === 0;
+    this.#buffer = new Int32Array(masks.words);
+    this.#configuration = this.#rationed(() => masks.matcher.start());
+    this.#markerToken = masks.markerToken;
+  }
+
+  mask(): Int32Array | null {
+    if (this.#complete()) return null;
+    this.#legalInto(this.#configuration, this.#buffer);
+    const marker = this.#markerToken;
+    if (marker >= 0) this.#buffer[marker >>> 5]! |= 1 << (marker & 31);
+    return this.#buffer;
+  }
+
+  accept(tokenId: number): void {
+    this.#ration = Math.min(rationCapacity, this.#ration + rationPerToken);
+    if (this.#complete()) return;
+    const marker = this.#markerToken;
+    this.#markerToken = -1;
+    if (tokenId === marker) {
+      this.#configuration = this.#rationed(() => this.#masks.matcher.startAfterMarker());
+      return;
+    }
+    if (this.#configuration.accepting && this.#stopTokenIds.includes(tokenId)) {
+      this.#lifted = true;
+      return;
+    }
+    const bytes = tokenBytes(this.#masks.trie.vocabulary, tokenId);
+    const next = bytes.length === 0 ? null : this.#advance(this.#configuration, bytes);
+    if (!next) throw new Error(`token ${tokenId} is not legal at this point of the constraint`);
+    this.#configuration = next;
+  }
+
+  forced(): readonly number[] {
+    const tokens: number[] = [];
+    if (this.#complete() || this.#markerToken >= 0) return tokens;
+    let at = this.#configuration;
+    while (tokens.length < maxForced && !at.exhausted) {
+      const only = at.accepting ? -1 : this.#onlyToken(at);
+      if (only < 0) break;
+      tokens.push(only);
+      at = this.#advance(at, tokenBytes(this.#masks.trie.vocabulary, only))!;
+    }
+    return tokens;
+  }
+
+  dispose(): void {
+    this.#lifted = true;
+  }
+
+  #complete(): boolean {
+    return this.#lifted || (this.#ignoreEos && this.#configuration.accepting && this.#configuration.exhausted);
+  }
+
+  #advance(from: Configuration, bytes: Uint8Array): Configuration | null {
+    return this.#rationed(() => this.#masks.matcher.advanceBytes(from, bytes));
+  }
+
+  #legalInto(configuration: Configuration, out: Int32Array): void {
+    out.set(this.#rationed(() => this.#masks.of(configuration)));
+    for (const id of this.#stopTokenIds) {
+      if (configuration.accepting) out[id >>> 5]! |= 1 << (id & 31);
+      else out[id >>> 5]! &= ~(1 << (id & 31));
+    }
+    if (!out.some((word) => word !== 0)) throw new Error("no token of this vocabulary can continue the constraint");
+  }
+
+  /** The single legal token, or -1. Not accepting, so stop ids are illegal. */
+  #onlyToken(configuration: Configuration): number {
+    this.#legalInto(configuration, this.#buffer);
+    let only = -1;
+    for (let word = 0; word < this.#buffer.length; word++) {
+      const bits = this.#buffer[word]!;
+      if (bits === 0) continue;
+      if (only >= 0 || (bits & (bits - 1)) !== 0) return -1;
+      only = word * 32 + (31 - Math.clz32(bits));
+    }
+    return only;
+  }
+
+  #rationed<T>(work: () => T): T {
+    const { matcher } = this.#masks;
+    matcher.allowance = this.#ration;
+    try {
+      return work();
+    } finally {
+      this.#ration = matcher.allowance;
+      matcher.allowance = Number.POSITIVE_INFINITY;
+    }
+  }
+}

@@ -1,0 +1,179 @@
+// Runs a program over bytes. A configuration is everything the grammar considers possible after some text: a set of
+// (state, stack) items, closed under links, calls and returns. Stacks are shared graphs (one node per rule call and
+// position, as in Earley's algorithm), so ambiguity and left recursion stay polynomial. Configurations are interned and
+// remember their successors: text that was seen before costs one table lookup per byte.
+
+import type { Program } from "../automaton/program.ts";
+import { StackGraph, type StackNode } from "./stack-graph.ts";
+
+/** After this many configurations the memory of a program is dropped and built up anew. */
+const maxConfigurations = 20_000;
+const maxStates = 2 ** 19;
+
+export class Configuration {
+  /** Items that can consume a byte; same length. */
+  readonly states: readonly number[];
+  readonly nodes: readonly StackNode[];
+  /** The items before closing: they determine everything else. */
+  readonly kernelStates: readonly number[];
+  readonly kernelNodes: readonly StackNode[];
+  /** The whole text may end here. */
+  readonly accepting: boolean;
+  /** Left through the unknown caller of an isolated frame (see token-masks.ts). */
+  readonly escaped: boolean;
+  /** Per byte class; null = no continuation. */
+  next: (Configuration | null | undefined)[] = [];
+  epoch: number;
+  mask: Int32Array | null = null;
+
+  constructor(
+    kernel: Kernel,
+    closed: { states: number[]; nodes: StackNode[]; accepting: boolean; escaped: boolean },
+    epoch: number,
+  ) {
+    this.kernelStates = kernel.states;
+    this.kernelNodes = kernel.nodes;
+    this.states = closed.states;
+    this.nodes = closed.nodes;
+    this.accepting = closed.accepting;
+    this.escaped = closed.escaped;
+    this.epoch = epoch;
+  }
+
+  /** Nothing can follow: the text is complete or the frame was left for good. */
+  get exhausted(): boolean {
+    return this.states.length === 0;
+  }
+}
+
+interface Kernel {
+  readonly states: readonly number[];
+  readonly nodes: readonly StackNode[];
+}
+
+export class WorkLimitError extends Error {
+  override name = "WorkLimitError";
+}
+
+export class Matcher {
+  readonly program: Program;
+  readonly stacks: StackGraph;
+  /** Units of work (items visited) the current caller may still spend; going below zero throws WorkLimitError. */
+  allowance: number = Number.POSITIVE_INFINITY;
+  epoch = 0;
+  #single = new Map<number, Configuration>();
+  #several = new Map<string, Configuration>();
+
+  constructor(program: Program) {
+    this.program = program;
+    this.stacks = new StackGraph(program, (work) => this.spend(work));
+  }
+
+  start(): Configuration {
+    return this.#configuration([this.program.starts[0]!], [this.stacks.bottom]);
+  }
+
+  /** After the marker token. */
+  startAfterMarker(): Configuration {
+    return this.#configuration([this.program.starts[1]!], [this.stacks.bottom]);
+  }
+
+  /** The same states with an unknown caller: what can be said without looking at the stack. */
+  frame(states: readonly number[]): Configuration {
+    return this.#configuration(
+      states,
+      states.map(() => this.stacks.unknown),
+    );
+  }
+
+  /** null when the byte (given by its class) is not legal. */
+  advance(from: Configuration, byteClass: number): Configuration | null {
+    if (from.epoch !== this.epoch) {
+      from.next = [];
+      from.mask = null;
+      from.epoch = this.epoch;
+    }
+    const known = from.next[byteClass];
+    if (known !== undefined) return known;
+    const next = this.#step(from, byteClass);
+    from.next[byteClass] = next;
+    return next;
+  }
+
+  advanceBytes(from: Configuration, bytes: Uint8Array): Configuration | null {
+    let at: Configuration | null = from;
+    for (let i = 0; i < bytes.length && at; i++) at = this.advance(at, this.program.classes[bytes[i]!]!);
+    return at;
+  }
+
+  /** Interned configurations. */
+  get size(): number {
+    return this.#single.size + this.#several.size;
+  }
+
+  /** Forgets all interned configurations. Those still held by callers stay valid. */
+  forget(): void {
+    this.epoch++;
+    this.#single.clear();
+    this.#several.clear();
+    this.stacks.forget();
+  }
+
+  spend(work: number): void {
+    this.allowance -= work;
+    if (this.allowance < 0) throw new WorkLimitError("the grammar is too ambiguous to follow at this speed");
+  }
+
+  #step(from: Configuration, byteClass: number): Configuration | null {
+    const { byteOffsets, byteEdges } = this.program;
+    const states: number[] = [];
+    const nodes: StackNode[] = [];
+    let edges = 0;
+    for (let item = 0; item < from.states.length; item++) {
+      const state = from.states[item]!;
+      const end = byteOffsets[state + 1]!;
+      edges += end - byteOffsets[state]!;
+      for (let edge = byteOffsets[state]!; edge < end; edge += 2) {
+        const range = byteEdges[edge]!;
+        if (byteClass >= (range & 0xff) && byteClass <= range >> 8) {
+          states.push(byteEdges[edge + 1]!);
+          nodes.push(from.nodes[item]!);
+        }
+      }
+    }
+    this.spend(1 + ((from.states.length * 8 + edges) >> 6));
+    return states.length === 0 ? null : this.#configuration(states, nodes);
+  }
+
+  #configuration(states: readonly number[], nodes: readonly StackNode[]): Configuration {
+    if (states.length === 1) {
+      const key = nodes[0]!.id * maxStates + states[0]!;
+      const known = this.#single.get(key);
+      return known ?? this.#intern(this.#single, key, states, nodes);
+    }
+    const keys = [...new Set(states.map((state, index) => nodes[index]!.id * maxStates + state))].sort((a, b) => a - b);
+    if (keys.length === 1) return this.#configuration(states.slice(0, 1), nodes.slice(0, 1));
+    const key = keys.join(" ");
+    const known = this.#several.get(key);
+    if (known) return known;
+    const byId = new Map(nodes.map((node) => [node.id, node]));
+    return this.#intern(
+      this.#several,
+      key,
+      keys.map((item) => item % maxStates),
+      keys.map((item) => byId.get(Math.floor(item / maxStates))!),
+    );
+  }
+
+  #intern<K>(
+    table: Map<K, Configuration>,
+    key: K,
+    states: readonly number[],
+    nodes: readonly StackNode[],
+  ): Configuration {
+    if (this.size >= maxConfigurations) this.forget();
+    const made = new Configuration({ states, nodes }, this.stacks.close(states, nodes), this.epoch);
+    table.set(key, made);
+    return made;
+  }
+}

@@ -1,0 +1,33 @@
+// Words that must not be generated -> the token sequences that would spell them: as given, and with a space in front
+// where that begins with another token. Other spellings of the same text are not covered.
+
+import { PromptError } from "./prompt-error.ts";
+import type { Tokenizer } from "./tokenizer-contract.ts";
+
+const maxSequences = 128;
+const maxWordLength = 1_000;
+
+export function tokeniseBadWords(tokenizer: Tokenizer, words: readonly string[]): number[][] {
+  const sequences: number[][] = [];
+  words.forEach((word, index) => {
+    if (word.length > maxWordLength) throw invalid(index, `A bad word has at most ${maxWordLength} characters.`);
+    const bare = word.trimStart();
+    const plain = tokenizer.encode(bare);
+    if (plain.length === 0) throw invalid(index, "A bad word must not be empty or only spaces.");
+    sequences.push(plain);
+    const spaced = tokenizer.encode(` ${bare}`);
+    if (spaced[0] !== plain[0] && spaced.length === plain.length) sequences.push(spaced);
+    if (sequences.length > maxSequences) {
+      throw new PromptError(
+        "invalid_bad_words",
+        "bad_words",
+        `Too many bad words: ${maxSequences} token sequences are allowed.`,
+      );
+    }
+  });
+  return sequences;
+}
+
+function invalid(index: number, message: string): PromptError {
+  return new PromptError("invalid_bad_words", `bad_words.${index}`, message);
+}

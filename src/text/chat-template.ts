@@ -1,0 +1,129 @@
+// A chat template: parsed once, rendered for many conversations. Rendering is synchronous and has limits on work and
+// size but none on time: templates from requests are rendered in a separate process (template/sandbox.ts) with the same
+// code. Whatever goes wrong inside a template is a TemplateError.
+
+import type { ChatMessage } from "./messages.ts";
+import { PromptError, TemplateError } from "./prompt-error.ts";
+import { prepare } from "./template/ast.ts";
+import { createEnvironment, Raised, reservedNames } from "./template/environment.ts";
+import { inspectTemplate, type TemplateFacts } from "./template/inspect.ts";
+import { ChatInterpreter, type RenderLimits } from "./template/interpreter.ts";
+import { parseSource } from "./template/library.ts";
+import { toTemplateMessages } from "./template/template-messages.ts";
+import { checkValueSize } from "./template/value-size.ts";
+import type { ChatDocument, ChatTool } from "./template-tools.ts";
+
+/** Everything a template may see. JSON-safe, so that it can be sent to another process. */
+export interface RenderInput {
+  messages: ChatMessage[];
+  tools: ChatTool[] | null;
+  documents: ChatDocument[] | null;
+  addGenerationPrompt: boolean;
+  /** End the text right after the content of the last message. */
+  continueFinalMessage: boolean;
+  reasoningEffort: string | null;
+  /** bos_token, eos_token, ... */
+  specialTokens: Readonly<Record<string, string>>;
+  /** Extra variables; those the template does not mention, and those set above, are left out. */
+  kwargs: Readonly<Record<string, unknown>>;
+}
+
+export const trustedLimits: RenderLimits = {
+  maxSteps: 2_000_000,
+  maxText: 64_000_000,
+  maxItems: 1_000_000,
+  maxTotalText: 512_000_000,
+};
+
+/** Ends the content of the message to be continued; its trailing space shows whether the template trims content. */
+const continuationTag = "\u2402CONTINUE\u2403 ";
+
+export class ChatTemplate {
+  readonly source: string;
+  readonly facts: TemplateFacts;
+  readonly #program: ReturnType<typeof parseSource>;
+
+  constructor(source: string) {
+    this.source = source;
+    try {
+      this.#program = parseSource(source);
+      this.facts = inspectTemplate(this.#program);
+      prepare(this.#program);
+    } catch (cause) {
+      throw new TemplateError(`The chat template cannot be parsed: ${reasonOf(cause)}.`, { cause });
+    }
+  }
+
+  render(input: RenderInput, limits: RenderLimits = trustedLimits): string {
+    const messages = input.continueFinalMessage ? withTag(input.messages) : input.messages;
+    const text = this.#run({ ...input, messages }, limits);
+    return input.continueFinalMessage ? cutAtTag(text, lastText(input.messages)) : text;
+  }
+
+  #run(input: RenderInput, limits: RenderLimits): string {
+    try {
+      const environment = createEnvironment();
+      const variables = this.#variables(input);
+      checkValueSize(variables);
+      for (const [name, value] of Object.entries(variables)) environment.set(name, value);
+      return new ChatInterpreter(environment, limits).run(this.#program).value as string;
+    } catch (cause) {
+      // What a template raises on purpose is meant for the caller, word for word.
+      const message = cause instanceof Raised ? cause.message : `The chat template failed: ${reasonOf(cause)}.`;
+      throw new TemplateError(message, { cause });
+    }
+  }
+
+  #variables(input: RenderInput): Record<string, unknown> {
+    const knowsDeveloper = /["']developer["']/.test(this.source);
+    const given: Record<string, unknown> = {
+      messages: toTemplateMessages(input.messages, this.facts.contentFormat, knowsDeveloper),
+      tools: input.tools,
+      documents: input.documents,
+      add_generation_prompt: input.addGenerationPrompt,
+      continue_final_message: input.continueFinalMessage,
+    };
+    const kwargs = { ...input.kwargs };
+    if (input.reasoningEffort !== null) {
+      given.reasoning_effort = input.reasoningEffort;
+      kwargs.enable_thinking ??= true;
+    }
+    const extra = Object.entries({ ...input.specialTokens, ...kwargs }).filter(
+      ([name]) => this.facts.names.has(name) && !reservedNames.has(name),
+    );
+    return { ...Object.fromEntries(extra), ...given };
+  }
+}
+
+function lastText(messages: readonly ChatMessage[]): string {
+  const text = messages.at(-1)?.texts.at(-1);
+  if (text !== undefined) return text;
+  const message = "continue_final_message needs a last message with content: there is nothing to continue.";
+  throw new PromptError("invalid_continuation", "messages", message);
+}
+
+function withTag(messages: readonly ChatMessage[]): ChatMessage[] {
+  const last = messages.at(-1)!;
+  const texts = [...last.texts.slice(0, -1), lastText(messages) + continuationTag];
+  return [...messages.slice(0, -1), { ...last, texts }];
+}
+
+/** Everything up to the tag; where the template trims content, trailing whitespace goes too. */
+function cutAtTag(rendered: string, text: string): string {
+  const at = rendered.lastIndexOf(continuationTag.trim());
+  if (at < 0 || !rendered.includes(text.trim())) {
+    const message = "continue_final_message: the last message does not appear in the prompt the chat template makes.";
+    throw new PromptError("invalid_continuation", "messages", message);
+  }
+  const kept = rendered.slice(0, at);
+  return rendered.startsWith(continuationTag, at) ? kept : kept.trimEnd();
+}
+
+function reasonOf(cause: unknown): string {
+  if (cause instanceof RangeError && /call stack/.test(cause.message)) return "it is nested too deeply";
+  // The parser runs off the end of an unfinished template with a TypeError.
+  if (cause instanceof TypeError && /undefined/.test(cause.message))
+    return "it ends or refers to something unexpectedly";
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return message.replace(/\.$/, "");
+}

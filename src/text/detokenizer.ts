@@ -1,0 +1,95 @@
+// Token ids -> text, one token at a time, in time proportional to the token. Bytes of an unfinished character are
+// held until later tokens complete it. The prompt only primes the state: it decides whether a leading space belongs
+// to the text and whether the first token finishes a character the prompt began.
+
+import type { Tokenizer } from "./tokenizer-contract.ts";
+import { concatBytes, decodeUtf8, encodeUtf8, incompleteTail, noBytes } from "./utf8.ts";
+
+export interface DetokenizerOptions {
+  promptTokenIds: readonly number[];
+  /** Hide special tokens (default false). */
+  skipSpecialTokens?: boolean;
+  /** false: a shown special token right after another one appears exactly as the vocabulary spells it. */
+  spacesBetweenSpecialTokens?: boolean;
+}
+
+/** Enough bytes of the prompt to hold the beginning of one character. */
+const longestCharacter = 4;
+
+export class Detokenizer {
+  readonly #tokenizer: Tokenizer;
+  readonly #skipSpecial: boolean;
+  readonly #rawAfterSpecial: boolean;
+  readonly #wholeTexts: (string | null | undefined)[];
+  /** The beginning of a character, 0..3 bytes. */
+  #pending: Uint8Array = noBytes;
+  #atStart: boolean;
+  #afterSpecial = false;
+
+  constructor(tokenizer: Tokenizer, options: DetokenizerOptions) {
+    this.#tokenizer = tokenizer;
+    this.#skipSpecial = options.skipSpecialTokens ?? false;
+    this.#rawAfterSpecial = options.spacesBetweenSpecialTokens === false && !this.#skipSpecial;
+    this.#wholeTexts = wholeTextsOf(tokenizer);
+    const prompt = options.promptTokenIds;
+    this.#atStart = tokenizer.stripsLeadingSpace === true && !prompt.some((id) => this.#isShown(id));
+    let tail: Uint8Array = noBytes;
+    for (let i = prompt.length - 1; i >= 0 && tail.length < longestCharacter; i--) {
+      if (this.#isShown(prompt[i]!)) tail = concatBytes(tokenizer.bytes(prompt[i]!), tail);
+    }
+    this.#pending = tail.slice(tail.length - incompleteTail(tail));
+  }
+
+  /** The text this token adds; "" while it only begins a character or is hidden. */
+  push(id: number): string {
+    if (!this.#isShown(id)) return "";
+    const special = this.#tokenizer.isSpecial(id);
+    const raw = this.#rawAfterSpecial && special && this.#afterSpecial;
+    this.#afterSpecial = special;
+    const text = raw ? this.#decode(encodeUtf8(this.#tokenizer.piece(id) ?? "")) : this.#textOf(id);
+    if (!this.#atStart || text === "") return text;
+    this.#atStart = false;
+    return text.startsWith(" ") ? text.slice(1) : text;
+  }
+
+  /** What the held bytes look like if nothing completes them; the end of an answer drops them instead. */
+  incomplete(): string {
+    return decodeUtf8(this.#pending);
+  }
+
+  #isShown(id: number): boolean {
+    return !(this.#skipSpecial && this.#tokenizer.isSpecial(id));
+  }
+
+  #textOf(id: number): string {
+    if (this.#pending.length === 0 && id < this.#tokenizer.vocabSize) {
+      let whole = this.#wholeTexts[id];
+      if (whole === undefined) {
+        const bytes = this.#tokenizer.bytes(id);
+        whole = incompleteTail(bytes) === 0 ? decodeUtf8(bytes) : null;
+        this.#wholeTexts[id] = whole;
+      }
+      if (whole !== null) return whole;
+    }
+    return this.#decode(this.#tokenizer.bytes(id));
+  }
+
+  #decode(added: Uint8Array): string {
+    const bytes = concatBytes(this.#pending, added);
+    const complete = bytes.length - incompleteTail(bytes);
+    this.#pending = complete === bytes.length ? noBytes : bytes.slice(complete);
+    return decodeUtf8(bytes.subarray(0, complete));
+  }
+}
+
+/** Per tokenizer: the text of tokens made of whole characters; null for the others. */
+const wholeTexts = new WeakMap<Tokenizer, (string | null | undefined)[]>();
+
+function wholeTextsOf(tokenizer: Tokenizer): (string | null | undefined)[] {
+  let texts = wholeTexts.get(tokenizer);
+  if (!texts) {
+    texts = [];
+    wholeTexts.set(tokenizer, texts);
+  }
+  return texts;
+}

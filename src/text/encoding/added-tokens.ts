@@ -1,0 +1,82 @@
+// Added tokens ("<|im_start|>") are found in the raw text before anything else looks at it: leftmost, longest first.
+// The splitter cuts a text into plain sections and token ids; lstrip/rstrip tokens swallow the whitespace beside them.
+
+export interface AddedToken {
+  id: number;
+  content: string;
+  special: boolean;
+  lstrip: boolean;
+  rstrip: boolean;
+  /** Looked for after normalisation instead of in the raw text. */
+  normalized: boolean;
+}
+
+/** A plain section, or the id of an added token. */
+export type Section = string | number;
+
+interface TrieNode {
+  token: AddedToken | null;
+  next: Map<number, TrieNode>;
+}
+
+export class AddedTokenSplitter {
+  readonly #root: TrieNode = { token: null, next: new Map() };
+
+  /** `spelling` is how each token looks in the text that will be split. */
+  constructor(tokens: readonly { spelling: string; token: AddedToken }[]) {
+    for (const { spelling, token } of tokens) {
+      if (spelling === "") continue;
+      let node = this.#root;
+      for (let i = 0; i < spelling.length; i++) {
+        const code = spelling.charCodeAt(i);
+        let child = node.next.get(code);
+        if (!child) {
+          child = { token: null, next: new Map() };
+          node.next.set(code, child);
+        }
+        node = child;
+      }
+      node.token = token;
+    }
+  }
+
+  split(text: string): Section[] {
+    if (this.#root.next.size === 0) return text === "" ? [] : [text];
+    const sections: Section[] = [];
+    let plainFrom = 0;
+    for (let at = 0; at < text.length; ) {
+      const match = this.#longestAt(text, at);
+      if (!match) {
+        at++;
+        continue;
+      }
+      let plain = text.slice(plainFrom, at);
+      if (match.token.lstrip) plain = plain.trimEnd();
+      if (plain !== "") sections.push(plain);
+      sections.push(match.token.id);
+      at = match.end;
+      if (match.token.rstrip) at = endOfWhitespace(text, at);
+      plainFrom = at;
+    }
+    if (plainFrom < text.length) sections.push(text.slice(plainFrom));
+    return sections;
+  }
+
+  #longestAt(text: string, from: number): { token: AddedToken; end: number } | null {
+    let node: TrieNode | undefined = this.#root;
+    let found: { token: AddedToken; end: number } | null = null;
+    for (let at = from; at < text.length; at++) {
+      node = node.next.get(text.charCodeAt(at));
+      if (!node) break;
+      if (node.token) found = { token: node.token, end: at + 1 };
+    }
+    return found;
+  }
+}
+
+function endOfWhitespace(text: string, from: number): number {
+  const whitespace = /\s*/y;
+  whitespace.lastIndex = from;
+  whitespace.test(text);
+  return whitespace.lastIndex;
+}

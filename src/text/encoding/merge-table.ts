@@ -1,0 +1,156 @@
+// The merges of a BPE model and their application to one word. Symbols are token ids; -1 is a symbol outside the
+// vocabulary, which nothing merges with. Every word ends as HF tokenizers would end it: lowest rank first, leftmost on
+// ties. Short words are scanned, long ones use a heap, so that a megabyte without a space costs n log n.
+
+const scanLimit = 32;
+/** Heap keys are rank * positions + position, exact in a double. */
+const maxPositions = 2 ** 30;
+
+export class MergeTable {
+  readonly #mask: number;
+  // Open addressing over the pair (left, right); left -2 marks a free slot.
+  readonly #left: Int32Array;
+  readonly #right: Int32Array;
+  readonly #rank: Int32Array;
+  readonly #merged: Int32Array;
+
+  /** Ids of [left, right, merged], best first. */
+  constructor(merges: readonly (readonly [number, number, number])[]) {
+    let size = 16;
+    while (size < merges.length * 2) size *= 2;
+    this.#mask = size - 1;
+    this.#left = new Int32Array(size).fill(-2);
+    this.#right = new Int32Array(size);
+    this.#rank = new Int32Array(size);
+    this.#merged = new Int32Array(size);
+    merges.forEach(([left, right, merged], rank) => {
+      const slot = this.#slot(left, right);
+      if (this.#left[slot] !== -2) return;
+      this.#left[slot] = left;
+      this.#right[slot] = right;
+      this.#rank[slot] = rank;
+      this.#merged[slot] = merged;
+    });
+  }
+
+  /** Merges `symbols[0..length)` in place and gives the new length. */
+  apply(symbols: Int32Array, length: number): number {
+    if (length < 2) return length;
+    if (length >= maxPositions) throw new RangeError(`A word of ${length} symbols is too long to encode.`);
+    return length <= scanLimit ? this.#scan(symbols, length) : this.#heap(symbols, length);
+  }
+
+  #scan(symbols: Int32Array, length: number): number {
+    for (;;) {
+      let bestRank = -1;
+      let bestAt = 0;
+      let bestSlot = 0;
+      for (let at = 0; at + 1 < length; at++) {
+        const slot = this.#slot(symbols[at]!, symbols[at + 1]!);
+        if (this.#left[slot] === -2) continue;
+        const rank = this.#rank[slot]!;
+        if (bestRank < 0 || rank < bestRank) {
+          bestRank = rank;
+          bestAt = at;
+          bestSlot = slot;
+        }
+      }
+      if (bestRank < 0) return length;
+      symbols[bestAt] = this.#merged[bestSlot]!;
+      symbols.copyWithin(bestAt + 1, bestAt + 2, length);
+      length--;
+    }
+  }
+
+  #heap(symbols: Int32Array, length: number): number {
+    // A doubly linked list over positions; a merge keeps the left position and unlinks the right one.
+    const next = new Int32Array(length);
+    const previous = new Int32Array(length);
+    const dead = new Uint8Array(length);
+    const queue = new MinHeap(length);
+    const offer = (at: number): void => {
+      if (at < 0 || next[at] === length) return;
+      const slot = this.#slot(symbols[at]!, symbols[next[at]!]!);
+      if (this.#left[slot] !== -2) queue.push(this.#rank[slot]! * maxPositions + at);
+    };
+    for (let at = 0; at < length; at++) {
+      next[at] = at + 1;
+      previous[at] = at - 1;
+    }
+    for (let at = 0; at + 1 < length; at++) offer(at);
+    while (queue.size > 0) {
+      const key = queue.pop();
+      const rank = Math.floor(key / maxPositions);
+      const at = key - rank * maxPositions;
+      const right = next[at]!;
+      if (dead[at] === 1 || right === length) continue;
+      const slot = this.#slot(symbols[at]!, symbols[right]!);
+      // A stale entry: one of the two symbols has changed since it was queued.
+      if (this.#left[slot] === -2 || this.#rank[slot] !== rank) continue;
+      symbols[at] = this.#merged[slot]!;
+      dead[right] = 1;
+      const after = next[right]!;
+      next[at] = after;
+      if (after < length) previous[after] = at;
+      offer(previous[at]!);
+      offer(at);
+    }
+    let kept = 0;
+    for (let at = 0; at < length; at = next[at]!) symbols[kept++] = symbols[at]!;
+    return kept;
+  }
+
+  /** The slot of the pair, or the free slot where it would be. */
+  #slot(left: number, right: number): number {
+    const hash = Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca6b);
+    let slot = (hash ^ (hash >>> 15)) & this.#mask;
+    while (this.#left[slot] !== -2 && (this.#left[slot] !== left || this.#right[slot] !== right)) {
+      slot = (slot + 1) & this.#mask;
+    }
+    return slot;
+  }
+}
+
+class MinHeap {
+  #keys: Float64Array;
+  size = 0;
+
+  constructor(capacity: number) {
+    this.#keys = new Float64Array(Math.max(16, capacity));
+  }
+
+  push(key: number): void {
+    if (this.size === this.#keys.length) {
+      const grown = new Float64Array(this.#keys.length * 2);
+      grown.set(this.#keys);
+      this.#keys = grown;
+    }
+    const keys = this.#keys;
+    let at = this.size++;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (keys[parent]! <= key) break;
+      keys[at] = keys[parent]!;
+      at = parent;
+    }
+    keys[at] = key;
+  }
+
+  /** Only while size > 0. */
+  pop(): number {
+    const keys = this.#keys;
+    const top = keys[0]!;
+    const last = keys[--this.size]!;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= this.size) break;
+      if (child + 1 < this.size && keys[child + 1]! < keys[child]!) child++;
+      if (keys[child]! >= last) break;
+      keys[at] = keys[child]!;
+      at = child;
+    }
+    keys[at] = last;
+    return top;
+  }
+}

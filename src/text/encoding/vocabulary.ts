@@ -1,0 +1,87 @@
+// Ids, pieces and bytes of a vocabulary, added tokens included. Bytes are kept in one flat array: id i owns
+// bytes[offsets[i], offsets[i + 1]). Ids without a token have no bytes.
+
+import { encodeUtf8 } from "../utf8.ts";
+import type { AddedToken } from "./added-tokens.ts";
+import { bytesOfPiece } from "./byte-alphabet.ts";
+
+export interface PieceSpelling {
+  kind: "byte_level" | "sentencepiece";
+  /** What stands for the space in SentencePiece pieces. */
+  spaceMark: string;
+  /** <0xNN> pieces stand for one byte. */
+  byteFallback: boolean;
+}
+
+const bytePiece = /^<0x([0-9A-Fa-f]{2})>$/;
+
+export class Vocabulary {
+  /** Largest id + 1. */
+  readonly size: number;
+  /** Bytes of the longest token, at least 1. */
+  readonly longestToken: number;
+  readonly #pieces: (string | undefined)[];
+  readonly #ids = new Map<string, number>();
+  readonly #special: Uint8Array;
+  readonly #bytes: Uint8Array;
+  readonly #offsets: Uint32Array;
+
+  constructor(modelVocab: ReadonlyMap<string, number>, added: readonly AddedToken[], spelling: PieceSpelling) {
+    this.#pieces = [];
+    for (const [piece, id] of modelVocab) this.#set(piece, id);
+    for (const token of added) this.#set(token.content, token.id);
+    this.size = this.#pieces.length;
+    this.#special = new Uint8Array(this.size);
+    const addedIds = new Set(added.map((token) => token.id));
+    for (const token of added) if (token.special) this.#special[token.id] = 1;
+
+    this.#offsets = new Uint32Array(this.size + 1);
+    const chunks: Uint8Array[] = [];
+    let total = 0;
+    let longest = 1;
+    for (let id = 0; id < this.size; id++) {
+      const piece = this.#pieces[id];
+      const bytes = piece === undefined ? new Uint8Array(0) : pieceBytes(piece, addedIds.has(id), spelling);
+      chunks.push(bytes);
+      total += bytes.length;
+      longest = Math.max(longest, bytes.length);
+      this.#offsets[id + 1] = total;
+    }
+    this.#bytes = new Uint8Array(total);
+    for (let id = 0; id < this.size; id++) this.#bytes.set(chunks[id]!, this.#offsets[id]);
+    this.longestToken = longest;
+  }
+
+  piece(id: number): string | null {
+    return this.#pieces[id] ?? null;
+  }
+
+  idOf(piece: string): number | null {
+    return this.#ids.get(piece) ?? null;
+  }
+
+  isSpecial(id: number): boolean {
+    return this.#special[id] === 1;
+  }
+
+  /** A view: not to be written to. */
+  bytes(id: number): Uint8Array {
+    if (!(id >= 0 && id < this.size)) return this.#bytes.subarray(0, 0);
+    return this.#bytes.subarray(this.#offsets[id], this.#offsets[id + 1]);
+  }
+
+  #set(piece: string, id: number): void {
+    if (!Number.isInteger(id) || id < 0 || id >= 2 ** 24) {
+      throw new RangeError(`tokenizer.json gives the token ${JSON.stringify(piece)} the impossible id ${id}.`);
+    }
+    this.#pieces[id] = piece;
+    this.#ids.set(piece, id);
+  }
+}
+
+function pieceBytes(piece: string, isAdded: boolean, spelling: PieceSpelling): Uint8Array {
+  if (spelling.kind === "byte_level") return isAdded ? encodeUtf8(piece) : bytesOfPiece(piece);
+  const byte = spelling.byteFallback ? bytePiece.exec(piece) : null;
+  if (byte) return Uint8Array.of(Number.parseInt(byte[1]!, 16));
+  return encodeUtf8(piece.replaceAll(spelling.spaceMark, " "));
+}

@@ -1,0 +1,180 @@
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Tokenizer as LibraryTokenizer } from "@huggingface/tokenizers";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { HfTokenizer } from "./hf-tokenizer.ts";
+import { type JsonObject, readTextFiles, type TextFiles } from "./tokenizer-files.ts";
+import { decodeUtf8, encodeUtf8 } from "./utf8.ts";
+
+interface Reference {
+  text: string;
+  ids: number[];
+  framed?: number[];
+  decoded: string;
+  visible: string;
+}
+
+const folder = new URL("../../test/fixtures/tokenizers/", import.meta.url);
+const readFixture = (name: string): unknown => JSON.parse(readFileSync(new URL(name, folder), "utf8"));
+const references = readFixture("reference.json") as Record<string, Reference[]>;
+
+function textFiles(tokenizer: unknown, tokenizerConfig: JsonObject = {}): TextFiles {
+  return {
+    tokenizer: tokenizer as JsonObject,
+    tokenizerConfig,
+    specialTokensMap: {},
+    modelConfig: {},
+    generationConfig: {},
+    chatTemplates: new Map(),
+  };
+}
+
+function load(name: string, config: JsonObject = {}): HfTokenizer {
+  return new HfTokenizer(textFiles(readFixture(`${name}.json`), config));
+}
+
+describe.each(Object.keys(references))("%s", (name) => {
+  const tokenizer = load(name);
+
+  test("ids, framed ids and texts are those of Hugging Face tokenizers", () => {
+    for (const { text, ids, framed, decoded, visible } of references[name]!) {
+      expect(tokenizer.encode(text), text).toEqual(ids);
+      expect(tokenizer.encode(text, { addSpecialTokens: true }), text).toEqual(framed ?? ids);
+      expect(tokenizer.decode(ids), text).toBe(decoded);
+      expect(tokenizer.decode(ids, { skipSpecialTokens: true }), text).toBe(visible);
+    }
+  });
+
+  test("the bytes of the tokens, joined, are the text", () => {
+    for (const { ids, decoded } of references[name]!) {
+      const joined = decodeUtf8(Uint8Array.from(ids.flatMap((id) => [...tokenizer.bytes(id)])));
+      expect(tokenizer.stripsLeadingSpace && joined.startsWith(" ") ? joined.slice(1) : joined).toBe(decoded);
+    }
+  });
+
+  test("pieces and ids name each other", () => {
+    for (let id = 0; id < tokenizer.vocabSize; id++) expect(tokenizer.idOf(tokenizer.piece(id)!)).toBe(id);
+    expect(tokenizer.piece(tokenizer.vocabSize)).toBeNull();
+    expect(tokenizer.idOf("no such piece")).toBeNull();
+    expect(tokenizer.bytes(tokenizer.vocabSize)).toHaveLength(0);
+    expect(tokenizer.bytes(-1)).toHaveLength(0);
+  });
+});
+
+test.each(["gpt2-style", "llama-style"])(
+  "%s: a megabyte without a place to split is encoded in bounded time",
+  (name) => {
+    const tokenizer = load(name);
+    for (const unit of ["a", " ", "😀", "the"]) {
+      const text = unit.repeat(Math.ceil(1_000_000 / unit.length));
+      const started = performance.now();
+      expect(tokenizer.encode(text).length).toBeGreaterThan(0);
+      expect(performance.now() - started, `a megabyte of ${JSON.stringify(unit)}`).toBeLessThan(10_000);
+    }
+  },
+);
+
+test("byte-level: any text comes back exactly", () => {
+  const tokenizer = load("gpt2-style");
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 60 }), (text) => {
+      const wellFormed = decodeUtf8(encodeUtf8(text));
+      expect(tokenizer.decode(tokenizer.encode(wellFormed))).toBe(wellFormed);
+    }),
+  );
+});
+
+test("long words take the heap, short ones the scan: same ids as the library's queue", () => {
+  const json = readFixture("gpt2-style.json") as JsonObject;
+  const ours = new HfTokenizer(textFiles(json));
+  const library = new LibraryTokenizer(json, {});
+  const letters = fc.array(fc.constantFrom("t", "h", "e", "o", "r", "a", "n", "s"), { minLength: 1, maxLength: 200 });
+  fc.assert(
+    fc.property(letters, (word) => {
+      const text = word.join("");
+      expect(ours.encode(text)).toEqual(library.encode(text, { add_special_tokens: false }).ids);
+    }),
+  );
+});
+
+describe("special tokens", () => {
+  test("roles make a token special; configuration may add tokens that tokenizer.json lacks", () => {
+    const json = readFixture("gpt2-style.json") as JsonObject;
+    const plain = new HfTokenizer(textFiles(json));
+    const next = plain.vocabSize;
+    const tokenizer = new HfTokenizer(
+      textFiles(json, {
+        eos_token: { content: "<tool>" },
+        bos_token: "<|im_start|>",
+        added_tokens_decoder: { [next]: { content: "<late>", special: false } },
+      }),
+    );
+    expect(plain.isSpecial(plain.idOf("<tool>")!)).toBe(false);
+    expect(tokenizer.isSpecial(tokenizer.idOf("<tool>")!)).toBe(true);
+    expect(tokenizer.eosTokenId).toBe(tokenizer.idOf("<tool>"));
+    expect(tokenizer.bosTokenId).toBe(tokenizer.idOf("<|im_start|>"));
+    expect(tokenizer.specialTokens).toEqual({ eos_token: "<tool>", bos_token: "<|im_start|>" });
+    expect(tokenizer.encode("a<late>b")).toEqual([97, next, 98]);
+    expect(tokenizer.isSpecial(next)).toBe(false);
+  });
+
+  test("ids come from generation_config.json when no token has the role", () => {
+    const files = textFiles(readFixture("gpt2-style.json"));
+    files.generationConfig = { eos_token_id: [558, 556] };
+    files.modelConfig = { bos_token_id: 557, eos_token_id: 3 };
+    const tokenizer = new HfTokenizer(files);
+    expect([tokenizer.eosTokenId, tokenizer.bosTokenId]).toEqual([558, 557]);
+  });
+
+  test("shown special tokens in a row appear as the vocabulary spells them when no spaces are wanted", () => {
+    const tokenizer = load("llama-style");
+    const pre = tokenizer.idOf("▁<pre>")!;
+    const end = tokenizer.idOf("</s>")!;
+    expect(tokenizer.decode([end, pre])).toBe("</s> <pre>");
+    expect(tokenizer.decode([end, pre], { spacesBetweenSpecialTokens: false })).toBe("</s>▁<pre>");
+  });
+});
+
+test("fixture checkpoints: ids are byte values", async () => {
+  const files = await readTextFiles(fileURLToPath(new URL("../../test/fixtures/llama", import.meta.url)));
+  const tokenizer = new HfTokenizer(files);
+  expect(tokenizer.encode("<s>hé</s>")).toEqual([1, 0x68, 0xc3, 0xa9, 2]);
+  expect([tokenizer.vocabSize, tokenizer.bosTokenId, tokenizer.eosTokenId]).toEqual([256, 1, 2]);
+});
+
+test("a decoder that cannot be taken apart token by token is refused at load time", () => {
+  const json = { ...(readFixture("gpt2-style.json") as JsonObject), decoder: { type: "WordPiece", prefix: "##" } };
+  expect(() => new HfTokenizer(textFiles(json))).toThrow(/unsupported kind \(WordPiece\)/);
+});
+
+test("a Unigram model is encoded by the library", () => {
+  const pieces = ["<unk>", "▁", "a", "b", "ab", "▁ab", "c"];
+  const tokenizer = new HfTokenizer(
+    textFiles({
+      added_tokens: [{ id: 0, content: "<unk>", special: true }],
+      normalizer: null,
+      pre_tokenizer: { type: "Metaspace", replacement: "▁", prepend_scheme: "always" },
+      post_processor: null,
+      decoder: { type: "Metaspace", replacement: "▁", prepend_scheme: "always" },
+      model: { type: "Unigram", unk_id: 0, vocab: pieces.map((piece, i) => [piece, -i]) },
+    }),
+  );
+  expect(tokenizer.encode("ab c")).toEqual([5, 1, 6]);
+  expect(tokenizer.decode([5, 1, 6])).toBe("ab c");
+});
+
+const realModel = process.env.FLYWHEEL_TEST_MODEL;
+
+test.skipIf(!realModel || !existsSync(`${realModel}/reference.json`))(
+  "a real checkpoint: prompts and greedy texts",
+  async () => {
+    const tokenizer = new HfTokenizer(await readTextFiles(realModel!));
+    const reference = JSON.parse(readFileSync(`${realModel}/reference.json`, "utf8"));
+    for (const { prompt, input_ids, greedy_ids, greedy_text } of reference.cases) {
+      expect(tokenizer.encode(prompt)).toEqual(input_ids);
+      expect(tokenizer.decode(input_ids)).toBe(prompt);
+      expect(tokenizer.decode(greedy_ids)).toBe(greedy_text);
+    }
+  },
+);

@@ -1,0 +1,156 @@
+// The tokenizer of a Hugging Face checkpoint folder (tokenizer.json). Normalising, pre-tokenising and post-processing
+// are those of @huggingface/tokenizers; BPE merging, added tokens, bytes and decoding are ours, because answers need
+// exact bytes per token and prompts need bounded time. Decoding never "cleans up" spaces.
+
+import { Detokenizer } from "./detokenizer.ts";
+import { AddedTokenSplitter } from "./encoding/added-tokens.ts";
+import { BpeEncoder, type BpeModelJson } from "./encoding/bpe-encoder.ts";
+import { libraryEncoder, libraryStages } from "./encoding/library.ts";
+import { readPieceSpelling } from "./encoding/piece-spelling.ts";
+import { readSpecialTokens, type SpecialTokens } from "./encoding/special-tokens.ts";
+import { Vocabulary } from "./encoding/vocabulary.ts";
+import { createWordSplitter, planSplitting } from "./encoding/word-splitter.ts";
+import type { Tokenizer } from "./tokenizer-contract.ts";
+import { isObject, type JsonObject, type TextFiles, TextFilesError } from "./tokenizer-files.ts";
+
+type Encode = (text: string) => number[];
+
+export class HfTokenizer implements Tokenizer {
+  readonly vocabSize: number;
+  readonly eosTokenId: number | null;
+  readonly bosTokenId: number | null;
+  readonly kind: "byte_level" | "sentencepiece";
+  readonly stripsLeadingSpace: boolean;
+  /** bos_token, eos_token, ... -> their text. */
+  readonly specialTokens: Readonly<Record<string, string>>;
+  /** No token stands for more bytes than this, so `n` tokens never stand for more than `n` times as many characters. */
+  readonly longestToken: number;
+  readonly #vocabulary: Vocabulary;
+  readonly #encode: Encode;
+  /** What addSpecialTokens puts around a text. */
+  readonly #before: readonly number[];
+  readonly #after: readonly number[];
+
+  constructor(files: TextFiles) {
+    const model = files.tokenizer.model;
+    if (!isObject(model)) throw new TextFilesError("tokenizer.json has no model.");
+    const special = readSpecialTokens(files);
+    const { spelling, stripsLeadingSpace } = readPieceSpelling(files.tokenizer);
+    const modelVocab = readVocab(model);
+    this.#vocabulary = new Vocabulary(modelVocab, special.added, spelling);
+    this.vocabSize = this.#vocabulary.size;
+    this.longestToken = this.#vocabulary.longestToken;
+    this.kind = spelling.kind;
+    this.stripsLeadingSpace = stripsLeadingSpace;
+    this.specialTokens = special.roles;
+    this.bosTokenId = this.#roleId("bos_token", files);
+    this.eosTokenId = this.#roleId("eos_token", files);
+    this.#encode =
+      createBpeEncode(files, model, modelVocab, special, spelling.kind) ??
+      libraryEncoder(files.tokenizer, files.tokenizerConfig, special.added);
+    [this.#before, this.#after] = this.#readFrame(files);
+  }
+
+  encode(text: string, options: { addSpecialTokens?: boolean } = {}): number[] {
+    const ids = this.#encode(text);
+    return options.addSpecialTokens ? [...this.#before, ...ids, ...this.#after] : ids;
+  }
+
+  decode(
+    ids: readonly number[],
+    options: { skipSpecialTokens?: boolean; spacesBetweenSpecialTokens?: boolean } = {},
+  ): string {
+    const detokenizer = new Detokenizer(this, { promptTokenIds: [], ...options });
+    let text = "";
+    for (const id of ids) text += detokenizer.push(id);
+    return text + detokenizer.incomplete();
+  }
+
+  piece(id: number): string | null {
+    return this.#vocabulary.piece(id);
+  }
+
+  bytes(id: number): Uint8Array {
+    return this.#vocabulary.bytes(id);
+  }
+
+  idOf(piece: string): number | null {
+    return this.#vocabulary.idOf(piece);
+  }
+
+  isSpecial(id: number): boolean {
+    return this.#vocabulary.isSpecial(id);
+  }
+
+  #roleId(role: "bos_token" | "eos_token", files: TextFiles): number | null {
+    const text = this.specialTokens[role];
+    const named = text === undefined ? null : this.#vocabulary.idOf(text);
+    if (named !== null) return named;
+    const declared = files.generationConfig[`${role}_id`] ?? files.modelConfig[`${role}_id`];
+    const first = Array.isArray(declared) ? declared[0] : declared;
+    return typeof first === "number" && this.#vocabulary.piece(first) !== null ? first : null;
+  }
+
+  /** Learns the frame by post-processing one stand-in token. */
+  #readFrame(files: TextFiles): [number[], number[]] {
+    const library = libraryStages(files.tokenizer, null);
+    const standIn = "\0text";
+    const framed = library.post_processor?.post_process([standIn], null, true).tokens ?? [standIn];
+    const at = framed.indexOf(standIn);
+    const ids = (pieces: string[]): number[] =>
+      pieces.map((piece) => {
+        const id = this.#vocabulary.idOf(piece);
+        if (id === null) throw new TextFilesError(`tokenizer.json adds the token ${piece}, which has no id.`);
+        return id;
+      });
+    return [ids(framed.slice(0, at)), ids(framed.slice(at + 1))];
+  }
+}
+
+/** null when the model or its pre-tokenizer is of a kind only the library can run. */
+function createBpeEncode(
+  files: TextFiles,
+  model: JsonObject,
+  modelVocab: ReadonlyMap<string, number>,
+  special: SpecialTokens,
+  kind: "byte_level" | "sentencepiece",
+): Encode | null {
+  const plan = planSplitting(files.tokenizer.pre_tokenizer);
+  if (!plan || !isPlainBpe(model) || (plan.byteLevel !== null) !== (kind === "byte_level")) return null;
+  const library = libraryStages(files.tokenizer, plan.libraryStages);
+  const normalizer = library.normalizer;
+  const words = createWordSplitter(plan, library.pre_tokenizer);
+  const encoder = new BpeEncoder(model as unknown as BpeModelJson, modelVocab, kind === "byte_level");
+  const late = normalizer ? special.added.filter((token) => token.normalized) : [];
+  const early = special.added.filter((token) => !late.includes(token));
+  const rawSplitter = new AddedTokenSplitter(early.map((token) => ({ spelling: token.content, token })));
+  const normalSplitter = new AddedTokenSplitter(
+    late.map((token) => ({ spelling: normalizer?.normalize(token.content) ?? token.content, token })),
+  );
+  return (text) => {
+    const ids: number[] = [];
+    rawSplitter.split(text).forEach((section, index) => {
+      if (typeof section === "number") {
+        ids.push(section);
+        return;
+      }
+      for (const part of normalSplitter.split(normalizer ? normalizer.normalize(section) : section)) {
+        if (typeof part === "number") ids.push(part);
+        else for (const word of words(part, index)) encoder.encodeWord(word, ids);
+      }
+    });
+    return ids;
+  };
+}
+
+function isPlainBpe(model: JsonObject): boolean {
+  const isBpe = model.type === "BPE" || (model.type === undefined && Array.isArray(model.merges));
+  return isBpe && !model.end_of_word_suffix && !model.continuing_subword_prefix;
+}
+
+/** BPE vocabularies are objects, Unigram ones are [piece, score] lists in id order. */
+function readVocab(model: JsonObject): Map<string, number> {
+  if (Array.isArray(model.vocab)) return new Map(model.vocab.map((entry, id) => [String(entry[0]), id]));
+  if (isObject(model.vocab)) return new Map(Object.entries(model.vocab).map(([piece, id]) => [piece, Number(id)]));
+  throw new TextFilesError("tokenizer.json has no vocabulary.");
+}

@@ -1,0 +1,39 @@
+// What can be wrong with a request on its way from messages to prompt tokens. Typed, so that the HTTP layer can choose
+// a status; nothing here knows HTTP. Messages say what to change.
+
+export type PromptErrorCode =
+  | "invalid_message"
+  | "invalid_tool"
+  | "invalid_document"
+  | "invalid_stop"
+  | "invalid_bad_words"
+  | "invalid_truncation"
+  | "invalid_continuation"
+  | "invalid_max_tokens"
+  | "no_chat_template"
+  | "template_error"
+  | "template_busy"
+  | "context_length_exceeded"
+  | "empty_prompt";
+
+export class PromptError extends Error {
+  override name = "PromptError";
+  readonly code: PromptErrorCode;
+  /** The request field at fault as a dotted path ("messages.0.content"), or null. */
+  readonly param: string | null;
+
+  constructor(code: PromptErrorCode, param: string | null, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+    this.param = param;
+  }
+}
+
+/** A chat template that cannot be parsed, fails, raises, or exceeds its limits. */
+export class TemplateError extends PromptError {
+  override name = "TemplateError";
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("template_error", null, message, options);
+  }
+}

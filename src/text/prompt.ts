@@ -1,0 +1,104 @@
+// Messages and options -> prompt token ids: normalise, render, bound the length, tokenise, truncate, check. The only way
+// into the engine for chats; completions and /tokenize use the same text half. Throws PromptError.
+
+import type { RenderInput } from "./chat-template.ts";
+import { type ChatMessage, readMessages } from "./messages.ts";
+import { PromptError } from "./prompt-error.ts";
+import { boundText, fitTokens, type LengthRules } from "./prompt-length.ts";
+import { joined } from "./template/template-messages.ts";
+import { readDocuments, readTools } from "./template-tools.ts";
+import type { TextModel } from "./text-model.ts";
+
+export interface ChatRequest {
+  messages: readonly unknown[];
+  tools?: readonly unknown[] | null;
+  documents?: readonly unknown[] | null;
+  /** Default true. */
+  addGenerationPrompt?: boolean;
+  /** Default false; cannot be combined with addGenerationPrompt. */
+  continueFinalMessage?: boolean;
+  /** Default false: templates write special tokens themselves. */
+  addSpecialTokens?: boolean;
+  /** A template's text or the name of one of the model's. */
+  chatTemplate?: string | null;
+  chatTemplateKwargs?: Readonly<Record<string, unknown>> | null;
+  reasoningEffort?: string | null;
+}
+
+export interface ChatPrompt {
+  tokenIds: number[];
+  /** The rendered conversation. */
+  text: string;
+  /** The role of the reply: "assistant", or that of the last message when no generation prompt was added. */
+  replyRole: string;
+  /** What `echo` puts in front of the reply; null when the last message has another role than the reply. */
+  echoText: string | null;
+}
+
+/** `length` null: no limit at all (/tokenize). */
+export async function chatPrompt(
+  model: TextModel,
+  request: ChatRequest,
+  length: LengthRules | null,
+): Promise<ChatPrompt> {
+  // Every message takes a token at least: a conversation this long is not worth rendering.
+  if (length !== null && request.messages.length > length.contextLength) {
+    const message = `${request.messages.length} messages do not fit into a context of ${length.contextLength} tokens: send fewer.`;
+    throw new PromptError("context_length_exceeded", "messages", message);
+  }
+  const input = renderInput(model, request);
+  const text = await model.render(input, requestedTemplate(request));
+  const last = input.messages.at(-1)!;
+  const replyRole = input.addGenerationPrompt ? "assistant" : last.role;
+  return {
+    tokenIds: tokenisePrompt(model, text, { addSpecialTokens: request.addSpecialTokens ?? false }, length),
+    text,
+    replyRole,
+    echoText: last.role === replyRole ? joined(last) : null,
+  };
+}
+
+/** The same for trusted callers with the default template, synchronously and without limits. */
+export function encodeChat(model: TextModel, request: ChatRequest): number[] {
+  const text = model.renderTrusted(renderInput(model, request));
+  return model.tokenizer.encode(text, { addSpecialTokens: request.addSpecialTokens ?? false });
+}
+
+export function tokenisePrompt(
+  model: TextModel,
+  text: string,
+  options: { addSpecialTokens: boolean },
+  length: LengthRules | null,
+): number[] {
+  if (length === null) return model.tokenizer.encode(text, options);
+  return fitTokens(model.tokenizer.encode(boundText(text, length, model.longestToken), options), length);
+}
+
+function renderInput(model: TextModel, request: ChatRequest): RenderInput {
+  const messages: ChatMessage[] = readMessages(request.messages);
+  const addGenerationPrompt = request.addGenerationPrompt ?? true;
+  const continueFinalMessage = request.continueFinalMessage ?? false;
+  if (addGenerationPrompt && continueFinalMessage) {
+    const message =
+      "continue_final_message and add_generation_prompt cannot both be true: set add_generation_prompt to false to continue.";
+    throw new PromptError("invalid_continuation", null, message);
+  }
+  const { chat_template: _, ...kwargs } = { ...model.defaultKwargs, ...request.chatTemplateKwargs };
+  return {
+    messages,
+    tools: readTools(request.tools),
+    documents: readDocuments(request.documents),
+    addGenerationPrompt,
+    continueFinalMessage,
+    reasoningEffort: request.reasoningEffort ?? null,
+    specialTokens: model.specialTokens,
+    kwargs,
+  };
+}
+
+/** A template may also come as a template variable of that name. */
+function requestedTemplate(request: ChatRequest): string | null {
+  if (request.chatTemplate != null) return request.chatTemplate;
+  const named = request.chatTemplateKwargs?.chat_template;
+  return typeof named === "string" ? named : null;
+}

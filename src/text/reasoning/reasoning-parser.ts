@@ -1,0 +1,104 @@
+// Splits reasoning from the answer while the text streams. Line breaks next to the markers belong to neither side. The
+// answer goes through the next parser (tool calls, or plain).
+
+import type { ReplyDelta, ReplyParser } from "../reply-parser.ts";
+import type { ReasoningState, ReasoningStyle } from "./reasoning-style.ts";
+
+export class ReasoningParser implements ReplyParser {
+  readonly #style: ReasoningStyle;
+  readonly #answer: ReplyParser;
+  /** "start": a start marker may still come; "thought"; "gap": line breaks before the answer; "answer". */
+  #phase: "start" | "thought" | "gap" | "answer";
+  /** In the "start" phase: does text without a marker belong to the thought? */
+  readonly #open: boolean;
+  /** Text that could still turn out to be (part of) a marker, or line breaks before one. */
+  #held = "";
+  /** Nothing of the thought was emitted yet, so its leading line breaks are dropped. */
+  #thoughtEmpty = true;
+
+  constructor(style: ReasoningStyle, state: ReasoningState, answer: ReplyParser) {
+    this.#style = style;
+    this.#answer = answer;
+    this.#open = state === "open";
+    this.#phase = state === "closed" ? "answer" : "start";
+  }
+
+  /** True until the end marker was seen: tokens that came so far belong to the reasoning. */
+  get reasoning(): boolean {
+    return this.#phase === "thought" || (this.#phase === "start" && this.#open);
+  }
+
+  push(text: string): ReplyDelta[] {
+    if (this.#phase === "answer") return this.#answer.push(text);
+    this.#held += text;
+    const deltas: ReplyDelta[] = [];
+    if (this.#phase === "start") this.#start(deltas);
+    if (this.#phase === "thought") this.#thought(deltas);
+    if (this.#phase === "gap") this.#gap(deltas);
+    return deltas;
+  }
+
+  finish(): ReplyDelta[] {
+    const deltas: ReplyDelta[] = [];
+    const held = this.#held;
+    this.#held = "";
+    if (this.#phase === "thought" || (this.#phase === "start" && this.#open)) this.#emitThought(held, deltas);
+    else if (this.#phase === "start") deltas.push(...this.#answer.push(held));
+    return [...deltas, ...this.#answer.finish()];
+  }
+
+  #start(deltas: ReplyDelta[]): void {
+    const { start } = this.#style;
+    const rest = this.#held.trimStart();
+    if (rest.length < start.length && start.startsWith(rest)) return;
+    if (rest.startsWith(start)) {
+      this.#held = rest.slice(start.length);
+      this.#phase = "thought";
+    } else if (this.#open) {
+      this.#phase = "thought";
+    } else {
+      this.#phase = "answer";
+      deltas.push(...this.#answer.push(this.#held));
+      this.#held = "";
+    }
+  }
+
+  #thought(deltas: ReplyDelta[]): void {
+    const { end } = this.#style;
+    const found = this.#held.indexOf(end);
+    if (found >= 0) {
+      this.#emitThought(this.#held.slice(0, found).replace(/\n+$/, ""), deltas);
+      this.#held = this.#held.slice(found + end.length);
+      this.#phase = "gap";
+      return;
+    }
+    // Kept back: what may be the beginning of the end marker, and the line breaks before it.
+    let keep = markerPrefix(this.#held, end);
+    while (keep < this.#held.length && this.#held[this.#held.length - keep - 1] === "\n") keep++;
+    this.#emitThought(this.#held.slice(0, this.#held.length - keep), deltas);
+    this.#held = this.#held.slice(this.#held.length - keep);
+  }
+
+  #gap(deltas: ReplyDelta[]): void {
+    const answer = this.#held.replace(/^\n+/, "");
+    this.#held = "";
+    if (answer === "") return;
+    this.#phase = "answer";
+    deltas.push(...this.#answer.push(answer));
+  }
+
+  #emitThought(text: string, deltas: ReplyDelta[]): void {
+    const shown = this.#thoughtEmpty ? text.replace(/^\n+/, "") : text;
+    if (shown === "") return;
+    this.#thoughtEmpty = false;
+    deltas.push({ kind: "reasoning", text: shown });
+  }
+}
+
+/** Length of the longest end of `text` that is a beginning (not the whole) of `marker`. */
+export function markerPrefix(text: string, marker: string): number {
+  for (let length = Math.min(text.length, marker.length - 1); length > 0; length--) {
+    if (text.endsWith(marker.slice(0, length))) return length;
+  }
+  return 0;
+}

@@ -1,0 +1,211 @@
+// Runs a template with limits on work and size, and with Python's meaning where the template library's differs:
+// printing (None, True, 1.0, dicts), not, ==, in, ~, tojson, strip with arguments, loops over strings, missing
+// attributes. Everything else is the library's. A template cannot reach anything but the values it is given.
+
+import { type AstNode, memberName } from "./ast.ts";
+import { type CallArguments, valueFilter } from "./filters.ts";
+import { LibraryInterpreter, type TemplateEnvironment, type TemplateValue } from "./library.ts";
+import { filterElements, listFilter } from "./list-filters.ts";
+import { type LoopHost, LoopSignal, runLoop } from "./loops.ts";
+import { applyOperator } from "./operators.ts";
+import { pythonStr } from "./python-format.ts";
+import { callStringMethod, isReplacedMethod } from "./string-methods.ts";
+import { checkLength } from "./text-functions.ts";
+import { booleanOf, isIterable, objectOf, textOf } from "./values.ts";
+
+export interface RenderLimits {
+  /** Nodes evaluated. */
+  maxSteps: number;
+  /** Characters of any one text, the result included. */
+  maxText: number;
+  /** Elements of any one list. */
+  maxItems: number;
+  /** Characters put together by all blocks. */
+  maxTotalText: number;
+}
+
+/** Nested evaluations; templates in use stay below a hundred. */
+const maxDepth = 800;
+
+export class ChatInterpreter extends LibraryInterpreter {
+  readonly #limits: RenderLimits;
+  #steps = 0;
+  #depth = 0;
+  #totalText = 0;
+
+  constructor(environment: TemplateEnvironment, limits: RenderLimits) {
+    super(environment);
+    this.#limits = limits;
+  }
+
+  override evaluate(node: AstNode | undefined, environment: TemplateEnvironment): TemplateValue {
+    this.#step();
+    // The library takes an overflowing stack for an undefined variable, so it must not come to that.
+    if (++this.#depth > maxDepth) throw new Error("it is nested too deeply");
+    try {
+      const value = node === undefined ? super.evaluate(node, environment) : this.#evaluate(node, environment);
+      if (typeof value.value === "string") checkLength(value.value.length, this.#limits.maxText);
+      else if (Array.isArray(value.value) && value.value.length > this.#limits.maxItems) {
+        throw new Error(`a list grew beyond ${this.#limits.maxItems} elements`);
+      }
+      return value;
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  #evaluate(node: AstNode, environment: TemplateEnvironment): TemplateValue {
+    switch (node.type) {
+      case "Output":
+        return this.#counted(pythonStr(this.#run(node.expression, environment)));
+      case "Block":
+        return this.#counted(this.#block(node.body as AstNode[], environment));
+      case "If": {
+        const holds = this.#run(node.test, environment).__bool__().value;
+        return this.#counted(this.#block((holds ? node.body : node.alternate) as AstNode[], environment));
+      }
+      case "For":
+        return this.#counted(runLoop(node, environment, this.#loopHost));
+      case "Break":
+        throw new LoopSignal("break");
+      case "Continue":
+        throw new LoopSignal("continue");
+      case "CallStatement":
+        return this.#counted(pythonStr(super.evaluate(node, environment)));
+      case "Literal":
+        return node.value as TemplateValue;
+      case "ObjectLiteral":
+        return this.#object(node.value as Map<AstNode, AstNode>, environment);
+      case "UnaryExpression":
+        if ((node.operator as AstNode).value !== "not") break;
+        return booleanOf(!this.#run(node.argument, environment).__bool__().value);
+      case "BinaryExpression":
+        return this.#binary(node, environment);
+      case "TestExpression":
+        if ((node.test as AstNode).value !== "iterable") break;
+        return booleanOf(isIterable(this.#run(node.operand, environment)) !== node.negate);
+      case "MemberExpression": {
+        const object = this.#run(node.object, environment);
+        if (object.type === "UndefinedValue") throw new Error(`${nameOf(node.object as AstNode)} is undefined`);
+        return super.evaluate({ ...node, object: literal(object) }, environment);
+      }
+      case "FilterExpression":
+        return this.#filter(node, environment);
+      case "CallExpression":
+        return this.#call(node, environment);
+    }
+    return super.evaluate(node, environment);
+  }
+
+  readonly #loopHost: LoopHost = {
+    value: (node, environment) => this.evaluate(node, environment),
+    block: (statements, environment) => this.#block(statements, environment),
+    step: () => this.#step(),
+  };
+
+  #block(statements: readonly AstNode[], environment: TemplateEnvironment): string {
+    let text = "";
+    try {
+      for (const statement of statements) {
+        const part = this.#run(statement, environment);
+        if (part.type === "StringValue") text += part.value as string;
+      }
+    } catch (signal) {
+      if (signal instanceof LoopSignal) signal.text = text + signal.text;
+      throw signal;
+    }
+    return text;
+  }
+
+  #object(pairs: ReadonlyMap<AstNode, AstNode>, environment: TemplateEnvironment): TemplateValue {
+    const entries = new Map<string, TemplateValue>();
+    for (const [key, value] of pairs)
+      entries.set(pythonStr(this.#run(key, environment)), this.#run(value, environment));
+    return objectOf(entries);
+  }
+
+  #binary(node: AstNode, environment: TemplateEnvironment): TemplateValue {
+    const operator = (node.operator as AstNode).value as string;
+    if (operator === "and" || operator === "or") return super.evaluate(node, environment);
+    const left = this.#run(node.left, environment);
+    const right = this.#run(node.right, environment);
+    const value = applyOperator(operator, left, right);
+    if (value !== null) return value;
+    return super.evaluate({ ...node, left: literal(left), right: literal(right) }, environment);
+  }
+
+  #filter(node: AstNode, environment: TemplateEnvironment): TemplateValue {
+    const filter = node.filter as AstNode;
+    const isCall = filter.type === "CallExpression";
+    const name = (isCall ? (filter.callee as AstNode).value : filter.value) as string;
+    if (!listFilter(name) && !valueFilter(name)) return super.evaluate(node, environment);
+    const operand = this.#run(node.operand, environment);
+    const args = isCall ? this.#arguments(filter.args as AstNode[], environment) : noArguments;
+    return this.#applyFilter(name, operand, args, environment);
+  }
+
+  #applyFilter(
+    name: string,
+    operand: TemplateValue,
+    args: CallArguments,
+    environment: TemplateEnvironment,
+  ): TemplateValue {
+    const { maxText } = this.#limits;
+    const apply = (inner: string, item: TemplateValue, innerArgs: CallArguments): TemplateValue =>
+      this.#applyFilter(inner, item, innerArgs, environment);
+    const overList = listFilter(name);
+    if (overList) return overList(filterElements(name, operand), args, { environment, maxText, apply });
+    const overValue = valueFilter(name);
+    if (overValue) return overValue(operand, args, maxText);
+    throw new Error(`the filter '${name}' cannot be used here`);
+  }
+
+  /** Methods of strings that the library has in part only; every other call is the library's. */
+  #call(node: AstNode, environment: TemplateEnvironment): TemplateValue {
+    const callee = node.callee as AstNode;
+    const method = callee.type === "MemberExpression" && !callee.computed ? (callee.property as AstNode).value : null;
+    if (typeof method !== "string" || !isReplacedMethod(method)) return super.evaluate(node, environment);
+    const target = this.#run(callee.object, environment);
+    if (target.type !== "StringValue") throw new Error(`a ${target.type} has no method '${method}'`);
+    const args = this.#arguments(node.args as AstNode[], environment);
+    return callStringMethod(method, target.value as string, args, this.#limits.maxText);
+  }
+
+  #arguments(args: readonly AstNode[], environment: TemplateEnvironment): CallArguments {
+    const positional: TemplateValue[] = [];
+    const named = new Map<string, TemplateValue>();
+    for (const argument of args) {
+      if (argument.type === "KeywordArgumentExpression") {
+        named.set((argument.key as AstNode).value as string, this.#run(argument.value, environment));
+      } else positional.push(this.#run(argument, environment));
+    }
+    return { positional, named };
+  }
+
+  #run(node: unknown, environment: TemplateEnvironment): TemplateValue {
+    return this.evaluate(node as AstNode | undefined, environment);
+  }
+
+  #step(): void {
+    if (++this.#steps > this.#limits.maxSteps) throw new Error(`it took more than ${this.#limits.maxSteps} steps`);
+  }
+
+  /** Texts put together, so that no number of small blocks adds up to something huge. */
+  #counted(text: string): TemplateValue {
+    this.#totalText += text.length;
+    checkLength(this.#totalText, this.#limits.maxTotalText);
+    return textOf(text);
+  }
+}
+
+const noArguments: CallArguments = { positional: [], named: new Map() };
+
+/** A value that stands where the library expects an expression. */
+function literal(value: TemplateValue): AstNode {
+  return { type: "Literal", value };
+}
+
+/** How an error speaks of an expression. */
+function nameOf(node: AstNode): string {
+  return node.type === "Identifier" ? `'${node.value}'` : `'${memberName(node) ?? "a value"}'`;
+}

@@ -1,0 +1,81 @@
+import { afterAll, describe, expect, test } from "vitest";
+import type { RenderInput } from "../chat-template.ts";
+import { TemplateError } from "../prompt-error.ts";
+import { TemplateSandbox } from "./sandbox.ts";
+
+const input: RenderInput = {
+  messages: [{ role: "user", texts: ["hi"], hasContent: true }],
+  tools: null,
+  documents: null,
+  addGenerationPrompt: true,
+  continueFinalMessage: false,
+  reasoningEffort: null,
+  specialTokens: { eos_token: "</s>" },
+  kwargs: {},
+};
+
+const sandbox = new TemplateSandbox({ timeLimitMs: 1_500 });
+afterAll(() => sandbox.close());
+
+test("renders what the same template renders inside the service", async () => {
+  expect(await sandbox.render("{{ messages[0].content }}{{ eos_token }}", input)).toBe("hi</s>");
+});
+
+test("jobs are answered in order, each with its own result", async () => {
+  const jobs = ["a", "b", "c"].map((letter) => sandbox.render(`{{ "${letter}" }}`, input));
+  expect(await Promise.all(jobs)).toEqual(["a", "b", "c"]);
+});
+
+test("errors come back as they were", async () => {
+  await expect(sandbox.render("{{ raise_exception('no') }}", input)).rejects.toThrow(new TemplateError("no"));
+  await expect(sandbox.render("{% if %}", input)).rejects.toThrow(/cannot be parsed/);
+  const unseen = { ...input, addGenerationPrompt: false, continueFinalMessage: true };
+  await expect(sandbox.render("x", unseen)).rejects.toMatchObject({ code: "invalid_continuation", param: "messages" });
+});
+
+describe("hostile templates end themselves and nothing else", () => {
+  const forever =
+    "{% macro f(n) %}{% for i in range(100000) %}{{ i }}{% endfor %}{% endmacro %}{% for i in range(100000) %}{{ f(i) }}{% endfor %}";
+  const doubling =
+    "{% set f = 'a'.replace %}{% set ns = namespace(x='aa') %}{% for i in range(60) %}{% set g = ns.x.replace %}";
+  test.each([
+    ["endless work", forever],
+    ["work in the lexer", `{% if x %}${" ".repeat(250_000)}{% endif %}`],
+    ["text multiplied behind the checks", `${doubling}{% set ns.x = g('a', 'a' ~ ns.x) %}{% endfor %}`],
+    [
+      "lists of lists",
+      "{% set ns = namespace(x=[1]) %}{% for i in range(100000) %}{% set ns.x = [ns.x, ns.x, range(100000)] %}{% endfor %}",
+    ],
+    ["endless recursion", "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"],
+  ])("%s", async (_name, source) => {
+    await expect(sandbox.render(source, input)).rejects.toBeInstanceOf(TemplateError);
+    expect(await sandbox.render("{{ 'alive' }}", input)).toBe("alive");
+  });
+
+  test("time is limited", async () => {
+    const quick = new TemplateSandbox({ timeLimitMs: 30 });
+    await expect(quick.render(forever, input)).rejects.toThrow(/took longer than 0.03 s/);
+    quick.close();
+  });
+
+  test("a template that is too long is refused unread", async () => {
+    await expect(sandbox.render("x".repeat(300_000), input)).rejects.toThrow(/262144/);
+  });
+});
+
+test("too many waiting jobs are refused", async () => {
+  const small = new TemplateSandbox({ maxWaiting: 1 });
+  const jobs = [1, 2, 3].map((n) => small.render(`{{ ${n} }}`, input));
+  const settled = await Promise.allSettled(jobs);
+  expect(settled.map((result) => result.status)).toEqual(["fulfilled", "fulfilled", "rejected"]);
+  expect(settled[2]).toMatchObject({ reason: { code: "template_busy" } });
+  small.close();
+});
+
+test("closing answers everyone", async () => {
+  const closing = new TemplateSandbox();
+  const jobs = [1, 2].map((n) => closing.render(`{{ ${n} }}`, input));
+  closing.close();
+  const settled = await Promise.allSettled([...jobs, closing.render("x", input)]);
+  expect(settled.every((result) => result.status === "rejected")).toBe(true);
+});

@@ -1,0 +1,155 @@
+// Renders templates that come with requests, which are untrusted programs, in a child process with a time and a memory
+// limit. A process rather than a worker thread: one huge string in a thread takes the whole service down with it
+// ("Allocation failed"), here it ends the child. The child is kept for the next job and replaced after a fault.
+
+import { type ChildProcess, fork } from "node:child_process";
+import { compiledEntry } from "../../compiled-entry.ts";
+import type { RenderInput } from "../chat-template.ts";
+import { PromptError, type PromptErrorCode, TemplateError } from "../prompt-error.ts";
+
+export interface SandboxJob {
+  source: string;
+  input: RenderInput;
+}
+
+export type SandboxMessage =
+  | { kind: "ready" }
+  | { kind: "text"; text: string }
+  | { kind: "error"; code: PromptErrorCode; param: string | null; message: string };
+
+export interface SandboxOptions {
+  timeLimitMs?: number;
+  /** Jobs that may wait while one runs. */
+  maxWaiting?: number;
+}
+
+interface PendingJob extends SandboxJob {
+  resolve(text: string): void;
+  reject(error: Error): void;
+}
+
+const maxSourceLength = 262_144;
+const startLimitMs = 20_000;
+
+export class TemplateSandbox {
+  readonly #timeLimitMs: number;
+  readonly #maxWaiting: number;
+  readonly #waiting: PendingJob[] = [];
+  #running: PendingJob | null = null;
+  #child: ChildProcess | null = null;
+  #isReady = false;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(options: SandboxOptions = {}) {
+    this.#timeLimitMs = options.timeLimitMs ?? 2_000;
+    this.#maxWaiting = options.maxWaiting ?? 64;
+  }
+
+  render(source: string, input: RenderInput): Promise<string> {
+    if (source.length > maxSourceLength) {
+      const message = `A chat template in a request must not be longer than ${maxSourceLength} characters.`;
+      return Promise.reject(new TemplateError(message));
+    }
+    if (this.#isClosed || this.#waiting.length >= this.#maxWaiting) {
+      const message = "Too many requests with a chat template of their own are waiting: try again later.";
+      return Promise.reject(new PromptError("template_busy", "chat_template", message));
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ source, input, resolve, reject });
+      this.#next();
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    const closing = new PromptError("template_busy", "chat_template", "The service is shutting down.");
+    for (const job of this.#waiting.splice(0)) job.reject(closing);
+    this.#finish()?.reject(closing);
+    this.#discard();
+  }
+
+  #next(): void {
+    if (this.#running || this.#isClosed) return;
+    const job = this.#waiting.shift();
+    if (!job) {
+      // An idle child must not keep the service from ending.
+      this.#child?.unref();
+      this.#child?.channel?.unref();
+      return;
+    }
+    this.#running = job;
+    this.#child ??= this.#start();
+    this.#child.ref();
+    this.#child.channel?.ref();
+    if (this.#isReady) this.#send(job);
+    else this.#limit(startLimitMs, "The process that renders chat templates did not start in time.");
+  }
+
+  #start(): ChildProcess {
+    const child = fork(compiledEntry(import.meta.url, "./sandbox-child.ts"), [], {
+      execArgv: ["--max-old-space-size=256"],
+      env: {},
+      stdio: ["ignore", "ignore", "ignore", "ipc"],
+    });
+    child.on("message", (message: SandboxMessage) => {
+      if (child === this.#child) this.#receive(message);
+    });
+    const gone = (): void => {
+      if (child === this.#child) this.#fail("The chat template ran out of memory or could not be rendered.");
+    };
+    child.on("exit", gone);
+    child.on("error", gone);
+    return child;
+  }
+
+  #send(job: PendingJob): void {
+    this.#limit(this.#timeLimitMs, `The chat template took longer than ${this.#timeLimitMs / 1000} s.`);
+    try {
+      this.#child?.send({ source: job.source, input: job.input } satisfies SandboxJob);
+    } catch (cause) {
+      this.#finish()?.reject(
+        new TemplateError("The conversation is nested too deeply for a chat template.", { cause }),
+      );
+      this.#next();
+    }
+  }
+
+  #receive(message: SandboxMessage): void {
+    if (message.kind === "ready") {
+      this.#isReady = true;
+      if (this.#running) this.#send(this.#running);
+      return;
+    }
+    const job = this.#finish();
+    if (message.kind === "text") job?.resolve(message.text);
+    else if (message.code === "template_error") job?.reject(new TemplateError(message.message));
+    else job?.reject(new PromptError(message.code, message.param, message.message));
+    this.#next();
+  }
+
+  #fail(reason: string): void {
+    this.#discard();
+    this.#finish()?.reject(new TemplateError(reason));
+    this.#next();
+  }
+
+  #limit(milliseconds: number, reason: string): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#fail(reason), milliseconds);
+  }
+
+  #finish(): PendingJob | null {
+    clearTimeout(this.#timer);
+    const job = this.#running;
+    this.#running = null;
+    return job;
+  }
+
+  #discard(): void {
+    const child = this.#child;
+    this.#child = null;
+    this.#isReady = false;
+    child?.kill("SIGKILL");
+  }
+}

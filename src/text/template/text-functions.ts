@@ -1,0 +1,59 @@
+// String methods and filters of Python that the template library lacks or does differently: stripping a given set of
+// characters, whitespace as Python knows it, lengths in characters, and growth checked before it happens.
+
+/** What str.strip() removes; JavaScript's trim() removes U+FEFF as well and leaves U+001C to U+001F and U+0085. */
+const pythonWhitespace =
+  "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000";
+
+export type Side = "both" | "left" | "right";
+
+export function strip(text: string, side: Side, characters: string | null): string {
+  const removed = new Set(characters ?? pythonWhitespace);
+  const letters = characters === null ? text : Array.from(text);
+  let from = 0;
+  let to = letters.length;
+  if (side !== "right") while (from < to && removed.has(letters[from]!)) from++;
+  if (side !== "left") while (to > from && removed.has(letters[to - 1]!)) to--;
+  const kept = letters.slice(from, to);
+  return typeof kept === "string" ? kept : kept.join("");
+}
+
+/** Characters, not UTF-16 units. */
+export function characterCount(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
+
+/** Refuses a result longer than `limit` before building it. `count` < 0 replaces all. */
+export function replace(text: string, from: string, to: string, count: number, limit: number): string {
+  const parts = from === "" ? ["", ...Array.from(text), ""] : text.split(from);
+  const replaced = count < 0 ? parts.length - 1 : Math.min(count, parts.length - 1);
+  checkLength(text.length + replaced * (to.length - from.length), limit);
+  return (
+    parts.slice(0, replaced + 1).join(to) +
+    parts
+      .slice(replaced + 1)
+      .map((part) => from + part)
+      .join("")
+  );
+}
+
+export function join(parts: readonly string[], separator: string, limit: number): string {
+  let length = Math.max(0, parts.length - 1) * separator.length;
+  for (const part of parts) length += part.length;
+  checkLength(length, limit);
+  return parts.join(separator);
+}
+
+export function indent(text: string, margin: string, first: boolean, blank: boolean, limit: number): string {
+  const lines = text.split("\n");
+  checkLength(text.length + lines.length * margin.length, limit);
+  return lines
+    .map((line, i) => ((i === 0 && !first) || (line === "" && !blank && i > 0) ? line : margin + line))
+    .join("\n");
+}
+
+export function checkLength(length: number, limit: number): void {
+  if (length > limit) throw new Error(`a text grew beyond ${limit} characters`);
+}

@@ -1,0 +1,105 @@
+// The text side of a served model: its tokenizer and its chat templates. Templates of the model and the operator are
+// rendered here and cached; templates from requests go to the sandbox.
+
+import { ChatTemplate, type RenderInput } from "./chat-template.ts";
+import { HfTokenizer } from "./hf-tokenizer.ts";
+import { PromptError } from "./prompt-error.ts";
+import { TemplateSandbox } from "./template/sandbox.ts";
+import type { Tokenizer } from "./tokenizer-contract.ts";
+import { readTextFiles } from "./tokenizer-files.ts";
+
+export interface TextModelOptions {
+  /** The operator's chat template: its text, or the name of one of the model's. Used instead of the model's default. */
+  chatTemplate?: string | null;
+  /** Template variables the operator sets for every request; the request's own win. */
+  chatTemplateKwargs?: Readonly<Record<string, unknown>>;
+  sandbox?: TemplateSandbox;
+}
+
+export interface TextModelParts extends TextModelOptions {
+  tokenizer: Tokenizer;
+  specialTokens: Readonly<Record<string, string>>;
+  chatTemplates: ReadonlyMap<string, string>;
+  /** Bytes of the longest token. */
+  longestToken: number;
+}
+
+export class TextModel {
+  readonly tokenizer: Tokenizer;
+  readonly eosTokenId: number | null;
+  /** bos_token, eos_token, ... -> text. */
+  readonly specialTokens: Readonly<Record<string, string>>;
+  readonly longestToken: number;
+  readonly defaultKwargs: Readonly<Record<string, unknown>>;
+  readonly #named: ReadonlyMap<string, string>;
+  readonly #serverTemplate: string | null;
+  readonly #compiled = new Map<string, ChatTemplate>();
+  readonly #sandbox: TemplateSandbox;
+
+  constructor(parts: TextModelParts) {
+    this.tokenizer = parts.tokenizer;
+    this.eosTokenId = parts.tokenizer.eosTokenId;
+    this.specialTokens = parts.specialTokens;
+    this.longestToken = parts.longestToken;
+    this.defaultKwargs = parts.chatTemplateKwargs ?? {};
+    this.#named = parts.chatTemplates;
+    this.#serverTemplate =
+      parts.chatTemplate == null ? null : (this.#named.get(parts.chatTemplate) ?? parts.chatTemplate);
+    this.#sandbox = parts.sandbox ?? new TemplateSandbox();
+    // An operator's mistake shows at start, not at the first request.
+    if (this.#serverTemplate !== null) this.#compile(this.#serverTemplate);
+  }
+
+  /** Renders with the request's template (text or name of one of the model's), or the operator's, or the model's. */
+  async render(input: RenderInput, requested: string | null): Promise<string> {
+    if (requested === null || this.#isTrusted(requested)) return this.renderTrusted(input, requested);
+    return await this.#sandbox.render(requested, input);
+  }
+
+  /** Without templates from outside: synchronous, for the operator's own work such as training. */
+  renderTrusted(input: RenderInput, name: string | null = null): string {
+    const source = name === null ? this.#defaultTemplate(input.tools !== null) : (this.#named.get(name) ?? name);
+    return this.#compile(source).render(input);
+  }
+
+  /** False: only requests that bring a template can be chats. */
+  get hasChatTemplate(): boolean {
+    return this.#serverTemplate !== null || this.#named.has("default");
+  }
+
+  close(): void {
+    this.#sandbox.close();
+  }
+
+  #isTrusted(requested: string): boolean {
+    return (
+      this.#named.has(requested) || requested === this.#serverTemplate || [...this.#named.values()].includes(requested)
+    );
+  }
+
+  #defaultTemplate(hasTools: boolean): string {
+    const source =
+      this.#serverTemplate ?? (hasTools ? this.#named.get("tool_use") : undefined) ?? this.#named.get("default");
+    if (source !== undefined) return source;
+    const names = [...this.#named.keys()];
+    const hint = names.length > 0 ? ` or name one of its templates: ${names.join(", ")}` : "";
+    const message = `This model has no default chat template: send chat_template with the request${hint}.`;
+    throw new PromptError("no_chat_template", null, message);
+  }
+
+  #compile(source: string): ChatTemplate {
+    let template = this.#compiled.get(source);
+    if (!template) {
+      template = new ChatTemplate(source);
+      this.#compiled.set(source, template);
+    }
+    return template;
+  }
+}
+
+export async function loadTextModel(folder: string, options: TextModelOptions = {}): Promise<TextModel> {
+  const files = await readTextFiles(folder);
+  const tokenizer = new HfTokenizer(files);
+  const { specialTokens, longestToken } = tokenizer;
+  return new TextModel({ ...options, tokenizer, specialTokens, longestToken, chatTemplates: files.chatTemplates });
+}

@@ -1,0 +1,27 @@
+// What the rest of the service asks of a tokenizer. Implemented over @huggingface/tokenizers and by the byte
+// tokenizer of the tests.
+
+export interface Tokenizer {
+  /** Number of ids, special and added tokens included (largest id + 1). */
+  readonly vocabSize: number;
+  readonly eosTokenId: number | null;
+  readonly bosTokenId: number | null;
+  /** Special and added tokens written in the text are recognised as such. */
+  encode(text: string, options?: { addSpecialTokens?: boolean }): number[];
+  decode(
+    ids: readonly number[],
+    options?: { skipSpecialTokens?: boolean; spacesBetweenSpecialTokens?: boolean },
+  ): string;
+  /** The raw vocabulary piece, as tokenizer.json spells it ("Ġthe"); null for an id without a token. */
+  piece(id: number): string | null;
+  /** The exact bytes this token stands for inside a text; specials: the UTF-8 of their text. */
+  bytes(id: number): Uint8Array;
+  /** Id of a piece or added token spelled exactly so, or null. */
+  idOf(piece: string): number | null;
+  /** True for tokens that skip_special_tokens hides. */
+  isSpecial(id: number): boolean;
+  /** "byte_level": pieces map to bytes; "sentencepiece": "▁" pieces with <0xNN> byte fallback. */
+  readonly kind: "byte_level" | "sentencepiece";
+  /** True when decoding drops one space at the very beginning of a text (absent = false). */
+  readonly stripsLeadingSpace?: boolean;
+}

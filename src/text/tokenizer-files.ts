@@ -1,0 +1,105 @@
+// The files of a Hugging Face checkpoint folder that concern text, read and checked for shape. Optional files may be
+// absent; a file that is there but broken is an error that names it.
+
+import { readdir, readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+
+export type JsonObject = Record<string, unknown>;
+
+export interface TextFiles {
+  tokenizer: JsonObject;
+  tokenizerConfig: JsonObject;
+  specialTokensMap: JsonObject;
+  /** config.json. */
+  modelConfig: JsonObject;
+  generationConfig: JsonObject;
+  /** Chat templates by name; "default" is the one used when none is asked for. */
+  chatTemplates: ReadonlyMap<string, string>;
+}
+
+export class TextFilesError extends Error {
+  override name = "TextFilesError";
+}
+
+export async function readTextFiles(folder: string): Promise<TextFiles> {
+  const tokenizer = await readJson(folder, "tokenizer.json");
+  if (!tokenizer) {
+    throw new TextFilesError(
+      `${basename(folder)} has no tokenizer.json: save the tokenizer in the fast (tokenizer.json) format first.`,
+    );
+  }
+  const tokenizerConfig = (await readJson(folder, "tokenizer_config.json")) ?? {};
+  return {
+    tokenizer,
+    tokenizerConfig,
+    specialTokensMap: (await readJson(folder, "special_tokens_map.json")) ?? {},
+    modelConfig: (await readJson(folder, "config.json")) ?? {},
+    generationConfig: (await readJson(folder, "generation_config.json")) ?? {},
+    chatTemplates: await readChatTemplates(folder, tokenizerConfig),
+  };
+}
+
+/** Later sources win: tokenizer_config.json, chat_template.json, chat_template.jinja, folders of named templates. */
+async function readChatTemplates(folder: string, tokenizerConfig: JsonObject): Promise<Map<string, string>> {
+  const templates = new Map<string, string>();
+  const declared = tokenizerConfig.chat_template;
+  if (typeof declared === "string") templates.set("default", declared);
+  if (Array.isArray(declared)) {
+    for (const entry of declared) {
+      if (isObject(entry) && typeof entry.name === "string" && typeof entry.template === "string") {
+        templates.set(entry.name, entry.template);
+      }
+    }
+  }
+  const legacy = await readJson(folder, "chat_template.json");
+  if (typeof legacy?.chat_template === "string") templates.set("default", legacy.chat_template);
+  const file = await readIfPresent(join(folder, "chat_template.jinja"));
+  if (file !== null) templates.set("default", file);
+  for (const name of ["additional_chat_templates", "chat_templates"]) {
+    for (const entry of await listIfPresent(join(folder, name))) {
+      if (!entry.endsWith(".jinja")) continue;
+      templates.set(basename(entry, ".jinja"), await readFile(join(folder, name, entry), "utf8"));
+    }
+  }
+  return templates;
+}
+
+async function readJson(folder: string, name: string): Promise<JsonObject | null> {
+  const text = await readIfPresent(join(folder, name));
+  if (text === null) return null;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new TextFilesError(`${basename(folder)}/${name} is not valid JSON.`, { cause });
+  }
+  if (!isObject(value)) throw new TextFilesError(`${basename(folder)}/${name} must hold a JSON object.`);
+  return value;
+}
+
+async function readIfPresent(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+}
+
+async function listIfPresent(path: string): Promise<string[]> {
+  try {
+    return (await readdir(path)).sort();
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException).code;
+  return code === "ENOENT" || code === "ENOTDIR";
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

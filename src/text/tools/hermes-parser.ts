@@ -1,0 +1,138 @@
+// Tool calls in the Hermes and Qwen style: <tool_call>{"name": …, "arguments": {…}}</tool_call>, any number of them, with
+// text around. A block that is no call stays content, tags included.
+
+import { markerPrefix } from "../reasoning/reasoning-parser.ts";
+import type { ReplyDelta, ReplyParser } from "../reply-parser.ts";
+import { JsonCallReader } from "./json-call-reader.ts";
+
+const open = "<tool_call>";
+const close = "</tool_call>";
+
+export class HermesParser implements ReplyParser {
+  #calls = 0;
+  #phase: "text" | "call" | "block" | "closing" = "text";
+  #held = "";
+  #reader: JsonCallReader | null = null;
+
+  push(text: string): ReplyDelta[] {
+    const deltas: ReplyDelta[] = [];
+    this.#held += text;
+    while (this.#step(deltas));
+    return deltas;
+  }
+
+  finish(): ReplyDelta[] {
+    const deltas: ReplyDelta[] = [];
+    const unread = this.#phase === "call" ? open + (this.#reader?.held ?? "") : this.#phase === "block" ? open : "";
+    if (this.#phase === "call" && this.#reader?.committed) return deltas;
+    if (this.#phase !== "closing") this.#content(unread + this.#held, deltas);
+    return deltas;
+  }
+
+  /** One move through the held text; false when more text is needed. */
+  #step(deltas: ReplyDelta[]): boolean {
+    switch (this.#phase) {
+      case "text":
+        return this.#text(deltas);
+      case "call":
+        return this.#call(deltas);
+      case "block":
+        return this.#block(deltas);
+      default:
+        return this.#closing();
+    }
+  }
+
+  #text(deltas: ReplyDelta[]): boolean {
+    const found = this.#held.indexOf(open);
+    if (found >= 0) {
+      const before = this.#held.slice(0, found);
+      this.#content(this.#calls > 0 ? before.trimEnd() : before, deltas);
+      this.#held = this.#held.slice(found + open.length);
+      this.#reader = new JsonCallReader(this.#calls);
+      this.#phase = "call";
+      return true;
+    }
+    let keep = markerPrefix(this.#held, open);
+    // Line breaks between calls are layout, not content: wait for what follows them.
+    if (this.#calls > 0)
+      keep = Math.max(keep, this.#held.length - this.#held.trimEnd().length, blankThenPrefix(this.#held, keep));
+    this.#content(this.#held.slice(0, this.#held.length - keep), deltas);
+    this.#held = this.#held.slice(this.#held.length - keep);
+    return false;
+  }
+
+  #call(deltas: ReplyDelta[]): boolean {
+    const text = this.#held;
+    this.#held = "";
+    if (text === "") return false;
+    const progress = this.#reader!.push(text);
+    if (progress.state === "refused") {
+      this.#held = progress.text;
+      this.#phase = "block";
+      return true;
+    }
+    deltas.push(...progress.deltas);
+    if (progress.state === "reading") return false;
+    this.#calls++;
+    this.#held = progress.rest;
+    this.#phase = "closing";
+    return true;
+  }
+
+  /** Not the usual form: wait for the closing tag and read the block as a whole. */
+  #block(deltas: ReplyDelta[]): boolean {
+    const found = this.#held.indexOf(close);
+    if (found < 0) return false;
+    const call = wholeCall(this.#held.slice(0, found));
+    const block = open + this.#held.slice(0, found) + close;
+    this.#held = this.#held.slice(found + close.length);
+    this.#phase = "text";
+    if (call)
+      deltas.push({ kind: "tool_call", index: this.#calls++, name: call.name, argumentsText: call.argumentsText });
+    else this.#content(block, deltas);
+    return true;
+  }
+
+  /** After a call's object: the closing tag, which some models forget. */
+  #closing(): boolean {
+    const rest = this.#held.trimStart();
+    if (rest === "" || (rest.length < close.length && close.startsWith(rest))) return false;
+    if (rest.startsWith(close)) this.#held = rest.slice(close.length);
+    this.#phase = "text";
+    return true;
+  }
+
+  #content(text: string, deltas: ReplyDelta[]): void {
+    if (text === "" || (this.#calls > 0 && text.trim() === "")) return;
+    deltas.push({ kind: "content", text });
+  }
+}
+
+/** Length of blank space followed by a beginning of a marker at the end of the text. */
+function blankThenPrefix(text: string, prefix: number): number {
+  if (prefix === 0) return 0;
+  const before = text.slice(0, text.length - prefix);
+  return before.length - before.trimEnd().length + prefix;
+}
+
+/** Keys in another order, or arguments written as a JSON string. */
+function wholeCall(block: string): { name: string; argumentsText: string } | null {
+  try {
+    const call = JSON.parse(block) as { name?: unknown; arguments?: unknown; parameters?: unknown };
+    const given = call.arguments ?? call.parameters ?? {};
+    const value: unknown = typeof given === "string" ? JSON.parse(given) : given;
+    if (
+      typeof call.name !== "string" ||
+      call.name === "" ||
+      typeof value !== "object" ||
+      value === null ||
+      Array.isArray(value)
+    ) {
+      return null;
+    }
+    return { name: call.name, argumentsText: typeof given === "string" ? given : JSON.stringify(value) };
+  } catch {
+    return null;
+  }
+}

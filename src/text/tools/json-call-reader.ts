@@ -1,0 +1,124 @@
+// Reads one tool call written as a JSON object, {"name": …, "arguments" or "parameters": {…}}, while it streams. The name
+// comes out when the arguments begin; the arguments follow as they are written. What does not begin like a call is handed
+// back untouched.
+
+import type { ReplyDelta } from "../reply-parser.ts";
+
+export type CallProgress =
+  | { state: "reading"; deltas: ReplyDelta[] }
+  /** The object is complete; `rest` follows it. */
+  | { state: "done"; deltas: ReplyDelta[]; rest: string }
+  /** Not a call: `text` is everything that was read. */
+  | { state: "refused"; text: string };
+
+export class JsonCallReader {
+  readonly #index: number;
+  #phase: "header" | "arguments" | "tail" = "header";
+  #header = "";
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+
+  constructor(index: number) {
+    this.#index = index;
+  }
+
+  /** The call's name was already given out. */
+  get committed(): boolean {
+    return this.#phase !== "header";
+  }
+
+  /** What was read so far and not given out. */
+  get held(): string {
+    return this.#phase === "header" ? this.#header : "";
+  }
+
+  push(text: string): CallProgress {
+    const deltas: ReplyDelta[] = [];
+    let rest = text;
+    if (this.#phase === "header") {
+      this.#header += text;
+      const header = readHeader(this.#header);
+      if (header === "partial") return { state: "reading", deltas };
+      if (header === "mismatch") return { state: "refused", text: this.#header };
+      deltas.push({ kind: "tool_call", index: this.#index, name: header.name });
+      rest = this.#header.slice(header.argumentsAt);
+      this.#phase = "arguments";
+    }
+    if (this.#phase === "arguments") {
+      const end = this.#scan(rest);
+      const fragment = rest.slice(0, end);
+      if (fragment !== "") deltas.push({ kind: "tool_call", index: this.#index, argumentsText: fragment });
+      rest = rest.slice(end);
+      if (this.#depth > 0) return { state: "reading", deltas };
+      this.#phase = "tail";
+      this.#depth = 1; // the object around the arguments
+    }
+    const end = this.#scan(rest);
+    if (this.#depth > 0) return { state: "reading", deltas };
+    return { state: "done", deltas, rest: rest.slice(end) };
+  }
+
+  /** Position after the bracket that brings the depth back to 0, else the end of the text. */
+  #scan(text: string): number {
+    for (let i = 0; i < text.length; i++) {
+      const char = text[i]!;
+      if (this.#inString) {
+        if (this.#escaped) this.#escaped = false;
+        else if (char === "\\") this.#escaped = true;
+        else if (char === '"') this.#inString = false;
+      } else if (char === '"') this.#inString = true;
+      else if (char === "{" || char === "[") this.#depth++;
+      else if (char === "}" || char === "]") {
+        this.#depth--;
+        if (this.#depth === 0) return i + 1;
+      }
+    }
+    return text.length;
+  }
+}
+
+const space = /[ \t\r\n]*/y;
+const name = /"((?:[^"\\]|\\.)*)"/y;
+
+/** Where the arguments' opening brace is, once everything before it is there. */
+function readHeader(text: string): { name: string; argumentsAt: number } | "partial" | "mismatch" {
+  let at = 0;
+  const skip = (): void => {
+    space.lastIndex = at;
+    at += space.exec(text)![0].length;
+  };
+  /** true: present; null: could still come. */
+  const expect = (...literals: readonly string[]): boolean | null => {
+    skip();
+    const found = literals.find((literal) => text.startsWith(literal, at));
+    if (found !== undefined) {
+      at += found.length;
+      return true;
+    }
+    const left = text.slice(at);
+    return literals.some((literal) => literal.startsWith(left)) ? null : false;
+  };
+  for (const literals of [["{"], ['"name"'], [":"]]) {
+    const present = expect(...literals);
+    if (present !== true) return present === null ? "partial" : "mismatch";
+  }
+  skip();
+  name.lastIndex = at;
+  const found = name.exec(text);
+  if (!found) return text.length === at || text[at] === '"' ? "partial" : "mismatch";
+  at += found[0].length;
+  for (const literals of [[","], ['"arguments"', '"parameters"'], [":"]]) {
+    const present = expect(...literals);
+    if (present !== true) return present === null ? "partial" : "mismatch";
+  }
+  skip();
+  if (at === text.length) return "partial";
+  if (text[at] !== "{") return "mismatch";
+  try {
+    const value = JSON.parse(found[0]) as string;
+    return value === "" ? "mismatch" : { name: value, argumentsAt: at };
+  } catch {
+    return "mismatch";
+  }
+}

@@ -1,0 +1,94 @@
+// Tool calls in the Llama 3 style: the reply is one JSON object {"name": …, "parameters": {…}}, or several separated by
+// semicolons. A reply that does not begin like that is content.
+
+import type { ReplyDelta, ReplyParser } from "../reply-parser.ts";
+import { JsonCallReader } from "./json-call-reader.ts";
+
+const tag = "<|python_tag|>";
+
+export class LlamaJsonParser implements ReplyParser {
+  #calls = 0;
+  #phase: "start" | "call" | "between" | "content" = "start";
+  /** Not yet decided, given back as content if it turns out to be no call. */
+  #held = "";
+  #reader: JsonCallReader | null = null;
+
+  push(text: string): ReplyDelta[] {
+    const deltas: ReplyDelta[] = [];
+    this.#held += text;
+    while (this.#step(deltas));
+    return deltas;
+  }
+
+  finish(): ReplyDelta[] {
+    const held = this.#phase === "call" ? (this.#reader?.held ?? "") : this.#held;
+    this.#held = "";
+    return held === "" || (this.#calls > 0 && held.replace(/;\s*$/, "").trim() === "")
+      ? []
+      : [{ kind: "content", text: held }];
+  }
+
+  #step(deltas: ReplyDelta[]): boolean {
+    switch (this.#phase) {
+      case "start":
+        return this.#start();
+      case "call":
+        return this.#call(deltas);
+      case "between":
+        return this.#between();
+      default:
+        if (this.#held !== "") deltas.push({ kind: "content", text: this.#held });
+        this.#held = "";
+        return false;
+    }
+  }
+
+  #start(): boolean {
+    const rest = this.#held.trimStart();
+    if (rest === "" || (rest.length < tag.length && tag.startsWith(rest))) return false;
+    const body = (rest.startsWith(tag) ? rest.slice(tag.length) : rest).trimStart();
+    if (body === "") return false;
+    if (body[0] === "{") this.#begin(body);
+    else this.#phase = "content";
+    return true;
+  }
+
+  #begin(text: string): void {
+    this.#held = text;
+    this.#reader = new JsonCallReader(this.#calls);
+    this.#phase = "call";
+  }
+
+  #call(deltas: ReplyDelta[]): boolean {
+    const text = this.#held;
+    this.#held = "";
+    if (text === "") return false;
+    const progress = this.#reader!.push(text);
+    if (progress.state === "refused") {
+      this.#held = progress.text;
+      this.#phase = "content";
+      return true;
+    }
+    deltas.push(...progress.deltas);
+    if (progress.state === "reading") return false;
+    this.#calls++;
+    this.#held = progress.rest;
+    this.#phase = "between";
+    return true;
+  }
+
+  /** A semicolon announces another call; anything else but space is content. */
+  #between(): boolean {
+    const rest = this.#held.trimStart();
+    if (rest === "") return false;
+    if (rest[0] !== ";") {
+      this.#phase = "content";
+      return true;
+    }
+    const next = rest.slice(1).trimStart();
+    if (next === "") return false;
+    if (next[0] === "{") this.#begin(next);
+    else this.#phase = "content";
+    return true;
+  }
+}

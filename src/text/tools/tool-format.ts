@@ -1,0 +1,45 @@
+// The tool-call formats by the names operators use for them, and the parser of each.
+
+import type { ToolCallFormat } from "../../grammar/constraint.ts";
+import type { ReplyParser } from "../reply-parser.ts";
+import { HermesParser } from "./hermes-parser.ts";
+import { LlamaJsonParser } from "./llama-json-parser.ts";
+import { PythonicParser } from "./pythonic-parser.ts";
+
+const formats: Record<string, ToolCallFormat> = {
+  hermes: "hermes",
+  qwen: "hermes",
+  llama3_json: "llama3_json",
+  llama4_json: "llama3_json",
+  pythonic: "pythonic",
+};
+
+export function toolParserNames(): string[] {
+  return Object.keys(formats);
+}
+
+/** Throws a RangeError that lists the names for one that does not exist. */
+export function toolCallFormat(name: string): ToolCallFormat {
+  if (!Object.hasOwn(formats, name)) {
+    throw new RangeError(`unknown tool-call parser "${name}"; known: ${toolParserNames().join(", ")}`);
+  }
+  return formats[name]!;
+}
+
+export function toolCallParser(format: ToolCallFormat): ReplyParser {
+  switch (format) {
+    case "hermes":
+      return new HermesParser();
+    case "llama3_json":
+      return new LlamaJsonParser();
+    case "pythonic":
+      return new PythonicParser();
+    default:
+      return format satisfies never;
+  }
+}
+
+/** Texts the parser must see even where the tokenizer has special tokens for them. */
+export function toolMarkers(format: ToolCallFormat): string[] {
+  return format === "hermes" ? ["<tool_call>", "</tool_call>"] : [];
+}
