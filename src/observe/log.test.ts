@@ -1,0 +1,23 @@
+import { expect, it } from "vitest";
+import { createLog } from "./log.ts";
+
+function lines(format: "text" | "json") {
+  const out: string[] = [];
+  const log = createLog({ level: "info", format, write: (line) => out.push(line), now: () => new Date(0) });
+  return { log, out };
+}
+
+it("writes text lines that cannot be forged", () => {
+  const { log, out } = lines("text");
+  log.debug("hidden");
+  log.info("request\nforged", { id: "a b", status: 200, route: "/v1/models" });
+  expect(out).toEqual(['1970-01-01T00:00:00.000Z info  request forged id="a b" status=200 route=/v1/models\n']);
+});
+
+it("writes JSON lines with errors and their causes", () => {
+  const { log, out } = lines("json");
+  log.error("failed", { error: new Error("outer", { cause: new Error("inner") }), seed: 5n });
+  const line = JSON.parse(out[0]!);
+  expect(line).toMatchObject({ level: "error", message: "failed", seed: "5" });
+  expect(line.error).toMatch(/outer[\s\S]*caused by: Error: inner/);
+});

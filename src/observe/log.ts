@@ -1,0 +1,59 @@
+// Log lines: one per event, to standard error, as text for people or JSON for machines. Never logs bodies, prompts,
+// generated text or tokens.
+
+export const LEVELS = ["debug", "info", "warn", "error"] as const;
+export type Level = (typeof LEVELS)[number];
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export interface Log {
+  debug(message: string, fields?: Fields): void;
+  info(message: string, fields?: Fields): void;
+  warn(message: string, fields?: Fields): void;
+  error(message: string, fields?: Fields): void;
+}
+
+export interface LogOptions {
+  level: Level;
+  format: "text" | "json";
+  write?: (line: string) => void;
+  now?: () => Date;
+}
+
+export function createLog(options: LogOptions): Log {
+  const write = options.write ?? ((line: string) => process.stderr.write(line));
+  const now = options.now ?? (() => new Date());
+  const line = options.format === "json" ? jsonLine : textLine;
+  const at = (level: Level) =>
+    LEVELS.indexOf(level) < LEVELS.indexOf(options.level)
+      ? () => {}
+      : (message: string, fields: Fields = {}) => write(`${line(now(), level, message, fields)}\n`);
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+function jsonLine(time: Date, level: Level, message: string, fields: Fields): string {
+  const plain = Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, showable(value)]));
+  return JSON.stringify({ time: time.toISOString(), level, message, ...plain });
+}
+
+function textLine(time: Date, level: Level, message: string, fields: Fields): string {
+  const pairs = Object.entries(fields).map(([key, value]) => {
+    const shown = showable(value);
+    return ` ${key}=${typeof shown === "string" && /^[\w./:@+-]+$/.test(shown) ? shown : JSON.stringify(shown)}`;
+  });
+  return `${time.toISOString()} ${level.padEnd(5)} ${oneLine(message)}${pairs.join("")}`;
+}
+
+/** Errors become their stack and causes; everything else stays. */
+function showable(value: unknown): unknown {
+  if (value instanceof Error) {
+    const cause = value.cause === undefined ? "" : `\ncaused by: ${String(showable(value.cause))}`;
+    return `${value.stack ?? String(value)}${cause}`;
+  }
+  return typeof value === "bigint" ? value.toString() : value;
+}
+
+/** A message cannot forge a second log line. */
+function oneLine(message: string): string {
+  return message.replaceAll(/[\r\n]+/g, " ");
+}

@@ -1,0 +1,80 @@
+// Every Prometheus metric in one table, named as vLLM names them so that its dashboards work. The docs page is made
+// from this table. Gauges and engine counters are read from the engine when scraped; the rest is recorded per request.
+
+export interface MetricRow {
+  kind: "gauge" | "counter" | "histogram";
+  help: string;
+  labels: readonly string[];
+  buckets?: readonly number[];
+}
+
+const MODEL = ["model_name", "engine"] as const;
+
+const TTFT = [
+  0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560,
+];
+const PER_TOKEN = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80];
+const LATENCY = [0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680];
+const TOKENS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000];
+
+const histogram = (help: string, buckets: readonly number[]): MetricRow => ({
+  kind: "histogram",
+  help,
+  labels: MODEL,
+  buckets,
+});
+const gauge = (help: string, labels: readonly string[] = MODEL): MetricRow => ({ kind: "gauge", help, labels });
+const counter = (help: string, labels: readonly string[] = MODEL): MetricRow => ({ kind: "counter", help, labels });
+
+export const METRICS = {
+  "vllm:num_requests_running": gauge("Choices being generated now."),
+  "vllm:num_requests_waiting": gauge("Choices waiting for a slot."),
+  "vllm:kv_cache_usage_perc": gauge("Key/value cache in use, 0 to 1."),
+  "vllm:lora_requests_info": gauge("1 for the set of adapters loaded now.", ["max_lora", "running_lora_adapters"]),
+  "vllm:cache_config_info": gauge("1; the labels describe the key/value cache.", [
+    "block_size",
+    "enable_prefix_caching",
+  ]),
+  "vllm:prompt_tokens_total": counter("Prompt tokens computed."),
+  "vllm:generation_tokens_total": counter("Tokens generated."),
+  "vllm:num_preemptions_total": counter("Choices that had to give up their memory and start over."),
+  "vllm:prefix_cache_queries_total": counter("Prompt tokens looked up in the prefix cache."),
+  "vllm:prefix_cache_hits_total": counter("Prompt tokens found in the prefix cache."),
+  "vllm:prompt_tokens_cached_total": counter("Prompt tokens of finished requests that came from the prefix cache."),
+  "vllm:request_success_total": counter("Finished choices by reason.", [...MODEL, "finished_reason"]),
+  "vllm:time_to_first_token_seconds": histogram("Arrival to first token.", TTFT),
+  "vllm:inter_token_latency_seconds": histogram("Time between two outputs of a choice.", PER_TOKEN),
+  "vllm:request_time_per_output_token_seconds": histogram("Decode time divided by tokens after the first.", PER_TOKEN),
+  "vllm:e2e_request_latency_seconds": histogram("Arrival to last token.", LATENCY),
+  "vllm:request_queue_time_seconds": histogram("Arrival to the first step that works on the request.", LATENCY),
+  "vllm:request_inference_time_seconds": histogram("First step to last token.", LATENCY),
+  "vllm:request_prefill_time_seconds": histogram("First step to first token.", LATENCY),
+  "vllm:request_decode_time_seconds": histogram("First token to last token.", LATENCY),
+  "vllm:request_prompt_tokens": histogram("Prompt tokens per request.", TOKENS),
+  "vllm:request_generation_tokens": histogram("Tokens generated per request.", TOKENS),
+  "vllm:request_max_num_generation_tokens": histogram("Longest choice per request.", TOKENS),
+  "vllm:request_params_n": histogram("n of requests.", [1, 2, 5, 10, 20]),
+  "vllm:request_params_max_tokens": histogram("Output budget of requests.", TOKENS),
+  http_requests_total: counter("HTTP responses.", ["method", "handler", "status"]),
+  flywheel_stream_aborts_total: counter("Streams that ended early, by reason.", ["reason"]),
+  flywheel_rejected_requests_total: counter("Requests refused before they reached the engine.", ["code"]),
+  flywheel_grammar_compile_seconds: {
+    kind: "histogram",
+    help: "Time to compile a structured-output constraint.",
+    labels: [],
+    buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
+  },
+  flywheel_engine_steps_total: counter("Model steps run."),
+  flywheel_training_jobs: gauge("Training jobs that are waiting or running.", ["state"]),
+  flywheel_training_jobs_total: counter("Training jobs that have ended, by status.", ["status"]),
+  flywheel_training_job_seconds: {
+    kind: "histogram",
+    help: "Start to end of training jobs.",
+    labels: [],
+    buckets: [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600],
+  },
+  flywheel_training_steps_total: counter("Gradient steps taken.", []),
+  flywheel_training_tokens_total: counter("Tokens of finished training jobs, prompts included.", []),
+} as const satisfies Record<string, MetricRow>;
+
+export type MetricName = keyof typeof METRICS;

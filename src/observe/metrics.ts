@@ -1,0 +1,168 @@
+// Counts what happens, for Prometheus. One object per server with its own registry, so that tests do not share state.
+// Knows the engine only through its statistics.
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { EngineStats } from "../engine/contract.ts";
+import { METRICS, type MetricName, type MetricRow } from "./metric-table.ts";
+
+/** What is known about a request when it has ended. Times in milliseconds of one monotonic clock. */
+export interface RequestRecord {
+  model: string;
+  promptTokens: number;
+  cachedTokens: number;
+  /** Tokens per choice. */
+  generated: readonly number[];
+  finishReasons: readonly string[];
+  n: number;
+  maxTokens: number;
+  arrivedAt: number;
+  /** Time in the engine's queue, when the engine reports it. */
+  queuedMs: number | null;
+  firstTokenAt: number | null;
+  endedAt: number;
+}
+
+export interface EngineFacts {
+  model: string;
+  stats: EngineStats;
+  blockSize: number;
+  prefixCaching: boolean;
+  maxLoras: number;
+  adapters: readonly string[];
+}
+
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #metrics = new Map<MetricName, Counter | Gauge | Histogram>();
+  readonly #interToken = new Map<string, Histogram.Internal<string>>();
+
+  constructor() {
+    for (const [name, row] of Object.entries(METRICS) as [MetricName, MetricRow][]) {
+      const common = { name, help: row.help, labelNames: [...row.labels], registers: [this.#registry] };
+      const metric =
+        row.kind === "histogram"
+          ? new Histogram({ ...common, buckets: [...row.buckets!] })
+          : row.kind === "gauge"
+            ? new Gauge(common)
+            : new Counter(common);
+      this.#metrics.set(name, metric);
+    }
+    // process_* and nodejs_*: CPU, memory, event-loop lag.
+    collectDefaultMetrics({ register: this.#registry });
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  httpResponse(method: string, handler: string, status: number): void {
+    this.#count("http_requests_total", { method, handler, status: `${Math.floor(status / 100)}xx` });
+  }
+
+  rejected(code: string): void {
+    this.#count("flywheel_rejected_requests_total", { code });
+  }
+
+  streamAborted(reason: "client_gone" | "slow_client" | "shutdown" | "error"): void {
+    this.#count("flywheel_stream_aborts_total", { reason });
+  }
+
+  /** Called for every token: the labels are bound once per model. */
+  interTokenLatency(model: string, seconds: number): void {
+    let bound = this.#interToken.get(model);
+    if (bound === undefined) {
+      const histogram = this.#metrics.get("vllm:inter_token_latency_seconds") as Histogram;
+      bound = histogram.labels({ model_name: model, engine: "0" });
+      this.#interToken.set(model, bound);
+    }
+    bound.observe(seconds);
+  }
+
+  grammarCompiled(seconds: number): void {
+    (this.#metrics.get("flywheel_grammar_compile_seconds") as Histogram).observe(seconds);
+  }
+
+  trainingJobs(waiting: number, running: number): void {
+    this.#gauge("flywheel_training_jobs", { state: "waiting" }, waiting);
+    this.#gauge("flywheel_training_jobs", { state: "running" }, running);
+  }
+
+  gradientStep(): void {
+    this.#count("flywheel_training_steps_total", {});
+  }
+
+  trainingJobEnded(status: string, seconds: number, tokens: number): void {
+    this.#count("flywheel_training_jobs_total", { status });
+    this.#count("flywheel_training_tokens_total", {}, tokens);
+    (this.#metrics.get("flywheel_training_job_seconds") as Histogram).observe(seconds);
+  }
+
+  requestEnded(record: RequestRecord): void {
+    const { model, arrivedAt, firstTokenAt, endedAt, queuedMs } = record;
+    const observe = (name: MetricName, value: number) => this.#observe(name, model, value);
+    for (const reason of record.finishReasons) {
+      this.#count("vllm:request_success_total", { model_name: model, engine: "0", finished_reason: reason });
+    }
+    const total = record.generated.reduce((sum, n) => sum + n, 0);
+    observe("vllm:request_prompt_tokens", record.promptTokens);
+    observe("vllm:request_generation_tokens", total);
+    observe("vllm:request_max_num_generation_tokens", Math.max(0, ...record.generated));
+    observe("vllm:request_params_n", record.n);
+    observe("vllm:request_params_max_tokens", record.maxTokens);
+    observe("vllm:e2e_request_latency_seconds", (endedAt - arrivedAt) / 1000);
+    this.#count("vllm:prompt_tokens_cached_total", { model_name: model, engine: "0" }, record.cachedTokens);
+    if (firstTokenAt === null) {
+      return;
+    }
+    observe("vllm:time_to_first_token_seconds", (firstTokenAt - arrivedAt) / 1000);
+    observe("vllm:request_decode_time_seconds", (endedAt - firstTokenAt) / 1000);
+    const decoded = total - record.n;
+    if (decoded > 0) {
+      observe("vllm:request_time_per_output_token_seconds", ((endedAt - firstTokenAt) * record.n) / 1000 / decoded);
+    }
+    if (queuedMs !== null) {
+      observe("vllm:request_queue_time_seconds", queuedMs / 1000);
+      observe("vllm:request_prefill_time_seconds", (firstTokenAt - arrivedAt - queuedMs) / 1000);
+      observe("vllm:request_inference_time_seconds", (endedAt - arrivedAt - queuedMs) / 1000);
+    }
+  }
+
+  /** The exposition text, with the engine's state as of now. */
+  async render(facts: EngineFacts): Promise<string> {
+    const { stats, model } = facts;
+    const labels = { model_name: model, engine: "0" };
+    this.#gauge("vllm:num_requests_running", labels, stats.running);
+    this.#gauge("vllm:num_requests_waiting", labels, stats.waiting);
+    this.#gauge("vllm:kv_cache_usage_perc", labels, stats.kvUsage);
+    this.#total("vllm:prompt_tokens_total", labels, stats.promptTokens);
+    this.#total("vllm:generation_tokens_total", labels, stats.generatedTokens);
+    this.#total("vllm:num_preemptions_total", labels, stats.preemptions);
+    this.#total("vllm:prefix_cache_queries_total", labels, stats.prefixQueries);
+    this.#total("vllm:prefix_cache_hits_total", labels, stats.prefixHits);
+    this.#total("flywheel_engine_steps_total", labels, stats.steps);
+    this.#metrics.get("vllm:lora_requests_info")!.reset();
+    const adapters = { max_lora: String(facts.maxLoras), running_lora_adapters: facts.adapters.join(",") };
+    this.#gauge("vllm:lora_requests_info", adapters, 1);
+    const cache = { block_size: String(facts.blockSize), enable_prefix_caching: String(facts.prefixCaching) };
+    this.#gauge("vllm:cache_config_info", cache, 1);
+    return this.#registry.metrics();
+  }
+
+  #observe(name: MetricName, model: string, value: number): void {
+    (this.#metrics.get(name) as Histogram).observe({ model_name: model, engine: "0" }, value);
+  }
+
+  #count(name: MetricName, labels: Record<string, string>, amount = 1): void {
+    (this.#metrics.get(name) as Counter).inc(labels, amount);
+  }
+
+  #gauge(name: MetricName, labels: Record<string, string>, value: number): void {
+    (this.#metrics.get(name) as Gauge).set(labels, value);
+  }
+
+  /** A counter that somebody else counts: set to the value read. */
+  #total(name: MetricName, labels: Record<string, string>, value: number): void {
+    const counter = this.#metrics.get(name) as Counter;
+    counter.reset();
+    counter.inc(labels, value);
+  }
+}

@@ -1,0 +1,20 @@
+// The data directory: where the database and trained adapters live. Private to its owner, because the database holds
+// token hashes and training data.
+import { chmodSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { openStore, type Store } from "./db.ts";
+
+export const DATABASE_FILE = "flywheel.db";
+
+/** Creates the directory if needed and opens its database. Throws with the path when the directory is not writable. */
+export function openDataDir(dataDir: string): Store {
+  const file = join(dataDir, DATABASE_FILE);
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    const store = openStore(file);
+    chmodSync(file, 0o600);
+    return store;
+  } catch (error) {
+    throw new Error(`cannot use the data directory ${dataDir}: ${(error as Error).message}`, { cause: error });
+  }
+}

@@ -1,0 +1,73 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openStore } from "./db.ts";
+import { MIGRATIONS } from "./migrations.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "store-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const notes = { name: "notes", sql: "CREATE TABLE notes (text TEXT NOT NULL);" };
+const stars = { name: "stars", sql: "ALTER TABLE notes ADD COLUMN stars INTEGER NOT NULL DEFAULT 0;" };
+
+describe("store", () => {
+  it("keeps what was committed across openings, in WAL mode", () => {
+    const file = join(folder, "deep", "a.db");
+    const first = openStore(file, [notes]);
+    expect(first.get<{ journal_mode: string }>("PRAGMA journal_mode")?.journal_mode).toBe("wal");
+    expect(first.run("INSERT INTO notes VALUES (?)", "kept")).toBe(1);
+    first.close();
+    const second = openStore(file, [notes, stars]);
+    expect(second.all("SELECT text, stars FROM notes")).toEqual([{ text: "kept", stars: 0 }]);
+    second.close();
+  });
+
+  it("rolls a failed transaction back as a whole and goes on", () => {
+    const store = openStore(":memory:", [notes]);
+    expect(() =>
+      store.transaction(() => {
+        store.run("INSERT INTO notes VALUES (?)", "lost");
+        throw new Error("no");
+      }),
+    ).toThrow("no");
+    expect(store.transaction(() => store.run("INSERT INTO notes VALUES (?)", "kept"))).toBe(1);
+    expect(store.all("SELECT text FROM notes")).toEqual([{ text: "kept" }]);
+    store.close();
+  });
+
+  it("refuses a database from the future and leaves a failed migration unapplied", () => {
+    const file = join(folder, "a.db");
+    openStore(file, [notes, stars]).close();
+    expect(() => openStore(file, [notes])).toThrow(/newer than this program knows/);
+
+    const other = join(folder, "b.db");
+    expect(() => openStore(other, [notes, { name: "broken", sql: "CREATE TABLE x (y); NONSENSE;" }])).toThrow(
+      /migration 2 \(broken\)/,
+    );
+    const store = openStore(other, [notes]);
+    expect(store.get("SELECT name FROM sqlite_master WHERE name = 'x'")).toBeUndefined();
+    store.close();
+  });
+
+  it("binds null alone and does not hold a read open after `get`", () => {
+    const store = openStore(join(folder, "c.db"), [{ name: "n", sql: "CREATE TABLE n (x);" }]);
+    store.run("INSERT INTO n VALUES (?)", null);
+    store.run("INSERT INTO n VALUES (?)", 2);
+    expect(store.get("SELECT x FROM n")).toEqual({ x: null });
+    const other = openStore(join(folder, "c.db"), [{ name: "n", sql: "" }]);
+    other.run("DELETE FROM n");
+    expect(store.get("SELECT x FROM n")).toBeUndefined();
+    other.close();
+    store.close();
+  });
+
+  it("applies the real schema", () => {
+    const store = openStore(":memory:");
+    expect(store.get<{ user_version: number }>("PRAGMA user_version")?.user_version).toBe(MIGRATIONS.length);
+    store.close();
+  });
+});

@@ -1,0 +1,237 @@
+// Rows of training jobs. Status changes only along job-state's transitions; a final status and the
+// event that announces it are one transaction, so that no reader sees one without the other.
+
+import type { Store } from "./db.ts";
+import type { EventTable, JobEvent } from "./event-table.ts";
+import { type JobStatus, transition } from "./job-state.ts";
+
+export interface JobRecord {
+  /** Order of submission. */
+  seq: number;
+  id: string;
+  modelId: string;
+  owner: string;
+  kind: "rl" | "sft";
+  status: JobStatus;
+  /** 0..1 once running. */
+  progress: number | null;
+  errorMessage: string | null;
+  /** JSON of RlConfig or SftConfig. */
+  config: string;
+  /** Times it was started; more than 1 after crashes of the server. */
+  attempts: number;
+  cancelRequested: boolean;
+  fromStep: number | null;
+  toStep: number | null;
+  /** JSON of the per-trajectory report and totals; null until known. */
+  report: string | null;
+  idempotencyKey: string | null;
+  requestHash: string | null;
+  trainingStart: string | null;
+  trainingEnd: string | null;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface NewJob {
+  id: string;
+  modelId: string;
+  owner: string;
+  kind: "rl" | "sft";
+  config: string;
+  idempotencyKey: string | null;
+  requestHash: string;
+}
+
+export interface JobEnd {
+  status: "COMPLETED" | "FAILED" | "CANCELLED";
+  errorMessage: string | null;
+  toStep: number | null;
+  report: string | null;
+  event: { type: string; data: Record<string, unknown> };
+}
+
+export class JobTable {
+  readonly #store: Store;
+  readonly #events: EventTable;
+
+  constructor(store: Store, events: EventTable) {
+    this.#store = store;
+    this.#events = events;
+  }
+
+  insert(job: NewJob): JobRecord {
+    const now = new Date().toISOString();
+    this.#store.run(
+      `INSERT INTO jobs (id, model_id, owner, kind, status, config, idempotency_key, request_hash, created_at, updated_at)
+       VALUES (?, ?, ?, ?, 'PENDING', ?, ?, ?, ?, ?)`,
+      ...[job.id, job.modelId, job.owner, job.kind, job.config, job.idempotencyKey, job.requestHash, now, now],
+    );
+    return this.get(job.id)!;
+  }
+
+  get(id: string): JobRecord | null {
+    return jobFrom(this.#store.get("SELECT * FROM jobs WHERE id = ?", id));
+  }
+
+  owned(id: string, owner: string): JobRecord | null {
+    return jobFrom(this.#store.get("SELECT * FROM jobs WHERE id = ? AND owner = ?", id, owner));
+  }
+
+  byIdempotencyKey(owner: string, key: string): JobRecord | null {
+    return jobFrom(this.#store.get("SELECT * FROM jobs WHERE owner = ? AND idempotency_key = ?", owner, key));
+  }
+
+  /** Newest first. `after`: id of the last one seen. */
+  list(
+    owner: string,
+    modelId: string | null,
+    status: JobStatus | null,
+    after: string | null,
+    limit: number,
+  ): JobRecord[] {
+    const rows = this.#store.all<JobRow>(
+      `SELECT * FROM jobs WHERE owner = ?1 AND (?2 IS NULL OR model_id = ?2) AND (?3 IS NULL OR status = ?3)
+         AND (?4 IS NULL OR seq < (SELECT seq FROM jobs WHERE id = ?4))
+       ORDER BY seq DESC LIMIT ?5`,
+      ...[owner, modelId, status, after, limit],
+    );
+    return rows.map((row) => jobFrom(row)!);
+  }
+
+  withStatus(status: JobStatus): JobRecord[] {
+    return this.#store
+      .all<JobRow>("SELECT * FROM jobs WHERE status = ? ORDER BY seq", status)
+      .map((row) => jobFrom(row)!);
+  }
+
+  /** Jobs of a model that are not over, oldest first. */
+  openOf(modelId: string): JobRecord[] {
+    const sql = "SELECT * FROM jobs WHERE model_id = ? AND status IN ('PENDING', 'RUNNING') ORDER BY seq";
+    return this.#store.all<JobRow>(sql, modelId).map((row) => jobFrom(row)!);
+  }
+
+  count(status: JobStatus): number {
+    return this.#store.get<{ count: number }>("SELECT COUNT(*) AS count FROM jobs WHERE status = ?", status)!.count;
+  }
+
+  countOpen(owner: string): number {
+    const sql = "SELECT COUNT(*) AS count FROM jobs WHERE owner = ? AND status IN ('PENDING', 'RUNNING')";
+    return this.#store.get<{ count: number }>(sql, owner)!.count;
+  }
+
+  /** The oldest waiting job whose model has none running; `taken` are about to be marked as running. */
+  nextRunnable(taken: ReadonlySet<string>): JobRecord | null {
+    const busy = JSON.stringify([...taken]);
+    return jobFrom(
+      this.#store.get(
+        `SELECT * FROM jobs WHERE status = 'PENDING' AND model_id NOT IN (
+           SELECT model_id FROM jobs WHERE status = 'RUNNING' OR id IN (SELECT value FROM json_each(?)))
+         ORDER BY seq LIMIT 1`,
+        busy,
+      ),
+    );
+  }
+
+  start(id: string, fromStep: number): void {
+    const sql = `UPDATE jobs SET from_step = ?, attempts = attempts + 1, progress = 0,
+      training_start = COALESCE(training_start, ?) WHERE id = ?`;
+    this.#store.relaxed(() =>
+      this.#change(id, "RUNNING", () => this.#store.run(sql, fromStep, new Date().toISOString(), id)),
+    );
+  }
+
+  /** A running job goes back to the line; its events stay. `attempted`: whether the attempt counts. */
+  requeue(id: string, attempted: boolean): void {
+    this.#change(id, "PENDING", () => {
+      if (!attempted) this.#store.run("UPDATE jobs SET attempts = attempts - 1 WHERE id = ?", id);
+    });
+  }
+
+  requestCancel(id: string): void {
+    this.#store.run("UPDATE jobs SET cancel_requested = 1 WHERE id = ?", id);
+  }
+
+  setReport(id: string, report: string): void {
+    this.#store.relaxed(() => this.#store.run("UPDATE jobs SET report = ? WHERE id = ?", report, id));
+  }
+
+  setProgress(id: string, progress: number): void {
+    const sql = "UPDATE jobs SET progress = ?, updated_at = ? WHERE id = ?";
+    this.#store.relaxed(() => this.#store.run(sql, progress, new Date().toISOString(), id));
+  }
+
+  /** The final status, its event, and `alongside` (a published step) in one transaction. */
+  finish(id: string, end: JobEnd, alongside: () => void = () => {}): JobEvent {
+    let event: JobEvent | undefined;
+    this.#change(id, end.status, () => {
+      alongside();
+      this.#store.run(
+        `UPDATE jobs SET error_message = ?, to_step = ?, report = COALESCE(?, report), training_end = ?,
+           progress = CASE WHEN ? = 'COMPLETED' THEN 1 ELSE progress END WHERE id = ?`,
+        ...[end.errorMessage, end.toStep, end.report, new Date().toISOString(), end.status, id],
+      );
+      event = this.#events.add(id, end.event.type, end.event.data);
+    });
+    return event!;
+  }
+
+  #change(id: string, to: JobStatus, work: () => void): void {
+    this.#store.transaction(() => {
+      const job = this.get(id);
+      if (!job) throw new Error(`there is no job ${id}`);
+      const status = transition(job.status, to);
+      this.#store.run("UPDATE jobs SET status = ?, updated_at = ? WHERE id = ?", status, new Date().toISOString(), id);
+      work();
+    });
+  }
+}
+
+interface JobRow {
+  seq: number;
+  id: string;
+  model_id: string;
+  owner: string;
+  kind: "rl" | "sft";
+  status: JobStatus;
+  progress: number | null;
+  error_message: string | null;
+  config: string;
+  attempts: number;
+  cancel_requested: number;
+  from_step: number | null;
+  to_step: number | null;
+  report: string | null;
+  idempotency_key: string | null;
+  request_hash: string | null;
+  training_start: string | null;
+  training_end: string | null;
+  created_at: string;
+  updated_at: string;
+}
+
+function jobFrom(row: JobRow | undefined): JobRecord | null {
+  if (!row) return null;
+  return {
+    seq: row.seq,
+    id: row.id,
+    modelId: row.model_id,
+    owner: row.owner,
+    kind: row.kind,
+    status: row.status,
+    progress: row.progress,
+    errorMessage: row.error_message,
+    config: row.config,
+    attempts: row.attempts,
+    cancelRequested: row.cancel_requested === 1,
+    fromStep: row.from_step,
+    toStep: row.to_step,
+    report: row.report,
+    idempotencyKey: row.idempotency_key,
+    requestHash: row.request_hash,
+    trainingStart: row.training_start,
+    trainingEnd: row.training_end,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

@@ -1,0 +1,89 @@
+// The schema, one numbered step after another. A step that was released never changes; a change is a new step at the
+// end. The position in the list is the version number.
+
+export interface Migration {
+  name: string;
+  sql: string;
+}
+
+const training: Migration = {
+  name: "models, steps, jobs and events of training",
+  sql: `
+    CREATE TABLE models (
+      id TEXT PRIMARY KEY,
+      owner TEXT NOT NULL,
+      entity TEXT NOT NULL,
+      project TEXT NOT NULL,
+      name TEXT NOT NULL,
+      base_model TEXT NOT NULL,
+      lora_rank INTEGER NOT NULL,
+      lora_alpha REAL NOT NULL,
+      next_step INTEGER NOT NULL,
+      created_at TEXT NOT NULL,
+      UNIQUE (owner, entity, project, name)
+    );
+    CREATE TABLE steps (
+      id TEXT PRIMARY KEY,
+      model_id TEXT NOT NULL REFERENCES models (id) ON DELETE CASCADE,
+      step INTEGER NOT NULL,
+      job_id TEXT,
+      bytes INTEGER NOT NULL,
+      metrics TEXT NOT NULL,
+      created_at TEXT NOT NULL,
+      UNIQUE (model_id, step)
+    );
+    CREATE TABLE jobs (
+      seq INTEGER PRIMARY KEY AUTOINCREMENT,
+      id TEXT NOT NULL UNIQUE,
+      model_id TEXT NOT NULL,
+      owner TEXT NOT NULL,
+      kind TEXT NOT NULL,
+      status TEXT NOT NULL,
+      progress REAL,
+      error_message TEXT,
+      config TEXT NOT NULL,
+      attempts INTEGER NOT NULL DEFAULT 0,
+      cancel_requested INTEGER NOT NULL DEFAULT 0,
+      from_step INTEGER,
+      to_step INTEGER,
+      report TEXT,
+      idempotency_key TEXT,
+      request_hash TEXT,
+      training_start TEXT,
+      training_end TEXT,
+      created_at TEXT NOT NULL,
+      updated_at TEXT NOT NULL
+    );
+    CREATE INDEX jobs_by_status ON jobs (status, seq);
+    CREATE INDEX jobs_by_owner ON jobs (owner, seq);
+    CREATE INDEX jobs_by_model ON jobs (model_id, seq);
+    CREATE UNIQUE INDEX jobs_by_idempotency_key ON jobs (owner, idempotency_key) WHERE idempotency_key IS NOT NULL;
+    CREATE TABLE job_events (
+      seq INTEGER PRIMARY KEY AUTOINCREMENT,
+      id TEXT NOT NULL UNIQUE,
+      job_id TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+      type TEXT NOT NULL,
+      data TEXT NOT NULL,
+      created_at TEXT NOT NULL
+    );
+    CREATE INDEX job_events_by_job ON job_events (job_id, seq);
+  `,
+};
+
+const tokens: Migration = {
+  name: "access tokens",
+  // hash: SHA-256 of the token, hex. scopes: space-separated. Times: Unix seconds; NULL = never.
+  sql: `
+    CREATE TABLE tokens (
+      id TEXT PRIMARY KEY,
+      name TEXT NOT NULL,
+      hash TEXT NOT NULL,
+      scopes TEXT NOT NULL,
+      created_at INTEGER NOT NULL,
+      expires_at INTEGER,
+      revoked_at INTEGER
+    );
+  `,
+};
+
+export const MIGRATIONS: readonly Migration[] = [training, tokens];

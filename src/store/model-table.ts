@@ -1,0 +1,198 @@
+// Rows of trainable models and their steps. A model belongs to one owner; a step number is never given twice, because it
+// comes from a counter that only grows. Knows nothing about the files of a step.
+
+import { randomUUID } from "node:crypto";
+import type { Store } from "./db.ts";
+
+export interface ModelRecord {
+  id: string;
+  owner: string;
+  entity: string;
+  project: string;
+  name: string;
+  baseModel: string;
+  loraRank: number;
+  loraAlpha: number;
+  /** Number the next published step gets. */
+  nextStep: number;
+  createdAt: string;
+}
+
+export interface StepRecord {
+  id: string;
+  modelId: string;
+  step: number;
+  /** null for step 0, forks and rollbacks. */
+  jobId: string | null;
+  bytes: number;
+  metrics: Record<string, number>;
+  createdAt: string;
+}
+
+export interface ModelFilter {
+  entity?: string;
+  project?: string;
+  name?: string;
+  baseModel?: string;
+}
+
+export class ModelTable {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  insert(model: Omit<ModelRecord, "createdAt">): ModelRecord {
+    const createdAt = new Date().toISOString();
+    const { id, owner, entity, project, name, baseModel, loraRank, loraAlpha, nextStep } = model;
+    this.#store.run(
+      `INSERT INTO models (id, owner, entity, project, name, base_model, lora_rank, lora_alpha, next_step, created_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ...[id, owner, entity, project, name, baseModel, loraRank, loraAlpha, nextStep, createdAt],
+    );
+    return { ...model, createdAt };
+  }
+
+  /** Any owner's model; routes use `owned`. */
+  get(id: string): ModelRecord | null {
+    return modelFrom(this.#store.get("SELECT * FROM models WHERE id = ?", id));
+  }
+
+  owned(id: string, owner: string): ModelRecord | null {
+    return modelFrom(this.#store.get("SELECT * FROM models WHERE id = ? AND owner = ?", id, owner));
+  }
+
+  named(owner: string, entity: string, project: string, name: string): ModelRecord | null {
+    const where = "owner = ? AND entity = ? AND project = ? AND name = ?";
+    return modelFrom(this.#store.get(`SELECT * FROM models WHERE ${where}`, owner, entity, project, name));
+  }
+
+  /** Several projects may use one short name: the newest model has it. */
+  newestNamed(owner: string, name: string): ModelRecord | null {
+    const order = "ORDER BY created_at DESC, rowid DESC LIMIT 1";
+    return modelFrom(this.#store.get(`SELECT * FROM models WHERE owner = ? AND name = ? ${order}`, owner, name));
+  }
+
+  all(): ModelRecord[] {
+    return this.#store.all<ModelRow>("SELECT * FROM models ORDER BY rowid").map((row) => modelFrom(row)!);
+  }
+
+  /** Oldest first. `after`: id of the last one seen; one that is gone gives an empty page. */
+  list(owner: string, filter: ModelFilter, after: string | null, limit: number): ModelRecord[] {
+    const rows = this.#store.all<ModelRow>(
+      `SELECT * FROM models WHERE owner = ?1
+         AND (?2 IS NULL OR entity = ?2) AND (?3 IS NULL OR project = ?3)
+         AND (?4 IS NULL OR name = ?4) AND (?5 IS NULL OR base_model = ?5)
+         AND (?6 IS NULL OR rowid > (SELECT rowid FROM models WHERE id = ?6))
+       ORDER BY rowid LIMIT ?7`,
+      ...[owner, filter.entity ?? null, filter.project ?? null, filter.name ?? null, filter.baseModel ?? null],
+      ...[after, limit],
+    );
+    return rows.map((row) => modelFrom(row)!);
+  }
+
+  delete(id: string): void {
+    this.#store.run("DELETE FROM models WHERE id = ?", id);
+  }
+
+  /** Publishes the step whose number the model's counter says; the caller holds a transaction. */
+  insertStep(
+    modelId: string,
+    step: number,
+    jobId: string | null,
+    bytes: number,
+    metrics: Record<string, number>,
+  ): void {
+    const moved = this.#store.run(
+      "UPDATE models SET next_step = ? WHERE id = ? AND next_step <= ?",
+      step + 1,
+      modelId,
+      step,
+    );
+    if (moved !== 1) throw new Error(`model ${modelId} is gone, or step ${step} was already given`);
+    this.#store.run(
+      "INSERT INTO steps (id, model_id, step, job_id, bytes, metrics, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      ...[randomUUID(), modelId, step, jobId, bytes, JSON.stringify(metrics), new Date().toISOString()],
+    );
+  }
+
+  step(modelId: string, step: number): StepRecord | null {
+    return stepFrom(this.#store.get("SELECT * FROM steps WHERE model_id = ? AND step = ?", modelId, step));
+  }
+
+  newestStep(modelId: string): StepRecord | null {
+    return stepFrom(this.#store.get("SELECT * FROM steps WHERE model_id = ? ORDER BY step DESC LIMIT 1", modelId));
+  }
+
+  /** Oldest first. */
+  steps(modelId: string): StepRecord[] {
+    return this.stepsAfter(modelId, -1);
+  }
+
+  stepsAfter(modelId: string, step: number): StepRecord[] {
+    const sql = "SELECT * FROM steps WHERE model_id = ? AND step > ? ORDER BY step";
+    return this.#store.all<StepRow>(sql, modelId, step).map((row) => stepFrom(row)!);
+  }
+
+  countSteps(modelId: string): number {
+    return this.#store.get<{ count: number }>("SELECT COUNT(*) AS count FROM steps WHERE model_id = ?", modelId)!.count;
+  }
+
+  deleteStep(modelId: string, step: number): void {
+    this.#store.run("DELETE FROM steps WHERE model_id = ? AND step = ?", modelId, step);
+  }
+
+  /** Adds to or replaces values of a step's metrics. */
+  mergeMetrics(modelId: string, step: number, metrics: Record<string, number>): void {
+    this.#store.transaction(() => {
+      const known = this.step(modelId, step);
+      if (!known) return;
+      const merged = JSON.stringify({ ...known.metrics, ...metrics });
+      this.#store.run("UPDATE steps SET metrics = ? WHERE model_id = ? AND step = ?", merged, modelId, step);
+    });
+  }
+
+  /** Bytes of all steps of an owner's models. */
+  bytesOf(owner: string): number {
+    const sql = "SELECT SUM(bytes) AS bytes FROM steps JOIN models ON models.id = model_id WHERE owner = ?";
+    return this.#store.get<{ bytes: number | null }>(sql, owner)?.bytes ?? 0;
+  }
+}
+
+interface ModelRow {
+  id: string;
+  owner: string;
+  entity: string;
+  project: string;
+  name: string;
+  base_model: string;
+  lora_rank: number;
+  lora_alpha: number;
+  next_step: number;
+  created_at: string;
+}
+
+interface StepRow {
+  id: string;
+  model_id: string;
+  step: number;
+  job_id: string | null;
+  bytes: number;
+  metrics: string;
+  created_at: string;
+}
+
+function modelFrom(row: ModelRow | undefined): ModelRecord | null {
+  if (!row) return null;
+  const { id, owner, entity, project, name } = row;
+  const counters = { loraRank: row.lora_rank, loraAlpha: row.lora_alpha, nextStep: row.next_step };
+  return { id, owner, entity, project, name, baseModel: row.base_model, ...counters, createdAt: row.created_at };
+}
+
+function stepFrom(row: StepRow | undefined): StepRecord | null {
+  if (!row) return null;
+  const { id, step, bytes } = row;
+  const metrics = JSON.parse(row.metrics) as Record<string, number>;
+  return { id, modelId: row.model_id, step, jobId: row.job_id, bytes, metrics, createdAt: row.created_at };
+}

@@ -1,0 +1,51 @@
+import { mkdtempSync, readFileSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { DATABASE_FILE, openDataDir } from "./data-dir.ts";
+import { openStore } from "./db.ts";
+import { TokenStore } from "./tokens.ts";
+
+it("creates, checks, lists and revokes", () => {
+  const store = new TokenStore(openStore(":memory:"));
+  const { secret, record } = store.create({ name: "ci", scopes: ["inference"], lifetime: null });
+  expect(secret).toMatch(/^fw_[0-9a-f]{8}_[\w-]{43}$/);
+  expect(store.check(secret)).toEqual({ ok: true, token: record });
+  expect(store.check(`${secret.slice(0, -1)}${secret.endsWith("A") ? "B" : "A"}`)).toEqual({
+    ok: false,
+    why: "unknown",
+  });
+  expect(store.check("")).toEqual({ ok: false, why: "unknown" });
+  expect(store.revoke("ci").map((t) => t.id)).toEqual([record.id]);
+  expect(store.revoke("ci")).toEqual([]);
+  expect(store.check(secret)).toEqual({ ok: false, why: "revoked" });
+  expect(store.hasUsable()).toBe(false);
+});
+
+it("expires at the end of its lifetime", () => {
+  let now = 1000;
+  const store = new TokenStore(openStore(":memory:"), () => now);
+  const { secret } = store.create({ name: "short", scopes: ["admin"], lifetime: 60 });
+  now = 1059;
+  expect(store.check(secret).ok).toBe(true);
+  now = 1060;
+  expect(store.check(secret)).toEqual({ ok: false, why: "expired" });
+});
+
+it("makes the first token only once", () => {
+  const store = new TokenStore(openStore(":memory:"));
+  const first = { name: "first", scopes: ["admin"], lifetime: null } as const;
+  expect(store.createFirst(first)).not.toBeNull();
+  expect(store.createFirst(first)).toBeNull();
+});
+
+it("keeps no secret on disk, in a file only its owner can read", () => {
+  const dir = mkdtempSync(join(tmpdir(), "flywheel-tokens-"));
+  const db = openDataDir(dir);
+  const { secret } = new TokenStore(db).create({ name: "x", scopes: ["inference"], lifetime: null });
+  db.close();
+  const path = join(dir, DATABASE_FILE);
+  expect(readFileSync(path).includes(Buffer.from(secret.slice(12)))).toBe(false);
+  expect(statSync(path).mode & 0o077).toBe(0);
+  expect(new TokenStore(openDataDir(dir)).check(secret).ok).toBe(true);
+});

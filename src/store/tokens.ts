@@ -1,0 +1,127 @@
+// Access tokens: made once, shown once, stored as a hash. A token is 32 random bytes, so a fast hash is enough; the
+// lookup is by id (part of the token) and the comparison takes the same time whatever the difference.
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { Store } from "./db.ts";
+
+export const SCOPES = ["inference", "training", "admin"] as const;
+export type Scope = (typeof SCOPES)[number];
+
+export interface TokenRecord {
+  id: string;
+  name: string;
+  scopes: readonly Scope[];
+  createdAt: number;
+  expiresAt: number | null;
+  revokedAt: number | null;
+}
+
+export interface NewToken {
+  name: string;
+  scopes: readonly Scope[];
+  /** Seconds; null = forever. */
+  lifetime: number | null;
+}
+
+export type TokenCheck = { ok: true; token: TokenRecord } | { ok: false; why: "unknown" | "expired" | "revoked" };
+
+/** `fw_` + 8 hex characters (the id) + `_` + 43 base64url characters (256 random bits). */
+const TOKEN_FORM = /^fw_([0-9a-f]{8})_[A-Za-z0-9_-]{43}$/;
+
+export class TokenStore {
+  readonly #store: Store;
+  readonly #now: () => number;
+
+  /** `now`: Unix seconds. */
+  constructor(store: Store, now: () => number = () => Math.floor(Date.now() / 1000)) {
+    this.#store = store;
+    this.#now = now;
+  }
+
+  /** The only time the secret exists outside its owner's hands. */
+  create(token: NewToken): { secret: string; record: TokenRecord } {
+    const id = randomBytes(4).toString("hex");
+    const secret = `fw_${id}_${randomBytes(32).toString("base64url")}`;
+    const createdAt = this.#now();
+    const expiresAt = token.lifetime === null ? null : createdAt + token.lifetime;
+    this.#store.run(
+      "INSERT INTO tokens (id, name, hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
+      id,
+      token.name,
+      sha256(secret).toString("hex"),
+      token.scopes.join(" "),
+      createdAt,
+      expiresAt,
+    );
+    return { secret, record: { id, name: token.name, scopes: token.scopes, createdAt, expiresAt, revokedAt: null } };
+  }
+
+  /** Creates the first token if the table is empty; null when one exists already (even an expired one). */
+  createFirst(token: NewToken): { secret: string; record: TokenRecord } | null {
+    return this.#store.transaction(() => (this.list().length === 0 ? this.create(token) : null));
+  }
+
+  list(): TokenRecord[] {
+    return this.#store.all<TokenRow>("SELECT * FROM tokens ORDER BY created_at, id").map(toRecord);
+  }
+
+  /** Whether any token would be accepted now. */
+  hasUsable(): boolean {
+    return this.list().some((token) => stateOf(token, this.#now()) === null);
+  }
+
+  /** By id or exact name; returns what was revoked. Names need not be unique. */
+  revoke(idOrName: string): TokenRecord[] {
+    const now = this.#now();
+    const affected = this.list().filter((t) => (t.id === idOrName || t.name === idOrName) && t.revokedAt === null);
+    for (const token of affected) {
+      this.#store.run("UPDATE tokens SET revoked_at = ? WHERE id = ?", now, token.id);
+    }
+    return affected.map((token) => ({ ...token, revokedAt: now }));
+  }
+
+  check(secret: string): TokenCheck {
+    const id = TOKEN_FORM.exec(secret)?.[1];
+    const row = this.#store.get<TokenRow>("SELECT * FROM tokens WHERE id = ?", id ?? "");
+    // Hash and compare even without a row, so that timing does not tell known ids from unknown ones.
+    const stored = Buffer.from(row?.hash ?? "0".repeat(64), "hex");
+    if (!timingSafeEqual(stored, sha256(secret)) || row === undefined) {
+      return { ok: false, why: "unknown" };
+    }
+    const token = toRecord(row);
+    const why = stateOf(token, this.#now());
+    return why === null ? { ok: true, token } : { ok: false, why };
+  }
+}
+
+interface TokenRow {
+  id: string;
+  name: string;
+  hash: string;
+  scopes: string;
+  created_at: number;
+  expires_at: number | null;
+  revoked_at: number | null;
+}
+
+function toRecord(row: TokenRow): TokenRecord {
+  return {
+    id: row.id,
+    name: row.name,
+    scopes: row.scopes.split(" ").filter((s): s is Scope => (SCOPES as readonly string[]).includes(s)),
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+  };
+}
+
+/** Why the token is not usable, or null. */
+function stateOf(token: TokenRecord, now: number): "expired" | "revoked" | null {
+  if (token.revokedAt !== null) {
+    return "revoked";
+  }
+  return token.expiresAt !== null && token.expiresAt <= now ? "expired" : null;
+}
+
+export function sha256(text: string): Buffer {
+  return createHash("sha256").update(text, "utf8").digest();
+}

@@ -1,0 +1,78 @@
+// Rewards to advantages and token weights, for one group and then over the whole job.
+// Pure arithmetic in float64. A group whose rewards are equal up to rounding has no signal and gives exact zeros,
+// so that the final normalisation can never blow rounding noise up into a training signal.
+
+/** Below this spread, relative to the largest reward (at least 1), a group counts as having equal rewards. */
+const ZERO_VARIANCE_TOLERANCE = 1e-12;
+const STD_EPSILON = 1e-6;
+const WEIGHT_EPSILON = 1e-6;
+
+export function mean(values: readonly number[]): number {
+  let sum = 0;
+  for (const value of values) sum += value;
+  return values.length === 0 ? 0 : sum / values.length;
+}
+
+export function populationStdDev(values: readonly number[]): number {
+  const centre = mean(values);
+  return Math.sqrt(mean(values.map((value) => (value - centre) ** 2)));
+}
+
+export function hasZeroVariance(rewards: readonly number[]): boolean {
+  let low = Number.POSITIVE_INFINITY;
+  let high = Number.NEGATIVE_INFINITY;
+  for (const reward of rewards) {
+    low = Math.min(low, reward);
+    high = Math.max(high, reward);
+  }
+  return rewards.length < 2 || high - low <= ZERO_VARIANCE_TOLERANCE * Math.max(1, Math.abs(low), Math.abs(high));
+}
+
+/** A = R - mean, divided by (population std + 1e-6) when `scaleRewards`. Exactly 0 means: nothing to learn from it. */
+export function groupAdvantages(rewards: readonly number[], scaleRewards: boolean): number[] {
+  if (hasZeroVariance(rewards)) return rewards.map(() => 0);
+  const centre = mean(rewards);
+  const scale = scaleRewards ? populationStdDev(rewards) + STD_EPSILON : 1;
+  return rewards.map((reward) => (reward - centre) / scale);
+}
+
+/** One trajectory of the job: its group advantage and its trainable tokens over all its histories together. */
+export interface TrajectorySignal {
+  advantage: number;
+  trainableTokens: number;
+}
+
+/** What every trainable token of that trajectory gets. */
+export interface TokenSignal {
+  advantage: number;
+  weight: number;
+}
+
+/**
+ * Weights and advantages of the whole job, one entry per given trajectory. Every trajectory has the same total weight,
+ * the mean token weight is 1 and the mean of |A| * w over tokens is 1: the overall reward scale never matters.
+ */
+export function tokenSignals(trajectories: readonly TrajectorySignal[], advantageBalance: number): TokenSignal[] {
+  const totalTokens = trajectories.reduce((sum, { trainableTokens }) => sum + trainableTokens, 0);
+  if (totalTokens === 0) return trajectories.map(() => ({ advantage: 0, weight: 0 }));
+
+  const raw = trajectories.map(({ trainableTokens }) => 1 / (trainableTokens + WEIGHT_EPSILON));
+  const meanRaw =
+    trajectories.reduce((sum, { trainableTokens }, i) => sum + raw[i]! * trainableTokens, 0) / totalTokens;
+  const weights = raw.map((weight) => weight / meanRaw);
+  const balanced = trajectories.map(({ advantage }) => balance(advantage, advantageBalance));
+
+  let magnitude = 0;
+  for (const [i, { trainableTokens }] of trajectories.entries()) {
+    magnitude += Math.abs(balanced[i]!) * weights[i]! * trainableTokens;
+  }
+  magnitude /= totalTokens;
+  const scale = magnitude > 0 ? 1 / magnitude : 0;
+  return trajectories.map((_, i) => ({ advantage: balanced[i]! * scale, weight: weights[i]! }));
+}
+
+function balance(advantage: number, amount: number): number {
+  if (amount > 0 && advantage < 0) return advantage * (1 - amount);
+  if (amount < 0 && advantage > 0) return advantage * (1 + amount);
+  return advantage;
+}

@@ -1,0 +1,36 @@
+// What training must know about the models this server can train: where their weights are, how they tokenise chats and
+// which engine serves their policies. Made by the composition at start-up.
+
+import type { Engine } from "../engine/contract.ts";
+import type { ChatEncoder } from "./tokenise.ts";
+
+export interface BaseModel {
+  /** The name clients give as base_model and as model. */
+  name: string;
+  /** Other names of the same model. */
+  aliases: readonly string[];
+  /** Checkpoint folder. */
+  folder: string;
+  /** As served, so that sampler and trainer compute the same numbers. */
+  weights: "float32" | "int8" | "int4";
+  /** Longest sequence the model takes. */
+  maxSequenceLength: number;
+  encoder: ChatEncoder;
+  engine: Engine;
+}
+
+export class BaseModels {
+  readonly #models: readonly BaseModel[];
+
+  constructor(models: readonly BaseModel[]) {
+    this.#models = models;
+  }
+
+  names(): string[] {
+    return this.#models.map(({ name }) => name);
+  }
+
+  get(name: string): BaseModel | null {
+    return this.#models.find((model) => model.name === name || model.aliases.includes(name)) ?? null;
+  }
+}

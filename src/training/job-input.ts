@@ -1,0 +1,62 @@
+// The submitted data of a job on disk: one group or example as JSON per line, written as it arrives and synced before
+// the job is accepted, read back one line at a time. So a large job never has to fit in memory twice.
+
+import { createReadStream } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { createInterface } from "node:readline";
+import { onDisk } from "./disk-full.ts";
+
+const BUFFER_BYTES = 1 << 20;
+
+export class InputWriter {
+  readonly #file: FileHandle;
+  #pending: string[] = [];
+  #pendingLength = 0;
+
+  private constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  static async create(path: string): Promise<InputWriter> {
+    return new InputWriter(await onDisk(() => open(path, "wx", 0o600)));
+  }
+
+  async append(item: unknown): Promise<void> {
+    const line = `${JSON.stringify(item)}\n`;
+    this.#pending.push(line);
+    this.#pendingLength += line.length;
+    if (this.#pendingLength >= BUFFER_BYTES) await this.#flush();
+  }
+
+  /** On the disk when this returns. */
+  async finish(): Promise<void> {
+    await this.#flush();
+    await onDisk(() => this.#file.sync());
+    await this.#file.close();
+  }
+
+  /** Gives up; the file is the caller's to delete. */
+  async abandon(): Promise<void> {
+    this.#pending = [];
+    await this.#file.close().catch(() => {});
+  }
+
+  async #flush(): Promise<void> {
+    const text = this.#pending.join("");
+    this.#pending = [];
+    this.#pendingLength = 0;
+    if (text !== "") await onDisk(() => this.#file.appendFile(text));
+  }
+}
+
+/** The items in order, one line in memory at a time. */
+export async function* readInput<Item>(path: string): AsyncGenerator<Item> {
+  const stream = createReadStream(path, { encoding: "utf8" });
+  const lines = createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
+  try {
+    for await (const line of lines) if (line !== "") yield JSON.parse(line) as Item;
+  } finally {
+    lines.close();
+    stream.destroy();
+  }
+}

@@ -1,0 +1,153 @@
+// From a job's stored data to what the trainer is asked to do: sequences, plan, objective, the report so far and the
+// numbers that every event of the job carries. One function per kind of job.
+
+import type { JobRecord } from "../store/job-table.ts";
+import type { ModelTable } from "../store/model-table.ts";
+import type { BaseModel } from "./base-models.ts";
+import type { OptimizerConfig, RlConfig, SftConfig } from "./config.ts";
+import type { BatchSequence, GradientStepPlan, Objective, TrainerResult } from "./contract.ts";
+import { planRl, planSft } from "./gradient-plan.ts";
+import { groupCounts, rewardMetrics } from "./group-metrics.ts";
+import { readInput } from "./job-input.ts";
+import { rewardSpreadMultiplier } from "./learning-rate.ts";
+import { prepareJob } from "./prepare.ts";
+import { type ExampleReport, prepareSft, type SftExample } from "./prepare-sft.ts";
+import type { TokenSequence } from "./token-sequence.ts";
+import type { TrajectoryGroup } from "./trajectory.ts";
+import type { TrajectoryReport } from "./verdict.ts";
+import type { Workspace } from "./workspace.ts";
+
+export interface JobReport {
+  trajectories?: TrajectoryReport[];
+  examples?: ExampleReport[];
+  totals: Record<string, number>;
+  /** Cost of the job; absent until it ran. */
+  usage?: { tokens: number; seconds: number; peakBytes: number };
+}
+
+export interface JobWork {
+  batch: BatchSequence[];
+  plan: GradientStepPlan[];
+  objective: Objective;
+  optimizer: OptimizerConfig;
+  report: JobReport;
+  /** Goes into every gradient_step event. */
+  jobMetrics: Record<string, number>;
+  /** Goes to the new step's metrics. */
+  stepMetrics: Record<string, number>;
+  /** Steps that must not disappear meanwhile, besides the one trained from. */
+  usedSteps: number[];
+  /** Puts what the trainer left out into the report. */
+  markDropped(dropped: TrainerResult["dropped"]): void;
+}
+
+export interface WorkContext {
+  base: BaseModel;
+  models: ModelTable;
+  workspace: Workspace;
+  currentStep: number;
+  signal: AbortSignal;
+}
+
+export function workOf(job: JobRecord, context: WorkContext): Promise<JobWork> {
+  const config = JSON.parse(job.config) as RlConfig | SftConfig;
+  return job.kind === "rl" ? rlWork(job, config as RlConfig, context) : sftWork(job, config as SftConfig, context);
+}
+
+async function rlWork(job: JobRecord, config: RlConfig, context: WorkContext): Promise<JobWork> {
+  const { base, models, workspace, currentStep, signal } = context;
+  const prepared = await prepareJob(readInput<TrajectoryGroup>(workspace.jobInput(job.id)), {
+    encoder: base.encoder,
+    config,
+    currentStep,
+    maxSequenceLength: base.maxSequenceLength,
+    preview: false,
+    signal,
+  });
+  const rewards = rewardMetrics(prepared.groups);
+  const multiplier = config.scaleLearningRateByRewardStdDev ? spread(job, models, currentStep, rewards) : 1;
+  const totals = { ...groupCounts(prepared.groups), ...prepared.metrics };
+  const plan = planRl(prepared.sequences.length, config, multiplier);
+  const { reference, step: referenceStep } = klReference(job, config, context);
+  return {
+    batch: prepared.sequences.map((sequence) => batchSequence(sequence, sequence)),
+    plan,
+    objective: {
+      kind: "policy",
+      loss: config.loss,
+      precalculateLogprobs: config.precalculateLogprobs,
+      reference,
+    },
+    optimizer: config.optimizer,
+    report: { trajectories: prepared.report, totals },
+    jobMetrics: { ...rewards, ...totals, num_sequences: plan.length, num_gradient_steps: plan.length },
+    stepMetrics: Object.fromEntries(Object.entries(rewards).map(([name, value]) => [`train/${name}`, value])),
+    usedSteps: referenceStep === null ? [] : [referenceStep],
+    markDropped(dropped) {
+      for (const { sequence, reason } of dropped) {
+        const { group, trajectory } = prepared.sequences[sequence]!;
+        const entry = prepared.report.find((item) => item.group === group && item.trajectory === trajectory)!;
+        entry.reason = reason;
+        if (entry.sequences === 1) entry.status = "too_long";
+      }
+    },
+  };
+}
+
+async function sftWork(job: JobRecord, config: SftConfig, context: WorkContext): Promise<JobWork> {
+  const { base, workspace } = context;
+  const examples = readInput<SftExample>(workspace.jobInput(job.id));
+  const { sequences, report } = await prepareSft(examples, base.encoder, config, base.maxSequenceLength);
+  const plan = planSft(
+    sequences.map(({ example }) => example),
+    config,
+  );
+  const dropped = report.filter(({ status }) => status !== "trained").length;
+  const totals = { num_trajectories: report.length, num_dropped_trajectories: dropped };
+  return {
+    batch: sequences.map((sequence) => batchSequence(sequence, { advantage: 1, weight: 1, group: -1 })),
+    plan,
+    objective: { kind: "cross_entropy" },
+    optimizer: config.optimizer,
+    report: { examples: report, totals },
+    jobMetrics: { ...totals, num_sequences: plan.length, num_gradient_steps: plan.length },
+    stepMetrics: {},
+    usedSteps: [],
+    markDropped(left) {
+      for (const { sequence, reason } of left) {
+        Object.assign(report[sequences[sequence]!.example]!, { status: "too_long", reason });
+      }
+    },
+  };
+}
+
+function batchSequence(
+  { ids, mask, oldLogprobs }: TokenSequence,
+  { advantage, weight, group }: { advantage: number; weight: number; group: number },
+): BatchSequence {
+  const known = oldLogprobs.map((value) => (Number.isNaN(value) ? null : value));
+  return { ids, mask, oldLogprobs: known, advantage, weight, group };
+}
+
+/** The step the KL penalty compares with; step 0 is the base model itself. */
+function klReference(
+  job: JobRecord,
+  config: RlConfig,
+  { models, workspace, currentStep }: WorkContext,
+): { reference: string | "base" | null; step: number | null } {
+  if (config.loss.klPenaltyCoef <= 0) return { reference: null, step: null };
+  const { klPenaltyReferenceStep: fixed, klPenaltyStepLag: lag } = config;
+  const step = fixed ?? (lag === null ? 0 : Math.max(0, currentStep - lag));
+  if (step === 0) return { reference: "base", step: null };
+  if (!models.step(job.modelId, step)) throw new Error(`the KL reference, step ${step}, does not exist any more`);
+  return { reference: workspace.stepFolder(job.modelId, step), step };
+}
+
+/** How far the spread of rewards has shrunk over the model's steps, this job included. */
+function spread(job: JobRecord, models: ModelTable, currentStep: number, rewards: Record<string, number>): number {
+  const past = models.steps(job.modelId).flatMap(({ step, metrics }) => {
+    const rewardStdDev = metrics["train/reward_std_dev"];
+    return rewardStdDev === undefined ? [] : [{ step, rewardStdDev }];
+  });
+  return rewardSpreadMultiplier([...past, { step: currentStep + 1, rewardStdDev: rewards.reward_std_dev! }]);
+}

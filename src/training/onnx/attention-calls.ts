@@ -1,0 +1,80 @@
+// How the attention of a micro-batch is divided into calls of the attention graphs: the queries of one segment in pieces
+// of limited size, each with exactly the keys it may see. So nothing is computed above the diagonal or outside a sliding
+// window, and memory grows with the length, not with its square.
+
+import type { Tensor } from "onnxruntime-node";
+import { floats, int64s } from "../../graph/session.ts";
+import type { Segment } from "./micro-batch.ts";
+import type { Rows } from "./row-slices.ts";
+
+export interface AttentionCall {
+  queries: Rows;
+  /** The keys in the order of their positions: rows of the parent segment, then of the own one. */
+  keys: readonly Rows[];
+  /** mask, and block_mask and padding where serving's blocks are wanted (attention-graphs.ts). */
+  feeds: Readonly<Record<string, Tensor>>;
+}
+
+/** Measured: with fewer the calls themselves cost, with more the work above the diagonal does. */
+export const attentionChunk = 128;
+
+/** `window`: of the layer (null = none). `blockSize`: of serving, where its order of summation is wanted. */
+export function attentionCalls(
+  segments: readonly Segment[],
+  window: number | null,
+  blockSize: number | null,
+): AttentionCall[] {
+  const masks = new Map<string, AttentionCall["feeds"]>();
+  return segments.flatMap((segment) => {
+    const calls: AttentionCall[] = [];
+    for (let done = 0; done < segment.count; done += attentionChunk) {
+      const count = Math.min(attentionChunk, segment.count - done);
+      const position = segment.position + done;
+      const oldest = window === null ? 0 : Math.max(0, position - window + 1);
+      // serving's blocks begin at multiples of their size
+      const first = blockSize === null ? oldest : oldest - (oldest % blockSize);
+      const key = `${count} ${position - first}`;
+      if (!masks.has(key)) masks.set(key, maskFeeds(count, position - first, window, blockSize));
+      const keys = keyRows(segment, first, position + count);
+      calls.push({ queries: { row: segment.row + done, count }, keys, feeds: masks.get(key)! });
+    }
+    return calls;
+  });
+}
+
+/** Rows of the positions from .. to - 1 of a sequence that ends in this segment. */
+function keyRows({ row, position, parent }: Segment, from: number, to: number): Rows[] {
+  if (parent === null || from >= position) return [{ row: row + from - position, count: to - from }];
+  return [
+    { row: parent.row + from, count: position - from },
+    { row, count: to - position },
+  ];
+}
+
+/** `count` queries, the first of them behind `before` keys; every query has a key at its own position. */
+function maskFeeds(
+  count: number,
+  before: number,
+  window: number | null,
+  blockSize: number | null,
+): AttentionCall["feeds"] {
+  const size = before + count;
+  const hidden = (query: number, key: number) => key > query || (window !== null && query - key >= window);
+  const mask = new Float32Array(count * size);
+  for (let i = 0; i < count; i++) {
+    for (let key = 0; key < size; key++) if (hidden(before + i, key)) mask[i * size + key] = Number.NEGATIVE_INFINITY;
+  }
+  if (blockSize === null) return { mask: floats(mask, [count, size]) };
+
+  const blocks = Math.ceil(size / blockSize);
+  const byBlock = new Float32Array(blocks * count * blockSize).fill(Number.NEGATIVE_INFINITY);
+  for (let key = 0; key < size; key++) {
+    const at = Math.floor(key / blockSize) * count * blockSize + (key % blockSize);
+    for (let i = 0; i < count; i++) byBlock[at + i * blockSize] = mask[i * size + key]!;
+  }
+  return {
+    mask: floats(mask, [count, size]),
+    block_mask: floats(byBlock, [blocks, 1, count, 1, blockSize]),
+    padding: int64s(BigInt64Array.of(BigInt(blocks * blockSize - size)), [1]),
+  };
+}

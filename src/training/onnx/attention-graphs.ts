@@ -1,0 +1,103 @@
+// Attention of some queries of one sequence over all the keys they may see, as graphs without weights that all layers
+// share. Forward there are two forms: a plain softmax, and serving's sum over blocks, bit for bit, which rounded weights
+// need (a difference in the last bit can flip a rounded activation). Backward there is one, which computes the softmax
+// again: keeping it would take memory with the square of the length.
+//
+// Inputs: q [c, numHeads * headDim] · k, v [s, kvHeads * headDim] · mask [c, s], 0 or -inf.
+
+import { Graph, type Value } from "../../graph/graph.ts";
+import {
+  add,
+  concat,
+  ints,
+  matmul,
+  matmulTransposed,
+  mul,
+  reduceSum,
+  reshape,
+  scaledMatmul,
+  softmax,
+  sub,
+  transpose,
+  transposedMatmul,
+} from "../../graph/ops.ts";
+import type { ModelConfig } from "../../model/model-config.ts";
+import { blockwiseAttention } from "../../model/paged-attention.ts";
+
+interface AttentionInputs {
+  q: Value;
+  k: Value;
+  v: Value;
+  mask: Value;
+}
+
+function attentionInputs(g: Graph, { numHeads, numKvHeads, headDim }: ModelConfig): AttentionInputs {
+  const keys = ["s", numKvHeads * headDim];
+  const q = g.input("q", ["c", numHeads * headDim]);
+  return { q, k: g.input("k", keys), v: g.input("v", keys), mask: g.input("mask", ["c", "s"]) };
+}
+
+/** Output: attended [c, numHeads * headDim]. */
+export function plainForward(config: ModelConfig): Graph {
+  const g = new Graph();
+  const { weights, values } = attentionWeights(g, config, attentionInputs(g, config));
+  g.output("attended", fromHeads(g, config, matmul(g, weights, values)));
+  return g;
+}
+
+/** The same in serving's order of summation. Inputs block_mask and padding as blockwiseAttention takes them; no mask. */
+export function blockwiseForward(config: ModelConfig, blockSize: number): Graph {
+  const { numHeads, numKvHeads, headDim } = config;
+  const g = new Graph();
+  const q = g.input("q", ["t", numHeads * headDim]);
+  const [k, v] = [g.input("k", ["s", numKvHeads * headDim]), g.input("v", ["s", numKvHeads * headDim])];
+  const mask = g.input("block_mask", ["nb", 1, "t", 1, blockSize]);
+  const padding = g.input("padding", [1], "int64");
+  g.output("attended", blockwiseAttention(g, config, blockSize, { q, k, v, mask, padding }));
+  return g;
+}
+
+/**
+ * Further inputs: attended, dattended. Outputs: dq, dk, dv.
+ * With weights P, dP = dO · Vᵀ: dS = P * (dP - sum(dP * P)), and that sum is dO · O, a product of short rows.
+ */
+export function attentionBackward(config: ModelConfig): Graph {
+  const g = new Graph();
+  const inputs = attentionInputs(g, config);
+  const { queries, keys, values, weights } = attentionWeights(g, config, inputs);
+  const [o, dO] = ["attended", "dattended"].map((name) => toHeads(g, config, g.input(name, inputs.q.shape)));
+  const dWeights = sub(g, matmulTransposed(g, dO!, values), reduceSum(g, mul(g, dO!, o!), 2, true));
+  const dScores = mul(g, weights, dWeights);
+  const { attentionScale: scale, numKvHeads, headDim } = config;
+  g.output("dq", fromHeads(g, config, scaledMatmul(g, dScores, keys, scale)));
+  const flat = (x: Value) => reshape(g, transpose(g, x, [1, 0, 2]), ["s", numKvHeads * headDim]);
+  g.output("dk", flat(transposedMatmul(g, dScores, queries, scale)));
+  g.output("dv", flat(transposedMatmul(g, weights, dO!)));
+  return g;
+}
+
+/** Query heads that share a key head are rows of one matrix: queries [kvHeads, group * c, headDim], others by kvHeads. */
+function attentionWeights(g: Graph, config: ModelConfig, { q, k, v, mask }: AttentionInputs) {
+  const { numHeads, numKvHeads, headDim, attentionScale } = config;
+  const byHead = (x: Value) => transpose(g, reshape(g, x, ["s", numKvHeads, headDim]), [1, 0, 2]);
+  const [queries, keys, values] = [toHeads(g, config, q), byHead(k), byHead(v)];
+  const scores = matmulTransposed(g, queries, keys, attentionScale);
+  const shapeOf = (x: Value) => g.add("Shape", [x], [{ shape: [x.shape.length], dtype: "int64" }])[0]!;
+  const group = numHeads / numKvHeads;
+  const grid = concat(g, [ints(g, [numKvHeads, group]), shapeOf(mask)], 0);
+  const reshaped = g.add("Reshape", [scores, grid], [{ shape: [numKvHeads, group, "c", "s"] }])[0]!;
+  const visible = softmax(g, add(g, reshaped, mask));
+  const weights = g.add("Reshape", [visible, shapeOf(scores)], [{ shape: scores.shape }])[0]!;
+  return { queries, keys, values, weights };
+}
+
+/** [c, numHeads * headDim] -> [kvHeads, group * c, headDim]. */
+function toHeads(g: Graph, { numHeads, numKvHeads, headDim }: ModelConfig, x: Value): Value {
+  const split = reshape(g, x, ["c", numKvHeads, numHeads / numKvHeads, headDim]);
+  return reshape(g, transpose(g, split, [1, 2, 0, 3]), [numKvHeads, "gc", headDim]);
+}
+
+function fromHeads(g: Graph, { numHeads, numKvHeads, headDim }: ModelConfig, x: Value): Value {
+  const split = reshape(g, x, [numKvHeads, numHeads / numKvHeads, "c", headDim]);
+  return reshape(g, transpose(g, split, [2, 0, 1, 3]), ["c", numHeads * headDim]);
+}

@@ -1,0 +1,104 @@
+// Attention of a whole micro-batch, forward and backward: runs the attention graphs call by call (attention-calls.ts) over
+// rows of queries, keys and values, and puts the results together. Holds no weights; all layers use it.
+
+import { type Feeds, floats, GraphSession, type SessionOptions } from "../../graph/session.ts";
+import type { ModelConfig } from "../../model/model-config.ts";
+import type { AttentionCall } from "./attention-calls.ts";
+import { attentionBackward, blockwiseForward, plainForward } from "./attention-graphs.ts";
+import { addInto, type Rows, rowsOf } from "./row-slices.ts";
+
+/** [n, numHeads * headDim] and twice [n, kvHeads * headDim]. */
+export interface Projections {
+  q: Float32Array;
+  k: Float32Array;
+  v: Float32Array;
+}
+
+export class Attention {
+  private readonly queryWidth: number;
+  private readonly keyWidth: number;
+  private readonly blockwise: boolean;
+  private readonly sessions: { forward: GraphSession; backward: GraphSession };
+
+  private constructor(config: ModelConfig, blockwise: boolean, sessions: Attention["sessions"]) {
+    this.queryWidth = config.numHeads * config.headDim;
+    this.keyWidth = config.numKvHeads * config.headDim;
+    this.blockwise = blockwise;
+    this.sessions = sessions;
+  }
+
+  /** `blockSize`: of serving, to give its very bits; null = a faster order of summation. */
+  static async create(config: ModelConfig, blockSize: number | null, options: SessionOptions): Promise<Attention> {
+    const graph = blockSize === null ? plainForward(config) : blockwiseForward(config, blockSize);
+    return new Attention(config, blockSize !== null, {
+      forward: await GraphSession.create(graph, options),
+      backward: await GraphSession.create(attentionBackward(config), options),
+    });
+  }
+
+  /** -> [n, numHeads * headDim] */
+  async forward(calls: readonly AttentionCall[], inputs: Projections): Promise<Float32Array> {
+    const attended = new Float32Array(inputs.q.length);
+    for (const call of calls) {
+      const { mask, ...blockFeeds } = call.feeds;
+      const feeds = { ...this.feeds(call, inputs), ...(this.blockwise ? blockFeeds : { mask: mask! }) };
+      const outputs = await this.sessions.forward.run(feeds);
+      attended.set(outputs.attended!.data as Float32Array, call.queries.row * this.queryWidth);
+    }
+    return attended;
+  }
+
+  /** Gradients of q, k and v for the gradient of `attended`. */
+  async backward(
+    calls: readonly AttentionCall[],
+    inputs: Projections,
+    attended: Float32Array,
+    dAttended: Float32Array,
+  ): Promise<Projections> {
+    const { queryWidth, keyWidth } = this;
+    const dq = new Float32Array(inputs.q.length);
+    const dk = new Float32Array(inputs.k.length);
+    const dv = new Float32Array(inputs.v.length);
+    for (const call of calls) {
+      const outputs = await this.sessions.backward.run({
+        ...this.feeds(call, inputs),
+        mask: call.feeds.mask!,
+        attended: rowsOf(attended, call.queries, queryWidth),
+        dattended: rowsOf(dAttended, call.queries, queryWidth),
+      });
+      dq.set(outputs.dq!.data as Float32Array, call.queries.row * queryWidth);
+      addRows(dk, outputs.dk!.data as Float32Array, call.keys, keyWidth);
+      addRows(dv, outputs.dv!.data as Float32Array, call.keys, keyWidth);
+    }
+    return { q: dq, k: dk, v: dv };
+  }
+
+  async close(): Promise<void> {
+    for (const session of Object.values(this.sessions)) await session.close();
+  }
+
+  private feeds({ queries, keys }: AttentionCall, { q, k, v }: Projections): Feeds {
+    return { q: rowsOf(q, queries, this.queryWidth), k: this.gathered(k, keys), v: this.gathered(v, keys) };
+  }
+
+  /** Neighbouring rows are read in place. */
+  private gathered(data: Float32Array, keys: readonly Rows[]) {
+    if (keys.length === 1) return rowsOf(data, keys[0]!, this.keyWidth);
+    const total = keys.reduce((sum, { count }) => sum + count, 0);
+    const copy = new Float32Array(total * this.keyWidth);
+    let at = 0;
+    for (const { row, count } of keys) {
+      copy.set(data.subarray(row * this.keyWidth, (row + count) * this.keyWidth), at);
+      at += count * this.keyWidth;
+    }
+    return floats(copy, [total, this.keyWidth]);
+  }
+}
+
+function addRows(target: Float32Array, values: Float32Array, places: readonly Rows[], width: number): void {
+  let from = 0;
+  for (const { row, count } of places) {
+    addInto(target, row * width, values, from, count * width);
+    from += count * width;
+  }
+}

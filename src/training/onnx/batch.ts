@@ -1,0 +1,41 @@
+// The sequences of a task in memory, in the form the passes take, with what the loss needs for every trained token.
+
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import type { BatchSequence } from "../contract.ts";
+import type { RowSequence } from "./micro-batch.ts";
+
+export interface TaskSequence extends RowSequence {
+  group: number;
+  advantage: number;
+  weight: number;
+  /** As the sampler reported them, one per trained token; NaN = unknown. */
+  sampler: Float64Array;
+  /** Recomputed before the first step, when the task asks for it. */
+  precalculated: Float64Array | null;
+  /** Under the reference policy, when there is one. */
+  reference: Float64Array | null;
+}
+
+export async function readBatch(path: string): Promise<TaskSequence[]> {
+  const sequences: TaskSequence[] = [];
+  const lines = createInterface({ input: createReadStream(path, "utf8"), crlfDelay: Number.POSITIVE_INFINITY });
+  for await (const line of lines) {
+    if (line !== "") sequences.push(taskSequence(JSON.parse(line) as BatchSequence, sequences.length));
+  }
+  return sequences;
+}
+
+function taskSequence({ ids, mask, oldLogprobs, ...signal }: BatchSequence, index: number): TaskSequence {
+  // position p predicts token p + 1
+  const trained = mask.flatMap((bit, i) => (bit === 1 && i > 0 ? [i] : []));
+  return {
+    index,
+    ids: Int32Array.from(ids),
+    predicting: Int32Array.from(trained, (i) => i - 1),
+    sampler: Float64Array.from(trained, (i) => oldLogprobs[i] ?? Number.NaN),
+    precalculated: null,
+    reference: null,
+    ...signal,
+  };
+}

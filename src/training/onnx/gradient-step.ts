@@ -1,0 +1,132 @@
+// One gradient step: passes over its micro-batches, the loss in between, gradients and numbers added up. Everything the
+// objective is about happens here and in loss.ts; the optimiser comes after.
+
+import type { Objective } from "../contract.ts";
+import { clipRange, knownLogprobs, type LossInputs, policyLoss } from "../loss.ts";
+import { type StepTokens, stepDiagnostics } from "../loss-diagnostics.ts";
+import type { NamedTensors } from "../optimizer.ts";
+import type { TaskSequence } from "./batch.ts";
+import type { MicroBatch } from "./micro-batch.ts";
+import { type PackLimits, planMicroBatches } from "./pack-plan.ts";
+import type { ForwardPass, TrainableModel } from "./trainable-model.ts";
+
+export interface StepResult {
+  gradients: NamedTensors;
+  metrics: Record<string, number>;
+  /** Sequences that did not fit, by index. */
+  dropped: number[];
+  trainedTokens: number;
+}
+
+export interface PassOptions {
+  model: TrainableModel;
+  sequences: readonly TaskSequence[];
+  /** Bound for the memory of one micro-batch. */
+  maxBytes: number;
+  /** Called between layers; throws to end the task. */
+  checkpoint(): Promise<void>;
+}
+
+/** `params`: what the model is set to, for the shapes of the gradients. */
+export async function gradientStep(
+  { model, sequences, maxBytes, checkpoint }: PassOptions,
+  objective: Objective,
+  params: NamedTensors,
+): Promise<StepResult> {
+  const plan = planMicroBatches(sequences, groupsOf(sequences), limitsOf(model, maxBytes));
+  const fitting = sequences.filter(({ index }) => !plan.dropped.includes(index));
+  const trainedTokens = fitting.reduce((sum, { predicting }) => sum + predicting.length, 0);
+  const gradients = new Map([...params].map(([name, values]) => [name, new Float32Array(values.length)]));
+  const bySequence = new Map(fitting.map((sequence) => [sequence.index, sequence]));
+  const tokens: Record<keyof StepTokens, number[]> = {
+    ...{ logprobs: [], oldLogprobs: [], ratios: [], advantages: [], entropies: [], klToReference: [] },
+  };
+  let loss = 0;
+  for (const { batch, keeping } of plan.batches) {
+    const pass = await model.forward(batch, keeping, checkpoint);
+    const part = objective.kind === "policy" ? policyPart(pass, batch, bySequence, objective, trainedTokens) : null;
+    const dLogprobs = part?.gradient ?? new Float64Array(pass.logprobs.length).fill(-1 / trainedTokens);
+    loss += part?.loss ?? -sum(pass.logprobs) / trainedTokens;
+    tokens.entropies.push(...pass.entropies);
+    for (const key of part ? (Object.keys(part.tokens) as (keyof typeof part.tokens)[]) : []) {
+      for (const value of part!.tokens[key]) tokens[key].push(value);
+    }
+    await model.backward(pass, dLogprobs, gradients, checkpoint);
+  }
+  const counts = {
+    num_trainable_tokens: trainedTokens,
+    num_tokens: fitting.reduce((total, { ids }) => total + ids.length, 0),
+    num_datums: fitting.length,
+  };
+  const metrics =
+    objective.kind === "policy"
+      ? { loss, policy_loss: loss, ...stepDiagnostics(tokens, clipRange(objective.loss)), ...counts }
+      : { loss, ...counts };
+  return { gradients, metrics, dropped: plan.dropped, trainedTokens };
+}
+
+/** Log-probabilities of every trained token under the model's present parameters, by sequence. */
+export async function logprobsOf({
+  model,
+  sequences,
+  maxBytes,
+  checkpoint,
+}: PassOptions): Promise<Map<number, Float64Array>> {
+  const { batches } = planMicroBatches(sequences, groupsOf(sequences), limitsOf(model, maxBytes));
+  const result = new Map(sequences.map(({ index, predicting }) => [index, new Float64Array(predicting.length)]));
+  for (const { batch } of batches) {
+    const { logprobs } = await model.forward(batch, "nothing", checkpoint);
+    for (const [i, { sequence, token }] of batch.reads.entries()) result.get(sequence)![token] = logprobs[i]!;
+  }
+  return result;
+}
+
+function policyPart(
+  pass: ForwardPass,
+  { reads }: MicroBatch,
+  sequences: ReadonlyMap<number, TaskSequence>,
+  { loss }: Extract<Objective, { kind: "policy" }>,
+  stepTokens: number,
+) {
+  const each = (value: (sequence: TaskSequence, token: number) => number) =>
+    Float64Array.from(reads, ({ sequence, token }) => value(sequences.get(sequence)!, token));
+  const starts = reads.flatMap(({ sequence }, i) => (i === 0 || sequence !== reads[i - 1]!.sequence ? [i] : []));
+  const some = reads.length > 0 ? sequences.get(reads[0]!.sequence)! : null;
+  const inputs: LossInputs = {
+    logprobs: Float64Array.from(pass.logprobs),
+    oldLogprobs: each(({ precalculated, sampler }, token) => (precalculated ?? sampler)[token]!),
+    advantages: each(({ advantage }) => advantage),
+    weights: each(({ weight }) => weight),
+    sequenceStarts: [...starts, reads.length],
+    samplerLogprobs: some?.precalculated ? each(({ sampler }, token) => sampler[token]!) : null,
+    referenceLogprobs: some?.reference ? each(({ reference }, token) => reference![token]!) : null,
+    stepTokens,
+  };
+  const result = policyLoss(inputs, loss);
+  return {
+    loss: result.loss,
+    gradient: result.gradient,
+    tokens: {
+      logprobs: inputs.logprobs,
+      oldLogprobs: knownLogprobs(inputs),
+      ratios: result.ratio,
+      advantages: inputs.advantages,
+      klToReference: result.klToReference ?? new Float64Array(0),
+    },
+  };
+}
+
+function groupsOf(sequences: readonly TaskSequence[]): (index: number) => number {
+  const groups = new Map(sequences.map(({ index, group }) => [index, group]));
+  return (index) => groups.get(index)!;
+}
+
+function limitsOf(model: TrainableModel, maxBytes: number): PackLimits {
+  return { bytes: (rows, longest, keeping) => model.passBytes(rows, longest, keeping), maxBytes };
+}
+
+function sum(values: Float32Array): number {
+  let total = 0;
+  for (const value of values) total += value;
+  return total;
+}

@@ -1,0 +1,46 @@
+// The output head for training: from the hidden states of some positions and the tokens that follow them to those tokens'
+// log-probabilities, the entropy there, and the direction in which each log-probability pulls its hidden state. The
+// gradient of any loss over log-probabilities is then that direction times d loss / d logprob: the logits, the largest
+// thing in a language model, are neither kept nor computed twice.
+
+import { gradients } from "../../graph/grad.ts";
+import { Graph, type Value } from "../../graph/graph.ts";
+import { choose, exp, mul, neg, reduceSum, reshape, rmsNorm, scalar, softcap, sub } from "../../graph/ops.ts";
+import type { Checkpoint } from "../../model/checkpoint.ts";
+import { type WeightOptions, WeightSource } from "../../model/weight-source.ts";
+
+/**
+ * Inputs: hidden [m, hidden] before the final norm · target int64 [m, 1] · directed: bool, whether directions are wanted.
+ * Outputs: logprob [m] · entropy [m] · direction [m, hidden], or nothing [0, hidden].
+ */
+export function buildHeadGraph(checkpoint: Checkpoint, weightOptions: WeightOptions): Graph {
+  const { config } = checkpoint;
+  const g = new Graph();
+  const weights = new WeightSource(g, checkpoint, weightOptions);
+  const hidden = g.input("hidden", ["m", config.hiddenSize]);
+  const target = g.input("target", ["m", 1], "int64");
+  const directed = g.input("directed", [], "bool");
+  const normed = rmsNorm(g, hidden, weights.norm(checkpoint.tensors.finalNorm), config.rmsNormEps);
+  const raw = weights.head(g, normed);
+  const logits = config.logitSoftcap === null ? raw : softcap(g, raw, config.logitSoftcap);
+  const logprobs = g.add("LogSoftmax", [logits], [{ shape: logits.shape }], { axis: -1 })[0]!;
+  const probabilities = exp(g, logprobs);
+  const ofTarget = (at: Graph, x: Value) =>
+    at.add("GatherElements", [x, target], [{ shape: ["m", 1] }], { axis: 1 })[0]!;
+  g.output("logprob", reshape(g, ofTarget(g, logprobs), ["m"]));
+  g.output("entropy", neg(g, reduceSum(g, mul(g, probabilities, logprobs), 1)));
+
+  const direction = (at: Graph) => {
+    // d logprob / d logits: 1 at the target, less the probability everywhere
+    const less = sub(at, ofTarget(at, probabilities), scalar(at, 1));
+    const inputs = [probabilities, target, less];
+    const opposite = at.add("ScatterElements", inputs, [{ shape: logits.shape }], { axis: 1 })[0]!;
+    const dRaw = logits === raw ? opposite : gradients(g, new Map([[logits, opposite]]), [raw], at)[0]!;
+    const dNormed = weights.headGradient(at, dRaw);
+    return neg(at, gradients(g, new Map([[normed, dNormed]]), [hidden], at)[0]!);
+  };
+  const none = g.constant(new Float32Array(0), [0, config.hiddenSize]);
+  const chosen = choose(g, directed, ["d", config.hiddenSize], { yes: direction, no: () => none });
+  g.output("direction", chosen);
+  return g;
+}

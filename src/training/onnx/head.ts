@@ -1,0 +1,77 @@
+// Runs the output head over the hidden states behind the trained tokens, in pieces: the logits of a long sequence never
+// exist all at once.
+
+import { bools, bytes, floats, GraphSession, int64s, type SessionOptions } from "../../graph/session.ts";
+import type { Checkpoint } from "../../model/checkpoint.ts";
+import { ACTIVATION_ZERO, ZERO_POINTS } from "../../model/linear.ts";
+import type { ModelConfig } from "../../model/model-config.ts";
+import type { WeightOptions } from "../../model/weight-source.ts";
+import { buildHeadGraph } from "./head-graph.ts";
+import type { Read } from "./micro-batch.ts";
+
+export interface HeadResult {
+  /** One per read. */
+  logprobs: Float32Array;
+  entropies: Float32Array;
+  /** d logprob / d hidden state: [reads, hidden]; empty when not asked for. */
+  directions: Float32Array;
+}
+
+export class Head {
+  private readonly config: ModelConfig;
+  private readonly rounded: boolean;
+  private readonly session: GraphSession;
+
+  private constructor(config: ModelConfig, rounded: boolean, session: GraphSession) {
+    this.config = config;
+    this.rounded = rounded;
+    this.session = session;
+  }
+
+  static async create(checkpoint: Checkpoint, options: WeightOptions & SessionOptions): Promise<Head> {
+    const session = await GraphSession.create(buildHeadGraph(checkpoint, options), options);
+    return new Head(checkpoint.config, options.weightType !== "float32", session);
+  }
+
+  /** hidden: [n, hidden] before the final norm. */
+  async run(hidden: Float32Array, reads: readonly Read[], directed: boolean): Promise<HeadResult> {
+    const width = this.config.hiddenSize;
+    const result = {
+      logprobs: new Float32Array(reads.length),
+      entropies: new Float32Array(reads.length),
+      directions: new Float32Array(directed ? reads.length * width : 0),
+    };
+    const size = headPiece(this.config);
+    for (let from = 0; from < reads.length; from += size) {
+      const piece = reads.slice(from, from + size);
+      const m = piece.length;
+      const states = new Float32Array(m * width);
+      for (const [i, { row }] of piece.entries()) {
+        states.set(hidden.subarray(row * width, (row + 1) * width), i * width);
+      }
+      const zeroPoints = bytes(new Uint8Array(m).fill(ACTIVATION_ZERO), [m]);
+      const { logprob, entropy, direction } = await this.session.run({
+        hidden: floats(states, [m, width]),
+        target: int64s(
+          BigInt64Array.from(piece, ({ target }) => BigInt(target)),
+          [m, 1],
+        ),
+        directed: bools(Uint8Array.of(directed ? 1 : 0), []),
+        ...(this.rounded ? { [`head_${ZERO_POINTS}`]: zeroPoints } : {}),
+      });
+      result.logprobs.set(logprob!.data as Float32Array, from);
+      result.entropies.set(entropy!.data as Float32Array, from);
+      if (directed) result.directions.set(direction!.data as Float32Array, from * width);
+    }
+    return result;
+  }
+
+  async close(): Promise<void> {
+    await this.session.close();
+  }
+}
+
+/** Rows of logits that exist at once: a few megabytes, but enough rows for the product to be fast. */
+export function headPiece({ vocabSize }: ModelConfig): number {
+  return Math.max(64, Math.min(256, Math.floor(2 ** 20 / vocabSize)));
+}

@@ -1,0 +1,153 @@
+// LoRA factors as the training graphs take them. A site's maps have the same input, so their factors A lie side by side,
+// [in, columns], each padded to a power of two as in serving (model/lora-inputs.ts). Maps whose results stay joined have
+// one matrix B, [columns, out], each map's factor in its own outputs. Gradients come back in the same layout.
+
+import type { Graph, Value } from "../../graph/graph.ts";
+import { matmul, mul, split } from "../../graph/ops.ts";
+import { type Site, siteParts } from "../../model/decoder.ts";
+import { type LinearName, linearNames, linearShape } from "../../model/expected-tensors.ts";
+import type { LoraAdapter } from "../../model/lora-adapter.ts";
+import { siteShape } from "../../model/lora-inputs.ts";
+import type { ModelConfig } from "../../model/model-config.ts";
+import type { NamedTensors } from "../optimizer.ts";
+
+/** Maps of each site whose results stay joined. Gate and up go different ways; to join and split them would be a copy. */
+export const siteGroups: Readonly<Record<Site, readonly (readonly LinearName[])[]>> = {
+  qkv: [["q", "k", "v"]],
+  o: [["o"]],
+  gateUp: [["gate"], ["up"]],
+  down: [["down"]],
+};
+
+export interface Factors<Matrix> {
+  a: Matrix;
+  /** One per group. */
+  b: Matrix[];
+}
+
+/** Short for a group: "q+k+v". */
+export function groupName(maps: readonly LinearName[]): string {
+  return maps.join("+");
+}
+
+/** Outputs of a group's maps together. */
+export function groupOut(config: ModelConfig, maps: readonly LinearName[]): number {
+  return maps.reduce((sum, name) => sum + linearShape(config, name)[0], 0);
+}
+
+/** Parameter names of the optimiser: "3.q.a" is factor A of layer 3's query map. */
+export function parameterName(layer: number, name: LinearName, factor: "a" | "b"): string {
+  return `${layer}.${name}.${factor}`;
+}
+
+/** Every map must be adapted, as it is in all adapters made here; throws otherwise. */
+export function parametersOf(adapter: LoraAdapter): NamedTensors {
+  const params = new Map<string, Float32Array>();
+  for (const [layer, pairs] of adapter.layers.entries()) {
+    for (const name of linearNames) {
+      const pair = pairs[name];
+      if (!pair) throw new Error(`the adapter has no weights for ${name} in layer ${layer}; it must cover every map`);
+      params.set(parameterName(layer, name, "a"), pair.a);
+      params.set(parameterName(layer, name, "b"), pair.b);
+    }
+  }
+  return params;
+}
+
+/** Shapes of a site's factors. */
+export function siteFactorShapes(config: ModelConfig, rank: number, site: Site): Factors<readonly [number, number]> {
+  const columns = (maps: readonly LinearName[]) => maps.length * paddedRank(rank);
+  return {
+    a: [siteShape(config, site).inputs, columns(siteParts[site])],
+    b: siteGroups[site].map((maps) => [columns(maps), groupOut(config, maps)]),
+  };
+}
+
+/** Names of a site's factors as inputs of the graphs: a.SITE, b.GROUP. */
+export function siteFactorNames(site: Site): Factors<string> {
+  return { a: `a.${site}`, b: siteGroups[site].map((maps) => `b.${groupName(maps)}`) };
+}
+
+/** x: [n, in] -> what the adapter adds to each group [n, out], and the scaled x · A [n, columns] on the way. */
+export function siteDeltas(
+  g: Graph,
+  x: Value,
+  { a, b }: Factors<Value>,
+  scale: Value,
+): { narrow: Value; deltas: Value[] } {
+  const narrow = mul(g, matmul(g, x, a), scale);
+  const columns = b.map(({ shape }) => shape[0] as number);
+  const parts = b.length === 1 ? [narrow] : split(g, narrow, 1, columns);
+  return { narrow, deltas: parts.map((part, i) => matmul(g, part, b[i]!)) };
+}
+
+/** The matrices to feed for these parameters. */
+export function siteMatrices(
+  config: ModelConfig,
+  rank: number,
+  params: NamedTensors,
+  layer: number,
+  site: Site,
+): Factors<Float32Array> {
+  const shapes = siteFactorShapes(config, rank, site);
+  const a = new Float32Array(shapes.a[0] * shapes.a[1]);
+  const b = shapes.b.map(([rows, out]) => new Float32Array(rows * out));
+  for (const { name, inputs, columns, column, outs, group, row, out, firstOut } of partsOf(config, rank, site)) {
+    const storedA = params.get(parameterName(layer, name, "a"))!;
+    const storedB = params.get(parameterName(layer, name, "b"))!;
+    for (let i = 0; i < inputs; i++) {
+      for (let r = 0; r < rank; r++) a[i * columns + column + r] = storedA[r * inputs + i]!;
+    }
+    for (let r = 0; r < rank; r++) {
+      const first = (row + r) * out + firstOut;
+      for (let o = 0; o < outs; o++) b[group]![first + o] = storedB[o * rank + r]!;
+    }
+  }
+  return { a, b };
+}
+
+/** Adds gradients of a site's matrices, times `factor`, to those of the parameters. */
+export function addSiteGradients(
+  config: ModelConfig,
+  rank: number,
+  { a, b }: Factors<Float32Array>,
+  { layer, site }: { layer: number; site: Site },
+  factor: number,
+  into: NamedTensors,
+): void {
+  for (const { name, inputs, columns, column, outs, group, row, out, firstOut } of partsOf(config, rank, site)) {
+    const sumA = into.get(parameterName(layer, name, "a"))!;
+    const sumB = into.get(parameterName(layer, name, "b"))!;
+    for (let i = 0; i < inputs; i++) {
+      for (let r = 0; r < rank; r++) sumA[r * inputs + i]! += factor * a[i * columns + column + r]!;
+    }
+    const ofGroup = b[group]!;
+    for (let r = 0; r < rank; r++) {
+      const first = (row + r) * out + firstOut;
+      for (let o = 0; o < outs; o++) sumB[o * rank + r]! += factor * ofGroup[first + o]!;
+    }
+  }
+}
+
+/** Where each map of a site is in the site's matrices: its columns of A, its rows and outputs of its group's B. */
+function partsOf(config: ModelConfig, rank: number, site: Site) {
+  const { inputs } = siteShape(config, site);
+  const padded = paddedRank(rank);
+  const columns = siteParts[site].length * padded;
+  let column = 0;
+  return siteGroups[site].flatMap((maps, group) => {
+    const out = groupOut(config, maps);
+    let firstOut = 0;
+    return maps.map((name, i) => {
+      const outs = linearShape(config, name)[0];
+      const part = { name, inputs, columns, column, outs, group, row: i * padded, out, firstOut };
+      column += padded;
+      firstOut += outs;
+      return part;
+    });
+  });
+}
+
+function paddedRank(rank: number): number {
+  return 2 ** Math.ceil(Math.log2(rank));
+}

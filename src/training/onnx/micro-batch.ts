@@ -1,0 +1,91 @@
+// Sequences laid out as the rows of one pass. Sequences that begin with the same tokens share the rows of that beginning;
+// each one's own rest is a segment behind it. A row keeps the position it has in its sequence and attends to its own
+// sequence only, so shared rows give the very numbers of separate ones for less work. There is no padding.
+
+/** ids and trained positions of one sequence; `index` is the caller's. */
+export interface RowSequence {
+  index: number;
+  ids: Int32Array;
+  /** Positions p whose next token ids[p + 1] is trained, ascending. */
+  predicting: Int32Array;
+}
+
+/** Neighbouring rows with consecutive positions. */
+export interface Segment {
+  row: number;
+  count: number;
+  /** Position of its first row; the rows before it in the sequence are the parent's. */
+  position: number;
+  /** The shared beginning that it continues. A parent has no parent. */
+  parent: Segment | null;
+}
+
+/** Where a trained log-probability is read: the row, the token it is about, and which sequence and which of its tokens. */
+export interface Read {
+  row: number;
+  target: number;
+  sequence: number;
+  token: number;
+}
+
+export interface MicroBatch {
+  ids: Int32Array;
+  positions: Int32Array;
+  segments: readonly Segment[];
+  /** Sequence by sequence, in the order of their tokens. */
+  reads: readonly Read[];
+}
+
+/** Sequences that share their first `shared` tokens; 0 for those that share nothing. */
+export interface Family {
+  shared: number;
+  members: readonly RowSequence[];
+}
+
+export function rowCount(families: readonly Family[]): number {
+  return families.reduce(
+    (sum, { shared, members }) => members.reduce((total, { ids }) => total + ids.length - shared, sum + shared),
+    0,
+  );
+}
+
+export function layOut(families: readonly Family[]): MicroBatch {
+  const rows = rowCount(families);
+  const ids = new Int32Array(rows);
+  const positions = new Int32Array(rows);
+  const segments: Segment[] = [];
+  const reads: Read[] = [];
+  let next = 0;
+  const append = (tokens: Int32Array, position: number, parent: Segment | null): Segment => {
+    const segment = { row: next, count: tokens.length, position, parent };
+    ids.set(tokens, next);
+    for (let i = 0; i < tokens.length; i++) positions[next + i] = position + i;
+    next += tokens.length;
+    segments.push(segment);
+    return segment;
+  };
+  for (const { shared, members } of families) {
+    const parent = shared > 0 ? append(members[0]!.ids.subarray(0, shared), 0, null) : null;
+    for (const { index, ids: tokens, predicting } of members) {
+      const own = append(tokens.subarray(shared), shared, parent);
+      for (const [token, p] of predicting.entries()) {
+        const row = p < shared ? parent!.row + p : own.row + p - shared;
+        reads.push({ row, target: tokens[p + 1]!, sequence: index, token });
+      }
+    }
+  }
+  return { ids, positions, segments: segments.filter(({ count }) => count > 0), reads };
+}
+
+/** How many first tokens all of these have in common; 0 for a single sequence. */
+export function sharedLength(sequences: readonly RowSequence[]): number {
+  const [first, ...others] = sequences;
+  if (first === undefined || others.length === 0) return 0;
+  let shared = first.ids.length;
+  for (const { ids } of others) {
+    let same = 0;
+    while (same < shared && same < ids.length && ids[same] === first.ids[same]) same++;
+    shared = same;
+  }
+  return shared;
+}

@@ -1,0 +1,95 @@
+// Which sequences of a gradient step run together, within the memory allowed. Sequences of one group share the rows of
+// their common beginning as far as they are in the same micro-batch.
+
+import { type Family, layOut, type MicroBatch, type RowSequence, rowCount, sharedLength } from "./micro-batch.ts";
+
+/** How much of a pass stays in memory for going backward: everything, or only what each layer starts from. */
+export type Keeping = "everything" | "layer inputs";
+
+export interface PackLimits {
+  /** Bytes that a micro-batch of this many rows needs, whose longest sequence has `longest` tokens. */
+  bytes(rows: number, longest: number, keeping: Keeping): number;
+  /** Bound for one micro-batch. */
+  maxBytes: number;
+}
+
+export interface PackedBatch {
+  batch: MicroBatch;
+  keeping: Keeping;
+}
+
+export interface PackPlan {
+  batches: PackedBatch[];
+  /** Sequences that do not fit even alone. */
+  dropped: number[];
+}
+
+/** Products do not get faster with more rows than this. */
+const ENOUGH_ROWS = 2048;
+
+/** A shorter common beginning is not worth its bookkeeping. */
+const SHORTEST_SHARED = 8;
+
+/** `groupOf`: sequences of one group may share rows; -1 = none. */
+export function planMicroBatches(
+  sequences: readonly RowSequence[],
+  groupOf: (index: number) => number,
+  limits: PackLimits,
+): PackPlan {
+  const plan: PackPlan = { batches: [], dropped: [] };
+  const fits = (families: readonly Family[], keeping: Keeping) =>
+    limits.bytes(rowCount(families), longestOf(families), keeping) <= limits.maxBytes;
+  const add = (families: readonly Family[], keeping: Keeping) => {
+    if (families.length > 0) plan.batches.push({ batch: layOut(families), keeping });
+  };
+  let open: Family[] = [];
+  for (const { shared, members } of byGroup(sequences, groupOf)) {
+    let own: RowSequence[] = [];
+    for (const member of members) {
+      const alone = together(0, [member]);
+      if (!fits(alone, "everything")) {
+        // by itself; the others go on without it
+        if (fits(alone, "layer inputs")) add(alone, "layer inputs");
+        else plan.dropped.push(member.index);
+        continue;
+      }
+      const next = [...open, ...together(shared, [...own, member])];
+      if (fits(next, "everything") && (next.length === 1 || rowCount(next) <= ENOUGH_ROWS)) own.push(member);
+      else {
+        add([...open, ...together(shared, own)], "everything");
+        open = [];
+        own = [member];
+      }
+    }
+    open.push(...together(shared, own));
+  }
+  add(open, "everything");
+  return plan;
+}
+
+/** One family where there is something to share, otherwise one for each. */
+function together(shared: number, members: readonly RowSequence[]): Family[] {
+  if (shared > 0 && members.length > 1) return [{ shared, members }];
+  return members.map((member) => ({ shared: 0, members: [member] }));
+}
+
+function longestOf(families: readonly Family[]): number {
+  return Math.max(...families.flatMap(({ members }) => members.map(({ ids }) => ids.length)));
+}
+
+function byGroup(sequences: readonly RowSequence[], groupOf: (index: number) => number): Family[] {
+  const groups = new Map<number, RowSequence[]>();
+  const families: Family[] = [];
+  for (const sequence of sequences) {
+    const group = groupOf(sequence.index);
+    const members = groups.get(group);
+    if (group < 0) families.push({ shared: 0, members: [sequence] });
+    else if (members) members.push(sequence);
+    else groups.set(group, [sequence]);
+  }
+  for (const members of groups.values()) {
+    const shared = sharedLength(members);
+    families.push({ shared: shared < SHORTEST_SHARED ? 0 : shared, members });
+  }
+  return families;
+}

@@ -1,0 +1,73 @@
+// What a pass over a micro-batch feeds to every layer: embeddings for the first one, rotation angles, counting, and the
+// division of attention into calls. Made once per pass; layers with the same rotary parameters or window share.
+
+import type { Tensor } from "onnxruntime-node";
+import { bytes, type Feeds, int64s } from "../../graph/session.ts";
+import type { Checkpoint } from "../../model/checkpoint.ts";
+import { Embedding } from "../../model/embedding.ts";
+import { ACTIVATION_ZERO, type WeightType, ZERO_POINTS } from "../../model/linear.ts";
+import type { ModelConfig } from "../../model/model-config.ts";
+import { distinctRopes, RotaryTable } from "../../model/rotary-table.ts";
+import { type AttentionCall, attentionCalls } from "./attention-calls.ts";
+import type { MicroBatch } from "./micro-batch.ts";
+import { rowsOf, sliceRows } from "./row-slices.ts";
+
+export interface PassInputs {
+  /** What the first layer takes, slice by slice: [rows, hidden]. */
+  embeddings: Tensor[];
+  /** Inputs of a layer, apart from x and the LoRA factors, slice by slice. */
+  feeds(layer: number): readonly Feeds[];
+  calls(layer: number): readonly AttentionCall[];
+}
+
+export class PassInputMaker {
+  private readonly config: ModelConfig;
+  private readonly weights: WeightType;
+  private readonly blockSize: number | null;
+  private readonly embedding: Embedding;
+  private readonly tables: readonly RotaryTable[];
+  private readonly tableOfLayer: readonly number[];
+
+  constructor(checkpoint: Checkpoint, weights: WeightType, blockSize: number | null) {
+    const { config } = checkpoint;
+    this.config = config;
+    this.weights = weights;
+    this.blockSize = blockSize;
+    this.embedding = new Embedding(checkpoint.tensor(checkpoint.tensors.embedding.name), config.embeddingScale);
+    const ropes = distinctRopes(config.layers);
+    this.tables = ropes.specs.map((spec) => new RotaryTable(spec, config.headDim, config.maxPositions));
+    this.tableOfLayer = ropes.ofLayer;
+  }
+
+  make({ ids, positions, segments }: MicroBatch): PassInputs {
+    const { hiddenSize, layers } = this.config;
+    const slices = sliceRows(ids.length);
+    const embeddings = new Float32Array(ids.length * hiddenSize);
+    for (const [row, id] of ids.entries()) this.embedding.copyTo(id, embeddings, row);
+    const feeds = this.tables.map((table) => {
+      const cos = new Float32Array(ids.length * table.width);
+      const sin = new Float32Array(ids.length * table.width);
+      for (const [row, position] of positions.entries()) table.copyTo(position, 1, cos, sin, row);
+      return slices.map((rows): Feeds => {
+        const angles = { cos: rowsOf(cos, rows, table.width), sin: rowsOf(sin, rows, table.width) };
+        return { ...angles, ...this.counting(rows.count) };
+      });
+    });
+    const windows = new Set(layers.map(({ window }) => window));
+    const calls = new Map([...windows].map((window) => [window, attentionCalls(segments, window, this.blockSize)]));
+    return {
+      embeddings: slices.map((rows) => rowsOf(embeddings, rows, hiddenSize)),
+      feeds: (layer) => feeds[this.tableOfLayer[layer]!]!,
+      calls: (layer) => calls.get(layers[layer]!.window)!,
+    };
+  }
+
+  private counting(count: number): Feeds {
+    const rows = int64s(
+      BigInt64Array.from({ length: count }, (_, i) => BigInt(i)),
+      [1, count],
+    );
+    if (this.weights === "float32") return { rows };
+    return { rows, [ZERO_POINTS]: bytes(new Uint8Array(count).fill(ACTIVATION_ZERO), [count]) };
+  }
+}

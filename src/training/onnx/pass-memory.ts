@@ -1,0 +1,32 @@
+// How much memory a pass takes, as a formula over the model's sizes: what the plan of micro-batches goes by. Kept values
+// are counted exactly; what a stage needs while it runs is rounded up from measurements.
+
+import type { ModelConfig } from "../../model/model-config.ts";
+import { attentionChunk } from "./attention-calls.ts";
+import { headPiece } from "./head.ts";
+import { keptGroups } from "./layer-pieces.ts";
+import { groupOut } from "./lora-sites.ts";
+import type { Keeping } from "./pack-plan.ts";
+import { SLICE_ROWS } from "./row-slices.ts";
+
+/** Bytes at the peak of a pass forward and backward over `rows` rows, the longest sequence having `longest`. */
+export function passBytes(
+  config: ModelConfig,
+  blockSize: number | null,
+  rows: number,
+  longest: number,
+  keeping: Keeping,
+): number {
+  const { hiddenSize, intermediateSize, numHeads, numKvHeads, headDim, numLayers, vocabSize } = config;
+  const queryWidth = numHeads * headDim;
+  const keyWidth = numKvHeads * headDim;
+  const groups = Object.values(keptGroups(config)).flat();
+  const products = groups.reduce((sum, maps) => sum + groupOut(config, maps), 0);
+  const everything = hiddenSize + 2 * queryWidth + 2 * keyWidth + products;
+  const kept = keeping === "everything" ? numLayers * everything : numLayers * hiddenSize + everything;
+  const passing = 3 * hiddenSize + 4 * queryWidth + 4 * keyWidth;
+  const running = 20 * hiddenSize + 20 * intermediateSize + 4 * queryWidth + 4 * keyWidth;
+  const calls = attentionChunk * longest * numHeads * (blockSize === null ? 6 : 6 + headDim / blockSize);
+  const logits = 5 * Math.min(rows, headPiece(config)) * vocabSize;
+  return 4 * (rows * (kept + passing) + Math.min(rows, SLICE_ROWS) * running + calls + logits);
+}

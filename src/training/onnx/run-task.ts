@@ -1,0 +1,106 @@
+// A trainer task from start to finish on a trainable model: load, precompute what the objective needs, step by step, save.
+// The same task on the same files gives the same bits: order, sums and random numbers depend on nothing else.
+
+import { join } from "node:path";
+import { linearNames } from "../../model/expected-tensors.ts";
+import { createAdapter, type LoraAdapter } from "../../model/lora-adapter.ts";
+import { readModelConfig } from "../../model/model-config.ts";
+import { loadPeft, savePeft } from "../../model/peft.ts";
+import type { StepMetrics, TrainerResult, TrainerTask } from "../contract.ts";
+import { OPTIMIZER_FILE } from "../contract.ts";
+import { adamW, type NamedTensors } from "../optimizer.ts";
+import { readBatch } from "./batch.ts";
+import { gradientStep, logprobsOf, type PassOptions } from "./gradient-step.ts";
+import { parameterName, parametersOf } from "./lora-sites.ts";
+import { loadOptimizerState, saveOptimizerState } from "./optimizer-state.ts";
+import type { TrainableModel } from "./trainable-model.ts";
+
+export interface TaskHooks {
+  onStep(metrics: StepMetrics): void;
+  /** Called between layers; throws to end the task. */
+  checkpoint(): Promise<void>;
+  /** The model to train, ready for adapters of this rank. */
+  modelFor(task: TrainerTask, rank: number): Promise<TrainableModel>;
+}
+
+export async function runTask(task: TrainerTask, hooks: TaskHooks): Promise<TrainerResult> {
+  const start = performance.now();
+  const config = readModelConfig(task.baseModel);
+  const adapter = loadPeft(task.adapter, config);
+  const model = await hooks.modelFor(task, adapter.rank);
+  const rowsBefore = model.rows;
+  const sequences = await readBatch(task.batch);
+  const options = { model, sequences, maxBytes: task.activationBytes, checkpoint: hooks.checkpoint };
+  await precompute(task, adapter, options);
+
+  let params = parametersOf(adapter);
+  let state = loadOptimizerState(task.optimizerState, params, task.objective.kind);
+  const dropped: TrainerResult["dropped"] = [];
+  for (const [i, { from, to, learningRate }] of task.steps.entries()) {
+    model.setParameters(params, adapter.scale);
+    const passes = { ...options, sequences: sequences.slice(from, to) };
+    const step = await gradientStep(passes, task.objective, params);
+    for (const sequence of step.dropped) {
+      const { length } = sequences[sequence]!.ids;
+      dropped.push({ sequence, reason: `${length} tokens do not fit the memory allowed for training` });
+    }
+    let gradNorm = 0;
+    if (step.trainedTokens > 0) {
+      const update = adamW.update(params, step.gradients, state, { ...task.optimizer, learningRate });
+      ({ params, state, gradNorm } = update);
+      checkFinite(gradNorm, step.metrics.loss!, i, learningRate);
+    }
+    hooks.onStep({ ...step.metrics, grad_norm: gradNorm, learning_rate: learningRate, gradient_step: i + 1 });
+  }
+  savePeft(task.output, withParameters(adapter, params, config), config, { baseModel: baseName(task) });
+  saveOptimizerState(join(task.output, OPTIMIZER_FILE), state, task.objective.kind);
+  return {
+    dropped,
+    tokens: model.rows - rowsBefore,
+    seconds: (performance.now() - start) / 1000,
+    peakBytes: process.resourceUsage().maxRSS * 1024,
+  };
+}
+
+/** Old log-probabilities under the starting weights, and those of the reference policy. */
+async function precompute(task: TrainerTask, adapter: LoraAdapter, options: PassOptions): Promise<void> {
+  if (task.objective.kind !== "policy") return;
+  const { model, sequences } = options;
+  const { precalculateLogprobs, reference } = task.objective;
+  const passes: { key: "precalculated" | "reference"; policy: LoraAdapter | null }[] = [];
+  if (precalculateLogprobs) passes.push({ key: "precalculated", policy: adapter });
+  if (reference !== null) {
+    passes.push({ key: "reference", policy: reference === "base" ? null : loadPeft(reference, model.config) });
+  }
+  for (const { key, policy } of passes) {
+    const params = parametersOf(policy ?? adapter);
+    // without its scale an adapter is the base model
+    model.setParameters(params, policy?.scale ?? 0);
+    const logprobs = await logprobsOf(options);
+    for (const sequence of sequences) sequence[key] = logprobs.get(sequence.index)!;
+  }
+}
+
+function withParameters(adapter: LoraAdapter, params: NamedTensors, config: TrainableModel["config"]): LoraAdapter {
+  const layers = adapter.layers.map((_, layer) =>
+    Object.fromEntries(
+      linearNames.map((name) => {
+        const [a, b] = [params.get(parameterName(layer, name, "a"))!, params.get(parameterName(layer, name, "b"))!];
+        return [name, { a, b }];
+      }),
+    ),
+  );
+  const { rank, alpha, rankStabilised } = adapter;
+  return createAdapter(config, { rank, alpha, rankStabilised, layers });
+}
+
+function checkFinite(gradNorm: number, loss: number, step: number, learningRate: number): void {
+  if (Number.isFinite(gradNorm) && Number.isFinite(loss)) return;
+  const advice = `the learning rate (${learningRate}) may be too high`;
+  throw new Error(`the loss or its gradient is not finite in gradient step ${step + 1}; ${advice}`);
+}
+
+/** The checkpoint's own name: an adapter must not carry paths of this machine. */
+function baseName({ baseModel }: TrainerTask): string {
+  return baseModel.split(/[\\/]/).filter(Boolean).at(-1) ?? baseModel;
+}

@@ -1,0 +1,189 @@
+// A checkpoint ready for LoRA training on ONNX Runtime: log-probabilities of chosen tokens for a micro-batch, and the
+// gradients of the LoRA factors for given derivatives of those log-probabilities. A pass goes layer by layer, so what is
+// kept of it is ours to decide, and it can end between layers. Blocks its thread while a session runs: it lives in the
+// trainer process.
+
+import type { Tensor } from "onnxruntime-node";
+import { type Feeds, floats } from "../../graph/session.ts";
+import { openCheckpoint } from "../../model/checkpoint.ts";
+import { sites } from "../../model/decoder.ts";
+import { probeInt8Range } from "../../model/int8-probe.ts";
+import type { WeightType } from "../../model/linear.ts";
+import type { ModelConfig } from "../../model/model-config.ts";
+import type { NamedTensors } from "../optimizer.ts";
+import { Head, type HeadResult } from "./head.ts";
+import { LayerRunner, type LayerValues } from "./layer-runner.ts";
+import { addSiteGradients, siteFactorNames, siteFactorShapes, siteMatrices } from "./lora-sites.ts";
+import type { MicroBatch } from "./micro-batch.ts";
+import type { Keeping } from "./pack-plan.ts";
+import { PassInputMaker, type PassInputs } from "./pass-inputs.ts";
+import { passBytes } from "./pass-memory.ts";
+import { joinRows, rowsOf } from "./row-slices.ts";
+
+export interface TrainableModelOptions {
+  folder: string;
+  weights: WeightType;
+  rank: number;
+  threads: number;
+  /** Block size of the serving side when its very bits are wanted; null = a faster order of summation. */
+  blockSize: number | null;
+}
+
+/** Called between layers; throws to end the pass. */
+export type Between = () => Promise<void>;
+
+/** A pass forward; can go backward once, unless nothing was kept. */
+export interface ForwardPass extends HeadResult {
+  batch: MicroBatch;
+  inputs: PassInputs;
+  /** What is kept of each layer, the last one last. */
+  kept: KeptLayer[];
+}
+
+interface KeptLayer {
+  /** The layer's input, slice by slice. */
+  x: readonly Tensor[];
+  /** null = to be computed again from x. */
+  values: LayerValues | null;
+}
+
+interface Parts {
+  layers: LayerRunner;
+  head: Head;
+  inputs: PassInputMaker;
+}
+
+export class TrainableModel {
+  readonly config: ModelConfig;
+  readonly rank: number;
+  /** Rows run forward so far. */
+  rows = 0;
+  readonly #blockSize: number | null;
+  readonly #parts: Parts;
+  #lora: Feeds[] = [];
+
+  private constructor(config: ModelConfig, { rank, blockSize }: TrainableModelOptions, parts: Parts) {
+    this.config = config;
+    this.rank = rank;
+    this.#blockSize = blockSize;
+    this.#parts = parts;
+  }
+
+  static async create(options: TrainableModelOptions): Promise<TrainableModel> {
+    const { folder, weights, rank, threads, blockSize } = options;
+    const checkpoint = openCheckpoint(folder);
+    try {
+      const int8Range = weights === "float32" ? 127 : await probeInt8Range();
+      // training shares the cores with serving: its threads do not wait in a busy loop
+      const common = { weightType: weights, int8Range, threads, spinning: false } as const;
+      return new TrainableModel(checkpoint.config, options, {
+        layers: await LayerRunner.create(checkpoint, { ...common, rank, blockSize }),
+        head: await Head.create(checkpoint, common),
+        inputs: new PassInputMaker(checkpoint, weights, blockSize),
+      });
+    } finally {
+      checkpoint.close();
+    }
+  }
+
+  /** The adapter that the following passes use; scale 0 makes it the base model. */
+  setParameters(params: NamedTensors, scale: number): void {
+    const { config, rank } = this;
+    this.#lora = config.layers.map((_, layer) => {
+      const feeds: Feeds = { lora_scale: floats(Float32Array.of(scale), []) };
+      for (const site of sites) {
+        const [names, shapes] = [siteFactorNames(site), siteFactorShapes(config, rank, site)];
+        const { a, b } = siteMatrices(config, rank, params, layer, site);
+        feeds[names.a] = floats(a, shapes.a);
+        for (const [i, name] of names.b.entries()) feeds[name] = floats(b[i]!, shapes.b[i]!);
+      }
+      return feeds;
+    });
+  }
+
+  async forward(batch: MicroBatch, keeping: Keeping | "nothing", between: Between): Promise<ForwardPass> {
+    const inputs = this.#parts.inputs.make(batch);
+    const kept: KeptLayer[] = [];
+    let x = inputs.embeddings;
+    for (let layer = 0; layer < this.config.numLayers; layer++) {
+      await between();
+      const { y, values } = await this.#parts.layers.forward(layer, this.#feeds(layer, inputs, x), inputs.calls(layer));
+      if (keeping !== "nothing") kept.push({ x, values: keeping === "everything" ? values : null });
+      x = y;
+    }
+    await between();
+    this.rows += batch.ids.length;
+    const result = await this.#parts.head.run(joinRows(x), batch.reads, keeping !== "nothing");
+    return { ...result, batch, inputs, kept };
+  }
+
+  /** Adds the gradients for these derivatives (one per read) to `into`. */
+  async backward(pass: ForwardPass, dLogprobs: Float64Array, into: NamedTensors, between: Between): Promise<void> {
+    const { inputs, kept } = pass;
+    const { layers } = this.#parts;
+    const scale = powerOfTwo(dLogprobs);
+    let dy = hiddenGradient(pass, dLogprobs, scale, this.config.hiddenSize);
+    for (let layer = this.config.numLayers - 1; layer >= 0; layer--) {
+      await between();
+      const calls = inputs.calls(layer);
+      // taken out: a long pass should not hold everything to its end
+      const { x, values: known } = kept.pop()!;
+      const feeds = this.#feeds(layer, inputs, x);
+      const values = known ?? (await layers.forward(layer, feeds, calls)).values;
+      const withGradient = feeds.map((slice, i) => ({ ...slice, dy: dy[i]! }));
+      const { dx, factors } = await layers.backward(layer, withGradient, values, calls);
+      for (const site of sites) {
+        const names = siteFactorNames(site);
+        const gradients = { a: factors.get(`d${names.a}`)!, b: names.b.map((name) => factors.get(`d${name}`)!) };
+        addSiteGradients(this.config, this.rank, gradients, { layer, site }, 1 / scale, into);
+      }
+      dy = dx;
+    }
+  }
+
+  /** Bytes a pass takes at its peak, going forward and backward. */
+  passBytes(rows: number, longest: number, keeping: Keeping): number {
+    return passBytes(this.config, this.#blockSize, rows, longest, keeping);
+  }
+
+  async close(): Promise<void> {
+    await this.#parts.layers.close();
+    await this.#parts.head.close();
+  }
+
+  #feeds(layer: number, inputs: PassInputs, x: readonly Tensor[]): Feeds[] {
+    return inputs.feeds(layer).map((slice, i) => ({ ...slice, ...this.#lora[layer], x: x[i]! }));
+  }
+}
+
+/**
+ * What brings the largest derivative to around one. Gradients far below it would end where floats lose precision and
+ * processors their speed; a power of two costs no bit.
+ */
+function powerOfTwo(derivatives: Float64Array): number {
+  const largest = derivatives.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  return largest > 0 && Number.isFinite(largest) ? 2 ** -Math.floor(Math.log2(largest)) : 1;
+}
+
+/** Gradient of the last layer's output: each read's direction times its derivative, in the row it was read from. */
+function hiddenGradient(
+  { batch, inputs, directions }: ForwardPass,
+  dLogprobs: Float64Array,
+  scale: number,
+  width: number,
+): Tensor[] {
+  const gradient = new Float32Array(batch.ids.length * width);
+  for (const [i, { row }] of batch.reads.entries()) {
+    addScaled(gradient, row * width, directions.subarray(i * width, (i + 1) * width), scale * dLogprobs[i]!);
+  }
+  let row = 0;
+  return inputs.embeddings.map(({ dims }) => {
+    const slice = rowsOf(gradient, { row, count: dims[0]! }, width);
+    row += dims[0]!;
+    return slice;
+  });
+}
+
+function addScaled(target: Float32Array, at: number, values: Float32Array, factor: number): void {
+  for (let i = 0; i < values.length; i++) target[at + i]! += factor * values[i]!;
+}

@@ -1,0 +1,58 @@
+// Entry of the trainer process: takes one task at a time over IPC, keeps the model for the next one, ends with its parent.
+// Runs at low priority, so that serving on the same cores goes first.
+
+import { constants, setPriority } from "node:os";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { TrainerTask } from "../contract.ts";
+import type { FromTrainer, ToTrainer } from "../trainer-messages.ts";
+import { runTask } from "./run-task.ts";
+import { TrainableModel } from "./trainable-model.ts";
+
+class Cancelled extends Error {}
+
+let held: { key: string; model: TrainableModel } | null = null;
+let cancelled = false;
+
+process.on("disconnect", () => process.exit(0));
+process.on("message", (message: ToTrainer) => {
+  if (message.type === "cancel") cancelled = true;
+  else void train(message.task);
+});
+setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+
+async function train(task: TrainerTask): Promise<void> {
+  cancelled = false;
+  try {
+    const result = await runTask(task, {
+      onStep: (metrics) => send({ type: "step", metrics }),
+      checkpoint,
+      modelFor,
+    });
+    send({ type: "done", result });
+  } catch (error) {
+    if (error instanceof Cancelled) send({ type: "cancelled" });
+    else send({ type: "failed", message: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+/** Sessions block this thread: messages only arrive in between. */
+async function checkpoint(): Promise<void> {
+  await nextTurn();
+  if (cancelled) throw new Cancelled();
+}
+
+async function modelFor(task: TrainerTask, rank: number): Promise<TrainableModel> {
+  const { baseModel, weights, threads } = task;
+  const blockSize = weights === "float32" ? null : task.blockSize;
+  const key = JSON.stringify([baseModel, weights, threads, rank, blockSize]);
+  if (held?.key === key) return held.model;
+  await held?.model.close();
+  held = null;
+  const model = await TrainableModel.create({ folder: baseModel, weights, rank, threads, blockSize });
+  held = { key, model };
+  return model;
+}
+
+function send(message: FromTrainer): void {
+  process.send?.(message);
+}

@@ -1,0 +1,86 @@
+// Example conversations to token sequences for supervised fine-tuning: the assistant's turns are trained, end of turn
+// included, everything else is context. Same output form as the reinforcement-learning path, with advantage 1.
+
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { SftConfig } from "./config.ts";
+import { SequenceBuilder, startsWith, type TokenSequence } from "./token-sequence.ts";
+import { type ChatEncoder, textOf } from "./tokenise.ts";
+import type { ChatMessage } from "./trajectory.ts";
+
+export interface SftExample {
+  messages: readonly ChatMessage[];
+  tools: readonly unknown[] | null;
+}
+
+export interface ExampleReport {
+  example: number;
+  status: "trained" | "too_long" | "no_assistant_turn";
+  reason: string | null;
+  tokens: number;
+  trainableTokens: number;
+}
+
+export interface PreparedSft {
+  /** In the order of the examples; `example` is the index into what was submitted. */
+  sequences: (TokenSequence & { example: number })[];
+  report: ExampleReport[];
+}
+
+export async function prepareSft(
+  examples: AsyncIterable<SftExample> | Iterable<SftExample>,
+  encoder: ChatEncoder,
+  config: SftConfig,
+  maxSequenceLength: number,
+): Promise<PreparedSft> {
+  const prepared: PreparedSft = { sequences: [], report: [] };
+  for await (const example of examples) {
+    const index = prepared.report.length;
+    const sequences = tokeniseExample(example, encoder, config.assistantTurns);
+    const fitting = sequences.filter(({ ids }) => ids.length <= maxSequenceLength);
+    prepared.sequences.push(...fitting.map((sequence) => ({ ...sequence, example: index })));
+    prepared.report.push(reportOf(index, sequences, fitting, maxSequenceLength));
+    if (index % 16 === 15) await nextTurn();
+  }
+  return prepared;
+}
+
+function tokeniseExample(
+  { messages, tools }: SftExample,
+  encoder: ChatEncoder,
+  turns: "all" | "last",
+): TokenSequence[] {
+  const builder = new SequenceBuilder();
+  const last = messages.findLastIndex(({ role }) => role === "assistant");
+  for (const [i, message] of messages.entries()) {
+    if (message.role !== "assistant" || (turns === "last" && i !== last)) continue;
+    const prompt = encoder.encodePrompt(messages.slice(0, i), tools);
+    builder.turn(prompt, replyIds(messages.slice(0, i + 1), tools, prompt, encoder), null);
+  }
+  return builder.finish();
+}
+
+/** What the template puts behind the prompt for this reply, up to its end-of-sequence token. */
+function replyIds(
+  messages: readonly ChatMessage[],
+  tools: readonly unknown[] | null,
+  prompt: readonly number[],
+  encoder: ChatEncoder,
+): number[] {
+  const whole = encoder.encodeConversation(messages, tools);
+  const end = encoder.eosTokenId;
+  if (!startsWith(whole, prompt))
+    return [...encoder.encodeText(textOf(messages.at(-1)!)), ...(end === null ? [] : [end])];
+  const reply = whole.slice(prompt.length);
+  const ends = end === null ? -1 : reply.lastIndexOf(end);
+  return ends < 0 ? reply : reply.slice(0, ends + 1);
+}
+
+function reportOf(example: number, all: TokenSequence[], fitting: TokenSequence[], limit: number): ExampleReport {
+  const tokens = fitting.reduce((sum, { ids }) => sum + ids.length, 0);
+  const trainableTokens = fitting.reduce((sum, { mask }) => sum + mask.filter((bit) => bit === 1).length, 0);
+  const counts = { example, tokens, trainableTokens };
+  if (all.length === 0)
+    return { ...counts, status: "no_assistant_turn", reason: "it has no assistant message to learn" };
+  if (fitting.length === 0) return { ...counts, status: "too_long", reason: `longer than ${limit} tokens` };
+  return { ...counts, status: "trained", reason: null };
+}

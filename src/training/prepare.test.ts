@@ -1,0 +1,152 @@
+import { describe, expect, it } from "vitest";
+import { toyEncoder, toyIds } from "../../test/toy-encoder.ts";
+import { RL_DEFAULTS, type RlConfig, SFT_DEFAULTS } from "./config.ts";
+import { prepareJob, rowLength } from "./prepare.ts";
+import { prepareSft } from "./prepare-sft.ts";
+import type { History, SampledChoice, Trajectory, TrajectoryGroup } from "./trajectory.ts";
+import { isStale } from "./verdict.ts";
+
+const history = (reply: string, fields: Partial<SampledChoice> = {}): History => ({
+  tools: null,
+  items: [
+    { message: { role: "user", content: "q1" } },
+    {
+      choice: {
+        message: { role: "assistant", content: reply },
+        promptTokenIds: null,
+        tokenIds: toyIds(reply),
+        logprobs: toyIds(reply).map(() => -1),
+        tokens: null,
+        ...fields,
+      },
+    },
+  ],
+});
+const trajectory = (reply: string, reward: number, fields: Partial<Trajectory> = {}): Trajectory => ({
+  histories: [history(reply)],
+  reward,
+  initialPolicyVersion: null,
+  finalPolicyVersion: null,
+  metrics: {},
+  ...fields,
+});
+const group = (...trajectories: Trajectory[]): TrajectoryGroup => ({ trajectories, exceptions: 0, metrics: {} });
+const prepare = (groups: TrajectoryGroup[], config: Partial<RlConfig> = {}, preview = false) =>
+  prepareJob(groups, {
+    encoder: toyEncoder,
+    config: { ...RL_DEFAULTS, ...config },
+    currentStep: 10,
+    maxSequenceLength: 64,
+    preview,
+  });
+
+describe("prepareJob", () => {
+  it("gives every trajectory a verdict and the trained ones their signal", async () => {
+    const job = await prepare(
+      [
+        group(
+          trajectory("a1 <e>", 1),
+          trajectory("a1 a2 a3 <e>", 0),
+          trajectory("a1", 0.5),
+          trajectory("a1", 0, { histories: [history("a1", { logprobs: null })] }),
+          trajectory("a1", 0, { histories: [history("a1", { tokenIds: [99] })] }),
+          trajectory("a1", 1, { initialPolicyVersion: 5 }),
+          trajectory(`a1${" a2".repeat(70)}`, 1),
+        ),
+      ],
+      { maxStepsOffPolicy: 4 },
+    );
+    expect(job.report.map(({ status }) => status)).toEqual([
+      "trained",
+      "trained",
+      "zero_advantage",
+      "no_logprobs",
+      "token_mismatch",
+      "stale",
+      "too_long",
+    ]);
+    expect(job.report[4]!.reason).toContain("messages_and_choices[1]: token id 99 is outside the vocabulary");
+    expect(job.report[6]!.reason).toContain("longer than 64 tokens");
+    expect(job.report[0]!).toMatchObject({ trainableTokens: 2, tokens: 11, sequences: 1 });
+    const signals = job.sequences.toSorted((a, b) => a.trajectory - b.trajectory);
+    expect(signals.map(({ advantage, weight }) => [advantage, weight])).toEqual([
+      [expect.closeTo(1, 5), expect.closeTo(1.5, 5)],
+      [expect.closeTo(-1, 5), expect.closeTo(0.75, 5)],
+    ]);
+    expect(job.metrics).toMatchObject({ num_dropped_too_long: 1, num_dropped_stale: 1, steps_off_policy: 5 });
+  });
+
+  it("W08: histories of a trajectory share its weight", async () => {
+    const both = trajectory("a1 <e>", 1, { histories: [history("a1 <e>"), history("a2 <e>")] });
+    const { sequences } = await prepare([group(both, trajectory("a1", 0))]);
+    expect(sequences).toHaveLength(3);
+    for (const { trajectory: index, weight, advantage } of sequences) {
+      expect(weight).toBeCloseTo(index === 0 ? 0.625 : 2.5, 5);
+      expect(advantage).toBeCloseTo(index === 0 ? 1 : -1, 5);
+    }
+  });
+
+  it("T12: a corrupt record fails a job, naming the place, and is a verdict in a preview", async () => {
+    const corrupt = trajectory("a1", 1, { histories: [history("a1 <e>", { logprobs: [-1] })] });
+    const groups = [group(trajectory("a1", 0)), group(trajectory("a1", 0), corrupt)];
+    await expect(prepare(groups)).rejects.toThrow(/group 1, trajectory 1, messages_and_choices\[1\]/);
+    const preview = await prepare(groups, {}, true);
+    expect(preview.report[2]!.status).toBe("token_mismatch");
+    expect(preview.tokenised[0]).toHaveLength(1);
+  });
+
+  it("keeps a group together when steps accumulate, and the order of a seed", async () => {
+    const groups = [0, 1, 2].map(() => group(...[0, 1, 0, 1].map((reward) => trajectory("a1", reward))));
+    const order = async (config: Partial<RlConfig>) => (await prepare(groups, config)).sequences.map((s) => s.group);
+    const together = await order({ gradAccumulationSequences: 4 });
+    expect(together.filter((g, i) => g !== together[i - 1])).toHaveLength(3);
+    expect(await order({ seed: 1 })).toEqual(await order({ seed: 1 }));
+    expect(await order({ seed: 1 })).not.toEqual(await order({ seed: 2 }));
+  });
+
+  it("prepares nothing from nothing", async () => {
+    expect((await prepare([])).sequences).toEqual([]);
+    expect((await prepare([group()])).sequences).toEqual([]);
+  });
+});
+
+it.each([
+  [1, 2048],
+  [2048, 2048],
+  [2049, 4096],
+  [5000, 6144],
+  [40000, 32768],
+])("O14: rows for a longest sequence of %i have %i tokens", (longest, expected) => {
+  expect(rowLength(longest, 1e6)).toBe(expected);
+  expect(rowLength(longest, 512)).toBe(512);
+});
+
+it("O20: drops only what is older than the limit", () => {
+  expect([5, 6, 7, 10, null].map((version) => isStale(version, 10, 4))).toEqual([true, false, false, false, false]);
+});
+
+describe("prepareSft", () => {
+  const messages = [
+    { role: "user", content: "q1" },
+    { role: "assistant", content: "a1" },
+    { role: "user", content: "q2" },
+    { role: "assistant", content: "a2" },
+  ];
+  const prepareExamples = async (assistantTurns: "all" | "last", limit = 64) => {
+    const examples = [{ messages, tools: null }];
+    const { sequences, report } = await prepareSft(examples, toyEncoder, { ...SFT_DEFAULTS, assistantTurns }, limit);
+    const trained = sequences.map(({ ids, mask }) => ids.filter((_, i) => mask[i] === 1).map(toyEncoder.word));
+    return { trained, report };
+  };
+
+  it("trains assistant turns with their end token", async () => {
+    expect((await prepareExamples("all")).trained).toEqual([["a1", "<e>", "a2", "<e>"]]);
+    expect((await prepareExamples("last")).trained).toEqual([["a2", "<e>"]]);
+  });
+
+  it("reports what it leaves out", async () => {
+    expect((await prepareExamples("all", 5)).report[0]).toMatchObject({ status: "too_long", trainableTokens: 0 });
+    const { report } = await prepareSft([{ messages: [], tools: null }], toyEncoder, SFT_DEFAULTS, 64);
+    expect(report[0]!.status).toBe("no_assistant_turn");
+  });
+});

@@ -1,0 +1,133 @@
+// Trajectory groups to what a trainer takes: token sequences with advantages and weights, and a verdict for every
+// trajectory. Groups arrive one by one and the event loop gets its turn between trajectories, because this runs beside
+// live requests. Decides nothing about gradients.
+
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { groupAdvantages, mean, tokenSignals } from "./advantage.ts";
+import type { RlConfig } from "./config.ts";
+import type { ScoredGroup } from "./group-metrics.ts";
+import { seededRandom, shuffled } from "./random.ts";
+import type { TokenSequence } from "./token-sequence.ts";
+import type { TrajectoryGroup } from "./trajectory.ts";
+import { type JudgeContext, type Judged, judge, type TrajectoryReport, tokenCounts, type Verdict } from "./verdict.ts";
+
+export interface PreparedSequence extends TokenSequence {
+  group: number;
+  trajectory: number;
+  advantage: number;
+  weight: number;
+}
+
+export interface PreparedJob {
+  /** In training order. */
+  sequences: PreparedSequence[];
+  report: TrajectoryReport[];
+  /** Tokens of each trajectory of the report, trained or not. */
+  tokenised: TokenSequence[][];
+  groups: ScoredGroup[];
+  metrics: Record<string, number>;
+}
+
+export interface PrepareContext extends JudgeContext {
+  /** Longest sequence the model takes. */
+  maxSequenceLength: number;
+  signal?: AbortSignal;
+}
+
+const ROW_STEP = 2048;
+const LONGEST_ROW = 32_768;
+const TURN_MS = 8;
+
+/** Row length for the longest sequence: the next multiple of 2048, within the limits of row and model. */
+export function rowLength(longest: number, maxSequenceLength: number): number {
+  return Math.min(Math.ceil(longest / ROW_STEP) * ROW_STEP, LONGEST_ROW, maxSequenceLength);
+}
+
+export async function prepareJob(
+  groups: AsyncIterable<TrajectoryGroup> | Iterable<TrajectoryGroup>,
+  context: PrepareContext,
+): Promise<PreparedJob> {
+  const judged: Judged[] = [];
+  const scored: ScoredGroup[] = [];
+  const ages: number[] = [];
+  let turnEnds = performance.now() + TURN_MS;
+  for await (const { trajectories, exceptions, metrics } of groups) {
+    const group = scored.length;
+    scored.push({
+      trajectories: trajectories.map(({ reward, metrics }) => ({ reward, metrics })),
+      exceptions,
+      metrics,
+    });
+    const rewards = trajectories.map(({ reward }) => reward);
+    const advantages = groupAdvantages(rewards, context.config.scaleRewards);
+    for (const [i, trajectory] of trajectories.entries()) {
+      if (performance.now() > turnEnds) {
+        await nextTurn();
+        context.signal?.throwIfAborted();
+        turnEnds = performance.now() + TURN_MS;
+      }
+      judged.push(judge(trajectory, { group, trajectory: i }, advantages[i]!, context));
+      if (trajectory.initialPolicyVersion !== null) ages.push(context.currentStep - trajectory.initialPolicyVersion);
+    }
+  }
+  dropTooLong(judged, context);
+  const dropped = (status: Verdict) => judged.filter(({ report }) => report.status === status).length;
+  return {
+    sequences: withSignals(judged, context.config),
+    report: judged.map(({ report }) => report),
+    tokenised: judged.map(({ sequences }) => sequences),
+    groups: scored,
+    metrics: {
+      num_dropped_too_long: dropped("too_long"),
+      num_dropped_zero_adv: dropped("zero_advantage"),
+      num_dropped_no_logprobs: dropped("no_logprobs"),
+      num_dropped_token_mismatch: dropped("token_mismatch"),
+      num_dropped_stale: dropped("stale"),
+      num_retokenised: judged.reduce((sum, { retokenised }) => sum + retokenised, 0),
+      steps_off_policy: mean(ages),
+    },
+  };
+}
+
+/** Sequences longer than the row are left out, never cut; a trajectory that loses all of them is too long. */
+function dropTooLong(judged: Judged[], { config, maxSequenceLength }: PrepareContext): void {
+  let longest = 0;
+  for (const { sequences } of judged) for (const { ids } of sequences) longest = Math.max(longest, ids.length);
+  const limit = config.packedSequenceLength ?? rowLength(longest, maxSequenceLength);
+  for (const { report, sequences } of judged) {
+    if (report.status !== "trained") continue;
+    const fitting = sequences.filter(({ ids }) => ids.length <= limit);
+    if (fitting.length === sequences.length) continue;
+    report.reason = `${sequences.length - fitting.length} of its ${sequences.length} sequences are longer than ${limit} tokens`;
+    if (fitting.length === 0) report.status = "too_long";
+    else {
+      sequences.splice(0, sequences.length, ...fitting);
+      Object.assign(report, tokenCounts(fitting));
+    }
+  }
+}
+
+/** Normalises over what is really trained, then puts the sequences in training order. */
+function withSignals(judged: readonly Judged[], config: RlConfig): PreparedSequence[] {
+  const trained = judged.filter(({ report }) => report.status === "trained");
+  const signals = tokenSignals(
+    trained.map(({ report, rawAdvantage }) => ({ advantage: rawAdvantage, trainableTokens: report.trainableTokens })),
+    config.advantageBalance,
+  );
+  const prepared = trained.flatMap(({ report, sequences }, i) => {
+    const { advantage, weight } = signals[i]!;
+    report.advantage = advantage;
+    const { group, trajectory } = report;
+    return sequences.map((sequence) => ({ ...sequence, group, trajectory, advantage, weight }));
+  });
+  const random = seededRandom(config.seed);
+  if (config.gradAccumulationSequences === 1) return shuffled(prepared, random);
+  // neighbours in a gradient step share their group's prompt
+  const groups = new Map<number, PreparedSequence[]>();
+  for (const sequence of prepared) {
+    const members = groups.get(sequence.group);
+    if (members) members.push(sequence);
+    else groups.set(sequence.group, [sequence]);
+  }
+  return shuffled([...groups.values()], random).flatMap((members) => shuffled(members, random));
+}

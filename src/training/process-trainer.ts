@@ -1,0 +1,159 @@
+// The Trainer that runs tasks in child processes at low priority: one process per task at a time, kept warm for the next
+// job so that a reinforcement-learning loop does not load the model anew at every step. A process that dies takes only
+// its task with it. Processes end with their parent (the IPC channel closes).
+
+import { type ChildProcess, fork } from "node:child_process";
+import type { StepMetrics, Trainer, TrainerResult, TrainerTask } from "./contract.ts";
+import type { FromTrainer, ToTrainer } from "./trainer-messages.ts";
+
+export interface ProcessTrainerOptions {
+  /** JavaScript to run in the child; it speaks trainer-messages. */
+  entry: URL;
+  /** Idle processes are ended after this long; they hold the model's weights. */
+  idleMs: number;
+  /** A process that does not react to a cancellation in time is killed. */
+  cancelGraceMs: number;
+  env?: NodeJS.ProcessEnv;
+}
+
+interface Worker {
+  child: ChildProcess;
+  /** Last words on stderr, for the message of a crash. */
+  lastWords: string;
+  idleTimer: NodeJS.Timeout | null;
+}
+
+const LAST_WORDS_LENGTH = 2_000;
+
+export class ProcessTrainer implements Trainer {
+  readonly #options: ProcessTrainerOptions;
+  /** Warm processes by the model and weights they hold. */
+  readonly #idle = new Map<string, Worker[]>();
+  readonly #busy = new Set<Worker>();
+  #closed = false;
+
+  constructor(options: ProcessTrainerOptions) {
+    this.#options = options;
+  }
+
+  async train(task: TrainerTask, onStep: (metrics: StepMetrics) => void, signal: AbortSignal): Promise<TrainerResult> {
+    signal.throwIfAborted();
+    if (this.#closed) throw new Error("the trainer is closed");
+    const key = `${task.weights} ${task.baseModel}`;
+    const worker = this.#take(key);
+    try {
+      const result = await this.#run(worker, task, onStep, signal);
+      this.#keep(key, worker);
+      return result;
+    } catch (error) {
+      // its state is unknown; the next task gets a fresh one
+      worker.child.kill("SIGKILL");
+      throw error;
+    } finally {
+      this.#busy.delete(worker);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const workers = [...[...this.#idle.values()].flat(), ...this.#busy];
+    this.#idle.clear();
+    await Promise.all(
+      workers.map(async ({ child, idleTimer }) => {
+        if (idleTimer) clearTimeout(idleTimer);
+        if (child.exitCode !== null || child.signalCode !== null) return;
+        const gone = new Promise((resolve) => child.once("exit", resolve));
+        child.kill("SIGKILL");
+        await gone;
+      }),
+    );
+  }
+
+  #take(key: string): Worker {
+    const warm = this.#idle.get(key)?.pop() ?? this.#start();
+    if (warm.idleTimer) clearTimeout(warm.idleTimer);
+    warm.idleTimer = null;
+    this.#busy.add(warm);
+    return warm;
+  }
+
+  #start(): Worker {
+    const child = fork(this.#options.entry, { stdio: ["ignore", "ignore", "pipe", "ipc"], env: this.#options.env });
+    const worker: Worker = { child, lastWords: "", idleTimer: null };
+    child.stderr!.on("data", (chunk: Buffer) => {
+      worker.lastWords = (worker.lastWords + chunk.toString()).slice(-LAST_WORDS_LENGTH);
+    });
+    child.on("exit", () => this.#forget(worker));
+    // could not be started, or a message to a process that just died: whoever waits for it is told in #run
+    child.on("error", () => this.#forget(worker));
+    return worker;
+  }
+
+  #keep(key: string, worker: Worker): void {
+    if (this.#closed) return;
+    worker.idleTimer = setTimeout(() => worker.child.kill(), this.#options.idleMs);
+    worker.idleTimer.unref();
+    this.#idle.set(key, [...(this.#idle.get(key) ?? []), worker]);
+  }
+
+  #forget(worker: Worker): void {
+    for (const [key, workers] of this.#idle) {
+      const others = workers.filter((other) => other !== worker);
+      if (others.length === 0) this.#idle.delete(key);
+      else this.#idle.set(key, others);
+    }
+  }
+
+  #run(
+    worker: Worker,
+    task: TrainerTask,
+    onStep: (metrics: StepMetrics) => void,
+    signal: AbortSignal,
+  ): Promise<TrainerResult> {
+    const { child } = worker;
+    return new Promise((resolve, reject) => {
+      let grace: NodeJS.Timeout | null = null;
+      const settle = (finish: () => void) => {
+        if (grace) clearTimeout(grace);
+        signal.removeEventListener("abort", cancel);
+        child.off("message", onMessage);
+        child.off("exit", onExit);
+        child.off("error", onError);
+        finish();
+      };
+      const onMessage = (message: FromTrainer) => {
+        if (message.type === "step") {
+          try {
+            onStep(message.metrics);
+          } catch (error) {
+            settle(() => reject(error));
+          }
+        } else if (message.type === "done") settle(() => resolve(message.result));
+        else if (message.type === "failed") settle(() => reject(new Error(message.message)));
+        else settle(() => reject(signal.reason));
+      };
+      const onExit = (code: number | null, killedBy: NodeJS.Signals | null) => {
+        const how = killedBy ? `was ended by ${killedBy}` : `ended with code ${code}`;
+        const words = worker.lastWords.trim();
+        const error = new Error(`the trainer process ${how}${words ? `: ${words}` : ""}`);
+        settle(() => reject(signal.aborted ? signal.reason : error));
+      };
+      const onError = (cause: Error) => {
+        settle(() => reject(new Error(`the trainer process could not be used: ${cause.message}`, { cause })));
+      };
+      const send = (message: ToTrainer) => {
+        if (child.connected) child.send(message);
+      };
+      const cancel = () => {
+        send({ type: "cancel" });
+        grace = setTimeout(() => child.kill("SIGKILL"), this.#options.cancelGraceMs);
+      };
+      child.on("message", onMessage);
+      child.on("exit", onExit);
+      child.on("error", onError);
+      signal.addEventListener("abort", cancel, { once: true });
+      if (child.exitCode !== null || child.signalCode !== null) onExit(child.exitCode, child.signalCode);
+      else send({ type: "train", task });
+    });
+  }
+}

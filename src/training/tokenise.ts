@@ -1,0 +1,152 @@
+// One history to token sequences with a mask on exactly the sampled tokens.
+// Precedence per choice: its own prompt and output ids; ids spelled "token_id:N"; token texts; last, the message text
+// again, without log-probabilities. Turns are merged by SequenceBuilder. Knows chat templates only through ChatEncoder.
+
+import { SequenceBuilder, type TokenSequence } from "./token-sequence.ts";
+import { type ChatMessage, type History, type HistoryItem, messageOf, type SampledChoice } from "./trajectory.ts";
+
+export interface ChatEncoder {
+  readonly vocabSize: number;
+  readonly eosTokenId: number | null;
+  /** Ids of the rendered conversation, ending where an assistant reply would begin. Throws if the template refuses it. */
+  encodePrompt(messages: readonly ChatMessage[], tools: readonly unknown[] | null): number[];
+  /** The same without the opening of a reply: what the conversation looks like once it is over. */
+  encodeConversation(messages: readonly ChatMessage[], tools: readonly unknown[] | null): number[];
+  encodeText(text: string): number[];
+  /** Id of a token spelled as the vocabulary or as decoded text has it; null when there is none. */
+  idOf(token: string): number | null;
+}
+
+export interface TokenisedHistory {
+  sequences: TokenSequence[];
+  /** Choices whose ids had to be made from text again. */
+  retokenised: number;
+}
+
+/**
+ * The tokens of a choice cannot be trained. `corrupt`: the record contradicts itself, so the job as a whole is not to be
+ * trusted; otherwise only this trajectory is left out.
+ */
+export class TokenMismatchError extends Error {
+  /** Index inside the history. */
+  readonly element: number;
+  readonly corrupt: boolean;
+
+  constructor(element: number, message: string, corrupt = false) {
+    super(message);
+    this.name = "TokenMismatchError";
+    this.element = element;
+    this.corrupt = corrupt;
+  }
+}
+
+export interface TokeniseOptions {
+  /** Also train choices and assistant messages that carry no log-probabilities, with a ratio of 1. */
+  allowWithoutLogprobs: boolean;
+}
+
+/** No sequences when nothing in the history is trainable. What follows the last trainable item is left out. */
+export function tokeniseHistory(history: History, encoder: ChatEncoder, options: TokeniseOptions): TokenisedHistory {
+  const builder = new SequenceBuilder();
+  let retokenised = 0;
+  for (const [element, item] of history.items.entries()) {
+    if (!isTrainable(item, options)) continue;
+    const reply = sampledTokens(item, element, encoder);
+    if (reply.retokenised) retokenised++;
+    if (reply.ids.length === 0) continue;
+    const prompt = promptOf(history, element, reply.ids, encoder);
+    checkRange(prompt, element, encoder);
+    checkRange(reply.ids, element, encoder);
+    builder.turn(prompt, reply.ids, reply.logprobs);
+  }
+  return { sequences: builder.finish(), retokenised };
+}
+
+function isTrainable(item: HistoryItem, { allowWithoutLogprobs }: TokeniseOptions): boolean {
+  if ("choice" in item) return item.choice.logprobs !== null || allowWithoutLogprobs;
+  return allowWithoutLogprobs && item.message.role === "assistant";
+}
+
+interface SampledTokens {
+  ids: readonly number[];
+  logprobs: readonly number[] | null;
+  retokenised: boolean;
+}
+
+function sampledTokens(item: HistoryItem, element: number, encoder: ChatEncoder): SampledTokens {
+  if ("message" in item) return fromText(item.message, element, encoder, false);
+  const { choice } = item;
+  const ids = choice.tokenIds ?? spelledIds(choice.tokens) ?? lookedUpIds(choice.tokens, encoder);
+  if (ids === null) return fromText(choice.message, element, encoder, choice.logprobs !== null);
+  if (choice.logprobs !== null && choice.logprobs.length !== ids.length) {
+    throw new TokenMismatchError(
+      element,
+      `${choice.logprobs.length} log-probabilities for ${ids.length} tokens; send one per sampled token`,
+      true,
+    );
+  }
+  return { ids, logprobs: choice.logprobs, retokenised: false };
+}
+
+/** The last resort: the text without an end-of-turn token. Old log-probabilities belong to other tokens: dropped. */
+function fromText(message: ChatMessage, element: number, encoder: ChatEncoder, retokenised: boolean): SampledTokens {
+  if (Array.isArray(message.tool_calls) && message.tool_calls.length > 0) {
+    throw new TokenMismatchError(element, "a reply with tool calls can only be trained from its token ids");
+  }
+  return { ids: encoder.encodeText(textOf(message)), logprobs: null, retokenised };
+}
+
+/** Ids of "token_id:N" entries; null unless every entry is of that form. */
+function spelledIds(tokens: readonly string[] | null): number[] | null {
+  if (tokens === null) return null;
+  const ids: number[] = [];
+  for (const token of tokens) {
+    const match = /^token_id:(\d+)$/.exec(token);
+    if (!match) return null;
+    ids.push(Number(match[1]));
+  }
+  return ids;
+}
+
+/** An empty text is what an end-of-sequence token decodes to. null when a text is no single token. */
+function lookedUpIds(tokens: readonly string[] | null, encoder: ChatEncoder): number[] | null {
+  if (tokens === null) return null;
+  const ids: number[] = [];
+  for (const token of tokens) {
+    const id = token === "" ? encoder.eosTokenId : encoder.idOf(token);
+    if (id === null) return null;
+    ids.push(id);
+  }
+  return ids;
+}
+
+function promptOf(history: History, element: number, ids: readonly number[], encoder: ChatEncoder): readonly number[] {
+  const item = history.items[element]!;
+  const given = "choice" in item ? item.choice.promptTokenIds : null;
+  if (given !== null) return given;
+  const prompt = encoder.encodePrompt(history.items.slice(0, element).map(messageOf), history.tools);
+  return withoutEmptyThought(prompt, ids, encoder);
+}
+
+/** A reply that opens its own thought was not sampled behind the closed, empty one that some templates add. */
+function withoutEmptyThought(prompt: number[], ids: readonly number[], encoder: ChatEncoder): number[] {
+  const think = encoder.idOf("<think>");
+  if (think === null || ids[0] !== think) return prompt;
+  const opened = prompt.lastIndexOf(think);
+  return opened >= prompt.length - 4 && opened >= 0 ? prompt.slice(0, opened) : prompt;
+}
+
+function checkRange(ids: readonly number[], element: number, { vocabSize }: ChatEncoder): void {
+  for (const id of ids) {
+    if (id < 0 || id >= vocabSize) {
+      throw new TokenMismatchError(element, `token id ${id} is outside the vocabulary (0 to ${vocabSize - 1})`);
+    }
+  }
+}
+
+/** Text of a message: a string, the text parts of a list, or nothing. */
+export function textOf({ content }: ChatMessage | SampledChoice["message"]): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content.map((part: { text?: unknown }) => (typeof part?.text === "string" ? part.text : "")).join("");
+}

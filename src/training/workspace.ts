@@ -1,0 +1,154 @@
+// Where training keeps its files, and the only code that moves or deletes them:
+//   models/<model>/step-<n>/   a published step: PEFT adapter and optimiser state; never changes
+//   models/<model>/curves/     metrics.jsonl and TensorBoard files
+//   reserve                    room kept aside for a full disk
+//   jobs/<job>/                input, batch and output of an open job; gone when the job is over
+// A step appears by one rename of a folder whose files are already on the disk. Names are ids and numbers of ours.
+
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { syncFolder } from "../model/durable-file.ts";
+
+const RESERVE_BYTES = 1 << 20;
+
+export class Workspace {
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+    for (const folder of [join(root, "models"), join(root, "jobs")])
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+  }
+
+  /** Some room kept aside, so that the end of a job can still be recorded when the disk has become full. */
+  keepReserve(): void {
+    const file = join(this.#root, "reserve");
+    if (statSync(file, { throwIfNoEntry: false })?.size === RESERVE_BYTES) return;
+    try {
+      writeFileSync(file, new Uint8Array(RESERVE_BYTES));
+    } catch {
+      // there is no room to keep aside; the next finished job tries again
+      rmSync(file, { force: true });
+    }
+  }
+
+  releaseReserve(): void {
+    rmSync(join(this.#root, "reserve"), { force: true });
+  }
+
+  modelFolder(modelId: string): string {
+    return join(this.#root, "models", modelId);
+  }
+
+  stepFolder(modelId: string, step: number): string {
+    return join(this.modelFolder(modelId), `step-${step}`);
+  }
+
+  curvesFolder(modelId: string): string {
+    return join(this.modelFolder(modelId), "curves");
+  }
+
+  jobFolder(jobId: string): string {
+    return join(this.#root, "jobs", jobId);
+  }
+
+  /** What was submitted: one group or example as JSON per line. */
+  jobInput(jobId: string): string {
+    return join(this.jobFolder(jobId), "input.jsonl");
+  }
+
+  jobBatch(jobId: string): string {
+    return join(this.jobFolder(jobId), "batch.jsonl");
+  }
+
+  createJobFolder(jobId: string): void {
+    mkdirSync(this.jobFolder(jobId), { recursive: true, mode: 0o700 });
+  }
+
+  /** Where the next step is made: beside its final place, so that publishing is a rename. Does not exist yet. */
+  newStaging(modelId: string, label: string): string {
+    const folder = join(this.modelFolder(modelId), `.staging-${label}`);
+    mkdirSync(this.modelFolder(modelId), { recursive: true, mode: 0o700 });
+    rmSync(folder, { recursive: true, force: true });
+    return folder;
+  }
+
+  removeStaging(folder: string): void {
+    rmSync(folder, { recursive: true, force: true });
+  }
+
+  /** Moves a complete staging folder into place, durably. Replaces what an interrupted attempt left there. */
+  publish(staging: string, modelId: string, step: number): void {
+    syncTree(staging);
+    const target = this.stepFolder(modelId, step);
+    rmSync(target, { recursive: true, force: true });
+    renameSync(staging, target);
+    syncFolder(this.modelFolder(modelId));
+    syncFolder(join(this.#root, "models"));
+  }
+
+  removeStep(modelId: string, step: number): void {
+    rmSync(this.stepFolder(modelId, step), { recursive: true, force: true });
+  }
+
+  removeModel(modelId: string): void {
+    rmSync(this.modelFolder(modelId), { recursive: true, force: true });
+  }
+
+  removeJob(jobId: string): void {
+    rmSync(this.jobFolder(jobId), { recursive: true, force: true });
+  }
+
+  /** Deletes everything nobody knows: half-written steps, folders of finished jobs and deleted models. */
+  removeOrphans(known: { jobs: ReadonlySet<string>; steps: ReadonlyMap<string, ReadonlySet<number>> }): string[] {
+    const removed: string[] = [];
+    const remove = (...path: string[]) => {
+      rmSync(join(this.#root, ...path), { recursive: true, force: true });
+      removed.push(join(...path));
+    };
+    for (const job of readdirSync(join(this.#root, "jobs"))) if (!known.jobs.has(job)) remove("jobs", job);
+    for (const model of readdirSync(join(this.#root, "models"))) {
+      const steps = known.steps.get(model);
+      if (!steps) {
+        remove("models", model);
+        continue;
+      }
+      for (const entry of readdirSync(join(this.#root, "models", model))) {
+        const step = /^step-(\d+)$/.exec(entry);
+        if (entry.startsWith(".staging-") || (step && !steps.has(Number(step[1])))) remove("models", model, entry);
+      }
+    }
+    return removed;
+  }
+}
+
+/** Bytes of the files in a folder. */
+export function folderBytes(folder: string): number {
+  return readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+}
+
+export function hasFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+}
+
+function syncTree(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const file = openSync(join(folder, name), "r+");
+    try {
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+  }
+  syncFolder(folder);
+}
