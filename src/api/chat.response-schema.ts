@@ -1,0 +1,144 @@
+// Wire schemas of chat replies. They document the replies (openapi.json) and the tests hold real replies against
+// them; building the replies is chat.response.ts and chat.stream.ts.
+import { type TSchema, Type } from "typebox";
+
+const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
+
+export const Usage = Type.Object(
+  {
+    prompt_tokens: Type.Integer(),
+    total_tokens: Type.Integer(),
+    completion_tokens: Type.Integer(),
+    prompt_tokens_details: Type.Optional(nullable(Type.Object({ cached_tokens: Type.Integer() }))),
+    completion_tokens_details: Type.Optional(Type.Object({ reasoning_tokens: Type.Integer() })),
+  },
+  { title: "Usage", additionalProperties: false },
+);
+
+const Logprob = Type.Object({
+  token: Type.String(),
+  logprob: Type.Number({ minimum: -9999 }),
+  bytes: Type.Array(Type.Integer()),
+});
+
+export const ChatLogprobs = Type.Object(
+  { content: Type.Array(Type.Intersect([Logprob, Type.Object({ top_logprobs: Type.Array(Logprob) })])) },
+  { title: "ChatLogprobs" },
+);
+
+const StopReason = Type.Union([Type.Integer(), Type.String(), Type.Null()], {
+  description: "Stop token id, stop string, repetition_detected, or null.",
+});
+
+const FinishReason = Type.Enum(["stop", "length", "tool_calls", "repetition", "abort"]);
+const TokenIds = nullable(Type.Array(Type.Integer()));
+
+const PolicyVersion = Type.Optional(Type.Integer({ description: "Step of the trained policy that answered." }));
+
+const ToolCall = Type.Object({
+  id: Type.String(),
+  type: Type.Literal("function"),
+  function: Type.Object({ name: Type.String(), arguments: Type.String() }),
+});
+
+export const PromptLogprobs = nullable(
+  Type.Array(
+    nullable(
+      Type.Record(
+        Type.String(),
+        Type.Object({ logprob: Type.Number({ minimum: -9999 }), rank: Type.Integer(), decoded_token: Type.String() }),
+      ),
+    ),
+    { description: "One entry per prompt token, the first null; keys are token ids." },
+  ),
+);
+
+const ReplyMessage = Type.Object(
+  {
+    role: Type.String(),
+    content: nullable(Type.String()),
+    refusal: Type.Null(),
+    annotations: Type.Null(),
+    audio: Type.Null(),
+    function_call: Type.Null(),
+    tool_calls: Type.Array(ToolCall),
+    reasoning: nullable(Type.String()),
+    reasoning_content: Type.Optional(nullable(Type.String())),
+  },
+  { additionalProperties: false },
+);
+
+export const ChatReply = Type.Object(
+  {
+    id: Type.String(),
+    object: Type.Literal("chat.completion"),
+    created: Type.Integer(),
+    model: Type.String(),
+    choices: Type.Array(
+      Type.Object(
+        {
+          index: Type.Integer(),
+          message: ReplyMessage,
+          logprobs: nullable(ChatLogprobs),
+          finish_reason: FinishReason,
+          stop_reason: StopReason,
+          token_ids: TokenIds,
+          policy_version: PolicyVersion,
+          prompt_token_ids: Type.Optional(TokenIds),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    service_tier: Type.Null(),
+    system_fingerprint: nullable(Type.String()),
+    usage: Usage,
+    prompt_logprobs: PromptLogprobs,
+    prompt_token_ids: TokenIds,
+    kv_transfer_params: Type.Null(),
+  },
+  { title: "ChatCompletion", additionalProperties: false },
+);
+
+const ToolCallDelta = Type.Object({
+  index: Type.Integer(),
+  id: Type.Optional(Type.String()),
+  type: Type.Optional(Type.Literal("function")),
+  function: Type.Object({ name: Type.Optional(Type.String()), arguments: Type.Optional(Type.String()) }),
+});
+
+export const ChatChunk = Type.Object(
+  {
+    id: Type.String(),
+    object: Type.Literal("chat.completion.chunk"),
+    created: Type.Integer(),
+    model: Type.String(),
+    choices: Type.Array(
+      Type.Object(
+        {
+          index: Type.Integer(),
+          delta: Type.Object(
+            {
+              role: Type.Optional(Type.String()),
+              content: Type.Optional(Type.String()),
+              reasoning: Type.Optional(Type.String()),
+              reasoning_content: Type.Optional(Type.String()),
+              tool_calls: Type.Optional(Type.Array(ToolCallDelta)),
+            },
+            { additionalProperties: false },
+          ),
+          logprobs: nullable(ChatLogprobs),
+          finish_reason: nullable(FinishReason),
+          stop_reason: Type.Optional(StopReason),
+          token_ids: Type.Optional(TokenIds),
+          policy_version: PolicyVersion,
+        },
+        { additionalProperties: false },
+      ),
+      { description: "One choice; none in the usage chunk." },
+    ),
+    prompt_token_ids: Type.Optional(TokenIds),
+    system_fingerprint: Type.Optional(Type.String()),
+    usage: Type.Optional(Usage),
+  },
+  { title: "ChatCompletionChunk", additionalProperties: false },
+);

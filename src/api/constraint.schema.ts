@@ -1,0 +1,41 @@
+// Wire schemas of structured output: response_format and structured_outputs.
+import { Type } from "typebox";
+import { AnyObject, orNull } from "./schema-parts.ts";
+
+const JsonSchemaFormat = Type.Object({
+  name: Type.String(),
+  description: orNull(Type.String()),
+  schema: orNull(AnyObject, { description: "The JSON Schema the output follows." }),
+  strict: orNull(Type.Boolean(), { description: "Accepted; the output always follows the schema." }),
+});
+
+export const ResponseFormat = Type.Object(
+  {
+    type: Type.Enum(["text", "json_object", "json_schema", "structural_tag"]),
+    json_schema: orNull(JsonSchemaFormat),
+    format: Type.Optional(Type.Unknown({ description: "structural_tag: the tag's format." })),
+    structures: Type.Optional(Type.Unknown({ description: "structural_tag, legacy form." })),
+    triggers: Type.Optional(Type.Unknown({ description: "structural_tag, legacy form." })),
+  },
+  { title: "ResponseFormat" },
+);
+
+export const StructuredOutputs = Type.Object(
+  {
+    json: orNull(Type.Union([Type.String(), AnyObject]), { description: "A JSON Schema, as JSON text or object." }),
+    regex: orNull(Type.String(), { description: "The whole output matches this expression." }),
+    choice: orNull(Type.Array(Type.String()), { description: "The output is one of these." }),
+    grammar: orNull(Type.String(), { description: "EBNF with a root rule, or Lark." }),
+    json_object: orNull(Type.Boolean(), { description: "true: any JSON object." }),
+    structural_tag: orNull(Type.String(), { description: "JSON text of a structural tag." }),
+    disable_fallback: Type.Optional(Type.Boolean({ default: false, description: "Accepted without effect." })),
+    disable_any_whitespace: Type.Optional(Type.Boolean({ default: false, description: "Compact JSON." })),
+    disable_additional_properties: Type.Optional(
+      Type.Boolean({ default: false, description: "Treat a missing additionalProperties as false." }),
+    ),
+    whitespace_pattern: orNull(Type.String(), { description: "Regular expression of JSON whitespace." }),
+    _backend: orNull(Type.String(), { description: "Accepted without effect." }),
+    _backend_was_auto: Type.Optional(Type.Boolean({ default: false, description: "Accepted without effect." })),
+  },
+  { title: "StructuredOutputs" },
+);

@@ -1,0 +1,27 @@
+// Cross-origin access for browsers. Tokens travel in a header, never in cookies, so an open default gives a web page
+// nothing that it does not already hold a token for.
+import type { FastifyReply, FastifyRequest } from "fastify";
+
+export function applyCors(request: FastifyRequest, reply: FastifyReply, allowed: readonly string[]): void {
+  const origin = request.headers.origin;
+  if (origin === undefined) {
+    return;
+  }
+  if (!allowed.includes("*") && !allowed.includes(origin)) {
+    return;
+  }
+  reply.header("access-control-allow-origin", allowed.includes("*") ? "*" : origin);
+  reply.header("access-control-expose-headers", "x-request-id, retry-after");
+  if (!allowed.includes("*")) {
+    reply.header("vary", "origin");
+  }
+  if (isPreflight(request)) {
+    reply.header("access-control-allow-methods", "GET, POST, DELETE, OPTIONS");
+    reply.header("access-control-allow-headers", request.headers["access-control-request-headers"] ?? "*");
+    reply.header("access-control-max-age", "600");
+  }
+}
+
+export function isPreflight(request: FastifyRequest): boolean {
+  return request.method === "OPTIONS" && request.headers["access-control-request-method"] !== undefined;
+}

@@ -1,0 +1,72 @@
+// Routes for operators: health, version, metrics, load. Public, because probes and scrapers carry no token.
+import type { FastifyInstance } from "fastify";
+import { Type } from "typebox";
+import { PACKAGE_VERSION } from "../version.ts";
+import { ErrorBody } from "./schema-parts.ts";
+import { engineFacts, type Service } from "./service.ts";
+
+const publicRoute = { access: "public" } as const;
+
+export function registerOps(app: FastifyInstance, service: Service): void {
+  const health = {
+    config: publicRoute,
+    schema: {
+      summary: "200 while the engine lives, 503 when it does not or the server drains",
+      tags: ["operations"],
+      security: [],
+      response: { 200: Type.Null(), 503: ErrorBody },
+    },
+  };
+  for (const [path, hide] of [
+    ["/health", false],
+    ["/ping", true],
+  ] as const) {
+    app.get(path, { ...health, schema: { ...health.schema, hide } }, async (_request, reply) => {
+      service.assertServing();
+      return reply.send("");
+    });
+  }
+
+  const version = Type.Object({ version: Type.String() });
+  app.get(
+    "/version",
+    {
+      config: publicRoute,
+      schema: { summary: "Version of the server", tags: ["operations"], security: [], response: { 200: version } },
+    },
+    async () => ({ version: PACKAGE_VERSION }),
+  );
+
+  const load = Type.Object({ server_load: Type.Integer() });
+  app.get(
+    "/load",
+    {
+      config: publicRoute,
+      schema: {
+        summary: "Choices in progress or waiting",
+        tags: ["operations"],
+        security: [],
+        response: { 200: load },
+      },
+    },
+    async () => ({ server_load: service.admission.active }),
+  );
+
+  app.get(
+    "/metrics",
+    {
+      config: publicRoute,
+      schema: {
+        summary: "Prometheus metrics, with vLLM's names",
+        tags: ["operations"],
+        security: [],
+        produces: ["text/plain"],
+        response: { 200: Type.String() },
+      },
+    },
+    async (_request, reply) => {
+      const text = await service.metrics.render(engineFacts(service));
+      return reply.type(service.metrics.contentType).send(text);
+    },
+  );
+}

@@ -1,0 +1,60 @@
+// What every reply to one request shares, whether it streams or not: id, names, which details were asked for.
+// Computed once per request.
+import { randomUUID } from "node:crypto";
+
+export interface ReplyFacts {
+  /** chatcmpl-… or cmpl-… */
+  id: string;
+  /** Unix seconds. */
+  created: number;
+  model: string;
+  systemFingerprint: string;
+  /** Counted once however many choices there are. */
+  promptTokens: number;
+  returnTokenIds: boolean;
+  /** Whether choices carry logprobs. */
+  logprobs: boolean;
+  includeUsage: boolean;
+  continuousUsage: boolean;
+  /** Put prompt_tokens_details into usage. */
+  promptTokensDetails: boolean;
+}
+
+export interface WireUsage {
+  prompt_tokens: number;
+  total_tokens: number;
+  completion_tokens: number;
+  prompt_tokens_details: { cached_tokens: number } | null;
+  /** Only when some of the output was reasoning. */
+  completion_tokens_details?: { reasoning_tokens: number };
+}
+
+/** Tokens of output, of prompt found in the cache, of output that was reasoning. */
+export interface UsageCounts {
+  completion: number;
+  cached: number;
+  reasoning: number;
+}
+
+export function usageOf(facts: ReplyFacts, counts: UsageCounts): WireUsage {
+  const usage: WireUsage = {
+    prompt_tokens: facts.promptTokens,
+    total_tokens: facts.promptTokens + counts.completion,
+    completion_tokens: counts.completion,
+    prompt_tokens_details: facts.promptTokensDetails ? { cached_tokens: counts.cached } : null,
+  };
+  if (counts.reasoning > 0) {
+    usage.completion_tokens_details = { reasoning_tokens: counts.reasoning };
+  }
+  return usage;
+}
+
+/** Usage as stream chunks carry it: without null members. */
+export function chunkUsage(usage: WireUsage): Partial<WireUsage> {
+  const { prompt_tokens_details: details, ...rest } = usage;
+  return details === null ? rest : usage;
+}
+
+export function toolCallId(): string {
+  return `chatcmpl-tool-${randomUUID().replaceAll("-", "")}`;
+}

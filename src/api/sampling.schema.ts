@@ -1,0 +1,54 @@
+// The request fields that chat completions and text completions share: sampling, termination, output detail,
+// scheduling. Kept apart so that the two dialects cannot drift.
+import { Type } from "typebox";
+import { ResponseFormat, StructuredOutputs } from "./constraint.schema.ts";
+import { AnyObject, ExtraArgs, int64, orNull, RepetitionDetection, StreamOptions } from "./schema-parts.ts";
+
+const flag = (initial: boolean, description: string) => Type.Optional(Type.Boolean({ default: initial, description }));
+
+export const samplingFields = {
+  model: orNull(Type.String(), {
+    description: "A served model or adapter name. Absent, null or empty: the base model.",
+  }),
+  frequency_penalty: orNull(Type.Number(), { default: 0, description: "[-2, 2], per occurrence in the output." }),
+  presence_penalty: orNull(Type.Number(), { default: 0, description: "[-2, 2], once per token in the output." }),
+  logit_bias: orNull(Type.Record(Type.String(), Type.Number()), {
+    description: "Token id → value added to its logit; clamped to [-100, 100].",
+  }),
+  n: orNull(Type.Integer(), { default: 1, description: "Number of choices; they share one prompt computation." }),
+  response_format: orNull(ResponseFormat),
+  seed: orNull(int64(), { description: "Same seed, same output. -1: none. Choice i uses seed + i." }),
+  stop: orNull(Type.Union([Type.String(), Type.Array(Type.String())]), { description: "Strings that end the output." }),
+  stream: orNull(Type.Boolean(), { default: false }),
+  stream_options: orNull(StreamOptions),
+  temperature: orNull(Type.Number(), { description: "[0, 2]; 0 is greedy. Default: the model's own, else 1." }),
+  top_p: orNull(Type.Number(), { description: "(0, 1]" }),
+  top_k: orNull(Type.Integer(), { description: "At least 1; 0 or -1: off." }),
+  min_p: orNull(Type.Number(), { description: "[0, 1]" }),
+  repetition_penalty: orNull(Type.Number(), { description: "Greater than 0; counts prompt and output." }),
+  length_penalty: Type.Optional(Type.Number({ default: 1, description: "For beam search only; no effect here." })),
+  stop_token_ids: orNull(Type.Array(Type.Integer()), { description: "Token ids that end the output." }),
+  include_stop_str_in_output: flag(false, "Keep the text of the stop string or stop token."),
+  ignore_eos: flag(false, "Go on after end-of-sequence; stop strings and stop_token_ids still end the output."),
+  min_tokens: Type.Optional(Type.Integer({ default: 0, description: "Nothing ends the output earlier." })),
+  skip_special_tokens: flag(true, "Hide special tokens in the text."),
+  spaces_between_special_tokens: flag(true, "Acts when special tokens are shown."),
+  truncate_prompt_tokens: orNull(int64({ minimum: -1 }), {
+    description: "Keep only the last N prompt tokens; -1: as many as fit beside max_tokens.",
+  }),
+  prompt_logprobs: orNull(Type.Integer(), { description: "Log probabilities of the prompt, with the N most likely." }),
+  allowed_token_ids: orNull(Type.Array(Type.Integer()), { description: "Only these tokens may be generated." }),
+  bad_words: Type.Optional(Type.Array(Type.String(), { default: [], description: "Words that must not appear." })),
+  add_special_tokens: Type.Optional(Type.Boolean({ description: "Add BOS and the like around the prompt text." })),
+  structured_outputs: orNull(StructuredOutputs),
+  priority: Type.Optional(int64({ default: 0, description: "Lower is handled earlier." })),
+  request_id: Type.Optional(Type.String({ description: "Becomes part of the reply's id. Default: a random UUID." })),
+  return_tokens_as_token_ids: orNull(Type.Boolean(), { description: "Write tokens as token_id:N in logprobs." }),
+  return_token_ids: orNull(Type.Boolean(), { description: "Add prompt and output token ids to the reply." }),
+  cache_salt: orNull(Type.String({ minLength: 1 }), { description: "Isolates this request's prefix-cache entries." }),
+  kv_transfer_params: orNull(AnyObject, { description: "Carried to the engine; the embedded engine ignores it." }),
+  engine_xargs: orNull(ExtraArgs, { description: "Carried to the engine; the embedded engine ignores it." }),
+  vllm_xargs: orNull(ExtraArgs, { description: "Other name of engine_xargs." }),
+  repetition_detection: orNull(RepetitionDetection),
+  user: orNull(Type.String(), { description: "Accepted without effect." }),
+};

@@ -1,0 +1,53 @@
+// Small pieces the wire schemas share.
+import { type TSchema, Type } from "typebox";
+
+export function orNull<S extends TSchema>(schema: S, options: { description?: string; default?: unknown } = {}) {
+  return Type.Optional(Type.Union([schema, Type.Null()], options));
+}
+
+/** A 64-bit integer, read exactly. The printed limits are the nearest doubles of the true ones. */
+export function int64(options: { minimum?: number; description?: string; default?: unknown } = {}) {
+  return Type.Unsafe<bigint>({ type: "integer", format: "int64", minimum: -(2 ** 63), maximum: 2 ** 63, ...options });
+}
+
+/** An object with any keys and values, handed on as it came. */
+export const AnyObject = Type.Unsafe<Record<string, unknown>>({ type: "object", additionalProperties: true });
+
+const Scalar = Type.Union([Type.String(), Type.Number()]);
+
+/** Per-request parameters for engine extensions. */
+export const ExtraArgs = Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Array(Scalar)]));
+
+export const StreamOptions = Type.Object(
+  {
+    include_usage: orNull(Type.Boolean(), { description: "Send one last chunk with the usage of the whole request." }),
+    continuous_usage_stats: orNull(Type.Boolean(), {
+      description: "Put running usage on every chunk. Acts only together with include_usage.",
+      default: false,
+    }),
+  },
+  { title: "StreamOptions" },
+);
+
+export const RepetitionDetection = Type.Object(
+  {
+    max_pattern_size: Type.Optional(Type.Integer({ default: 0, description: "Longest repeated pattern; 0 = off." })),
+    min_pattern_size: Type.Optional(Type.Integer({ default: 0 })),
+    min_count: Type.Optional(
+      Type.Integer({ default: 0, description: "Copies in a row that end the output; at least 2." }),
+    ),
+  },
+  { title: "RepetitionDetection" },
+);
+
+export const ErrorBody = Type.Object(
+  {
+    error: Type.Object({
+      message: Type.String(),
+      type: Type.String(),
+      param: Type.Union([Type.String(), Type.Null()]),
+      code: Type.Integer({ description: "The HTTP status." }),
+    }),
+  },
+  { title: "Error" },
+);

@@ -1,0 +1,106 @@
+// The HTTP server: limits, request ids, authentication before any body is read, one error shape for everything, and
+// the routes. Knows nothing about models; each route file registers itself with a Service.
+import { randomUUID } from "node:crypto";
+import Fastify, { type FastifyInstance } from "fastify";
+import { shuttingDown } from "./admission.ts";
+import { authorize } from "./auth.ts";
+import { registerChat } from "./chat.route.ts";
+import { registerCompletions } from "./completions.route.ts";
+import { applyCors, isPreflight } from "./cors.ts";
+import { answerClientError, notFound, sendError, toWireError } from "./http-errors.ts";
+import { parseJsonObject } from "./json-body.ts";
+import { registerLora } from "./lora.route.ts";
+import { registerModels } from "./models.route.ts";
+import { registerOpenApi } from "./openapi.ts";
+import { registerOps } from "./ops.route.ts";
+import { safeId } from "./request-id.ts";
+import type { Service } from "./service.ts";
+import { registerTokenize } from "./tokenize.route.ts";
+
+/** Time for a client to send its whole request; streams of output are not limited by it. */
+const REQUEST_TIMEOUT_MS = 300_000;
+
+export type RouteGroup = (app: FastifyInstance, service: Service) => void;
+
+/** `more`: route groups beyond inference (training, web pages). */
+export function createServer(service: Service, more: readonly RouteGroup[] = []): FastifyInstance {
+  const app = Fastify({
+    logger: false,
+    bodyLimit: service.config.maxBodyBytes,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    forceCloseConnections: "idle",
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1024 },
+    genReqId: (request) => safeId(request.headers["x-request-id"]) ?? randomUUID(),
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error, _request, reply) => sendError(reply, toWireError(error)),
+  });
+  // Bodies are read leniently by readBody and replies are built key by key: schemas serve the documentation only.
+  app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(() => JSON.stringify);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, async (_request: unknown, body: Buffer) =>
+    parseJsonObject(body),
+  );
+  app.decorateRequest("principal", null);
+
+  addHooks(app, service);
+  app.setErrorHandler((error, request, reply) => {
+    const wire = toWireError(error);
+    if (wire.status === 500) {
+      service.log.error("request failed", { id: request.id, url: request.routeOptions.url, error });
+    }
+    service.metrics.rejected(wire.code);
+    return sendError(reply, wire);
+  });
+  notFound(app);
+
+  registerOpenApi(app);
+  const groups: RouteGroup[] = [
+    registerChat,
+    registerCompletions,
+    registerTokenize,
+    registerModels,
+    registerLora,
+    registerOps,
+  ];
+  // Inside a plugin, so that the documentation collects them.
+  app.register(async (scope) => {
+    for (const group of [...groups, ...more]) {
+      group(scope, service);
+    }
+  });
+  return app;
+}
+
+function addHooks(app: FastifyInstance, service: Service): void {
+  app.addHook("onRequest", async (request, reply) => {
+    reply.header("x-request-id", request.id);
+    applyCors(request, reply, service.config.allowedOrigins);
+    if (isPreflight(request)) {
+      return reply.code(204).send();
+    }
+    const unknownPath = request.is404 && !request.url.startsWith("/v1");
+    const access = request.routeOptions.config?.access ?? (request.is404 ? "any" : "admin");
+    if (access === "public" || unknownPath) {
+      return;
+    }
+    const principal = service.auth.authenticate(request.headers.authorization);
+    authorize(principal, access);
+    request.principal = principal;
+    if (service.admission.draining) {
+      reply.header("connection", "close");
+      throw shuttingDown();
+    }
+  });
+  app.addHook("onResponse", async (request, reply) => {
+    const handler = request.routeOptions.url ?? "none";
+    service.metrics.httpResponse(request.method, handler, reply.statusCode);
+    service.log.debug("response", {
+      id: request.id,
+      method: request.method,
+      route: handler,
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime),
+    });
+  });
+}

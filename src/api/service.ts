@@ -1,0 +1,135 @@
+// Everything a request handler needs, in one object: built once at start, by serve.ts for a real server and by the
+// tests for one on fakes. Handlers get it passed in; there is no global state.
+import { createHash } from "node:crypto";
+import { setMaxListeners } from "node:events";
+import type { Config } from "../config/options.ts";
+import type { Engine } from "../engine/contract.ts";
+import { ServiceError } from "../errors.ts";
+import type { ToolCallFormat } from "../grammar/constraint.ts";
+import type { GrammarService } from "../grammar/grammar-service.ts";
+import type { WeightType } from "../model/linear.ts";
+import type { Log } from "../observe/log.ts";
+import type { EngineFacts, Metrics } from "../observe/metrics.ts";
+import type { TokenStore } from "../store/tokens.ts";
+import type { ReasoningStyle } from "../text/reasoning/reasoning-style.ts";
+import type { TextModel } from "../text/text-model.ts";
+import { PACKAGE_VERSION } from "../version.ts";
+import { AdapterManager } from "./adapter-manager.ts";
+import { Admission, shuttingDown } from "./admission.ts";
+import { Authenticator } from "./auth.ts";
+import type { SamplingDefaults } from "./generation-defaults.ts";
+import { ModelRegistry } from "./model-registry.ts";
+import { Turns } from "./turns.ts";
+
+/** What is served, and how text gets in and out of it. */
+export interface ServiceParts {
+  config: Config;
+  engine: Engine;
+  text: TextModel;
+  grammars: Pick<GrammarService, "compile">;
+  defaults: SamplingDefaults;
+  /** How the model marks reasoning; null: it is not parsed. */
+  reasoning: ReasoningStyle | null;
+  /** How the model writes tool calls; null: they are not parsed. */
+  toolFormat: ToolCallFormat | null;
+  /** Names of the base model; the first is the one replies carry. */
+  names: readonly string[];
+  /** Where the weights come from, as model cards show it. */
+  root: string;
+  /** The checkpoint behind the engine, when it is on this machine: what training needs. */
+  checkpoint?: ServedCheckpoint;
+  tokens: TokenStore;
+  metrics: Metrics;
+  log: Log;
+}
+
+export interface ServedCheckpoint {
+  folder: string;
+  /** As served. */
+  weightType: WeightType;
+}
+
+export class Service {
+  readonly config: Config;
+  readonly engine: Engine;
+  readonly text: TextModel;
+  readonly grammars: ServiceParts["grammars"];
+  readonly defaults: SamplingDefaults;
+  readonly reasoning: ReasoningStyle | null;
+  readonly toolFormat: ToolCallFormat | null;
+  readonly log: Log;
+  readonly auth: Authenticator;
+  readonly models: ModelRegistry;
+  readonly adapters: AdapterManager;
+  readonly admission: Admission;
+  /** Taken by every request before it is rendered and tokenised. */
+  readonly turns = new Turns();
+  readonly metrics: Metrics;
+  readonly systemFingerprint: string;
+  readonly checkpoint: ServedCheckpoint | null;
+  readonly #cut = new AbortController();
+
+  constructor(parts: ServiceParts) {
+    const { config, engine } = parts;
+    this.config = config;
+    this.engine = engine;
+    this.text = parts.text;
+    this.grammars = parts.grammars;
+    this.defaults = parts.defaults;
+    this.reasoning = parts.reasoning;
+    this.toolFormat = parts.toolFormat;
+    this.metrics = parts.metrics;
+    this.log = parts.log;
+    this.checkpoint = parts.checkpoint ?? null;
+    this.auth = new Authenticator(parts.tokens, config.apiKey);
+    this.models = new ModelRegistry(parts.names, parts.root, engine.info.maxModelLen);
+    this.adapters = new AdapterManager(engine, this.models);
+    this.admission = new Admission({ slots: config.maxNumSeqs, queue: config.maxQueue });
+    setMaxListeners(0, this.#cut.signal); // every running request listens
+    const setup = JSON.stringify([parts.root, config.dtype, engine.info]);
+    this.systemFingerprint = `flywheel-${PACKAGE_VERSION}-${createHash("sha256").update(setup).digest("hex").slice(0, 8)}`;
+  }
+
+  /** Aborted when running requests must end now. */
+  get cutSignal(): AbortSignal {
+    return this.#cut.signal;
+  }
+
+  /** Throws 503 when no request can be served. */
+  assertServing(): void {
+    if (this.admission.draining) {
+      throw shuttingDown();
+    }
+    if (!this.engine.healthy()) {
+      throw new ServiceError("engine_dead", "The engine is not running.");
+    }
+  }
+
+  /** Takes no new requests, waits for the running ones, cuts them after `timeout` seconds. */
+  async drain(timeout: number): Promise<void> {
+    this.admission.drain();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, timeout * 1000);
+    });
+    await Promise.race([this.admission.idle(), late]);
+    clearTimeout(timer);
+    if (this.admission.active > 0) {
+      this.log.warn("cutting requests that did not finish in time", { choices: this.admission.active });
+      this.#cut.abort();
+      await this.admission.idle();
+    }
+  }
+}
+
+export function engineFacts(service: Service): EngineFacts {
+  const { engine, config, models } = service;
+  return {
+    model: models.baseName,
+    stats: engine.stats(),
+    blockSize: engine.info.blockSize,
+    prefixCaching: config.enablePrefixCaching,
+    maxLoras: engine.info.maxLoras,
+    adapters: models.adapters().map((adapter) => adapter.name),
+  };
+}

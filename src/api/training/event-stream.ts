@@ -1,0 +1,57 @@
+// A job's events pushed as they happen: first those already there, then live ones, until the last. Each block carries
+// the event's id, so that a reader that lost its connection goes on where it was.
+
+import type { FastifyReply } from "fastify";
+import type { JobEvent } from "../../store/event-table.ts";
+import type { Jobs } from "../../training/jobs.ts";
+import { EventStream } from "../sse.ts";
+import { presentEvent } from "./present.ts";
+
+const PAGE = 500;
+const HEARTBEAT_MS = 15_000;
+const STALL_TIMEOUT_S = 60;
+
+export function streamEvents(reply: FastifyReply, jobs: Jobs, jobId: string, after: string | null): void {
+  let last = after;
+  let ended = false;
+  const stream = new EventStream(reply.raw, {
+    headers: reply.getHeaders(),
+    stallTimeout: STALL_TIMEOUT_S,
+    onDrain: () => pump(),
+  });
+  // what the socket cannot take yet stays in the table and is read from there later
+  const pump = () => {
+    while (!ended && !stream.blocked) {
+      const events = jobs.events(jobId, last, PAGE);
+      if (events.length === 0) return;
+      const final = events.findIndex(isLast);
+      const shown = final < 0 ? events : events.slice(0, final + 1);
+      last = shown.at(-1)!.id;
+      const text = shown.map(block).join("");
+      if (final < 0) stream.send(text);
+      else finish(text);
+    }
+  };
+  const finish = (text: string) => {
+    ended = true;
+    clearInterval(heartbeat);
+    stopWatching();
+    stream.end(text);
+  };
+  const heartbeat = setInterval(() => stream.send(": still training\n\n"), HEARTBEAT_MS);
+  const stopWatching = jobs.watch(jobId, pump);
+  reply.raw.on("close", () => {
+    ended = true;
+    clearInterval(heartbeat);
+    stopWatching();
+  });
+  pump();
+}
+
+function isLast({ type }: JobEvent): boolean {
+  return type === "training_ended" || type === "training_failed";
+}
+
+function block(event: JobEvent): string {
+  return `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(presentEvent(event))}\n\n`;
+}

@@ -1,0 +1,67 @@
+// Training as part of a server: made from the served model and the configuration, with its routes and its policies among
+// the served names.
+
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { compiledEntry } from "../../compiled-entry.ts";
+import { ConfigError } from "../../config/load.ts";
+import type { CreateExtension } from "../../serve.ts";
+import { lockDataDir } from "../../store/instance-lock.ts";
+import { BaseModels } from "../../training/base-models.ts";
+import { ProcessTrainer } from "../../training/process-trainer.ts";
+import { TrainingService } from "../../training/service.ts";
+import { chatEncoder } from "./chat-encoder.ts";
+import { policySource } from "./policy-source.ts";
+import { trainingRoutes } from "./routes.ts";
+
+/** A trainer process keeps the model in memory this long for the next job. */
+const IDLE_MS = 120_000;
+const CANCEL_GRACE_MS = 30_000;
+
+export const createTraining: CreateExtension = async (service, store) => {
+  const { config, engine, log, checkpoint, models: registry } = service;
+  if (checkpoint && config.loraRank > config.maxLoraRank) {
+    throw new ConfigError(`--lora-rank ${config.loraRank} is more than --max-lora-rank ${config.maxLoraRank}`);
+  }
+  const unlock = lockDataDir(config.data);
+  const [name, ...aliases] = registry.names;
+  const base = checkpoint && {
+    name: name!,
+    aliases,
+    folder: checkpoint.folder,
+    weights: checkpoint.weightType,
+    maxSequenceLength: engine.info.maxModelLen,
+    encoder: chatEncoder(service.text),
+    engine,
+  };
+  const training = new TrainingService({
+    store,
+    folder: join(config.data, "training"),
+    // a model that is served from elsewhere cannot be trained here; its jobs say so
+    bases: new BaseModels(base && engine.info.maxLoras > 0 ? [base] : []),
+    trainer: new ProcessTrainer({
+      entry: compiledEntry(import.meta.url, "../../training/onnx/trainer-process.ts"),
+      idleMs: IDLE_MS,
+      cancelGraceMs: CANCEL_GRACE_MS,
+    }),
+    log,
+    observer: service.metrics,
+    lora: { rank: config.loraRank, alpha: config.loraAlpha },
+    maxParallelJobs: config.maxTrainingJobs,
+    maxStepsPerModel: config.maxSteps,
+    maxOpenJobs: config.maxOpenTrainingJobs,
+    maxBytesPerOwner: config.maxStepBytes,
+    threads: config.trainingThreads ?? config.threads ?? availableParallelism(),
+    activationBytes: config.trainingMemoryBytes,
+  });
+  training.policies.usedElsewhere = (version) => registry.adapters().some((adapter) => adapter.version === version);
+  registry.addSource(policySource(training));
+  training.start();
+  return {
+    routes: trainingRoutes(training, { maxBytes: config.maxTrainingBodyBytes }),
+    async close() {
+      await training.close();
+      unlock();
+    },
+  };
+};

@@ -1,0 +1,128 @@
+// Reading one JSON object field by field, with every problem noted under its path. null means "not given" everywhere.
+// Unknown fields are ignored.
+
+import type { Issues, Loc } from "./issues.ts";
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export class Fields {
+  readonly #object: JsonObject;
+  readonly #loc: Loc;
+  readonly #issues: Issues;
+
+  constructor(object: JsonObject, loc: Loc, issues: Issues) {
+    this.#object = object;
+    this.#loc = loc;
+    this.#issues = issues;
+  }
+
+  at(key: string): Loc {
+    return [...this.#loc, key];
+  }
+
+  /** undefined for absent and null. */
+  raw(key: string): unknown {
+    return Object.hasOwn(this.#object, key) ? (this.#object[key] ?? undefined) : undefined;
+  }
+
+  problem(key: string, type: string, msg: string): null {
+    this.#issues.add(this.at(key), type, msg, this.raw(key));
+    return null;
+  }
+
+  missing(key: string): null {
+    this.#issues.add(this.at(key), "missing", "Field required");
+    return null;
+  }
+
+  text(key: string): string | null {
+    const value = this.raw(key);
+    if (value === undefined || typeof value === "string") return value ?? null;
+    return this.problem(key, "string_type", "Input should be a valid string");
+  }
+
+  /** Finite; true and false count as 1 and 0, as in the clients' own models. */
+  number(key: string, range: { min?: number; max?: number } = {}): number | null {
+    const value = this.raw(key);
+    if (value === undefined) return null;
+    const number = typeof value === "boolean" ? Number(value) : value;
+    if (typeof number !== "number") return this.problem(key, "float_type", "Input should be a valid number");
+    if (!Number.isFinite(number)) return this.problem(key, "finite_number", "Input should be a finite number");
+    if (range.min !== undefined && number < range.min) {
+      return this.problem(key, "greater_than_equal", `Input should be greater than or equal to ${range.min}`);
+    }
+    if (range.max !== undefined && number > range.max) {
+      return this.problem(key, "less_than_equal", `Input should be less than or equal to ${range.max}`);
+    }
+    return number;
+  }
+
+  integer(key: string, range: { min?: number; max?: number } = {}): number | null {
+    const value = this.raw(key);
+    if (value !== undefined && !Number.isSafeInteger(value)) {
+      return this.problem(key, "int_type", "Input should be a valid integer");
+    }
+    return this.number(key, range);
+  }
+
+  flag(key: string): boolean | null {
+    const value = this.raw(key);
+    if (value === undefined || typeof value === "boolean") return value ?? null;
+    return this.problem(key, "bool_type", "Input should be a valid boolean");
+  }
+
+  oneOf<Choice extends string>(key: string, choices: readonly Choice[]): Choice | null {
+    const value = this.raw(key);
+    if (value === undefined) return null;
+    if (choices.includes(value as Choice)) return value as Choice;
+    const names = choices.map((choice) => `'${choice}'`).join(" or ");
+    return this.problem(key, "literal_error", `Input should be ${names}`);
+  }
+
+  array(key: string): readonly unknown[] | null {
+    const value = this.raw(key);
+    if (value === undefined || Array.isArray(value)) return value ?? null;
+    return this.problem(key, "list_type", "Input should be a valid list");
+  }
+
+  object(key: string): JsonObject | null {
+    const value = this.raw(key);
+    if (value === undefined || isObject(value)) return value ?? null;
+    return this.problem(key, "dict_type", "Input should be a valid dictionary");
+  }
+
+  /** Objects of a list; others are noted and left out. */
+  objects(key: string): { object: JsonObject; loc: Loc; index: number }[] {
+    return (this.array(key) ?? []).flatMap((object, index) => {
+      const loc = [...this.at(key), index];
+      if (isObject(object)) return [{ object, loc, index }];
+      this.#issues.add(loc, "dict_type", "Input should be a valid dictionary", object);
+      return [];
+    });
+  }
+
+  integers(key: string): number[] | null {
+    const values = this.array(key);
+    if (!values) return null;
+    const bad = values.findIndex((value) => !Number.isSafeInteger(value));
+    if (bad < 0) return values as number[];
+    this.#issues.add([...this.at(key), bad], "int_type", "Input should be a valid integer", values[bad]);
+    return null;
+  }
+
+  /** Numbers by name; booleans count as 0 and 1. */
+  metrics(key: string): Record<string, number> {
+    const result: Record<string, number> = {};
+    const object = this.object(key) ?? {};
+    const fields = new Fields(object, this.at(key), this.#issues);
+    for (const name of Object.keys(object)) {
+      const value = fields.number(name);
+      if (value !== null) Object.defineProperty(result, name, { value, enumerable: true, writable: true });
+    }
+    return result;
+  }
+}

@@ -1,0 +1,73 @@
+// Routes that read and steer training jobs. Creating them is submit.route's business.
+
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { JOB_STATUSES } from "../../store/job-state.ts";
+import type { TrainingService } from "../../training/service.ts";
+import { principalOf } from "../auth.ts";
+import { streamEvents } from "./event-stream.ts";
+import { Fields, type JsonObject } from "./fields.ts";
+import { Issues } from "./issues.ts";
+import { page, pageQuery } from "./paging.ts";
+import { presentEvent, presentJob } from "./present.ts";
+import { documented, EventList, JobBody, JobList } from "./training.schema.ts";
+
+interface JobPath {
+  Params: { id: string };
+}
+
+export function registerTrainingJobs(app: FastifyInstance, training: TrainingService): void {
+  const { jobs } = training;
+
+  app.get(
+    "/v1/preview/training-jobs",
+    documented("List training jobs, newest first", { response: JobList }),
+    async (request) => {
+      const { after, limit } = pageQuery(request.query);
+      const issues = new Issues();
+      const fields = new Fields(request.query as JsonObject, ["query"], issues);
+      const [modelId, status] = [fields.text("model_id"), fields.oneOf("status", JOB_STATUSES)];
+      issues.throwIfAny();
+      const found = jobs.list(principalOf(request).id, modelId, status, after, limit + 1);
+      return page(found, limit, (job) => presentJob(job, false));
+    },
+  );
+
+  app.get<JobPath>(
+    "/v1/preview/training-jobs/:id",
+    documented("One training job with its report", { response: JobBody }),
+    async (request) => presentJob(jobs.owned(request.params.id, principalOf(request).id), true),
+  );
+
+  app.post<JobPath>(
+    "/v1/preview/training-jobs/:id/cancel",
+    documented("Cancel a training job", { response: JobBody }),
+    async (request) => presentJob(jobs.cancel(request.params.id, principalOf(request).id), false),
+  );
+
+  app.get<JobPath>(
+    "/v1/preview/training-jobs/:id/events",
+    documented("Events of a job: a page, or a stream with Accept: text/event-stream", { response: EventList }),
+    async (request, reply) => {
+      const job = jobs.owned(request.params.id, principalOf(request).id);
+      const { after, limit } = pageQuery(request.query);
+      if (wantsStream(request)) {
+        const from = after ?? lastEventId(request);
+        jobs.events(job.id, from, 1);
+        reply.hijack();
+        streamEvents(reply, jobs, job.id, from);
+        return reply;
+      }
+      return page(jobs.events(job.id, after, limit + 1), limit, presentEvent);
+    },
+  );
+}
+
+function wantsStream({ headers }: FastifyRequest): boolean {
+  return headers.accept?.includes("text/event-stream") ?? false;
+}
+
+/** What an EventSource sends when it connects again. */
+function lastEventId({ headers }: FastifyRequest): string | null {
+  const id = headers["last-event-id"];
+  return typeof id === "string" && id !== "" ? id : null;
+}

@@ -1,0 +1,33 @@
+// Trained policies among the served models: their names, and what a request to one of them gets.
+
+import type { TrainingService } from "../../training/service.ts";
+import type { ModelSource } from "../model-registry.ts";
+
+export function policySource(training: TrainingService): ModelSource {
+  return {
+    async resolve(name, principal) {
+      const lease = await training.policies.acquire(name, principal.id);
+      if (!lease) return null;
+      const { model, step, adapter } = lease;
+      const full = name.startsWith("wandb-artifact:///");
+      const plain = full ? `wandb-artifact:///${model.entity}/${model.project}/${model.name}` : model.name;
+      return {
+        name: `${plain}:step${step}`,
+        adapter,
+        recordsForTraining: true,
+        policyVersion: step,
+        release: lease.release,
+      };
+    },
+    list(principal) {
+      return training.models.list(principal.id, {}, null, Number.MAX_SAFE_INTEGER).map((model) => ({
+        id: model.name,
+        created: Math.floor(Date.parse(model.createdAt) / 1000),
+        root: `wandb-artifact:///${model.entity}/${model.project}/${model.name}`,
+        parent: model.baseModel,
+        maxModelLen: null,
+      }));
+    },
+    uses: (version) => training.policies.holds(version),
+  };
+}

@@ -1,0 +1,194 @@
+// Routes whose bodies may be large: creating jobs and logging groups. Bodies are read as streams; a job's data goes
+// straight to its file.
+
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { ServiceError } from "../../errors.ts";
+import type { JobRecord } from "../../store/job-table.ts";
+import type { BaseModel } from "../../training/base-models.ts";
+import type { RlConfig } from "../../training/config.ts";
+import type { ScoredGroup } from "../../training/group-metrics.ts";
+import { readInput } from "../../training/job-input.ts";
+import type { JobDraft, Submission as JobSubmission } from "../../training/jobs.ts";
+import { prepareJob } from "../../training/prepare.ts";
+import type { TrainingService } from "../../training/service.ts";
+import type { TrajectoryGroup } from "../../training/trajectory.ts";
+import { principalOf } from "../auth.ts";
+import { rlConfigFrom } from "./config.wire.ts";
+import { Fields } from "./fields.ts";
+import { Issues, invalid, type Loc } from "./issues.ts";
+import { presentJob, presentPreview } from "./present.ts";
+import { exampleFrom, sftConfigFrom } from "./sft.wire.ts";
+import { readSubmission } from "./submission.ts";
+import { documented, JobBody, LogBody, NewJobBody, NewSftJobBody } from "./training.schema.ts";
+import { groupFrom } from "./trajectory.wire.ts";
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const MAX_KEY_LENGTH = 255;
+
+export interface SubmitOptions {
+  maxBytes: number;
+}
+
+/** `app` must hand bodies over unread. */
+export function registerTrainingSubmissions(
+  app: FastifyInstance,
+  training: TrainingService,
+  options: SubmitOptions,
+): void {
+  app.post(
+    "/v1/preview/training-jobs",
+    documented("Create a training job from scored trajectories", { body: NewJobBody, response: JobBody }),
+    (request) =>
+      receive(request, training, options, "trajectory_groups", groupFrom, async (body) => {
+        const { fields, issues } = body;
+        const rl = rlConfigFrom(fields.object("experimental_config"), fields.at("experimental_config"), issues);
+        const dryRun = fields.flag("dry_run") ?? false;
+        const { model, base } = trainable(fields, training, principalOf(request).id, issues);
+        if (rl.packedSequenceLength !== null && rl.packedSequenceLength > base.maxSequenceLength) {
+          const at = [...fields.at("experimental_config"), "packed_sequence_length"];
+          issues.add(at, "less_than_equal", `Input should be at most ${base.maxSequenceLength}, the model's context`);
+        }
+        issues.throwIfAny();
+        if (dryRun) return preview(training, body.draft, model.id, base, rl, principalOf(request).id);
+        return presentJob(await body.submit(model.id, { kind: "rl", config: rl }), false);
+      }),
+  );
+
+  app.post(
+    "/v1/preview/sft-training-jobs",
+    documented("Create a supervised training job from examples", { body: NewSftJobBody, response: JobBody }),
+    (request) =>
+      receive(request, training, options, "training_data", exampleFrom, async ({ fields, issues, submit }) => {
+        if (fields.raw("training_data_url") !== undefined) {
+          const instead = "send the examples inline as training_data";
+          fields.problem("training_data_url", "value_error", `Value error, this server fetches no URLs; ${instead}`);
+        }
+        const sft = sftConfigFrom(fields.object("config"), fields.at("config"), issues);
+        const { model } = trainable(fields, training, principalOf(request).id, issues);
+        issues.throwIfAny();
+        return presentJob(await submit(model.id, { kind: "sft", config: sft }), false);
+      }),
+  );
+
+  app.post<{ Params: { id: string } }>(
+    "/v1/preview/models/:id/log",
+    documented("Keep metrics of evaluated groups with the newest step", { body: LogBody }),
+    async (request) => {
+      const owner = principalOf(request).id;
+      training.models.owned(request.params.id, owner);
+      const issues = new Issues();
+      const groups: ScoredGroup[] = [];
+      const body = await readSubmission(request.raw, {
+        streamed: ["trajectory_groups"],
+        maxBytes: options.maxBytes,
+        onElement(key, index, value) {
+          const { trajectories, exceptions, metrics } = groupFrom(value, ["body", key, index], issues);
+          groups.push({
+            trajectories: trajectories.map(({ reward, metrics }) => ({ reward, metrics })),
+            exceptions,
+            metrics,
+          });
+        },
+      });
+      const fields = new Fields(body.fields, ["body"], issues);
+      const split = fields.text("split");
+      if (fields.raw("split") === undefined) fields.missing("split");
+      requireArray(fields, body.arrays, "trajectory_groups");
+      issues.throwIfAny();
+      return { metrics: training.models.log(request.params.id, owner, split!, groups) };
+    },
+  );
+}
+
+interface Received {
+  fields: Fields;
+  issues: Issues;
+  draft: JobDraft;
+  submit(modelId: string, spec: JobSubmission["spec"]): Promise<JobRecord>;
+}
+
+/** Reads the body with its elements going to a draft on disk; what `work` does not submit is discarded afterwards. */
+async function receive<Answer>(
+  request: FastifyRequest,
+  training: TrainingService,
+  options: SubmitOptions,
+  key: "trajectory_groups" | "training_data",
+  parse: (value: unknown, loc: Loc, issues: Issues) => unknown,
+  work: (body: Received) => Promise<Answer>,
+): Promise<Answer> {
+  const idempotencyKey = idempotencyKeyOf(request);
+  const issues = new Issues();
+  const draft = await training.jobs.draft();
+  let submitted = false;
+  try {
+    const {
+      fields: raw,
+      arrays,
+      hash,
+    } = await readSubmission(request.raw, {
+      streamed: [key],
+      maxBytes: options.maxBytes,
+      async onElement(_key, index, value) {
+        const item = parse(value, ["body", key, index], issues);
+        if (!issues.any) await draft.input.append(item);
+      },
+    });
+    const fields = new Fields(raw, ["body"], issues);
+    requireArray(fields, arrays, key);
+    const submit: Received["submit"] = async (modelId, spec) => {
+      submitted = true;
+      const owner = principalOf(request).id;
+      return training.jobs.submit(draft, { owner, modelId, spec, idempotencyKey, requestHash: hash });
+    };
+    return await work({ fields, issues, draft, submit });
+  } finally {
+    if (!submitted) await training.jobs.discard(draft);
+  }
+}
+
+async function preview(
+  training: TrainingService,
+  draft: JobDraft,
+  modelId: string,
+  base: BaseModel,
+  config: RlConfig,
+  owner: string,
+) {
+  await draft.input.finish();
+  const { step } = training.models.step(modelId, owner, "latest");
+  const prepared = await prepareJob(readInput<TrajectoryGroup>(draft.path), {
+    ...{ encoder: base.encoder, config, currentStep: step, preview: true },
+    maxSequenceLength: base.maxSequenceLength,
+  });
+  return presentPreview(prepared, modelId, step);
+}
+
+/** The model to train. Form problems are noted with the others; a model that is not the caller's is a 404. */
+function trainable(fields: Fields, training: TrainingService, owner: string, issues: Issues) {
+  const id = fields.text("model_id");
+  if (fields.raw("model_id") === undefined) fields.missing("model_id");
+  else if (id !== null && !UUID.test(id)) fields.problem("model_id", "uuid_parsing", "Input should be a valid UUID");
+  issues.throwIfAny();
+  const model = training.models.owned(id!.toLowerCase(), owner);
+  const base = training.bases.get(model.baseModel);
+  if (!base) throw new ServiceError("unknown_base_model", `The base model ${model.baseModel} is not here any more.`);
+  return { model, base };
+}
+
+/** A streamed array that was there is not among the fields any more. */
+function requireArray(fields: Fields, arrays: ReadonlySet<string>, key: string): void {
+  if (arrays.has(key)) return;
+  if (fields.raw(key) === undefined) fields.missing(key);
+  else fields.array(key);
+}
+
+function idempotencyKeyOf({ headers }: FastifyRequest): string | null {
+  const key = headers["idempotency-key"];
+  if (key === undefined || key === "") return null;
+  if (typeof key === "string" && key.length <= MAX_KEY_LENGTH) return key;
+  throw invalid(
+    ["header", "Idempotency-Key"],
+    "string_too_long",
+    `Use one key of at most ${MAX_KEY_LENGTH} characters`,
+  );
+}

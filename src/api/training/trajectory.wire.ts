@@ -1,0 +1,93 @@
+// Trajectory groups from the wire to the trainer's compact form. Accepts what clients really send: everything spelled
+// out with nulls, defaults left out, choices as plain objects, log-probabilities on plain assistant messages, captured
+// exchanges. Told apart by shape: an object with `message` is a choice, one with `role` is a message.
+
+import type { History, HistoryItem, Trajectory, TrajectoryGroup } from "../../training/trajectory.ts";
+import { choiceFrom, choiceOfMessage, messageFrom } from "./choice.wire.ts";
+import { Fields, isObject, type JsonObject } from "./fields.ts";
+import type { Issues, Loc } from "./issues.ts";
+
+export function groupFrom(value: unknown, loc: Loc, issues: Issues): TrajectoryGroup {
+  if (!isObject(value)) {
+    issues.add(loc, "dict_type", "Input should be a valid dictionary", value);
+    return { trajectories: [], exceptions: 0, metrics: {} };
+  }
+  const fields = new Fields(value, loc, issues);
+  return {
+    trajectories: fields.objects("trajectories").map(({ object, loc }) => trajectoryFrom(object, loc, issues)),
+    exceptions: fields.array("exceptions")?.length ?? 0,
+    metrics: fields.metrics("metrics"),
+  };
+}
+
+function trajectoryFrom(object: JsonObject, loc: Loc, issues: Issues): Trajectory {
+  const fields = new Fields(object, loc, issues);
+  // read for their types only
+  fields.object("metadata");
+  fields.array("logs");
+  fields.text("start_time");
+  const exchanges = fields.object("exchanges");
+  return {
+    histories: exchanges
+      ? exchangeHistories(exchanges, fields.at("exchanges"), issues)
+      : [
+          historyFrom(fields, issues),
+          ...fields.objects("additional_histories").map(({ object, loc }) => {
+            const history = new Fields(object, loc, issues);
+            if (history.raw("messages_and_choices") === undefined) history.missing("messages_and_choices");
+            return historyFrom(history, issues);
+          }),
+        ],
+    reward: fields.number("reward") ?? 0,
+    initialPolicyVersion: fields.integer("initial_policy_version"),
+    finalPolicyVersion: fields.integer("final_policy_version"),
+    metrics: fields.metrics("metrics"),
+  };
+}
+
+function historyFrom(fields: Fields, issues: Issues): History {
+  const items = fields
+    .objects("messages_and_choices")
+    .flatMap(({ object, loc }) => itemFrom(object, loc, issues) ?? []);
+  const tools = fields.objects("tools").map(({ object }) => object);
+  return { items, tools: tools.length === 0 ? null : tools };
+}
+
+function itemFrom(object: JsonObject, loc: Loc, issues: Issues): HistoryItem | null {
+  const hasRole = object.role !== undefined && object.role !== null;
+  const hasMessage = isObject(object.message);
+  if (hasRole === hasMessage) {
+    const problem = hasRole
+      ? "both a message (role) and a choice (message)"
+      : "neither a message (role) nor a choice (message)";
+    issues.add(loc, "value_error", `Value error, the element is ${problem}`);
+    return null;
+  }
+  if (hasMessage) return { choice: choiceFrom(object, loc, issues) };
+  const message = messageFrom(object, loc, issues);
+  return choiceOfMessage(object, message, loc, issues) ?? { message };
+}
+
+/** Captured chat calls. With their prompt's ids they are one history; else each is one, with its own messages before it. */
+function exchangeHistories(exchanges: JsonObject, loc: Loc, issues: Issues): History[] {
+  const fields = new Fields(exchanges, loc, issues);
+  for (const kind of ["completions", "responses", "messages"]) {
+    if ((fields.array(kind)?.length ?? 0) > 0) {
+      fields.problem(kind, "value_error", "Value error, only chat_completions exchanges can be trained here");
+    }
+  }
+  const histories = fields.objects("chat_completions").map(({ object, loc }): History => {
+    const exchange = new Fields(object, loc, issues);
+    const request = new Fields(exchange.object("request") ?? {}, exchange.at("request"), issues);
+    const response = new Fields(exchange.object("response") ?? {}, exchange.at("response"), issues);
+    const prompt = response.integers("prompt_token_ids");
+    const messages = request.objects("messages").map((m) => ({ message: messageFrom(m.object, m.loc, issues) }));
+    const choices = response.objects("choices").map((c) => {
+      const choice = choiceFrom(c.object, c.loc, issues);
+      return { choice: { ...choice, promptTokenIds: choice.promptTokenIds ?? prompt } };
+    });
+    return { items: [...messages, ...choices.slice(0, 1)], tools: request.array("tools") };
+  });
+  const choices = histories.flatMap(({ items }) => items.filter((item) => "choice" in item));
+  return choices.every(({ choice }) => choice.promptTokenIds !== null) ? [{ items: choices, tools: null }] : histories;
+}

@@ -1,0 +1,91 @@
+// The smallest streaming client of the chat-completions dialect: one POST, server-sent events, text pieces out.
+import { UsageError } from "./usage-error.ts";
+
+export interface ChatTarget {
+  /** Ends in /v1. */
+  url: string;
+  apiKey: string;
+  model?: string | undefined;
+  maxTokens?: number | undefined;
+  temperature?: number | undefined;
+}
+
+export interface ChatMessage {
+  role: string;
+  content: string;
+}
+
+export interface ReplyPiece {
+  kind: "content" | "reasoning";
+  text: string;
+}
+
+interface Chunk {
+  error?: { message: string };
+  choices?: { delta: { content?: string | null; reasoning?: string | null; reasoning_content?: string | null } }[];
+}
+
+export async function* streamReply(
+  target: ChatTarget,
+  messages: readonly ChatMessage[],
+  signal: AbortSignal,
+): AsyncGenerator<ReplyPiece> {
+  const body = {
+    messages,
+    stream: true,
+    model: target.model,
+    max_completion_tokens: target.maxTokens,
+    temperature: target.temperature,
+  };
+  const response = await fetch(`${target.url}/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${target.apiKey}`, "content-type": "application/json" },
+    body: JSON.stringify(body),
+    signal,
+  });
+  if (!response.ok || response.body === null) {
+    const text = await response.text();
+    throw new UsageError(`the server answered ${response.status}: ${errorMessage(text)}`);
+  }
+  for await (const data of serverEvents(response.body)) {
+    if (data === "[DONE]") {
+      return;
+    }
+    const chunk = JSON.parse(data) as Chunk;
+    if (chunk.error !== undefined) {
+      throw new UsageError(chunk.error.message);
+    }
+    const delta = chunk.choices?.[0]?.delta;
+    const reasoning = delta?.reasoning ?? delta?.reasoning_content;
+    if (reasoning) {
+      yield { kind: "reasoning", text: reasoning };
+    }
+    if (delta?.content) {
+      yield { kind: "content", text: delta.content };
+    }
+  }
+}
+
+/** The payloads of `data:` lines, whatever the network's pieces are. */
+export async function* serverEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const bytes of body) {
+    rest += decoder.decode(bytes, { stream: true });
+    const lines = rest.split("\n");
+    rest = lines.pop()!;
+    for (const line of lines) {
+      if (line.startsWith("data:")) {
+        yield line.slice(5).trim();
+      }
+    }
+  }
+}
+
+function errorMessage(text: string): string {
+  try {
+    return (JSON.parse(text) as { error?: { message?: string } }).error?.message ?? text;
+  } catch {
+    return text.slice(0, 500);
+  }
+}

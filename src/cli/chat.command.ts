@@ -1,0 +1,99 @@
+// `flywheel chat`: talk to a server from the terminal, streaming. With a prompt it answers once; without one it is a
+// conversation until Ctrl-D. Ctrl-C stops the answer being written. Speaks plain HTTP, so any compatible server works.
+import { createInterface } from "node:readline/promises";
+import type { Command } from "commander";
+import { type ChatMessage, type ChatTarget, streamReply } from "./chat-client.ts";
+import { UsageError } from "./usage-error.ts";
+
+interface ChatOptions {
+  url: string;
+  apiKey?: string;
+  model?: string;
+  system?: string;
+  maxTokens?: string;
+  temperature?: string;
+}
+
+export function addChatCommand(program: Command): void {
+  const env = process.env;
+  program
+    .command("chat")
+    .description("Talk to a server from the terminal.")
+    .argument("[prompt...]", "one question; without it a conversation starts")
+    .option("--url <URL>", "base URL of the server", env.OPENAI_BASE_URL ?? "http://127.0.0.1:8000/v1")
+    .option("--api-key <KEY>", "access token [FLYWHEEL_API_KEY, OPENAI_API_KEY]")
+    .option("--model <NAME>", "model or adapter; the server's default without it")
+    .option("--system <TEXT>", "system message")
+    .option("--max-tokens <N>", "longest answer")
+    .option("--temperature <T>", "0 for the most likely answer")
+    .action(async (prompt: string[], options: ChatOptions) => {
+      const target = readTarget(options);
+      const history: ChatMessage[] = options.system === undefined ? [] : [{ role: "system", content: options.system }];
+      if (prompt.length > 0) {
+        const stop = new AbortController();
+        process.once("SIGINT", () => stop.abort());
+        await answer(target, [...history, { role: "user", content: prompt.join(" ") }], stop);
+      } else {
+        await converse(target, history);
+      }
+    });
+}
+
+function readTarget(options: ChatOptions): ChatTarget {
+  const apiKey = options.apiKey ?? process.env.FLYWHEEL_API_KEY ?? process.env.OPENAI_API_KEY;
+  if (apiKey === undefined || apiKey === "") {
+    throw new UsageError("a token is needed: set FLYWHEEL_API_KEY or pass --api-key");
+  }
+  const number = (text: string | undefined, name: string): number | undefined => {
+    if (text !== undefined && !Number.isFinite(Number(text))) {
+      throw new UsageError(`${name} expects a number, not ${text}`);
+    }
+    return text === undefined ? undefined : Number(text);
+  };
+  const base = options.url.replace(/\/+$/, "");
+  return {
+    url: base.endsWith("/v1") ? base : `${base}/v1`,
+    apiKey,
+    model: options.model,
+    maxTokens: number(options.maxTokens, "--max-tokens"),
+    temperature: number(options.temperature, "--temperature"),
+  };
+}
+
+async function converse(target: ChatTarget, history: ChatMessage[]): Promise<void> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout, prompt: "> " });
+  let answering: AbortController | null = null;
+  terminal.on("SIGINT", () => (answering === null ? terminal.close() : answering.abort()));
+  terminal.prompt();
+  for await (const line of terminal) {
+    if (line.trim() !== "") {
+      history.push({ role: "user", content: line });
+      answering = new AbortController();
+      const content = await answer(target, history, answering);
+      answering = null;
+      history.push({ role: "assistant", content });
+    }
+    terminal.prompt();
+  }
+  process.stdout.write("\n");
+}
+
+/** Prints the answer as it comes; aborting `stop` ends it and keeps what was said. */
+async function answer(target: ChatTarget, messages: readonly ChatMessage[], stop: AbortController): Promise<string> {
+  let text = "";
+  try {
+    for await (const piece of streamReply(target, messages, stop.signal)) {
+      const dimmed = piece.kind === "reasoning" && process.stdout.isTTY;
+      process.stdout.write(dimmed ? `\u001b[2m${piece.text}\u001b[22m` : piece.text);
+      text += piece.kind === "content" ? piece.text : "";
+    }
+  } catch (error) {
+    if (!stop.signal.aborted) {
+      throw error instanceof TypeError
+        ? new UsageError(`cannot reach ${target.url}: is the server running?`, { cause: error })
+        : error;
+    }
+  }
+  process.stdout.write("\n");
+  return text;
+}

@@ -1,0 +1,113 @@
+// `flywheel demo` (npm run demo): starts a server on the bundled model, trains two small policies by reinforcement learning
+// while you watch their rewards rise, and leaves them served. Everything it does goes through the public client.
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Command } from "commander";
+import { FlywheelClient } from "../../client/client.ts";
+import { loadConfig } from "../../config/load.ts";
+import { bar, sparkline } from "../curve.ts";
+import { type LoopResult, trainOn } from "./loop.ts";
+import { addition, type DemoTask, yesNoMaybe } from "./tasks.ts";
+
+interface DemoOptions {
+  port: string;
+  data: string;
+  seconds: string;
+  png?: string;
+  stop?: boolean;
+}
+
+const SEED = 1;
+
+export function addDemoCommand(program: Command): void {
+  program
+    .command("demo")
+    .description("Train two small policies on this machine and watch them learn; about three minutes on two cores.")
+    .option("--port <PORT>", "port of the demonstration's server; 0 picks a free one", "0")
+    .option("--data <DIR>", "where the policies are kept", join(tmpdir(), `flywheel-demo-${process.pid}`))
+    .option("--seconds <N>", "time for each of the two tasks", "95")
+    .option("--png <FILE>", "also draw the curves into an image")
+    .option("--stop", "end when the training has ended, instead of going on serving")
+    .action(run);
+}
+
+async function run(options: DemoOptions): Promise<void> {
+  const [{ startServer }, { loadModel }, { createTraining }] = await Promise.all([
+    import("../../serve.ts"),
+    import("../../load-model.ts"),
+    import("../../api/training/extension.ts"),
+  ]);
+  const flags = { port: options.port, data: options.data, logLevel: "error", apiKey: ["demo"] };
+  const server = await startServer(loadConfig({ flags, env: process.env }), loadModel, [createTraining]);
+  try {
+    const client = new FlywheelClient({ baseUrl: server.url, apiKey: "demo" });
+    const [baseModel] = await client.baseModels();
+    console.log(`${baseModel} is served at ${server.url} (token: demo)`);
+    const results: { task: DemoTask; result: LoopResult }[] = [];
+    for (const task of [yesNoMaybe(SEED), addition(SEED)]) {
+      console.log(`\n${task.title}: mean reward of every step's rollouts`);
+      const result = await train(client, baseModel!, task, Number(options.seconds));
+      results.push({ task, result });
+      await show(client, task, baseModel!, result);
+    }
+    if (options.png !== undefined) await draw(options.png, results);
+    if (!options.stop) await serveOn(server.url, results);
+  } finally {
+    await server.close();
+  }
+}
+
+async function train(client: FlywheelClient, baseModel: string, task: DemoTask, seconds: number): Promise<LoopResult> {
+  const seen: number[] = [];
+  const start = performance.now();
+  return trainOn({
+    ...{ client, baseModel, task, steps: 30 },
+    deadline: start + seconds * 1000,
+    onStep(step, reward) {
+      seen.push(reward);
+      const elapsed = `${Math.round((performance.now() - start) / 1000)} s`;
+      console.log(
+        `  step ${String(step).padStart(2)}  ${bar(reward, 30)} ${reward.toFixed(2)}  ${sparkline(seen, 24)}  ${elapsed}`,
+      );
+    },
+  });
+}
+
+/** The same question to the model before and after. */
+async function show(
+  client: FlywheelClient,
+  task: DemoTask,
+  baseModel: string,
+  { modelName }: LoopResult,
+): Promise<void> {
+  const [prompt] = task.prompts(1);
+  const ask = async (model: string) => {
+    const messages = [{ role: "user", content: prompt! }];
+    const reply = await client.chat({ model, messages, temperature: 0, max_tokens: task.maxTokens });
+    return `${reply.model}: ${reply.choices[0]!.message.content}`;
+  };
+  console.log(`  ${prompt}\n    ${await ask(baseModel)}\n    ${await ask(modelName)}`);
+}
+
+async function draw(file: string, results: readonly { task: DemoTask; result: LoopResult }[]): Promise<void> {
+  const [{ drawChart }, { encodePng }] = await Promise.all([
+    import("../../observe/chart.ts"),
+    import("../../observe/png.ts"),
+  ]);
+  const lines = results.map(({ task, result }) => ({ name: task.title, values: result.curve }));
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, encodePng(drawChart(lines, { x: "training step", y: "mean reward" })));
+  console.log(`\ncurves drawn into ${file}`);
+}
+
+/** Until Ctrl-C. */
+async function serveOn(url: string, results: readonly { result: LoopResult }[]): Promise<void> {
+  const names = results.map(({ result }) => result.modelName).join(" and ");
+  console.log(`\n${names} stay served until Ctrl-C; try:`);
+  console.log(
+    `  flywheel chat --url ${url} --api-key demo --model ${results[0]!.result.modelName} "Shall we? Yes, no or maybe?"`,
+  );
+  await new Promise<void>((resolve) => process.once("SIGINT", resolve));
+}

@@ -1,0 +1,59 @@
+// The tasks of the demonstration: prompts without end, and a reward for every reply. Both can be learned by a small model
+// in a minute or two, and neither is what it was trained for.
+
+import { type Random, seededRandom } from "../../training/random.ts";
+
+export interface DemoTask {
+  name: string;
+  title: string;
+  /** Prompts of one step. */
+  prompts(count: number): string[];
+  /** 0..1 */
+  reward(prompt: string, reply: string): number;
+  maxTokens: number;
+  /** Prompts and attempts at each in one step, and how it is trained. */
+  batch: { prompts: number; groupSize: number; learningRate: number; accumulate: number };
+}
+
+/** Say yes, no or maybe: maybe is worth most. Nobody says so; the model must find out by trying. */
+export function yesNoMaybe(seed: number): DemoTask {
+  const random = seededRandom(seed);
+  const worth: Record<string, number> = { yes: 0.5, no: 0.75, maybe: 1 };
+  const words = ["yes, no or maybe", "no, yes or maybe", "yes, maybe or no", "maybe, no or yes", "no, maybe or yes"];
+  const asks = [
+    ...["Say $w.", "Pick one word: $w.", "Choose $w.", "Just say $w.", "$w?", "Please answer $w.", "Respond with $w."],
+    ...["Is this a good idea? Answer $w.", "Was it fun? Say $w.", "Do you like it? Reply with $w.", "Is it far? $w?"],
+  ];
+  return {
+    name: "maybe",
+    title: "yes, no or maybe",
+    maxTokens: 8,
+    batch: { prompts: 12, groupSize: 8, learningRate: 1.5e-4, accumulate: 48 },
+    prompts: (count) => Array.from({ length: count }, () => pick(asks, random).replace("$w", pick(words, random))),
+    reward: (_prompt, reply) => worth[reply.trim().toLowerCase().replace(/[.!]$/, "")] ?? 0,
+  };
+}
+
+/** Three-digit addition: a point for the right sum, a little for every digit in its place. */
+export function addition(seed: number): DemoTask {
+  const random = seededRandom(seed);
+  const number = () => 100 + Math.floor(random() * 900);
+  return {
+    name: "adder",
+    title: "three-digit addition",
+    maxTokens: 12,
+    batch: { prompts: 32, groupSize: 8, learningRate: 5e-4, accumulate: 64 },
+    prompts: (count) => Array.from({ length: count }, () => `What is ${number()} + ${number()}?`),
+    reward(prompt, reply) {
+      const [a, b] = prompt.match(/\d+/g)!.map(Number) as [number, number];
+      const [right, said] = [String(a + b), reply.trim()];
+      if (said === right) return 1;
+      if (said.length !== right.length || !/^\d+$/.test(said)) return 0;
+      return (0.4 * [...right].filter((digit, i) => said[i] === digit).length) / right.length;
+    },
+  };
+}
+
+function pick<Item>(items: readonly Item[], random: Random): Item {
+  return items[Math.floor(random() * items.length)]!;
+}

@@ -1,0 +1,42 @@
+// The command line: `flywheel serve | chat | tokens | train | models …`. Each command registers itself; errors that a person can fix
+// are printed as one line, everything else with its stack.
+import { Command } from "commander";
+import { ConfigError } from "../config/load.ts";
+import { PACKAGE_VERSION } from "../version.ts";
+import { addChatCommand } from "./chat.command.ts";
+import { addServeCommand } from "./serve.command.ts";
+import { addTokensCommand } from "./tokens.command.ts";
+import { registerTrainCommands } from "./training-commands.ts";
+import { UsageError } from "./usage-error.ts";
+
+export function createProgram(): Command {
+  const program = new Command("flywheel")
+    .description("Serve a language model over the OpenAI/vLLM dialect, and train it from scored conversations.")
+    .version(PACKAGE_VERSION)
+    .showHelpAfterError("(add --help for the options)");
+  addServeCommand(program);
+  addChatCommand(program);
+  addTokensCommand(program);
+  registerTrainCommands(program);
+  return program;
+}
+
+export async function main(argv: readonly string[]): Promise<void> {
+  try {
+    await createProgram().parseAsync(argv.map(dashed));
+  } catch (error) {
+    if (error instanceof ConfigError || error instanceof UsageError) {
+      console.error(`flywheel: ${error.message}`);
+    } else {
+      console.error("flywheel:", error);
+    }
+    process.exitCode = 1;
+  }
+}
+
+/** `--max_model_len` is understood as `--max-model-len`. */
+function dashed(argument: string): string {
+  return /^--\w[\w-]*(=|$)/.test(argument)
+    ? argument.replace(/^--[\w-]+/, (name) => `--${name.slice(2).replaceAll("_", "-")}`)
+    : argument;
+}

@@ -1,0 +1,81 @@
+// `flywheel models`: the policies on a server with their newest step, and `flywheel models NAME`: the steps of one.
+
+import type { Command } from "commander";
+import type { FlywheelClient } from "../client/client.ts";
+import type { Checkpoint, TrainableModel } from "../client/types.ts";
+import { addTargetOptions, asUsageErrors, clientFor, type TargetOptions } from "./server-target.ts";
+import { UsageError } from "./usage-error.ts";
+
+interface ModelsOptions extends TargetOptions {
+  json?: boolean;
+}
+
+/** Shown first, when a step has them. */
+const FAVOURITES = ["val/reward", "train/reward", "loss", "entropy", "kl_policy_ref", "grad_norm"];
+
+export function addModelsCommand(program: Command): void {
+  const command = program
+    .command("models")
+    .description("List the policies on a server, or the steps of one.")
+    .argument("[NAME]", "policy whose steps to list")
+    .option("--json", "print JSON");
+  addTargetOptions(command);
+  command.action((name: string | undefined, options: ModelsOptions) =>
+    asUsageErrors(options.url, () => {
+      const client = clientFor(options);
+      return name === undefined ? listModels(client, options) : listSteps(client, name, options);
+    }),
+  );
+}
+
+async function listModels(client: FlywheelClient, { json }: ModelsOptions): Promise<void> {
+  const rows: (TrainableModel & { step: number })[] = [];
+  for await (const model of client.models()) rows.push({ ...model, step: await client.latestStep(model.id) });
+  if (json) {
+    console.log(JSON.stringify(rows));
+    return;
+  }
+  const cells = rows.map((row) => [
+    row.name,
+    String(row.step),
+    row.project,
+    row.base_model,
+    row.created_at.slice(0, 16),
+  ]);
+  printTable([["name", "step", "project", "base model", "created"], ...cells]);
+}
+
+async function listSteps(client: FlywheelClient, name: string, { json }: ModelsOptions): Promise<void> {
+  const model = await newestNamed(client, name);
+  const steps: Checkpoint[] = [];
+  for await (const step of client.checkpoints(model.id)) steps.push(step);
+  if (json) {
+    console.log(JSON.stringify(steps));
+    return;
+  }
+  const shown = FAVOURITES.filter((metric) => steps.some(({ metrics }) => metric in metrics));
+  const cells = steps.map(({ step, created_at, metrics }) => [
+    `${name}@${step}`,
+    created_at.slice(0, 16),
+    ...shown.map((metric) => metrics[metric]?.toFixed(4) ?? ""),
+  ]);
+  printTable([["policy", "created", ...shown], ...cells]);
+}
+
+async function newestNamed(client: FlywheelClient, name: string): Promise<TrainableModel> {
+  let found: TrainableModel | null = null;
+  for await (const model of client.models()) if (model.name === name) found = model;
+  if (!found) throw new UsageError(`there is no policy ${name}; \`flywheel models\` lists them`);
+  return found;
+}
+
+function printTable(rows: readonly (readonly string[])[]): void {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  for (const row of rows)
+    console.log(
+      row
+        .map((cell, i) => cell.padEnd(widths[i]!))
+        .join("  ")
+        .trimEnd(),
+    );
+}

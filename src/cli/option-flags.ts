@@ -1,0 +1,45 @@
+// The table of options as command-line flags, grouped for --help, and the values that were given, by option name.
+import { type Command, Option as Flag } from "commander";
+import type { Option } from "../config/option.ts";
+import { envName, flagName, OPTIONS, type OptionName } from "../config/options.ts";
+
+export function addOptionFlags(
+  command: Command,
+  names: readonly OptionName[] = Object.keys(OPTIONS) as OptionName[],
+): void {
+  for (const name of names) {
+    const option = OPTIONS[name] as Option<unknown>;
+    const flag = flagName(name);
+    if (option.placeholder === null) {
+      const shown = option.default === true ? `--no-${flag}` : `--${flag}`;
+      for (const form of [`--${flag}`, `--no-${flag}`]) {
+        const made = new Flag(form, describe(name, option)).helpGroup(`${option.group}:`);
+        command.addOption(form === shown ? made : made.hideHelp());
+      }
+    } else {
+      const value = option.repeatable ? `<${option.placeholder}...>` : `<${option.placeholder}>`;
+      command.addOption(new Flag(`--${flag} ${value}`, describe(name, option)).helpGroup(`${option.group}:`));
+    }
+  }
+}
+
+/** Only what was given on the command line. */
+export function givenFlags(command: Command): Partial<Record<OptionName, unknown>> {
+  const values = command.opts() as Record<string, unknown>;
+  return Object.fromEntries(Object.entries(values).filter(([name]) => name in OPTIONS));
+}
+
+function describe(name: OptionName, option: Option<unknown>): string {
+  const help = option.placeholder === null && option.default === true ? `Turn off: ${option.help}` : option.help;
+  const initial = shownDefault(option);
+  return `${help}${initial === null ? "" : ` (default ${initial})`} [${envName(name)}]`;
+}
+
+function shownDefault(option: Option<unknown>): string | null {
+  const value = option.default;
+  if (value === null || typeof value === "boolean" || option.secret) {
+    return null;
+  }
+  const text = typeof value === "string" || typeof value === "number" ? String(value) : JSON.stringify(value);
+  return text === "[]" || text === "{}" ? null : text;
+}

@@ -1,0 +1,74 @@
+// `flywheel serve`: starts a server and prints where it listens and a line to try it with. SIGTERM and Ctrl-C drain.
+import type { Command } from "commander";
+import { loadConfig } from "../config/load.ts";
+import type { RunningServer } from "../serve.ts";
+import { addOptionFlags, givenFlags } from "./option-flags.ts";
+
+export function addServeCommand(program: Command): void {
+  const command = program
+    .command("serve")
+    .description("Serve a model. Without options: the bundled model on http://127.0.0.1:8000.")
+    .argument("[model]", "the same as --model")
+    .option("--config <FILE.yaml>", "options from a file; flags and environment variables win over it");
+  addOptionFlags(command);
+  command.addHelpText("after", HELP_EXAMPLES);
+  command.action(async (model: string | undefined, options: { config?: string }) => {
+    const flags = givenFlags(command);
+    const config = loadConfig({
+      flags: model === undefined || flags.model !== undefined ? flags : { ...flags, model },
+      env: process.env,
+      file: options.config ?? process.env.FLYWHEEL_CONFIG,
+    });
+    // Loaded only now, so that --help and the other commands are quick.
+    const [{ startServer }, { loadModel }, { createTraining }] = await Promise.all([
+      import("../serve.ts"),
+      import("../load-model.ts"),
+      import("../api/training/extension.ts"),
+    ]);
+    const server = await startServer(config, loadModel, config.training ? [createTraining] : []);
+    announce(server);
+    await stopOnSignal(server);
+  });
+}
+
+const HELP_EXAMPLES = `
+Examples:
+  flywheel serve                                    the bundled model
+  flywheel serve ./my-model --port 0                a checkpoint folder, on any free port
+  flywheel serve org/name --api-key secret          a model from the Hugging Face cache or hub
+  flywheel tokens create --name ci --lifetime 30d   a token for it
+
+Every option can also be an environment variable (in brackets) or a line of a YAML file (--config).`;
+
+function announce({ url, token, service }: RunningServer): void {
+  if (token?.first) {
+    console.log(`your first token, with every scope (shown once): ${token.secret}`);
+  }
+  console.log(`listening on ${url}`);
+  const secret = token?.secret ?? "$FLYWHEEL_API_KEY";
+  const [target, socket] = url.startsWith("unix:") ? ["http://localhost", ` --unix-socket ${url.slice(5)}`] : [url, ""];
+  const body = '{"messages":[{"role":"user","content":"Say hello."}],"max_tokens":32}';
+  const quote = token === null ? '"' : "'";
+  console.log(
+    `curl -s${socket} ${target}/v1/chat/completions -H ${quote}Authorization: Bearer ${secret}${quote} ` +
+      `-H 'Content-Type: application/json' -d '${body}'`,
+  );
+  service.log.info("ready", { model: service.models.baseName, ...service.engine.info });
+}
+
+/** Resolves after a clean stop. A second signal stops at once. */
+function stopOnSignal(server: RunningServer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let stopping = false;
+    const stop = (signal: NodeJS.Signals) => {
+      if (stopping) {
+        process.exit(1);
+      }
+      stopping = true;
+      server.service.log.info("draining", { signal });
+      server.close().then(resolve, reject);
+    };
+    process.on("SIGTERM", stop);
+    process.on("SIGINT", stop);
+  });
+}

@@ -1,0 +1,116 @@
+// `flywheel tokens create | list | revoke`: access tokens in the data directory. Works beside a running server, which
+// sees every change at once. A token's text is printed when it is made and can never be printed again.
+import type { Command } from "commander";
+import { OPTIONS } from "../config/options.ts";
+import { openDataDir } from "../store/data-dir.ts";
+import { SCOPES, type Scope, type TokenRecord, TokenStore } from "../store/tokens.ts";
+import { UsageError } from "./usage-error.ts";
+
+interface CommonOptions {
+  data: string;
+  json?: boolean;
+}
+
+export function addTokensCommand(program: Command): void {
+  const tokens = program.command("tokens").description("Make, list and revoke access tokens.");
+  const data = process.env.FLYWHEEL_DATA ?? OPTIONS.data.default;
+
+  tokens
+    .command("create")
+    .description("Make a token and print it once.")
+    .option("--name <NAME>", "what it is for", "unnamed")
+    .option("--scope <SCOPE...>", `what it may do: ${SCOPES.join(", ")} (admin may do everything)`, ["inference"])
+    .option("--lifetime <TIME>", "how long it is valid: 12h, 30d, 1y or `forever`", "forever")
+    .option("--data <DIR>", "data directory of the server", data)
+    .option("--json", "print JSON")
+    .action((options: CommonOptions & { name: string; scope: string[]; lifetime: string }) => {
+      const token = { name: options.name, scopes: readScopes(options.scope), lifetime: readLifetime(options.lifetime) };
+      withTokens(options.data, (store) => {
+        const { secret, record } = store.create(token);
+        console.log(options.json ? JSON.stringify({ token: secret, ...shown(record) }) : secret);
+      });
+    });
+
+  tokens
+    .command("list")
+    .description("List tokens (not their text, which is not stored).")
+    .option("--data <DIR>", "data directory of the server", data)
+    .option("--json", "print JSON")
+    .action((options: CommonOptions) => {
+      withTokens(options.data, (store) => {
+        const rows = store.list().map(shown);
+        if (options.json) {
+          console.log(JSON.stringify(rows));
+          return;
+        }
+        console.log(["id".padEnd(8), "scopes".padEnd(26), "created".padEnd(20), "state".padEnd(28), "name"].join("  "));
+        for (const row of rows) {
+          const cells = [
+            row.id,
+            row.scopes.join(",").padEnd(26),
+            row.created.padEnd(20),
+            row.state.padEnd(28),
+            row.name,
+          ];
+          console.log(cells.join("  "));
+        }
+      });
+    });
+
+  tokens
+    .command("revoke")
+    .description("Make a token useless, at once.")
+    .argument("<ID|NAME>")
+    .option("--data <DIR>", "data directory of the server", data)
+    .action((idOrName: string, options: CommonOptions) => {
+      withTokens(options.data, (store) => {
+        const revoked = store.revoke(idOrName);
+        if (revoked.length === 0) {
+          throw new UsageError(`no valid token has the id or name ${idOrName}`);
+        }
+        for (const token of revoked) {
+          console.log(`revoked ${token.id} (${token.name})`);
+        }
+      });
+    });
+}
+
+function withTokens(dataDir: string, work: (tokens: TokenStore) => void): void {
+  const store = openDataDir(dataDir);
+  try {
+    work(new TokenStore(store));
+  } finally {
+    store.close();
+  }
+}
+
+function readScopes(given: readonly string[]): Scope[] {
+  const scopes = given.flatMap((item) => item.split(","));
+  const unknown = scopes.find((scope) => !(SCOPES as readonly string[]).includes(scope));
+  if (unknown !== undefined) {
+    throw new UsageError(`unknown scope ${unknown}: use ${SCOPES.join(", ")}`);
+  }
+  return [...new Set(scopes)] as Scope[];
+}
+
+const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86400, w: 7 * 86400, y: 365 * 86400 };
+
+/** Seconds; null = forever. */
+export function readLifetime(text: string): number | null {
+  if (text === "forever") {
+    return null;
+  }
+  const match = /^(\d{1,6})([smhdwy])$/.exec(text);
+  if (match === null || match[1] === "0") {
+    throw new UsageError(`a lifetime looks like 12h, 30d, 1y or forever, not ${text}`);
+  }
+  return Number(match[1]) * UNITS[match[2]!]!;
+}
+
+function shown(token: TokenRecord) {
+  const date = (time: number) => new Date(time * 1000).toISOString().slice(0, 19);
+  const expired = token.expiresAt !== null && token.expiresAt * 1000 <= Date.now();
+  const validity = token.expiresAt === null ? "valid" : `valid until ${date(token.expiresAt)}`;
+  const state = token.revokedAt !== null ? "revoked" : expired ? "expired" : validity;
+  return { id: token.id, name: token.name, scopes: token.scopes, created: date(token.createdAt), state };
+}

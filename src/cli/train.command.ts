@@ -1,0 +1,146 @@
+// `flywheel train FILE.jsonl`: submits trajectory groups, one per line, as a training job and shows it live: progress,
+// the loss as it moves, and at the end what became of every trajectory. Ctrl-C cancels the job.
+
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import type { Command } from "commander";
+import type { FlywheelClient } from "../client/client.ts";
+import type { TrainingConfig, TrainingEvent, TrainingJob, TrajectoryGroup } from "../client/types.ts";
+import { bar, sparkline } from "./curve.ts";
+import { addTargetOptions, asUsageErrors, clientFor, type TargetOptions } from "./server-target.ts";
+import { UsageError } from "./usage-error.ts";
+
+interface TrainOptions extends TargetOptions {
+  model: string;
+  project: string;
+  baseModel?: string;
+  learningRate?: string;
+  config?: string;
+  json?: boolean;
+}
+
+export function addTrainCommand(program: Command): void {
+  const command = program
+    .command("train")
+    .description("Train a policy from scored trajectories.")
+    .argument(
+      "<FILE.jsonl>",
+      'one group per line: {"trajectories":[{"messages_and_choices":[…],"reward":1}, …]}; - reads standard input',
+    )
+    .requiredOption("--model <NAME>", "policy to train; made when it does not exist")
+    .option("--project <NAME>", "project of the policy", "default")
+    .option("--base-model <NAME>", "what a new policy starts from; the server's model without it")
+    .option("--learning-rate <RATE>", "learning rate")
+    .option("--config <JSON>", "more of experimental_config, for example '{\"ppo\":true}'")
+    .option("--json", "print events as JSON lines instead of drawing");
+  addTargetOptions(command);
+  command.action((file: string, options: TrainOptions) => asUsageErrors(options.url, () => train(file, options)));
+}
+
+async function train(file: string, options: TrainOptions): Promise<void> {
+  const client = clientFor(options);
+  const config = readConfig(options);
+  const groups = await readGroups(file);
+  const base = options.baseModel ?? (await firstBaseModel(client));
+  const model = await client.register({ project: options.project, name: options.model, base_model: base });
+  const job = await client.submit(model.id, groups, { config });
+  const stop = () => void client.cancel(job.id);
+  process.once("SIGINT", stop);
+  try {
+    const screen = options.json ? jsonScreen() : drawnScreen();
+    for await (const event of client.events(job.id)) screen.show(event);
+    const done = await client.job(job.id);
+    screen.end();
+    if (options.json) console.log(JSON.stringify(done));
+    else summarise(done, options.model);
+    if (done.status !== "COMPLETED") process.exitCode = 1;
+  } finally {
+    process.off("SIGINT", stop);
+  }
+}
+
+function readConfig({ config, learningRate }: TrainOptions): TrainingConfig {
+  let parsed: unknown = {};
+  try {
+    parsed = JSON.parse(config ?? "{}");
+  } catch (error) {
+    throw new UsageError(`--config is not valid JSON: ${(error as Error).message}`);
+  }
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
+    throw new UsageError("--config expects a JSON object");
+  }
+  const rate = learningRate === undefined ? undefined : Number(learningRate);
+  if (rate !== undefined && !(rate >= 0)) throw new UsageError(`--learning-rate expects a number, not ${learningRate}`);
+  return { ...parsed, ...(rate === undefined ? {} : { learning_rate: rate }) };
+}
+
+async function readGroups(file: string): Promise<TrajectoryGroup[]> {
+  const input = file === "-" ? process.stdin : createReadStream(file);
+  const groups: TrajectoryGroup[] = [];
+  let number = 0;
+  try {
+    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+      number++;
+      if (line.trim() !== "") groups.push(JSON.parse(line) as TrajectoryGroup);
+    }
+  } catch (error) {
+    const where = error instanceof SyntaxError ? `${file}, line ${number}: not valid JSON` : `cannot read ${file}`;
+    throw new UsageError(`${where} (${(error as Error).message})`, { cause: error });
+  }
+  if (groups.length === 0) throw new UsageError(`${file} has no groups`);
+  return groups;
+}
+
+async function firstBaseModel(client: FlywheelClient): Promise<string> {
+  const [name] = await client.baseModels();
+  if (name === undefined) throw new UsageError("the server has no model that can be trained");
+  return name;
+}
+
+interface Screen {
+  show(event: TrainingEvent): void;
+  end(): void;
+}
+
+function jsonScreen(): Screen {
+  return { show: (event) => console.log(JSON.stringify(event)), end: () => {} };
+}
+
+/** One line that is drawn over on a terminal, one line per tenth elsewhere. */
+function drawnScreen(): Screen {
+  const { stdout } = process;
+  const losses: number[] = [];
+  let total = 0;
+  let tenth = -1;
+  return {
+    show({ type, data }) {
+      if (type === "training_started") total = data.num_sequences!;
+      if (type !== "gradient_step") return;
+      losses.push(data.loss!);
+      const share = losses.length / Math.max(1, total);
+      const numbers = `loss ${data.loss!.toFixed(4)}  grad ${data.grad_norm!.toFixed(3)}`;
+      const line = `${bar(share, 24)} ${losses.length}/${total}  ${numbers}  ${sparkline(losses, 24)}`;
+      if (stdout.isTTY) stdout.write(`\r\u001b[2K${line}`);
+      else if (Math.floor(share * 10) > tenth) {
+        tenth = Math.floor(share * 10);
+        stdout.write(`${line}\n`);
+      }
+    },
+    end() {
+      if (stdout.isTTY && losses.length > 0) stdout.write("\n");
+    },
+  };
+}
+
+function summarise(job: TrainingJob, name: string): void {
+  if (job.status !== "COMPLETED") {
+    console.log(`${job.status.toLowerCase()}: ${job.error_message}`);
+    return;
+  }
+  const verdicts = new Map<string, number>();
+  for (const { status } of job.report?.trajectories ?? []) verdicts.set(status, (verdicts.get(status) ?? 0) + 1);
+  const counts = [...verdicts].map(([status, count]) => `${count} ${status}`).join(", ");
+  const usage = job.report?.usage;
+  const cost = usage ? `; ${usage.tokens} tokens in ${usage.seconds.toFixed(1)} s` : "";
+  console.log(`${name} is at step ${job.step} (${counts || "nothing to train"}${cost})`);
+}

@@ -1,0 +1,156 @@
+import { describe, expect, it } from "vitest";
+import { FlywheelClient } from "./client.ts";
+import { ApiError } from "./http.ts";
+import { learningRates } from "./learning-rates.ts";
+import { gatherGroups } from "./rollouts.ts";
+import { serverSentEvents } from "./server-sent-events.ts";
+
+/** A server made of canned answers; records what was asked. */
+function canned(answers: (() => Response | Error)[]) {
+  const asked: { method: string; url: string; headers: Record<string, string> }[] = [];
+  const client = new FlywheelClient({
+    baseUrl: "http://server",
+    apiKey: "secret",
+    fetch: async (url, init) => {
+      asked.push({ method: init!.method!, url: String(url), headers: init!.headers as Record<string, string> });
+      const answer = answers[Math.min(asked.length, answers.length) - 1]!();
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+  });
+  return { client, asked };
+}
+const ok = (body: unknown) => () => Response.json(body);
+const fault =
+  (status: number, headers: Record<string, string> = {}) =>
+  () =>
+    Response.json({ error: { message: "no" } }, { status, headers: { "retry-after": "0", ...headers } });
+const broken = () => new TypeError("fetch failed");
+
+describe("client", () => {
+  it("repeats what is safe to repeat", async () => {
+    const { client, asked } = canned([fault(500), broken, ok({ id: "j" })]);
+    expect(await client.job("j")).toEqual({ id: "j" });
+    expect(asked).toHaveLength(3);
+    expect(asked[0]).toMatchObject({ url: "http://server/v1/preview/training-jobs/j", method: "GET" });
+    expect(asked[0]!.headers.authorization).toBe("Bearer secret");
+  });
+
+  it("does not repeat a submission unless the server says so or it has a key", async () => {
+    for (const first of [fault(500), broken]) {
+      const { client, asked } = canned([first, ok({ id: "j" })]);
+      await expect(client.submit("m", [])).rejects.toThrow();
+      expect(asked).toHaveLength(1);
+      const keyed = canned([first, ok({ id: "j" })]);
+      expect(await keyed.client.submit("m", [], { idempotencyKey: "k" })).toEqual({ id: "j" });
+    }
+    const busy = canned([fault(503), ok({ id: "j" })]);
+    expect(await busy.client.submit("m", [])).toEqual({ id: "j" });
+    const never = canned([fault(503, { "x-should-retry": "false" }), ok({})]);
+    await expect(never.client.submit("m", [])).rejects.toThrow("503: no");
+  });
+
+  it("tells what the server said", async () => {
+    const { client } = canned([fault(422)]);
+    const error = await client.submit("m", []).catch((thrown) => thrown);
+    expect(error).toBeInstanceOf(ApiError);
+    expect(error).toMatchObject({ status: 422, body: { error: { message: "no" } } });
+  });
+
+  it("follows events over a broken connection, each once", async () => {
+    const block = (id: string, type: string) =>
+      `id: ${id}\nevent: ${type}\ndata: ${JSON.stringify({ id, type, data: {} })}\n\n`;
+    const { client, asked } = canned([
+      () => new Response(block("1", "training_started") + block("2", "gradient_step")),
+      () => new Response(block("3", "training_ended")),
+    ]);
+    const seen: string[] = [];
+    for await (const event of client.events("j")) seen.push(event.id);
+    expect(seen).toEqual(["1", "2", "3"]);
+    expect(asked[1]!.headers["last-event-id"]).toBe("2");
+  });
+
+  it("follows pages", async () => {
+    const { client, asked } = canned([
+      ok({ data: [{ id: "a" }, { id: "b" }], has_more: true }),
+      ok({ data: [{ id: "c" }], has_more: false }),
+    ]);
+    const ids: string[] = [];
+    for await (const { id } of client.models()) ids.push(id);
+    expect(ids).toEqual(["a", "b", "c"]);
+    expect(asked[1]!.url).toContain("after=b");
+  });
+});
+
+it("reads server-sent events in any pieces", async () => {
+  const bytes = new TextEncoder().encode(": hello\n\nid: 1\ndata: é1\n\ndata: 2\n\n");
+  for (let size = 1; size < 8; size++) {
+    const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+      bytes.slice(i * size, (i + 1) * size),
+    );
+    const seen: string[] = [];
+    for await (const data of serverSentEvents(
+      (async function* () {
+        yield* pieces;
+      })(),
+    ))
+      seen.push(data);
+    expect(seen).toEqual(["é1", "2"]);
+  }
+});
+
+describe("gatherGroups", () => {
+  it("keeps scenarios apart, bounds concurrency, tries again and counts failures", async () => {
+    let running = 0;
+    let most = 0;
+    const tries = new Map<string, number>();
+    const reports: number[] = [];
+    const groups = await gatherGroups({
+      scenarios: ["good", "flaky", "bad"],
+      groupSize: 4,
+      concurrency: 3,
+      maxRetries: 1,
+      onProgress: ({ done }) => reports.push(done),
+      async rollout(scenario, { index }) {
+        most = Math.max(most, ++running);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        running--;
+        const key = `${scenario}${index}`;
+        tries.set(key, (tries.get(key) ?? 0) + 1);
+        if (scenario === "bad" || (scenario === "flaky" && tries.get(key) === 1)) throw new RangeError("oops");
+        return { messages_and_choices: [], reward: index };
+      },
+    });
+    expect(groups.map(({ trajectories, exceptions }) => [trajectories.length, exceptions!.length])).toEqual([
+      [4, 0],
+      [4, 0],
+      [0, 4],
+    ]);
+    expect(groups[2]!.exceptions![0]).toEqual({ type: "RangeError", message: "oops" });
+    expect(most).toBeLessThanOrEqual(3);
+    expect(reports.at(-1)).toBe(12);
+  });
+
+  it("stops when told to", async () => {
+    const stop = new AbortController();
+    const gathering = gatherGroups({
+      scenarios: [1, 2, 3],
+      groupSize: 1,
+      concurrency: 1,
+      signal: stop.signal,
+      async rollout() {
+        stop.abort(new Error("enough"));
+        return { messages_and_choices: [], reward: 0 };
+      },
+    });
+    await expect(gathering).rejects.toThrow("enough");
+  });
+});
+
+it("O13: learning-rate schedules", () => {
+  const close = (values: number[]) => values.map((value) => expect.closeTo(value, 8));
+  expect(learningRates({ peak: 1, batches: 5, shape: "linear" })).toEqual(close([1, 0.75, 0.5, 0.25, 0]));
+  expect(learningRates({ peak: 1, batches: 5, shape: "cosine" })).toEqual(close([1, 0.853553391, 0.5, 0.146446609, 0]));
+  expect(learningRates({ peak: 1, batches: 5, shape: "linear", warmup: 2 })).toEqual(close([0.5, 1, 1, 0.5, 0]));
+  expect(learningRates({ peak: 2, batches: 2, shape: "constant" })).toEqual([2, 2]);
+});

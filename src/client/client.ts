@@ -1,0 +1,163 @@
+// A client for training: register a model, sample from its policy, submit scored trajectories, follow the job. Works in
+// Node without anything else installed. Rollouts in groups are in rollouts.ts.
+
+import { Connection, type ConnectionOptions } from "./http.ts";
+import { serverSentEvents } from "./server-sent-events.ts";
+import type {
+  ChatCompletion,
+  Checkpoint,
+  Message,
+  TrainableModel,
+  TrainingConfig,
+  TrainingEvent,
+  TrainingJob,
+  TrajectoryGroup,
+} from "./types.ts";
+
+export interface RegisterOptions {
+  project: string;
+  name: string;
+  base_model?: string;
+  entity?: string;
+  from?: { model_id: string; step?: number };
+}
+
+export interface TrainOptions {
+  config?: TrainingConfig;
+  /** The same key and body make one job, however often they are sent. */
+  idempotencyKey?: string;
+  /** Every event as it happens. */
+  onEvent?: (event: TrainingEvent) => void;
+  signal?: AbortSignal;
+}
+
+export class TrainingFailedError extends Error {
+  readonly jobId: string;
+
+  constructor(jobId: string, message: string) {
+    super(message);
+    this.name = "TrainingFailedError";
+    this.jobId = jobId;
+  }
+}
+
+interface Page<Item> {
+  data: Item[];
+  has_more: boolean;
+}
+
+export class FlywheelClient {
+  readonly #connection: Connection;
+
+  constructor(options: ConnectionOptions) {
+    this.#connection = new Connection(options);
+  }
+
+  /** Models that can be trained. */
+  baseModels(): Promise<string[]> {
+    return this.#connection.json("GET", "/preview/base-models");
+  }
+
+  /** Makes the model, or finds the one of that name. */
+  register(options: RegisterOptions): Promise<TrainableModel> {
+    return this.#connection.json("POST", "/preview/models", { body: { ...options, return_existing: true } });
+  }
+
+  models(): AsyncGenerator<TrainableModel> {
+    return this.#pages("/preview/models", {});
+  }
+
+  async deleteModel(modelId: string): Promise<void> {
+    await this.#connection.json("DELETE", `/preview/models/${modelId}`);
+  }
+
+  checkpoints(modelId: string, order: "asc" | "desc" = "asc"): AsyncGenerator<Checkpoint> {
+    return this.#pages(`/preview/models/${modelId}/checkpoints`, { order });
+  }
+
+  async latestStep(modelId: string): Promise<number> {
+    const checkpoint = await this.#connection.json<Checkpoint>("GET", `/preview/models/${modelId}/checkpoints/latest`);
+    return checkpoint.step;
+  }
+
+  deleteCheckpoints(modelId: string, steps: readonly number[]): Promise<{ deleted_count: number }> {
+    return this.#connection.json("DELETE", `/preview/models/${modelId}/checkpoints`, { body: { steps } });
+  }
+
+  /** A new step with the weights of an old one. */
+  rollback(modelId: string, step: number): Promise<Checkpoint> {
+    return this.#connection.json("POST", `/preview/models/${modelId}/rollback`, { body: { step } });
+  }
+
+  /** Rewards and metrics of evaluated groups, kept with the newest step. */
+  async log(modelId: string, split: string, groups: readonly TrajectoryGroup[]): Promise<void> {
+    const body = { split, trajectory_groups: groups };
+    await this.#connection.json("POST", `/preview/models/${modelId}/log`, { body });
+  }
+
+  chat(body: { model: string; messages: Message[]; [field: string]: unknown }, signal?: AbortSignal) {
+    return this.#connection.json<ChatCompletion>("POST", "/chat/completions", { body, signal });
+  }
+
+  /** Submits a job and returns at once. */
+  submit(modelId: string, groups: readonly TrajectoryGroup[], options: TrainOptions = {}): Promise<TrainingJob> {
+    const { config, idempotencyKey, signal } = options;
+    return this.#connection.json("POST", "/preview/training-jobs", {
+      body: { model_id: modelId, trajectory_groups: groups, ...(config ? { experimental_config: config } : {}) },
+      ...(idempotencyKey ? { headers: { "idempotency-key": idempotencyKey } } : {}),
+      signal,
+    });
+  }
+
+  /** Submits a job and waits for its end; throws TrainingFailedError when there is no new step. */
+  async train(modelId: string, groups: readonly TrajectoryGroup[], options: TrainOptions = {}): Promise<TrainingJob> {
+    const job = await this.submit(modelId, groups, options);
+    for await (const event of this.events(job.id, options.signal)) {
+      options.onEvent?.(event);
+      if (event.type === "training_failed") {
+        throw new TrainingFailedError(job.id, event.data.error_message ?? "the training job failed");
+      }
+    }
+    return this.job(job.id);
+  }
+
+  job(jobId: string): Promise<TrainingJob> {
+    return this.#connection.json("GET", `/preview/training-jobs/${jobId}`);
+  }
+
+  cancel(jobId: string): Promise<TrainingJob> {
+    return this.#connection.json("POST", `/preview/training-jobs/${jobId}/cancel`);
+  }
+
+  /** A job's events from the first to the last, over as many connections as it takes. */
+  async *events(jobId: string, signal?: AbortSignal): AsyncGenerator<TrainingEvent> {
+    let last: string | null = null;
+    for (;;) {
+      try {
+        const response: Response = await this.#connection.request("GET", `/preview/training-jobs/${jobId}/events`, {
+          headers: { accept: "text/event-stream", ...(last === null ? {} : { "last-event-id": last }) },
+          signal,
+        });
+        for await (const data of serverSentEvents(response.body!)) {
+          const event = JSON.parse(data) as TrainingEvent;
+          last = event.id;
+          yield event;
+          if (event.type === "training_ended" || event.type === "training_failed") return;
+        }
+      } catch (error) {
+        // a connection that broke in the middle; request() has already given up on servers that do not answer
+        if (signal?.aborted || !(error instanceof TypeError)) throw error;
+      }
+    }
+  }
+
+  async *#pages<Item extends { id: string }>(path: string, query: Record<string, string>): AsyncGenerator<Item> {
+    let after: string | null = null;
+    for (;;) {
+      const page: Page<Item> = await this.#connection.json("GET", path, { query: { ...query, after, limit: 100 } });
+      yield* page.data;
+      if (!page.has_more) return;
+      after = page.data.at(-1)!.id;
+    }
+  }
+}

@@ -1,0 +1,89 @@
+// Rollouts in groups: several attempts at each scenario, a bounded number at a time, another try for those that fail,
+// progress along the way. An attempt that keeps failing becomes an exception of its group, never the end of the others.
+
+import type { Trajectory, TrajectoryGroup } from "./types.ts";
+
+export interface RolloutOptions<Scenario> {
+  scenarios: readonly Scenario[];
+  /** Attempts per scenario. */
+  groupSize: number;
+  /** One attempt: a conversation with its reward. */
+  rollout: (scenario: Scenario, attempt: RolloutAttempt) => Promise<Trajectory>;
+  /** Attempts at the same time. */
+  concurrency?: number;
+  /** Tries after a failed one. */
+  maxRetries?: number;
+  onProgress?: (progress: RolloutProgress) => void;
+  signal?: AbortSignal;
+}
+
+export interface RolloutAttempt {
+  /** Place in its group. */
+  index: number;
+  signal: AbortSignal;
+}
+
+export interface RolloutProgress {
+  done: number;
+  total: number;
+  failed: number;
+  /** Mean reward of what is done. */
+  reward: number;
+}
+
+/** One group per scenario, in order. */
+export async function gatherGroups<Scenario>(options: RolloutOptions<Scenario>): Promise<TrajectoryGroup[]> {
+  const { scenarios, groupSize, rollout, maxRetries = 1, onProgress } = options;
+  const signal = options.signal ?? new AbortController().signal;
+  const groups = scenarios.map(() => ({ trajectories: [] as Trajectory[], exceptions: [] as Failure[] }));
+  const work = scenarios.flatMap((scenario, group) =>
+    Array.from({ length: groupSize }, (_, index) => ({ scenario, group, index })),
+  );
+  const progress = { done: 0, total: work.length, failed: 0, reward: 0 };
+  let rewards = 0;
+
+  const attempt = async ({ scenario, group, index }: (typeof work)[number]) => {
+    const result = await withRetries(() => rollout(scenario, { index, signal }), maxRetries, signal);
+    progress.done++;
+    if ("trajectory" in result) {
+      groups[group]!.trajectories.push(result.trajectory);
+      rewards += result.trajectory.reward;
+    } else {
+      groups[group]!.exceptions.push(result.failure);
+      progress.failed++;
+    }
+    progress.reward = rewards / Math.max(1, progress.done - progress.failed);
+    onProgress?.({ ...progress });
+  };
+  let next = 0;
+  const worker = async () => {
+    while (next < work.length) {
+      signal.throwIfAborted();
+      await attempt(work[next++]!);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(options.concurrency ?? 16, work.length) }, worker));
+  return groups;
+}
+
+interface Failure {
+  type: string;
+  message: string;
+}
+
+async function withRetries(
+  attempt: () => Promise<Trajectory>,
+  maxRetries: number,
+  signal: AbortSignal,
+): Promise<{ trajectory: Trajectory } | { failure: Failure }> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return { trajectory: await attempt() };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (tries < maxRetries) continue;
+      const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
+      return { failure: { type: name, message } };
+    }
+  }
+}

@@ -1,0 +1,128 @@
+// What goes over the wire in training, as this client sends and receives it.
+
+export interface TrainableModel {
+  id: string;
+  entity: string;
+  project: string;
+  name: string;
+  base_model: string;
+  /** The full name for inference; the newest step answers. */
+  inference_name: string;
+  created_at: string;
+}
+
+export interface Checkpoint {
+  id: string;
+  step: number;
+  metrics: Record<string, number>;
+  created_at: string;
+}
+
+export interface TrainingJob {
+  id: string;
+  model_id: string;
+  status: "PENDING" | "RUNNING" | "COMPLETED" | "FAILED" | "CANCELLED";
+  progress: number | null;
+  error_message: string | null;
+  training_start: string | null;
+  training_end: string | null;
+  created_at: string;
+  updated_at: string;
+  kind: "rl" | "sft";
+  from_step: number | null;
+  /** The step it made. */
+  step: number | null;
+  report?: JobReport | null;
+}
+
+export interface JobReport {
+  trajectories?: {
+    group: number;
+    trajectory: number;
+    status: string;
+    reason: string | null;
+    message: string | null;
+    reward: number;
+    advantage: number;
+  }[];
+  totals: Record<string, number>;
+  usage: { tokens: number; seconds: number; peak_bytes: number } | null;
+}
+
+export interface TrainingEvent {
+  id: string;
+  type: "training_started" | "gradient_step" | "training_ended" | "training_failed" | (string & {});
+  data: Record<string, number> & { error_message?: string };
+  created_at: string;
+}
+
+export interface Message {
+  role: string;
+  content?: unknown;
+  [field: string]: unknown;
+}
+
+/** A choice exactly as a chat completion returned it. */
+export interface Choice {
+  message: Message;
+  finish_reason?: string | null;
+  logprobs?: unknown;
+  token_ids?: number[] | null;
+  prompt_token_ids?: number[] | null;
+  policy_version?: number;
+  [field: string]: unknown;
+}
+
+export interface ChatCompletion {
+  id: string;
+  model: string;
+  choices: (Choice & { message: Message & { content: string | null } })[];
+  usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
+}
+
+export interface Trajectory {
+  messages_and_choices: (Message | Choice)[];
+  tools?: unknown[] | null;
+  additional_histories?: { messages_and_choices: (Message | Choice)[]; tools?: unknown[] | null }[];
+  reward: number;
+  initial_policy_version?: number | null;
+  final_policy_version?: number | null;
+  metrics?: Record<string, number | boolean>;
+  metadata?: Record<string, unknown>;
+  logs?: string[];
+}
+
+export interface TrajectoryGroup {
+  trajectories: Trajectory[];
+  exceptions?: { type: string; message: string }[];
+  metrics?: Record<string, number | boolean>;
+  metadata?: Record<string, unknown>;
+}
+
+/** docs/reference/training.md says what each does. */
+export interface TrainingConfig {
+  learning_rate?: number;
+  ppo?: boolean;
+  loss_fn?: "cispo" | "ppo";
+  epsilon?: number;
+  epsilon_high?: number;
+  scale_rewards?: boolean;
+  advantage_balance?: number;
+  importance_sampling_level?: "token" | "sequence" | "average" | "geometric_average";
+  mask_prob_ratio?: boolean;
+  max_negative_advantage_importance_sampling_weight?: number;
+  truncated_importance_sampling?: number;
+  precalculate_logprobs?: boolean;
+  alt_k2_tau?: number;
+  kl_penalty_coef?: number;
+  kl_penalty_reference_step?: number;
+  kl_penalty_step_lag?: number;
+  kl_penalty_source?: "current_learner" | "sample";
+  allow_training_without_logprobs?: boolean;
+  grad_accumulation_sequences?: number | "all";
+  max_steps_off_policy?: number;
+  weight_decay?: number;
+  max_grad_norm?: number;
+  seed?: number;
+  [field: string]: unknown;
+}

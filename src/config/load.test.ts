@@ -1,0 +1,81 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ConfigError, loadConfig, shownConfig } from "./load.ts";
+
+function yaml(text: string): string {
+  const path = join(mkdtempSync(join(tmpdir(), "flywheel-config-")), "config.yaml");
+  writeFileSync(path, text);
+  return path;
+}
+
+describe("loadConfig", () => {
+  it("has defaults for a start on loopback", () => {
+    const config = loadConfig();
+    expect(config).toMatchObject({
+      host: "127.0.0.1",
+      port: 8000,
+      model: "bundled",
+      schedulingPolicy: "priority",
+      apiKey: [],
+    });
+  });
+
+  it("prefers flag over environment over file over default", () => {
+    const file = yaml("port: 1\nmax-queue: 1\nmax_num_seqs: 1\nhost: 0.0.0.0\n");
+    const env = { FLYWHEEL_PORT: "2", FLYWHEEL_MAX_QUEUE: "2" };
+    const config = loadConfig({ flags: { port: "3" }, env, file });
+    expect([config.port, config.maxQueue, config.maxNumSeqs, config.host, config.maxLoras]).toEqual([
+      3,
+      2,
+      1,
+      "0.0.0.0",
+      4,
+    ]);
+  });
+
+  it("reads suffixes, lists, switches and JSON from text", () => {
+    const config = loadConfig({
+      env: {
+        FLYWHEEL_MAX_BODY_BYTES: "32Mi",
+        FLYWHEEL_SERVED_MODEL_NAME: "a, b",
+        FLYWHEEL_LORA_MODULES: '{"name":"x","path":"y,z"}',
+        FLYWHEEL_ENABLE_PREFIX_CACHING: "off",
+        FLYWHEEL_OVERRIDE_GENERATION_CONFIG: '{"temperature":0.5}',
+        VLLM_API_KEY: "secret",
+      },
+    });
+    expect(config).toMatchObject({
+      maxBodyBytes: 32 * 2 ** 20,
+      servedModelName: ["a", "b"],
+      loraModules: ['{"name":"x","path":"y,z"}'],
+      enablePrefixCaching: false,
+      overrideGenerationConfig: { temperature: 0.5 },
+      apiKey: ["secret"],
+    });
+  });
+
+  it.each([
+    [{ flags: { port: "70000" } }, /--port must be at least 0 and at most 65535/],
+    [{ flags: { port: "eighty" } }, /--port expects a whole number.*eighty/],
+    [{ env: { FLYWHEEL_DTYPE: "float8" } }, /FLYWHEEL_DTYPE must be one of auto/],
+    [{ flags: { overrideGenerationConfig: "[1]" } }, /expects a JSON object/],
+    [{ flags: { enableLora: "perhaps" } }, /true or false/],
+    [{ file: "does-not-exist.yaml" }, /cannot read does-not-exist.yaml/],
+  ])("refuses %j", (sources, message) => {
+    expect(() => loadConfig(sources)).toThrow(ConfigError);
+    expect(() => loadConfig(sources)).toThrow(message);
+  });
+
+  it("refuses unknown keys and non-mappings in a file", () => {
+    expect(() => loadConfig({ file: yaml("max-modle-len: 5") })).toThrow(/unknown option max-modle-len/);
+    expect(() => loadConfig({ file: yaml("- 1") })).toThrow(/mapping/);
+    expect(loadConfig({ file: yaml("") }).port).toBe(8000);
+  });
+
+  it("shows only what differs from the defaults, secrets masked", () => {
+    const config = loadConfig({ flags: { apiKey: ["k"], port: "9" } });
+    expect(shownConfig(config)).toEqual({ "api-key": "***", port: 9 });
+  });
+});

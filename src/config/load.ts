@@ -1,0 +1,103 @@
+// Puts the effective configuration together: flag > environment > YAML file > default. Every problem names the
+// place it came from, so that a typo in a file does not look like a typo in a flag.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Option } from "./option.ts";
+import { type Config, envName, flagName, OPTIONS, type OptionName } from "./options.ts";
+
+export class ConfigError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ConfigError";
+  }
+}
+
+export interface ConfigSources {
+  /** Values of flags that were given, by option name. */
+  flags?: Partial<Record<OptionName, unknown>>;
+  env?: Record<string, string | undefined>;
+  /** Path of a YAML file. */
+  file?: string | undefined;
+}
+
+export function loadConfig(sources: ConfigSources = {}): Config {
+  const file = sources.file === undefined ? new Map<string, unknown>() : readFile(sources.file);
+  const config: Record<string, unknown> = {};
+  for (const name of Object.keys(OPTIONS) as OptionName[]) {
+    const option = OPTIONS[name] as Option<unknown>;
+    const flag = sources.flags?.[name];
+    const env = fromEnv(name, option, sources.env ?? {});
+    if (flag !== undefined) {
+      config[name] = parsed(option, flag, `--${flagName(name)}`);
+    } else if (env !== undefined) {
+      config[name] = parsed(option, env.value, env.name);
+    } else if (file.has(name)) {
+      config[name] = parsed(option, file.get(name), `${sources.file}: ${flagName(name)}`);
+    } else {
+      config[name] = option.default;
+    }
+  }
+  return config as Config;
+}
+
+/** The configuration as it may be shown: secrets masked, defaults left out. */
+export function shownConfig(config: Config): Record<string, unknown> {
+  const shown: Record<string, unknown> = {};
+  for (const name of Object.keys(OPTIONS) as OptionName[]) {
+    const option = OPTIONS[name] as Option<unknown>;
+    const value = config[name];
+    if (JSON.stringify(value) !== JSON.stringify(option.default)) {
+      shown[flagName(name)] = option.secret ? "***" : value;
+    }
+  }
+  return shown;
+}
+
+function parsed(option: Option<unknown>, raw: unknown, where: string): unknown {
+  try {
+    return option.parse(raw);
+  } catch (error) {
+    const given = option.secret ? "" : ` (got ${JSON.stringify(raw)})`;
+    throw new ConfigError(`${where} ${(error as Error).message}${given}`, { cause: error });
+  }
+}
+
+function fromEnv(name: string, option: Option<unknown>, env: Record<string, string | undefined>) {
+  for (const variable of [envName(name), ...option.alsoEnv]) {
+    const value = env[variable];
+    if (value !== undefined && value !== "") {
+      return { name: variable, value };
+    }
+  }
+  return undefined;
+}
+
+/** Keys may be written max-model-len or max_model_len; unknown keys are refused. */
+function readFile(path: string): Map<string, unknown> {
+  let document: unknown;
+  try {
+    // Most starts have no file and need not wait for the parser.
+    const { parse } = createRequire(import.meta.url)("yaml") as typeof import("yaml");
+    document = parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    throw new ConfigError(`cannot read ${path}: ${(error as Error).message}`, { cause: error });
+  }
+  if (document === null) {
+    return new Map();
+  }
+  if (typeof document !== "object" || Array.isArray(document)) {
+    throw new ConfigError(`${path}: expects a mapping of option names to values`);
+  }
+  const names = new Map(Object.keys(OPTIONS).map((name) => [flagName(name), name]));
+  const values = new Map<string, unknown>();
+  for (const [key, value] of Object.entries(document)) {
+    const name = names.get(key.replaceAll("_", "-"));
+    if (name === undefined) {
+      throw new ConfigError(`${path}: unknown option ${key}; see docs/reference/flags.md`);
+    }
+    if (value !== null) {
+      values.set(name, value);
+    }
+  }
+  return values;
+}

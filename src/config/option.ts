@@ -1,0 +1,173 @@
+// One server option and how to read it: from a flag or environment variable (text) or from YAML (a typed value).
+// The table of options is in options.ts; the precedence rules are in load.ts.
+
+export interface Option<T> {
+  /** How `--help` and the docs describe it. */
+  help: string;
+  group: OptionGroup;
+  default: T;
+  /** Placeholder shown after the flag; a switch has none. */
+  placeholder: string | null;
+  /** May be given more than once on the command line. */
+  repeatable: boolean;
+  /** Never printed. */
+  secret: boolean;
+  /** Environment variables besides FLYWHEEL_NAME, looked at after it. */
+  alsoEnv: readonly string[];
+  /** Reads one value; throws an Error that says what is allowed. */
+  parse(raw: unknown): T;
+}
+
+export type OptionGroup =
+  | "Model"
+  | "Server"
+  | "Access"
+  | "Chat"
+  | "Engine"
+  | "Adapters"
+  | "Training"
+  | "Limits"
+  | "Operation";
+
+type Extra = Partial<Pick<Option<unknown>, "secret" | "alsoEnv" | "placeholder">>;
+
+function option<T>(group: OptionGroup, initial: T, help: string, parse: (raw: unknown) => T, extra: Extra): Option<T> {
+  return {
+    group,
+    default: initial,
+    help,
+    parse,
+    placeholder: "VALUE",
+    repeatable: false,
+    secret: false,
+    alsoEnv: [],
+    ...extra,
+  };
+}
+
+export function text<T extends string | null>(group: OptionGroup, initial: T, help: string, extra: Extra = {}) {
+  const parse = (raw: unknown): string | T => {
+    if (typeof raw !== "string" && typeof raw !== "number") {
+      throw new Error("expects text");
+    }
+    return String(raw);
+  };
+  return option<string | T>(group, initial, help, parse, extra);
+}
+
+export function integer<T extends number | null>(
+  group: OptionGroup,
+  initial: T,
+  help: string,
+  bounds: { min: number; max?: number },
+  extra: Extra = {},
+) {
+  const parse = (raw: unknown): number | T => {
+    const value = typeof raw === "string" ? parseCount(raw) : raw;
+    if (typeof value !== "number" || !Number.isSafeInteger(value)) {
+      throw new Error("expects a whole number (4k, 2M and 1Gi style suffixes are understood)");
+    }
+    if (value < bounds.min || value > (bounds.max ?? Number.MAX_SAFE_INTEGER)) {
+      throw new Error(`must be at least ${bounds.min}${bounds.max === undefined ? "" : ` and at most ${bounds.max}`}`);
+    }
+    return value;
+  };
+  return option<number | T>(group, initial, help, parse, { placeholder: "N", ...extra });
+}
+
+export function seconds(group: OptionGroup, initial: number, help: string) {
+  const parse = (raw: unknown): number => {
+    const value = typeof raw === "string" && raw.trim() !== "" ? Number(raw) : raw;
+    if (typeof value !== "number" || !Number.isFinite(value) || value < 0) {
+      throw new Error("expects a number of seconds, 0 or more");
+    }
+    return value;
+  };
+  return option<number>(group, initial, help, parse, { placeholder: "SECONDS" });
+}
+
+/** On the command line `--name` and `--no-name`. */
+export function flag(group: OptionGroup, initial: boolean, help: string) {
+  const parse = (raw: unknown): boolean => {
+    const word = String(raw).toLowerCase();
+    if (["true", "1", "yes", "on"].includes(word)) {
+      return true;
+    }
+    if (["false", "0", "no", "off"].includes(word)) {
+      return false;
+    }
+    throw new Error("expects true or false");
+  };
+  return option<boolean>(group, initial, help, parse, { placeholder: null });
+}
+
+export function oneOf<const T extends string>(group: OptionGroup, choices: readonly T[], initial: T, help: string) {
+  const parse = (raw: unknown): T => {
+    if (!choices.includes(raw as T)) {
+      throw new Error(`must be one of ${choices.join(", ")}`);
+    }
+    return raw as T;
+  };
+  return option<T>(group, initial, help, parse, { placeholder: choices.join("|") });
+}
+
+/** Given several times, or as a list in YAML, or comma-separated in the environment. */
+export function list(group: OptionGroup, initial: readonly string[], help: string, extra: Extra = {}) {
+  const parse = (raw: unknown): readonly string[] => {
+    const items = Array.isArray(raw) ? raw : typeof raw === "string" ? splitList(raw) : [raw];
+    if (items.some((item) => typeof item !== "string" && typeof item !== "number")) {
+      throw new Error("expects a list of texts");
+    }
+    return items.map(String);
+  };
+  return { ...option<readonly string[]>(group, initial, help, parse, extra), repeatable: true };
+}
+
+/** A JSON object on the command line and in the environment; a mapping in YAML. */
+export function json(group: OptionGroup, help: string) {
+  const parse = (raw: unknown): Record<string, unknown> => {
+    let value: unknown = raw;
+    if (typeof raw === "string") {
+      try {
+        value = JSON.parse(raw);
+      } catch (error) {
+        throw new Error(`expects a JSON object: ${(error as Error).message}`, { cause: error });
+      }
+    }
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      throw new Error("expects a JSON object");
+    }
+    return value as Record<string, unknown>;
+  };
+  return option<Record<string, unknown>>(group, {}, help, parse, { placeholder: "JSON" });
+}
+
+/** A JSON array, or names separated by commas; objects inside the array stay JSON text, commas inside braces do not split. */
+function splitList(raw: string): unknown[] {
+  const trimmed = raw.trim();
+  if (trimmed.startsWith("[")) {
+    return JSON.parse(trimmed) as unknown[];
+  }
+  return trimmed.startsWith("{")
+    ? [trimmed]
+    : trimmed
+        .split(",")
+        .map((item) => item.trim())
+        .filter((item) => item !== "");
+}
+
+const SUFFIXES: Record<string, number> = {
+  "": 1,
+  k: 1e3,
+  m: 1e6,
+  g: 1e9,
+  ki: 2 ** 10,
+  mi: 2 ** 20,
+  gi: 2 ** 30,
+};
+
+/** "4096", "4k" = 4000, "4Ki" = 4096. */
+function parseCount(raw: string): number {
+  const match = /^\s*(-?\d+(?:\.\d+)?)\s*([kmg]i?)?b?\s*$/i.exec(raw);
+  return match === null ? Number.NaN : Number(match[1]) * SUFFIXES[(match[2] ?? "").toLowerCase()]!;
+}

@@ -1,0 +1,201 @@
+// Starts and stops a server: data directory, tokens, model, HTTP. The model comes from a factory, so that tests can
+// serve a fake; the real one is in load-model.ts.
+import { randomBytes } from "node:crypto";
+import type { AddressInfo } from "node:net";
+import type { FastifyInstance } from "fastify";
+import type { RouteGroup } from "./api/server.ts";
+import { Service, type ServiceParts } from "./api/service.ts";
+import { ConfigError, shownConfig } from "./config/load.ts";
+import type { Config } from "./config/options.ts";
+import { createLog, type Log } from "./observe/log.ts";
+import { Metrics } from "./observe/metrics.ts";
+import { openDataDir } from "./store/data-dir.ts";
+import type { Store } from "./store/db.ts";
+import { SCOPES, TokenStore } from "./store/tokens.ts";
+
+/** What a model brings along. `close` frees what is not the engine's. */
+export interface LoadedModel extends Omit<ServiceParts, "config" | "tokens" | "metrics" | "log"> {
+  close(): Promise<void>;
+}
+
+export type LoadModel = (config: Config, log: Log, metrics: Metrics) => Promise<LoadedModel>;
+
+/** What more a server offers: training, web pages. Made after the service, closed before the engine. */
+export interface Extension {
+  routes: RouteGroup;
+  close(): Promise<void>;
+}
+
+export type CreateExtension = (service: Service, store: Store) => Promise<Extension>;
+
+export interface RunningServer {
+  service: Service;
+  url: string;
+  /** A token that works now: the first one, made at this start, or one for trying out; null when neither was made. */
+  token: { secret: string; first: boolean } | null;
+  /** Drains within `shutdownTimeout` and closes everything. */
+  close(): Promise<void>;
+}
+
+/** How long the token in the printed curl line works. */
+const TRYOUT_SECONDS = 3600;
+
+/** How long connections have to carry the last bytes away when the server stops. */
+const LAST_BYTES_MS = 2000;
+
+export async function startServer(
+  config: Config,
+  loadModel: LoadModel,
+  extensions: readonly CreateExtension[] = [],
+): Promise<RunningServer> {
+  const log = createLog({ level: config.logLevel, format: config.logFormat });
+  log.info("starting", shownConfig(config));
+  const store = openDataDir(config.data);
+  try {
+    return await start(config, loadModel, extensions, log, store);
+  } catch (error) {
+    store.close();
+    throw error;
+  }
+}
+
+async function start(
+  config: Config,
+  loadModel: LoadModel,
+  extensions: readonly CreateExtension[],
+  log: Log,
+  store: Store,
+): Promise<RunningServer> {
+  const tokens = new TokenStore(store);
+  const first = firstToken(config, tokens);
+  const metrics = new Metrics();
+  // The HTTP framework loads while the engine does.
+  const [model, { createServer }] = await Promise.all([loadModel(config, log, metrics), import("./api/server.ts")]);
+  const service = new Service({ ...model, config, tokens, metrics, log });
+  const opened: Extension[] = [];
+  const closeAll = async () => {
+    for (const extension of opened.reverse()) {
+      await extension.close();
+    }
+    await model.engine.close();
+    await model.close();
+  };
+  let app: FastifyInstance;
+  try {
+    for (const create of extensions) {
+      opened.push(await create(service, store));
+    }
+    app = createServer(
+      service,
+      opened.map(({ routes }) => routes),
+    );
+    await loadAdapters(service);
+    await listen(app, config);
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+  return {
+    service,
+    url: addressOf(app, config),
+    token: first === null ? tryoutToken(config, service) : { secret: first, first: true },
+    close: async () => {
+      await service.drain(config.shutdownTimeout);
+      await closeConnections(app);
+      await closeAll();
+      store.close();
+    },
+  };
+}
+
+/** What is still open after the drain belongs to clients that do not read, or never finish sending. */
+async function closeConnections(app: FastifyInstance): Promise<void> {
+  const force = setTimeout(() => app.server.closeAllConnections(), LAST_BYTES_MS);
+  await app.close();
+  clearTimeout(force);
+}
+
+/** Without any token the first one is made, on loopback; elsewhere the server does not start. */
+function firstToken(config: Config, tokens: TokenStore): string | null {
+  if (config.apiKey.length > 0 || tokens.hasUsable()) {
+    return null;
+  }
+  if (config.uds === null && !isLoopback(config.host)) {
+    throw new ConfigError(
+      `refusing to listen on ${config.host} without any token: make one with \`flywheel tokens create\` or pass --api-key`,
+    );
+  }
+  return tokens.createFirst({ name: "first", scopes: SCOPES, lifetime: null })?.secret ?? null;
+}
+
+/** Lets the printed example work without printing anybody's key: inference only, one hour, this process, loopback. */
+function tryoutToken(config: Config, service: Service): RunningServer["token"] {
+  if (config.uds !== null || !isLoopback(config.host)) {
+    return null;
+  }
+  const secret = `fw_try_${randomBytes(16).toString("base64url")}`;
+  const principal = { id: "tryout", name: "printed example", scopes: new Set(["inference"] as const) };
+  service.auth.addKey(secret, principal, Date.now() + TRYOUT_SECONDS * 1000);
+  return { secret, first: false };
+}
+
+async function listen(app: FastifyInstance, config: Config): Promise<void> {
+  try {
+    await app.listen(config.uds === null ? { host: config.host, port: config.port } : { path: config.uds });
+  } catch (error) {
+    const reasons: Record<string, string> = {
+      EADDRINUSE: "it is in use; choose another --port, or 0 for a free one",
+      EACCES: "that is not permitted",
+      EADDRNOTAVAIL: "this machine has no such address",
+      ENOTFOUND: "there is no such host",
+    };
+    const reason = reasons[(error as NodeJS.ErrnoException).code ?? ""];
+    if (reason === undefined) {
+      throw error;
+    }
+    const address = config.uds ?? `${config.host}:${config.port}`;
+    throw new ConfigError(`cannot listen on ${address}: ${reason}`, { cause: error });
+  }
+}
+
+async function loadAdapters(service: Service): Promise<void> {
+  for (const module of service.config.loraModules) {
+    const { name, path } = readLoraModule(module);
+    try {
+      await service.adapters.load({ name, path, inPlace: false });
+    } catch (error) {
+      throw new ConfigError(`--lora-modules ${name}: ${(error as Error).message}`, { cause: error });
+    }
+  }
+}
+
+/** NAME=PATH, or the JSON form with name and path. */
+export function readLoraModule(text: string): { name: string; path: string } {
+  if (text.trim().startsWith("{")) {
+    try {
+      const { name, path } = JSON.parse(text) as { name?: unknown; path?: unknown };
+      if (typeof name === "string" && typeof path === "string") {
+        return { name, path };
+      }
+    } catch (error) {
+      throw new ConfigError(`--lora-modules: ${(error as Error).message}`, { cause: error });
+    }
+  }
+  const split = text.indexOf("=");
+  if (split < 1 || split === text.length - 1) {
+    throw new ConfigError(`--lora-modules expects NAME=PATH or {"name":…,"path":…}, not ${text}`);
+  }
+  return { name: text.slice(0, split), path: text.slice(split + 1) };
+}
+
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+function addressOf(app: FastifyInstance, config: Config): string {
+  if (config.uds !== null) {
+    return `unix:${config.uds}`;
+  }
+  const { port } = app.server.address() as AddressInfo;
+  return `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
+}
