@@ -1,0 +1,121 @@
+// Grades one reply against its check. `format` says whether the reply has the asked shape, `pass` whether it is also
+// right; a score table counts whichever the task asks for.
+
+import type { Check } from "./tasks/conversation.ts";
+
+export interface Reply {
+  content: string;
+  /** Calls that a server already parsed out of the text. */
+  toolCalls?: { name: string; arguments: Record<string, unknown> }[];
+}
+
+export interface Grade {
+  format: boolean;
+  pass: boolean;
+}
+
+export function grade(check: Check, reply: Reply): Grade {
+  const text = reply.content.trim();
+  switch (check.kind) {
+    case "word": {
+      const format = /^[\p{L}\p{N}'’-]+[.!]?$/u.test(text);
+      return { format, pass: format && check.answers.some((answer) => same(answer, text)) };
+    }
+    case "choice": {
+      const format = check.options.some((option) => same(option, text));
+      return { format, pass: same(check.answer, text) };
+    }
+    case "number": {
+      const numbers = text.match(/-?\d+/g) ?? [];
+      return { format: numbers.length > 0, pass: Number(numbers[numbers.length - 1]) === check.value };
+    }
+    case "contains": {
+      const format = text !== "";
+      return { format, pass: format && check.any.some((part) => hasPhrase(text, part)) };
+    }
+    case "exact":
+      return { format: text !== "", pass: text === check.text || same(text, check.text) };
+    case "list": {
+      const lines = text.split("\n").filter((line) => line.trim() !== "");
+      const items = lines.length > 1 ? lines : text.split(",");
+      return { format: items.length === check.count, pass: items.length === check.count };
+    }
+    case "json":
+      return gradeJson(check, text);
+    case "tool":
+      return gradeTool(check, reply);
+    default:
+      return check satisfies never;
+  }
+}
+
+const plain = (text: string): string =>
+  text
+    .trim()
+    .toLowerCase()
+    .replace(/[.!]+$/, "");
+const same = (a: string, b: string): boolean => plain(a) === plain(b);
+
+/** The phrase as whole words: "5" is not in "15". */
+function hasPhrase(text: string, phrase: string): boolean {
+  const at = ` ${words(text)} `.indexOf(` ${words(phrase)} `);
+  return at >= 0;
+}
+
+const words = (text: string): string => (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).join(" ");
+
+function gradeJson(check: Extract<Check, { kind: "json" }>, text: string): Grade {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { format: false, pass: false };
+  }
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return { format: false, pass: false };
+  const keys = Object.keys(value);
+  const format = keys.length === check.keys.length && check.keys.every((key) => keys.includes(key));
+  const wanted = Object.entries(check.values ?? {});
+  const pass = format && wanted.every(([key, item]) => equal((value as Record<string, unknown>)[key], item));
+  return { format, pass };
+}
+
+function gradeTool(check: Extract<Check, { kind: "tool" }>, reply: Reply): Grade {
+  const calls = reply.toolCalls ?? callsInText(reply.content);
+  const call = calls[0];
+  if (call === undefined) return { format: false, pass: false };
+  const keys = Object.keys(check.arguments);
+  const right = call.name === check.name && Object.keys(call.arguments).length === keys.length;
+  return {
+    format: true,
+    pass: calls.length === 1 && right && keys.every((key) => equal(call.arguments[key], check.arguments[key])),
+  };
+}
+
+/** Calls as the model writes them, for servers that leave the text alone. */
+export function callsInText(text: string): { name: string; arguments: Record<string, unknown> }[] {
+  const calls: { name: string; arguments: Record<string, unknown> }[] = [];
+  for (const match of text.matchAll(/<tool_call>\s*(\{.*?\})\s*<\/tool_call>/gs)) {
+    try {
+      const parsed = JSON.parse(match[1] as string) as { name?: unknown; arguments?: unknown };
+      if (typeof parsed.name === "string" && parsed.arguments !== null && typeof parsed.arguments === "object") {
+        calls.push({ name: parsed.name, arguments: parsed.arguments as Record<string, unknown> });
+      }
+    } catch {
+      // Not JSON: not a call, and the missing call is what the grade reports.
+    }
+  }
+  return calls;
+}
+
+/** Strings without case and outer spaces, everything else by its JSON. */
+function equal(a: unknown, b: unknown): boolean {
+  if (typeof a === "string" && typeof b === "string") return same(a, b);
+  if (typeof a === "number" || typeof b === "number") return String(a) === String(b);
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** The reply without its think block, for text straight from the model. */
+export function withoutThinking(text: string): string {
+  const end = text.lastIndexOf("</think>");
+  return end < 0 ? text : text.slice(end + "</think>".length).trim();
+}

@@ -1,0 +1,62 @@
+// Writes synthetic chat: `node dist/make-chat.js --split train --count 900000 --seed 1 --out chat.jsonl` writes one
+// JSON string a line, the rendered conversation; `--cases N` instead writes N held-out cases of every scored family,
+// (`--task NAME` writes only conversations of one scored family)
+// the hand-written ones and the free chats, each with its prompt, for evaluate.py and for the score table.
+
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { parseArgs } from "node:util";
+import { chatPrompts, handCases, heldOutCases } from "./cases.ts";
+import { renderPrompt, renderTraining } from "./render.ts";
+import { assistant, type Conversation, user } from "./tasks/conversation.ts";
+import { conversation, drawOf, scored } from "./tasks/families.ts";
+import { Rng } from "./tasks/rng.ts";
+import type { Split } from "./tasks/split.ts";
+
+const { values } = parseArgs({
+  options: {
+    split: { type: "string", default: "train" },
+    count: { type: "string", default: "1000" },
+    seed: { type: "string", default: "1" },
+    out: { type: "string" },
+    cases: { type: "string" },
+    task: { type: "string" },
+  },
+});
+if (values.out === undefined) throw new Error("--out FILE is needed");
+if (values.split !== "train" && values.split !== "heldout")
+  throw new Error(`--split must be train or heldout, not ${values.split}`);
+
+const file = createWriteStream(values.out);
+async function write(line: unknown): Promise<void> {
+  if (!file.write(`${JSON.stringify(line)}\n`)) await once(file, "drain");
+}
+if (values.cases !== undefined) {
+  for (const test of [...heldOutCases(values.seed, Number(values.cases)), ...handCases()]) {
+    await write({ ...test, prompt: renderPrompt(test.conversation) });
+  }
+  for (const [index, text] of chatPrompts().entries()) {
+    const chat: Conversation = { family: "chat", messages: [user(text), assistant("")] };
+    await write({
+      id: `chat-${index}`,
+      task: "chat",
+      source: "hand",
+      conversation: chat,
+      temperature: 0.7,
+      prompt: renderPrompt(chat),
+    });
+  }
+} else if (values.task !== undefined) {
+  const make = scored[values.task];
+  if (make === undefined) throw new Error(`--task must be one of ${Object.keys(scored).join(", ")}`);
+  for (let index = 0; index < Number(values.count); index++) {
+    const rng = new Rng(`${values.seed}/${values.task}/${index}`);
+    await write(renderTraining(drawOf(make, { rng, split: values.split as Split })));
+  }
+} else {
+  for (let index = 0; index < Number(values.count); index++) {
+    await write(renderTraining(conversation(values.seed, values.split as Split, index)));
+  }
+}
+file.end();
+await once(file, "finish");

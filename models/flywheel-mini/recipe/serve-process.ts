@@ -1,0 +1,64 @@
+// Starts the service of this repository on a free port for the evaluation, in a data folder of its own, and stops it.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export interface ServedModel {
+  baseUrl: string;
+  apiKey: string;
+  stop(): Promise<void>;
+}
+
+/** `model` as `flywheel serve` takes it; more flags after it. Rejects with the server's own words if it does not start. */
+export async function serveModel(model: string, flags: readonly string[] = []): Promise<ServedModel> {
+  const entry = [
+    new URL("../../../bin/flywheel", import.meta.url),
+    new URL("../../../../bin/flywheel", import.meta.url),
+  ].find((url) => existsSync(fileURLToPath(url)));
+  if (entry === undefined) throw new Error("bin/flywheel was not found above the recipe");
+  const data = mkdtempSync(join(tmpdir(), "flywheel-eval-"));
+  const apiKey = randomUUID();
+  const tools = ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"];
+  const child = spawn(
+    process.execPath,
+    [fileURLToPath(entry), "serve", model, "--port", "0", "--data", data, "--api-key", apiKey, ...tools, ...flags],
+    {
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
+  try {
+    const baseUrl = await address(child);
+    return { baseUrl, apiKey, stop: () => stop(child, data) };
+  } catch (error) {
+    await stop(child, data);
+    throw error;
+  }
+}
+
+function address(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let output = "";
+    const read = (chunk: Buffer) => {
+      output += chunk.toString();
+      const found = /listening on (http:\S+)/.exec(output)?.[1];
+      if (found !== undefined) resolve(found);
+    };
+    child.stdout?.on("data", read);
+    child.stderr?.on("data", read);
+    child.once("error", reject);
+    child.once("exit", (code) => reject(new Error(`the server ended with code ${code}:\n${output.slice(-2000)}`)));
+  });
+}
+
+async function stop(child: ChildProcess, data: string): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) {
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGTERM");
+    await ended;
+  }
+  rmSync(data, { recursive: true, force: true });
+}

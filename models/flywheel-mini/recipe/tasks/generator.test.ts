@@ -1,0 +1,146 @@
+// The generator's promises: the same seed gives the same data, the splits share nothing, every reference reply passes
+// its own check, and every wording can be read.
+
+import { describe, expect, it } from "vitest";
+import { handCases, heldOutCases } from "../cases.ts";
+import { callsInText, grade, withoutThinking } from "../grade.ts";
+import { renderPrompt, renderTraining } from "../render.ts";
+import { pairKey, resultOf, workOut } from "./arithmetic.ts";
+import { adviceIntents, shortAnswers, talkIntents, topics } from "./bank.ts";
+import type { Conversation, Message } from "./conversation.ts";
+import { conversation, promptKey } from "./families.ts";
+import { Rng } from "./rng.ts";
+import { splitOf } from "./split.ts";
+import { say } from "./wording.ts";
+
+const sample = (split: "train" | "heldout", count: number): Conversation[] =>
+  Array.from({ length: count }, (_, index) => conversation("test", split, index));
+const train = sample("train", 3000);
+const heldout = sample("heldout", 1000);
+
+describe("conversation", () => {
+  it("is the same for the same seed and index, and different for another seed", () => {
+    expect(conversation("a", "train", 5)).toEqual(conversation("a", "train", 5));
+    const texts = (seed: string) =>
+      Array.from({ length: 20 }, (_, i) => renderTraining(conversation(seed, "train", i)));
+    expect(texts("a")).not.toEqual(texts("b"));
+  });
+
+  it("keeps the prompts of the two splits apart", () => {
+    expect(train.every((made) => splitOf(promptKey(made)) === "train")).toBe(true);
+    expect(heldout.every((made) => splitOf(promptKey(made)) === "heldout")).toBe(true);
+    const known = new Set(train.map(promptKey));
+    expect(heldout.filter((made) => known.has(promptKey(made)))).toEqual([]);
+  });
+
+  it("alternates user and assistant and ends with a reply", () => {
+    for (const made of [...train, ...heldout]) {
+      const roles = made.messages
+        .map((message) => message.role)
+        .filter((role) => role !== "system" && role !== "developer");
+      expect(roles[0]).toBe("user");
+      expect(roles[roles.length - 1]).toBe("assistant");
+      for (let i = 1; i < roles.length; i++) expect(roles[i]).not.toBe(roles[i - 1]);
+    }
+  });
+
+  it("uses many wordings: few prompts repeat", () => {
+    expect(new Set(train.map(promptKey)).size).toBeGreaterThan(0.93 * train.length);
+  });
+
+  it("leaves no unread wording mark in the text", () => {
+    for (const made of train) {
+      const marks = made.messages
+        .map((message) => message.content ?? "")
+        .filter((text) => /\$[a-z]|\{[A-Za-z ]+\|/.test(text));
+      if (marks.length > 0) expect(marks).toEqual([]);
+    }
+  });
+});
+
+describe("checks", () => {
+  it("accept the reference reply", () => {
+    const cases = [...heldOutCases("test", 40).map((test) => test.conversation), ...heldout, ...train];
+    for (const made of cases) {
+      if (made.check === undefined) continue;
+      const { format, pass } = grade(made.check, referenceReply(made));
+      if (!format || !pass) expect(made, "the reference reply fails its own check").toBeUndefined();
+    }
+  });
+
+  it("hand-written prompts are not training prompts, and use held-out number pairs", () => {
+    const hand = handCases();
+    expect(hand.filter((test) => test.source === "hand").length).toBeGreaterThanOrEqual(120);
+    const known = new Set(train.map(promptKey));
+    for (const test of hand) {
+      expect(known.has(promptKey(test.conversation))).toBe(false);
+      expect(test.conversation.check).toBeDefined();
+      if (!test.task.startsWith("add-")) continue;
+      const [a, b] = (test.conversation.messages[0]?.content ?? "").match(/\d+/g)?.map(Number) ?? [];
+      expect(splitOf(pairKey("+", a as number, b as number))).toBe("heldout");
+      expect(test.conversation.check).toEqual({ kind: "number", value: (a as number) + (b as number) });
+    }
+  });
+});
+
+describe("arithmetic", () => {
+  it("works out every line correctly", () => {
+    const rng = new Rng("columns");
+    for (let i = 0; i < 400; i++) {
+      const sign = rng.pick(["+", "-", "*"] as const);
+      let [a, b] = sign === "*" ? [rng.int(10, 99), rng.int(2, 9)] : [rng.int(0, 999), rng.int(0, 999)];
+      if (sign === "-" && a < b) [a, b] = [b, a];
+      const lines = workOut(sign, a, b).split("\n");
+      expect(lines[lines.length - 1]).toBe(String(resultOf(sign, a, b)));
+      for (const [, left, right] of lines.join("\n").matchAll(/([\d +*-]+) = (\d+)/g)) {
+        expect(evaluate(left as string)).toBe(Number(right));
+      }
+    }
+  });
+});
+
+describe("render", () => {
+  it("the prompt is the beginning of the training text, so history extends itself", () => {
+    for (const made of train.filter((one) => one.thinking !== true).slice(0, 300)) {
+      expect(renderTraining(made).startsWith(renderPrompt(made))).toBe(true);
+    }
+  });
+});
+
+describe("banks", () => {
+  it("are complete", () => {
+    const rng = new Rng("banks");
+    for (const topic of topics) expect(topic.facts.length, topic.single).toBeGreaterThan(0);
+    for (const intent of [...talkIntents, ...adviceIntents]) {
+      expect(intent.prompts.length, intent.name).toBeGreaterThan(0);
+      expect(intent.replies.length, intent.name).toBeGreaterThan(0);
+      for (const wording of [...intent.prompts, ...intent.replies]) expect(say(rng, wording)).not.toBe("");
+    }
+    for (const [question, answer, sentence] of shortAnswers) {
+      expect(question).toMatch(/\?$/);
+      expect(answer).not.toMatch(/\s/);
+      expect(sentence).toMatch(/\.$/);
+    }
+  });
+});
+
+function referenceReply(made: Conversation) {
+  const last = made.messages[made.messages.length - 1] as Message;
+  const rendered = renderTraining(made);
+  const tail = withoutThinking(rendered.slice(rendered.lastIndexOf("<|im_start|>assistant\n"))).replace(
+    /<\|im_end\|>\n?$/,
+    "",
+  );
+  const calls = last.tool_calls?.map((call) => call.function);
+  if (calls !== undefined) expect(callsInText(tail)).toEqual(calls);
+  return calls === undefined ? { content: last.content ?? "" } : { content: "", toolCalls: calls };
+}
+
+/** Left to right, + - * of small numbers: all that the written method uses. */
+function evaluate(text: string): number {
+  const parts = text.trim().split(/\s+/);
+  let value = Number(parts[0]);
+  for (let i = 1; i + 1 < parts.length; i += 2)
+    value = resultOf(parts[i] as "+" | "-" | "*", value, Number(parts[i + 1]));
+  return value;
+}

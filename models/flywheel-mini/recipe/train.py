@@ -1,0 +1,72 @@
+"""The training loop that pretraining and tuning share: schedule, logging, checkpoints.
+
+The schedule is `warm` steps of warm-up, a level part, then a straight line to `floor` (WSD). Progress is the larger of
+the share of steps done and the share of time used, so that a run on a slower machine still ends with its decay done.
+"""
+import json
+import os
+import time
+
+import torch
+
+from optimizer import make_optimizers
+
+
+def rate_at(progress, decay, floor):
+    if progress < 1 - decay:
+        return 1.0
+    return floor + (1 - floor) * max(0.0, (1 - progress) / decay)
+
+
+def train(model, stream, name, out, seconds, muon_lr, adam_lr, warm, decay, floor, evaluate=None, every=1000, dose=None):
+    """Runs through the stream once; writes OUT/NAME-log.jsonl while it goes."""
+    model.compile_parts()
+    muon, adam = make_optimizers(model, muon_lr, adam_lr)
+    os.makedirs(out, exist_ok=True)
+    log = open(os.path.join(out, f"{name}-log.jsonl"), "w")
+
+    def record(entry):
+        log.write(json.dumps(entry) + "\n")
+        log.flush()
+        print(name, json.dumps(entry), flush=True)
+
+    record({"steps": stream.steps, "tokens": stream.total, "batch": stream.size})
+    begin = time.time()
+    recent = []
+    for step in range(stream.steps):
+        if step == 3:
+            # The first steps compile; the clock of the schedule starts after them.
+            torch.cuda.synchronize()
+            record({"compiled_s": round(time.time() - begin, 1)})
+            begin = time.time()
+        progress = max(step / stream.steps, (time.time() - begin) / seconds if step > 3 else 0.0)
+        if progress >= 1:
+            break
+        scale = min(1.0, (step + 1) / warm) * rate_at(progress, decay, floor)
+        batch = stream.batch(step)
+        if dose is not None:
+            batch = dose.mix(batch)
+        loss = model.loss(batch)
+        loss.backward()
+        muon.step(scale)
+        for group in adam.param_groups:
+            group["lr"] = adam_lr * scale
+        adam.step()
+        model.zero_grad(set_to_none=True)
+        recent.append(loss.detach())
+        if step % 50 == 49:
+            mean = torch.stack(recent).mean().item()
+            recent = []
+            speed = (step - 2) * stream.size / (time.time() - begin)
+            record({"step": step + 1, "loss": round(mean, 4), "rate": round(scale, 3), "tokens_per_s": round(speed), "s": round(time.time() - begin, 1)})
+        # The probe looks often while examples are being given, so that it sees the moment the skill appears.
+        if dose is not None and step % (25 if dose.on else 200) == 24:
+            record({"step": step + 1, "probe": round(dose.measure(model), 3), "examples_used": dose.used})
+        if evaluate is not None and step % every == every - 1:
+            record({"step": step + 1, **evaluate(model)})
+    if evaluate is not None:
+        record({"step": step + 1, **evaluate(model)})
+    if dose is not None:
+        record({"step": step + 1, "probe": round(dose.measure(model), 3), "examples_used": dose.used})
+    record({"done": True, "s": round(time.time() - begin, 1), "trained_tokens": (step + 1) * stream.size})
+    log.close()
