@@ -1,0 +1,52 @@
+// Requests to our engine with every setting neutral: the most likely token each time, never ending before maxTokens.
+
+import type { EngineOutput, GenerateRequest, SamplingParams } from "../../src/engine/contract.ts";
+
+let requests = 0;
+
+export function greedyRequest(
+  promptTokenIds: readonly number[],
+  sampling: Partial<SamplingParams> & { maxTokens: number },
+  overrides: Partial<Pick<GenerateRequest, "n" | "cacheSalt">> = {},
+): GenerateRequest {
+  requests += 1;
+  return {
+    id: `bench-${requests}`,
+    promptTokenIds,
+    n: 1,
+    sampling: {
+      temperature: 0,
+      topK: 0,
+      topP: 1,
+      minP: 0,
+      repetitionPenalty: 1,
+      frequencyPenalty: 0,
+      presencePenalty: 0,
+      logitBias: [],
+      allowedTokenIds: null,
+      badWords: [],
+      minTokens: 0,
+      eosTokenId: null,
+      stopTokenIds: [],
+      minTokensMask: [],
+      ignoreEos: true,
+      seed: null,
+      logprobs: null,
+      promptLogprobs: null,
+      repetitionDetection: null,
+      ...sampling,
+    },
+    adapter: null,
+    cacheSalt: null,
+    priority: 0,
+    grammar: null,
+    ...overrides,
+  };
+}
+
+/** Tokens in an output; throws when it says that the engine failed. */
+export function tokenIds(output: EngineOutput): number[] {
+  if (output.type !== "tokens") return [];
+  if (output.finish?.reason === "error") throw new Error(`the engine failed: ${output.finish.message}`);
+  return output.tokens.map((token) => token.id);
+}

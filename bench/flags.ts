@@ -1,0 +1,73 @@
+// The command line of `npm run bench`.
+
+import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { cells, engines, type Plan, precisions } from "./plan.ts";
+
+export interface Flags {
+  plan: Plan;
+  quick: boolean;
+  /** Checkpoint folder; null = random weights. */
+  model: string | null;
+  /** Folder for the results; null = print them only. */
+  out: string | null;
+}
+
+export const USAGE = `npm run bench -- [options]
+  --quick               a few cells, f32 and int8, three repetitions: about two minutes
+  --model DIR           a checkpoint folder (Llama, Mistral, Qwen 2 or Qwen 3 layout) instead of random weights
+  --threads N           threads of every engine (default: all cores)
+  --repeats N           repetitions of every cell (default: 5, quick 3)
+  --precisions LIST     some of ${precisions.join(",")}
+  --engines LIST        some of ${engines.join(",")}
+  --out DIR             where the results go (default: bench/results; "-" prints them only)`;
+
+/** Throws with a message for the user. */
+export function readFlags(args: readonly string[]): Flags {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      quick: { type: "boolean", default: false },
+      model: { type: "string" },
+      threads: { type: "string" },
+      repeats: { type: "string" },
+      precisions: { type: "string" },
+      engines: { type: "string" },
+      out: { type: "string" },
+    },
+  });
+  const { quick } = values;
+  return {
+    quick,
+    model: values.model ?? null,
+    out: values.out === "-" ? null : (values.out ?? fileURLToPath(new URL("../../results", import.meta.url))),
+    plan: {
+      threads: count("--threads", values.threads, availableParallelism()),
+      repeats: count("--repeats", values.repeats, quick ? 3 : 5),
+      cells: cells(quick),
+      precisions: some("--precisions", values.precisions, precisions, quick ? ["f32", "int8"] : precisions),
+      engines: some("--engines", values.engines, engines, engines),
+    },
+  };
+}
+
+function count(flag: string, text: string | undefined, otherwise: number): number {
+  if (text === undefined) return otherwise;
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw new Error(`${flag} needs a positive whole number, found "${text}"`);
+  return Number(text);
+}
+
+function some<T extends string>(
+  flag: string,
+  text: string | undefined,
+  known: readonly T[],
+  otherwise: readonly T[],
+): readonly T[] {
+  if (text === undefined) return otherwise;
+  return text.split(",").map((name) => {
+    const found = known.find((each) => each === name);
+    if (found === undefined) throw new Error(`${flag} takes ${known.join(", ")}; found "${name}"`);
+    return found;
+  });
+}

@@ -1,0 +1,54 @@
+// The same weights in the forms the engines read, written when first asked for into a temporary folder that is removed at
+// the end. Without a checkpoint of the user's, the random one is made.
+
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { type Checkpoint, openCheckpoint } from "../../src/model/checkpoint.ts";
+import type { Precision } from "../contenders/contender.ts";
+import type { EngineName } from "../plan.ts";
+import type { GgmlType } from "./ggml-blocks.ts";
+import { writeGgufModel } from "./gguf-model.ts";
+import { writeOnnxModel } from "./onnx-export.ts";
+import type { ExportPrecision } from "./onnx-export-linear.ts";
+import { SHAPE_43M, writeRandomCheckpoint } from "./random-checkpoint.ts";
+
+const GGUF_TYPE: Readonly<Record<Precision, GgmlType>> = { f32: "f32", f16: "f16", int8: "q8_0", int4: "q4_0" };
+
+export class ModelFiles {
+  readonly checkpoint: Checkpoint;
+  private readonly folder: string;
+
+  /** `model`: a checkpoint folder, or null for random weights. */
+  constructor(model: string | null) {
+    this.folder = mkdtempSync(join(tmpdir(), "flywheel-bench-"));
+    const random = join(this.folder, "checkpoint");
+    if (model === null) writeRandomCheckpoint(random, SHAPE_43M);
+    this.checkpoint = openCheckpoint(model === null ? random : resolve(model));
+  }
+
+  /** Throws where a form cannot hold this model. */
+  pathFor(engine: EngineName, precision: Precision): string {
+    switch (engine) {
+      case "flywheel":
+        return this.checkpoint.folder;
+      case "llama.cpp": {
+        const path = join(this.folder, `${precision}.gguf`);
+        if (!existsSync(path)) writeGgufModel(this.checkpoint, path, GGUF_TYPE[precision]);
+        return path;
+      }
+      case "transformers.js": {
+        const path = join(this.folder, `onnx-${precision}`);
+        if (!existsSync(path)) writeOnnxModel(this.checkpoint, path, precision as ExportPrecision);
+        return path;
+      }
+      default:
+        return engine satisfies never;
+    }
+  }
+
+  remove(): void {
+    this.checkpoint.close();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,24 @@
+// Floating point operations that a model's arithmetic needs, a multiplication and an addition counting as two. Only what
+// is necessary is counted: causal attention as half a square, the output head for one position.
+
+import { linearNames, linearShape } from "../../src/model/expected-tensors.ts";
+import type { ModelConfig } from "../../src/model/model-config.ts";
+
+/** Linear maps of all layers and the output head; norms and biases do not count. */
+export function weightCounts(config: ModelConfig): { layers: number; head: number; embedding: number } {
+  const perLayer = linearNames.reduce((sum, name) => {
+    const [out, inputs] = linearShape(config, name);
+    return sum + out * inputs;
+  }, 0);
+  const vocabulary = config.vocabSize * config.hiddenSize;
+  const embedding = config.tieWordEmbeddings ? 0 : vocabulary;
+  return { layers: perLayer * config.numLayers, head: vocabulary, embedding };
+}
+
+/** From a prompt of `tokens` to the logits of its last position; the model has no windows. */
+export function prefillFlops(config: ModelConfig, tokens: number): number {
+  const { layers, head } = weightCounts(config);
+  const pairs = (tokens * (tokens + 1)) / 2;
+  const attention = 2 * 2 * pairs * config.numHeads * config.headDim * config.numLayers;
+  return 2 * layers * tokens + attention + 2 * head;
+}

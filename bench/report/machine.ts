@@ -1,0 +1,53 @@
+// The machine and the software the numbers belong to.
+
+import { readFileSync } from "node:fs";
+import { arch, availableParallelism, cpus, loadavg, release, totalmem, type } from "node:os";
+import { peerVersion } from "../contenders/peer.ts";
+
+export interface Machine {
+  cpu: string;
+  cores: number;
+  memoryBytes: number;
+  system: string;
+  node: string;
+  /** Package -> version; null = not installed. */
+  packages: Readonly<Record<string, string | null>>;
+  /** Mean number of processes that wanted to run during the minute before; 0 where the system does not say. */
+  load: number;
+}
+
+/** From bench/dist/bench/report/ to the package's root. */
+const ROOT = new URL("../../../../", import.meta.url);
+
+export function describeMachine(): Machine {
+  const model = cpus()[0]?.model.trim();
+  return {
+    cpu: model === undefined || model === "" || model === "unknown" ? `${arch()} processor` : model,
+    cores: availableParallelism(),
+    memoryBytes: totalmem(),
+    system: `${type()} ${release()} ${arch()}`,
+    node: process.version,
+    packages: {
+      flywheel: versionIn("package.json"),
+      "onnxruntime-node": versionIn("node_modules/onnxruntime-node/package.json"),
+      "node-llama-cpp": peerVersion("node-llama-cpp"),
+      "@huggingface/transformers": peerVersion("@huggingface/transformers"),
+      "onnxruntime-node of @huggingface/transformers": peerVersion("onnxruntime-node"),
+    },
+    load: loadavg()[0]!,
+  };
+}
+
+/** For a file name: "intel-xeon-processor-2-cores". */
+export function machineSlug({ cpu, cores }: Machine): string {
+  const name = cpu
+    .toLowerCase()
+    .replace(/\((r|tm)\)/g, "")
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "");
+  return `${name}-${cores}-cores`;
+}
+
+function versionIn(path: string): string {
+  return (JSON.parse(readFileSync(new URL(path, ROOT), "utf8")) as { version: string }).version;
+}

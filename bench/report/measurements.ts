@@ -1,0 +1,94 @@
+// What a run of the benchmark found, and the numbers taken from it: medians over the repetitions, ratios between engines,
+// differences between the models they computed. No text here; see report.ts.
+
+import type { ModelConfig } from "../../src/model/model-config.ts";
+import type { Precision } from "../contenders/contender.ts";
+import { type Cell, cellName, type EngineName, type Plan } from "../plan.ts";
+import { type Lap, median } from "../process/stopwatch.ts";
+import type { EntrantResult } from "../rounds.ts";
+import { prefillFlops } from "./flops.ts";
+import type { Machine } from "./machine.ts";
+
+export interface BenchResults {
+  startedAt: Date;
+  quick: boolean;
+  plan: Plan;
+  machine: Machine;
+  /** Name of the checkpoint, and what it is. */
+  model: string;
+  config: ModelConfig;
+  entrants: readonly EntrantResult[];
+  /** Laps of probes/gemm.ts: their tokens are floating point operations. */
+  gemm: readonly Lap[];
+  /** Attempts of probes/prefix-cache.ts. */
+  prefix: readonly { coldSeconds: number; cachedSeconds: number; cachedTokens: number }[];
+}
+
+export type Per = "seconds" | "cpuSeconds";
+
+/** Tokens per second or CPU-second in a cell; null = not measured. */
+export function speed(result: EntrantResult, cell: Cell, per: Per): number | null {
+  const laps = result.laps.get(cellName(cell));
+  return laps === undefined ? null : median(laps.map((lap) => lap.tokens / lap[per]));
+}
+
+/** The fastest of an engine's variants in a cell. */
+export function best(results: BenchResults, engine: EngineName, precision: Precision, cell: Cell, per: Per) {
+  const speeds = results.entrants
+    .filter(({ entrant }) => entrant.engine === engine && entrant.precision === precision)
+    .map((result) => speed(result, cell, per))
+    .filter((value) => value !== null);
+  return speeds.length === 0 ? null : Math.max(...speeds);
+}
+
+/** How many times as fast we are as another engine's fastest variant. */
+export function ratio(results: BenchResults, peer: EngineName, precision: Precision, cell: Cell, per: Per) {
+  const ours = best(results, "flywheel", precision, cell, per);
+  const theirs = best(results, peer, precision, cell, per);
+  return ours === null || theirs === null ? null : ours / theirs;
+}
+
+/** Float32 prefill of 512 tokens as a share of what one large matrix product reaches. */
+export function shareOfPeak(results: BenchResults): { peak: number; reached: number } | null {
+  const cell: Cell = { kind: "prefill", tokens: 512 };
+  const tokensPerSecond = best(results, "flywheel", "f32", cell, "seconds");
+  if (tokensPerSecond === null || results.gemm.length === 0) return null;
+  const peak = median(results.gemm.map((lap) => lap.tokens / lap.seconds));
+  return { peak, reached: (prefillFlops(results.config, cell.tokens) / cell.tokens) * tokensPerSecond };
+}
+
+export interface Agreement {
+  result: EntrantResult;
+  /** Of log-probabilities, against the reference's, in nats. */
+  largest: number;
+  mean: number;
+  /** Most likely tokens in a row that are the reference's. */
+  sameTokens: number;
+}
+
+/** Everyone against our float32 model; empty when that was not run. */
+export function agreements({ entrants }: BenchResults): Agreement[] {
+  const reference = entrants.find(({ entrant }) => entrant.engine === "flywheel" && entrant.precision === "f32");
+  if (reference === undefined || reference.scores.length === 0) return [];
+  return entrants
+    .filter((result) => result !== reference && result.scores.length > 0)
+    .map((result) => {
+      const differences = result.scores.map((score, i) => Math.abs(score - reference.scores[i]!));
+      const first = result.greedy.findIndex((token, i) => token !== reference.greedy[i]);
+      return {
+        result,
+        largest: Math.max(...differences),
+        mean: differences.reduce((sum, value) => sum + value, 0) / differences.length,
+        sameTokens: first === -1 ? result.greedy.length : first,
+      };
+    });
+}
+
+/** Float32 engines that read the same weights must agree: more than this means that one computed another model. */
+export const LARGEST_F32_DIFFERENCE = 1e-3;
+
+export function strangers(results: BenchResults): Agreement[] {
+  return agreements(results).filter(
+    ({ result, largest }) => result.entrant.precision === "f32" && !(largest <= LARGEST_F32_DIFFERENCE),
+  );
+}

@@ -1,0 +1,145 @@
+// The results as a markdown page.
+
+import { type Cell, type EngineName, entrantLabel } from "../plan.ts";
+import { weightCounts } from "./flops.ts";
+import {
+  agreements,
+  type BenchResults,
+  LARGEST_F32_DIFFERENCE,
+  type Per,
+  ratio,
+  speed,
+  strangers,
+} from "./measurements.ts";
+import { targets } from "./targets.ts";
+
+export function report(results: BenchResults): string {
+  const cells = results.plan.cells;
+  const prefills = cells.filter((cell) => cell.kind === "prefill");
+  const decodes = cells.filter((cell) => cell.kind === "decode");
+  return [
+    `# Benchmark, ${results.startedAt.toISOString().slice(0, 10)}, ${results.machine.cpu}, ${results.machine.cores} cores`,
+    circumstances(results),
+    "## Targets",
+    targetTable(results),
+    "## Prefill, tokens per second",
+    speedTable(results, prefills, "seconds"),
+    "## Prefill, tokens per CPU-second",
+    speedTable(results, prefills, "cpuSeconds"),
+    "## Decode, tokens per second",
+    "Columns: sequences × tokens already in each.",
+    speedTable(results, decodes, "seconds"),
+    "## Decode, tokens per CPU-second",
+    speedTable(results, decodes, "cpuSeconds"),
+    "## How many times as fast as the others",
+    "Flywheel's speed divided by that of the other engine's fastest variant at the same precision.",
+    ratioTable(results, cells),
+    "## Memory",
+    memoryTable(results),
+    "## The same model?",
+    agreementSection(results),
+    ...failures(results),
+    "",
+  ].join("\n\n");
+}
+
+function circumstances({ machine, plan, config, ...results }: BenchResults): string {
+  const { layers, head, embedding } = weightCounts(config);
+  const millions = ((layers + head + embedding) / 1e6).toFixed(0);
+  const shape = `${config.numLayers} layers, ${config.hiddenSize} wide, ${config.numHeads}/${config.numKvHeads} heads`;
+  const packages = Object.entries(machine.packages).map(([name, version]) => `${name} ${version ?? "not installed"}`);
+  const busy = machine.load > 0.5 ? " — the machine was busy, the numbers are not to be quoted" : "";
+  const lines = [
+    `${machine.cpu}, ${machine.cores} cores, ${gibi(machine.memoryBytes)}, ${machine.system}, Node ${machine.node}`,
+    packages.join(", "),
+    `model: ${results.model}, ${config.family}, ${millions} M weights (${shape}, vocabulary ${config.vocabSize})`,
+    `threads ${plan.threads}, repetitions ${plan.repeats}${results.quick ? ", quick mode" : ""}`,
+    `load average before the run ${machine.load.toFixed(2)}${busy}`,
+  ];
+  return lines.map((line) => `- ${line}`).join("\n");
+}
+
+function targetTable(results: BenchResults): string {
+  const verdict = (met: boolean | null) => (met === null ? "–" : met ? "yes" : "no");
+  const rows = targets(results).map(({ text, measured, met }) => [text, measured, verdict(met)]);
+  return table(["target", "measured", "met"], rows);
+}
+
+function speedTable(results: BenchResults, cells: readonly Cell[], per: Per): string {
+  const rows = results.entrants.map((result) => [
+    entrantLabel(result.entrant),
+    ...cells.map((cell) => number(speed(result, cell, per))),
+  ]);
+  return table(["", ...cells.map(columnName)], rows);
+}
+
+function ratioTable(results: BenchResults, cells: readonly Cell[]): string {
+  const rows: string[][] = [];
+  for (const precision of results.plan.precisions) {
+    for (const peer of results.plan.engines.filter((engine): engine is EngineName => engine !== "flywheel")) {
+      for (const per of ["seconds", "cpuSeconds"] as const) {
+        const values = cells.map((cell) => ratio(results, peer, precision, cell, per));
+        if (values.every((value) => value === null)) continue;
+        const label = `${precision} / ${peer}, ${per === "seconds" ? "by time" : "by CPU time"}`;
+        rows.push([label, ...values.map((value) => (value === null ? "–" : value.toFixed(2)))]);
+      }
+    }
+  }
+  return table(
+    ["", ...cells.map((cell) => (cell.kind === "prefill" ? `prefill ${cell.tokens}` : columnName(cell)))],
+    rows,
+  );
+}
+
+function memoryTable({ entrants }: BenchResults): string {
+  const rows = entrants.map(({ entrant, afterPrefill, atEnd }) => [
+    entrantLabel(entrant),
+    ...[afterPrefill.residentBytes, afterPrefill.peakBytes, atEnd.peakBytes].map(mebi),
+  ]);
+  return table(["MiB", "resident after the prefills", "peak until then (loading included)", "peak of all cells"], rows);
+}
+
+function agreementSection(results: BenchResults): string {
+  const rows = agreements(results).map(({ result, largest, mean, sameTokens }) => [
+    entrantLabel(result.entrant),
+    largest.toPrecision(2),
+    mean.toPrecision(2),
+    `${sameTokens} of ${result.greedy.length}`,
+  ]);
+  if (rows.length === 0) return "Not compared: Flywheel's f32 was not part of this run.";
+  const different = strangers(results).map(({ result }) => entrantLabel(result.entrant));
+  const verdict =
+    different.length === 0
+      ? `All float32 engines agree within ${LARGEST_F32_DIFFERENCE} nats: they computed the same model.`
+      : `**${different.join(", ")} computed another model: this run compares nothing.**`;
+  const head = ["against Flywheel f32", "largest difference (nats)", "mean", "same most likely tokens"];
+  return `Log-probabilities of the same random text.\n\n${table(head, rows)}\n\n${verdict}`;
+}
+
+function failures({ entrants }: BenchResults): string[] {
+  const failed = entrants.filter(({ failure }) => failure !== null);
+  if (failed.length === 0) return [];
+  const lines = failed.map(({ entrant, failure }) => `- ${entrantLabel(entrant)}: ${failure!.split("\n")[0]}`);
+  return ["## Not finished", lines.join("\n")];
+}
+
+function columnName(cell: Cell): string {
+  return cell.kind === "prefill" ? String(cell.tokens) : `${cell.batch} × ${cell.past}`;
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (fields: readonly string[]) => `| ${fields.join(" | ")} |`;
+  return [line(head), `|---|${"---:|".repeat(head.length - 1)}`, ...rows.map(line)].join("\n");
+}
+
+function number(value: number | null): string {
+  return value === null ? "–" : value < 10 ? value.toFixed(1) : value.toFixed(0);
+}
+
+function mebi(bytes: number): string {
+  return bytes === 0 ? "–" : (bytes / 2 ** 20).toFixed(0);
+}
+
+function gibi(bytes: number): string {
+  return `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+}

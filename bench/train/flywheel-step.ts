@@ -1,0 +1,65 @@
+// Our side of `npm run bench:train`, in a process of its own: LoRA steps with the trainer's own passes and optimiser.
+
+import type { WeightType } from "../../src/model/linear.ts";
+import { readModelConfig } from "../../src/model/model-config.ts";
+import { identityAdapter } from "../../src/training/adapter-files.ts";
+import { RL_DEFAULTS } from "../../src/training/config.ts";
+import type { TaskSequence } from "../../src/training/onnx/batch.ts";
+import { gradientStep } from "../../src/training/onnx/gradient-step.ts";
+import { parametersOf } from "../../src/training/onnx/lora-sites.ts";
+import { TrainableModel } from "../../src/training/onnx/trainable-model.ts";
+import { adamW } from "../../src/training/optimizer.ts";
+import { type Lap, startLap } from "../process/stopwatch.ts";
+import { tokenAt } from "./text.ts";
+
+export interface StepOptions {
+  folder: string;
+  weights: WeightType;
+  threads: number;
+  rank: number;
+}
+
+export interface StepsLap extends Lap {
+  losses: number[];
+}
+
+export interface StepRunner {
+  run(sequences: number, length: number, steps: number): Promise<StepsLap>;
+}
+
+/** As served: rounded weights are summed in the serving engine's blocks. */
+const BLOCK_SIZE = 32;
+
+export async function create({ folder, weights, threads, rank }: StepOptions): Promise<StepRunner> {
+  const config = readModelConfig(folder);
+  const adapter = identityAdapter(config, { rank, alpha: 16 }, 7);
+  const blockSize = weights === "float32" ? null : BLOCK_SIZE;
+  const model = await TrainableModel.create({ folder, weights, rank, threads, blockSize });
+  let params = parametersOf(adapter);
+  let state = adamW.init(params);
+  const optimizer = { ...RL_DEFAULTS.optimizer, learningRate: 1e-4 };
+  return {
+    async run(sequences, length, steps) {
+      const batch = Array.from({ length: sequences }, (_, s) => sequence(s, length, config.vocabSize));
+      const passes = { model, sequences: batch, maxBytes: Number.MAX_SAFE_INTEGER, checkpoint: async () => {} };
+      const losses: number[] = [];
+      const lap = startLap();
+      for (let i = 0; i < steps; i++) {
+        model.setParameters(params, adapter.scale);
+        const { gradients, metrics } = await gradientStep(passes, { kind: "cross_entropy" }, params);
+        ({ params, state } = adamW.update(params, gradients, state, optimizer));
+        losses.push(metrics.loss!);
+      }
+      return { ...lap(sequences * length * steps), losses };
+    },
+  };
+}
+
+function sequence(index: number, length: number, vocabulary: number): TaskSequence {
+  return {
+    index,
+    ids: Int32Array.from({ length }, (_, position) => tokenAt(index, position, vocabulary)),
+    predicting: Int32Array.from({ length: length - 1 }, (_, position) => position),
+    ...{ group: -1, advantage: 1, weight: 1, sampler: new Float64Array(0), precalculated: null, reference: null },
+  };
+}

@@ -1,0 +1,121 @@
+// `npm run bench:train`: LoRA training, tokens per second and peak memory, ours beside plain PyTorch on the same weights,
+// text, threads and cores, their laps taken in turns. Writes a markdown page into bench/results.
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { SHAPE_43M, type Shape, writeRandomCheckpoint } from "../models/random-checkpoint.ts";
+import { startRemote } from "../process/remote.ts";
+import { median } from "../process/stopwatch.ts";
+import { describeMachine, machineSlug } from "../report/machine.ts";
+import type { StepOptions, StepRunner, StepsLap } from "./flywheel-step.ts";
+import { startTorch } from "./torch.ts";
+
+/** 12 layers of 768: the shape of the small GPT-2 with a gated MLP. */
+const SHAPE_100M: Shape = { layers: 12, hidden: 768, heads: 12, kvHeads: 4, intermediate: 2048, vocab: 16384 };
+const BATCHES: readonly (readonly [sequences: number, length: number])[] = [
+  [4, 128],
+  [4, 256],
+  [1, 1024],
+];
+const RANK = 8;
+
+const { values } = parseArgs({
+  options: {
+    model: { type: "string" },
+    threads: { type: "string", default: String(availableParallelism()) },
+    repeats: { type: "string", default: "3" },
+    quick: { type: "boolean", default: false },
+    out: { type: "string", default: fileURLToPath(new URL("../../../results", import.meta.url)) },
+  },
+});
+const [threads, repeats] = [Number(values.threads), Number(values.repeats)];
+const batches = values.quick ? BATCHES.slice(0, 1) : BATCHES;
+
+interface Entrant {
+  name: string;
+  run: StepRunner["run"];
+  peakBytes(): number;
+  stop(): Promise<void>;
+}
+
+async function ours(options: StepOptions): Promise<Entrant> {
+  const remote = await startRemote<StepRunner>(new URL("./flywheel-step.js", import.meta.url), options);
+  const name = `flywheel ${options.weights}`;
+  return { name, run: remote.object.run, peakBytes: () => remote.memory().peakBytes, stop: remote.stop };
+}
+
+/** Rows of the table of one model. */
+async function measure(title: string, folder: string): Promise<string[]> {
+  const lines = [
+    `## ${title}`,
+    "",
+    "| batch | engine | tokens/s | tokens/CPU-s | peak memory | against PyTorch |",
+    "|---|---|---|---|---|---|",
+  ];
+  for (const [sequences, length] of batches) {
+    const torch = await startTorch(folder, threads, RANK);
+    const entrants: Entrant[] = [await ours({ folder, weights: "float32", threads, rank: RANK })];
+    if (!values.quick) entrants.push(await ours({ folder, weights: "int8", threads, rank: RANK }));
+    if (torch) entrants.push({ name: `PyTorch ${torch.version}`, ...torch });
+    const laps = new Map<Entrant, StepsLap[]>();
+    for (let repeat = 0; repeat <= repeats; repeat++) {
+      for (const entrant of entrants) {
+        const lap = await entrant.run(sequences, length, 2);
+        // the first lap warms up
+        if (repeat > 0) laps.set(entrant, [...(laps.get(entrant) ?? []), lap]);
+      }
+    }
+    const rate = (entrant: Entrant, per: "seconds" | "cpuSeconds") =>
+      median(laps.get(entrant)!.map((lap) => lap.tokens / lap[per]));
+    const opponent = torch ? rate(entrants.at(-1)!, "seconds") : null;
+    for (const entrant of entrants) {
+      const wall = rate(entrant, "seconds");
+      const cells = [
+        ...[`${sequences} x ${length}`, entrant.name, wall.toFixed(0), rate(entrant, "cpuSeconds").toFixed(0)],
+        ...[
+          `${(entrant.peakBytes() / 2 ** 20).toFixed(0)} MiB`,
+          opponent ? `${(wall / opponent).toFixed(2)}x` : "not installed",
+        ],
+      ];
+      lines.push(`| ${cells.join(" | ")} |`);
+      console.error(cells.join("  "));
+      await entrant.stop();
+    }
+  }
+  return [...lines, ""];
+}
+
+const machine = describeMachine();
+const scratch = mkdtempSync(join(tmpdir(), "bench-train-"));
+try {
+  const models: [string, string][] = values.model ? [[values.model, values.model]] : [];
+  for (const [title, shape] of [
+    ["43 M parameters (12 layers, 512 wide)", SHAPE_43M],
+    ["100 M parameters (12 layers, 768 wide)", SHAPE_100M],
+  ] as const) {
+    if (values.model || (values.quick && shape !== SHAPE_43M)) continue;
+    const folder = join(scratch, String(shape.hidden));
+    writeRandomCheckpoint(folder, shape);
+    models.push([title, folder]);
+  }
+  const page = [
+    "# LoRA training: tokens per second",
+    "",
+    `${machine.cpu}, ${machine.cores} cores, ${threads} threads; ${machine.system}; Node ${machine.node}; load ${machine.load.toFixed(1)}.`,
+    `Rank ${RANK} on every linear map, AdamW, forward and backward over all tokens; median of ${repeats} laps taken in turns.`,
+    "",
+  ];
+  for (const [title, folder] of models) page.push(...(await measure(title, folder)));
+  const text = page.join("\n");
+  console.log(text);
+  if (values.out !== "-") {
+    mkdirSync(values.out, { recursive: true });
+    const day = new Date().toISOString().slice(0, 10);
+    writeFileSync(join(values.out, `${day}-${machineSlug(machine)}-train.md`), text);
+  }
+} finally {
+  rmSync(scratch, { recursive: true, force: true });
+}

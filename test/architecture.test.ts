@@ -1,0 +1,61 @@
+// The arrows between folders (ARCHITECTURE.md), checked on the imports themselves; and the size of files.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+
+const src = fileURLToPath(new URL("../src", import.meta.url));
+
+/** What each folder may import, beside itself and files directly in src/. `api` and `cli` may import everything. */
+const allowed: Record<string, readonly string[]> = {
+  graph: [],
+  sampling: ["engine"],
+  model: ["graph", "engine"],
+  grammar: ["engine"],
+  engine: ["sampling", "model", "grammar"],
+  text: ["grammar"],
+  store: [],
+  observe: [],
+  config: [],
+  training: ["model", "graph", "store", "text", "observe", "engine"],
+  client: [],
+};
+/** Of engine/, only these are contracts that others below it may know. */
+const contracts = ["engine/contract.ts", "engine/runner.ts", "engine/constraint.ts", "engine/model-host.ts"];
+
+const files = readdirSync(src, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
+const folderOf = (file: string) => (file.includes("/") ? file.slice(0, file.indexOf("/")) : "");
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(src, file), "utf8");
+  return [...text.matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map((match) => match[1]!);
+}
+
+it("imports follow the arrows", () => {
+  const wrong: string[] = [];
+  for (const file of files) {
+    const folder = folderOf(file);
+    const may = allowed[folder];
+    if (may === undefined) continue;
+    for (const name of importsOf(file)) {
+      if (!name.startsWith(".")) {
+        if (/^(fastify|@fastify\/|node:http)/.test(name) && folder !== "client") wrong.push(`${file} -> ${name}`);
+        continue;
+      }
+      const target = relative(src, resolve(src, dirname(file), name));
+      const to = folderOf(target);
+      if (to === "" || to === folder || file.endsWith(".test.ts")) continue;
+      const known = to === "engine" && folder !== "training" ? contracts.includes(target) : may.includes(to);
+      if (!known) wrong.push(`${file} -> ${target}`);
+    }
+  }
+  expect(wrong).toEqual([]);
+});
+
+it("no file is longer than 350 lines", () => {
+  const long = files.filter(
+    (file) => !file.endsWith(".test.ts") && readFileSync(join(src, file), "utf8").split("\n").length > 351,
+  );
+  expect(long).toEqual([]);
+});

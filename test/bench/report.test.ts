@@ -1,0 +1,108 @@
+import { describe, expect, it } from "vitest";
+import { DecodeLap } from "../../bench/contenders/decode-lap.ts";
+import { readFlags } from "../../bench/flags.ts";
+import { cellName, type Entrant, entrants } from "../../bench/plan.ts";
+import { median } from "../../bench/process/stopwatch.ts";
+import { prefillFlops } from "../../bench/report/flops.ts";
+import { agreements, type BenchResults, ratio, strangers } from "../../bench/report/measurements.ts";
+import { report } from "../../bench/report/report.ts";
+import { targets } from "../../bench/report/targets.ts";
+import type { EntrantResult } from "../../bench/rounds.ts";
+import { readModelConfig } from "../../src/model/model-config.ts";
+
+const config = readModelConfig("test/fixtures/llama");
+const { plan } = readFlags(["--quick", "--threads", "2"]);
+
+/** Laps that give `speed` tokens per second in every cell, on two busy threads. */
+function entrantResult(entrant: Entrant, speed: number, scores = [-1, -2]): EntrantResult {
+  const lap = { tokens: 100, seconds: 100 / speed, cpuSeconds: 200 / speed };
+  const memory = { residentBytes: 2 ** 20, peakBytes: 2 ** 21 };
+  const laps = new Map(plan.cells.map((cell) => [cellName(cell), [lap, lap, lap]]));
+  return { entrant, laps, scores, greedy: [1, 2, 3], afterPrefill: memory, atEnd: memory, failure: null };
+}
+
+function resultsOf(results: EntrantResult[]): BenchResults {
+  const packages = { flywheel: "1.0.0", "node-llama-cpp": null };
+  return {
+    startedAt: new Date("2030-01-02T03:04:05Z"),
+    quick: true,
+    plan,
+    machine: { cpu: "A CPU", cores: 2, memoryBytes: 2 ** 33, system: "Linux", node: "v20", packages, load: 3 },
+    model: "random weights",
+    config,
+    entrants: results,
+    gemm: [{ tokens: 2 * prefillFlops(config, 512), seconds: 512 / 100, cpuSeconds: 1 }],
+    prefix: [{ coldSeconds: 0.9, cachedSeconds: 0.1, cachedTokens: 992 }],
+  };
+}
+
+const [ours32, flash32] = entrants(plan, "f32") as [Entrant, Entrant];
+const [ours, flash, plain] = entrants(plan, "int8") as [Entrant, Entrant, Entrant];
+
+describe("measurements", () => {
+  it("compares with the other engine's fastest variant", () => {
+    const results = resultsOf([entrantResult(ours, 300), entrantResult(flash, 100), entrantResult(plain, 200)]);
+    for (const cell of plan.cells) {
+      expect(ratio(results, "llama.cpp", "int8", cell, "seconds")).toBeCloseTo(1.5);
+      expect(ratio(results, "transformers.js", "int8", cell, "seconds")).toBeNull();
+    }
+  });
+
+  it("finds an engine that computed another model", () => {
+    const results = resultsOf([entrantResult(ours32, 1), entrantResult(flash32, 1, [-1, -2.5])]);
+    expect(agreements(results)).toMatchObject([{ largest: 0.5, mean: 0.25, sameTokens: 3 }]);
+    expect(strangers(results)).toHaveLength(1);
+    expect(report(results)).toContain("llama.cpp f32 computed another model");
+  });
+
+  it("counts not-a-number log-probabilities as another model", () => {
+    const results = resultsOf([entrantResult(ours32, 1), entrantResult(flash32, 1, [Number.NaN, -2])]);
+    expect(strangers(results)).toHaveLength(1);
+  });
+
+  it("judges the targets", () => {
+    const results = resultsOf([entrantResult(ours32, 100), entrantResult(ours, 240), entrantResult(plain, 200)]);
+    expect(targets(results).map(({ met }) => met)).toEqual([true, false, false, true]);
+    expect(targets(results)[2]!.measured).toMatch(/^50 %/);
+    expect(targets({ ...results, entrants: [], gemm: [], prefix: [] }).map(({ met }) => met)).toEqual([
+      null,
+      null,
+      null,
+      null,
+    ]);
+  });
+
+  it("writes a page that names the machine and admits that it was busy", () => {
+    const failed = { ...entrantResult(flash, 1), laps: new Map(), failure: "not installed: do this\nstack" };
+    const page = report(resultsOf([entrantResult(ours, 300), failed]));
+    expect(page).toContain("# Benchmark, 2030-01-02, A CPU, 2 cores");
+    expect(page).toContain("not to be quoted");
+    expect(page).toContain("- llama.cpp q8_0: not installed: do this\n");
+    expect(page).toContain("| flywheel int8 | 300 |");
+    expect(page).toContain("node-llama-cpp not installed");
+  });
+});
+
+describe("measuring", () => {
+  it("times the steps after the skipped ones", () => {
+    const lap = new DecodeLap(2, 2, 3);
+    for (let i = 0; i < 9; i++) lap.add(1);
+    expect(() => lap.result).toThrow(/9 of 10/);
+    lap.add(1);
+    expect(lap.result.tokens).toBe(6);
+  });
+
+  it("takes the middle", () => {
+    expect(median([3, 1, 2])).toBe(2);
+    expect(median([4, 1, 2, 3])).toBe(2.5);
+    expect(() => median([])).toThrow();
+  });
+});
+
+describe("flags", () => {
+  it("refuses what it does not know", () => {
+    expect(() => readFlags(["--threads", "0"])).toThrow(/positive whole number/);
+    expect(() => readFlags(["--precisions", "int8,int2"])).toThrow(/int2/);
+    expect(() => readFlags(["--faster"])).toThrow();
+  });
+});

@@ -1,0 +1,67 @@
+// A process to be killed: opens the data directory given as argument, resumes what is there, then submits jobs for the
+// models of the directory as fast as they are accepted and prints the id of each accepted job. Runs compiled code.
+import { join } from "node:path";
+import { createLog } from "../../dist/observe/log.js";
+import { openStore } from "../../dist/store/db.js";
+import { lockDataDir } from "../../dist/store/instance-lock.js";
+import { BaseModels } from "../../dist/training/base-models.js";
+import { RL_DEFAULTS } from "../../dist/training/config.js";
+import { ProcessTrainer } from "../../dist/training/process-trainer.js";
+import { TrainingService } from "../../dist/training/service.js";
+
+const [folder, checkpoint] = process.argv.slice(2);
+lockDataDir(folder);
+const engine = {
+  info: { maxLoras: 4 },
+  loadAdapter: async (path) => ({ version: path, rank: 2 }),
+  unloadAdapter: async () => {},
+};
+const encoder = { vocabSize: 256, eosTokenId: 0 };
+const base = {
+  name: "tiny",
+  aliases: [],
+  folder: checkpoint,
+  weights: "float32",
+  maxSequenceLength: 64,
+  encoder,
+  engine,
+};
+const service = new TrainingService({
+  store: openStore(join(folder, "flywheel.db")),
+  folder: join(folder, "training"),
+  bases: new BaseModels([base]),
+  trainer: new ProcessTrainer({
+    entry: new URL("../fake-trainer-process.mjs", import.meta.url),
+    idleMs: 60_000,
+    cancelGraceMs: 1000,
+    env: { ...process.env, FAKE_TRAINER_STEP_MS: "1" },
+  }),
+  log: createLog({ level: "error", format: "text" }),
+  lora: { rank: 2, alpha: 4 },
+  ...{ maxParallelJobs: 2, maxStepsPerModel: 1000, maxOpenJobs: 1000, maxBytesPerOwner: 1e12, threads: 1 },
+  activationBytes: 2 ** 30,
+});
+service.start();
+const models = ["a", "b"].map((name) =>
+  service.models.create({
+    ...{ owner: "me", entity: "e", project: "p", name, baseModel: "tiny", returnExisting: true, from: null },
+  }),
+);
+const choice = (id) => ({
+  message: { role: "assistant", content: "" },
+  ...{ promptTokenIds: [1, 2], tokenIds: [id], logprobs: [-1], tokens: null },
+});
+const trajectory = (id, reward) => ({
+  histories: [{ items: [{ choice: choice(id) }], tools: null }],
+  ...{ reward, initialPolicyVersion: null, finalPolicyVersion: null, metrics: {} },
+});
+process.stdout.write("ready\n");
+for (let i = 0; ; i++) {
+  const draft = await service.jobs.draft();
+  await draft.input.append({ trajectories: [trajectory(3, 0), trajectory(4, 1)], exceptions: 0, metrics: {} });
+  const spec = { kind: "rl", config: RL_DEFAULTS };
+  const submission = { owner: "me", modelId: models[i % 2].id, spec, idempotencyKey: null, requestHash: "" };
+  const job = await service.jobs.submit(draft, submission);
+  process.stdout.write(`${job.id}\n`);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+}

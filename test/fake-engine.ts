@@ -1,0 +1,41 @@
+// An engine that serves nothing but adapters: checks and counts what training loads into it.
+
+import type { Engine } from "../src/engine/contract.ts";
+import { readModelConfig } from "../src/model/model-config.ts";
+import { loadPeft } from "../src/model/peft.ts";
+
+export interface AdapterEngine extends Engine {
+  /** Content versions that are loaded now. */
+  readonly versions: Set<string>;
+  readonly loads: string[];
+}
+
+/** `checkpoint`: folder of the base model, to check adapters against. */
+export function adapterEngine(checkpoint: string, maxLoras = 4): AdapterEngine {
+  const config = readModelConfig(checkpoint);
+  const versions = new Set<string>();
+  const loads: string[] = [];
+  return {
+    info: { vocabSize: 256, maxModelLen: 512, blockSize: 16, policy: "fcfs", maxLoras, maxLoraRank: 16 },
+    versions,
+    loads,
+    async loadAdapter(folder) {
+      const { version, rank } = loadPeft(folder, config);
+      if (versions.size >= maxLoras && !versions.has(version)) throw new Error("no adapter slot is free");
+      versions.add(version);
+      loads.push(folder);
+      return { version, rank };
+    },
+    async unloadAdapter(version) {
+      if (!versions.delete(version)) throw new Error(`adapter ${version} is not loaded`);
+    },
+    generate() {
+      throw new Error("this engine generates nothing");
+    },
+    stats() {
+      throw new Error("this engine counts nothing");
+    },
+    healthy: () => true,
+    close: async () => {},
+  };
+}

@@ -1,0 +1,51 @@
+// A trainer process without a model, for tests of everything around it: deterministic metrics and adapter bytes computed
+// from the task, a moment per step, and faults on request through the first token id of the first sequence:
+// 101 = crash in the middle, 102 = report a failure, 103 = ignore cancellation, 104 = write a corrupt adapter.
+import { createHash } from "node:crypto";
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const STEP_MS = Number(process.env.FAKE_TRAINER_STEP_MS ?? 5);
+let cancelled = false;
+process.on("disconnect", () => process.exit(0));
+process.on("message", (message) => {
+  if (message.type === "cancel") cancelled = true;
+  else train(message.task).catch((error) => process.send({ type: "failed", message: error.message }));
+});
+
+async function train(task) {
+  cancelled = false;
+  const sequences = readFileSync(task.batch, "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  const fault = sequences[0].ids[0];
+  const weights = join(task.adapter, "adapter_model.safetensors");
+  let state = createHash("sha256").update(readFileSync(weights)).digest();
+  for (const [i, { from, to, learningRate }] of task.steps.entries()) {
+    await sleep(STEP_MS);
+    if (fault === 101 && i === 1) {
+      process.stderr.write("fake fault\n");
+      process.exit(7);
+    }
+    if (fault === 102 && i === 1) throw new Error("the fake trainer was told to fail");
+    if (cancelled && fault !== 103) return process.send({ type: "cancelled" });
+    state = createHash("sha256")
+      .update(state)
+      .update(JSON.stringify(sequences.slice(from, to)))
+      .digest();
+    const loss = state.readUInt32LE(0) / 2 ** 32;
+    process.send({ type: "step", metrics: { loss, grad_norm: 1, entropy: 0.5, learning_rate: learningRate } });
+  }
+  mkdirSync(task.output);
+  copyFileSync(join(task.adapter, "adapter_config.json"), join(task.output, "adapter_config.json"));
+  // the same tensors with other values: a valid file that depends on every step
+  const bytes = readFileSync(weights);
+  const header = 8 + Number(bytes.readBigUInt64LE(0));
+  for (let i = header; i + 4 <= bytes.length; i += 4) bytes.writeFloatLE(state[(i / 4) % 32] / 1e4, i);
+  writeFileSync(join(task.output, "adapter_model.safetensors"), fault === 104 ? bytes.subarray(0, 20) : bytes);
+  writeFileSync(join(task.output, "optimizer.safetensors"), state);
+  const tokens = sequences.reduce((sum, { ids }) => sum + ids.length, 0);
+  process.send({ type: "done", result: { dropped: [], tokens, seconds: 0.01, peakBytes: 1 } });
+}

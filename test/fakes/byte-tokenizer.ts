@@ -1,0 +1,56 @@
+// A tokenizer of 256 ids: id = byte value, except 0-2, which are <pad> <s> </s>, exactly like the fixture checkpoints.
+// The bytes 0-2 themselves have no token and are dropped when encoding.
+
+import type { Tokenizer } from "../../src/text/tokenizer-contract.ts";
+
+const SPECIALS = ["<pad>", "<s>", "</s>"];
+
+/** GPT-2's printable stand-in for each byte. */
+const PIECES: readonly string[] = (() => {
+  const printable = (byte: number): boolean =>
+    (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || (byte >= 0xae && byte <= 0xff);
+  let next = 256;
+  return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(printable(byte) ? byte : next++));
+})();
+
+export class ByteTokenizer implements Tokenizer {
+  readonly vocabSize = 256;
+  readonly bosTokenId = 1;
+  readonly eosTokenId = 2;
+  readonly kind = "byte_level";
+
+  /** `addSpecialTokens` changes nothing: like the fixtures, this tokenizer adds none. */
+  encode(text: string): number[] {
+    const ids: number[] = [];
+    for (const part of text.split(/(<pad>|<s>|<\/s>)/)) {
+      const special = SPECIALS.indexOf(part);
+      if (special >= 0) ids.push(special);
+      else for (const byte of Buffer.from(part, "utf8")) if (byte > 2) ids.push(byte);
+    }
+    return ids;
+  }
+
+  decode(ids: readonly number[], options: { skipSpecialTokens?: boolean } = {}): string {
+    const shown = options.skipSpecialTokens ? ids.filter((id) => !this.isSpecial(id)) : ids;
+    return Buffer.concat(shown.map((id) => this.bytes(id))).toString("utf8");
+  }
+
+  piece(id: number): string | null {
+    return SPECIALS[id] ?? PIECES[id] ?? null;
+  }
+
+  bytes(id: number): Uint8Array {
+    return this.isSpecial(id) ? Buffer.from(SPECIALS[id]!, "utf8") : Uint8Array.of(id);
+  }
+
+  idOf(piece: string): number | null {
+    const special = SPECIALS.indexOf(piece);
+    if (special >= 0) return special;
+    const id = PIECES.indexOf(piece);
+    return id > 2 ? id : null;
+  }
+
+  isSpecial(id: number): boolean {
+    return id >= 0 && id <= 2;
+  }
+}

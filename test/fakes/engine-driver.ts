@@ -1,0 +1,72 @@
+// A step engine driven by hand: one `step` at a time, integrity checked after each, outputs sorted by request.
+
+import { AdapterRegistry } from "../../src/engine/adapter-registry.ts";
+import type { ConstraintFactory } from "../../src/engine/constraint.ts";
+import type { EngineOutput, EngineStats, GenerateRequest } from "../../src/engine/contract.ts";
+import { StepEngine } from "../../src/engine/engine.ts";
+import type { AdapterHost } from "../../src/engine/model-host.ts";
+import type { Runner } from "../../src/engine/runner.ts";
+import { type SchedulingOptions, schedulingOptions } from "../../src/engine/scheduling.ts";
+import { StatCells } from "../../src/engine/stats.ts";
+
+export interface DriverOptions extends Partial<SchedulingOptions> {
+  constraints?: ConstraintFactory;
+  adapters?: AdapterHost;
+}
+
+export class EngineDriver {
+  readonly engine: StepEngine;
+  readonly adapters: AdapterRegistry;
+  readonly outputs = new Map<number, EngineOutput[]>();
+  /** What the engine takes for the current time, in milliseconds. */
+  now = 0;
+  private readonly cells = new StatCells();
+  private lastHandle = 0;
+
+  constructor(runner: Runner, { constraints, adapters, ...scheduling }: DriverOptions = {}) {
+    const onFault = (error: unknown): void => {
+      throw error;
+    };
+    this.adapters = new AdapterRegistry(adapters ?? null, (work) => work(), onFault);
+    this.engine = new StepEngine({
+      runner,
+      adapters: this.adapters,
+      constraints: constraints ?? null,
+      options: schedulingOptions(scheduling),
+      stats: this.cells,
+      clock: () => this.now,
+      onFault,
+    });
+  }
+
+  submit(request: GenerateRequest): number {
+    const handle = ++this.lastHandle;
+    this.outputs.set(handle, []);
+    this.engine.submit(handle, request);
+    return handle;
+  }
+
+  async step(): Promise<void> {
+    const outputs = await this.engine.step();
+    this.engine.checkIntegrity();
+    for (const { handle, output } of outputs) this.outputs.get(handle)!.push(output);
+  }
+
+  async finish(maxSteps = 10_000): Promise<void> {
+    for (let i = 0; this.engine.busy; i++) {
+      if (i === maxSteps) throw new Error(`still busy after ${maxSteps} steps`);
+      await this.step();
+    }
+  }
+
+  /** Submit, run to the end, return the outputs. */
+  async run(request: GenerateRequest): Promise<EngineOutput[]> {
+    const handle = this.submit(request);
+    await this.finish();
+    return this.outputs.get(handle)!;
+  }
+
+  stats(): EngineStats {
+    return this.cells.read();
+  }
+}

@@ -1,0 +1,36 @@
+// Adapter slots without weights: the version of a folder is its name, and a slot number is all a fake model sees.
+
+import type { AdapterInfo } from "../../src/engine/contract.ts";
+import type { AdapterHost } from "../../src/engine/model-host.ts";
+
+export class FakeAdapters implements AdapterHost {
+  readonly maxLoras: number;
+  readonly maxLoraRank = 8;
+  /** Index = slot - 1. */
+  readonly slots: (string | null)[];
+
+  constructor(maxLoras = 2) {
+    this.maxLoras = maxLoras;
+    this.slots = new Array(maxLoras).fill(null);
+  }
+
+  async load(folder: string): Promise<AdapterInfo & { slot: number }> {
+    if (folder.includes("missing")) throw new Error(`no adapter in ${folder}`);
+    const version = `version of ${folder}`;
+    const at = this.slots.indexOf(this.slots.includes(version) ? version : null);
+    if (at < 0) throw new Error(`all ${this.maxLoras} adapter slots are in use`);
+    this.slots[at] = version;
+    return { version, rank: 4, slot: at + 1 };
+  }
+
+  async unload(version: string): Promise<void> {
+    const at = this.slots.indexOf(version);
+    if (at < 0) throw new Error(`${version} is in no slot`);
+    this.slots[at] = null;
+  }
+
+  slotOf(version: string): number | null {
+    const at = this.slots.indexOf(version);
+    return at < 0 ? null : at + 1;
+  }
+}

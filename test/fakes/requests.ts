@@ -1,0 +1,53 @@
+// Requests for tests: every field at its neutral value, overridden as needed.
+
+import type { EngineOutput, GenerateRequest, SamplingParams } from "../../src/engine/contract.ts";
+
+/** Greedy, 8 tokens, ends on token 2. */
+export function samplingParams(overrides: Partial<SamplingParams> = {}): SamplingParams {
+  return {
+    temperature: 0,
+    topK: 0,
+    topP: 1,
+    minP: 0,
+    repetitionPenalty: 1,
+    frequencyPenalty: 0,
+    presencePenalty: 0,
+    logitBias: [],
+    allowedTokenIds: null,
+    badWords: [],
+    minTokens: 0,
+    maxTokens: 8,
+    eosTokenId: 2,
+    stopTokenIds: [],
+    minTokensMask: [2],
+    ignoreEos: false,
+    seed: null,
+    logprobs: null,
+    promptLogprobs: null,
+    repetitionDetection: null,
+    ...overrides,
+  };
+}
+
+export function generateRequest(
+  promptTokenIds: readonly number[],
+  sampling: Partial<SamplingParams> = {},
+  overrides: Partial<Omit<GenerateRequest, "sampling" | "promptTokenIds">> = {},
+): GenerateRequest {
+  return {
+    id: "test",
+    promptTokenIds,
+    n: 1,
+    sampling: samplingParams(sampling),
+    adapter: null,
+    cacheSalt: null,
+    priority: 0,
+    grammar: null,
+    ...overrides,
+  };
+}
+
+/** Token ids of one choice, joined over its outputs. */
+export function tokensOf(outputs: readonly EngineOutput[], index = 0): number[] {
+  return outputs.flatMap((o) => (o.type === "tokens" && o.index === index ? o.tokens.map((token) => token.id) : []));
+}

@@ -1,0 +1,90 @@
+// Regular expressions: what the automaton accepts is what JavaScript's engine accepts, and what it generates matches.
+
+import { describe, expect, test } from "vitest";
+import { acceptsText } from "./accepts.ts";
+import { byteVocabulary, clumpedVocabulary, keyOf, random, refusal, Walker } from "./walk.ts";
+
+const walkers = [new Walker(byteVocabulary), new Walker(clumpedVocabulary)];
+
+const patterns = [
+  "yes|no|maybe",
+  "a*b+c?",
+  "(ab|a)(c|bcd)(d*)",
+  "\\d{4}-\\d{2}-\\d{2}",
+  "[A-Za-z_][A-Za-z0-9_]{0,10}",
+  "[^a-z\\n]{1,5}x",
+  "(?:a|b){2,4}?c",
+  "\\w+@\\w+\\.(com|org)",
+  "[\\]\\-^a-c]+",
+  "é+|[à-ü]{2}|\\u00df|\\x41",
+  "(?<year>\\d\\d)(?<rest>\\D)",
+  "\\p{Lu}\\p{Ll}{0,3}",
+  "\\P{L}{1,3}",
+  "\u{1f600}{2}|[\u{1f600}-\u{1f610}]",
+  "^(abc|x)$",
+  "(((a)*)*)*b",
+  "(a?){30}a{5}",
+  "[ab]*a[ab]{8}",
+  "\\s\\S\\W",
+  "[^\\s]{3}[^\\d]",
+  "[\\s\\S]{2}",
+  "",
+];
+
+describe.each(patterns)("%s", (pattern) => {
+  const reference = new RegExp(`^(?:${pattern})$`, "u");
+  const key = keyOf({ kind: "regex", pattern });
+
+  test("everything generated matches", () => {
+    for (const walker of walkers) {
+      for (let seed = 0; seed < 25; seed++) {
+        const { text, finished } = walker.walk(key, seed, 30);
+        expect(finished).toBe(true);
+        expect(text).toMatch(reference);
+      }
+    }
+  });
+
+  test("accepts and rejects like the reference", () => {
+    const draw = random(7);
+    const alphabet = Array.from("aabbccdxyz019-_@.é \nAßyesnomabe\u{1f600}]^");
+    for (let i = 0; i < 400; i++) {
+      const text = Array.from(
+        { length: Math.floor(draw() * 8) },
+        () => alphabet[Math.floor(draw() * alphabet.length)],
+      ).join("");
+      expect(acceptsText(key, text), JSON.stringify(text)).toBe(reference.test(text));
+    }
+  });
+});
+
+test("flags", () => {
+  const accepts = (pattern: string, text: string) => acceptsText(keyOf({ kind: "regex", pattern }), text);
+  expect(accepts("(?i)straSSe[a-c]", "STRASSEB")).toBe(true);
+  expect(accepts("a(?i:b)c", "aBc")).toBe(true);
+  expect(accepts("a(?i:b)c", "aBC")).toBe(false);
+  expect(accepts("a.b", "a\nb")).toBe(false);
+  expect(accepts("(?s)a.b", "a\nb")).toBe(true);
+  expect(accepts("(?i)[^k]", "K")).toBe(false);
+});
+
+test("refused, with the position", () => {
+  const message = (pattern: string) => refusal({ kind: "regex", pattern });
+  expect(message("a(b")).toBe("invalid regex: unclosed group, at position 1");
+  expect(message("a)b")).toMatch(/unmatched \), at position 1/);
+  expect(message("(?=a)b")).toMatch(/lookahead is not supported, at position 0/);
+  expect(message("x(?<!a)b")).toMatch(/lookbehind is not supported, at position 1/);
+  expect(message("(a)\\1")).toMatch(/back references are not supported, at position 3/);
+  expect(message("a\\b")).toMatch(/word boundaries are not supported, at position 1/);
+  expect(message("[z-a]")).toMatch(/wrong order, at position 1/);
+  expect(message("[abc")).toMatch(/unclosed character class, at position 0/);
+  expect(message("*a")).toMatch(/nothing to repeat before \*, at position 0/);
+  expect(message("a{3,2}")).toMatch(/wrong order/);
+  expect(message("a{100001}")).toMatch(/more than 100000/);
+  expect(message("a**")).toMatch(/nothing to repeat/);
+  expect(message("\\p{Nope}")).toMatch(/unknown Unicode property/);
+  expect(message("a\0b")).toMatch(/NUL character, at position 1/);
+  expect(message("\\q")).toMatch(/unknown escape/);
+  expect(message("a$b")).toMatch(/an anchor in the middle can never match, at position 1/);
+  expect(message("[^\\s\\S]")).toMatch(/can never be satisfied/);
+});

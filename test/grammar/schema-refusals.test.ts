@@ -1,0 +1,136 @@
+// What a schema says is enforced or refused by name, never dropped.
+
+import { describe, expect, test } from "vitest";
+import type { JsonOptions } from "../../src/grammar/constraint.ts";
+import { acceptsText } from "./accepts.ts";
+import { keyOf, plainJson, refusal } from "./walk.ts";
+
+const message = (schema: unknown) => refusal({ kind: "json_schema", schema: schema as never, json: plainJson });
+
+test.each([
+  "not",
+  "if",
+  "then",
+  "else",
+  "dependentRequired",
+  "dependentSchemas",
+  "dependencies",
+  "unevaluatedProperties",
+  "unevaluatedItems",
+  "contains",
+  "minContains",
+  "maxContains",
+  "patternProperties",
+  "propertyNames",
+  "$dynamicRef",
+  "madeUp",
+])("%s is refused with its place", (keyword) => {
+  const schema = { type: "object", properties: { inner: { [keyword]: {} } } };
+  expect(message(schema)).toBe(`the schema keyword "${keyword}" is not supported, at #/properties/inner`);
+});
+
+test("annotations have no effect", () => {
+  const annotated = {
+    $schema: "x",
+    $id: "y",
+    $comment: "z",
+    title: "t",
+    description: "d",
+    default: 1,
+    examples: [1],
+    deprecated: true,
+    readOnly: true,
+    writeOnly: false,
+    contentMediaType: "text/plain",
+    "x-order": 3,
+    type: "integer",
+  };
+  expect(keyOf({ kind: "json_schema", schema: annotated, json: plainJson })).toBe(
+    keyOf({ kind: "json_schema", schema: { type: "integer" }, json: plainJson }),
+  );
+});
+
+test.each([
+  [{ type: "strin" }, /"type" must be a JSON type name/],
+  [{ type: "array", uniqueItems: true }, /"uniqueItems" is not supported/],
+  [{ type: "string", format: "nonsense" }, /"format" with "nonsense" is not supported/],
+  [{ type: "string", pattern: "(?=x)" }, /"pattern": invalid regex: lookahead is not supported, at position 0, at #/],
+  [{ type: "number", multipleOf: 0.1 }, /"multipleOf" is only supported for integers/],
+  [{ $ref: "https://example.com/schema" }, /may only point into the same schema/],
+  [{ $ref: "#/$defs/nope" }, /points to nothing/],
+  [{ $ref: "#" }, /can never be satisfied/],
+  [{ properties: { a: { minimum: "3" } } }, /"minimum" must be a number, at #\/properties\/a/],
+  [{ exclusiveMinimum: true, minimum: 3 }, /"exclusiveMinimum" must be a number/],
+  [{ enum: [] }, /"enum" must be a non-empty array/],
+  [{ enum: ["a"], type: "integer" }, /no listed value fits/],
+  [
+    { oneOf: [{ type: "integer" }, { type: "number" }] },
+    /"oneOf" is only supported when its alternatives exclude each other/,
+  ],
+  [{ allOf: [{ type: "string" }, { type: "integer" }] }, /no type in common/],
+  [{ allOf: [{ pattern: "a" }, { pattern: "b" }] }, /"pattern" cannot be combined/],
+  [{ type: "integer", minimum: 5, maximum: 4 }, /no number lies between/],
+  [{ type: "string", minLength: 5, maxLength: 4 }, /"maxLength" is less than "minLength"/],
+  [{ type: "string", minLength: 100_000 }, /"minLength" is supported up to/],
+  [
+    { type: "object", required: ["a"], additionalProperties: false },
+    /required property "a" is neither declared nor allowed/,
+  ],
+  [{ type: "object", properties: { a: false }, required: ["a"] }, /can never be satisfied/],
+  ["text", /a JSON schema must be an object/],
+  [[1], /a JSON schema must be an object/],
+])("%j", (schema, expected) => {
+  expect(message(schema)).toMatch(expected);
+});
+
+describe("options", () => {
+  const open = { type: "object" };
+  const accepts = (schema: unknown, json: Partial<JsonOptions>, text: string) =>
+    acceptsText(keyOf({ kind: "json_schema", schema: schema as never, json: { ...plainJson, ...json } }), text);
+
+  test("disable_additional_properties closes objects that declare nothing", () => {
+    expect(accepts(open, {}, '{"a":1}')).toBe(true);
+    expect(accepts(open, { closedObjects: true }, '{"a":1}')).toBe(false);
+    expect(accepts(open, { closedObjects: true }, "{}")).toBe(true);
+    expect(accepts({ ...open, additionalProperties: true }, { closedObjects: true }, '{"a":1}')).toBe(true);
+  });
+
+  test("whitespace: the usual layouts by default, none when compact, the given pattern otherwise", () => {
+    const list = { type: "object", properties: { a: { type: "array", items: { type: "integer" } } }, required: ["a"] };
+    for (const text of ['{"a":[1,2]}', '{"a": [1, 2]}', '{\n  "a": [\n    1,\n    2\n  ]\n}', '{\n\t"a": []\n}']) {
+      expect(accepts(list, {}, text), text).toBe(true);
+    }
+    expect(accepts(list, {}, '{  "a":[1]}')).toBe(false);
+    expect(accepts(list, {}, `{\n${" ".repeat(100)}"a":[1]}`)).toBe(false);
+    expect(accepts(list, { compact: true }, '{"a": [1]}')).toBe(false);
+    expect(accepts(list, { whitespacePattern: " {0,3}" }, '{   "a"  : [ 1 ,2]}')).toBe(true);
+    expect(accepts(list, { whitespacePattern: " {0,3}" }, '{\n"a":[1]}')).toBe(false);
+    const message = refusal({ kind: "json_object", json: { ...plainJson, whitespacePattern: "x*" } });
+    expect(message).toMatch(/whitespace_pattern may only match/);
+  });
+
+  test("json_object is any object and only that", () => {
+    const key = keyOf({ kind: "json_object", json: plainJson });
+    for (const text of ["{}", '{"a": [1, {"b": null}], "c": "\\u00e9\\ud83d\\ude00"}'])
+      expect(acceptsText(key, text)).toBe(true);
+    for (const text of ["[]", "1", '{"a"}', '{"a": "\\ud800"}', '{"a": 01}', '{"a":\n\n1}'])
+      expect(acceptsText(key, text), text).toBe(false);
+  });
+});
+
+test.each([
+  ["date", ["2024-02-29", "1999-12-31"], ["2023-02-29", "2024-13-01", "2024-04-31"]],
+  ["time", ["23:59:59Z", "01:02:03.5+01:30"], ["24:00:00Z", "1:2:3Z"]],
+  ["date-time", ["2024-02-29T23:59:59Z"], ["2024-02-29 23:59:59Z"]],
+  ["uuid", ["123e4567-e89b-12d3-a456-426614174000"], ["123e4567"]],
+  ["email", ["a.b+c@example.org"], ["a@b", "@x.yz"]],
+  ["ipv4", ["192.168.0.255"], ["192.168.0.256", "01.2.3.4"]],
+  ["ipv6", ["::1", "fe80:0:0:0:0:0:0:1"], [":::1"]],
+  ["hostname", ["a-b.example.org"], ["-a.org"]],
+  ["uri", ["https://example.org/a?b=c#d"], ["example.org"]],
+  ["duration", ["P3W", "P1Y2M3D", "PT5H"], ["P", "PT"]],
+])("format %s", (format, yes, no) => {
+  const key = keyOf({ kind: "json_schema", schema: { type: "string", format }, json: plainJson });
+  for (const text of yes) expect(acceptsText(key, JSON.stringify(text)), text).toBe(true);
+  for (const text of no) expect(acceptsText(key, JSON.stringify(text)), text).toBe(false);
+});

@@ -1,0 +1,150 @@
+// Schemas of the kinds people send: hand-written real ones, and one per supported keyword.
+
+export const schemas: Record<string, unknown> = {
+  anything: {},
+  "a person": {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "Person",
+    type: "object",
+    properties: {
+      name: { type: "string", minLength: 1, maxLength: 20 },
+      age: { type: "integer", minimum: 0, maximum: 130 },
+      email: { type: "string", format: "email" },
+      tags: { type: "array", items: { type: "string", maxLength: 5 }, maxItems: 3 },
+    },
+    required: ["name", "age"],
+    additionalProperties: false,
+  },
+  "references, recursive": {
+    $defs: {
+      node: {
+        type: "object",
+        properties: { value: { type: "integer" }, children: { type: "array", items: { $ref: "#/$defs/node" } } },
+        required: ["value", "children"],
+      },
+    },
+    $ref: "#/$defs/node",
+  },
+  "linked list": {
+    type: "object",
+    properties: { head: { type: "boolean" }, tail: { anyOf: [{ type: "null" }, { $ref: "#" }] } },
+    required: ["head", "tail"],
+  },
+  "all optional": { type: "object", properties: { a: { type: "null" }, b: { type: "boolean" }, c: { const: 5 } } },
+  "optional then required": {
+    type: "object",
+    properties: {
+      a: { type: "null" },
+      b: { type: "boolean" },
+      c: { const: "x" },
+      d: { enum: [1, "two", null, [3], { e: 4 }] },
+    },
+    required: ["c"],
+  },
+  "counted properties": {
+    type: "object",
+    properties: { a: { type: "null" }, b: { type: "null" }, c: { type: "null" }, d: { type: "null" } },
+    minProperties: 2,
+    maxProperties: 3,
+    additionalProperties: false,
+  },
+  "counted open properties": {
+    type: "object",
+    properties: { a: { type: "integer" } },
+    additionalProperties: { type: "boolean" },
+    minProperties: 2,
+    maxProperties: 4,
+  },
+  "additional properties by schema": {
+    type: "object",
+    properties: { id: { type: "integer" } },
+    required: ["id"],
+    additionalProperties: { type: "string", maxLength: 3 },
+  },
+  "additional properties, nothing declared": { type: "object", additionalProperties: { enum: ["x", "y"] } },
+  "required without declaration": { type: "object", properties: { a: { type: "null" } }, required: ["b"] },
+  "string lengths": { type: "array", items: { type: "string", minLength: 2, maxLength: 4 }, minItems: 1, maxItems: 4 },
+  pattern: { type: "string", pattern: "^[A-Z]{2}-\\d{3}$" },
+  "pattern without anchors": { type: "string", pattern: 'b"\\\\?c', maxLength: 12 },
+  "pattern and length": { type: "string", pattern: "^(ab|c)+$", minLength: 3, maxLength: 5 },
+  uuid: { type: "string", format: "uuid" },
+  "integer bounds": {
+    type: "array",
+    items: { type: "integer", minimum: -37, exclusiveMaximum: 1205 },
+    minItems: 3,
+    maxItems: 3,
+  },
+  "integer lower bound": { type: "array", items: { type: "integer", exclusiveMinimum: 995 }, minItems: 3, maxItems: 3 },
+  "number bounds": {
+    type: "array",
+    items: { type: "number", exclusiveMinimum: -0.25, maximum: 3.14 },
+    minItems: 4,
+    maxItems: 4,
+  },
+  multiples: {
+    type: "array",
+    items: { type: "integer", multipleOf: 7, minimum: -50, maximum: 500 },
+    minItems: 3,
+    maxItems: 3,
+  },
+  tuple: {
+    type: "array",
+    prefixItems: [{ type: "string", maxLength: 2 }, { type: "integer" }],
+    items: { type: "boolean" },
+    minItems: 1,
+    maxItems: 5,
+  },
+  "closed tuple": { type: "array", prefixItems: [{ type: "null" }, { type: "boolean" }], items: false },
+  "type list": { type: ["string", "null", "integer"], maxLength: 3 },
+  "one of by const": {
+    oneOf: [
+      {
+        type: "object",
+        properties: { kind: { const: "circle" }, radius: { type: "number", minimum: 0 } },
+        required: ["kind", "radius"],
+      },
+      {
+        type: "object",
+        properties: { kind: { const: "square" }, side: { type: "number", minimum: 0 } },
+        required: ["kind", "side"],
+      },
+    ],
+  },
+  "one of by type": { oneOf: [{ type: "string", maxLength: 4 }, { type: "integer" }, { type: "null" }] },
+  "one of by required": {
+    type: "object",
+    oneOf: [
+      { properties: { a: { type: "integer" } }, required: ["a"] },
+      { properties: { b: { type: "integer" } }, required: ["b"] },
+    ],
+  },
+  "all of": {
+    allOf: [
+      { type: "object", properties: { a: { type: "integer", minimum: 3 } }, required: ["a"] },
+      { properties: { a: { maximum: 9 }, b: { type: "string", maxLength: 3 } }, required: ["b"] },
+    ],
+  },
+  "any of beside properties": {
+    type: "object",
+    properties: { x: { type: "integer" }, y: { type: "integer" } },
+    anyOf: [{ required: ["x"] }, { required: ["y"] }],
+  },
+  "reference with siblings": {
+    $defs: { s: { type: "string" } },
+    type: "array",
+    items: { $ref: "#/$defs/s", maxLength: 2 },
+    maxItems: 3,
+  },
+  "enum narrowed by type": { enum: [1, 2.5, "a", null, true], type: ["integer", "string"] },
+  "keys that need escapes": {
+    type: "object",
+    properties: { 'a"b\\c\n': { type: "null" }, "\u{1f600}": { const: "é\u{1f600}" } },
+    required: ['a"b\\c\n', "\u{1f600}"],
+  },
+  "nested any": {
+    type: "object",
+    properties: { meta: {}, list: { type: "array" }, obj: { type: "object" } },
+    required: ["meta", "list", "obj"],
+  },
+  nullable: { type: "object", properties: { v: { type: ["integer", "null"] } }, required: ["v"] },
+};

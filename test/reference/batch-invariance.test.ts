@@ -1,0 +1,72 @@
+// The guarantee: a token's logits are bit-identical alone, in a batch of 32, with chunked prefill, after recomputation
+// and over copied blocks; for every family and weight type, with one and two threads, with and without an adapter.
+
+import { describe, expect, it } from "vitest";
+import type { DecoderRunner } from "../../src/model/decoder-runner.ts";
+import type { WeightType } from "../../src/model/linear.ts";
+import { blocksFrom, chunk, families, fixtureFolder, openRunner, runAlone } from "./runner-driver.ts";
+
+const weightTypes: readonly WeightType[] = ["float32", "int8", "int4"];
+const LENGTH = 52;
+const tokensOf = (seed: number, length: number) => Array.from({ length }, (_, i) => 3 + ((seed * 37 + i * 101) % 250));
+const text = tokensOf(1, LENGTH);
+
+/** Bits, so that -0 and 0 differ and NaN equals itself; text, so that comparing is fast. */
+const bits = (logits: Float32Array) =>
+  Buffer.from(logits.buffer, logits.byteOffset, logits.byteLength).toString("latin1");
+
+async function tokenByToken(runner: DecoderRunner, adapterSlot: number, others: number): Promise<Float32Array> {
+  const room = 8;
+  const rows: Float32Array[] = [];
+  // The others are at different lengths, and change places with the sequence under test from step to step.
+  const lengths = Array.from({ length: others }, (_, i) => 1 + ((i * 7) % 40));
+  const blocks = (i: number) => blocksFrom(8 + i * room, LENGTH, runner.blockSize);
+  for (const [i, length] of lengths.entries())
+    await runner.forward([chunk(tokensOf(i, length), 0, blocks(i), { logits: "none" })]);
+  for (let position = 0; position < LENGTH; position++) {
+    const mine = chunk([text[position]!], position, blocksFrom(0, LENGTH, runner.blockSize), { adapterSlot });
+    const rest = lengths.map((length, i) => {
+      const at = (length + position) % 100 < 70 ? length + (position % 10) : length;
+      return chunk([5 + i], Math.min(at, LENGTH - 1), blocks(i), { adapterSlot: i % 2 === 0 ? adapterSlot : 0 });
+    });
+    const batch = rest.toSpliced(position % (others + 1), 0, mine);
+    const logits = await runner.forward(batch);
+    rows.push(Float32Array.from(logits[batch.indexOf(mine)]!));
+  }
+  return Float32Array.from(rows.flatMap((row) => [...row]));
+}
+
+describe.each(families)("%s", (family) => {
+  it.each(weightTypes)("%s: the same bits however a token is computed", async (weightType) => {
+    const [runner, threaded] = await Promise.all(
+      [1, 2].map((threads) => openRunner(fixtureFolder(family), { weightType, threads })),
+    );
+    for (const adapted of [false, true]) {
+      const slot = adapted ? (await runner!.adapters.load(fixtureFolder(family))).slot : 0;
+      if (adapted) await threaded!.adapters.load(fixtureFolder(family));
+      const blocks = blocksFrom(0, LENGTH, runner!.blockSize);
+      const whole = bits(await runAlone(runner!, chunk(text, 0, blocks, { adapterSlot: slot })));
+      expect(bits(await runAlone(threaded!, chunk(text, 0, blocks, { adapterSlot: slot })))).toEqual(whole);
+
+      const chunked: number[] = [];
+      for (const [start, end] of [
+        [0, 32],
+        [32, 48],
+        [48, LENGTH],
+      ] as const) {
+        chunked.push(...(await runAlone(runner!, chunk(text.slice(start, end), start, blocks, { adapterSlot: slot }))));
+      }
+      expect(bits(Float32Array.from(chunked))).toEqual(whole);
+      expect(bits(await tokenByToken(runner!, slot, 0))).toEqual(whole);
+      expect(bits(await tokenByToken(runner!, slot, 31))).toEqual(whole);
+      expect(bits(await tokenByToken(threaded!, slot, 3))).toEqual(whole);
+
+      // The first two blocks copied to another place, the rest computed there.
+      const elsewhere = blocksFrom(300, LENGTH, runner!.blockSize);
+      for (const i of [0, 1]) runner!.copyBlock(blocks[i]!, elsewhere[i]!);
+      const tail = chunk(text.slice(32), 32, elsewhere, { adapterSlot: slot });
+      expect(bits(await runAlone(runner!, tail))).toEqual(whole.slice(4 * 32 * runner!.vocabSize));
+    }
+    await Promise.all([runner!.close(), threaded!.close()]);
+  });
+});

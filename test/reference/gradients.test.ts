@@ -1,0 +1,120 @@
+// Gradients, optimiser step and log-probabilities of every family's fixture against numbers computed in float64.
+
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { readModelConfig } from "../../src/model/model-config.ts";
+import { loadPeft } from "../../src/model/peft.ts";
+import { SafetensorsFile } from "../../src/model/safetensors.ts";
+import { type LossConfig, RL_DEFAULTS } from "../../src/training/config.ts";
+import { policyLoss } from "../../src/training/loss.ts";
+import { parametersOf } from "../../src/training/onnx/lora-sites.ts";
+import { layOut } from "../../src/training/onnx/micro-batch.ts";
+import { TrainableModel } from "../../src/training/onnx/trainable-model.ts";
+import { adamW } from "../../src/training/optimizer.ts";
+import { families, fixtureFolder } from "./runner-driver.ts";
+
+const CONFIGS: Record<string, Partial<LossConfig>> = {
+  cispo: {},
+  ppo: { algorithm: "ppo" },
+  ppo_clip_higher_tau: { algorithm: "ppo", epsilon: 0.2, epsilonHigh: 0.28, tau: 0.1 },
+};
+
+/** "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight" -> "0.q.a" */
+function parameter(tensor: string): string {
+  const [, layer, name, factor] = /layers\.(\d+)\.\w+\.(\w+)_proj\.lora_([AB])/.exec(tensor)!;
+  return `${layer}.${name}.${factor!.toLowerCase()}`;
+}
+
+describe.each(families)("%s", (family) => {
+  const folder = fixtureFolder(family);
+  const reference = SafetensorsFile.open(`${folder}/reference.safetensors`);
+  const numbers = (name: string) => {
+    const entry = reference.entry(name);
+    if (entry.dtype === "F32") return Float64Array.from(reference.read(name));
+    const bytes = reference.readBytes(name).buffer;
+    if (entry.dtype === "F64") return new Float64Array(bytes);
+    if (entry.dtype === "I64") return Float64Array.from(new BigInt64Array(bytes), Number);
+    if (entry.dtype === "BOOL" || entry.dtype === "U8") return Float64Array.from(new Uint8Array(bytes));
+    throw new Error(`unexpected dtype ${entry.dtype}`);
+  };
+  const losses = JSON.parse(readFileSync(`${folder}/reference.json`, "utf8"));
+  const adapter = loadPeft(folder, readModelConfig(folder));
+  const params = parametersOf(adapter);
+  const ids = Int32Array.from(numbers("train.ids"));
+  const mask = numbers("train.mask");
+  const predicting = Int32Array.from([...mask.keys()].filter((p) => mask[p] === 1));
+  const batch = layOut([{ shared: 0, members: [{ index: 0, ids, predicting }] }]);
+  const between = async () => {};
+  const masked = (name: string) => Float64Array.from(predicting, (p) => numbers(name)[p]!);
+
+  async function gradients(model: TrainableModel, config: Partial<LossConfig>) {
+    const pass = await model.forward(batch, "everything", between);
+    const { loss, gradient } = policyLoss(
+      {
+        logprobs: Float64Array.from(pass.logprobs),
+        oldLogprobs: masked("train.old_logprobs"),
+        advantages: masked("train.advantages"),
+        weights: new Float64Array(predicting.length).fill(1),
+        sequenceStarts: [0, predicting.length],
+        samplerLogprobs: null,
+        referenceLogprobs: null,
+        stepTokens: predicting.length,
+      },
+      { ...RL_DEFAULTS.loss, ...config },
+    );
+    const into = new Map([...params].map(([name, value]) => [name, new Float32Array(value.length)]));
+    await model.backward(pass, gradient, into, between);
+    return { pass, loss, into };
+  }
+
+  /** ||got - expected|| / ||expected|| over all tensors whose names begin so. */
+  function relativeError(got: ReadonlyMap<string, Float32Array>, prefix: string): number {
+    let [difference, size] = [0, 0];
+    for (const name of reference.tensors.keys()) {
+      if (!name.startsWith(prefix) || !name.includes("lora_")) continue;
+      const expected = numbers(name);
+      const values = got.get(parameter(name))!;
+      let [own, ownSize] = [0, 0];
+      for (let i = 0; i < expected.length; i++) {
+        own += (values[i]! - expected[i]!) ** 2;
+        ownSize += expected[i]! ** 2;
+      }
+      expect(Math.sqrt(own), name).toBeLessThan(1e-3 * Math.sqrt(ownSize) + 1e-9);
+      difference += own;
+      size += ownSize;
+    }
+    expect(size).toBeGreaterThan(0);
+    return Math.sqrt(difference / size);
+  }
+
+  it("log-probabilities, gradients of every configuration, and the adapter after one step", async () => {
+    const model = await TrainableModel.create({
+      folder,
+      weights: "float32",
+      rank: adapter.rank,
+      threads: 1,
+      blockSize: null,
+    });
+    model.setParameters(params, adapter.scale);
+    const expected = numbers("train.new_logprobs");
+    for (const [name, config] of Object.entries(CONFIGS)) {
+      const { pass, loss, into } = await gradients(model, config);
+      for (const [i, p] of predicting.entries()) expect(Math.abs(pass.logprobs[i]! - expected[p]!)).toBeLessThan(1e-5);
+      expect(loss).toBeCloseTo(losses.losses[name].loss, 5);
+      expect(relativeError(into, `grad.${name}.`)).toBeLessThan(1e-4);
+      if (name !== "cispo") continue;
+      const after = adamW.update(params, into, adamW.init(params), { ...RL_DEFAULTS.optimizer, learningRate: 1e-3 });
+      for (const tensor of reference.tensors.keys()) {
+        if (!tensor.startsWith("after.") || !tensor.includes("lora_")) continue;
+        const values = after.params.get(parameter(tensor))!;
+        for (const [i, value] of numbers(tensor).entries()) expect(Math.abs(values[i]! - value)).toBeLessThan(1e-5);
+      }
+      model.setParameters(after.params, adapter.scale);
+      const moved = await model.forward(batch, "everything", between);
+      const wanted = numbers("after.new_logprobs");
+      for (const [i, p] of predicting.entries()) expect(Math.abs(moved.logprobs[i]! - wanted[p]!)).toBeLessThan(1e-4);
+      model.setParameters(params, adapter.scale);
+    }
+    await model.close();
+  });
+});

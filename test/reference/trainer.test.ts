@@ -1,0 +1,150 @@
+// The trainer's passes: the same log-probabilities as the sampler for the same tokens, in every weight type, and the same
+// numbers however sequences are put into rows and micro-batches.
+
+import { describe, expect, it } from "vitest";
+import { readModelConfig } from "../../src/model/model-config.ts";
+import { loadPeft } from "../../src/model/peft.ts";
+import { RL_DEFAULTS } from "../../src/training/config.ts";
+import type { Objective } from "../../src/training/contract.ts";
+import type { TaskSequence } from "../../src/training/onnx/batch.ts";
+import { gradientStep, logprobsOf } from "../../src/training/onnx/gradient-step.ts";
+import { parametersOf } from "../../src/training/onnx/lora-sites.ts";
+import { layOut } from "../../src/training/onnx/micro-batch.ts";
+import { TrainableModel } from "../../src/training/onnx/trainable-model.ts";
+import { seededRandom } from "../../src/training/random.ts";
+import { blocksFrom, chunk, families, fixtureFolder, logSoftmax, openRunner } from "./runner-driver.ts";
+
+const LIMITS = { float32: 1e-4, int8: 1e-3, int4: 1e-3 } as const;
+const checkpoint = async () => {};
+
+function tokens(count: number, seed: number): number[] {
+  const random = seededRandom(seed);
+  return Array.from({ length: count }, () => 3 + Math.floor(random() * 250));
+}
+
+function trained(index: number, group: number, prompt: number[], reply: number[]): TaskSequence {
+  return {
+    index,
+    group,
+    ids: Int32Array.from([...prompt, ...reply]),
+    predicting: Int32Array.from(reply, (_, i) => prompt.length + i - 1),
+    advantage: index % 2 === 0 ? 1 : -1,
+    weight: 1 + index / 10,
+    sampler: Float64Array.from(reply, (_, i) => -5 - (i % 3) / 10),
+    precalculated: null,
+    reference: null,
+  };
+}
+
+describe.each(families)("%s: sampler and trainer agree", (family) => {
+  it.each(Object.entries(LIMITS) as [keyof typeof LIMITS, number][])("%s within %d", async (weights, limit) => {
+    const folder = fixtureFolder(family);
+    const adapter = loadPeft(folder, readModelConfig(folder));
+    const ids = tokens(60, 7);
+    const runner = await openRunner(folder, { weightType: weights });
+    const { slot } = await runner.adapters.load(folder);
+    const blocks = blocksFrom(0, ids.length, 16);
+    // as served: a prefill of the prompt, then token by token
+    const served: number[] = [];
+    const rows = await runner.forward([chunk(ids.slice(0, 32), 0, blocks, { adapterSlot: slot })]);
+    const vocab = runner.vocabSize;
+    for (let p = 0; p < 32; p++) served.push(logSoftmax(rows[0]!.slice(p * vocab, (p + 1) * vocab))[ids[p + 1]!]!);
+    for (let p = 32; p + 1 < ids.length; p++) {
+      const [row] = await runner.forward([chunk([ids[p]!], p, blocks, { adapterSlot: slot, logits: "last" })]);
+      served.push(logSoftmax(row!)[ids[p + 1]!]!);
+    }
+    const predicting = Int32Array.from({ length: ids.length - 1 }, (_, p) => p);
+    const sequence = { index: 0, ids: Int32Array.from(ids), predicting };
+    const shorter = { index: 1, ids: Int32Array.from(ids.slice(0, 21)), predicting: predicting.slice(0, 20) };
+    // float32 may sum in any order; rounded weights need serving's own
+    for (const blockSize of weights === "float32" ? [null, 16] : [16]) {
+      const model = await TrainableModel.create({ folder, weights, rank: adapter.rank, threads: 1, blockSize });
+      model.setParameters(parametersOf(adapter), adapter.scale);
+      const families = [sequence, shorter].map((member) => ({ shared: 0, members: [member] }));
+      const pass = await model.forward(layOut(families), "nothing", checkpoint);
+      const own = blockSize === null ? limit : 1e-5;
+      for (const [p, value] of served.entries()) expect(Math.abs(pass.logprobs[p]! - value)).toBeLessThan(own);
+      for (const [p] of shorter.predicting.entries()) {
+        expect(Math.abs(pass.logprobs[served.length + p]! - served[p]!)).toBeLessThan(own);
+      }
+      await model.close();
+    }
+  });
+});
+
+describe("rows and micro-batches", () => {
+  const folder = fixtureFolder("mistral");
+  const adapter = loadPeft(folder, readModelConfig(folder));
+  const params = parametersOf(adapter);
+  const objective: Objective = { kind: "policy", loss: RL_DEFAULTS.loss, precalculateLogprobs: false, reference: null };
+  const prompt = tokens(40, 1);
+  const sequences = [
+    ...[5, 9, 3, 12].map((length, i) => trained(i, 0, prompt, tokens(length, 10 + i))),
+    trained(4, 1, tokens(7, 2), tokens(20, 3)),
+    trained(5, -1, tokens(4, 4), tokens(6, 5)),
+  ];
+  const separate = sequences.map((sequence) => ({ ...sequence, group: -1 }));
+
+  it("give the numbers of separate sequences when their beginning is shared, for fewer tokens", async () => {
+    const model = await TrainableModel.create({
+      folder,
+      weights: "float32",
+      rank: adapter.rank,
+      threads: 1,
+      blockSize: null,
+    });
+    model.setParameters(params, adapter.scale);
+    const options = { model, maxBytes: 1e9, checkpoint };
+    const run = async (list: TaskSequence[]) => {
+      const before = model.rows;
+      const step = await gradientStep({ ...options, sequences: list }, objective, params);
+      return { ...step, run: model.rows - before };
+    };
+    const [shared, apart] = [await run(sequences), await run(separate)];
+    expect(shared.run).toBeLessThan(apart.run - 100);
+    expect(apart.run).toBe(separate.reduce((sum, { ids }) => sum + ids.length, 0));
+    expect(shared.metrics.loss).toBeCloseTo(apart.metrics.loss!, 5);
+    for (const [name, values] of apart.gradients) {
+      const scale = Math.max(...values.map(Math.abs));
+      const other = shared.gradients.get(name)!;
+      for (const [i, value] of values.entries()) expect(Math.abs(other[i]! - value)).toBeLessThan(1e-5 * scale + 1e-8);
+    }
+    const logprobs = [
+      await logprobsOf({ ...options, sequences }),
+      await logprobsOf({ ...options, sequences: separate }),
+    ];
+    for (const { index } of sequences) {
+      for (const [i, value] of logprobs[1]!.get(index)!.entries()) {
+        expect(Math.abs(logprobs[0]!.get(index)![i]! - value)).toBeLessThan(1e-5);
+      }
+    }
+    await model.close();
+  });
+
+  it("give the same gradient in any number of micro-batches, and leave out what does not fit", async () => {
+    const model = await TrainableModel.create({
+      folder,
+      weights: "float32",
+      rank: adapter.rank,
+      threads: 1,
+      blockSize: null,
+    });
+    model.setParameters(params, adapter.scale);
+    const run = (maxBytes: number) => gradientStep({ model, sequences, maxBytes, checkpoint }, objective, params);
+    const whole = await run(1e9);
+    const parts = await run(model.passBytes(55, 55, "everything"));
+    expect(parts.dropped).toEqual([]);
+    for (const [name, values] of whole.gradients) {
+      const scale = Math.max(...values.map(Math.abs));
+      const other = parts.gradients.get(name)!;
+      for (const [i, value] of values.entries()) expect(Math.abs(other[i]! - value)).toBeLessThan(1e-5 * scale + 1e-8);
+    }
+    const tight = await run(model.passBytes(45, 45, "layer inputs"));
+    expect(tight.dropped).toEqual([1, 3]);
+    expect(tight.trainedTokens).toBe(5 + 3 + 20 + 6);
+    const nothing = await run(1);
+    expect(nothing.dropped).toHaveLength(6);
+    expect(Object.values(nothing.metrics).every(Number.isFinite)).toBe(true);
+    await model.close();
+  });
+});

@@ -1,0 +1,39 @@
+// A word tokenizer with a ChatML-like template, for tests of tokenising: `<s> role NL content <e> NL` per message.
+// The "think" role makes the template close an empty thought behind the generation prompt, as some models' templates do.
+
+import type { ChatEncoder } from "../src/training/tokenise.ts";
+
+const WORDS = "<e> <s> NL user assistant think <think> </think> q1 q2 a1 a2 a3 yes no maybe".split(" ");
+
+export const toyEncoder: ChatEncoder & { word(id: number): string } = {
+  vocabSize: WORDS.length,
+  eosTokenId: 0,
+  word: (id) => WORDS[id]!,
+  idOf(token) {
+    const id = WORDS.indexOf(token);
+    return id < 0 ? null : id;
+  },
+  encodeText: toyIds,
+  encodePrompt(messages, tools) {
+    const empty = messages.some(({ role }) => role === "think") ? "<think> NL </think> NL" : "";
+    return [...toyEncoder.encodeConversation(messages, tools), ...toyIds(`<s> assistant NL ${empty}`)];
+  },
+  encodeConversation(messages, tools) {
+    const names = (tools ?? []).map((tool) => (tool as { function: { name: string } }).function.name).join(" ");
+    return messages.flatMap(({ role, content }, i) =>
+      toyIds(`<s> ${role} NL ${i === 0 ? names : ""} ${content} <e> NL`),
+    );
+  },
+};
+
+/** Ids of words; unknown words throw. */
+export function toyIds(text: string): number[] {
+  return text
+    .split(" ")
+    .filter((word) => word !== "")
+    .map((word) => {
+      const id = WORDS.indexOf(word);
+      if (id < 0) throw new Error(`the toy vocabulary has no "${word}"`);
+      return id;
+    });
+}

@@ -1,0 +1,152 @@
+// A training service on a temporary data directory with a fake trainer process, and the data it is fed with.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createLog } from "../src/observe/log.ts";
+import { openStore } from "../src/store/db.ts";
+import type { JobEvent } from "../src/store/event-table.ts";
+import type { JobRecord } from "../src/store/job-table.ts";
+import { BaseModels } from "../src/training/base-models.ts";
+import { RL_DEFAULTS, type RlConfig } from "../src/training/config.ts";
+import type { Trainer } from "../src/training/contract.ts";
+import { ProcessTrainer } from "../src/training/process-trainer.ts";
+import { TrainingService } from "../src/training/service.ts";
+import type { TrajectoryGroup } from "../src/training/trajectory.ts";
+import { type AdapterEngine, adapterEngine } from "./fake-engine.ts";
+import { toyEncoder, toyIds } from "./toy-encoder.ts";
+
+export const LLAMA = new URL("./fixtures/llama", import.meta.url).pathname;
+
+export interface TrainingBench {
+  service: TrainingService;
+  engine: AdapterEngine;
+  folder: string;
+  close(): Promise<void>;
+}
+
+export interface BenchOptions {
+  folder?: string;
+  trainer?: Trainer;
+  maxLoras?: number;
+  maxParallelJobs?: number;
+  maxStepsPerModel?: number;
+  maxOpenJobs?: number;
+  maxBytesPerOwner?: number;
+}
+
+export function fakeTrainer(stepMs = 2): ProcessTrainer {
+  return new ProcessTrainer({
+    entry: new URL("./fake-trainer-process.mjs", import.meta.url),
+    idleMs: 60_000,
+    cancelGraceMs: 300,
+    env: { ...process.env, FAKE_TRAINER_STEP_MS: String(stepMs) },
+  });
+}
+
+export function trainingBench(options: BenchOptions = {}): TrainingBench {
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), "training-"));
+  const engine = adapterEngine(LLAMA, options.maxLoras);
+  const store = openStore(join(folder, "flywheel.db"));
+  const base = {
+    ...{ name: "tiny", aliases: ["tiny-llama"], folder: LLAMA, weights: "float32" as const },
+    ...{ maxSequenceLength: 64, encoder: toyEncoder, engine },
+  };
+  const service = new TrainingService({
+    store,
+    folder: join(folder, "training"),
+    bases: new BaseModels([base]),
+    trainer: options.trainer ?? fakeTrainer(),
+    log: createLog({ level: "error", format: "text" }),
+    lora: { rank: 2, alpha: 4 },
+    maxParallelJobs: options.maxParallelJobs ?? 2,
+    maxStepsPerModel: options.maxStepsPerModel ?? 1000,
+    maxOpenJobs: options.maxOpenJobs ?? 10_000,
+    maxBytesPerOwner: options.maxBytesPerOwner ?? Number.MAX_SAFE_INTEGER,
+    threads: 1,
+    activationBytes: 2 ** 30,
+  });
+  service.start();
+  return {
+    service,
+    engine,
+    folder,
+    async close() {
+      await service.close();
+      store.close();
+      if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A group of one-turn trajectories with these replies and rewards. */
+export function scored(...replies: (readonly [reply: string, reward: number])[]): TrajectoryGroup {
+  return {
+    exceptions: 0,
+    metrics: {},
+    trajectories: replies.map(([reply, reward]) => ({
+      reward,
+      initialPolicyVersion: null,
+      finalPolicyVersion: null,
+      metrics: {},
+      histories: [
+        {
+          tools: null,
+          items: [
+            { message: { role: "user", content: "q1" } },
+            {
+              choice: {
+                message: { role: "assistant", content: reply },
+                promptTokenIds: null,
+                tokenIds: toyIds(reply),
+                logprobs: toyIds(reply).map(() => -1),
+                tokens: null,
+              },
+            },
+          ],
+        },
+      ],
+    })),
+  };
+}
+
+export function newModel(bench: TrainingBench, name = "agent", owner = "me") {
+  return bench.service.models.create({
+    ...{ owner, entity: "team", project: "demo", name, baseModel: "tiny" },
+    returnExisting: false,
+    from: null,
+  });
+}
+
+export async function submit(
+  bench: TrainingBench,
+  modelId: string,
+  groups: readonly TrajectoryGroup[] = [scored(["a1 <e>", 1], ["a2 <e>", 0])],
+  options: { owner?: string; key?: string; config?: Partial<RlConfig> } = {},
+): Promise<JobRecord> {
+  const draft = await bench.service.jobs.draft();
+  for (const group of groups) await draft.input.append(group);
+  return bench.service.jobs.submit(draft, {
+    owner: options.owner ?? "me",
+    modelId,
+    spec: { kind: "rl", config: { ...RL_DEFAULTS, ...options.config } },
+    idempotencyKey: options.key ?? null,
+    requestHash: JSON.stringify(groups),
+  });
+}
+
+/** All events of a job, once it is over. */
+export async function ended(bench: TrainingBench, job: JobRecord): Promise<JobEvent[]> {
+  const all = () => bench.service.jobs.events(job.id, null, 100_000);
+  const over = () => all().some(({ type }) => type === "training_ended" || type === "training_failed");
+  if (!over()) {
+    await new Promise<void>((resolve) => {
+      const stop = bench.service.jobs.watch(job.id, () => {
+        if (!over()) return;
+        stop();
+        resolve();
+      });
+    });
+  }
+  return all();
+}

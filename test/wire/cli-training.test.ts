@@ -1,0 +1,115 @@
+// `flywheel train` and `flywheel models` against a server with a fake trainer.
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { bar, sparkline } from "../../src/cli/curve.ts";
+import { createProgram } from "../../src/cli/main.ts";
+import { toyIds } from "../toy-encoder.ts";
+import { startTrainingServer, type TrainingServer } from "./training-server.ts";
+
+let server: TrainingServer;
+let folder: string;
+beforeAll(async () => {
+  server = await startTrainingServer();
+  folder = mkdtempSync(join(tmpdir(), "cli-training-"));
+});
+afterAll(async () => {
+  await server.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+afterEach(() => {
+  process.exitCode = undefined;
+});
+
+const trajectory = (reply: string, reward: number) => ({
+  messages_and_choices: [
+    { role: "user", content: "q1" },
+    {
+      message: { role: "assistant", content: reply },
+      logprobs: { content: toyIds(reply).map((id) => ({ token: `token_id:${id}`, logprob: -1 })) },
+    },
+  ],
+  reward,
+});
+
+/** What a command printed. */
+async function run(...args: string[]): Promise<string> {
+  const lines: string[] = [];
+  const log = vi.spyOn(console, "log").mockImplementation((line) => void lines.push(String(line)));
+  const write = vi.spyOn(process.stdout, "write").mockImplementation((text) => {
+    lines.push(String(text).trimEnd());
+    return true;
+  });
+  try {
+    await createProgram().parseAsync(["node", "flywheel", ...args, "--url", server.url, "--api-key", "ann"]);
+  } finally {
+    log.mockRestore();
+    write.mockRestore();
+  }
+  return lines.join("\n");
+}
+
+function groupsFile(lines: unknown[]): string {
+  const file = join(folder, `${Math.random()}.jsonl`);
+  writeFileSync(file, lines.map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n"));
+  return file;
+}
+
+describe("flywheel train", () => {
+  const groups = [{ trajectories: [trajectory("a1 <e>", 1), trajectory("a2 <e>", 0), trajectory("a3 <e>", 0.5)] }, ""];
+
+  it("submits the groups, shows progress and says what became of them", async () => {
+    const output = await run("train", groupsFile(groups), "--model", "cli", "--learning-rate", "1e-3");
+    expect(output).toMatch(/2\/2 {2}loss \d/);
+    expect(output).toMatch(/cli is at step 1 \(2 trained, 1 zero_advantage; 22 tokens in/);
+    expect(process.exitCode).toBeUndefined();
+  });
+
+  it("prints events as JSON when asked", async () => {
+    const output = await run("train", groupsFile(groups), "--model", "cli", "--json");
+    const lines = output.split("\n").map((line) => JSON.parse(line));
+    expect(lines.map(({ type }) => type)).toEqual([
+      ...["training_started", "gradient_step", "gradient_step", "training_ended", undefined],
+    ]);
+    expect(lines.at(-1)).toMatchObject({ status: "COMPLETED", step: 2 });
+  });
+
+  it.each([
+    [["{"], [], /line 1: not valid JSON/],
+    [[], [], /has no groups/],
+    [groups, ["--config", "["], /--config is not valid JSON/],
+    [groups, ["--learning-rate", "fast"], /expects a number/],
+    [groups, ["--config", '{"epsilon":-1}'], /422: body.experimental_config.epsilon/],
+  ])("refuses %j %j", async (lines, flags, message) => {
+    await expect(run("train", groupsFile(lines), "--model", "cli", ...flags)).rejects.toThrow(message);
+  });
+
+  it("explains a file or a server that is not there", async () => {
+    await expect(run("train", join(folder, "none"), "--model", "cli")).rejects.toThrow(/cannot read/);
+    const args = ["models", "--url", "http://127.0.0.1:9", "--api-key", "x"];
+    await expect(createProgram().parseAsync(["node", "flywheel", ...args])).rejects.toThrow(/is the server running/);
+  }, 60_000);
+});
+
+describe("flywheel models", () => {
+  it("lists policies and the steps of one", async () => {
+    const all = await run("models");
+    expect(all).toMatch(/name +step +project +base model/);
+    expect(all).toMatch(/cli +\d +default +tiny/);
+    const steps = await run("models", "cli");
+    expect(steps).toMatch(/cli@0/);
+    expect(steps).toMatch(/cli@1 .*0\.5000/);
+    expect(JSON.parse(await run("models", "cli", "--json"))[0]).toMatchObject({ step: 0 });
+    await expect(run("models", "nobody")).rejects.toThrow(/no policy nobody/);
+  });
+});
+
+it("draws curves and bars", () => {
+  expect(sparkline([0, 1, 2, 3], 3)).toBe("▁▅█");
+  expect(sparkline([5, 5], 9)).toBe("▁▁");
+  expect(bar(0.5, 4)).toBe("██··");
+  expect(bar(0.3, 4)).toBe("█▂··");
+  expect(bar(2, 2)).toBe("██");
+});

@@ -1,0 +1,206 @@
+// The command as a person types it: real processes from dist/, a tiny real checkpoint.
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import { looseFetch } from "./test-server.ts";
+
+const BIN = fileURLToPath(new URL("../../bin/flywheel", import.meta.url));
+const MODEL = fileURLToPath(new URL("../fixtures/qwen3", import.meta.url));
+
+interface Served {
+  process: ChildProcess;
+  url: string;
+  /** Everything on standard output. */
+  out: () => string;
+  err: () => string;
+  exit: Promise<number | null>;
+}
+
+const started: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of started.splice(0)) {
+    child.kill("SIGKILL");
+  }
+});
+
+function clean(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([key]) => !/^(FLYWHEEL|VLLM|OPENAI)_/.test(key)));
+}
+
+async function serve(args: string[], env: NodeJS.ProcessEnv = {}): Promise<Served> {
+  const child = spawn(process.execPath, [BIN, "serve", ...args], { env: { ...clean(), ...env } });
+  started.push(child);
+  let out = "";
+  let err = "";
+  child.stdout.on("data", (bytes) => {
+    out += bytes;
+  });
+  child.stderr.on("data", (bytes) => {
+    err += bytes;
+  });
+  const exit = new Promise<number | null>((resolve) => child.on("exit", resolve));
+  await expect.poll(() => out.includes("\ncurl ") || child.exitCode !== null, { timeout: 20_000 }).toBe(true);
+  const url = /^listening on (http:\/\/\S+)$/m.exec(out)?.[1] ?? "";
+  return { process: child, url, out: () => out, err: () => err, exit };
+}
+
+function run(args: string[], env: NodeJS.ProcessEnv = {}): Promise<{ code: number; out: string; err: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [BIN, ...args], { env: { ...clean(), ...env } }, (error, out, err) => {
+      resolve({ code: error === null ? 0 : Number(error.code), out, err });
+    });
+  });
+}
+
+/** The printed curl line, sent by fetch. */
+function paste(line: string) {
+  const [, url, token, body] = /^curl -s (\S+) -H 'Authorization: (.*?)' -H '.*?' -d '(.*)'$/m.exec(line)!;
+  return looseFetch(url!, {
+    method: "POST",
+    headers: { authorization: token!, "content-type": "application/json" },
+    body: body!,
+  });
+}
+
+const fresh = () => mkdtempSync(join(tmpdir(), "flywheel-cli-"));
+
+describe("flywheel serve", () => {
+  it("prints where it listens and a line that works as pasted, first start and later", async () => {
+    const data = fresh();
+    for (const first of [true, false]) {
+      const server = await serve([MODEL, "--port", "0", "--data", data]);
+      expect(server.out().match(/^listening on http:\/\/127\.0\.0\.1:\d+$/gm)).toHaveLength(1);
+      expect(/shown once/.test(server.out())).toBe(first);
+      const reply = await paste(server.out());
+      expect(reply.status).toBe(200);
+      expect((await reply.json()).model).toBe("qwen3");
+      server.process.kill("SIGTERM");
+      expect(await server.exit).toBe(0);
+    }
+  }, 60_000);
+
+  it("takes flags, environment and file, and masks secrets", async () => {
+    const file = join(fresh(), "config.yaml");
+    writeFileSync(file, `model: ${MODEL}\nserved-model-name: [one, two]\nmax-model-len: 100\n`);
+    const args = [
+      "--config",
+      file,
+      "--port=0",
+      "--data",
+      fresh(),
+      "--max_num_seqs",
+      "2",
+      "--scheduling-policy",
+      "fcfs",
+    ];
+    const server = await serve(args, { FLYWHEEL_API_KEY: "k-env", FLYWHEEL_MAX_MODEL_LEN: "200" });
+    const headers = { authorization: "Bearer k-env", "content-type": "application/json" };
+    const models = await (await looseFetch(`${server.url}/v1/models`, { headers })).json();
+    expect(models.data.map((m: { id: string; max_model_len: number }) => [m.id, m.max_model_len])).toEqual([
+      ["one", 200],
+      ["two", 200],
+    ]);
+    const body = JSON.stringify({ messages: [{ role: "user", content: "x" }], priority: 1 });
+    expect((await looseFetch(`${server.url}/v1/chat/completions`, { method: "POST", headers, body })).status).toBe(400);
+    expect(server.err()).toContain('api-key="***"');
+    expect(server.out() + server.err()).not.toContain("k-env");
+  }, 30_000);
+
+  it("drains on SIGTERM: the stream is complete, the exit code 0", async () => {
+    const server = await serve([MODEL, "--port", "0", "--data", fresh(), "--api-key", "k"]);
+    const response = await looseFetch(`${server.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: "Bearer k", "content-type": "application/json" },
+      body: JSON.stringify({
+        messages: [{ role: "user", content: "x" }],
+        stream: true,
+        ignore_eos: true,
+        max_tokens: 400,
+      }),
+    });
+    server.process.kill("SIGTERM");
+    const text = await response.text();
+    expect(text).toContain('"finish_reason":"length"');
+    expect(text.endsWith("data: [DONE]\n\n")).toBe(true);
+    expect(await server.exit).toBe(0);
+  }, 30_000);
+
+  it.each([
+    [["--host", "0.0.0.0"], /refusing to listen on 0\.0\.0\.0 without any token/],
+    [["--port", "seventy"], /--port expects a whole number/],
+    [["--model", "/nowhere"], /neither a folder that exists nor a model on the hub/],
+    [["--enable-auto-tool-choice"], /go together/],
+    [["--max-model-len", "100000"], /more than the model's 512 positions/],
+    [["--lora-modules", "x=/nowhere"], /--lora-modules x: /],
+    [["--chat-template", "./missing.jinja"], /there is no file/],
+  ])(
+    "explains a bad start in one line: %j",
+    async (args, message) => {
+      const { code, err } = await run([
+        "serve",
+        "--port",
+        "0",
+        "--data",
+        fresh(),
+        ...(args[0] === "--model" ? [] : [MODEL]),
+        ...args,
+      ]);
+      expect(code).toBe(1);
+      expect(err).toMatch(message);
+      expect(err).not.toMatch(/^\s+at /m);
+    },
+    30_000,
+  );
+
+  it("has help for newcomers", async () => {
+    const { out } = await run(["serve", "--help"]);
+    expect(out).toMatch(/Examples:/);
+    expect(out).toMatch(/--max-model-len/);
+    expect((await run(["--version"])).out).toMatch(/^\d+\.\d+\.\d+/);
+    expect((await run(["serv"])).code).toBe(1);
+  });
+});
+
+describe("flywheel tokens and chat", () => {
+  it("work against a running server", async () => {
+    const data = fresh();
+    const server = await serve([MODEL, "--port", "0", "--data", data, "--api-key", "k"]);
+    const made = await run([
+      "tokens",
+      "create",
+      "--name",
+      "ci",
+      "--scope",
+      "inference",
+      "--lifetime",
+      "1h",
+      "--data",
+      data,
+    ]);
+    const token = made.out.trim();
+    expect(token).toMatch(/^fw_/);
+    const said = await run(["chat", "--url", server.url, "--max-tokens", "4", "hello", "there"], {
+      FLYWHEEL_API_KEY: token,
+    });
+    expect([said.code, said.out.length > 1, said.err]).toEqual([0, true, ""]);
+    const list = await run(["tokens", "list", "--data", data, "--json"]);
+    expect(JSON.parse(list.out)).toMatchObject([
+      { name: "ci", scopes: ["inference"], state: expect.stringMatching(/^valid until/) },
+    ]);
+    expect(list.out).not.toContain(token.slice(12));
+    expect((await run(["tokens", "revoke", "ci", "--data", data])).out).toMatch(/^revoked [0-9a-f]{8} \(ci\)/);
+    const refused = await run(["chat", "--url", `${server.url}/v1`, "hi"], { FLYWHEEL_API_KEY: token });
+    expect(refused.code).toBe(1);
+    expect(refused.err).toMatch(/401: The token was revoked/);
+    expect((await run(["tokens", "revoke", "ci", "--data", data])).code).toBe(1);
+    expect((await run(["tokens", "create", "--scope", "root", "--data", data])).err).toMatch(/unknown scope root/);
+    expect((await run(["tokens", "create", "--lifetime", "soon", "--data", data])).err).toMatch(/lifetime looks like/);
+    expect((await run(["chat", "hi"])).err).toMatch(/a token is needed/);
+    expect((await run(["chat", "--url", "http://127.0.0.1:1", "hi"], { FLYWHEEL_API_KEY: "x" })).err).toMatch(
+      /cannot reach/,
+    );
+  }, 60_000);
+});

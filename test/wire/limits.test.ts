@@ -1,0 +1,177 @@
+import { connect } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { API_KEY, says, startTestServer, type TestServer, type TestServerOptions } from "./test-server.ts";
+
+let server: TestServer;
+const start = async (options: TestServerOptions = {}) => {
+  server = await startTestServer(options);
+  return server;
+};
+afterEach(() => server.close());
+
+const body = { messages: says("fine") };
+const works = async () => expect((await server.chat(body)).choices[0].message.content).toBe("fine");
+
+describe("bodies", () => {
+  it("refuses other content types with 400", async () => {
+    await start();
+    for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""]) {
+      const response = await server.post("/v1/chat/completions", body, { "content-type": type });
+      expect(response.status, type).toBe(400);
+      expect((await response.json()).error).toMatchObject({ type: "Bad Request", param: null });
+    }
+    for (const type of ["application/json; charset=utf-8", "Application/JSON"]) {
+      expect((await server.post("/v1/chat/completions", body, { "content-type": type })).status).toBe(200);
+    }
+  });
+
+  it("answers 413 to bodies beyond the limit, announced or not, and goes on", async () => {
+    await start({ config: { maxBodyBytes: 100_000 } });
+    const large = "x".repeat(50_000_000);
+    const announced = await server.post("/v1/chat/completions", large);
+    expect(announced.status).toBe(413);
+    expect((await announced.json()).error).toMatchObject({ type: "RequestTooLargeError", code: 413 });
+    const pieces = new ReadableStream({
+      start(controller) {
+        for (let i = 0; i < 50; i++) {
+          controller.enqueue(new TextEncoder().encode("x".repeat(10_000)));
+        }
+        controller.close();
+      },
+    });
+    const chunked = await fetch(`${server.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${API_KEY}`, "content-type": "application/json" },
+      body: pieces,
+      duplex: "half",
+    } as RequestInit);
+    expect(chunked.status).toBe(413);
+    await works();
+  });
+
+  it("survives deep nesting wherever it is hidden", async () => {
+    await start();
+    const deep = (open: string, close: string, n: number) => open.repeat(n) + close.repeat(n);
+    const hostile = [
+      `{"messages":${deep("[", "]", 10_000)}}`,
+      `{"messages":[{"role":"user","content":"x"}],"chat_template_kwargs":${deep('{"a":', "}", 10_000).replace("}", "1}")}}`,
+      JSON.stringify({ ...body, structured_outputs: { json: deep("[", "]", 10_000) } }),
+      JSON.stringify({ ...body, structured_outputs: { regex: "(".repeat(10_000) } }),
+      JSON.stringify({
+        messages: [
+          {
+            role: "assistant",
+            content: "",
+            tool_calls: [{ id: "1", type: "function", function: { name: "f", arguments: deep("[", "]", 100_000) } }],
+          },
+        ],
+      }),
+      JSON.stringify({ ...body, chat_template: "{% if a %}".repeat(10_000) }),
+      JSON.stringify({
+        ...body,
+        chat_template: "{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}",
+      }),
+    ];
+    for (const text of hostile) {
+      const response = await server.post("/v1/chat/completions", text);
+      expect([200, 400], text.slice(0, 80)).toContain(response.status);
+      expect(await response.text()).not.toMatch(/node_modules|\.ts:\d/);
+    }
+    await works();
+  });
+
+  it("answers bytes that are not HTTP in the envelope", async () => {
+    await start();
+    const answer = await new Promise<string>((resolve) => {
+      const socket = connect(Number(new URL(server.url).port), "127.0.0.1", () => socket.end("NONSENSE\r\n\r\n"));
+      let text = "";
+      socket.on("data", (bytes) => {
+        text += bytes;
+      });
+      socket.on("close", () => resolve(text));
+    });
+    expect(answer).toMatch(/^HTTP\/1.1 400 /);
+    expect(JSON.parse(answer.split("\r\n\r\n")[1]!).error.code).toBe(400);
+    const headers = await server.get("/health", { "x-large": "y".repeat(20_000) });
+    expect(headers.status).toBe(431);
+  });
+});
+
+describe("queue", () => {
+  it("answers 429 with retry-after when full, and recovers", async () => {
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    await start({ config: { maxNumSeqs: 1, maxQueue: 1 }, runner: { before: () => gate } });
+    const running = [server.chat(body), server.chat(body)];
+    await expect.poll(() => server.service.admission.active).toBe(2);
+    for (const stream of [false, true]) {
+      const refused = await server.post("/v1/chat/completions", { ...body, stream });
+      expect(refused.status).toBe(429);
+      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+      expect((await refused.json()).error).toMatchObject({ type: "RateLimitError", code: 429 });
+    }
+    const many = await server.post("/v1/chat/completions", { ...body, n: 3 });
+    expect(many.status).toBe(400);
+    open();
+    await Promise.all(running);
+    await works();
+  });
+
+  it("refuses priorities under fcfs and orders by them otherwise", async () => {
+    await start({ config: { schedulingPolicy: "fcfs" } });
+    const refused = await server.post("/v1/chat/completions", { ...body, priority: 1 });
+    expect(refused.status).toBe(400);
+    expect((await refused.json()).error).toMatchObject({ type: "BadRequestError", param: "priority" });
+    expect((await server.post("/v1/chat/completions", { ...body, priority: 0 })).status).toBe(200);
+    await server.close();
+
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    let steps = 0;
+    const before = () => {
+      steps++;
+      return gate;
+    };
+    await start({ config: { maxNumSeqs: 1 }, runner: { before } });
+    const order: string[] = [];
+    const send = (name: string, priority: number) =>
+      server.chat({ ...body, priority }).then(() => {
+        order.push(name);
+      });
+    const first = send("first", 0);
+    await expect.poll(() => steps).toBe(1);
+    const late = send("late", 5);
+    const urgent = send("urgent", -5);
+    await expect.poll(() => server.service.admission.active).toBe(3);
+    await new Promise((resolve) => setTimeout(resolve, 50)); // both are rendered and queued
+    open();
+    await Promise.all([first, late, urgent]);
+    expect(order).toEqual(["first", "urgent", "late"]);
+  });
+});
+
+describe("chat templates of requests", () => {
+  it("are refused when the operator does not trust them", async () => {
+    await start({ config: { trustRequestChatTemplate: false } });
+    for (const extra of [{ chat_template: "x" }, { chat_template_kwargs: { chat_template: "x" } }]) {
+      const refused = await server.post("/v1/chat/completions", { ...body, ...extra });
+      expect(refused.status).toBe(400);
+      expect((await refused.json()).error.message).toMatch(/trust-request-chat-template/);
+    }
+    await works();
+  });
+
+  it("are needed when the model has none", async () => {
+    await start({ templates: new Map() });
+    const refused = await server.post("/v1/chat/completions", body);
+    expect(refused.status).toBe(400);
+    expect((await refused.json()).error).toMatchObject({ type: "BadRequestError", param: null });
+    const template = "{% for m in messages %}{{ m.content }}\n[assistant]{% endfor %}";
+    const reply = await server.chat({ ...body, chat_template: template });
+    expect(reply.choices[0].message.content).toBe("fine");
+  });
+});

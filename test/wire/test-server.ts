@@ -1,0 +1,156 @@
+// A real server over real HTTP on a fake model, for wire tests. The model obeys: after a message that contains
+// "say:TEXT" it says TEXT and ends; otherwise it babbles, differently for every history. One token is one byte.
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { NEUTRAL_DEFAULTS } from "../../src/api/generation-defaults.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import type { Config } from "../../src/config/options.ts";
+import { InProcessEngine } from "../../src/engine/in-process-engine.ts";
+import { GrammarService } from "../../src/grammar/grammar-service.ts";
+import { GrammarConstraintFactory } from "../../src/grammar/match/constraint-factory.ts";
+import { tokenVocabulary } from "../../src/grammar/match/token-vocabulary.ts";
+import { type CreateExtension, type LoadedModel, type RunningServer, startServer } from "../../src/serve.ts";
+import { TextModel } from "../../src/text/text-model.ts";
+import { ByteTokenizer } from "../fakes/byte-tokenizer.ts";
+import { FakeAdapters } from "../fakes/fake-adapters.ts";
+import { FakeRunner, type FakeRunnerOptions, hashRow } from "../fakes/fake-runner.ts";
+
+export const TEMPLATE =
+  "{% if tools %}[tools]{{ tools | tojson }}\n{% endif %}{% for m in messages %}[{{ m.role }}]{{ m.content }}\n{% endfor %}" +
+  "{% if add_generation_prompt %}[assistant]{% endif %}";
+
+export const API_KEY = "test-key";
+
+export interface TestServerOptions {
+  config?: Partial<Config>;
+  model?: Partial<Omit<LoadedModel, "engine">>;
+  runner?: Partial<FakeRunnerOptions>;
+  templates?: ReadonlyMap<string, string>;
+  extensions?: readonly CreateExtension[];
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into replies freely
+export type Loose = any;
+
+export type LooseResponse = Omit<Response, "json"> & { json(): Promise<Loose> };
+
+/** `fetch` whose replies tests may look into without describing them. */
+export const looseFetch = fetch as unknown as (url: string, init?: RequestInit) => Promise<LooseResponse>;
+
+export interface TestServer extends RunningServer {
+  runner: FakeRunner;
+  /** POST with the test key; `body` as text is sent as it is. */
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<LooseResponse>;
+  get(path: string, headers?: Record<string, string>): Promise<LooseResponse>;
+  /** A chat request that must succeed. */
+  chat(body: Record<string, unknown>): Promise<Loose>;
+  /** The events of a streamed chat request, [DONE] left out. */
+  stream(body: Record<string, unknown>, path?: string): Promise<Loose[]>;
+}
+
+const tokenizer = new ByteTokenizer();
+
+export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const config: Config = {
+    ...loadConfig({ env: {} }),
+    port: 0,
+    data: mkdtempSync(join(tmpdir(), "flywheel-wire-")),
+    apiKey: [API_KEY],
+    logLevel: "error",
+    shutdownTimeout: 2,
+    maxNumSeqs: 8,
+    ...options.config,
+  };
+  const runner = new FakeRunner({
+    row: obeyingRow,
+    blockSize: 16,
+    numBlocks: 512,
+    maxPositions: 2048,
+    ...options.runner,
+  });
+  const server = await startServer(
+    config,
+    async () => {
+      const grammars = new GrammarService({ threads: 1 });
+      const text = new TextModel({
+        tokenizer,
+        specialTokens: { bos_token: "<s>", eos_token: "</s>" },
+        chatTemplates: options.templates ?? new Map([["default", TEMPLATE]]),
+        longestToken: 5,
+        chatTemplateKwargs: config.defaultChatTemplateKwargs,
+      });
+      const constraints = new GrammarConstraintFactory(tokenVocabulary(tokenizer, tokenizer.vocabSize));
+      const engine = new InProcessEngine(
+        { runner, adapters: new FakeAdapters(), constraints },
+        { scheduling: { maxNumSeqs: config.maxNumSeqs, policy: config.schedulingPolicy } },
+      );
+      return {
+        engine,
+        text,
+        grammars,
+        defaults: NEUTRAL_DEFAULTS,
+        reasoning: null,
+        toolFormat: null,
+        names: ["fake", "fake-alias"],
+        root: "fakes/fake",
+        close: async () => {
+          await grammars.close();
+          text.close();
+        },
+        ...options.model,
+      };
+    },
+    options.extensions,
+  );
+  const get = (path: string, headers: Record<string, string> = {}) =>
+    looseFetch(server.url + path, { headers: { authorization: `Bearer ${API_KEY}`, ...headers } });
+  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+    looseFetch(server.url + path, {
+      method: "POST",
+      headers: { authorization: `Bearer ${API_KEY}`, "content-type": "application/json", ...headers },
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
+  const stream = async (body: Record<string, unknown>, path = "/v1/chat/completions") => {
+    const response = await post(path, { ...body, stream: true });
+    return eventsOf(response.status, await response.text());
+  };
+  const chat = async (body: Record<string, unknown>) => {
+    const response = await post("/v1/chat/completions", body);
+    if (response.status !== 200) {
+      throw new Error(`status ${response.status}: ${await response.text()}`);
+    }
+    return response.json();
+  };
+  return { ...server, runner, get, post, stream, chat };
+}
+
+export function says(text: string): { role: string; content: string }[] {
+  return [{ role: "user", content: `say:${text}` }];
+}
+
+function eventsOf(status: number, text: string): unknown[] {
+  if (status !== 200) {
+    throw new Error(`status ${status}: ${text}`);
+  }
+  const events = text.split("\n\n").filter((event) => event !== "");
+  if (!events.every((event) => event.startsWith("data: ")) || events.at(-1) !== "data: [DONE]") {
+    throw new Error(`not a complete event stream: ${text}`);
+  }
+  return events.slice(0, -1).map((event) => JSON.parse(event.slice(6)));
+}
+
+/** What comes after the last "say:" up to the end of its line, then the end-of-sequence token. */
+function obeyingRow(tokens: Int32Array, adapters: Int32Array, out: Float32Array): void {
+  hashRow(tokens, adapters, out);
+  const bytes = Buffer.from(tokens);
+  const order = bytes.lastIndexOf("say:");
+  const end = order < 0 ? -1 : bytes.indexOf("\n[assistant]", order);
+  if (order < 0 || end < 0) {
+    out[2] = -30; // babbling has no end
+    return;
+  }
+  const wanted = bytes.subarray(order + 4, end);
+  const said = bytes.length - end - "\n[assistant]".length;
+  out[said < wanted.length ? wanted[said]! : 2] = 30;
+}

@@ -1,0 +1,83 @@
+// The training routes on a bare server with two callers, backed by a fake trainer process: what the wire tests talk to.
+
+import Fastify from "fastify";
+import { authorize, type Principal } from "../../src/api/auth.ts";
+import { parseJsonObject } from "../../src/api/json-body.ts";
+import type { Service } from "../../src/api/service.ts";
+import { trainingRoutes } from "../../src/api/training/routes.ts";
+import { ServiceError } from "../../src/errors.ts";
+import { createLog } from "../../src/observe/log.ts";
+import { type BenchOptions, type TrainingBench, trainingBench } from "../training-bench.ts";
+
+export interface TrainingServer {
+  url: string;
+  bench: TrainingBench;
+  /** JSON in, JSON out; `as` names the caller. */
+  call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+export interface CallOptions {
+  as?: "ann" | "bob" | "guest" | null;
+  headers?: Record<string, string>;
+  raw?: Uint8Array | string;
+}
+
+export interface Answer {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into it freely
+  json: any;
+  headers: Headers;
+}
+
+const PRINCIPALS: Record<string, Principal> = {
+  ann: { id: "1", name: "ann", scopes: new Set(["training"]) },
+  bob: { id: "2", name: "bob", scopes: new Set(["training", "inference"]) },
+  guest: { id: "3", name: "guest", scopes: new Set(["inference"]) },
+};
+
+export async function startTrainingServer(options: BenchOptions & { maxBytes?: number } = {}): Promise<TrainingServer> {
+  const bench = trainingBench(options);
+  const app = Fastify({ routerOptions: { ignoreTrailingSlash: true } });
+  // as the real server does: schemas are for the documentation
+  app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(() => JSON.stringify);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, async (_request: unknown, body: Buffer) =>
+    parseJsonObject(body),
+  );
+  app.decorateRequest("principal", null);
+  app.addHook("onRequest", async (request) => {
+    const access = request.routeOptions.config.access ?? "admin";
+    if (access === "public") return;
+    const principal = PRINCIPALS[request.headers.authorization?.replace("Bearer ", "") ?? ""];
+    if (!principal) throw new ServiceError("missing_token", "Send a token.");
+    request.principal = principal;
+    authorize(principal, access);
+  });
+  const service = { log: createLog({ level: "error", format: "text" }), metrics: { rejected() {} } };
+  trainingRoutes(bench.service, { maxBytes: options.maxBytes ?? 2 ** 20 })(app, service as unknown as Service);
+  const url = await app.listen({ port: 0, host: "127.0.0.1" });
+  return {
+    url,
+    bench,
+    async call(method, path, body, { as = "ann", headers = {}, raw } = {}) {
+      const hasBody = body !== undefined || raw !== undefined;
+      const response = await fetch(url + path, {
+        method,
+        headers: {
+          ...(as ? { authorization: `Bearer ${as}` } : {}),
+          ...(hasBody ? { "content-type": "application/json" } : {}),
+          ...headers,
+        },
+        ...(hasBody ? { body: raw ?? JSON.stringify(body) } : {}),
+      });
+      const text = await response.text();
+      return { status: response.status, json: text === "" ? null : JSON.parse(text), headers: response.headers };
+    },
+    async close() {
+      await app.close();
+      await bench.close();
+    },
+  };
+}

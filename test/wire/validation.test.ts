@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestServer, type TestServer } from "./test-server.ts";
+import { CASES } from "./validation-cases.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.close());
+
+const minimal = { messages: [{ role: "user", content: "hi" }], max_tokens: 2 };
+
+describe("outcome of every case", () => {
+  it.each(CASES)("$name", async ({ body, expect: expected }) => {
+    const response = await server.post(
+      "/v1/chat/completions",
+      typeof body === "string" ? body : { ...minimal, ...body },
+    );
+    const text = await response.text();
+    expect(outcome(response.status, text), text).toBe(expected);
+  });
+});
+
+describe("the same refusals are real 4xx with stream: true", () => {
+  const refusals = CASES.filter((c) => c.expect !== "200" && typeof c.body !== "string");
+  it.each(refusals)("$name", async ({ body, expect: expected }) => {
+    const response = await server.post("/v1/chat/completions", { ...minimal, stream: true, ...(body as object) });
+    if ((body as { stream_options?: unknown }).stream_options !== undefined) {
+      return; // not a mistake in a stream
+    }
+    const text = await response.text();
+    expect(outcome(response.status, text), text).toBe(expected);
+  });
+});
+
+function outcome(status: number, text: string): string {
+  if (status === 200) {
+    return "200";
+  }
+  const { error } = JSON.parse(text) as {
+    error: { type: string; param: string | null; code: number; message: string };
+  };
+  expect(Object.keys(error)).toEqual(["message", "type", "param", "code"]);
+  expect(error.code).toBe(status);
+  expect(error.message).not.toMatch(/\/work|node_modules|at Object|\.ts:/);
+  const family = error.type === "Bad Request" ? "T" : error.type === "BadRequestError" ? "B" : error.type;
+  return `${status} ${family} ${error.param ?? "-"}`;
+}
