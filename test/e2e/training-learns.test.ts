@@ -17,6 +17,8 @@ import { LLAMA } from "../training-bench.ts";
 
 const PROMPTS = ["a", "b", "c"];
 const GROUP = 8;
+/** Enough for every one of eight other seeds to end above 0.94: rounding differs between machines, and so does the path. */
+const STEPS = 24;
 
 /** The toy task: answer with capital letters, digits and the like (bytes below 100). Chance: about 0.4. */
 const reward = (ids: readonly number[]) => ids.filter((id) => id < 100).length / ids.length;
@@ -62,14 +64,14 @@ describe("the loop", () => {
   it("learns, on policy to the last bit, and serves what it learned", { timeout: 60_000 }, async () => {
     const model = await client.register({ project: "toy", name: "learner", base_model: "tiny" });
     const curve: number[] = [];
-    for (let step = 0; step < 14; step++) {
+    for (let step = 0; step < STEPS; step++) {
       const groups = await rollOut(model.inference_name, step);
       const choices = groups.flatMap(({ trajectories }) => trajectories.map((t) => t.messages_and_choices[1]));
       for (const choice of choices) expect(choice).toMatchObject({ policy_version: step });
       curve.push(meanReward(groups));
       const events: TrainingEvent[] = [];
       const job = await client.train(model.id, groups, {
-        config: { learning_rate: 3e-2, grad_accumulation_sequences: 8 },
+        config: { learning_rate: 2e-2, grad_accumulation_sequences: 8 },
         onEvent: (event) => events.push(event),
       });
       expect(job).toMatchObject({ status: "COMPLETED", step: step + 1 });
@@ -82,14 +84,14 @@ describe("the loop", () => {
     expect(end).toBeGreaterThan(Math.max(0.85, start + 0.3));
 
     const untrained = await rollOut("learner@0", 50);
-    const trained = await rollOut("wandb-artifact:///api-key-1/toy/learner:step14", 50);
+    const trained = await rollOut(`wandb-artifact:///api-key-1/toy/learner:step${STEPS}`, 50);
     expect(meanReward(trained)).toBeGreaterThan(meanReward(untrained) + 0.3);
     const { model: name } = await client.chat({
       model: "learner",
       messages: [{ role: "user", content: "a" }],
       max_tokens: 1,
     });
-    expect(name).toBe("learner:step14");
+    expect(name).toBe(`learner:step${STEPS}`);
   });
 
   it("gives the same events and a bit-identical adapter for the same job from the same step", async () => {
@@ -156,7 +158,7 @@ it("trains two models at once, in processes of their own, while a third policy a
   let answered = 0;
   while (training) {
     const reply = await client.chat({ model: "learner", messages: [{ role: "user", content: "a" }], max_tokens: 2 });
-    expect(reply.choices[0]).toMatchObject({ policy_version: 14, token_ids: expect.any(Array) });
+    expect(reply.choices[0]).toMatchObject({ policy_version: STEPS, token_ids: expect.any(Array) });
     answered++;
   }
   const [left, right] = await jobs;
