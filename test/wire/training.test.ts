@@ -287,7 +287,7 @@ describe("jobs", () => {
     expect((await post([], "k2")).json.id).not.toBe(first.json.id);
     const clash = await post([goodGroup()], "k1");
     expect(clash.status).toBe(422);
-    expect(clash.json.detail).toMatch(/another body/);
+    expect(clash.json.detail[0].msg).toMatch(/another body/);
   });
 
   it("trains from examples (SFT)", async () => {
@@ -500,7 +500,7 @@ describe("validation: 422 with the path of every problem", () => {
 
   it("names the base models when one is unknown, and refuses a second model of a name", async () => {
     const unknown = await server.call("POST", "/v1/preview/models", { project: "p", name: "n", base_model: "gpt" });
-    expect([unknown.status, unknown.json.detail]).toEqual([422, expect.stringContaining("tiny")]);
+    expect([unknown.status, unknown.json.detail[0].msg]).toEqual([422, expect.stringContaining("tiny")]);
     const body = { ...modelBody(), return_existing: false };
     expect((await server.call("POST", "/v1/preview/models", body)).status).toBe(200);
     expect((await server.call("POST", "/v1/preview/models", body)).status).toBe(409);

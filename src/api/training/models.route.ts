@@ -171,6 +171,7 @@ function afterId(steps: readonly StepRecord[], after: string | null): readonly S
 }
 
 function objectBody(body: unknown): JsonObject {
+  if (body === undefined || body === null) throw invalid(["body"], "missing", "Field required");
   if (!isObject(body)) throw invalid(["body"], "dict_type", "Input should be a valid dictionary");
   return body;
 }

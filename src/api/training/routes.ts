@@ -2,12 +2,13 @@
 // FastAPI's `detail`.
 
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { errorEnvelope } from "../../errors.ts";
+import { errorEnvelope, ServiceError } from "../../errors.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { errorHeaders, toWireError } from "../http-errors.ts";
+import { parseJsonObject } from "../json-body.ts";
 import type { RouteGroup } from "../server.ts";
 import type { Service } from "../service.ts";
-import { ValidationError } from "./issues.ts";
+import { type Issue, invalid, ValidationError } from "./issues.ts";
 import { registerTrainingJobs } from "./jobs.route.ts";
 import { registerTrainingModels } from "./models.route.ts";
 import { registerTrainingStatus } from "./status.route.ts";
@@ -18,6 +19,7 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
   return (app, service) => {
     app.register(async (scope) => {
       useDetailedErrors(scope, service);
+      readSmallBodies(scope);
       registerTrainingModels(scope, training);
       registerTrainingJobs(scope, training);
       registerTrainingStatus(scope, training);
@@ -32,6 +34,20 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
   };
 }
 
+/** Clients announce JSON even where they send no body, as on DELETE: nothing is not malformed, it is no body. */
+function readSmallBodies(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser("application/json", { parseAs: "buffer" }, async (_request: unknown, body: Buffer) => {
+    if (body.length === 0) return undefined;
+    try {
+      return parseJsonObject(body);
+    } catch (error) {
+      if (error instanceof ServiceError) throw invalid(["body"], "json_invalid", error.message);
+      throw error;
+    }
+  });
+}
+
 function useDetailedErrors(scope: FastifyInstance, service: Service): void {
   scope.setErrorHandler((thrown: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     const error = toWireError(thrown);
@@ -39,11 +55,19 @@ function useDetailedErrors(scope: FastifyInstance, service: Service): void {
       service.log.error("request failed", { id: request.id, url: request.routeOptions.url, error: thrown });
     }
     service.metrics.rejected(error.code);
-    const detail = error instanceof ValidationError ? error.issues : error.message;
     reply.headers(errorHeaders(error));
     return reply
       .code(error.status)
       .type("application/json; charset=utf-8")
-      .send({ ...errorEnvelope(error), detail });
+      .send({ ...errorEnvelope(error), detail: detailOf(error) });
   });
+}
+
+/** FastAPI's form: a list of places for a 422, a sentence for everything else. */
+function detailOf(error: ServiceError): readonly Issue[] | string {
+  if (error instanceof ValidationError) return error.issues;
+  if (error.status !== 422) return error.message;
+  const loc =
+    error.code === "idempotency_key_reused" ? ["header", "Idempotency-Key"] : ["body", error.param ?? "model_id"];
+  return [{ loc, msg: error.message, type: "value_error" }];
 }
