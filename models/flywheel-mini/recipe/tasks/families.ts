@@ -1,6 +1,6 @@
 // All families with their share of the data, the mixing of families into longer conversations, and the one function
-// that draws a conversation of a split. A conversation whose user text belongs to the other split is thrown away, so
-// the two splits never share a prompt.
+// that draws a conversation of a split. A conversation whose user text belongs to the other split is thrown away, and so
+// is such a part of a longer one: the two splits never share a prompt, nor is a held-out prompt a turn in training.
 
 import { arithmetic, sum, wordProblem } from "./arithmetic.ts";
 import { calendar } from "./calendar.ts";
@@ -33,11 +33,17 @@ const chat: readonly (readonly [Make, number])[] = [
   [plainYesNo, 1],
   [calendar, 0.5],
 ];
-const chatty: Make = (draw) => draw.rng.weighted(chat)(draw);
-const short: Make = (draw) =>
+/** A part of a longer conversation: kept to its side by itself, too. */
+const part =
+  (make: Make): Make =>
+  (draw) =>
+    drawOf(make, draw);
+const chatty = part((draw) => draw.rng.weighted(chat)(draw));
+const short = part((draw) =>
   draw.rng.weighted([...chat, [oneWord, 2], [yesNo, 1], [arithmetic, 2], [list, 0.5], [textOperation, 1]] as const)(
     draw,
-  );
+  ),
+);
 
 /** Two to four exchanges of different families, one after the other. */
 const mixed: Make = (draw) => {
@@ -48,8 +54,8 @@ const mixed: Make = (draw) => {
   ]);
   const parts: Conversation[] = [];
   while (parts.length < count) {
-    const part = draw.rng.weighted([...singles, ...chat] as const)(draw);
-    if (part.messages[0]?.role === "user" && part.tools === undefined && part.documents === undefined) parts.push(part);
+    const made = drawOf((inner) => inner.rng.weighted([...singles, ...chat] as const)(inner), draw);
+    if (made.messages[0]?.role === "user" && made.tools === undefined && made.documents === undefined) parts.push(made);
   }
   const last = parts[parts.length - 1] as Conversation;
   return { ...last, family: "mixed", messages: parts.flatMap((part) => part.messages) };

@@ -33,6 +33,15 @@ describe("conversation", () => {
     expect(heldout.filter((made) => known.has(promptKey(made)))).toEqual([]);
   });
 
+  it("never uses a held-out question as one turn of a longer training conversation", () => {
+    const asked = (made: Conversation) => made.messages.filter((message) => message.role === "user");
+    const single = new Set(heldout.filter((made) => asked(made).length === 1).map(promptKey));
+    const turns = sample("train", 12000)
+      .filter((made) => asked(made).length > 1)
+      .flatMap((made) => asked(made).map((message) => promptKey({ family: "", messages: [message] })));
+    expect(turns.filter((turn) => single.has(turn))).toEqual([]);
+  });
+
   it("alternates user and assistant and ends with a reply", () => {
     for (const made of [...train, ...heldout]) {
       const roles = made.messages
