@@ -13,6 +13,7 @@ export function addServeCommand(program: Command): void {
   addOptionFlags(command);
   command.addHelpText("after", HELP_EXAMPLES);
   command.action(async (model: string | undefined, options: { config?: string }) => {
+    outliveReaders();
     const flags = givenFlags(command);
     const config = loadConfig({
       flags: model === undefined || flags.model !== undefined ? flags : { ...flags, model },
@@ -54,6 +55,15 @@ function announce({ url, token, service }: RunningServer): void {
       `-H 'Content-Type: application/json' -d '${body}'`,
   );
   service.log.info("ready", { model: service.models.baseName, ...service.engine.info });
+}
+
+/** A server goes on when whoever reads its output goes away, as `flywheel serve | head -1` does. */
+function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE") throw error;
+    });
+  }
 }
 
 /** Resolves after a clean stop. A second signal stops at once. */

@@ -82,6 +82,18 @@ describe("flywheel serve", () => {
     }
   }, 60_000);
 
+  it("goes on when the reader of its output goes away", async () => {
+    const server = await serve([MODEL, "--port", "0", "--data", fresh(), "--api-key", "key"]);
+    server.process.stdout!.destroy();
+    server.process.stderr!.destroy();
+    for (let i = 0; i < 2; i++) {
+      // an unknown route is a line in the log, which nobody reads
+      expect((await fetch(`${server.url}/nothing`, { headers: { authorization: "Bearer key" } })).status).toBe(404);
+    }
+    server.process.kill("SIGTERM"); // logs, too
+    expect(await server.exit).toBe(0);
+  }, 60_000);
+
   it("takes flags, environment and file, and masks secrets", async () => {
     const file = join(fresh(), "config.yaml");
     writeFileSync(file, `model: ${MODEL}\nserved-model-name: [one, two]\nmax-model-len: 100\n`);
