@@ -84,6 +84,19 @@ export const ERRORS = {
     meaning: "A JSON schema, regular expression, grammar, choice list or structural tag could not be compiled.",
     fix: "The message carries the compiler's reason. Unsupported keywords are refused, never ignored.",
   },
+  contradictory_controls: {
+    status: 400,
+    type: "BadRequestError",
+    meaning:
+      "At some point of the output no token was left: the constraint, `allowed_token_ids`, `bad_words` and `min_tokens` together forbid every one.",
+    fix: "Relax or drop one of the fields the message names. It is found while generating; in a stream it is an error event.",
+  },
+  constraint_failed: {
+    status: 400,
+    type: "BadRequestError",
+    meaning: "The constraint could not be followed further: too ambiguous, or not expressible in the model's tokens.",
+    fix: "Make the grammar less ambiguous. It is found while generating; in a stream it is an error event.",
+  },
   tool_choice_unavailable: {
     status: 400,
     type: "BadRequestError",
@@ -226,7 +239,7 @@ export const ERRORS = {
     status: 500,
     type: "InternalServerError",
     meaning: "The engine ended this request with an error; other requests go on.",
-    fix: "Look for contradictory controls (for example allowed tokens that a grammar forbids); otherwise see the log.",
+    fix: "The log has the reason under the request id.",
   },
   not_supported: {
     status: 501,

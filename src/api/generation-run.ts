@@ -1,7 +1,7 @@
 // One admitted request on the engine, from submission to its last output: aborts when the client leaves or the
 // server's patience ends, stops choices whose stop string matched, keeps the numbers for metrics. Whatever happens,
 // nothing of it is left in the engine when `outputs` has ended.
-import type { GenerateRequest, Generation, PrefillOutput } from "../engine/contract.ts";
+import type { Finish, GenerateRequest, Generation, PrefillOutput } from "../engine/contract.ts";
 import { ServiceError } from "../errors.ts";
 import { shuttingDown } from "./admission.ts";
 import type { ChoiceDelta, ChoiceOutput } from "./choice-output.ts";
@@ -46,7 +46,10 @@ export class GenerationRun {
     this.#generation?.abort();
   }
 
-  /** Outputs until every choice has ended. Ends early, without an error, when the client is gone. Throws 500 and 503. */
+  /**
+   * Outputs until every choice has ended. Ends early, without an error, when the client is gone. Throws 500, 503, and
+   * 400 when the request's own controls leave no way on.
+   */
   async *outputs(): AsyncGenerator<RunOutput> {
     const { choices, clientGone } = this.#parts;
     const cut = this.#service.cutSignal;
@@ -83,7 +86,7 @@ export class GenerationRun {
         continue;
       }
       if (output.finish?.reason === "error") {
-        throw engineFailed(output.finish.message);
+        throw finishError(output.finish);
       }
       const delta = choices[output.index]!.accept(output);
       if (delta.stopEngine) {
@@ -125,6 +128,19 @@ export class GenerationRun {
       firstTokenAt: this.#firstTokenAt,
       endedAt: performance.now(),
     });
+  }
+}
+
+function finishError({ message, fault }: Finish): ServiceError {
+  switch (fault) {
+    case undefined:
+      return engineFailed(message);
+    case "contradiction":
+      return new ServiceError("contradictory_controls", message!);
+    case "constraint":
+      return new ServiceError("constraint_failed", message!, { param: "structured_outputs" });
+    default:
+      throw new Error(`fault ${fault satisfies never}`);
   }
 }
 

@@ -90,6 +90,11 @@ export interface Finish {
   stopReason: number | string | null;
   /** Set when reason is "error". */
   message?: string;
+  /**
+   * Set when the error is the request's own doing and `message` is meant for its sender: its controls leave no token,
+   * or its constraint cannot be followed. Otherwise the message is for the log.
+   */
+  fault?: "contradiction" | "constraint";
 }
 
 /** Once per request, before its first tokens. */
@@ -138,6 +143,16 @@ export interface EngineStats {
   promptTokens: number;
   generatedTokens: number;
   steps: number;
+  /** How many tokens the steps computed. */
+  stepTokens: StepTokens;
+}
+
+/** A histogram. `counts[i]`: steps of at most `bounds[i]` tokens and more than the bound before; the last: of more. */
+export interface StepTokens {
+  bounds: readonly number[];
+  counts: readonly number[];
+  /** Tokens of all steps. */
+  sum: number;
 }
 
 export interface ModelInfo {

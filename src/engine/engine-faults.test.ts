@@ -78,9 +78,12 @@ describe("constraints", () => {
     const sampled = driver.submit(generateRequest([5], { allowedTokenIds: [7] }, { grammar }));
     const forced = driver.submit(generateRequest([5], { badWords: [[31]] }, { grammar: "[[30,31]]" }));
     await driver.finish();
-    expect(finishOf(driver.outputs.get(sampled)!)).toMatchObject({ reason: "error" });
+    expect(finishOf(driver.outputs.get(sampled)!)).toMatchObject({ reason: "error", fault: "contradiction" });
     expect(tokensOf(driver.outputs.get(forced)!)).toEqual([30]);
-    expect(finishOf(driver.outputs.get(forced)!)?.message).toContain("contradict");
+    expect(finishOf(driver.outputs.get(forced)!)).toMatchObject({
+      fault: "contradiction",
+      message: expect.stringMatching(/position 1: the structured-output constraint, bad_words together/),
+    });
     expect(tokensOf(driver.outputs.get(other)!)).toEqual([17, 18, 19, 20, 2]);
   });
 

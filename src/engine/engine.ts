@@ -105,7 +105,7 @@ export class StepEngine {
 
   /** Logits per chunk; empty, with the batch ended, when the model failed. */
   private async forward(batch: readonly ScheduledChunk[]): Promise<Float32Array[]> {
-    this.parts.stats.add("steps", 1);
+    this.parts.stats.addStep(batch.reduce((sum, { chunk }) => sum + chunk.tokens.length, 0));
     try {
       return await this.parts.runner.forward(batch.map(({ chunk }) => chunk));
     } catch (error) {

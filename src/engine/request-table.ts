@@ -2,7 +2,9 @@
 // aborted them. Ending a sequence frees everything it has at once; ending the last one of a request frees the request.
 // Collects the outputs until the engine hands them over.
 
+import { NoLegalTokenError } from "../sampling/errors.ts";
 import type { AdapterRegistry } from "./adapter-registry.ts";
+import { ConstraintError } from "./constraint.ts";
 import type { EngineOutput, Finish, SampledToken } from "./contract.ts";
 import type { RequestState } from "./request-state.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -120,5 +122,12 @@ export class RequestTable {
 }
 
 export function errorFinish(error: unknown): Finish {
-  return { reason: "error", stopReason: null, message: error instanceof Error ? error.message : String(error) };
+  const finish: Finish = {
+    reason: "error",
+    stopReason: null,
+    message: error instanceof Error ? error.message : String(error),
+  };
+  if (error instanceof NoLegalTokenError) return { ...finish, fault: "contradiction" };
+  if (error instanceof ConstraintError) return { ...finish, fault: "constraint" };
+  return finish;
 }

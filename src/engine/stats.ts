@@ -20,11 +20,19 @@ type StatName = (typeof NAMES)[number];
 
 const INDEX = Object.fromEntries(NAMES.map((name, i) => [name, i])) as Record<StatName, number>;
 
+/** Bounds of the histogram of tokens per step. */
+export const STEP_TOKEN_BOUNDS = [1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384] as const;
+
+/** Cells: one per name, the sum of tokens of all steps, one count per bound and one for what is beyond. */
+const STEP_SUM = NAMES.length;
+const STEP_COUNTS = STEP_SUM + 1;
+const CELLS = STEP_COUNTS + STEP_TOKEN_BOUNDS.length + 1;
+
 export class StatCells {
   readonly memory: SharedArrayBuffer;
   private readonly cells: Float64Array;
 
-  constructor(memory: SharedArrayBuffer = new SharedArrayBuffer(NAMES.length * 8)) {
+  constructor(memory: SharedArrayBuffer = new SharedArrayBuffer(CELLS * 8)) {
     this.memory = memory;
     this.cells = new Float64Array(memory);
   }
@@ -37,9 +45,18 @@ export class StatCells {
     this.cells[INDEX[name]] = value;
   }
 
+  /** A step that computes this many tokens. */
+  addStep(tokens: number): void {
+    this.add("steps", 1);
+    const bucket = STEP_TOKEN_BOUNDS.findIndex((bound) => tokens <= bound);
+    this.cells[STEP_SUM]! += tokens;
+    this.cells[STEP_COUNTS + (bucket < 0 ? STEP_TOKEN_BOUNDS.length : bucket)]! += 1;
+  }
+
   read(): EngineStats {
     const stats = {} as Record<StatName, number>;
     for (const name of NAMES) stats[name] = this.cells[INDEX[name]]!;
-    return stats;
+    const counts = [...this.cells.subarray(STEP_COUNTS)];
+    return { ...stats, stepTokens: { bounds: STEP_TOKEN_BOUNDS, counts, sum: this.cells[STEP_SUM]! } };
   }
 }

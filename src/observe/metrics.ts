@@ -3,6 +3,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { EngineStats } from "../engine/contract.ts";
 import { METRICS, type MetricName, type MetricRow } from "./metric-table.ts";
+import { SharedHistogram } from "./shared-histogram.ts";
 
 /** What is known about a request when it has ended. Times in milliseconds of one monotonic clock. */
 export interface RequestRecord {
@@ -30,13 +31,19 @@ export interface EngineFacts {
   adapters: readonly string[];
 }
 
+/** Counted by the engine, step by step. */
+const STEP_TOKENS = "vllm:iteration_tokens_total";
+
 export class Metrics {
   readonly #registry = new Registry();
   readonly #metrics = new Map<MetricName, Counter | Gauge | Histogram>();
   readonly #interToken = new Map<string, Histogram.Internal<string>>();
+  readonly #stepTokens: SharedHistogram;
 
   constructor() {
-    for (const [name, row] of Object.entries(METRICS) as [MetricName, MetricRow][]) {
+    const { [STEP_TOKENS]: stepTokens, ...recorded } = METRICS;
+    this.#stepTokens = new SharedHistogram(STEP_TOKENS, stepTokens.help, this.#registry);
+    for (const [name, row] of Object.entries(recorded) as [MetricName, MetricRow][]) {
       const common = { name, help: row.help, labelNames: [...row.labels], registers: [this.#registry] };
       const metric =
         row.kind === "histogram"
@@ -139,6 +146,7 @@ export class Metrics {
     this.#total("vllm:prefix_cache_queries_total", labels, stats.prefixQueries);
     this.#total("vllm:prefix_cache_hits_total", labels, stats.prefixHits);
     this.#total("flywheel_engine_steps_total", labels, stats.steps);
+    this.#stepTokens.show(labels, stats.stepTokens);
     this.#metrics.get("vllm:lora_requests_info")!.reset();
     const adapters = { max_lora: String(facts.maxLoras), running_lora_adapters: facts.adapters.join(",") };
     this.#gauge("vllm:lora_requests_info", adapters, 1);

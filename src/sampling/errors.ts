@@ -1,13 +1,13 @@
 // What can go wrong while choosing a token. Both end one sequence, never the step: the engine turns them into finish
 // "error" of that sequence with the message.
 
-/** The request's own restrictions (grammar, allowed ids, bad words, min_tokens) leave no token to choose. */
+/** The request's own restrictions leave no token to choose. `controls`: the restrictions at this position, named. */
 export class NoLegalTokenError extends Error {
   override readonly name = "NoLegalTokenError";
-  constructor(position: number) {
+  constructor(position: number, controls: readonly string[]) {
     super(
-      `No token is allowed at output position ${position}: the grammar, allowed_token_ids, bad_words and min_tokens ` +
-        "of this request contradict each other. Relax one of them.",
+      `No token is allowed at output position ${position}: ${controls.join(", ")} together forbid every one. ` +
+        "Relax or drop one of them.",
     );
   }
 }

@@ -47,7 +47,7 @@ export class SequenceSampler {
     const edited = this.#edits.apply(row.values, this.#output);
     row.scan();
     if (row.max === Number.NEGATIVE_INFINITY) {
-      if (edited || mask !== null) throw new NoLegalTokenError(this.#output.length);
+      if (edited || mask !== null) throw new NoLegalTokenError(this.#output.length, this.#restrictions(mask));
       throw new InvalidLogitsError("nothing but -Infinity");
     }
     const id = this.#params.temperature < greedyBelow ? row.argmax() : this.#draw(row);
@@ -60,6 +60,17 @@ export class SequenceSampler {
     this.#output.push(id);
     this.#edits.note(id);
     return { id, logprobs };
+  }
+
+  /** What forbids tokens now, in the words of a request. */
+  #restrictions(mask: Int32Array | null): string[] {
+    const { allowedTokenIds, badWords, minTokens } = this.#params;
+    return [
+      mask === null ? "" : "the structured-output constraint",
+      allowedTokenIds === null ? "" : "allowed_token_ids",
+      badWords.length === 0 ? "" : "bad_words",
+      this.#output.length < minTokens ? "min_tokens" : "",
+    ].filter((name) => name !== "");
   }
 
   #draw(row: LogitRow): number {

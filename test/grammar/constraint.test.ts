@@ -92,7 +92,7 @@ describe("ends", () => {
     const few = { size: 2, bytes: Uint8Array.of(0x61), offsets: Int32Array.of(0, 1, 1) };
     const constraint = new GrammarConstraintFactory(few).create(key, [1], false);
     constraint.accept(0);
-    expect(() => constraint.mask()).toThrow(/no token of this vocabulary/);
+    expect(() => constraint.mask()).toThrow(/No token of this model's vocabulary/);
   });
 });
 

@@ -552,3 +552,50 @@ it("constrains output and refuses what cannot be compiled, without harm to other
   expect(["left", "right"]).toContain(texts[3]);
   expect(["yes", "no"]).toContain(texts[4]);
 });
+
+describe("controls that leave no token", () => {
+  const ids = (text: string) => [...Buffer.from(text)];
+  const cases = [
+    [
+      "allowed_token_ids and bad_words",
+      { allowed_token_ids: ids("q"), bad_words: ["q"] },
+      /allowed_token_ids, bad_words/,
+    ],
+    [
+      "a constraint and allowed_token_ids",
+      { structured_outputs: { choice: ["left"] }, allowed_token_ids: ids("x") },
+      /constraint, allowed_token_ids/,
+    ],
+    [
+      "a constraint and bad_words, after some output",
+      { structured_outputs: { regex: "[a-c]{2}q" }, bad_words: ["q"], logprobs: true },
+      /position 2: the structured-output constraint, bad_words/,
+    ],
+    ["min_tokens and allowed_token_ids", { allowed_token_ids: [2], min_tokens: 3 }, /allowed_token_ids, min_tokens/],
+  ] as const;
+
+  it.each(cases)("%s: 400 that names them, in a stream an error event", async (_name, fields, message) => {
+    const body = { ...babble, ...fields, max_tokens: 20 };
+    const response = await server.post("/v1/chat/completions", body);
+    expect(response.status).toBe(400);
+    const { error } = await response.json();
+    expect(error).toEqual({ message: expect.stringMatching(message), type: "BadRequestError", param: null, code: 400 });
+    const events = await server.stream(body);
+    expect(events.at(-1)).toEqual({ error });
+    expect(events.some((event) => event.choices?.[0].finish_reason)).toBe(false);
+  });
+
+  it("a grammar that is too ambiguous to follow: 400 as well", async () => {
+    const grammar = 'root ::= s\ns ::= s s s | s s | "a" | ""';
+    const body = { ...babble, structured_outputs: { grammar }, max_tokens: 500, ignore_eos: true };
+    const response = await server.post("/v1/chat/completions", body);
+    expect([response.status, (await response.json()).error]).toEqual([
+      400,
+      expect.objectContaining({
+        type: "BadRequestError",
+        param: "structured_outputs",
+        message: expect.stringMatching(/ambiguous/),
+      }),
+    ]);
+  });
+});

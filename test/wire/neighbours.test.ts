@@ -298,6 +298,12 @@ describe("operations", () => {
     expect(moved('http_requests_total{method="POST",handler="/v1/chat/completions",status="4xx"}')).toBe(1);
     expect(moved('flywheel_rejected_requests_total{code="invalid_body"}')).toBe(1);
     expect(after.get(`vllm:num_requests_running{${labels}}`)).toBe(0);
+    // Two prompts and 2 x 12 steps of one token each.
+    const steps = "vllm:iteration_tokens_total";
+    expect(moved(`${steps}_count{${labels}}`)).toBe(moved(`flywheel_engine_steps_total{${labels}}`));
+    expect(moved(`${steps}_bucket{le="1",${labels}}`)).toBe(24);
+    expect(moved(`${steps}_bucket{le="+Inf",${labels}}`)).toBe(moved(`${steps}_count{${labels}}`));
+    expect(moved(`${steps}_sum{${labels}}`)).toBeGreaterThan(26);
   });
 });
 

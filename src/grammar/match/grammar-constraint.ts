@@ -2,7 +2,7 @@
 // Work is rationed: a grammar that needs more than its ration per token ends its own sequence with an error, so it
 // cannot slow down its neighbours in the batch.
 
-import type { SequenceConstraint } from "../../engine/constraint.ts";
+import { ConstraintError, type SequenceConstraint } from "../../engine/constraint.ts";
 import type { Configuration } from "./matcher.ts";
 import type { TokenMasks } from "./token-masks.ts";
 import { tokenBytes } from "./token-trie.ts";
@@ -91,7 +91,9 @@ export class GrammarConstraint implements SequenceConstraint {
       if (configuration.accepting) out[id >>> 5]! |= 1 << (id & 31);
       else out[id >>> 5]! &= ~(1 << (id & 31));
     }
-    if (!out.some((word) => word !== 0)) throw new Error("no token of this vocabulary can continue the constraint");
+    if (!out.some((word) => word !== 0)) {
+      throw new ConstraintError("No token of this model's vocabulary can continue the constraint.");
+    }
   }
 
   /** The single legal token, or -1. Not accepting, so stop ids are illegal. */
