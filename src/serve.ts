@@ -12,6 +12,7 @@ import { Metrics } from "./observe/metrics.ts";
 import { openDataDir } from "./store/data-dir.ts";
 import type { Store } from "./store/db.ts";
 import { SCOPES, TokenStore } from "./store/tokens.ts";
+import { claimSocketPath } from "./unix-socket.ts";
 
 /** What a model brings along. `close` frees what is not the engine's. */
 export interface LoadedModel extends Omit<ServiceParts, "config" | "tokens" | "metrics" | "log"> {
@@ -140,11 +141,14 @@ function tryoutToken(config: Config, service: Service): RunningServer["token"] {
 }
 
 async function listen(app: FastifyInstance, config: Config): Promise<void> {
+  if (config.uds !== null) {
+    await claimSocketPath(config.uds);
+  }
   try {
     await app.listen(config.uds === null ? { host: config.host, port: config.port } : { path: config.uds });
   } catch (error) {
     const reasons: Record<string, string> = {
-      EADDRINUSE: "it is in use; choose another --port, or 0 for a free one",
+      EADDRINUSE: `it is in use; choose another ${config.uds === null ? "--port, or 0 for a free one" : "--uds"}`,
       EACCES: "that is not permitted",
       EADDRNOTAVAIL: "this machine has no such address",
       ENOTFOUND: "there is no such host",
