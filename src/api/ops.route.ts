@@ -1,5 +1,5 @@
 // Routes for operators: health, version, metrics, load. Public, because probes and scrapers carry no token.
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
 import { PACKAGE_VERSION } from "../version.ts";
 import { ErrorBody } from "./schema-parts.ts";
@@ -21,10 +21,15 @@ export function registerOps(app: FastifyInstance, service: Service): void {
     ["/health", false],
     ["/ping", true],
   ] as const) {
-    app.get(path, { ...health, schema: { ...health.schema, hide } }, async (_request, reply) => {
+    const route = { ...health, schema: { ...health.schema, hide } };
+    const answer = async (_request: FastifyRequest, reply: FastifyReply) => {
       service.assertServing();
       return reply.send("");
-    });
+    };
+    app.get(path, route, answer);
+    if (path === "/ping") {
+      app.post(path, route, answer); // some probes post
+    }
   }
 
   const version = Type.Object({ version: Type.String() });

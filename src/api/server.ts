@@ -79,6 +79,9 @@ function addHooks(app: FastifyInstance, service: Service): void {
     if (isPreflight(request)) {
       return reply.code(204).send();
     }
+    if (request.method === "OPTIONS") {
+      return; // says which methods a path has, to anybody
+    }
     const unknownPath = request.is404 && !request.url.startsWith("/v1");
     const access = request.routeOptions.config?.access ?? (request.is404 ? "any" : "admin");
     if (access === "public" || unknownPath) {

@@ -199,11 +199,13 @@ describe("length", () => {
 describe("bad words", () => {
   /** A word and the same word behind a space are one token each, as in most vocabularies. */
   const spaced: Tokenizer = Object.assign(new ByteTokenizer(), {
-    encode: (text: string) => (text === "cat" ? [300] : text === " cat" ? [301] : [...Buffer.from(text)]),
+    encode: (text: string) =>
+      text === "cat" ? [300] : text === " cat" ? [301] : text === " cow" ? [302] : [...Buffer.from(text)],
   });
 
-  test("as given and behind a space, where that is another token of the same count", () => {
+  test("as given and behind a space, where that is another sequence", () => {
     expect(tokeniseBadWords(spaced, ["cat"])).toEqual([[300], [301]]);
+    expect(tokeniseBadWords(spaced, ["cow"])).toEqual([bytes("cow"), [302]]);
     expect(tokeniseBadWords(spaced, ["  cat"])).toEqual([[300], [301]]);
     expect(tokeniseBadWords(new ByteTokenizer(), ["dog"])).toEqual([bytes("dog")]);
   });

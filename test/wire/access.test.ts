@@ -131,6 +131,16 @@ describe("routes", () => {
     ).toBe(200);
   });
 
+  it("answers OPTIONS without a token, and says which methods there are", async () => {
+    const response = await looseFetch(`${server.url}/v1/chat/completions`, { method: "OPTIONS" });
+    expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
+    expect((await looseFetch(`${server.url}/nothing`, { method: "OPTIONS" })).status).toBe(404);
+  });
+
+  it("answers probes that post", async () => {
+    expect((await looseFetch(`${server.url}/ping`, { method: "POST" })).status).toBe(200);
+  });
+
   it("answers preflights without a token", async () => {
     const response = await looseFetch(`${server.url}/v1/chat/completions`, {
       method: "OPTIONS",

@@ -1,6 +1,9 @@
 import { connect } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { API_KEY, says, startTestServer, type TestServer, type TestServerOptions } from "./test-server.ts";
+import { TemplateSandbox } from "../../src/text/template/sandbox.ts";
+import { TextModel } from "../../src/text/text-model.ts";
+import { ByteTokenizer } from "../fakes/byte-tokenizer.ts";
+import { API_KEY, says, startTestServer, TEMPLATE, type TestServer, type TestServerOptions } from "./test-server.ts";
 
 let server: TestServer;
 const start = async (options: TestServerOptions = {}) => {
@@ -161,6 +164,25 @@ describe("chat templates of requests", () => {
       const refused = await server.post("/v1/chat/completions", { ...body, ...extra });
       expect(refused.status).toBe(400);
       expect((await refused.json()).error.message).toMatch(/trust-request-chat-template/);
+    }
+    await works();
+  });
+
+  it("get 429 with retry-after while too many of them wait", async () => {
+    const sandbox = new TemplateSandbox({ maxWaiting: 0 });
+    const text = new TextModel({
+      tokenizer: new ByteTokenizer(),
+      specialTokens: {},
+      chatTemplates: new Map([["default", TEMPLATE]]),
+      longestToken: 5,
+      sandbox,
+    });
+    await start({ model: { text } });
+    for (const path of ["/v1/chat/completions", "/tokenize"]) {
+      const refused = await server.post(path, { ...body, chat_template: "{{ messages[0].content }}" });
+      expect(refused.status).toBe(429);
+      expect(refused.headers.get("retry-after")).toBe("1");
+      expect((await refused.json()).error).toMatchObject({ type: "RateLimitError", param: "chat_template" });
     }
     await works();
   });
