@@ -1,8 +1,6 @@
 // Every Prometheus metric in one table, named as vLLM names them so that its dashboards work. The docs page is made
 // from this table. Gauges and engine counters are read from the engine when scraped; the rest is recorded per request.
 
-import { STEP_TOKEN_BOUNDS } from "../engine/stats.ts";
-
 export interface MetricRow {
   kind: "gauge" | "counter" | "histogram";
   help: string;
@@ -55,10 +53,12 @@ export const METRICS = {
   "vllm:request_prompt_tokens": histogram("Prompt tokens per request.", TOKENS),
   "vllm:request_generation_tokens": histogram("Tokens generated per request.", TOKENS),
   "vllm:request_max_num_generation_tokens": histogram("Longest choice per request.", TOKENS),
-  "vllm:iteration_tokens_total": histogram(
-    "Tokens computed per model step, prompt chunks included.",
-    STEP_TOKEN_BOUNDS,
-  ),
+  // Counted by the engine, in buckets of its own.
+  "vllm:iteration_tokens_total": {
+    kind: "histogram",
+    help: "Tokens computed per model step, prompt chunks included.",
+    labels: MODEL,
+  },
   "vllm:request_params_n": histogram("n of requests.", [1, 2, 5, 10, 20]),
   "vllm:request_params_max_tokens": histogram("Output budget of requests.", TOKENS),
   http_requests_total: counter("HTTP responses.", ["method", "handler", "status"]),
