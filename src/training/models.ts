@@ -151,10 +151,11 @@ export class Models {
       const staging = workspace.newStaging(id, `rollback-${next}`);
       copyStep(workspace.stepFolder(id, step), staging);
       workspace.publish(staging, id, next);
+      const bytes = folderBytes(workspace.stepFolder(id, next));
+      // nothing is awaited up to here: two rollbacks, or a rollback and a job, cannot take the same number
+      store.transaction(() => models.insertStep(id, next, null, bytes, { rolled_back_to: step }));
       const base = bases.get(model.baseModel);
       if (base) await policies.tryLoad(model, next, base);
-      const bytes = folderBytes(workspace.stepFolder(id, next));
-      store.transaction(() => models.insertStep(id, next, null, bytes, { rolled_back_to: step }));
       return models.step(id, next)!;
     } catch (error) {
       throw asStorageFull(error);

@@ -84,6 +84,14 @@ describe("models", () => {
     await expect(bench.service.models.rollback(model.id, "me", 9)).rejects.toThrow(/no step 9/);
   });
 
+  it("gives rollbacks that come at once a step each", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    await ended(bench, await submit(bench, model.id));
+    const rollbacks = [0, 1, 0].map((step) => bench.service.models.rollback(model.id, "me", step));
+    expect((await Promise.all(rollbacks)).map(({ step }) => step)).toEqual([2, 3, 4]);
+  });
+
   it("never prunes the newest step or one in use, and never gives a number again", async () => {
     const bench = start();
     const model = newModel(bench);

@@ -84,3 +84,20 @@ it("answers every 422 with a list of places, as its error classes show them", as
   ]);
   expect(unknown.json.error).toMatchObject({ code: 422, param: "base_model" });
 });
+
+it("refuses rewards that Python writes as NaN or Infinity, by their place; elsewhere they do no harm", async () => {
+  const { json: model } = await register("nan");
+  const body = (reward: string, note: string) =>
+    `{"model_id":"${model.id}","dry_run":true,"trajectory_groups":[{"trajectories":[{"messages_and_choices":` +
+    `[{"role":"user","content":"NaN \\"NaN\\" -Infinity"}],"reward":${reward},"metadata":{"note":${note}}}]}]}`;
+  for (const reward of ["NaN", "Infinity", "-Infinity"]) {
+    const { status, json } = await send("POST", "/v1/preview/training-jobs", { body: body(reward, "1") });
+    expect([status, json.detail]).toMatchObject([
+      422,
+      [{ loc: ["body", "trajectory_groups", 0, "trajectories", 0, "reward"], type: "finite_number" }],
+    ]);
+  }
+  expect((await send("POST", "/v1/preview/training-jobs", { body: body("1", "NaN") })).status).toBe(200);
+  const broken = await send("POST", "/v1/preview/training-jobs", { body: body("NaNs", "1") });
+  expect(broken).toMatchObject({ status: 422, json: { detail: [{ type: "json_invalid" }] } });
+});

@@ -304,6 +304,14 @@ describe("jobs", () => {
       config: { batch_size: "auto", learning_rate: [1e-3, 5e-4], assistant_turns: "last", metric_logging: null },
       experimental_config: null,
     };
+    const preview = (await server.call("POST", "/v1/preview/sft-training-jobs", { ...body, dry_run: true })).json;
+    expect(preview).toMatchObject({ dry_run: true, from_step: 0, num_sequences: 3 });
+    expect(preview.examples.map((entry: { status: string }) => entry.status)).toEqual([
+      ...["trained", "trained", "trained", "too_long"],
+    ]);
+    expect(preview.examples[0].tokens.slice(-2)).toEqual(toyIds("a1 <e>"));
+    expect(preview.examples[0].mask.slice(-3)).toEqual([0, 1, 1]);
+    expect((await server.call("GET", `/v1/preview/training-jobs?model_id=${id}`)).json.data).toEqual([]);
     const job = (await server.call("POST", "/v1/preview/sft-training-jobs", body)).json;
     const events = await artPoll(job.id);
     expect(events.map(({ type }) => type)).toEqual(["gradient_step", "gradient_step", "training_ended"]);

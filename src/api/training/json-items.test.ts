@@ -50,6 +50,10 @@ describe("JsonItems", () => {
       { type: "field", key: "n", value: -1500 },
       { type: "field", key: "t", value: true },
     ]);
+    // as Python writes them; whoever reads the field refuses it with its path
+    expect(read('{"groups":[{"reward":NaN,"text":"a NaN"}]}')).toEqual([
+      { type: "element", key: "groups", index: 0, value: { reward: Number.POSITIVE_INFINITY, text: "a NaN" } },
+    ]);
     expect(read('{"groups":null}')).toEqual([{ type: "field", key: "groups", value: null }]);
   });
 
@@ -65,7 +69,7 @@ describe("JsonItems", () => {
     '{"groups":[1 2]}',
     '{"groups":[,1]}',
     '{"groups":[{]}',
-    '{"a":NaN}',
+    '{"a":NaNs}',
     '{"a":"\n"}',
     '{"a":1} x',
     "{a:1}",

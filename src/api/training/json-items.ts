@@ -180,7 +180,7 @@ export class JsonItems {
   #parse(offset: number): unknown {
     try {
       const bytes = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts);
-      return JSON.parse(this.#decoder.decode(bytes));
+      return parseValue(this.#decoder.decode(bytes));
     } catch (cause) {
       const where = this.#place === "element" ? `${this.#key}[${this.#index}]` : this.#key || "the first field";
       const why = cause instanceof SyntaxError ? "is not valid JSON" : "is not valid UTF-8";
@@ -190,6 +190,19 @@ export class JsonItems {
 
   #unexpected(i: number, message: string): JsonSyntaxError {
     return new JsonSyntaxError(message, this.#offset + i);
+  }
+}
+
+const STRING_OR_NON_FINITE = /"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g;
+
+/** Python's writers spell non-finite numbers NaN and Infinity. Read as infinite, they are refused by name and place. */
+function parseValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const finite = text.replaceAll(STRING_OR_NON_FINITE, (match) => (match.startsWith('"') ? match : "1e999"));
+    if (finite === text) throw error;
+    return JSON.parse(finite);
   }
 }
 

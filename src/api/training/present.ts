@@ -6,7 +6,8 @@ import type { JobRecord } from "../../store/job-table.ts";
 import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
 import type { JobReport } from "../../training/job-work.ts";
 import type { PreparedJob } from "../../training/prepare.ts";
-import type { ExampleReport } from "../../training/prepare-sft.ts";
+import type { ExampleReport, PreparedSft } from "../../training/prepare-sft.ts";
+import type { TokenSequence } from "../../training/token-sequence.ts";
 import type { TrajectoryReport } from "../../training/verdict.ts";
 
 export function presentModel(model: ModelRecord) {
@@ -57,19 +58,36 @@ export function presentPreview(prepared: PreparedJob, modelId: string, step: num
     from_step: step,
     num_sequences: prepared.sequences.length,
     metrics: prepared.metrics,
-    trajectories: prepared.report.map((report, i) => {
-      const sequences = prepared.tokenised[i]!.map(({ ids, mask, oldLogprobs }) => ({
-        tokens: ids,
-        mask,
-        logprobs: oldLogprobs.map((value) => (Number.isNaN(value) ? null : value)),
-      }));
-      return {
-        ...presentVerdict(report),
-        tokens: sequences.flatMap(({ tokens }) => tokens),
-        mask: sequences.flatMap(({ mask }) => mask),
-        sequences,
-      };
-    }),
+    trajectories: prepared.report.map((report, i) => ({
+      ...presentVerdict(report),
+      ...presentTokens(prepared.tokenised[i]!),
+    })),
+  };
+}
+
+export function presentSftPreview({ sequences, report }: PreparedSft, modelId: string, step: number) {
+  const ofExample: TokenSequence[][] = report.map(() => []);
+  for (const sequence of sequences) ofExample[sequence.example]!.push(sequence);
+  return {
+    object: "training_job.preview",
+    dry_run: true,
+    model_id: modelId,
+    from_step: step,
+    num_sequences: sequences.length,
+    examples: report.map((entry, i) => ({ ...presentExample(entry), ...presentTokens(ofExample[i]!) })),
+  };
+}
+
+function presentTokens(tokenised: readonly TokenSequence[]) {
+  const sequences = tokenised.map(({ ids, mask, oldLogprobs }) => ({
+    tokens: ids,
+    mask,
+    logprobs: oldLogprobs.map((value) => (Number.isNaN(value) ? null : value)),
+  }));
+  return {
+    tokens: sequences.flatMap(({ tokens }) => tokens),
+    mask: sequences.flatMap(({ mask }) => mask),
+    sequences,
   };
 }
 

@@ -5,18 +5,19 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { ServiceError } from "../../errors.ts";
 import type { JobRecord } from "../../store/job-table.ts";
 import type { BaseModel } from "../../training/base-models.ts";
-import type { RlConfig } from "../../training/config.ts";
+import type { RlConfig, SftConfig } from "../../training/config.ts";
 import type { ScoredGroup } from "../../training/group-metrics.ts";
 import { readInput } from "../../training/job-input.ts";
 import type { JobDraft, Submission as JobSubmission } from "../../training/jobs.ts";
 import { prepareJob } from "../../training/prepare.ts";
+import { prepareSft, type SftExample } from "../../training/prepare-sft.ts";
 import type { TrainingService } from "../../training/service.ts";
 import type { TrajectoryGroup } from "../../training/trajectory.ts";
 import { principalOf } from "../auth.ts";
 import { rlConfigFrom } from "./config.wire.ts";
 import { Fields } from "./fields.ts";
 import { Issues, invalid, type Loc } from "./issues.ts";
-import { presentJob, presentPreview } from "./present.ts";
+import { presentJob, presentPreview, presentSftPreview } from "./present.ts";
 import { exampleFrom, sftConfigFrom } from "./sft.wire.ts";
 import { readSubmission } from "./submission.ts";
 import { documented, JobBody, LogBody, NewJobBody, NewSftJobBody } from "./training.schema.ts";
@@ -58,15 +59,18 @@ export function registerTrainingSubmissions(
     "/v1/preview/sft-training-jobs",
     documented("Create a supervised training job from examples", { body: NewSftJobBody, response: JobBody }),
     (request) =>
-      receive(request, training, options, "training_data", exampleFrom, async ({ fields, issues, submit }) => {
+      receive(request, training, options, "training_data", exampleFrom, async (body) => {
+        const { fields, issues } = body;
         if (fields.raw("training_data_url") !== undefined) {
           const instead = "send the examples inline as training_data";
           fields.problem("training_data_url", "value_error", `Value error, this server fetches no URLs; ${instead}`);
         }
         const sft = sftConfigFrom(fields.object("config"), fields.at("config"), issues);
-        const { model } = trainable(fields, training, principalOf(request).id, issues);
+        const dryRun = fields.flag("dry_run") ?? false;
+        const { model, base } = trainable(fields, training, principalOf(request).id, issues);
         issues.throwIfAny();
-        return presentJob(await submit(model.id, { kind: "sft", config: sft }), false);
+        if (dryRun) return previewSft(training, body.draft, model.id, base, sft, principalOf(request).id);
+        return presentJob(await body.submit(model.id, { kind: "sft", config: sft }), false);
       }),
   );
 
@@ -161,6 +165,21 @@ async function preview(
     maxSequenceLength: base.maxSequenceLength,
   });
   return presentPreview(prepared, modelId, step);
+}
+
+async function previewSft(
+  training: TrainingService,
+  draft: JobDraft,
+  modelId: string,
+  base: BaseModel,
+  config: SftConfig,
+  owner: string,
+) {
+  await draft.input.finish();
+  const { step } = training.models.step(modelId, owner, "latest");
+  const examples = readInput<SftExample>(draft.path);
+  const prepared = await prepareSft(examples, base.encoder, config, base.maxSequenceLength);
+  return presentSftPreview(prepared, modelId, step);
 }
 
 /** The model to train. Form problems are noted with the others; a model that is not the caller's is a 404. */

@@ -169,6 +169,7 @@ export const NewSftJobBody = Type.Object(
         assistant_turns: orNull(Type.String(), { default: "all", description: "all or last." }),
       }),
     ),
+    dry_run: orNull(Type.Boolean(), { description: "Show tokens, masks and verdicts; train nothing." }),
   },
   { title: "NewSftTrainingJob" },
 );
