@@ -1,26 +1,26 @@
 // The held-out cases that scores are made of: drawn from the generator's held-out split, and written by hand in words
 // the generator does not use (hand-cases*.json).
 
-import { existsSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { readFileSync } from "node:fs";
+import { recipePath } from "./files.ts";
 import type { Conversation } from "./tasks/conversation.ts";
 import { drawOf, scored } from "./tasks/families.ts";
 import { Rng } from "./tasks/rng.ts";
 
-/** A file of the recipe, from the sources or from the compiled files one folder deeper. */
-function recipeFile(name: string): string {
-  const file = [new URL(name, import.meta.url), new URL(`../${name}`, import.meta.url)].find((url) =>
-    existsSync(fileURLToPath(url)),
-  );
-  if (file === undefined) throw new Error(`${name} is missing in the recipe`);
-  return readFileSync(file, "utf8");
-}
+const recipeFile = (name: string): string => readFileSync(recipePath(name), "utf8");
+
+/**
+ * Where a case comes from. "held-out": drawn from the generator's held-out split. "reworded": such a prompt worded anew by
+ * hand, after the generator was finished. "free": written by hand far from anything the generator says, and seen during
+ * development (these cases helped to widen the wordings), so that no target is held against them.
+ */
+export type Source = "held-out" | "reworded" | "free";
 
 export interface TestCase {
   id: string;
   /** Row of the score table. */
   task: string;
-  source: "generated" | "hand" | "hand-hard" | "hand-first";
+  source: Source;
   /** The last message is the reference reply; it is not sent. */
   conversation: Conversation;
 }
@@ -31,31 +31,27 @@ export function heldOutCases(seed: string, perTask: number): TestCase[] {
   for (const [task, make] of Object.entries(scored)) {
     for (let index = 0; index < perTask; index++) {
       const made = drawOf(make, { rng: new Rng(`${seed}/case/${task}/${index}`), split: "heldout" });
-      cases.push({ id: `${task}-${index}`, task, source: "generated", conversation: made });
+      cases.push({ id: `${task}-${index}`, task, source: "held-out", conversation: made });
     }
   }
   return cases;
 }
 
-/**
- * Cases written by hand, each a Conversation without the reference reply, plus its task. "hand": held-out prompts,
- * each reworded by hand after the generator was finished. "hand-hard" and "hand-first": freely written, far from
- * anything the generator says; seen during development (they helped to widen the wordings), so they are reported only.
- */
+/** Cases written by hand: each line of the files is a Conversation without the reference reply, plus its task. */
 export function handCases(): TestCase[] {
-  const read = (file: string, source: "hand" | "hand-hard" | "hand-first"): TestCase[] =>
+  const read = (file: string, source: Source): TestCase[] =>
     (JSON.parse(recipeFile(file)) as (Omit<Conversation, "family"> & { task: string })[]).map(
       ({ task, ...rest }, index) => ({
-        id: `${source}-${task}-${index}`,
+        id: `${file.replace(".json", "")}-${task}-${index}`,
         task,
         source,
         conversation: { family: task, ...rest, messages: [...rest.messages, { role: "assistant", content: "" }] },
       }),
     );
   return [
-    ...read("hand-cases.json", "hand"),
-    ...read("hand-cases-hard.json", "hand-hard"),
-    ...read("hand-cases-first.json", "hand-first"),
+    ...read("hand-cases.json", "reworded"),
+    ...read("hand-cases-hard.json", "free"),
+    ...read("hand-cases-first.json", "free"),
   ];
 }
 

@@ -1,6 +1,7 @@
-// The few calls of the chat API that the evaluation needs: one reply to a conversation, log-probabilities of a text,
-// and the time of a reply of fixed length.
+// The few calls of the API that the evaluation needs: one reply to a conversation, log-probabilities of a text, and the
+// time of a reply of fixed length.
 
+import { randomUUID } from "node:crypto";
 import type { Reply } from "./grade.ts";
 import type { Conversation, Message } from "./tasks/conversation.ts";
 
@@ -15,21 +16,26 @@ interface Completion {
     message: { content: string | null; tool_calls?: { function: { name: string; arguments: string } }[] | null };
   }[];
   usage: { prompt_tokens: number; completion_tokens: number };
+  prompt_token_ids?: number[] | null;
   prompt_logprobs?: (Record<string, { logprob: number; decoded_token: string }> | null)[] | null;
 }
 
-async function post(endpoint: Endpoint, body: Record<string, unknown>): Promise<Completion> {
+async function post<R = Completion>(
+  endpoint: Endpoint,
+  body: Record<string, unknown>,
+  path = "/v1/chat/completions",
+): Promise<R> {
   const headers: Record<string, string> = { "content-type": "application/json" };
   if (endpoint.apiKey !== undefined) headers.authorization = `Bearer ${endpoint.apiKey}`;
   if (endpoint.model !== undefined) body.model = endpoint.model;
-  const response = await fetch(`${endpoint.baseUrl.replace(/\/v1\/?$/, "")}/v1/chat/completions`, {
+  const response = await fetch(`${endpoint.baseUrl.replace(/\/v1\/?$/, "")}${path}`, {
     method: "POST",
     headers,
     body: JSON.stringify(body),
   });
   const text = await response.text();
   if (!response.ok) throw new Error(`the server answered ${response.status}: ${text.slice(0, 500)}`);
-  return JSON.parse(text) as Completion;
+  return JSON.parse(text) as R;
 }
 
 /** Arguments of earlier calls travel as JSON text. */
@@ -70,50 +76,42 @@ export async function replyTo(
 
 /** Natural log-probability of a plain text and its size in bytes, both without the first token. */
 export async function textLogprob(endpoint: Endpoint, text: string): Promise<{ logprob: number; bytes: number }> {
-  const { prompt_logprobs: entries } = await post(endpoint, {
+  const { prompt_logprobs: entries, prompt_token_ids: ids } = await post(endpoint, {
     messages: [{ role: "user", content: text }],
     chat_template: "{{ messages[0]['content'] }}",
     add_generation_prompt: false,
     prompt_logprobs: 0,
+    return_token_ids: true,
     max_tokens: 1,
   });
+  if (!entries || !ids || ids.length !== entries.length)
+    throw new Error("the server gave no prompt log-probabilities or token ids");
   let logprob = 0;
-  let covered = "";
-  for (const entry of entries ?? []) {
-    for (const token of Object.values(entry ?? {})) {
-      logprob += token.logprob;
-      covered += token.decoded_token;
-    }
+  for (const [at, entry] of entries.entries()) {
+    const token = entry?.[String(ids[at])];
+    if (at > 0 && token === undefined) throw new Error(`no log-probability for token ${at} of the prompt`);
+    logprob += at > 0 ? (token?.logprob ?? 0) : 0;
   }
-  if (covered === "") throw new Error("the server gave no prompt log-probabilities");
-  // Without the first token the text is its own suffix; counting the suffix of the original keeps split characters whole.
-  const first = text.length - covered.length;
-  return { logprob, bytes: Buffer.byteLength(text.slice(Math.max(0, first))) };
+  const first = await post<{ prompt: string }>(endpoint, { tokens: ids.slice(0, 1) }, "/detokenize");
+  return { logprob, bytes: Buffer.byteLength(text) - Buffer.byteLength(first.prompt) };
 }
 
-/** Seconds for a reply of exactly `tokens` tokens, and for a prompt of about `tokens` tokens with a one-token reply. */
-export async function speed(
+/** A reply of exactly `tokens` tokens to a prompt that no earlier request has put into the prefix cache. */
+export async function timedReply(
   endpoint: Endpoint,
+  prompt: string,
   tokens: number,
-): Promise<{ decodeSeconds: number; prefillSeconds: number; promptTokens: number }> {
+): Promise<{ seconds: number; promptTokens: number }> {
   const begin = performance.now();
-  await post(endpoint, {
-    messages: [{ role: "user", content: `Tell me a story. ${begin}` }],
+  const { usage } = await post(endpoint, {
+    messages: [{ role: "user", content: prompt }],
     max_tokens: tokens,
     ignore_eos: true,
     temperature: 0,
+    cache_salt: randomUUID(),
   });
-  const middle = performance.now();
-  const prompt = Array.from({ length: tokens }, (_, index) => `word${(index * 7 + Math.floor(begin)) % 10}`).join(" ");
-  const { usage } = await post(endpoint, {
-    messages: [{ role: "user", content: prompt }],
-    max_tokens: 1,
-    temperature: 0,
-  });
-  const end = performance.now();
-  return {
-    decodeSeconds: (middle - begin) / 1000,
-    prefillSeconds: (end - middle) / 1000,
-    promptTokens: usage.prompt_tokens,
-  };
+  const seconds = (performance.now() - begin) / 1000;
+  if (usage.completion_tokens !== tokens)
+    throw new Error(`${tokens} tokens asked for, ${usage.completion_tokens} came`);
+  return { seconds, promptTokens: usage.prompt_tokens };
 }

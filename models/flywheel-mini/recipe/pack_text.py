@@ -5,8 +5,7 @@
 FOLDER holds the *.jsonl.zst files named in the model card (they are not part of this project). Written to PACK:
 text.jsonl.xz  plain documents, one ["source", "text"] a line
 real.jsonl.xz  real questions, tasks and dialogues as rendered chat, one ["source", "chat"] a line
-heldout.jsonl  documents kept from training for perplexity, one ["source", "text"] a line
-Which documents are held out is decided by a hash of their name, so every run holds out the same ones.
+Documents kept for perplexity (heldout_text.py) are left out: a hash of their name or text decides, the same in every run.
 """
 import argparse
 import hashlib
@@ -43,6 +42,10 @@ def number_of(text):
     return int.from_bytes(hashlib.sha1(text.encode()).digest()[:4], "big")
 
 
+def held_out(key):
+    return number_of(key) % 40 == 0
+
+
 def chat(turns, system=None):
     """The chat template's text for plain turns; the reply's think block is empty."""
     out = f"<|im_start|>system\n{system}<|im_end|>\n" if system else ""
@@ -63,14 +66,22 @@ def openstax(folder):
             yield row["src"] + row["path"], text
 
 
+def dialogues(folder):
+    """(topic, turns, whether it is held out)"""
+    for row in rows(folder, "self_dialogue_bsd3"):
+        turns = [line.strip() for line in row["text"].split("\n") if line.strip()]
+        if not BAD.search(row["text"]) and len(turns) >= 4:
+            yield row["topic"].replace("_", " "), turns, held_out(row["text"])
+
+
 def stories(folder):
     for row in rows(folder, "children_stories_ccby"):
         lines = [line for line in row["text"].split("\n") if line.strip() and not line.startswith(("##", "* "))]
-        yield row["path"], "\n".join(lines).lstrip("# ")
+        yield "\n".join(lines).lstrip("# ")
 
 
 def fairytales(folder):
-    """(story, text) for every section, and (section, question, answer) where the answer is in the section."""
+    """The text of every story, and (section, question, answer) where the answer is in the section."""
     sections, questions = {}, []
     for row in rows(folder, "fairytaleqa_apache2"):
         story = re.sub(r"-(questions|story)\.csv$", "", os.path.basename(row["path"]))
@@ -78,12 +89,12 @@ def fairytales(folder):
             sections.setdefault(story, {})[row["section"]] = row["text"].strip()
         elif row["answer1"].strip():
             questions.append((story, row["question"].strip(), row["answer1"].strip().rstrip(".")))
-    texts = [(story, "\n".join(parts.values())) for story, parts in sections.items()]
+    texts = ["\n".join(parts.values()) for parts in sections.values()]
     pairs = []
     for story, question, answer in dict.fromkeys(questions):
         found = [t for t in sections.get(story, {}).values() if answer.lower() in t.lower() and len(t) < 1300]
         if found and len(answer) > 2:
-            pairs.append((story, found[0], question, answer))
+            pairs.append((found[0], question, answer))
     return texts, pairs
 
 
@@ -123,49 +134,45 @@ def main():
     options = parser.parse_args()
     os.makedirs(options.out, exist_ok=True)
     rng = random.Random(1)
-    text, real, heldout = [], [], []
+    text, real = [], []
 
-    def document(source, name, body):
-        (heldout if source in ("openstax",) and number_of(name) % 40 == 0 else text).append((source, body.strip()))
+    def document(source, body):
+        text.append((source, body.strip()))
 
     for name, body in openstax(options.data):
-        document("openstax", name, body)
-    for name, body in stories(options.data):
-        document("stories", name, body)
+        if not held_out(name):
+            document("openstax", body)
+    for body in stories(options.data):
+        document("stories", body)
     tales, pairs = fairytales(options.data)
-    for name, body in tales:
-        document("fairytales", name, body)
+    for body in tales:
+        document("fairytales", body)
     for page in novels(options.data, options.novels):
-        document("novels", "", page)
+        document("novels", page)
     for row in rows(options.data, "commonvoice_en_cc0"):
         lines = row["text"].split("\n")
         for start in range(0, len(lines), 25):
-            document("commonvoice", "", "\n".join(lines[start : start + 25]))
+            document("commonvoice", "\n".join(lines[start : start + 25]))
     for row in rows(options.data, "factbook_cc0"):
-        document("factbook", "", row["text"][:1600].rsplit(".", 1)[0] + ".")
+        document("factbook", row["text"][:1600].rsplit(".", 1)[0] + ".")
     for row in rows(options.data, "tldr_en_ccby4"):
         if number_of(row["path"]) % 8 == 0:
-            document("tldr", "", row["text"])
+            document("tldr", row["text"])
     for row in rows(options.data, "github_docs_ccby4"):
         body = re.sub(r"^---\n.*?\n---\n", "", row["text"], flags=re.S)
         if number_of(row["path"]) % 5 == 0 and body.count("{%") < 12 and prose_share(body) > 0.9:
-            document("github-docs", "", body[:6000])
+            document("github-docs", body[:6000])
 
-    for _, section, question, answer in pairs:
+    for section, question, answer in pairs:
         reply = answer[0].upper() + answer[1:] + "."
         layout = rng.choice(["{s}\n\n{q}", "{s}\n\nQuestion: {q}", "Read the text and answer.\n\n{s}\n\n{q}", "{q}\n\nText: {s}", "Text: {s}\nQuestion: {q}"])
         real.append(("fairytale-qa", chat([("user", layout.format(s=section, q=question)), ("assistant", reply)])))
-    for row in rows(options.data, "self_dialogue_bsd3"):
-        turns = [line.strip() for line in row["text"].split("\n") if line.strip()]
-        if BAD.search(row["text"]) or len(turns) < 4:
-            continue
-        if number_of(row["text"]) % 40 == 0:
-            heldout.append(("dialogue", "\n".join(turns)))
+    for topic, turns, kept in dialogues(options.data):
+        if kept:
             continue
         pairs_of = [("user" if i % 2 == 0 else "assistant", t[0].upper() + t[1:]) for i, t in enumerate(turns)]
         if pairs_of[-1][0] == "user":
             pairs_of.pop()
-        topic = row["topic"].replace("_", " ")
         system = rng.choice([f"You are chatting with a friend about {topic}.", "Chat like a friend.", f"Topic of the chat: {topic}."])
         real.append(("dialogue", chat(pairs_of, system if rng.random() < 0.6 else None)))
     for row in rows(options.data, "taskmaster_ccby4"):
@@ -193,11 +200,8 @@ def main():
         with lzma.open(os.path.join(options.out, name + ".jsonl.xz"), "wt", preset=6) as out:
             for item in items:
                 out.write(json.dumps(item, ensure_ascii=False) + "\n")
-    with open(os.path.join(options.out, "heldout.jsonl"), "w") as out:
-        for item in heldout:
-            out.write(json.dumps(item, ensure_ascii=False) + "\n")
     sizes = {}
-    for group, items in (("text", text), ("real", real), ("heldout", heldout)):
+    for group, items in (("text", text), ("real", real)):
         for source, body in items:
             entry = sizes.setdefault(group + "/" + source, [0, 0])
             entry[0] += 1

@@ -1,17 +1,12 @@
 // Conversations as the model reads them: the chat template of this folder, rendered by the same Jinja engine as the
 // service. Training text is the whole conversation; a prompt ends where the last reply begins.
 
-import { existsSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { readFileSync } from "node:fs";
 import { Template } from "@huggingface/jinja";
+import { recipePath } from "./files.ts";
 import type { Conversation } from "./tasks/conversation.ts";
 
-const file = [
-  new URL("../chat_template.jinja", import.meta.url),
-  new URL("../../chat_template.jinja", import.meta.url),
-].find((url) => existsSync(fileURLToPath(url)));
-if (file === undefined) throw new Error("chat_template.jinja is missing beside the recipe");
-const template = new Template(readFileSync(file, "utf8"));
+const template = new Template(readFileSync(recipePath("../chat_template.jinja"), "utf8"));
 
 /** Everything, the last reply included. */
 export function renderTraining(conversation: Conversation): string {

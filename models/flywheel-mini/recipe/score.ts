@@ -3,68 +3,98 @@
 
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import type { TestCase } from "./cases.ts";
+import type { Source, TestCase } from "./cases.ts";
 import { type Grade, grade, type Reply, withoutThinking } from "./grade.ts";
 
 interface Row {
-  counts: "format" | "pass";
+  task: string;
+  /** "form": the reply has the asked shape; "right": it is also correct. */
+  counts: "form" | "right";
   /** Lowest share to reach, and the highest where more is not wanted; absent = reported only. */
   atLeast?: number;
   atMost?: number;
+  /** Must score higher than this task. */
+  above?: string;
 }
 
-export const rows: Readonly<Record<string, Row>> = {
-  "one-word": { counts: "format", atLeast: 0.95 },
-  "yes-no-maybe": { counts: "format", atLeast: 0.95 },
-  json: { counts: "format", atLeast: 0.9 },
-  "extract-json": { counts: "pass" },
-  "add-2": { counts: "pass", atLeast: 0.95 },
-  "add-3": { counts: "pass", atLeast: 0.3, atMost: 0.8 },
-  "add-3-think": { counts: "pass" },
-  tool: { counts: "pass", atLeast: 0.9 },
-  passage: { counts: "pass", atLeast: 0.7 },
-  "name-memory": { counts: "pass", atLeast: 0.9 },
-};
+const rows: readonly Row[] = [
+  { task: "one-word", counts: "form", atLeast: 0.95 },
+  { task: "one-word", counts: "right" },
+  { task: "yes-no-maybe", counts: "form", atLeast: 0.95 },
+  { task: "yes-no-maybe", counts: "right" },
+  { task: "json", counts: "form", atLeast: 0.9 },
+  { task: "extract-json", counts: "right" },
+  { task: "add-2", counts: "right", atLeast: 0.95 },
+  { task: "add-3", counts: "right", atLeast: 0.3, atMost: 0.8 },
+  { task: "add-3-think", counts: "right", above: "add-3" },
+  { task: "tool", counts: "right", atLeast: 0.9 },
+  { task: "passage", counts: "right", atLeast: 0.7 },
+  { task: "name-memory", counts: "right", atLeast: 0.9 },
+  ...["subtract-2", "multiply", "list", "text-ops", "compare", "calendar"].map((task) => ({
+    task,
+    counts: "right" as const,
+  })),
+];
+const sources: readonly Source[] = ["held-out", "reworded", "free"];
 
-export interface Tally {
-  task: string;
-  source: string;
+interface Count {
   cases: number;
-  format: number;
-  pass: number;
+  form: number;
+  right: number;
 }
 
-export function tally(graded: readonly { test: TestCase; grade: Grade }[]): Tally[] {
-  const out = new Map<string, Tally>();
+export interface Scores {
+  /** A table for people; a share that misses its target says so. */
+  table: string;
+  /** One line for every target missed on held-out or reworded prompts. */
+  missed: string[];
+}
+
+export function scoresOf(graded: readonly { test: TestCase; grade: Grade }[]): Scores {
+  const counts = new Map<string, Count>();
   for (const { test, grade: result } of graded) {
     const key = `${test.task}/${test.source}`;
-    const entry = out.get(key) ?? { task: test.task, source: test.source, cases: 0, format: 0, pass: 0 };
-    entry.cases++;
-    if (result.format) entry.format++;
-    if (result.pass) entry.pass++;
-    out.set(key, entry);
+    const count = counts.get(key) ?? { cases: 0, form: 0, right: 0 };
+    count.cases++;
+    if (result.format) count.form++;
+    if (result.pass) count.right++;
+    counts.set(key, count);
   }
-  return [...out.values()];
+  const share = (task: string, source: Source, what: "form" | "right") => {
+    const count = counts.get(`${task}/${source}`);
+    return count === undefined ? undefined : count[what] / count.cases;
+  };
+  const lines = [
+    `| task | counted | target | ${sources.map((source) => `${source} | n`).join(" | ")} |`,
+    `|---|---|---|${sources.map(() => "---:|---:|").join("")}`,
+  ];
+  const missed: string[] = [];
+  for (const row of rows) {
+    const cells: string[] = [];
+    for (const source of sources) {
+      const got = share(row.task, source, row.counts);
+      const rival = row.above === undefined ? undefined : share(row.above, source, row.counts);
+      if (got === undefined) {
+        cells.push("", "");
+        continue;
+      }
+      const miss =
+        got < (row.atLeast ?? 0) || got > (row.atMost ?? 1) || (rival !== undefined && got <= rival && rival < 1);
+      if (miss && source !== "free") missed.push(`${row.task} (${source}): ${percent(got)}, wanted ${targetOf(row)}`);
+      cells.push(miss ? `**${percent(got)}**` : percent(got), String(counts.get(`${row.task}/${source}`)?.cases));
+    }
+    if (cells.some((cell) => cell !== ""))
+      lines.push(`| ${row.task} | ${row.counts} | ${targetOf(row)} | ${cells.join(" | ")} |`);
+  }
+  return { table: lines.join("\n"), missed };
 }
 
-/** A table for people; a row that misses its mark says so. */
-export function table(tallies: readonly Tally[]): string {
-  const lines = ["| task | cases | n | format | right | wanted |", "|---|---|---:|---:|---:|---|"];
-  const percent = (part: number, whole: number) => `${((100 * part) / whole).toFixed(1)} %`;
-  for (const entry of tallies) {
-    const row = rows[entry.task];
-    const share = (row?.counts === "format" ? entry.format : entry.pass) / entry.cases;
-    const low = row?.atLeast !== undefined && share < row.atLeast;
-    const high = row?.atMost !== undefined && share > row.atMost;
-    const wanted =
-      row?.atLeast === undefined
-        ? ""
-        : `${row.counts} ≥ ${row.atLeast * 100} %${row.atMost === undefined ? "" : `, ≤ ${row.atMost * 100} %`}${low || high ? " **missed**" : ""}`;
-    lines.push(
-      `| ${entry.task} | ${entry.source} | ${entry.cases} | ${percent(entry.format, entry.cases)} | ${percent(entry.pass, entry.cases)} | ${wanted} |`,
-    );
-  }
-  return lines.join("\n");
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+
+function targetOf(row: Row): string {
+  if (row.above !== undefined) return `> ${row.above}`;
+  if (row.atLeast === undefined) return "";
+  return row.atMost === undefined ? `≥ ${100 * row.atLeast} %` : `${100 * row.atLeast} to ${100 * row.atMost} %`;
 }
 
 export function gradeText(test: TestCase, text: string): Grade {
@@ -94,7 +124,7 @@ function main(casesPath: string, repliesPath: string, showFailures: boolean): vo
         JSON.stringify({ id: test.id, prompt: test.prompt.slice(-300), check: test.conversation.check, reply }),
       );
   }
-  console.log(table(tally(graded)));
+  console.log(scoresOf(graded).table);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {

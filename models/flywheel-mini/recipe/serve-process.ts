@@ -2,10 +2,10 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { recipePath } from "./files.ts";
 
 export interface ServedModel {
   baseUrl: string;
@@ -15,17 +15,13 @@ export interface ServedModel {
 
 /** `model` as `flywheel serve` takes it; more flags after it. Rejects with the server's own words if it does not start. */
 export async function serveModel(model: string, flags: readonly string[] = []): Promise<ServedModel> {
-  const entry = [
-    new URL("../../../bin/flywheel", import.meta.url),
-    new URL("../../../../bin/flywheel", import.meta.url),
-  ].find((url) => existsSync(fileURLToPath(url)));
-  if (entry === undefined) throw new Error("bin/flywheel was not found above the recipe");
+  const entry = recipePath("../../../bin/flywheel");
   const data = mkdtempSync(join(tmpdir(), "flywheel-eval-"));
   const apiKey = randomUUID();
   const tools = ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"];
   const child = spawn(
     process.execPath,
-    [fileURLToPath(entry), "serve", model, "--port", "0", "--data", data, "--api-key", apiKey, ...tools, ...flags],
+    [entry, "serve", model, "--port", "0", "--data", data, "--api-key", apiKey, ...tools, ...flags],
     {
       stdio: ["ignore", "pipe", "pipe"],
     },
