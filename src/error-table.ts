@@ -190,7 +190,7 @@ export const ERRORS = {
   body_too_large: {
     status: 413,
     type: "RequestTooLargeError",
-    meaning: "The body is larger than the route accepts.",
+    meaning: "The body is larger than the route accepts, or has more than 200,000 values.",
     fix: "Send less, or start the server with a larger `--max-body-bytes`.",
   },
   invalid_training_request: {

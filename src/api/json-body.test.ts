@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ServiceError } from "../errors.ts";
-import { MAX_DEPTH, parseJsonObject } from "./json-body.ts";
+import { MAX_DEPTH, MAX_VALUES, parseJsonObject } from "./json-body.ts";
 
 const parse = (text: string) => parseJsonObject(Buffer.from(text));
 
@@ -34,6 +34,19 @@ describe("parseJsonObject", () => {
     expect(refusal(`{"a":${'{"a":'.repeat(10_000)}`).message).toMatch(/nested/);
     expect(parse(`{"a":${"[".repeat(MAX_DEPTH - 1)}${"]".repeat(MAX_DEPTH - 1)}}`)).toHaveProperty("a");
     expect(parse(`{"a":"${"[".repeat(10_000)}"}`)).toEqual({ a: "[".repeat(10_000) });
+  });
+
+  it("refuses more values than can be read between two messages, and counts none inside texts", () => {
+    const list = (items: number) => `{"a":[${"1,".repeat(items - 1)}1]}`;
+    expect(parse(list(MAX_VALUES - 3))).toHaveProperty("a");
+    for (const text of [
+      list(MAX_VALUES + 1),
+      `{"a":[${"{},".repeat(MAX_VALUES)}1]}`,
+      "[".repeat(5) + list(MAX_VALUES),
+    ]) {
+      expect(refusal(text)).toMatchObject({ status: 413, message: expect.stringMatching(/200000 values/) });
+    }
+    expect(parse(JSON.stringify({ a: "1,[".repeat(MAX_VALUES) }))).toHaveProperty("a");
   });
 
   it("keeps long integers of the outermost object exactly", () => {

@@ -1,10 +1,14 @@
-// Bytes → a JSON object, safely: UTF-8 checked, depth bounded before JSON.parse sees it, and integers of the top
-// level kept exactly (JavaScript numbers cannot tell 2^63 from 2^63 - 1; such values come out as bigint).
+// Bytes → a JSON object, safely: UTF-8 checked, depth and number of values bounded before JSON.parse sees it (a long
+// text parses quickly, 16 MB of `{},` take seconds), and integers of the top level kept exactly (JavaScript numbers
+// cannot tell 2^63 from 2^63 - 1; such values come out as bigint).
 // Does not validate fields; see lax.ts.
 import { ServiceError } from "../errors.ts";
 
 /** Deeper than any schema or message list needs, shallow enough for every recursive reader downstream. */
 export const MAX_DEPTH = 256;
+
+/** Enough for prompts of token ids far beyond any context; few enough to parse and check between two messages. */
+export const MAX_VALUES = 200_000;
 
 export type JsonObject = Record<string, unknown>;
 
@@ -56,11 +60,12 @@ const LONG_INTEGER = /-?\d{16,40}(?![\d.eE])/y;
 
 /**
  * One pass over the text. Finds the exact value of long integers that sit directly in the outermost object and
- * refuses documents nested too deeply. Malformed text may pass; JSON.parse refuses it afterwards.
+ * refuses documents nested too deeply or with too many values. Malformed text may pass; JSON.parse refuses it afterwards.
  */
 function scan(text: string): Map<string, bigint> {
   const found = new Map<string, bigint>();
   let depth = 0;
+  let values = 1;
   let key = "";
   for (let i = 0; i < text.length; i++) {
     const c = text.charCodeAt(i);
@@ -72,11 +77,17 @@ function scan(text: string): Map<string, bigint> {
       i = end;
     } else if (c === 0x7b || c === 0x5b) {
       depth++;
+      values++; // the first one inside
       if (depth > MAX_DEPTH) {
         throw malformed(`The body is nested more than ${MAX_DEPTH} levels deep.`);
       }
     } else if (c === 0x7d || c === 0x5d) {
       depth--;
+    } else if (c === 0x2c) {
+      values++;
+      if (values > MAX_VALUES) {
+        throw new ServiceError("body_too_large", `The body has more than ${MAX_VALUES} values.`, { param: "body" });
+      }
     } else if (depth === 1 && (c === 0x2d || (c >= 0x30 && c <= 0x39))) {
       i = readNumber(text, i, key, found);
     }

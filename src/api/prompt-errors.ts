@@ -16,6 +16,7 @@ const CODES: Record<PromptErrorCode, ErrorCode> = {
   template_error: "template_failed",
   template_busy: "queue_full",
   context_length_exceeded: "context_length_exceeded",
+  text_too_long: "body_too_large",
   empty_prompt: "invalid_value",
 };
 

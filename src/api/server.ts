@@ -46,6 +46,11 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
   addHooks(app, service);
   app.setErrorHandler((error, request, reply) => {
     const wire = toWireError(error);
+    if (!service.admission.draining) {
+      // The framework would close after a refused body, and clients that are still sending it would see a broken
+      // connection instead of the answer. Left open, the rest of the body is read and thrown away.
+      reply.removeHeader("connection");
+    }
     if (wire.status === 500) {
       service.log.error("request failed", { id: request.id, url: request.routeOptions.url, error });
     }

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { type Static, Type } from "typebox";
 import { ServiceError } from "../errors.ts";
-import { chatPrompt } from "../text/prompt.ts";
+import { chatPrompt, tokenisePrompt } from "../text/prompt.ts";
 import { principalOf } from "./auth.ts";
 import { checkContinuation } from "./chat.validate.ts";
 import { readBody } from "./lax.ts";
@@ -96,7 +96,9 @@ async function tokenise(service: Service, body: Static<typeof TokenizeRequest>):
     if (body.prompt === undefined) {
       throw new ServiceError("invalid_combination", "Either prompt or messages must be given.", { param: "prompt" });
     }
-    return service.text.tokenizer.encode(body.prompt, { addSpecialTokens: body.add_special_tokens ?? true });
+    const { prompt } = body;
+    const options = { addSpecialTokens: body.add_special_tokens ?? true };
+    return refusing(() => tokenisePrompt(service.text, prompt, options, null));
   }
   checkContinuation(body);
   if ((body.chat_template ?? null) !== null && !service.config.trustRequestChatTemplate) {

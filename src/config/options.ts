@@ -148,8 +148,8 @@ export const OPTIONS = {
   maxQueue: integer("Limits", 1024, "Choices that may wait for a slot; beyond that requests get 429.", { min: 0 }),
   maxBodyBytes: integer(
     "Limits",
-    16 * 2 ** 20,
-    "Largest request body; larger ones get 413.",
+    4 * 2 ** 20,
+    "Largest body of an inference request; larger ones get 413. Bodies are read on the main thread: 4 MiB take well under 0.1 s.",
     { min: 1024 },
     { placeholder: "BYTES" },
   ),

@@ -14,6 +14,7 @@ export type PromptErrorCode =
   | "template_error"
   | "template_busy"
   | "context_length_exceeded"
+  | "text_too_long"
   | "empty_prompt";
 
 export class PromptError extends Error {

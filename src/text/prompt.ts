@@ -35,7 +35,10 @@ export interface ChatPrompt {
   echoText: string | null;
 }
 
-/** `length` null: no limit at all (/tokenize). */
+/** Where no context bounds a text, so that tokenising it does not hold everybody else up. */
+const LONGEST_FREE_TEXT = 1_048_576;
+
+/** `length` null: a prompt that is not going to be run (/tokenize). */
 export async function chatPrompt(
   model: TextModel,
   request: ChatRequest,
@@ -70,7 +73,13 @@ export function tokenisePrompt(
   options: { addSpecialTokens: boolean },
   length: LengthRules | null,
 ): number[] {
-  if (length === null) return model.tokenizer.encode(text, options);
+  if (length === null) {
+    if (text.length > LONGEST_FREE_TEXT) {
+      const message = `A text of ${text.length} characters is too long to tokenise: at most ${LONGEST_FREE_TEXT} are read at once.`;
+      throw new PromptError("text_too_long", null, message);
+    }
+    return model.tokenizer.encode(text, options);
+  }
   return fitTokens(model.tokenizer.encode(boundText(text, length, model.longestToken), options), length);
 }
 

@@ -52,6 +52,31 @@ describe("bodies", () => {
     await works();
   });
 
+  it("answers 413 to clients that read only after they have sent everything", async () => {
+    await start({ config: { maxBodyBytes: 100_000 } });
+    const size = 8_000_000;
+    const answer = await new Promise<string>((resolve, reject) => {
+      const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+      let text = "";
+      socket.pause();
+      socket.on("error", reject);
+      socket.write(
+        `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${API_KEY}\r\n` +
+          `content-type: application/json\r\ncontent-length: ${size}\r\n\r\n`,
+      );
+      const piece = "x".repeat(size / 100);
+      const send = (left: number) => (left === 0 ? socket.resume() : socket.write(piece, () => send(left - 1)));
+      send(100);
+      socket.on("data", (bytes) => {
+        text += bytes;
+        socket.end();
+      });
+      socket.on("close", () => resolve(text));
+    });
+    expect(answer).toMatch(/^HTTP\/1.1 413 /);
+    await works();
+  });
+
   it("survives deep nesting wherever it is hidden", async () => {
     await start();
     const deep = (open: string, close: string, n: number) => open.repeat(n) + close.repeat(n);

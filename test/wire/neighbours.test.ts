@@ -175,6 +175,8 @@ describe("/tokenize and /detokenize", () => {
     for (const [path, body, status] of [
       ["/tokenize", {}, 400],
       ["/tokenize", { prompt: 5 }, 400],
+      ["/tokenize", { prompt: "x".repeat(1_048_577) }, 413],
+      ["/tokenize", { messages: says("x".repeat(1_048_577)) }, 413],
       ["/tokenize", { prompt: "x", model: "nobody" }, 404],
       ["/tokenize", { messages: says("x"), continue_final_message: true }, 400],
       ["/tokenize", { messages: [{ role: "user", content: [{ type: "image_url" }] }] }, 400],
