@@ -4,8 +4,8 @@
 // in tests.
 
 /** The constraint cannot be followed any further. Its sender's doing: the message is meant for them. */
-export class ConstraintError extends Error {
-  override name = "ConstraintError";
+export class BrokenConstraintError extends Error {
+  override name = "BrokenConstraintError";
 }
 
 export interface SequenceConstraint {

@@ -4,7 +4,7 @@
 
 import { NoLegalTokenError } from "../sampling/errors.ts";
 import type { AdapterRegistry } from "./adapter-registry.ts";
-import { ConstraintError } from "./constraint.ts";
+import { BrokenConstraintError } from "./constraint.ts";
 import type { EngineOutput, Finish, SampledToken } from "./contract.ts";
 import type { RequestState } from "./request-state.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -128,6 +128,6 @@ export function errorFinish(error: unknown): Finish {
     message: error instanceof Error ? error.message : String(error),
   };
   if (error instanceof NoLegalTokenError) return { ...finish, fault: "contradiction" };
-  if (error instanceof ConstraintError) return { ...finish, fault: "constraint" };
+  if (error instanceof BrokenConstraintError) return { ...finish, fault: "constraint" };
   return finish;
 }

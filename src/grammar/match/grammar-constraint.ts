@@ -2,7 +2,7 @@
 // Work is rationed: a grammar that needs more than its ration per token ends its own sequence with an error, so it
 // cannot slow down its neighbours in the batch.
 
-import { ConstraintError, type SequenceConstraint } from "../../engine/constraint.ts";
+import { BrokenConstraintError, type SequenceConstraint } from "../../engine/constraint.ts";
 import type { Configuration } from "./matcher.ts";
 import type { TokenMasks } from "./token-masks.ts";
 import { tokenBytes } from "./token-trie.ts";
@@ -92,7 +92,7 @@ export class GrammarConstraint implements SequenceConstraint {
       else out[id >>> 5]! &= ~(1 << (id & 31));
     }
     if (!out.some((word) => word !== 0)) {
-      throw new ConstraintError("No token of this model's vocabulary can continue the constraint.");
+      throw new BrokenConstraintError("No token of this model's vocabulary can continue the constraint.");
     }
   }
 

@@ -3,7 +3,7 @@
 // position, as in Earley's algorithm), so ambiguity and left recursion stay polynomial. Configurations are interned and
 // remember their successors: text that was seen before costs one table lookup per byte.
 
-import { ConstraintError } from "../../engine/constraint.ts";
+import { BrokenConstraintError } from "../../engine/constraint.ts";
 import type { Program } from "../automaton/program.ts";
 import { StackGraph, type StackNode } from "./stack-graph.ts";
 
@@ -55,7 +55,7 @@ interface Kernel {
 export class Matcher {
   readonly program: Program;
   readonly stacks: StackGraph;
-  /** Units of work (items visited) the current caller may still spend; going below zero throws ConstraintError. */
+  /** Units of work (items visited) the current caller may still spend; going below zero throws BrokenConstraintError. */
   allowance: number = Number.POSITIVE_INFINITY;
   epoch = 0;
   #single = new Map<number, Configuration>();
@@ -118,7 +118,7 @@ export class Matcher {
 
   spend(work: number): void {
     this.allowance -= work;
-    if (this.allowance < 0) throw new ConstraintError("The grammar is too ambiguous to follow at this speed.");
+    if (this.allowance < 0) throw new BrokenConstraintError("The grammar is too ambiguous to follow at this speed.");
   }
 
   #step(from: Configuration, byteClass: number): Configuration | null {
