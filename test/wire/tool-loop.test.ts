@@ -1,0 +1,153 @@
+// The whole tool loop with unmodified clients: the model calls, the client runs the function and sends the result back,
+// the model answers from it. The fake model says what the last "say:" in its prompt tells it to, which in the second
+// round stands in the tool's result: a final answer proves that the result arrived.
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
+import OpenAI7 from "openai";
+import OpenAI6 from "openai-v6";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { GenerateRequest } from "../../src/engine/contract.ts";
+import { toolCallFormat } from "../../src/text/tools/tool-format.ts";
+import { ByteTokenizer } from "../fakes/byte-tokenizer.ts";
+import { API_KEY, startTestServer, TEMPLATE, type TestServer } from "./test-server.ts";
+
+/** Shows calls as the model writes them, and which call a result belongs to. */
+const template = TEMPLATE.replace(
+  "{{ m.content }}",
+  "{% for c in m.tool_calls %}<{{ c.id }} {{ c.function.name }} {{ c.function.arguments | tojson }}>{% endfor %}" +
+    "{% if m.tool_call_id %}<{{ m.tool_call_id }}>{% endif %}{{ m.content }}",
+);
+
+let server: TestServer;
+let prompts: string[] = [];
+beforeAll(async () => {
+  server = await startTestServer({
+    config: { enableAutoToolChoice: true, toolCallParser: "hermes" },
+    model: { toolFormat: toolCallFormat("hermes") },
+    templates: new Map([["default", template]]),
+  });
+  const { engine } = server.service;
+  const generate = engine.generate.bind(engine);
+  engine.generate = (request: GenerateRequest) => {
+    prompts.push(new ByteTokenizer().decode(request.promptTokenIds));
+    return generate(request);
+  };
+});
+beforeEach(() => {
+  prompts = [];
+});
+afterAll(() => server.close());
+
+const call = (name: string, args: unknown) =>
+  `<tool_call>${JSON.stringify({ name, arguments: args })}</tool_call>`.replaceAll("\n", "");
+const TWO = `say:${call("add", { a: 1, b: 2 })}${call("add", { a: 30, b: 4 })}`;
+const parameters = {
+  type: "object",
+  properties: { a: { type: "integer" }, b: { type: "integer" } },
+  required: ["a", "b"],
+  additionalProperties: false,
+};
+const sum = ({ a, b }: { a: number; b: number }) => `say:The sum is ${a + b}.`;
+
+/** The second prompt has both calls, each with its own result, in order. */
+function expectBothResultsInPrompt(): void {
+  expect(prompts).toHaveLength(2);
+  const [calls, ...results] = prompts[1]!.split("\n").slice(-4, -1);
+  const ids = [...calls!.matchAll(/<(chatcmpl-tool-\w+) add (\{.*?\})>/g)];
+  expect(ids.map((match) => JSON.parse(match[2]!))).toEqual([
+    { a: 1, b: 2 },
+    { a: 30, b: 4 },
+  ]);
+  expect(results).toEqual([
+    `[tool]<${ids[0]![1]}>${sum({ a: 1, b: 2 })}`,
+    `[tool]<${ids[1]![1]}>${sum({ a: 30, b: 4 })}`,
+  ]);
+}
+
+describe.each([
+  ["openai 7", OpenAI7],
+  ["openai 6", OpenAI6 as unknown as typeof OpenAI7],
+])("%s", (_name, Client) => {
+  const client = () => new Client({ baseURL: `${server.url}/v1`, apiKey: API_KEY, maxRetries: 0 });
+  const runnable = {
+    type: "function" as const,
+    function: {
+      name: "add",
+      parameters,
+      parse: (text: string) => JSON.parse(text),
+      function: sum,
+      description: "adds",
+    },
+  };
+  const messages = [{ role: "user" as const, content: TWO }];
+
+  it.each([false, true])("its own runner comes to the answer (stream: %s)", async (stream) => {
+    const runner = stream
+      ? client().chat.completions.runTools({ model: "fake", messages, tools: [runnable], stream })
+      : client().chat.completions.runTools({ model: "fake", messages, tools: [runnable] });
+    expect(await runner.finalContent()).toBe("The sum is 34.");
+    expectBothResultsInPrompt();
+  });
+
+  it("a loop by hand, with forced calls first", async () => {
+    const tools = [{ type: "function" as const, function: { name: "add", parameters } }];
+    const first = await client().chat.completions.create({
+      model: "fake",
+      messages: [{ role: "user", content: "go on" }],
+      tools,
+      tool_choice: { type: "function", function: { name: "add" } },
+      temperature: 0,
+      max_tokens: 600,
+    });
+    const { message } = first.choices[0]!;
+    const [made] = message.tool_calls as { id: string; function: { arguments: string } }[];
+    const result = sum(JSON.parse(made!.function.arguments));
+    const last = await client().chat.completions.create({
+      model: "fake",
+      messages: [
+        { role: "user", content: "go on" },
+        message,
+        { role: "tool", tool_call_id: made!.id, content: result },
+      ],
+      tools,
+    });
+    expect(last.choices[0]).toMatchObject({
+      finish_reason: "stop",
+      message: { content: result.slice(4), tool_calls: [] },
+    });
+    expect(prompts[1]).toContain(`<${made!.id} add `);
+  });
+});
+
+describe("AI SDK", () => {
+  const settings = () => ({
+    model: createOpenAICompatible({ name: "flywheel", baseURL: `${server.url}/v1`, apiKey: API_KEY })("fake"),
+    prompt: TWO,
+    maxRetries: 0,
+    stopWhen: stepCountIs(4),
+    tools: {
+      add: tool({
+        description: "adds",
+        inputSchema: jsonSchema<{ a: number; b: number }>(parameters as never),
+        execute: async (input: { a: number; b: number }) => sum(input),
+      }),
+    },
+  });
+
+  it("comes to the answer in two steps", async () => {
+    const { text, steps } = await generateText(settings());
+    expect(text).toBe("The sum is 34.");
+    expect(steps.map((step) => step.finishReason)).toEqual(["tool-calls", "stop"]);
+    expect(steps[0]!.toolResults.map((result) => result.output)).toEqual(["say:The sum is 3.", "say:The sum is 34."]);
+    expectBothResultsInPrompt();
+  });
+
+  it("and so when it streams", async () => {
+    const stream = streamText(settings());
+    let text = "";
+    for await (const part of stream.textStream) text += part;
+    expect(text).toBe("The sum is 34.");
+    expect((await stream.steps).map((step) => step.finishReason)).toEqual(["tool-calls", "stop"]);
+    expectBothResultsInPrompt();
+  });
+});
