@@ -58,6 +58,7 @@ export function buildRun(tokenizer: Tokenizer, spec: RunSpec): Run {
           promptTokenIds,
           skipSpecialTokens: body.skip_special_tokens ?? true,
           spacesBetweenSpecialTokens: body.spaces_between_special_tokens ?? true,
+          keepLeadingSpace: spec.grammar !== null,
           stops,
           includeStop: body.include_stop_str_in_output ?? false,
           minTokens: sampling.minTokens,

@@ -11,6 +11,8 @@ export interface DetokenizerOptions {
   skipSpecialTokens?: boolean;
   /** false: a shown special token right after another one appears exactly as the vocabulary spells it. */
   spacesBetweenSpecialTokens?: boolean;
+  /** The text is exactly what the tokens spell, a space at its very beginning included: for constrained output. */
+  keepLeadingSpace?: boolean;
 }
 
 /** Enough bytes of the prompt to hold the beginning of one character. */
@@ -32,7 +34,8 @@ export class Detokenizer {
     this.#rawAfterSpecial = options.spacesBetweenSpecialTokens === false && !this.#skipSpecial;
     this.#wholeTexts = wholeTextsOf(tokenizer);
     const prompt = options.promptTokenIds;
-    this.#atStart = tokenizer.stripsLeadingSpace === true && !prompt.some((id) => this.#isShown(id));
+    const strips = tokenizer.stripsLeadingSpace === true && options.keepLeadingSpace !== true;
+    this.#atStart = strips && !prompt.some((id) => this.#isShown(id));
     let tail: Uint8Array = noBytes;
     for (let i = prompt.length - 1; i >= 0 && tail.length < longestCharacter; i--) {
       if (this.#isShown(prompt[i]!)) tail = concatBytes(tokenizer.bytes(prompt[i]!), tail);

@@ -12,6 +12,7 @@ import { GrammarConstraintFactory } from "../../src/grammar/match/constraint-fac
 import { tokenVocabulary } from "../../src/grammar/match/token-vocabulary.ts";
 import { type CreateExtension, type LoadedModel, type RunningServer, startServer } from "../../src/serve.ts";
 import { TextModel } from "../../src/text/text-model.ts";
+import type { Tokenizer } from "../../src/text/tokenizer-contract.ts";
 import { ByteTokenizer } from "../fakes/byte-tokenizer.ts";
 import { FakeAdapters } from "../fakes/fake-adapters.ts";
 import { FakeRunner, type FakeRunnerOptions, hashRow } from "../fakes/fake-runner.ts";
@@ -28,6 +29,8 @@ export interface TestServerOptions {
   runner?: Partial<FakeRunnerOptions>;
   templates?: ReadonlyMap<string, string>;
   extensions?: readonly CreateExtension[];
+  /** Instead of one token per byte. The model then babbles whatever it is told. */
+  tokenizer?: Tokenizer;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into replies freely
@@ -49,8 +52,6 @@ export interface TestServer extends RunningServer {
   stream(body: Record<string, unknown>, path?: string): Promise<Loose[]>;
 }
 
-const tokenizer = new ByteTokenizer();
-
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const config: Config = {
     ...loadConfig({ env: {} }),
@@ -62,8 +63,10 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     maxNumSeqs: 8,
     ...options.config,
   };
+  const tokenizer = options.tokenizer ?? new ByteTokenizer();
   const runner = new FakeRunner({
-    row: obeyingRow,
+    row: options.tokenizer === undefined ? obeyingRow : hashRow,
+    vocabSize: tokenizer.vocabSize,
     blockSize: 16,
     numBlocks: 512,
     maxPositions: 2048,
@@ -77,7 +80,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
         tokenizer,
         specialTokens: { bos_token: "<s>", eos_token: "</s>" },
         chatTemplates: options.templates ?? new Map([["default", TEMPLATE]]),
-        longestToken: 5,
+        longestToken: 32,
         chatTemplateKwargs: config.defaultChatTemplateKwargs,
       });
       const constraints = new GrammarConstraintFactory(tokenVocabulary(tokenizer, tokenizer.vocabSize));
