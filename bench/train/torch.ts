@@ -17,9 +17,9 @@ export interface Torch extends StepRunner {
 const SCRIPT = fileURLToPath(new URL("../../../train/torch_step.py", import.meta.url));
 
 /** null when `python3 -c "import torch"` does not work. */
-export async function startTorch(folder: string, threads: number, rank: number): Promise<Torch | null> {
-  if (spawnSync("python3", ["-c", "import torch"], { stdio: "ignore" }).status !== 0) return null;
-  const child = spawn("python3", [SCRIPT, folder, String(threads), String(rank)], {
+export async function startTorch(python: string, folder: string, threads: number, rank: number): Promise<Torch | null> {
+  if (spawnSync(python, ["-c", "import torch"], { stdio: "ignore" }).status !== 0) return null;
+  const child = spawn(python, [SCRIPT, folder, String(threads), String(rank)], {
     stdio: ["pipe", "pipe", "inherit"],
     env: {
       ...process.env,

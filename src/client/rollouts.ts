@@ -7,8 +7,8 @@ export interface RolloutOptions<Scenario> {
   scenarios: readonly Scenario[];
   /** Attempts per scenario. */
   groupSize: number;
-  /** One attempt: a conversation with its reward. */
-  rollout: (scenario: Scenario, attempt: RolloutAttempt) => Promise<Trajectory>;
+  /** One attempt: a conversation with its reward. Several, when one request gave several choices (`n`). */
+  rollout: (scenario: Scenario, attempt: RolloutAttempt) => Promise<Trajectory | Trajectory[]>;
   /** Attempts at the same time. */
   concurrency?: number;
   /** Tries after a failed one. */
@@ -40,19 +40,19 @@ export async function gatherGroups<Scenario>(options: RolloutOptions<Scenario>):
     Array.from({ length: groupSize }, (_, index) => ({ scenario, group, index })),
   );
   const progress = { done: 0, total: work.length, failed: 0, reward: 0 };
-  let rewards = 0;
+  const rewards: number[] = [];
 
   const attempt = async ({ scenario, group, index }: (typeof work)[number]) => {
     const result = await withRetries(() => rollout(scenario, { index, signal }), maxRetries, signal);
     progress.done++;
-    if ("trajectory" in result) {
-      groups[group]!.trajectories.push(result.trajectory);
-      rewards += result.trajectory.reward;
+    if ("trajectories" in result) {
+      groups[group]!.trajectories.push(...result.trajectories);
+      rewards.push(...result.trajectories.map(({ reward }) => reward));
     } else {
       groups[group]!.exceptions.push(result.failure);
       progress.failed++;
     }
-    progress.reward = rewards / Math.max(1, progress.done - progress.failed);
+    progress.reward = rewards.reduce((sum, reward) => sum + reward, 0) / Math.max(1, rewards.length);
     onProgress?.({ ...progress });
   };
   let next = 0;
@@ -72,13 +72,13 @@ interface Failure {
 }
 
 async function withRetries(
-  attempt: () => Promise<Trajectory>,
+  attempt: () => Promise<Trajectory | Trajectory[]>,
   maxRetries: number,
   signal: AbortSignal,
-): Promise<{ trajectory: Trajectory } | { failure: Failure }> {
+): Promise<{ trajectories: Trajectory[] } | { failure: Failure }> {
   for (let tries = 0; ; tries++) {
     try {
-      return { trajectory: await attempt() };
+      return { trajectories: [await attempt()].flat() };
     } catch (error) {
       signal.throwIfAborted();
       if (tries < maxRetries) continue;

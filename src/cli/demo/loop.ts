@@ -38,20 +38,20 @@ export async function trainOn(options: LoopOptions): Promise<LoopResult> {
   return { curve, modelName: model.name };
 }
 
+/** All attempts at a prompt come from one request, which computes the prompt once. */
 function rollOut({ client, task }: LoopOptions, model: string): Promise<TrajectoryGroup[]> {
   return gatherGroups({
     scenarios: task.prompts(task.batch.prompts),
-    groupSize: task.batch.groupSize,
+    groupSize: 1,
     concurrency: 32,
     async rollout(prompt) {
       const messages = [{ role: "user", content: prompt }];
-      const sampling = { temperature: 1, top_p: 1, max_tokens: task.maxTokens };
+      const sampling = { temperature: 1, top_p: 1, max_tokens: task.maxTokens, n: task.batch.groupSize };
       const reply = await client.chat({ model, messages, ...sampling });
-      const choice = reply.choices[0]!;
-      return {
+      return reply.choices.map((choice) => ({
         messages_and_choices: [...messages, choice],
         reward: task.reward(prompt, choice.message.content ?? ""),
-      };
+      }));
     },
   });
 }

@@ -19,17 +19,20 @@ export interface DemoTask {
 export function yesNoMaybe(seed: number): DemoTask {
   const random = seededRandom(seed);
   const worth: Record<string, number> = { yes: 0.5, no: 0.75, maybe: 1 };
-  const words = ["yes, no or maybe", "no, yes or maybe", "yes, maybe or no", "maybe, no or yes", "no, maybe or yes"];
+  const words = ["yes, no or maybe", "yes or no", "no or yes", "maybe, yes or no"];
   const asks = [
-    ...["Say $w.", "Pick one word: $w.", "Choose $w.", "Just say $w.", "$w?", "Please answer $w.", "Respond with $w."],
-    ...["Is this a good idea? Answer $w.", "Was it fun? Say $w.", "Do you like it? Reply with $w.", "Is it far? $w?"],
+    ...["Is it a good idea? $w?", "Do you like it? $w?", "Shall we go? $w?", "Is he tall? $w?", "Can it fly? $w?"],
+    ...["Is the soup hot? $w?", "Are you sure? $w?", "Is the bread fresh? Choose $w.", "Has the train left? $w?"],
+    ...["Will they come? $w?", "Is the box empty? Reply $w.", "Was it fun? $w?"],
   ];
   return {
     name: "maybe",
     title: "yes, no or maybe",
     maxTokens: 8,
     batch: { prompts: 12, groupSize: 8, learningRate: 1.5e-4, accumulate: 48 },
-    prompts: (count) => Array.from({ length: count }, () => pick(asks, random).replace("$w", pick(words, random))),
+    // every question once per step, so that steps can be compared
+    prompts: (count) =>
+      Array.from({ length: count }, (_, i) => asks[i % asks.length]!.replace("$w", pick(words, random))),
     reward: (_prompt, reply) => worth[reply.trim().toLowerCase().replace(/[.!]$/, "")] ?? 0,
   };
 }

@@ -1,0 +1,117 @@
+// Gradients over rounded base weights. The forward pass multiplies whole numbers, the backward pass the same weights
+// widened again; so the gradient must be that of a float32 model that has exactly those weights, up to the rounding
+// of activations.
+
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { type Checkpoint, openCheckpoint } from "../../src/model/checkpoint.ts";
+import { linearNames, type TensorSpec } from "../../src/model/expected-tensors.ts";
+import { probeInt8Range } from "../../src/model/int8-probe.ts";
+import { effectiveWeights, type WeightType } from "../../src/model/linear.ts";
+import { readModelConfig } from "../../src/model/model-config.ts";
+import { loadPeft } from "../../src/model/peft.ts";
+import { type TensorToWrite, writeSafetensors } from "../../src/model/safetensors-writer.ts";
+import { RL_DEFAULTS } from "../../src/training/config.ts";
+import type { TaskSequence } from "../../src/training/onnx/batch.ts";
+import { gradientStep } from "../../src/training/onnx/gradient-step.ts";
+import { parametersOf } from "../../src/training/onnx/lora-sites.ts";
+import { TrainableModel } from "../../src/training/onnx/trainable-model.ts";
+import { seededRandom } from "../../src/training/random.ts";
+import { families, fixtureFolder } from "./runner-driver.ts";
+
+/** Relative to the norm of the whole gradient: what rounded activations may move in models this small. */
+const LIMITS = { int8: 0.08, int4: 0.2 } as const;
+
+/** The model of `folder` as float32, every linear map and the head with the weights that `type` really multiplies with. */
+async function widened(folder: string, type: WeightType, into: string): Promise<void> {
+  const int8Range = await probeInt8Range();
+  const checkpoint = openCheckpoint(folder);
+  const { tensors } = checkpoint;
+  const read = (spec: TensorSpec) => checkpoint.tensor(spec.name).read();
+  const written: TensorToWrite[] = [];
+  const plain = (spec: TensorSpec | null) => {
+    if (spec) written.push({ name: spec.name, shape: spec.shape, values: read(spec), dtype: "F32" });
+  };
+  const rounded = (spec: TensorSpec, weightType: WeightType, name = spec.name) => {
+    const [out, inputs] = spec.shape as [number, number];
+    const linear = { name, weight: read(spec), bias: null, out, inputs, fine: false, int8Range };
+    written.push({ name, shape: spec.shape, values: effectiveWeights(linear, weightType), dtype: "F32" });
+  };
+  plain(tensors.embedding);
+  plain(tensors.finalNorm);
+  // the head is one byte per weight in every rounded type
+  rounded(tensors.head ?? tensors.embedding, "int8", "lm_head.weight");
+  for (const layer of tensors.layers) {
+    for (const name of linearNames) {
+      rounded(layer.linears[name].weight, type);
+      plain(layer.linears[name].bias);
+    }
+    for (const norm of normsOf(layer)) plain(norm);
+  }
+  checkpoint.close();
+  writeSafetensors(join(into, "model.safetensors"), written);
+  const config = JSON.parse(readFileSync(join(folder, "config.json"), "utf8"));
+  writeFileSync(join(into, "config.json"), JSON.stringify({ ...config, tie_word_embeddings: false }));
+  for (const file of ["adapter_config.json", "adapter_model.safetensors"])
+    copyFileSync(join(folder, file), join(into, file));
+}
+
+function normsOf(layer: Checkpoint["tensors"]["layers"][number]) {
+  const { attentionNorm, attentionPostNorm, mlpNorm, mlpPostNorm, qNorm, kNorm } = layer;
+  return [attentionNorm, attentionPostNorm, mlpNorm, mlpPostNorm, qNorm, kNorm];
+}
+
+function sequence(): TaskSequence {
+  const random = seededRandom(5);
+  const ids = Int32Array.from({ length: 48 }, () => 3 + Math.floor(random() * 250));
+  const predicting = Int32Array.from({ length: 24 }, (_, i) => 23 + i);
+  return {
+    ...{ index: 0, group: -1, ids, predicting, advantage: 1, weight: 1 },
+    ...{ sampler: new Float64Array(24).fill(-5), precalculated: null, reference: null },
+  };
+}
+
+async function gradientOf(folder: string, weights: WeightType): Promise<ReadonlyMap<string, Float32Array>> {
+  const adapter = loadPeft(folder, readModelConfig(folder));
+  const params = parametersOf(adapter);
+  const blockSize = weights === "float32" ? null : 16;
+  const model = await TrainableModel.create({ folder, weights, rank: adapter.rank, threads: 1, blockSize });
+  model.setParameters(params, adapter.scale);
+  const objective = { kind: "policy", loss: RL_DEFAULTS.loss, precalculateLogprobs: false, reference: null } as const;
+  const passes = { model, sequences: [sequence()], maxBytes: 1e9, checkpoint: async () => {} };
+  const { gradients } = await gradientStep(passes, objective, params);
+  await model.close();
+  return gradients;
+}
+
+/** ||a - b|| / ||b|| over all parameters. */
+function distance(a: ReadonlyMap<string, Float32Array>, b: ReadonlyMap<string, Float32Array>): number {
+  let [difference, size] = [0, 0];
+  for (const [name, values] of b) {
+    for (const [i, value] of values.entries()) {
+      difference += (a.get(name)![i]! - value) ** 2;
+      size += value ** 2;
+    }
+  }
+  return Math.sqrt(difference / size);
+}
+
+it.each(families.flatMap((family) => (["int8", "int4"] as const).map((type) => [family, type] as const)))(
+  "%s over %s weights",
+  async (family, type) => {
+    const folder = mkdtempSync(join(tmpdir(), "widened-"));
+    try {
+      await widened(fixtureFolder(family), type, folder);
+      const got = await gradientOf(fixtureFolder(family), type);
+      const expected = await gradientOf(folder, "float32");
+      expect(distance(got, expected)).toBeLessThan(LIMITS[type]);
+      // and it is the gradient of these weights, not of those they were rounded from
+      const unrounded = await gradientOf(fixtureFolder(family), "float32");
+      expect(distance(got, expected)).toBeLessThan(0.8 * distance(got, unrounded));
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+);
