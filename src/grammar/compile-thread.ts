@@ -22,10 +22,10 @@ export class CompileThread {
   }
 
   /** Rejects only for faults of ours. */
-  async run(constraint: string): Promise<{ key: string } | { refused: string }> {
+  async run(constraint: string): Promise<{ key: string } | { refused: string; late: boolean }> {
     const result = await this.#ask({ id: ++this.#jobs, constraint });
     if ("key" in result) return { key: result.key };
-    if ("refused" in result) return { refused: result.refused };
+    if ("refused" in result) return { refused: result.refused, late: result.late === true };
     throw new Error(`compiling a constraint failed: ${"fault" in result ? result.fault : "no result"}`);
   }
 
@@ -41,7 +41,8 @@ export class CompileThread {
     return new Promise((resolve) => {
       const tooLong = (): void => {
         const seconds = this.#timeoutMs / 1000;
-        settle({ id, refused: `the constraint is too complex: it did not compile within ${seconds} s` }, true);
+        const refused = `the constraint is too complex: it did not compile within ${seconds} s`;
+        settle({ id, refused, late: true }, true);
       };
       const tooSlow = (): void => settle({ id, fault: "the grammar worker did not start" }, true);
       let timer = this.#ready ? setTimeout(tooLong, this.#timeoutMs) : setTimeout(tooSlow, startMs);

@@ -16,7 +16,8 @@ export type CompileResult =
   /** Sent once, when the thread has loaded. */
   | { ready: true }
   | { id: number; key: string }
-  | { id: number; refused: string }
+  /** `late`: refused for the time it took, which another attempt may not take. */
+  | { id: number; refused: string; late?: true }
   /** A fault of ours, not the sender's. */
   | { id: number; fault: string };
 

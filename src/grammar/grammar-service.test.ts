@@ -43,6 +43,18 @@ test("a compilation that takes too long is refused and the next one is served", 
   await impatient.close();
 });
 
+test("what took too long may be tried again", async () => {
+  let compilations = 0;
+  const impatient = new GrammarService({ threads: 1, timeoutMs: 1, onCompiled: () => compilations++ });
+  const values = Array.from({ length: 20_000 }, (_, i) => `v${i}`);
+  const slow = constraint({ kind: "choice", choices: values });
+  for (let attempt = 1; attempt <= 2; attempt++) {
+    await expect(impatient.compile(slow)).rejects.toThrow(/did not compile within/);
+    expect(compilations).toBe(attempt);
+  }
+  await impatient.close();
+});
+
 test("a compilation that needs too much memory is refused, others are not harmed", async () => {
   const small = new GrammarService({ threads: 2, memoryMb: 24 });
   const hungry = regex(Array.from({ length: 60_000 }, (_, i) => `[a-z]{1,3}w${i}`).join("|"));

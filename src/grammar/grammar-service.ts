@@ -1,6 +1,7 @@
 // Constraints to keys of compiled grammars, before admission and away from both the HTTP and the engine thread. Bounded in
 // time and memory per constraint: what exceeds a bound is refused and its worker thread replaced; other compilations wait
-// for nothing but a free worker. Results, refusals included, are cached by content.
+// for nothing but a free worker. Results are cached by content, refusals included, except for taking too long: that may
+// have been the machine's fault.
 
 import { createHash } from "node:crypto";
 import { CompileThread } from "./compile-thread.ts";
@@ -24,7 +25,7 @@ export interface CompiledGrammar {
   key: string;
 }
 
-type Outcome = { key: string } | { refused: string };
+type Outcome = { key: string } | { refused: string; late: boolean };
 
 /** Bookkeeping of one cache entry, so that many tiny ones count too. */
 const entrySize = 512;
@@ -60,7 +61,7 @@ export class GrammarService {
         this.#running.set(hash, running);
       }
       outcome = await running;
-      this.#remember(hash, outcome);
+      if ("key" in outcome || !outcome.late) this.#remember(hash, outcome);
     }
     if ("refused" in outcome) throw new ConstraintError(outcome.refused, constraint.param);
     return { key: outcome.key };
