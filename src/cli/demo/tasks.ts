@@ -1,7 +1,7 @@
 // The tasks of the demonstration: prompts without end, and a reward for every reply. Both can be learned by a small model
 // in a minute or two, and neither is what it was trained for.
 
-import { type Random, seededRandom } from "../../training/random.ts";
+import { seededRandom } from "../../training/random.ts";
 
 export interface DemoTask {
   name: string;
@@ -29,10 +29,15 @@ export function yesNoMaybe(seed: number): DemoTask {
     name: "maybe",
     title: "yes, no or maybe",
     maxTokens: 8,
-    batch: { prompts: 12, groupSize: 8, learningRate: 1.5e-4, accumulate: 48 },
-    // every question once per step, so that steps can be compared
-    prompts: (count) =>
-      Array.from({ length: count }, (_, i) => asks[i % asks.length]!.replace("$w", pick(words, random))),
+    batch: { prompts: 12, groupSize: 8, learningRate: 4e-4, accumulate: 48 },
+    // every question once per step and every list of words as often, so that steps can be compared
+    prompts(count) {
+      const first = Math.floor(random() * words.length);
+      return Array.from({ length: count }, (_, i) => {
+        const turn = first + i + Math.floor(i / asks.length);
+        return asks[i % asks.length]!.replace("$w", words[turn % words.length]!);
+      });
+    },
     reward: (_prompt, reply) => worth[reply.trim().toLowerCase().replace(/[.!]$/, "")] ?? 0,
   };
 }
@@ -55,8 +60,4 @@ export function addition(seed: number): DemoTask {
       return (0.4 * [...right].filter((digit, i) => said[i] === digit).length) / right.length;
     },
   };
-}
-
-function pick<Item>(items: readonly Item[], random: Random): Item {
-  return items[Math.floor(random() * items.length)]!;
 }
