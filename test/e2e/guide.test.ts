@@ -1,0 +1,64 @@
+// The commands of docs/guides/serving.md as they are, on the bundled model: every block marked `sh` is run, with the two
+// variables the guide sets first. Blocks marked `console` start servers or need files of your own.
+import { execFile, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { loadConfig } from "../../src/config/load.ts";
+import { loadModel } from "../../src/load-model.ts";
+import { type RunningServer, startServer } from "../../src/serve.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const guide = readFileSync(join(root, "docs/guides/serving.md"), "utf8");
+const blocks = [...guide.matchAll(/^```sh[^\n]*\n(.*?)^```$/gms)].map((match) => match[1]!);
+/** What each block must show, in the order of the guide, whatever the model knows. */
+const expected = [
+  /"content":"[^"].*"finish_reason":"(stop|length)".*\}\s*\S/s,
+  /\S/,
+  /"content":"\{.*"finish_reason":"(stop|length)".*"content":"(even|odd)"/s,
+  /\S/,
+  /^vllm:num_requests_running.*"id":"flywheel-mini"/s,
+];
+const hasCurl = spawnSync("bash", ["-c", "command -v curl"]).status === 0;
+
+let server: RunningServer;
+let data: string;
+beforeAll(async () => {
+  data = mkdtempSync(join(tmpdir(), "flywheel-guide-"));
+  const flags = {
+    port: 0,
+    data,
+    apiKey: ["k"],
+    logLevel: "error",
+    enableAutoToolChoice: true,
+    toolCallParser: "hermes",
+  };
+  server = await startServer(loadConfig({ env: {}, flags }), loadModel);
+}, 60_000);
+afterAll(async () => {
+  await server?.close();
+  rmSync(data, { recursive: true, force: true });
+});
+
+it("has as many blocks as are checked", () => {
+  expect(blocks).toHaveLength(expected.length);
+});
+
+describe.skipIf(!hasCurl)("works as pasted", () => {
+  it.each(blocks.map((block, i) => [i + 1, block, expected[i]!] as const))(
+    "block %i",
+    async (_i, block, shows) => {
+      const env = { ...process.env, OPENAI_BASE_URL: `${server.url}/v1`, OPENAI_API_KEY: "k" };
+      const result = await new Promise<{ error: Error | null; out: string; err: string }>((resolve) => {
+        execFile("bash", ["-e", "-o", "pipefail", "-c", block], { env, cwd: root }, (error, out, err) =>
+          resolve({ error, out, err }),
+        );
+      });
+      expect(result.error, result.err).toBeNull();
+      expect(result.out).toMatch(shows);
+    },
+    60_000,
+  );
+});
