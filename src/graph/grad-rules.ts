@@ -13,7 +13,7 @@ import {
   reduceMean,
   reduceSum,
   reshape,
-  rotate,
+  rotary,
   scalar,
   scaledMatmul,
   sigmoid,
@@ -116,7 +116,7 @@ export const rules: Readonly<Record<string, Rule>> = {
   /** A rotation: the gradient turns back. */
   RotaryEmbedding: (g, node, [dy]) => {
     const [, rows, cos, sin] = inputsOf(node);
-    return [() => rotate(g, dy!, rows!, cos!, neg(g, sin!))];
+    return [() => rotary(g, dy!, rows!, cos!, neg(g, sin!))];
   },
 };
 

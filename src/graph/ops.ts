@@ -128,15 +128,9 @@ export function rmsNorm(g: Graph, x: Value, weight: Value, epsilon: number): Val
 
 /**
  * Rotary position embedding, halves rotated against each other as in Hugging Face models.
- * x: [n, heads * headDim]; cos, sin: [n, headDim / 2], one row per row of x; rows: int64 [1, n] = 0 .. n-1.
+ * x: [n, heads, 1, headDim]; rows: int64 [n, 1] = 0 .. n-1; cos, sin: [n, headDim / 2], one row per row of x.
  */
-export function rotary(g: Graph, x: Value, cos: Value, sin: Value, rows: Value): Value {
-  const batched = g.add("Unsqueeze", [x, ints(g, [0])], [{ shape: [1, ...x.shape] }])[0]!;
-  return g.add("Squeeze", [rotate(g, batched, rows, cos, sin), ints(g, [0])], [{ shape: x.shape }])[0]!;
-}
-
-/** The same for x: [1, n, heads * headDim]. */
-export function rotate(g: Graph, x: Value, rows: Value, cos: Value, sin: Value): Value {
+export function rotary(g: Graph, x: Value, rows: Value, cos: Value, sin: Value): Value {
   return g.add("RotaryEmbedding", [x, rows, cos, sin], [{ shape: x.shape }], {}, MICROSOFT)[0]!;
 }
 
@@ -177,6 +171,10 @@ export function choose(
 
 export function scalar(g: Graph, value: number): Value {
   return g.constant(new Float32Array([value]), []);
+}
+
+export function ones(g: Graph, size: number): Value {
+  return g.constant(new Float32Array(size).fill(1));
 }
 
 export function ints(g: Graph, values: readonly number[]): Value {

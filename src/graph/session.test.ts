@@ -69,13 +69,13 @@ describe("operations", () => {
       (g) =>
         ops.rotary(
           g,
-          g.input("x", ["n", 4]),
+          g.input("x", ["n", 2, 1, 2]),
+          g.input("rows", ["n", 1], "int64"),
           g.input("cos", ["n", 1]),
           g.input("sin", ["n", 1]),
-          g.input("rows", [1, "n"], "int64"),
         ),
       {
-        x: floats(Float32Array.of(1, 2, 3, 4), [1, 4]),
+        x: floats(Float32Array.of(1, 2, 3, 4), [1, 2, 1, 2]),
         cos: floats(Float32Array.of(0.5), [1, 1]),
         sin: floats(Float32Array.of(2), [1, 1]),
         rows: int64s(BigInt64Array.of(0n), [1, 1]),

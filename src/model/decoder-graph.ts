@@ -3,12 +3,12 @@
 // is dropped as soon as it has been rounded.
 //
 // Inputs, beside those of paged-attention.ts and lora-inputs.ts:
-//   x [n, hidden] embeddings · rows int64 [1, n] = 0 .. n-1 · cos.N, sin.N [n, headDim / 2] per distinct RoPE
+//   x [n, hidden] embeddings · rows int64 [n, 1] = 0 .. n-1 · cos.N, sin.N [n, headDim / 2] per distinct RoPE
 //   wanted int64 [m]: rows whose logits are asked for · zero_points (int8 only)
-// Outputs: logits [m, vocab] · kv [2 * layers, n, kvHeads * headDim]: new keys and values, layer by layer.
+// Outputs: logits [m, vocab] · new_keys, new_values: [layers * n, kvHeads * headDim], layer by layer.
 
 import { Graph, type Value } from "../graph/graph.ts";
-import { add, concat, gather, reshape, rmsNorm, softcap } from "../graph/ops.ts";
+import { add, concat, gather, rmsNorm, softcap } from "../graph/ops.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { decoderLayer, type LayerParts, type Site } from "./decoder.ts";
 import { type LoraInputs, loraInputs } from "./lora-inputs.ts";
@@ -31,14 +31,15 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
   const halfDim = config.headDim / 2;
   const cos = ropes.specs.map((_, i) => g.input(`cos.${i}`, ["n", halfDim]));
   const sin = ropes.specs.map((_, i) => g.input(`sin.${i}`, ["n", halfDim]));
-  const rows = g.input("rows", [1, "n"], "int64");
+  const rows = g.input("rows", ["n", 1], "int64");
   const wanted = g.input("wanted", ["m"], "int64");
   const shared = attentionInputs(g, config, options.blockSize);
   const masks = maskInputs(g, config, options.blockSize);
   const lora = options.lora ? loraInputs(g, config) : null;
 
   let x = g.input("x", ["n", config.hiddenSize]);
-  const remembered: Value[] = [];
+  const newKeys: Value[] = [];
+  const newValues: Value[] = [];
   for (const [index, layer] of config.layers.entries()) {
     const mask = masks.get(layer.window)!;
     const parts: LayerParts = {
@@ -53,14 +54,14 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
     };
     const result = decoderLayer(g, config, parts, x, rows);
     x = result.x;
-    for (const value of [result.k, result.v]) {
-      remembered.push(reshape(g, value, [1, "n", config.numKvHeads * config.headDim]));
-    }
+    newKeys.push(result.k);
+    newValues.push(result.v);
   }
   const final = rmsNorm(g, gather(g, x, wanted), weights.norm(checkpoint.tensors.finalNorm), config.rmsNormEps);
   const logits = weights.head(g, final);
   g.output("logits", config.logitSoftcap === null ? logits : softcap(g, logits, config.logitSoftcap));
-  g.output("kv", concat(g, remembered, 0));
+  g.output("new_keys", concat(g, newKeys, 0));
+  g.output("new_values", concat(g, newValues, 0));
   return g;
 }
 

@@ -2,7 +2,7 @@
 // in how attention sees the past and in what a linear map is (plain, rounded, with adapters), and pass these in.
 
 import type { Graph, Value } from "../graph/graph.ts";
-import { add, geluTanh, mul, reshape, rmsNorm, rotary, silu, split } from "../graph/ops.ts";
+import { add, geluTanh, mul, ones, reshape, rmsNorm, rotary, silu, split } from "../graph/ops.ts";
 import type { LinearName } from "./expected-tensors.ts";
 import type { ModelConfig } from "./model-config.ts";
 
@@ -24,25 +24,26 @@ export interface LayerParts {
   attentionPostNorm: Value | null;
   mlpNorm: Value;
   mlpPostNorm: Value | null;
-  qNorm: Value | null;
-  kNorm: Value | null;
+  /** [numHeads + numKvHeads, 1, headDim]: the weights of the queries' norm, then of the keys'. */
+  qkNorm: Value | null;
   /** [n, headDim / 2] each: one row per row of the hidden states. */
   cos: Value;
   sin: Value;
   linear(g: Graph, site: Site, x: Value): Value;
-  /** q: [n, numHeads * headDim]; k, v: [n, numKvHeads * headDim] -> [n, numHeads * headDim]. */
+  /** q: [n, numHeads, 1, headDim]; k: [n, numKvHeads, 1, headDim]; v: [n, numKvHeads * headDim] -> [n, numHeads * headDim]. */
   attention(g: Graph, q: Value, k: Value, v: Value): Value;
 }
 
 export interface LayerResult {
   /** [n, hidden] */
   x: Value;
-  /** [n, numKvHeads * headDim]: what the cache must remember. */
+  /** What the cache must remember: [n, numKvHeads, 1, headDim]. */
   k: Value;
+  /** [n, numKvHeads * headDim] */
   v: Value;
 }
 
-/** x: [n, hidden]; rows: int64 [1, n] = 0 .. n-1. */
+/** x: [n, hidden]; rows: int64 [n, 1] = 0 .. n-1. */
 export function decoderLayer(g: Graph, config: ModelConfig, parts: LayerParts, x: Value, rows: Value): LayerResult {
   const eps = config.rmsNormEps;
   const { q, k, v } = project(g, config, parts, rmsNorm(g, x, parts.attentionNorm, eps), rows);
@@ -60,19 +61,13 @@ export function decoderLayer(g: Graph, config: ModelConfig, parts: LayerParts, x
 
 function project(g: Graph, config: ModelConfig, parts: LayerParts, x: Value, rows: Value) {
   const { numHeads, numKvHeads, headDim, rmsNormEps } = config;
-  const qSize = numHeads * headDim;
   const kvSize = numKvHeads * headDim;
-  const qkv = parts.linear(g, "qkv", x);
-  if (parts.qNorm === null || parts.kNorm === null) {
-    // Queries and keys lie side by side: one rotation serves both.
-    const [qk, v] = split(g, qkv, 1, [qSize + kvSize, kvSize]);
-    const [q, k] = split(g, rotary(g, qk!, parts.cos, parts.sin, rows), 1, [qSize, kvSize]);
-    return { q: q!, k: k!, v: v! };
+  // Queries and keys lie side by side: one norm and one rotation serve both.
+  const [joined, v] = split(g, parts.linear(g, "qkv", x), 1, [numHeads * headDim + kvSize, kvSize]);
+  let heads = reshape(g, joined!, ["n", numHeads + numKvHeads, 1, headDim]);
+  if (parts.qkNorm !== null) {
+    heads = mul(g, rmsNorm(g, heads, ones(g, headDim), rmsNormEps), parts.qkNorm);
   }
-  const [q, k, v] = split(g, qkv, 1, [qSize, kvSize, kvSize]);
-  const normed = (x: Value, heads: number, weight: Value) => {
-    const perHead = rmsNorm(g, reshape(g, x, ["n", heads, headDim]), weight, rmsNormEps);
-    return rotary(g, reshape(g, perHead, ["n", heads * headDim]), parts.cos, parts.sin, rows);
-  };
-  return { q: normed(q!, numHeads, parts.qNorm), k: normed(k!, numKvHeads, parts.kNorm), v: v! };
+  const [q, k] = split(g, rotary(g, heads, rows, parts.cos, parts.sin), 1, [numHeads, numKvHeads]);
+  return { q: q!, k: k!, v: v! };
 }

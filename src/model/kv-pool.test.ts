@@ -76,3 +76,20 @@ it("keeps every block's content while blocks are brought together and copied", (
     { numRuns: 30 },
   );
 });
+
+it("clears what an earlier sequence left in a block", () => {
+  const pool = new KvPool(config, BLOCK, BLOCKS);
+  const width = config.numKvHeads * config.headDim;
+  const rows = (count: number, value: number) => new Float32Array(count * width).fill(value);
+  const held = Int32Array.of(2);
+  for (let layer = 0; layer < config.numLayers; layer++) {
+    pool.write(layer, rows(BLOCK, Number.NaN), rows(BLOCK, Number.NaN), 0, 0, held, BLOCK);
+    pool.write(layer, rows(1, 5), rows(1, 6), 0, 0, held, 1);
+    const [keys, values] = [new Float32Array(pool.blockElements), new Float32Array(pool.blockElements)];
+    pool.collect(layer, held, 1, keys, values);
+    expect(keys.filter((value) => value === 5)).toHaveLength(width);
+    expect(values.filter((value) => value === 6)).toHaveLength(width);
+    for (const memory of [keys, values])
+      expect(memory.filter((value) => value === 0)).toHaveLength(width * (BLOCK - 1));
+  }
+});

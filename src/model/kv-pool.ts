@@ -63,7 +63,10 @@ export class KvPool {
     for (const memory of [...this.keys, ...this.values]) this.move(memory, source, target);
   }
 
-  /** Stores one layer's keys and values of consecutive positions. rows: [n, heads * headDim] from row `first` on. */
+  /**
+   * Stores one layer's keys and values of consecutive positions. rows: [n, heads * headDim] from row `first` on. A block
+   * that begins is cleared: what an earlier sequence left there is masked, but a mask does not hide what is no number.
+   */
   write(
     layer: number,
     keys: Float32Array,
@@ -82,6 +85,10 @@ export class KvPool {
       const slot = position % blockSize;
       const base = this.placeOf[blocks[(position - slot) / blockSize]!]! * this.blockElements;
       const row = (first + i) * width;
+      if (slot === 0 && i + blockSize > count) {
+        keyMemory.fill(0, base, base + this.blockElements);
+        valueMemory.fill(0, base, base + this.blockElements);
+      }
       for (let head = 0; head < heads; head++) {
         const source = row + head * headDim;
         const keyTarget = base + (head * blockSize + slot) * headDim;

@@ -6,7 +6,7 @@
 //  int4     weights: blocks of 32 inputs share a scale; the kernel rounds activations per block of 32 of the same row.
 
 import { type Graph, MICROSOFT, type Value } from "../graph/graph.ts";
-import { abs, add, concat, matmul, max, mul, reduceMax, reshape, scalar, sub } from "../graph/ops.ts";
+import { abs, add, concat, matmul, mul, reduceMax, reshape, scalar, sub } from "../graph/ops.ts";
 import type { Int8Range } from "./int8-probe.ts";
 import { INT4_BLOCK, quantizeInt4, quantizeInt8, transposed, widenInt4, widenInt8 } from "./quantize.ts";
 
@@ -87,14 +87,15 @@ function productOf(g: Graph, x: Value, w: LinearWeights, type: WeightType, zeroP
         {},
         MICROSOFT,
       )[0]!;
-      if (!w.fine) return mul(g, product, rows.scales);
+      const perRow = reshape(g, rows.scales, [shape[0]!, 1]);
+      if (!w.fine) return mul(g, product, perRow);
       const [high, low] = g.add("Split", [product], [{ shape }, { shape }], { axis: 0, num_outputs: 2 });
-      return mul(g, add(g, high!, mul(g, low!, scalar(g, 1 / FINE_STEPS))), rows.scales);
+      return mul(g, add(g, high!, mul(g, low!, scalar(g, 1 / FINE_STEPS))), perRow);
     }
   }
 }
 
-/** Rows as bytes, and what one unit of a row's bytes stands for: [n, 1]. */
+/** Rows as bytes, and what one unit of a row's bytes stands for: [n]. */
 interface RoundedRows {
   values: Value;
   scales: Value;
@@ -103,22 +104,23 @@ interface RoundedRows {
 /** Rounding to a byte leaves at most half a unit; the fine byte divides a unit into this many. */
 const FINE_STEPS = 254;
 
-/** Each row of x [n, in] with its own scale: the largest magnitude becomes 127. */
+/**
+ * Each row of x [n, in] with its own scale: the largest magnitude becomes 127. A row of zeros has scale 0; whatever its
+ * bytes are, they are multiplied by that in the end.
+ */
 function roundRows(g: Graph, x: Value, zeroPoints: Value): RoundedRows {
-  const largest = reduceMax(g, abs(g, x), 1, true);
-  // A row of zeros would divide by zero; any positive scale serves it.
-  const scales = max(g, mul(g, largest, scalar(g, 1 / 127)), scalar(g, 1e-30));
-  const inputs = [x, reshape(g, scales, [x.shape[0]!]), zeroPoints];
-  const values = g.add("QuantizeLinear", inputs, [{ shape: x.shape, dtype: "uint8" }], { axis: 0 })[0]!;
-  return { values, scales };
+  const scales = mul(g, reduceMax(g, abs(g, x), 1), scalar(g, 1 / 127));
+  return { values: quantized(g, x, scales, zeroPoints), scales };
 }
 
 /** The rows' coarse bytes, then as many rows with what the coarse ones left over, in units FINE_STEPS times smaller. */
 function fineRows(g: Graph, x: Value, zeroPoints: Value): RoundedRows {
-  const coarse = roundRows(g, x, zeroPoints);
-  const flat = reshape(g, coarse.scales, [x.shape[0]!]);
-  const [widened] = g.add("DequantizeLinear", [coarse.values, flat, zeroPoints], [{ shape: x.shape }], { axis: 0 });
-  const inputs = [sub(g, x, widened!), mul(g, flat, scalar(g, 1 / FINE_STEPS)), zeroPoints];
-  const fine = g.add("QuantizeLinear", inputs, [{ shape: x.shape, dtype: "uint8" }], { axis: 0 })[0]!;
-  return { values: concat(g, [coarse.values, fine], 0), scales: coarse.scales };
+  const { values, scales } = roundRows(g, x, zeroPoints);
+  const [widened] = g.add("DequantizeLinear", [values, scales, zeroPoints], [{ shape: x.shape }], { axis: 0 });
+  const fine = quantized(g, sub(g, x, widened!), mul(g, scales, scalar(g, 1 / FINE_STEPS)), zeroPoints);
+  return { values: concat(g, [values, fine], 0), scales };
+}
+
+function quantized(g: Graph, x: Value, scales: Value, zeroPoints: Value): Value {
+  return g.add("QuantizeLinear", [x, scales, zeroPoints], [{ shape: x.shape, dtype: "uint8" }], { axis: 0 })[0]!;
 }

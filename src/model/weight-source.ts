@@ -29,10 +29,7 @@ export class WeightSource {
   }
 
   norm(spec: TensorSpec): Value {
-    const offset = this.checkpoint.config.normWeightOffset;
-    const weight = this.checkpoint.tensor(spec.name).read();
-    if (offset !== 0) for (let i = 0; i < weight.length; i++) weight[i] = weight[i]! + offset;
-    return this.g.initializer(spec.name, spec.shape, weight);
+    return this.g.initializer(spec.name, spec.shape, this.normWeights(spec));
   }
 
   norms(layer: number) {
@@ -43,9 +40,25 @@ export class WeightSource {
       attentionPostNorm: optional(tensors.attentionPostNorm),
       mlpNorm: this.norm(tensors.mlpNorm),
       mlpPostNorm: optional(tensors.mlpPostNorm),
-      qNorm: optional(tensors.qNorm),
-      kNorm: optional(tensors.kNorm),
+      qkNorm: tensors.qNorm === null || tensors.kNorm === null ? null : this.qkNorm(tensors.qNorm, tensors.kNorm),
     };
+  }
+
+  private qkNorm(q: TensorSpec, k: TensorSpec): Value {
+    const { numHeads, numKvHeads, headDim } = this.checkpoint.config;
+    const [ofQueries, ofKeys] = [this.normWeights(q), this.normWeights(k)];
+    const weights = new Float32Array((numHeads + numKvHeads) * headDim);
+    for (let head = 0; head < numHeads + numKvHeads; head++) {
+      weights.set(head < numHeads ? ofQueries : ofKeys, head * headDim);
+    }
+    return this.g.initializer(`${q.name}+${k.name}`, [numHeads + numKvHeads, 1, headDim], weights);
+  }
+
+  private normWeights(spec: TensorSpec): Float32Array {
+    const offset = this.checkpoint.config.normWeightOffset;
+    const weights = this.checkpoint.tensor(spec.name).read();
+    if (offset !== 0) for (let i = 0; i < weights.length; i++) weights[i] = weights[i]! + offset;
+    return weights;
   }
 
   /** The stored maps of a site, or some of them, as one: x [n, in] -> [n, out]. */

@@ -70,3 +70,28 @@ describe.each(families)("%s", (family) => {
     await Promise.all([runner!.close(), threaded!.close()]);
   });
 });
+
+it.each([257, 300])(
+  "a chunk of %i tokens, which runs in pieces beside a decode row, gives the bits of small chunks",
+  async (length) => {
+    const runner = await openRunner(fixtureFolder("mistral"), { weightType: "int8" });
+    const long = tokensOf(2, length);
+    const neighbour = blocksFrom(200, 20, runner.blockSize);
+    await runner.forward([chunk(tokensOf(3, 5), 0, neighbour, { logits: "none" })]);
+    const together = await runner.forward([
+      chunk([7], 5, neighbour, { logits: "last" }),
+      chunk(long, 0, blocksFrom(0, length, runner.blockSize)),
+    ]);
+    const [beside, whole] = together.map((logits) => bits(logits));
+    expect(bits(await runAlone(runner, chunk([7], 5, neighbour)))).toEqual(beside);
+    const pieces: number[] = [];
+    const elsewhere = blocksFrom(100, length, runner.blockSize);
+    for (let start = 0; start < length; start += 48) {
+      pieces.push(...(await runAlone(runner, chunk(long.slice(start, start + 48), start, elsewhere))));
+    }
+    expect(bits(Float32Array.from(pieces))).toEqual(whole);
+    const last = await runAlone(runner, chunk(long, 0, elsewhere, { logits: "last" }));
+    expect(bits(last)).toEqual(whole!.slice(-4 * runner.vocabSize));
+    await runner.close();
+  },
+);

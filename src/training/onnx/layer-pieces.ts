@@ -9,7 +9,7 @@
 
 import { gradients } from "../../graph/grad.ts";
 import { Graph, type Value } from "../../graph/graph.ts";
-import { add, concat, split } from "../../graph/ops.ts";
+import { add, concat, reshape, split } from "../../graph/ops.ts";
 import type { Checkpoint } from "../../model/checkpoint.ts";
 import { decoderLayer, type Site, sites } from "../../model/decoder.ts";
 import type { LinearName } from "../../model/expected-tensors.ts";
@@ -118,7 +118,7 @@ function traceLayer(
   const half = config.headDim / 2;
   const x = g.input("x", ["n", config.hiddenSize]);
   const [cos, sin] = [g.input("cos", ["n", half]), g.input("sin", ["n", half])];
-  const rows = g.input("rows", [1, "n"], "int64");
+  const rows = g.input("rows", ["n", 1], "int64");
   const scale = g.input("lora_scale", []);
   const attended = g.input("attended", ["n", config.numHeads * config.headDim]);
   const factors = new Map(sites.map((site) => [site, factorInputs(g, config, options.rank, site)]));
@@ -131,8 +131,9 @@ function traceLayer(
     for (const [i, maps] of siteGroups[site].entries()) values.set(`kept.${groupName(maps)}`, parts[i]!);
     return parts.length === 1 ? parts[0]! : concat(at, parts, 1);
   };
-  const attention = (_g: Graph, q: Value, k: Value, v: Value) => {
-    values.set("q", q).set("k", k).set("v", v);
+  const attention = (at: Graph, q: Value, k: Value, v: Value) => {
+    const flat = (heads: Value) => reshape(at, heads, ["n", (heads.shape[1] as number) * config.headDim]);
+    values.set("q", flat(q)).set("k", flat(k)).set("v", v);
     return attended;
   };
   const { x: y } = decoderLayer(g, config, { ...weights.norms(layer), cos, sin, linear, attention }, x, rows);

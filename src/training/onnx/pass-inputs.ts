@@ -65,7 +65,7 @@ export class PassInputMaker {
   private counting(count: number): Feeds {
     const rows = int64s(
       BigInt64Array.from({ length: count }, (_, i) => BigInt(i)),
-      [1, count],
+      [count, 1],
     );
     if (this.weights === "float32") return { rows };
     return { rows, [ZERO_POINTS]: bytes(new Uint8Array(count).fill(ACTIVATION_ZERO), [count]) };
