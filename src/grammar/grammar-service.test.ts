@@ -43,6 +43,21 @@ test("a compilation that takes too long is refused and the next one is served", 
   await impatient.close();
 });
 
+test("small constraints do not wait behind large ones", async () => {
+  const one = new GrammarService({ threads: 1 });
+  const order: string[] = [];
+  const send = (name: string, each: Constraint) => one.compile(each).then(() => order.push(name));
+  const large = (i: number) => regex(`${i}${"[a-c]".repeat(500)}`);
+  await Promise.all([
+    send("first", large(0)),
+    send("large", large(1)),
+    send("large", large(2)),
+    send("small", regex("x")),
+  ]);
+  expect(order).toEqual(["first", "small", "large", "large"]);
+  await one.close();
+});
+
 test("what took too long may be tried again", async () => {
   let compilations = 0;
   const impatient = new GrammarService({ threads: 1, timeoutMs: 1, onCompiled: () => compilations++ });

@@ -27,13 +27,19 @@ export interface CompiledGrammar {
 
 type Outcome = { key: string } | { refused: string; late: boolean };
 
+interface Waiting {
+  /** Characters of the constraint. */
+  size: number;
+  start(thread: CompileThread): void;
+}
+
 /** Bookkeeping of one cache entry, so that many tiny ones count too. */
 const entrySize = 512;
 
 export class GrammarService {
   readonly #options: Required<GrammarServiceOptions>;
   readonly #threads: CompileThread[] = [];
-  readonly #waiting: ((thread: CompileThread) => void)[] = [];
+  readonly #waiting: Waiting[] = [];
   readonly #cache = new Map<string, Outcome>();
   readonly #running = new Map<string, Promise<Outcome>>();
   #cached = 0;
@@ -73,29 +79,36 @@ export class GrammarService {
   }
 
   async #compile(source: string): Promise<Outcome> {
-    const thread = await this.#freeThread();
+    const thread = await this.#freeThread(source.length);
     const started = performance.now();
     try {
       return await thread.run(source);
     } finally {
       this.#options.onCompiled(performance.now() - started);
-      const next = this.#waiting.shift();
-      if (next) next(thread);
+      const next = this.#nextWaiting();
+      if (next) next.start(thread);
       else thread.busy = false;
     }
   }
 
   /** Claimed for the caller before this returns. */
-  #freeThread(): Promise<CompileThread> | CompileThread {
+  #freeThread(size: number): Promise<CompileThread> | CompileThread {
     if (this.#closed) throw new Error("the grammar service is closed");
     const idle = this.#threads.find((thread) => !thread.busy);
     if (!idle && this.#threads.length >= this.#options.threads) {
-      return new Promise((resolve) => this.#waiting.push(resolve));
+      return new Promise((start) => this.#waiting.push({ size, start }));
     }
     const thread = idle ?? new CompileThread(this.#options.timeoutMs, this.#options.memoryMb);
     if (!idle) this.#threads.push(thread);
     thread.busy = true;
     return thread;
+  }
+
+  /** The smallest goes first: who sends a pile of huge constraints waits for the others, not they for him. */
+  #nextWaiting(): Waiting | undefined {
+    if (this.#waiting.length === 0) return undefined;
+    const at = this.#waiting.reduce((best, { size }, i) => (size < this.#waiting[best]!.size ? i : best), 0);
+    return this.#waiting.splice(at, 1)[0];
   }
 
   #recall(hash: string): Outcome | undefined {
