@@ -74,25 +74,31 @@ export async function replyTo(
   return reply;
 }
 
-/** Natural log-probability of a plain text and its size in bytes, both without the first token. */
+/**
+ * Natural log-probability of a plain text and its size in bytes, both without the text's first token. The text follows the
+ * model's own beginning-of-text token where it has one: some models predict nothing sensible without it.
+ */
 export async function textLogprob(endpoint: Endpoint, text: string): Promise<{ logprob: number; bytes: number }> {
   const { prompt_logprobs: entries, prompt_token_ids: ids } = await post(endpoint, {
     messages: [{ role: "user", content: text }],
-    chat_template: "{{ messages[0]['content'] }}",
+    chat_template: "{{ bos_token or '' }}{{ messages[0]['content'] }}",
     add_generation_prompt: false,
     prompt_logprobs: 0,
     return_token_ids: true,
     max_tokens: 1,
   });
-  if (!entries || !ids || ids.length !== entries.length)
-    throw new Error("the server gave no prompt log-probabilities or token ids");
+  const plain = { prompt: text, add_special_tokens: false };
+  const { tokens } = await post<{ tokens: number[] }>(endpoint, plain, "/tokenize");
+  const before = (ids?.length ?? 0) - tokens.length;
+  if (!entries || !ids || before < 0 || before > 1 || tokens.some((token, at) => token !== ids[before + at]))
+    throw new Error("the server's prompt is not the text, or it gave no log-probabilities");
   let logprob = 0;
-  for (const [at, entry] of entries.entries()) {
-    const token = entry?.[String(ids[at])];
-    if (at > 0 && token === undefined) throw new Error(`no log-probability for token ${at} of the prompt`);
-    logprob += at > 0 ? (token?.logprob ?? 0) : 0;
+  for (let at = before + 1; at < ids.length; at++) {
+    const token = entries[at]?.[String(ids[at])];
+    if (token === undefined) throw new Error(`no log-probability for token ${at} of the prompt`);
+    logprob += token.logprob;
   }
-  const first = await post<{ prompt: string }>(endpoint, { tokens: ids.slice(0, 1) }, "/detokenize");
+  const first = await post<{ prompt: string }>(endpoint, { tokens: tokens.slice(0, 1) }, "/detokenize");
   return { logprob, bytes: Buffer.byteLength(text) - Buffer.byteLength(first.prompt) };
 }
 

@@ -77,7 +77,12 @@ ${parts.join("\n")}`;
 
 async function textTable(endpoint: Endpoint, data: string): Promise<string> {
   const texts = heldOutTexts(data);
-  const models = [{ name: basename(values.serve), bits: await bitsPerByte(endpoint, texts) }];
+  const models = [
+    {
+      name: values.serve === "bundled" ? "flywheel-mini" : basename(values.serve),
+      bits: await bitsPerByte(endpoint, texts),
+    },
+  ];
   if (values.beside !== undefined)
     await withServer(values.beside, async (other) => {
       models.push({ name: basename(values.beside as string), bits: await bitsPerByte(other, texts) });

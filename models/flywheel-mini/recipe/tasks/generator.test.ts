@@ -2,7 +2,7 @@
 // its own check, and every wording can be read.
 
 import { describe, expect, it } from "vitest";
-import { handCases, heldOutCases } from "../cases.ts";
+import { chatPrompts, handCases, heldOutCases } from "../cases.ts";
 import { callsInText, grade, withoutThinking } from "../grade.ts";
 import { renderPrompt, renderTraining } from "../render.ts";
 import { pairKey, resultOf, workOut } from "./arithmetic.ts";
@@ -89,6 +89,15 @@ describe("checks", () => {
       expect(splitOf(pairKey("+", a as number, b as number))).toBe("heldout");
       expect(test.conversation.check).toEqual({ kind: "number", value: (a as number) + (b as number) });
     }
+  });
+});
+
+describe("sample prompts", () => {
+  it("are forty, and no training prompts", () => {
+    const ask = (text: string) => promptKey({ family: "", messages: [{ role: "user", content: text }] });
+    const known = new Set(train.map(promptKey));
+    expect(new Set(chatPrompts()).size).toBe(40);
+    expect(chatPrompts().filter((text) => known.has(ask(text)))).toEqual([]);
   });
 });
 

@@ -1,0 +1,156 @@
+// The bundled model over real HTTP, at the service's default precision: a small draw of the cases that `npm run eval:mini`
+// scores, with thresholds that leave room for other machines' rounding, and its chat template through real requests.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { heldOutCases } from "../../models/flywheel-mini/recipe/cases.ts";
+import { replyTo } from "../../models/flywheel-mini/recipe/chat-api.ts";
+import { grade } from "../../models/flywheel-mini/recipe/grade.ts";
+import { inParallel } from "../../models/flywheel-mini/recipe/in-parallel.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { loadModel } from "../../src/load-model.ts";
+import { type RunningServer, startServer } from "../../src/serve.ts";
+
+const PER_TASK = 10;
+const data = mkdtempSync(join(tmpdir(), "flywheel-mini-"));
+const cases = heldOutCases("suite", PER_TASK);
+let server: RunningServer;
+
+beforeAll(async () => {
+  const config = loadConfig({
+    env: {},
+    flags: {
+      model: "bundled",
+      port: 0,
+      data,
+      apiKey: ["k"],
+      logLevel: "error",
+      enableAutoToolChoice: true,
+      toolCallParser: "hermes",
+    },
+  });
+  server = await startServer(config, loadModel);
+}, 120_000);
+
+afterAll(async () => {
+  await server?.close();
+  rmSync(data, { recursive: true, force: true });
+});
+
+async function graded(task: string): Promise<{ form: number; right: number }> {
+  const mine = cases.filter((one) => one.task === task);
+  const grades = await inParallel(mine, PER_TASK, async ({ conversation }) => {
+    const reply = await replyTo({ baseUrl: server.url, apiKey: "k" }, conversation, { temperature: 0 });
+    return grade(conversation.check!, reply);
+  });
+  return { form: grades.filter((one) => one.format).length, right: grades.filter((one) => one.pass).length };
+}
+
+describe("held-out cases", () => {
+  test.each([
+    ["one-word", 9],
+    ["yes-no-maybe", 9],
+    ["json", 8],
+  ])("%s: the asked form in at least %i of 10", async (task, least) => {
+    expect((await graded(task)).form).toBeGreaterThanOrEqual(least);
+  });
+
+  test.each([
+    ["add-2", 9],
+    ["tool", 8],
+    ["passage", 7],
+    ["name-memory", 7],
+  ])("%s: right in at least %i of 10", async (task, least) => {
+    expect((await graded(task)).right).toBeGreaterThanOrEqual(least);
+  });
+
+  test("three-digit sums have room to learn, and thinking helps", async () => {
+    const [plain, thinking] = [await graded("add-3"), await graded("add-3-think")];
+    expect(plain.right).toBeGreaterThanOrEqual(1);
+    expect(plain.right).toBeLessThanOrEqual(9);
+    expect(thinking.right).toBeGreaterThan(plain.right);
+  });
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: replies are looked into freely
+type Loose = any;
+
+async function post(path: string, body: Record<string, unknown>): Promise<Loose> {
+  const response = await fetch(`${server.url}${path}`, {
+    method: "POST",
+    headers: { authorization: "Bearer k", "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  expect(response.status).toBe(200);
+  return response.json();
+}
+
+/** The prompt as the model reads it. */
+async function prompt(body: Record<string, unknown>): Promise<string> {
+  const { tokens } = await post("/tokenize", body);
+  return (await post("/detokenize", { tokens })).prompt;
+}
+
+const chat = async (body: Record<string, unknown>): Promise<Loose> =>
+  (await post("/v1/chat/completions", { temperature: 0, max_tokens: 220, ...body })).choices[0];
+const ask = (content: string) => ({ role: "user", content });
+const weather = {
+  type: "function",
+  function: {
+    name: "get_weather",
+    description: "Get the current weather in a city",
+    parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+  },
+};
+
+describe("chat template", () => {
+  const off = "<|im_start|>assistant\n<think>\n\n</think>\n\n";
+
+  test("a developer message is a system message; the generation prompt closes the think block", async () => {
+    const order = "Answer with one word.";
+    const asSystem = await prompt({ messages: [{ role: "system", content: order }, ask("Hi")] });
+    expect(asSystem).toBe(`<|im_start|>system\n${order}<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n${off}`);
+    expect(await prompt({ messages: [{ role: "developer", content: order }, ask("Hi")] })).toBe(asSystem);
+    expect(await prompt({ messages: [ask("Hi")], add_generation_prompt: false })).toBe(
+      "<|im_start|>user\nHi<|im_end|>\n",
+    );
+  });
+
+  test("enable_thinking decides, else reasoning_effort", async () => {
+    const messages = [ask("What is 348 + 275?")];
+    const plain = await chat({ messages });
+    expect(plain.message.reasoning ?? "").toBe("");
+    for (const on of [{ chat_template_kwargs: { enable_thinking: true } }, { reasoning_effort: "high" }]) {
+      const { message } = await chat({ messages, ...on });
+      expect(message.reasoning).toContain("=");
+      expect(message.content).toContain("623");
+    }
+    const both = await chat({ messages, reasoning_effort: "high", chat_template_kwargs: { enable_thinking: false } });
+    expect(both.message.reasoning ?? "").toBe("");
+  });
+
+  test("tools are called and their results are used", async () => {
+    const messages: Loose[] = [ask("What is the weather in Oslo?")];
+    expect(await prompt({ messages, tools: [weather] })).toContain(
+      "# Tools\nget_weather(city: string) - Get the current weather in a city<|im_end|>",
+    );
+    const first = await chat({ messages, tools: [weather] });
+    expect(first.finish_reason).toBe("tool_calls");
+    const call = first.message.tool_calls[0];
+    expect(JSON.parse(call.function.arguments)).toEqual({ city: "Oslo" });
+    messages.push(first.message, { role: "tool", tool_call_id: call.id, content: "snow, -3 degrees" });
+    const second = await chat({ messages, tools: [weather] });
+    expect(second.message.content).toMatch(/snow|3/);
+    expect(await prompt({ messages, tools: [weather] })).toContain(
+      "<|im_start|>user\n<tool_response>\nsnow, -3 degrees\n</tool_response><|im_end|>\n",
+    );
+  });
+
+  test("answers from documents", async () => {
+    const documents = [{ title: "Note", text: "Nora found a silver ring under the bridge." }];
+    const { message } = await chat({ messages: [ask("Who found a silver ring?")], documents });
+    expect(message.content).toContain("Nora");
+  });
+});
