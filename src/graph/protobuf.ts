@@ -2,7 +2,8 @@
 // Write-only; field order is the caller's. Big byte fields are appended once, never copied twice.
 
 export class ProtoWriter {
-  private buffer = new Uint8Array(1 << 12);
+  // Most messages are small, and there are thousands of them.
+  private buffer = new Uint8Array(64);
   private length = 0;
 
   /** Field of wire type 0. Negative numbers take ten bytes, as protobuf's int64 does. */
