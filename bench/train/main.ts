@@ -21,8 +21,6 @@ const BATCHES: readonly (readonly [sequences: number, length: number])[] = [
   [1, 1024],
 ];
 const RANK = 8;
-/** Optimiser steps in a lap. */
-const STEPS = 2;
 /** Both sides start from the same weights with an adapter that does nothing yet: the same loss, up to rounding. */
 const SAME_LOSS = 1e-3;
 /** From bench/dist/bench/train/. */
@@ -70,7 +68,7 @@ async function measure(title: string, folder: string): Promise<string[]> {
     const laps = new Map<Entrant, StepsLap[]>();
     for (let repeat = 0; repeat <= repeats; repeat++) {
       for (const entrant of entrants) {
-        const lap = await entrant.run(sequences, length, repeat === 0 ? 1 : STEPS);
+        const lap = await entrant.run(sequences, length, 1);
         laps.set(entrant, [...(laps.get(entrant) ?? []), lap]);
       }
     }

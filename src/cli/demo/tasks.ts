@@ -1,5 +1,5 @@
 // The tasks of the demonstration: prompts without end, and a reward for every reply. Both can be learned by a small model
-// in a minute or two, and neither is what it was trained for.
+// in a minute or two, and neither is mastered before.
 
 import { seededRandom } from "../../training/random.ts";
 
@@ -46,12 +46,20 @@ export function yesNoMaybe(seed: number): DemoTask {
 export function addition(seed: number): DemoTask {
   const random = seededRandom(seed);
   const number = () => 100 + Math.floor(random() * 900);
+  /** A sum with that many carries, which is what makes it hard. */
+  const sum = (wanted: number): string => {
+    for (;;) {
+      const [a, b] = [number(), number()];
+      if (carries(a, b) === wanted) return `What is ${a} + ${b}?`;
+    }
+  };
   return {
     name: "adder",
     title: "three-digit addition",
     maxTokens: 12,
-    batch: { prompts: 32, groupSize: 8, learningRate: 5e-4, accumulate: 64 },
-    prompts: (count) => Array.from({ length: count }, () => `What is ${number()} + ${number()}?`),
+    batch: { prompts: 32, groupSize: 8, learningRate: 1e-3, accumulate: 64 },
+    // as many of every difficulty in each step, so that steps can be compared
+    prompts: (count) => Array.from({ length: count }, (_, i) => sum(i % 4)),
     reward(prompt, reply) {
       const [a, b] = prompt.match(/\d+/g)!.map(Number) as [number, number];
       const [right, said] = [String(a + b), reply.trim()];
@@ -60,4 +68,8 @@ export function addition(seed: number): DemoTask {
       return (0.4 * [...right].filter((digit, i) => said[i] === digit).length) / right.length;
     },
   };
+}
+
+function carries(a: number, b: number): number {
+  return [10, 100, 1000].filter((place) => (a % place) + (b % place) >= place).length;
 }
