@@ -1,10 +1,12 @@
 // Entry of the grammar worker: one constraint at a time in, its key or the reason against it out. Nothing else runs here,
-// so the service can end the thread at any moment.
+// so the service can end the thread at any moment. It gives way to every other thread: nobody waits for somebody else's
+// schema.
 
 import { parentPort } from "node:worker_threads";
 import { compileConstraint } from "./compile.ts";
 import { type Constraint, ConstraintError } from "./constraint.ts";
 import { grammarKey } from "./match/constraint-factory.ts";
+import { yieldToOthers } from "./thread-time.ts";
 
 export interface CompileJob {
   id: number;
@@ -13,8 +15,8 @@ export interface CompileJob {
 }
 
 export type CompileResult =
-  /** Sent once, when the thread has loaded. */
-  | { ready: true }
+  /** Sent once, when the thread has loaded. `thread`: see thread-time.ts. */
+  | { ready: true; thread: number | null }
   | { id: number; key: string }
   /** `late`: refused for the time it took, which another attempt may not take. */
   | { id: number; refused: string; late?: true }
@@ -27,7 +29,7 @@ const maxKeyLength = 4 * 2 ** 20;
 if (parentPort === null) throw new Error("grammar/compile-worker is the entry of a worker thread, not a program");
 const port = parentPort;
 port.on("message", (job: CompileJob) => port.postMessage(compile(job)));
-port.postMessage({ ready: true });
+port.postMessage({ ready: true, thread: yieldToOthers() });
 
 function compile({ id, constraint }: CompileJob): CompileResult {
   try {
