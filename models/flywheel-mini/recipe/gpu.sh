@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The GPU side of the recipe in one go: tokenizer, tokens, pretraining, tuning, export, replies to the held-out cases.
-#   gpu.sh PACK WORK [STAGE...]     PACK holds *.jsonl.xz, heldout.jsonl and cases.jsonl; WORK receives everything.
+#   gpu.sh PACK WORK [STAGE...]     PACK is what data.sh wrote; WORK receives everything.
 # Stages (default all): reading tokenizer tokens pretrain tune export evaluate
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
