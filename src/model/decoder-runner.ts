@@ -70,8 +70,14 @@ export class DecoderRunner implements Runner {
       maxLoras: slots.maxLoras,
       maxLoraRank: slots.maxLoraRank,
       load: async (folder) => {
-        if (!this.takesAdapters) await this.takeAdapters();
-        return slots.load(folder);
+        const loaded = await slots.load(folder);
+        try {
+          if (!this.takesAdapters) await this.takeAdapters();
+        } catch (error) {
+          slots.unload(loaded.version);
+          throw error;
+        }
+        return loaded;
       },
       unload: (version) => slots.unload(version),
       slotOf: (version) => slots.slotOf(version),
