@@ -187,6 +187,12 @@ export const ERRORS = {
     meaning: "The model has open training jobs, which this change would get in the way of.",
     fix: "Wait for the jobs or cancel them, then send the request again.",
   },
+  damaged_checkpoint: {
+    status: 409,
+    type: "ConflictError",
+    meaning: "The files of the step are damaged.",
+    fix: "Use another step; delete this one.",
+  },
   body_too_large: {
     status: 413,
     type: "RequestTooLargeError",

@@ -103,7 +103,7 @@ export class JobRunner {
         this.#requeue(job);
         return;
       }
-      const message = error instanceof Error ? error.message : String(error);
+      const message = this.#forClients(job, error instanceof Error ? error.message : String(error));
       log.warn("training job ended without a new step", { job: job.id, model: job.modelId, error });
       await this.#finishSurely(job, error instanceof Stop ? cancelled(message) : failed(message));
       return;
@@ -113,6 +113,15 @@ export class JobRunner {
     } catch (error) {
       log.error("after a training job", { job: job.id, error });
     }
+  }
+
+  /** Messages of the file system name files by their path; clients get the part that is theirs to know. */
+  #forClients(job: JobRecord, message: string): string {
+    const { models, bases, workspace } = this.#deps;
+    const baseModel = models.get(job.modelId)?.baseModel;
+    const base = baseModel === undefined ? null : bases.get(baseModel);
+    const text = workspace.withoutRoot(message);
+    return base ? text.replaceAll(base.folder, base.name) : text;
   }
 
   #requeue(job: JobRecord): void {

@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { ServiceError } from "../errors.ts";
 import { readModelConfig } from "../model/model-config.ts";
-import { savePeft } from "../model/peft.ts";
+import { loadPeft, savePeft } from "../model/peft.ts";
 import type { Store } from "../store/db.ts";
 import type { JobTable } from "../store/job-table.ts";
 import type { ModelFilter, ModelRecord, ModelTable, StepRecord } from "../store/model-table.ts";
@@ -74,7 +74,7 @@ export class Models {
     const id = randomUUID();
     const model = { id, owner, entity, project, name, baseModel: base.name, nextStep: step };
     return this.#publishFirst({ ...model, loraRank: lora.rank, loraAlpha: lora.alpha }, step, (folder) => {
-      if (source) return copyStep(this.#deps.workspace.stepFolder(source.model.id, source.step), folder);
+      if (source) return this.#copySound(source.model, source.step, folder);
       const config = readModelConfig(base.folder);
       savePeft(folder, identityAdapter(config, lora, DEFAULT_SEED), config, { baseModel: base.name });
     });
@@ -146,10 +146,10 @@ export class Models {
       throw new ServiceError("model_busy", "The model has open training jobs; wait for them or cancel them first.");
     }
     const release = policies.lease(id, step);
+    const next = model.nextStep;
+    const staging = workspace.newStaging(id, `rollback-${next}`);
     try {
-      const next = model.nextStep;
-      const staging = workspace.newStaging(id, `rollback-${next}`);
-      copyStep(workspace.stepFolder(id, step), staging);
+      this.#copySound(model, step, staging);
       workspace.publish(staging, id, next);
       const bytes = folderBytes(workspace.stepFolder(id, next));
       // nothing is awaited up to here: two rollbacks, or a rollback and a job, cannot take the same number
@@ -158,10 +158,24 @@ export class Models {
       if (base) await policies.tryLoad(model, next, base);
       return models.step(id, next)!;
     } catch (error) {
+      workspace.removeStaging(staging);
       throw asStorageFull(error);
     } finally {
       release();
     }
+  }
+
+  /** Copies a step's files, if they are what they should be. */
+  #copySound(model: ModelRecord, step: number, to: string): void {
+    const { bases, workspace } = this.#deps;
+    const folder = workspace.stepFolder(model.id, step);
+    const base = bases.get(model.baseModel);
+    try {
+      if (base) loadPeft(folder, readModelConfig(base.folder));
+    } catch (cause) {
+      throw new ServiceError("damaged_checkpoint", `The files of step ${step} are damaged.`, { param: "step", cause });
+    }
+    copyStep(folder, to);
   }
 
   /** Metrics of evaluated groups go to the newest step, where pruning clients look for them. */

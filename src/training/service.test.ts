@@ -336,11 +336,28 @@ describe("faults", () => {
     const second = await submit(bench, model.id);
     rmSync(join(bench.folder, "training", "jobs", second.id, "input.jsonl"));
     await ended(bench, first);
-    expect((await ended(bench, second)).at(-1)!.data.error_message).toMatch(/ENOENT/);
+    const missing = (await ended(bench, second)).at(-1)!.data.error_message;
+    expect(missing).toMatch(/ENOENT/);
+    expect(missing).not.toContain(bench.folder);
 
     writeFileSync(join(stepFolder(bench, model.id, 1), "adapter_model.safetensors"), "rubbish");
     const third = await ended(bench, await submit(bench, model.id));
     expect(third.at(-1)!.type).toBe("training_failed");
+    expect(third.at(-1)!.data.error_message).not.toContain(bench.folder);
+  });
+
+  it("copies no step whose files are damaged", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    await ended(bench, await submit(bench, model.id));
+    const { models } = bench.service;
+    writeFileSync(join(stepFolder(bench, model.id, 1), "adapter_model.safetensors"), "rubbish");
+    await expect(models.rollback(model.id, "me", 1)).rejects.toMatchObject({ code: "damaged_checkpoint" });
+    const fork = { ...{ owner: "me", entity: "team", project: "demo", name: "fork" }, baseModel: null };
+    const from = { modelId: model.id, step: 1 };
+    expect(() => models.create({ ...fork, returnExisting: false, from })).toThrow(/step 1 are damaged/);
+    expect(models.steps(model.id, "me").map(({ step }) => step)).toEqual([0, 1]);
+    expect((await models.rollback(model.id, "me", 0)).step).toBe(2);
   });
 
   it("survives a full disk: refuses what it cannot keep, ends what it cannot finish, and goes on when there is room", async () => {

@@ -46,6 +46,11 @@ export class Workspace {
     rmSync(join(this.#root, "reserve"), { force: true });
   }
 
+  /** The text without the place of these files on this machine: what it says may go to clients. */
+  withoutRoot(text: string): string {
+    return text.replaceAll(join(this.#root, "/"), "");
+  }
+
   modelFolder(modelId: string): string {
     return join(this.#root, "models", modelId);
   }
