@@ -41,12 +41,13 @@ export function promptRoom(rules: LengthRules): number {
 export function boundText(text: string, rules: LengthRules, longestToken: number): string {
   const room = promptRoom(rules);
   if (rules.truncatePromptTokens === null) {
-    if (text.length <= room * longestToken) return text;
+    // By the whole context: what the output leaves of it is said with exact numbers, after tokenising.
+    if (text.length <= rules.contextLength * longestToken) return text;
     throw new PromptError(
       "context_length_exceeded",
       "input_text",
-      `The context length is ${rules.contextLength} tokens, and ${rules.maxTokens ?? 0} output tokens were asked for. ` +
-        `The prompt of ${text.length} characters is longer than ${room} tokens can be: shorten it.`,
+      `The prompt of ${text.length} characters is longer than the context length of ${rules.contextLength} tokens ` +
+        "can be: shorten it.",
     );
   }
   const looked = (room + cutMargin) * longestToken;

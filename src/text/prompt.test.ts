@@ -175,6 +175,8 @@ describe("length", () => {
       expect.objectContaining({ code: "context_length_exceeded", param: "input_text" }),
     );
     expect(boundText("a".repeat(200), rules(), 5)).toHaveLength(200);
+    // Room for no prompt at all is a matter of tokens, not of the text.
+    expect(boundText("a".repeat(200), rules({ maxTokens: rules().contextLength }), 5)).toHaveLength(200);
   });
 
   test("with truncation only the end that can matter is tokenised, in whole characters", () => {
