@@ -24,7 +24,7 @@ const SEED = 1;
 export function addDemoCommand(program: Command): void {
   program
     .command("demo")
-    .description("Train two small policies on this machine and watch them learn; about three minutes on two cores.")
+    .description("Train two small policies on this machine and watch them learn; under four minutes on two cores.")
     .option("--port <PORT>", "port of the demonstration's server; 0 picks a free one", "0")
     .option("--data <DIR>", "where the policies are kept", join(tmpdir(), `flywheel-demo-${process.pid}`))
     .option("--seconds <N>", "time for each of the two tasks", "95")
@@ -107,7 +107,9 @@ async function serveOn(url: string, results: readonly { result: LoopResult }[]):
   const names = results.map(({ result }) => result.modelName).join(" and ");
   console.log(`\n${names} stay served until Ctrl-C; try:`);
   console.log(
-    `  flywheel chat --url ${url} --api-key demo --model ${results[0]!.result.modelName} "Shall we? Yes, no or maybe?"`,
+    `  flywheel chat --url ${url} --api-key demo --model ${results[0]!.result.modelName} "Shall we go? Yes or no?"`,
   );
-  await new Promise<void>((resolve) => process.once("SIGINT", resolve));
+  await new Promise<void>((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => resolve());
+  });
 }
