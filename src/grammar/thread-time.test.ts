@@ -8,7 +8,7 @@ const script = (url: string) => `
   import(${JSON.stringify(url)}).then(({ yieldToOthers }) => {
     const thread = yieldToOthers();
     parentPort.postMessage({ thread, priority: thread === null ? null : require("node:os").getPriority(thread) });
-    parentPort.once("message", () => {
+    parentPort.on("message", () => {
       let x = 0;
       for (let i = 0; i < 1e8; i++) x += Math.sqrt(i);
       parentPort.postMessage(x);
