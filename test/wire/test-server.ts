@@ -80,7 +80,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
         tokenizer,
         specialTokens: { bos_token: "<s>", eos_token: "</s>" },
         chatTemplates: options.templates ?? new Map([["default", TEMPLATE]]),
-        longestToken: 32,
+        longestToken: options.tokenizer === undefined ? 5 : 32,
         chatTemplateKwargs: config.defaultChatTemplateKwargs,
       });
       const constraints = new GrammarConstraintFactory(tokenVocabulary(tokenizer, tokenizer.vocabSize));
