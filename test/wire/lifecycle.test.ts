@@ -102,7 +102,7 @@ describe("a client that does not read", () => {
     await expect.poll(() => server.service.engine.stats().running).toBe(8);
     await expect.poll(() => server.service.engine.stats().running, { timeout: 60_000 }).toBe(0);
     const text = await client.read();
-    const chunks = [...text.matchAll(/data: (\{.*\})\n/g)].map((match) => JSON.parse(match[1]!));
+    const chunks = [...text.matchAll(/data: (\{[^\n]*\})\n/g)].map((match) => JSON.parse(match[1]!));
     const choices = chunks.flatMap((chunk) => chunk.choices);
     const entries = choices.flatMap((choice) => choice.logprobs?.content ?? []);
     expect(entries).toHaveLength(8 * 300);
