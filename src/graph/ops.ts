@@ -107,11 +107,6 @@ export function transpose(g: Graph, x: Value, perm: readonly number[]): Value {
   return g.add("Transpose", [x], [{ shape, dtype: x.dtype }], { perm })[0]!;
 }
 
-export function where(g: Graph, condition: Value, yes: Value, no: Value): Value {
-  const shape = broadcast(broadcast(condition.shape, yes.shape), no.shape);
-  return g.add("Where", [condition, yes, no], [{ shape, dtype: yes.dtype }])[0]!;
-}
-
 /** Zeros appended at the end of the first dimension; `count` is an int64 value of shape [1]. */
 export function padRows(g: Graph, x: Value, count: Value, size: Dim): Value {
   const before = ints(g, new Array<number>(x.shape.length).fill(0));

@@ -13,7 +13,7 @@ import type { Checkpoint } from "./checkpoint.ts";
 import { decoderLayer, type LayerParts, type Site } from "./decoder.ts";
 import { type LoraInputs, loraInputs } from "./lora-inputs.ts";
 import type { ModelConfig } from "./model-config.ts";
-import { type AttentionInputs, decodeGroup, type LayerCache, pagedAttention } from "./paged-attention.ts";
+import { type AttentionInputs, type LayerCache, pagedAttention } from "./paged-attention.ts";
 import { distinctRopes } from "./rotary-table.ts";
 import { type WeightOptions, WeightSource } from "./weight-source.ts";
 
@@ -33,7 +33,7 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
   const sin = ropes.specs.map((_, i) => g.input(`sin.${i}`, ["n", halfDim]));
   const rows = g.input("rows", ["n", 1], "int64");
   const wanted = g.input("wanted", ["m"], "int64");
-  const shared = attentionInputs(g, config, options.blockSize);
+  const shared = attentionInputs(g);
   const masks = maskInputs(g, config, options.blockSize);
   const lora = options.lora ? loraInputs(g, config) : null;
 
@@ -69,17 +69,12 @@ function withLora(g: Graph, y: Value, lora: LoraInputs | null, layer: number, si
   return lora === null ? y : add(g, y, lora.delta(g, layer, site, x));
 }
 
-function attentionInputs(g: Graph, config: ModelConfig, blockSize: number): AttentionInputs {
-  const group = decodeGroup(config);
+function attentionInputs(g: Graph): AttentionInputs {
   return {
     decodeCount: g.input("decode_count", [1], "int64"),
-    hasDecode: g.input("has_decode", [], "bool"),
     hasPrefill: g.input("has_prefill", [], "bool"),
     owner: g.input("owner", ["blocks"], "int64"),
     table: g.input("table", ["depth", "b"], "int64"),
-    tail: g.input("tail", ["b"], "int64"),
-    newSlot: g.input("new_slot", ["b", 1, 1, blockSize], "bool"),
-    identity: g.input("identity", ["b", config.numKvHeads, group, group]),
     padding: g.input("padding", [1], "int64"),
   };
 }

@@ -135,11 +135,12 @@ export class DecoderRunner implements Runner {
   }
 
   private async run(decoding: readonly Chunk[], prefill: Chunk | null): Promise<[Chunk, Float32Array][]> {
-    // Adapters' products must not have a single row (see paged-attention.ts): a lone row gets a companion.
+    // The graph wants a decode row, and adapters' products must not have a single row (see paged-attention.ts).
     const alone = decoding.length === 1 && prefill === null && decoding[0]!.adapterSlot !== 0;
-    const feeds = this.inputs.prepare(alone ? [decoding[0]!, companion] : decoding, prefill, this.takesAdapters);
+    const rowsOfOne = alone || decoding.length === 0 ? [...decoding, companion] : decoding;
+    const feeds = this.inputs.prepare(rowsOfOne, prefill, this.takesAdapters);
     const outputs = await this.session.run(feeds);
-    const chunks = prefill === null ? decoding : [...decoding, prefill];
+    const chunks = prefill === null ? rowsOfOne : [...rowsOfOne, prefill];
     this.remember(chunks, outputs.new_keys!.data as Float32Array, outputs.new_values!.data as Float32Array);
     const rows = outputs.logits!.data as Float32Array;
     let row = 0;
@@ -170,8 +171,9 @@ export class DecoderRunner implements Runner {
     for (let layer = 0; layer < layers; layer++) {
       const [ofKeys, ofValues] = [keys, values].map((all) => all.subarray(layer * size, (layer + 1) * size));
       let row = 0;
-      for (const { tokens, start, blocks } of chunks) {
-        this.pool.write(layer, ofKeys!, ofValues!, row, start, blocks, tokens.length);
+      for (const chunk of chunks) {
+        const { tokens, start, blocks } = chunk;
+        if (chunk !== companion) this.pool.write(layer, ofKeys!, ofValues!, row, start, blocks, tokens.length);
         row += tokens.length;
       }
     }

@@ -8,7 +8,6 @@ import type { KvPool } from "./kv-pool.ts";
 import { ACTIVATION_ZERO, type WeightType, ZERO_POINTS } from "./linear.ts";
 import type { LoraSlots } from "./lora-slots.ts";
 import type { ModelConfig } from "./model-config.ts";
-import { decodeGroup } from "./paged-attention.ts";
 import type { RotaryTable } from "./rotary-table.ts";
 
 export interface StepParts {
@@ -34,12 +33,11 @@ export class StepInputs {
     this.windows = [...new Set(parts.config.layers.map((layer) => layer.window))];
   }
 
-  /** Rows: the decoding chunks in order, then the prefill chunk. */
+  /** Rows: the decoding chunks in order, at least one, then the prefill chunk. */
   prepare(decoding: readonly Chunk[], prefill: Chunk | null, withAdapters: boolean): Feeds {
     const chunks = prefill === null ? decoding : [...decoding, prefill];
     const feeds: Feeds = {
       decode_count: int64s(BigInt64Array.of(BigInt(decoding.length)), [1]),
-      has_decode: bools(Uint8Array.of(decoding.length > 0 ? 1 : 0), []),
       has_prefill: bools(Uint8Array.of(prefill === null ? 0 : 1), []),
     };
     this.addRows(feeds, chunks);
@@ -89,35 +87,27 @@ export class StepInputs {
     pool.bringTogether(active);
 
     const total = active.length + 1;
-    const depth = Math.max(1, ...decoding.map(({ start }) => Math.floor(start / blockSize)));
+    const depth = Math.max(1, ...held.map((blocks) => blocks.length));
     const owner = new BigInt64Array(total);
     const table = new BigInt64Array(depth * count);
-    const tail = new BigInt64Array(count);
-    const newSlot = new Uint8Array(count * blockSize);
     const masks = this.windows.map(() => new Float32Array(total * blockSize));
     for (const mask of masks) mask.fill(-Infinity, 0, blockSize);
     for (let row = 0; row < count; row++) {
       const { start } = decoding[row]!;
       const blocks = held[row]!;
-      newSlot[row * blockSize + (start % blockSize)] = 1;
       for (let i = 0; i < blocks.length; i++) {
         const place = pool.place(blocks[i]!);
         const first = i * blockSize;
         owner[place] = BigInt(row);
-        if (first + blockSize <= start) table[i * count + row] = BigInt(place);
-        else tail[row] = BigInt(place);
+        table[i * count + row] = BigInt(place);
         for (let w = 0; w < masks.length; w++) {
           maskPositions(masks[w]!, place * blockSize, first, blockSize, start, this.windows[w]!);
         }
       }
     }
     const { numKvHeads, headDim } = config;
-    const group = decodeGroup(config);
     feeds.owner = int64s(owner, [total]);
     feeds.table = int64s(table, [depth, count]);
-    feeds.tail = int64s(tail, [count]);
-    feeds.new_slot = bools(newSlot, [count, 1, 1, blockSize]);
-    feeds.identity = floats(identities(count * numKvHeads, group), [count, numKvHeads, group, group]);
     for (const [w, window] of this.windows.entries()) {
       feeds[`mask.${window ?? "full"}`] = floats(masks[w]!, [total, 1, 1, blockSize]);
     }
@@ -143,7 +133,7 @@ export class StepInputs {
       for (let block = 0; block < past + added; block++) {
         for (let i = 0; i < count; i++) {
           const at = (block * count + i) * blockSize;
-          maskPositions(mask, at, block * blockSize, blockSize, start + i + 1, windowBefore(window));
+          maskPositions(mask, at, block * blockSize, blockSize, start + i, window);
         }
       }
       feeds[`prefill_mask.${window ?? "full"}`] = floats(mask, [past + added, 1, count, 1, blockSize]);
@@ -174,14 +164,9 @@ export function wantedRows(chunk: Chunk): number {
   return chunk.logits === "all" ? chunk.tokens.length : 1;
 }
 
-/** The decode mask is about keys older than the new token, the prefill mask includes the token's own key. */
-function windowBefore(window: number | null): number | null {
-  return window === null ? null : window + 1;
-}
-
 /**
- * Masks the positions first .. first+blockSize-1 of one block, at mask[at ...]: everything from `end` on, and what lies
- * outside the window. `window` counts back from position `end`, which itself takes one place of it.
+ * Masks the positions first .. first+blockSize-1 of one block, at mask[at ...], for the token at position `end`: everything
+ * from there on, and what lies outside the window, of which the token itself takes one place.
  */
 function maskPositions(
   mask: Float32Array,
@@ -205,10 +190,4 @@ class Counting {
     if (count > this.values.length) this.values = BigInt64Array.from({ length: 2 * count }, (_, i) => BigInt(i));
     return this.values.subarray(0, count);
   }
-}
-
-function identities(count: number, size: number): Float32Array {
-  const result = new Float32Array(count * size * size);
-  for (let i = 0; i < count; i++) for (let j = 0; j < size; j++) result[(i * size + j) * size + j] = 1;
-  return result;
 }

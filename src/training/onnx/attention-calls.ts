@@ -70,7 +70,8 @@ function maskFeeds(
   const byBlock = new Float32Array(blocks * count * blockSize).fill(Number.NEGATIVE_INFINITY);
   for (let key = 0; key < size; key++) {
     const at = Math.floor(key / blockSize) * count * blockSize + (key % blockSize);
-    for (let i = 0; i < count; i++) byBlock[at + i * blockSize] = mask[i * size + key]!;
+    // a query's own key is not one of the blocks'
+    for (let i = 0; i < count; i++) if (key !== before + i) byBlock[at + i * blockSize] = mask[i * size + key]!;
   }
   return {
     mask: floats(mask, [count, size]),

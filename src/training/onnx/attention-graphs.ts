@@ -45,15 +45,16 @@ export function plainForward(config: ModelConfig): Graph {
   return g;
 }
 
-/** The same in serving's order of summation. Inputs block_mask and padding as blockwiseAttention takes them; no mask. */
+/** The same in serving's order of summation. Inputs block_mask, padding, own_k, own_v as blockwiseAttention takes them; no mask. */
 export function blockwiseForward(config: ModelConfig, blockSize: number): Graph {
   const { numHeads, numKvHeads, headDim } = config;
   const g = new Graph();
   const q = g.input("q", ["t", numHeads * headDim]);
-  const [k, v] = [g.input("k", ["s", numKvHeads * headDim]), g.input("v", ["s", numKvHeads * headDim])];
+  const keys = (name: string, count: string) => g.input(name, [count, numKvHeads * headDim]);
+  const [k, v, ownKey, ownValue] = [keys("k", "s"), keys("v", "s"), keys("own_k", "t"), keys("own_v", "t")];
   const mask = g.input("block_mask", ["nb", 1, "t", 1, blockSize]);
   const padding = g.input("padding", [1], "int64");
-  g.output("attended", blockwiseAttention(g, config, blockSize, { q, k, v, mask, padding }));
+  g.output("attended", blockwiseAttention(g, config, blockSize, { q, ownKey, ownValue, k, v, mask, padding }));
   return g;
 }
 

@@ -41,7 +41,9 @@ export class Attention {
     const attended = new Float32Array(inputs.q.length);
     for (const call of calls) {
       const { mask, ...blockFeeds } = call.feeds;
-      const feeds = { ...this.feeds(call, inputs), ...(this.blockwise ? blockFeeds : { mask: mask! }) };
+      const own = (data: Float32Array) => rowsOf(data, call.queries, this.keyWidth);
+      const ordered = { ...blockFeeds, own_k: own(inputs.k), own_v: own(inputs.v) };
+      const feeds = { ...this.feeds(call, inputs), ...(this.blockwise ? ordered : { mask: mask! }) };
       const outputs = await this.sessions.forward.run(feeds);
       attended.set(outputs.attended!.data as Float32Array, call.queries.row * this.queryWidth);
     }
