@@ -20,6 +20,7 @@ interface DemoOptions {
 }
 
 const SEED = 1;
+const NEW_QUESTIONS = 24;
 
 export function addDemoCommand(program: Command): void {
   program
@@ -75,20 +76,26 @@ async function train(client: FlywheelClient, baseModel: string, task: DemoTask, 
   });
 }
 
-/** The same question to the model before and after. */
+/** The same new questions to the model before and after, each answered with the most likely tokens. */
 async function show(
   client: FlywheelClient,
   task: DemoTask,
   baseModel: string,
   { modelName }: LoopResult,
 ): Promise<void> {
-  const [prompt] = task.prompts(1);
-  const ask = async (model: string) => {
-    const messages = [{ role: "user", content: prompt! }];
-    const reply = await client.chat({ model, messages, temperature: 0, max_tokens: task.maxTokens });
-    return `${reply.model}: ${reply.choices[0]!.message.content}`;
-  };
-  console.log(`  ${prompt}\n    ${await ask(baseModel)}\n    ${await ask(modelName)}`);
+  const prompts = task.prompts(NEW_QUESTIONS);
+  for (const model of [baseModel, modelName]) {
+    const replies = await Promise.all(
+      prompts.map((prompt) => {
+        const messages = [{ role: "user", content: prompt }];
+        return client.chat({ model, messages, temperature: 0, max_tokens: task.maxTokens });
+      }),
+    );
+    const said = replies.map(({ choices }) => choices[0]!.message.content ?? "");
+    const mean = said.reduce((sum, reply, i) => sum + task.reward(prompts[i]!, reply), 0) / prompts.length;
+    const name = replies[0]!.model.padEnd(14);
+    console.log(`  ${name} ${mean.toFixed(2)} on ${prompts.length} new questions; "${prompts.at(-1)}" ${said.at(-1)}`);
+  }
 }
 
 async function draw(file: string, results: readonly { task: DemoTask; result: LoopResult }[]): Promise<void> {
