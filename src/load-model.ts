@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
-import { loadSamplingDefaults } from "./api/generation-defaults.ts";
+import { loadSamplingDefaults } from "./api/request/generation-defaults.ts";
 import { ConfigError } from "./config/load.ts";
 import type { Config } from "./config/options.ts";
 import { createEmbeddedEngine, DEFAULT_WEIGHT_TYPE } from "./engine/embedded.ts";

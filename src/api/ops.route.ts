@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
 import { PACKAGE_VERSION } from "../version.ts";
-import { ErrorBody } from "./schema-parts.ts";
+import { ErrorBody } from "./request/schema-parts.ts";
 import { engineFacts, type Service } from "./service.ts";
 
 const publicRoute = { access: "public" } as const;

@@ -2,20 +2,20 @@
 // the routes. Knows nothing about models; each route file registers itself with a Service.
 import { randomUUID } from "node:crypto";
 import Fastify, { type FastifyInstance } from "fastify";
-import { shuttingDown } from "./admission.ts";
-import { authorize } from "./auth.ts";
-import { registerChat } from "./chat.route.ts";
-import { registerCompletions } from "./completions.route.ts";
-import { applyCors, isPreflight } from "./cors.ts";
-import { answerClientError, notFound, sendError, toWireError } from "./http-errors.ts";
-import { parseJsonObject } from "./json-body.ts";
-import { registerLora } from "./lora.route.ts";
-import { registerModels } from "./models.route.ts";
+import { registerChat } from "./chat/chat.route.ts";
+import { registerCompletions } from "./completions/completions.route.ts";
+import { authorize } from "./http/auth.ts";
+import { applyCors, isPreflight } from "./http/cors.ts";
+import { answerClientError, notFound, sendError, toWireError } from "./http/http-errors.ts";
+import { parseJsonObject } from "./http/json-body.ts";
+import { safeId } from "./http/request-id.ts";
+import { registerLora } from "./models/lora.route.ts";
+import { registerModels } from "./models/models.route.ts";
+import { registerTokenize } from "./models/tokenize.route.ts";
 import { registerOpenApi } from "./openapi.ts";
 import { registerOps } from "./ops.route.ts";
-import { safeId } from "./request-id.ts";
+import { shuttingDown } from "./run/admission.ts";
 import type { Service } from "./service.ts";
-import { registerTokenize } from "./tokenize.route.ts";
 
 /** Time for a client to send its whole request; streams of output are not limited by it. */
 const REQUEST_TIMEOUT_MS = 300_000;

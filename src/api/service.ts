@@ -14,12 +14,12 @@ import type { TokenStore } from "../store/tokens.ts";
 import type { ReasoningStyle } from "../text/reasoning/reasoning-style.ts";
 import type { TextModel } from "../text/text-model.ts";
 import { PACKAGE_VERSION } from "../version.ts";
-import { AdapterManager } from "./adapter-manager.ts";
-import { Admission, shuttingDown } from "./admission.ts";
-import { Authenticator } from "./auth.ts";
-import type { SamplingDefaults } from "./generation-defaults.ts";
-import { ModelRegistry } from "./model-registry.ts";
-import { Turns } from "./turns.ts";
+import { Authenticator } from "./http/auth.ts";
+import { Turns } from "./http/turns.ts";
+import { AdapterManager } from "./models/adapter-manager.ts";
+import { ModelRegistry } from "./models/model-registry.ts";
+import type { SamplingDefaults } from "./request/generation-defaults.ts";
+import { Admission, shuttingDown } from "./run/admission.ts";
 
 /** What is served, and how text gets in and out of it. */
 export interface ServiceParts {

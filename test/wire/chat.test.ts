@@ -1,6 +1,6 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ChatChunk, ChatReply } from "../../src/api/chat.response-schema.ts";
+import { ChatChunk, ChatReply } from "../../src/api/chat/chat.response-schema.ts";
 import { says, startTestServer, type TestServer } from "./test-server.ts";
 
 let server: TestServer;

@@ -1,7 +1,7 @@
 // Whatever a client sends is answered: a reply, or a 4xx in the envelope; never a 5xx, never a hang.
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { ChatRequest } from "../../src/api/chat.schema.ts";
+import { ChatRequest } from "../../src/api/chat/chat.schema.ts";
 import { startTestServer, type TestServer } from "./test-server.ts";
 
 let server: TestServer;

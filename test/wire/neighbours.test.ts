@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CompletionChunk, CompletionReply } from "../../src/api/completions.schema.ts";
+import { CompletionChunk, CompletionReply } from "../../src/api/completions/completions.schema.ts";
 import { type LooseResponse, says, startTestServer, type TestServer } from "./test-server.ts";
 
 let server: TestServer;

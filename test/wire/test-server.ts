@@ -3,7 +3,7 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { NEUTRAL_DEFAULTS } from "../../src/api/generation-defaults.ts";
+import { NEUTRAL_DEFAULTS } from "../../src/api/request/generation-defaults.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/options.ts";
 import { InProcessEngine } from "../../src/engine/in-process-engine.ts";

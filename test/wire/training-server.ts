@@ -1,8 +1,8 @@
 // The training routes on a bare server with two callers, backed by a fake trainer process: what the wire tests talk to.
 
 import Fastify from "fastify";
-import { authorize, type Principal } from "../../src/api/auth.ts";
-import { parseJsonObject } from "../../src/api/json-body.ts";
+import { authorize, type Principal } from "../../src/api/http/auth.ts";
+import { parseJsonObject } from "../../src/api/http/json-body.ts";
 import type { Service } from "../../src/api/service.ts";
 import { trainingRoutes } from "../../src/api/training/routes.ts";
 import { ServiceError } from "../../src/errors.ts";

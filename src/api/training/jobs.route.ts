@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { JOB_STATUSES } from "../../store/job-state.ts";
 import type { TrainingService } from "../../training/service.ts";
-import { principalOf } from "../auth.ts";
+import { principalOf } from "../http/auth.ts";
 import { streamEvents } from "./event-stream.ts";
 import { Fields, type JsonObject } from "./fields.ts";
 import { Issues } from "./issues.ts";

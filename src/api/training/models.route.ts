@@ -4,7 +4,7 @@ import type { FastifyInstance } from "fastify";
 import { ServiceError } from "../../errors.ts";
 import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
 import type { TrainingService } from "../../training/service.ts";
-import { type Principal, principalOf } from "../auth.ts";
+import { type Principal, principalOf } from "../http/auth.ts";
 import { Fields, isObject, type JsonObject } from "./fields.ts";
 import { Issues, invalid } from "./issues.ts";
 import { page, pageQuery } from "./paging.ts";

@@ -1,7 +1,7 @@
 // Trained policies among the served models: their names, and what a request to one of them gets.
 
 import type { TrainingService } from "../../training/service.ts";
-import type { ModelSource } from "../model-registry.ts";
+import type { ModelSource } from "../models/model-registry.ts";
 
 export function policySource(training: TrainingService): ModelSource {
   return {

@@ -4,8 +4,8 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { errorEnvelope, ServiceError } from "../../errors.ts";
 import type { TrainingService } from "../../training/service.ts";
-import { errorHeaders, toWireError } from "../http-errors.ts";
-import { parseJsonObject } from "../json-body.ts";
+import { errorHeaders, toWireError } from "../http/http-errors.ts";
+import { parseJsonObject } from "../http/json-body.ts";
 import type { RouteGroup } from "../server.ts";
 import type { Service } from "../service.ts";
 import { type Issue, invalid, ValidationError } from "./issues.ts";

@@ -13,7 +13,7 @@ import { prepareJob } from "../../training/prepare.ts";
 import { prepareSft, type SftExample } from "../../training/prepare-sft.ts";
 import type { TrainingService } from "../../training/service.ts";
 import type { TrajectoryGroup } from "../../training/trajectory.ts";
-import { principalOf } from "../auth.ts";
+import { principalOf } from "../http/auth.ts";
 import { rlConfigFrom } from "./config.wire.ts";
 import { Fields } from "./fields.ts";
 import { Issues, invalid, type Loc } from "./issues.ts";

@@ -2,7 +2,7 @@
 // clients may send and what they get.
 
 import { type TProperties, type TSchema, Type } from "typebox";
-import { AnyObject, orNull } from "../schema-parts.ts";
+import { AnyObject, orNull } from "../request/schema-parts.ts";
 
 const Uuid = Type.String({ format: "uuid" });
 const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);

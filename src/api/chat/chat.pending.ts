@@ -1,0 +1,80 @@
+// What one choice of a streamed chat has produced since its last chunk. Deltas merge, so that a reader who lags gets
+// few large chunks instead of many small ones.
+import type { ReplyDelta } from "../../text/reply-parser.ts";
+import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
+import type { WireTokenLogprob } from "../run/logprobs.wire.ts";
+import { toolCallId } from "../run/reply-facts.ts";
+
+interface ToolCallDelta {
+  index: number;
+  id?: string;
+  type?: "function";
+  function: { name?: string; arguments?: string };
+}
+
+export class PendingChunk {
+  content = "";
+  reasoning = "";
+  readonly toolCalls: ToolCallDelta[] = [];
+  readonly tokenIds: number[] = [];
+  readonly logprobs: WireTokenLogprob[] = [];
+  reasoningTokens = 0;
+  end: ChoiceEnd | null = null;
+  /** There is something to send. */
+  dirty = false;
+
+  /** `parts`: those of the delta that are shown. */
+  add(delta: ChoiceDelta, parts: readonly ReplyDelta[]): void {
+    for (const part of parts) {
+      this.#addPart(part);
+    }
+    this.tokenIds.push(...delta.tokenIds);
+    this.logprobs.push(...delta.logprobs);
+    this.reasoningTokens += delta.reasoningTokens;
+    this.end = delta.end ?? this.end;
+    this.dirty ||= delta.end !== null || parts.length > 0;
+  }
+
+  #addPart(part: ReplyDelta): void {
+    switch (part.kind) {
+      case "content":
+        this.content += part.text;
+        break;
+      case "reasoning":
+        this.reasoning += part.text;
+        break;
+      case "tool_call":
+        this.#addToolCall(part);
+        break;
+      default:
+        part satisfies never;
+    }
+  }
+
+  /** Fragments of one call join; the id and type go with the name, which comes first. */
+  #addToolCall(part: Extract<ReplyDelta, { kind: "tool_call" }>): void {
+    let call = this.toolCalls.find((known) => known.index === part.index);
+    if (call === undefined) {
+      call = { index: part.index, function: {} };
+      this.toolCalls.push(call);
+    }
+    if (part.name !== undefined) {
+      call.id = toolCallId();
+      call.type = "function";
+      call.function.name = part.name;
+    }
+    call.function.arguments = (call.function.arguments ?? "") + (part.argumentsText ?? "");
+  }
+}
+
+/** Roughly the bytes a delta adds to what waits to be sent. */
+export function sizeOf(delta: ChoiceDelta): number {
+  let size = delta.tokenIds.length * 8;
+  for (const part of delta.parts) {
+    size += part.kind === "tool_call" ? (part.argumentsText ?? "").length + 64 : part.text.length;
+  }
+  for (const { top_logprobs: top } of delta.logprobs) {
+    size += 64 * (1 + top.length);
+  }
+  return size;
+}

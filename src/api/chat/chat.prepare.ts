@@ -1,0 +1,125 @@
+// A chat request on its way to the engine, in the order in which mistakes are reported: template, prompt, budget,
+// sampling, constraint. Everything here happens before the engine sees it, so every refusal is a plain 4xx.
+import { ServiceError } from "../../errors.ts";
+import { type ChatPrompt, chatPrompt } from "../../text/prompt.ts";
+import { type LengthRules, outputBudget, promptRoom } from "../../text/prompt-length.ts";
+import type { ServedModel } from "../models/model-registry.ts";
+import { readChoiceCount } from "../request/choice-count.ts";
+import { compileConstraint } from "../request/constraint.compile.ts";
+import { lengthRules } from "../request/length-rules.ts";
+import { checkLogprobCount } from "../request/logprob-request.ts";
+import { toSamplingParams } from "../request/sampling-params.ts";
+import type { ReplyFacts } from "../run/reply-facts.ts";
+import { buildRun, type Run } from "../run/run-builder.ts";
+import type { Service } from "../service.ts";
+import { type ChatReplyOptions, chatReplyFacts, chatReplyOptions } from "./chat.reply-options.ts";
+import type { ChatBody } from "./chat.schema.ts";
+import {
+  constraintFor,
+  needsSpecialTokens,
+  parserFor,
+  type ReplyParsing,
+  replyParsing,
+  stateAfter,
+} from "./reply-parsing.ts";
+
+export interface PreparedChat {
+  run: Run;
+  facts: ReplyFacts;
+  options: ChatReplyOptions;
+}
+
+export async function prepareChat(
+  service: Service,
+  body: ChatBody,
+  model: ServedModel,
+  requestId: string,
+): Promise<PreparedChat> {
+  const { vocabSize, maxModelLen } = service.engine.info;
+  const { tokenizer } = service.text;
+  const length = lengthRules(body, maxModelLen);
+  const logprobs = requestedLogprobs(service, body, model);
+  const parsing = replyParsing(service, body);
+  const prompt = await renderPrompt(service, body, parsing, length);
+  const sampling = toSamplingParams(body, {
+    tokenizer,
+    vocabSize,
+    defaults: service.defaults,
+    maxTokens: outputBudget({
+      contextLength: maxModelLen,
+      promptTokens: prompt.tokenIds.length,
+      maxTokens: length.maxTokens,
+      defaultMaxTokens: service.defaults.maxNewTokens,
+    }),
+    logprobs: logprobs.top,
+    promptLogprobs: logprobs.prompt,
+  });
+  const state = stateAfter(parsing, prompt, body.continue_final_message === true);
+  const grammar = await compileConstraint(service, constraintFor(parsing, state, body.include_reasoning ?? true));
+  const run = buildRun(tokenizer, {
+    body: needsSpecialTokens(parsing, tokenizer) ? { ...body, skip_special_tokens: false } : body,
+    requestId,
+    promptTokenIds: prompt.tokenIds,
+    n: readChoiceCount(body.n),
+    sampling,
+    model,
+    grammar,
+    top: logprobs.top,
+    tokensAsIds: body.return_tokens_as_token_ids ?? (model.recordsForTraining || service.config.returnTokensAsTokenIds),
+    parser: () => parserFor(parsing, state),
+    ...(body.mm_processor_kwargs ? { extra: { mmProcessorKwargs: body.mm_processor_kwargs } } : {}),
+  });
+  return {
+    run,
+    facts: chatReplyFacts(service, body, model, requestId, prompt),
+    options: chatReplyOptions(service, body, model, parsing, prompt),
+  };
+}
+
+interface LogprobCounts {
+  /** null: none. */
+  top: number | null;
+  prompt: number | null;
+}
+
+function requestedLogprobs({ config, engine }: Service, body: ChatBody, model: ServedModel): LogprobCounts {
+  const wanted = body.logprobs ?? model.recordsForTraining;
+  const top = wanted ? (body.top_logprobs ?? 0) : null;
+  // An echoed prompt comes with its log probabilities; streams have no place for them.
+  const prompt =
+    body.stream === true ? null : (body.prompt_logprobs ?? (body.echo === true ? (body.top_logprobs ?? 0) : null));
+  checkLogprobCount(top, config.maxLogprobs, engine.info.vocabSize, "logprobs");
+  checkLogprobCount(prompt, config.maxLogprobs, engine.info.vocabSize, "prompt_logprobs");
+  return { top, prompt };
+}
+
+function renderPrompt(
+  { config, text }: Service,
+  body: ChatBody,
+  parsing: ReplyParsing,
+  length: LengthRules,
+): Promise<ChatPrompt> {
+  promptRoom(length);
+  const bringsTemplate =
+    (body.chat_template ?? null) !== null || body.chat_template_kwargs?.chat_template !== undefined;
+  if (bringsTemplate && !config.trustRequestChatTemplate) {
+    const message = "This server does not accept chat templates from requests (--trust-request-chat-template).";
+    throw new ServiceError("template_refused", message, { param: "chat_template" });
+  }
+  const hidesTools = parsing.tools === null && config.excludeToolsWhenToolChoiceNone;
+  return chatPrompt(
+    text,
+    {
+      messages: body.messages,
+      tools: hidesTools ? null : (body.tools ?? null),
+      documents: body.documents ?? null,
+      addGenerationPrompt: body.add_generation_prompt ?? true,
+      continueFinalMessage: body.continue_final_message ?? false,
+      addSpecialTokens: body.add_special_tokens ?? false,
+      chatTemplate: body.chat_template ?? null,
+      chatTemplateKwargs: body.chat_template_kwargs ?? null,
+      reasoningEffort: body.reasoning_effort ?? null,
+    },
+    length,
+  );
+}

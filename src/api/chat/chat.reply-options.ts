@@ -1,0 +1,80 @@
+// What a chat reply shows and how, decided once per request: ids and usage (facts), and role, echo, reasoning and
+// tool calls (options).
+import type { FinishReason } from "../../engine/contract.ts";
+import type { ChatPrompt } from "../../text/prompt.ts";
+import type { ServedModel } from "../models/model-registry.ts";
+import type { ReplyFacts } from "../run/reply-facts.ts";
+import type { Service } from "../service.ts";
+import type { ChatBody } from "./chat.schema.ts";
+import type { ReplyParsing } from "./reply-parsing.ts";
+
+export interface ChatReplyOptions {
+  promptTokenIds: readonly number[];
+  /** "assistant", or the last message's role when no generation prompt was added. */
+  role: string;
+  /** Text put before every choice; "" for none. */
+  echo: string;
+  parsesReasoning: boolean;
+  /** Something is parsed out of the text, so that some tokens have no text of their own. */
+  parses: boolean;
+  includeReasoning: boolean;
+  /** Also send reasoning as reasoning_content. */
+  reasoningAlias: boolean;
+  /** Reasoning is hidden, so token ids and logprobs, which would show it, are hidden too. */
+  hideDetails: boolean;
+  /** false: only the first parsed tool call is shown. */
+  parallelToolCalls: boolean;
+  /** The request named the one function to call: an ordinary stop, with empty content. */
+  namedTool: boolean;
+  /** Step of a trained policy, shown in every choice; null: not shown. */
+  policyVersion: number | null;
+}
+
+/** The engine's reason → the wire's: parsed calls end a turn as "tool_calls". */
+export function wireFinishReason(reason: FinishReason, hasToolCalls: boolean, namedTool: boolean): string {
+  return reason === "stop" && hasToolCalls && !namedTool ? "tool_calls" : reason;
+}
+
+export function chatReplyFacts(
+  { config, systemFingerprint }: Service,
+  body: ChatBody,
+  model: ServedModel,
+  requestId: string,
+  prompt: ChatPrompt,
+): ReplyFacts {
+  return {
+    id: `chatcmpl-${requestId}`,
+    created: Math.floor(Date.now() / 1000),
+    model: model.name,
+    systemFingerprint,
+    promptTokens: prompt.tokenIds.length,
+    returnTokenIds: body.return_token_ids ?? model.recordsForTraining,
+    logprobs: body.logprobs ?? model.recordsForTraining,
+    includeUsage: body.stream_options?.include_usage === true || config.enableForceIncludeUsage,
+    continuousUsage: body.stream_options?.continuous_usage_stats === true,
+    promptTokensDetails: config.enablePromptTokensDetails,
+  };
+}
+
+export function chatReplyOptions(
+  { config }: Service,
+  body: ChatBody,
+  model: ServedModel,
+  parsing: ReplyParsing,
+  prompt: ChatPrompt,
+): ChatReplyOptions {
+  const includeReasoning = body.include_reasoning ?? true;
+  return {
+    promptTokenIds: prompt.tokenIds,
+    role: prompt.replyRole,
+    echo: body.echo === true ? (prompt.echoText ?? "") : "",
+    parsesReasoning: parsing.reasoning !== null,
+    parses: parsing.reasoning !== null || parsing.tools !== null,
+    includeReasoning,
+    reasoningAlias: config.reasoningContentAlias,
+    hideDetails: parsing.reasoning !== null && !includeReasoning && !model.recordsForTraining,
+    parallelToolCalls: body.parallel_tool_calls ?? true,
+    namedTool: parsing.namedTool,
+    policyVersion: model.policyVersion,
+  };
+}

@@ -1,0 +1,153 @@
+// The non-streaming chat reply: collects every delta of every choice and builds the object, key by key. Keys are
+// always all present; what was not asked for is null.
+import type { PrefillOutput } from "../../engine/contract.ts";
+import type { ReplyDelta } from "../../text/reply-parser.ts";
+import type { Tokenizer } from "../../text/tokenizer-contract.ts";
+import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
+import type { RunOutput } from "../run/generation-run.ts";
+import { jsonWith, promptLogprobsJson, type WireTokenLogprob } from "../run/logprobs.wire.ts";
+import { type ReplyFacts, toolCallId, usageOf } from "../run/reply-facts.ts";
+import { type ChatReplyOptions, wireFinishReason } from "./chat.reply-options.ts";
+
+interface ToolCall {
+  id: string;
+  type: "function";
+  function: { name: string; arguments: string };
+}
+
+interface Collected {
+  content: string;
+  reasoning: string;
+  toolCalls: ToolCall[];
+  tokenIds: number[];
+  logprobs: WireTokenLogprob[];
+  reasoningTokens: number;
+  end: ChoiceEnd | null;
+}
+
+export class ChatCollector {
+  readonly #facts: ReplyFacts;
+  readonly #options: ChatReplyOptions;
+  readonly #choices: Collected[];
+  #prefill: PrefillOutput | null = null;
+
+  constructor(facts: ReplyFacts, options: ChatReplyOptions, n: number) {
+    this.#facts = facts;
+    this.#options = options;
+    this.#choices = Array.from({ length: n }, () => ({
+      content: "",
+      reasoning: "",
+      toolCalls: [],
+      tokenIds: [],
+      logprobs: [],
+      reasoningTokens: 0,
+      end: null,
+    }));
+  }
+
+  accept(output: RunOutput): void {
+    if (output.type === "prefill") {
+      this.#prefill = output;
+    } else {
+      this.#add(output);
+    }
+  }
+
+  #add(delta: ChoiceDelta): void {
+    const choice = this.#choices[delta.index]!;
+    for (const part of delta.parts) {
+      addPart(choice, part);
+    }
+    choice.tokenIds.push(...delta.tokenIds);
+    choice.logprobs.push(...delta.logprobs);
+    choice.reasoningTokens += delta.reasoningTokens;
+    choice.end = delta.end ?? choice.end;
+  }
+
+  /** The reply as JSON text; every choice must have ended. */
+  toJson(tokenizer: Tokenizer): string {
+    const facts = this.#facts;
+    const { promptTokenIds } = this.#options;
+    const counts = {
+      completion: this.#choices.reduce((sum, choice) => sum + choice.tokenIds.length, 0),
+      cached: this.#prefill?.cachedTokens ?? 0,
+      reasoning: this.#choices.reduce((sum, choice) => sum + choice.reasoningTokens, 0),
+    };
+    const promptLogprobs = this.#prefill?.promptLogprobs ?? null;
+    const reply = {
+      id: facts.id,
+      object: "chat.completion",
+      created: facts.created,
+      model: facts.model,
+      choices: this.#choices.map((choice, index) => this.#choice(choice, index)),
+      service_tier: null,
+      system_fingerprint: facts.systemFingerprint,
+      usage: usageOf(facts, counts),
+      prompt_logprobs: null,
+      prompt_token_ids: facts.returnTokenIds ? promptTokenIds : null,
+      kv_transfer_params: null,
+    };
+    return jsonWith(reply, {
+      prompt_logprobs: promptLogprobs === null ? null : promptLogprobsJson(tokenizer, promptTokenIds, promptLogprobs),
+    });
+  }
+
+  #choice(choice: Collected, index: number) {
+    const options = this.#options;
+    const end = choice.end!;
+    const calls = options.parallelToolCalls ? choice.toolCalls : choice.toolCalls.slice(0, 1);
+    const { content, reasoning } = this.#texts(choice, calls.length > 0);
+    const details = options.hideDetails ? null : choice;
+    return {
+      index,
+      message: {
+        role: options.role,
+        content,
+        refusal: null,
+        annotations: null,
+        audio: null,
+        function_call: null,
+        tool_calls: calls,
+        reasoning,
+        ...(options.reasoningAlias ? { reasoning_content: reasoning } : {}),
+      },
+      logprobs: this.#facts.logprobs && details !== null ? { content: details.logprobs } : null,
+      finish_reason: wireFinishReason(end.reason, calls.length > 0, options.namedTool),
+      stop_reason: end.stopReason,
+      token_ids: this.#facts.returnTokenIds && details !== null ? details.tokenIds : null,
+      // A choice of a trained policy carries what a training job needs, prompt included.
+      ...(options.policyVersion === null
+        ? {}
+        : { policy_version: options.policyVersion, prompt_token_ids: options.promptTokenIds }),
+    };
+  }
+
+  /** With a reasoning parser or tool calls, nothing to say is null; a plain reply is "" then. */
+  #texts(choice: Collected, hasCalls: boolean): { content: string | null; reasoning: string | null } {
+    const { parsesReasoning, includeReasoning, echo, namedTool } = this.#options;
+    const text = echo + choice.content;
+    const silent = text === "" && ((hasCalls && !namedTool) || (parsesReasoning && choice.reasoning !== ""));
+    const reasoning = includeReasoning && choice.reasoning !== "" ? choice.reasoning : null;
+    return { content: silent ? null : text, reasoning };
+  }
+}
+
+function addPart(choice: Collected, part: ReplyDelta): void {
+  switch (part.kind) {
+    case "content":
+      choice.content += part.text;
+      break;
+    case "reasoning":
+      choice.reasoning += part.text;
+      break;
+    case "tool_call": {
+      choice.toolCalls[part.index] ??= { id: toolCallId(), type: "function", function: { name: "", arguments: "" } };
+      const call = choice.toolCalls[part.index]!;
+      call.function.name = part.name ?? call.function.name;
+      call.function.arguments += part.argumentsText ?? "";
+      break;
+    }
+    default:
+      part satisfies never;
+  }
+}

@@ -1,0 +1,91 @@
+// POST /v1/chat/completions: validate, prepare, admit, run, answer. Each step is a file of its own; this one is the
+// order in which they happen.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { principalOf } from "../http/auth.ts";
+import { clientGone } from "../http/client-gone.ts";
+import { requestIdOf } from "../http/request-id.ts";
+import { readChoiceCount } from "../request/choice-count.ts";
+import { refusing } from "../request/prompt-errors.ts";
+import { ErrorBody } from "../request/schema-parts.ts";
+import { GenerationRun } from "../run/generation-run.ts";
+import { streamRuns } from "../run/stream-runs.ts";
+import type { Service } from "../service.ts";
+import { type PreparedChat, prepareChat } from "./chat.prepare.ts";
+import { ChatCollector } from "./chat.response.ts";
+import { ChatChunk, ChatReply } from "./chat.response-schema.ts";
+import { ChatRequest } from "./chat.schema.ts";
+import { ChatChunks } from "./chat.stream.ts";
+import { validateChat } from "./chat.validate.ts";
+
+export function registerChat(app: FastifyInstance, service: Service): void {
+  app.post(
+    "/v1/chat/completions",
+    {
+      config: { access: "inference" },
+      schema: {
+        summary: "Chat completion",
+        description: "With stream: true the reply is text/event-stream: one chunk per event, ended by [DONE].",
+        tags: ["inference"],
+        body: ChatRequest,
+        response: {
+          200: {
+            description: "The choices",
+            content: { "application/json": { schema: ChatReply }, "text/event-stream": { schema: ChatChunk } },
+          },
+          400: ErrorBody,
+          401: ErrorBody,
+          404: ErrorBody,
+          429: ErrorBody,
+        },
+      },
+    },
+    (request, reply) => answerChat(service, request, reply),
+  );
+}
+
+async function answerChat(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const arrivedAt = performance.now();
+  const gone = clientGone(reply.raw);
+  const rules = { toolChoice: service.config.enableAutoToolChoice, policy: service.engine.info.policy };
+  const { body, ignored } = validateChat(request.body, rules);
+  if (ignored.length > 0) {
+    service.log.debug("ignored unknown fields", {
+      id: request.id,
+      count: ignored.length,
+      fields: ignored.slice(0, 10),
+    });
+  }
+  service.assertServing();
+  const requestId = requestIdOf(request, reply, body.request_id);
+  // Before the work of rendering and tokenising: a full server refuses cheaply.
+  const leave = service.admission.enter(readChoiceCount(body.n));
+  try {
+    const model = await service.models.resolve(body.model, principalOf(request));
+    try {
+      await service.turns.next();
+      const prepared = await refusing(() => prepareChat(service, body, model, requestId));
+      const run = new GenerationRun(service, { ...prepared.run, model: model.name, arrivedAt, clientGone: gone });
+      return await (body.stream === true ? streamed(run, prepared) : whole(run, prepared));
+    } finally {
+      model.release();
+    }
+  } finally {
+    leave();
+  }
+
+  async function streamed(run: GenerationRun, { facts, options }: PreparedChat): Promise<FastifyReply> {
+    await streamRuns(service, reply, gone, [run], new ChatChunks(facts, options, run.n));
+    return reply;
+  }
+
+  async function whole(run: GenerationRun, { facts, options }: PreparedChat): Promise<FastifyReply> {
+    const collector = new ChatCollector(facts, options, run.n);
+    for await (const output of run.outputs()) {
+      collector.accept(output);
+    }
+    if (gone.aborted) {
+      return reply.hijack();
+    }
+    return reply.type("application/json; charset=utf-8").send(collector.toJson(service.text.tokenizer));
+  }
+}

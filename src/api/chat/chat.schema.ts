@@ -1,0 +1,52 @@
+// Wire schema of the chat completion request. Response schemas are in chat.response-schema.ts.
+import { type Static, Type } from "typebox";
+import { samplingFields } from "../request/sampling.schema.ts";
+import { AnyObject, orNull } from "../request/schema-parts.ts";
+import { Message, Tool } from "./message.schema.ts";
+
+const NamedToolChoice = Type.Object({
+  type: Type.Literal("function"),
+  function: Type.Object({ name: Type.String() }),
+});
+
+export const ChatRequest = Type.Object(
+  {
+    messages: Type.Array(Message, { description: "The conversation so far; at least one message." }),
+    ...samplingFields,
+    logprobs: orNull(Type.Boolean(), { default: false, description: "Return log probabilities of output tokens." }),
+    top_logprobs: orNull(Type.Integer(), { default: 0, description: "Alternatives per token; -1: whole vocabulary." }),
+    max_tokens: orNull(Type.Integer(), { description: "Older name of max_completion_tokens." }),
+    max_completion_tokens: orNull(Type.Integer(), { description: "Output budget. Default: the rest of the context." }),
+    tools: orNull(Type.Array(Tool), { description: "Shown to the model through the chat template." }),
+    tool_choice: Type.Optional(
+      Type.Union([Type.Enum(["none", "auto", "required"]), NamedToolChoice, Type.Null()], {
+        default: "none",
+        description: "Only none, unless the server runs a tool-call parser.",
+      }),
+    ),
+    parallel_tool_calls: orNull(Type.Boolean(), { default: true, description: "false: at most one parsed call." }),
+    reasoning_effort: orNull(Type.Enum(["low", "medium", "high"]), { description: "Handed to the chat template." }),
+    include_reasoning: Type.Optional(Type.Boolean({ default: true, description: "Include reasoning text." })),
+    echo: Type.Optional(
+      Type.Boolean({ default: false, description: "Begin the reply with the last message when the roles agree." }),
+    ),
+    add_generation_prompt: Type.Optional(
+      Type.Boolean({ default: true, description: "End the prompt with the opening of an assistant turn." }),
+    ),
+    continue_final_message: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: "Leave the last message open and continue it. Needs add_generation_prompt: false.",
+      }),
+    ),
+    documents: orNull(Type.Array(Type.Record(Type.String(), Type.String())), {
+      description: "Documents for templates that use them; each with title and text.",
+    }),
+    chat_template: orNull(Type.String(), { description: "Jinja template to use instead of the model's." }),
+    chat_template_kwargs: orNull(AnyObject, { description: "More variables for the template." }),
+    mm_processor_kwargs: orNull(AnyObject, { description: "For multimodal models; carried to the engine, no effect." }),
+  },
+  { title: "ChatCompletionRequest" },
+);
+
+export type ChatBody = Static<typeof ChatRequest>;

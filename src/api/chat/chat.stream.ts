@@ -1,0 +1,167 @@
+// The streaming chat reply: deltas in, `data:` events out. Keys are present exactly where clients of this dialect
+// expect them: see docs/reference/wire.md. Output that cannot be sent yet merges (chat.pending.ts).
+import type { ReplyDelta } from "../../text/reply-parser.ts";
+import type { ChoiceDelta } from "../run/choice-output.ts";
+import type { RunOutput } from "../run/generation-run.ts";
+import { chunkUsage, type ReplyFacts, usageOf } from "../run/reply-facts.ts";
+import type { ChunkSource } from "../run/stream-runs.ts";
+import { PendingChunk, sizeOf } from "./chat.pending.ts";
+import { type ChatReplyOptions, wireFinishReason } from "./chat.reply-options.ts";
+
+/** What was sent of one choice. */
+interface Sent {
+  tokens: number;
+  reasoningTokens: number;
+  toolCalls: boolean;
+}
+
+export class ChatChunks implements ChunkSource {
+  readonly #facts: ReplyFacts;
+  readonly #options: ChatReplyOptions;
+  readonly #pending: PendingChunk[];
+  readonly #sent: Sent[];
+  /** JSON of what every chunk begins with, without the closing brace. */
+  readonly #head: string;
+  #opening = "";
+  #opened = false;
+  #size = 0;
+  #cachedTokens = 0;
+
+  constructor(facts: ReplyFacts, options: ChatReplyOptions, n: number) {
+    this.#facts = facts;
+    this.#options = options;
+    this.#pending = Array.from({ length: n }, () => new PendingChunk());
+    this.#sent = Array.from({ length: n }, () => ({ tokens: 0, reasoningTokens: 0, toolCalls: false }));
+    const { id, created, model } = facts;
+    this.#head = JSON.stringify({ id, object: "chat.completion.chunk", created, model }).slice(0, -1);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  accept(_run: number, output: RunOutput): void {
+    if (output.type === "prefill") {
+      this.#cachedTokens = output.cachedTokens;
+    }
+    if (!this.#opened) {
+      this.#opened = true;
+      this.#opening = this.#openingChunks();
+    }
+    if (output.type === "delta") {
+      const pending = this.#pending[output.index]!;
+      const shown = output.parts.filter((part) => this.#shows(part));
+      pending.add(output, shown);
+      pending.dirty ||= this.#tokensAreNews(output);
+      this.#sent[output.index]!.toolCalls ||= shown.some((part) => part.kind === "tool_call");
+      this.#size += sizeOf(output);
+    }
+  }
+
+  take(): string {
+    let events = this.#opening;
+    this.#opening = "";
+    this.#size = 0;
+    this.#pending.forEach((pending, index) => {
+      if (pending.dirty) {
+        events += this.#chunk(pending, index);
+        this.#pending[index] = new PendingChunk();
+      }
+    });
+    return events;
+  }
+
+  /** The usage of the whole request, if asked for. */
+  closing(): string {
+    if (!this.#facts.includeUsage) {
+      return "";
+    }
+    const sum = (key: "tokens" | "reasoningTokens") => this.#sent.reduce((total, sent) => total + sent[key], 0);
+    const counts = { completion: sum("tokens"), cached: this.#cachedTokens, reasoning: sum("reasoningTokens") };
+    const usage = chunkUsage(usageOf(this.#facts, counts));
+    return this.#data({ choices: [], system_fingerprint: this.#facts.systemFingerprint, usage });
+  }
+
+  /** One role chunk per choice, then the echo. */
+  #openingChunks(): string {
+    const { role, echo, promptTokenIds } = this.#options;
+    const nothingElse = { logprobs: null, finish_reason: null };
+    const prompt = { prompt_token_ids: this.#facts.returnTokenIds ? promptTokenIds : null };
+    let events = "";
+    for (let index = 0; index < this.#pending.length; index++) {
+      events += this.#event([{ index, delta: { role, content: "" }, ...nothingElse }], index, prompt);
+    }
+    for (let index = 0; echo !== "" && index < this.#pending.length; index++) {
+      events += this.#event([{ index, delta: { content: echo }, ...nothingElse }], index);
+    }
+    return events;
+  }
+
+  #shows(part: ReplyDelta): boolean {
+    switch (part.kind) {
+      case "content":
+        return true;
+      case "reasoning":
+        return this.#options.includeReasoning;
+      case "tool_call":
+        return this.#options.parallelToolCalls || part.index === 0;
+      default:
+        return part satisfies never;
+    }
+  }
+
+  /** Tokens make a chunk even without text, unless a parser swallowed them and nobody asked to see them. */
+  #tokensAreNews(delta: ChoiceDelta): boolean {
+    const { hideDetails, parses } = this.#options;
+    const asked = this.#facts.returnTokenIds || this.#facts.logprobs;
+    return delta.tokenIds.length > 0 && !hideDetails && (!parses || asked);
+  }
+
+  #chunk(pending: PendingChunk, index: number): string {
+    const { hideDetails, namedTool, policyVersion } = this.#options;
+    const facts = this.#facts;
+    const sent = this.#sent[index]!;
+    sent.tokens += pending.tokenIds.length;
+    sent.reasoningTokens += pending.reasoningTokens;
+    const choice: Record<string, unknown> = {
+      index,
+      delta: this.#delta(pending),
+      logprobs: facts.logprobs && !hideDetails ? { content: pending.logprobs } : null,
+      finish_reason: null,
+      token_ids: facts.returnTokenIds && !hideDetails ? pending.tokenIds : null,
+    };
+    if (pending.end === null) {
+      return this.#event([choice], index);
+    }
+    choice.finish_reason = wireFinishReason(pending.end.reason, sent.toolCalls, namedTool);
+    choice.stop_reason = pending.end.stopReason;
+    if (policyVersion !== null) {
+      choice.policy_version = policyVersion;
+    }
+    return this.#event([choice], index, facts.includeUsage ? {} : { system_fingerprint: facts.systemFingerprint });
+  }
+
+  #delta({ content, reasoning, toolCalls }: PendingChunk): Record<string, unknown> {
+    const thought = this.#options.reasoningAlias ? { reasoning, reasoning_content: reasoning } : { reasoning };
+    const delta = {
+      ...(reasoning === "" ? {} : thought),
+      ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
+    };
+    return content !== "" || Object.keys(delta).length === 0 ? { ...delta, content } : delta;
+  }
+
+  #event(choices: unknown[], index: number, more: Record<string, unknown> = {}): string {
+    const facts = this.#facts;
+    const chunk: Record<string, unknown> = { choices, ...more };
+    if (facts.includeUsage && facts.continuousUsage) {
+      const { tokens, reasoningTokens } = this.#sent[index]!;
+      const counts = { completion: tokens, cached: this.#cachedTokens, reasoning: reasoningTokens };
+      chunk.usage = chunkUsage(usageOf(facts, counts));
+    }
+    return this.#data(chunk);
+  }
+
+  #data(members: Record<string, unknown>): string {
+    return `data: ${this.#head},${JSON.stringify(members).slice(1)}\n\n`;
+  }
+}

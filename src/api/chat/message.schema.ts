@@ -1,0 +1,94 @@
+// Wire schemas of conversation messages and tools. A message is read by its role; any other role string is read as
+// the generic variant. Content is a string, an array of parts, or (assistant and function only) null.
+import { type Static, Type } from "typebox";
+import { AnyObject, orNull } from "../request/schema-parts.ts";
+
+export const ContentPart = Type.Union(
+  [
+    Type.String({ description: "A bare string is a text part." }),
+    Type.Unsafe<Record<string, unknown>>({
+      type: "object",
+      additionalProperties: true,
+      description: "Text parts: type text, input_text, output_text, refusal or thinking.",
+    }),
+  ],
+  { title: "ContentPart" },
+);
+
+const Content = Type.Union([Type.String(), Type.Array(ContentPart)]);
+const NullableContent = Type.Union([Type.String(), Type.Array(ContentPart), Type.Null()]);
+const Name = Type.Optional(Type.String());
+
+export const ToolFunction = Type.Object({
+  name: Type.String(),
+  description: orNull(Type.String()),
+  parameters: orNull(AnyObject),
+  strict: orNull(Type.Boolean()),
+});
+
+export const Tool = Type.Object(
+  { type: Type.Optional(Type.Literal("function", { default: "function" })), function: ToolFunction },
+  { title: "Tool" },
+);
+
+export const InputToolCall = Type.Object(
+  {
+    id: orNull(Type.String()),
+    type: Type.Optional(Type.Literal("function")),
+    function: Type.Object({
+      name: Type.String(),
+      arguments: Type.Optional(
+        Type.Union([Type.String(), AnyObject, Type.Null()], { description: "JSON text (or already an object)." }),
+      ),
+    }),
+  },
+  { title: "InputToolCall" },
+);
+
+const plain = <R extends string>(role: R) =>
+  Type.Object({ role: Type.Literal(role), content: Type.Optional(Content), name: Name });
+
+export const Message = Type.Unsafe<WireMessage>({
+  ...Type.Union(
+    [
+      Type.Object({
+        role: Type.Literal("developer"),
+        content: Type.Optional(Content),
+        name: Name,
+        tools: orNull(Type.Array(Tool)),
+      }),
+      plain("system"),
+      plain("user"),
+      Type.Object({
+        role: Type.Literal("assistant"),
+        content: Type.Optional(NullableContent),
+        name: Name,
+        tool_calls: orNull(Type.Array(InputToolCall)),
+        reasoning: orNull(Type.String()),
+        reasoning_content: orNull(Type.String(), { description: "Older name of reasoning." }),
+      }),
+      Type.Object({
+        role: Type.Literal("tool"),
+        content: Type.Optional(Content),
+        name: Name,
+        tool_call_id: orNull(Type.String()),
+      }),
+      Type.Object({ role: Type.Literal("function"), content: Type.Optional(NullableContent), name: Name }),
+      Type.Object({ role: Type.String(), content: Type.Optional(Content), name: Name }),
+    ],
+    { title: "Message" },
+  ),
+  discriminator: { propertyName: "role" },
+});
+
+/** Every variant's fields at once; which may occur depends on the role. */
+export interface WireMessage {
+  role: string;
+  content?: string | Static<typeof ContentPart>[] | null;
+  name?: string;
+  tools?: Static<typeof Tool>[] | null;
+  tool_calls?: Static<typeof InputToolCall>[] | null;
+  tool_call_id?: string | null;
+  reasoning?: string | null;
+  reasoning_content?: string | null;
+}

@@ -1,0 +1,114 @@
+// What is parsed out of a chat reply, and what shape it is forced into: reasoning and tool calls as the server offers
+// them and the request wants them, structured output as the request asks.
+
+import { ServiceError } from "../../errors.ts";
+import type { Constraint, OutputShape, ToolCallFormat } from "../../grammar/constraint.ts";
+import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
+import { createReplyParser } from "../../text/create-reply-parser.ts";
+import type { ChatPrompt } from "../../text/prompt.ts";
+import { type ReasoningState, type ReasoningStyle, reasoningState } from "../../text/reasoning/reasoning-style.ts";
+import type { ReplyParser } from "../../text/reply-parser.ts";
+import type { Tokenizer } from "../../text/tokenizer-contract.ts";
+import { toolMarkers } from "../../text/tools/tool-format.ts";
+import { readOutputShape, type WantedShape } from "../request/constraint.wire.ts";
+import type { Service } from "../service.ts";
+import type { ChatBody } from "./chat.schema.ts";
+
+/** Which parsers apply to a request; what the prompt adds to that comes later. */
+export interface ReplyParsing {
+  reasoning: ReasoningStyle | null;
+  /** Thinking was switched off by a template variable. */
+  thinkingDisabled: boolean;
+  /** null: tool calls stay text. */
+  tools: ToolCallFormat | null;
+  namedTool: boolean;
+  /** A shape the output is forced into, before reasoning is taken into account. */
+  shape: WantedShape | { shape: OutputShape; param: "tool_choice" } | null;
+}
+
+export function replyParsing(service: Service, body: ChatBody): ReplyParsing {
+  const choice = toolChoice(service, body);
+  const kwargs = { ...service.text.defaultKwargs, ...body.chat_template_kwargs };
+  const asked = readOutputShape(body.response_format, body.structured_outputs);
+  const namedTool = typeof choice === "object";
+  if (namedTool && asked !== null) {
+    throw new ServiceError("invalid_combination", "A named tool_choice cannot be combined with structured output.", {
+      param: "tool_choice",
+    });
+  }
+  const tools = choice === "none" ? null : service.toolFormat;
+  const forced = tools !== null && choice !== "auto" && choice !== "none" ? toolShape(tools, body, choice) : null;
+  return {
+    reasoning: service.reasoning,
+    thinkingDisabled: kwargs.enable_thinking === false,
+    tools,
+    namedTool,
+    shape: forced === null ? asked : { shape: forced, param: "tool_choice" },
+  };
+}
+
+/** Omitted with tools: "auto" on a server that parses tool calls, "none" on any other. */
+function toolChoice(service: Service, body: ChatBody): NonNullable<ChatBody["tool_choice"]> {
+  if (body.tool_choice !== undefined && body.tool_choice !== null) {
+    return body.tool_choice;
+  }
+  const hasTools = (body.tools ?? []).length > 0;
+  return body.tool_choice === undefined && hasTools && service.toolFormat !== null ? "auto" : "none";
+}
+
+function toolShape(
+  format: ToolCallFormat,
+  body: ChatBody,
+  choice: "required" | { function: { name: string } },
+): OutputShape {
+  const allowed = (body.tools ?? []).filter(
+    (tool) => choice === "required" || tool.function.name === choice.function.name,
+  );
+  return {
+    kind: "tool_calls",
+    format,
+    tools: allowed.map(({ function: f }) => ({ name: f.name, parameters: (f.parameters ?? null) as JsonValue })),
+    parallel: choice === "required" && (body.parallel_tool_calls ?? true),
+  };
+}
+
+export function stateAfter(parsing: ReplyParsing, prompt: ChatPrompt, continued: boolean): ReasoningState {
+  return parsing.reasoning === null
+    ? "closed"
+    : reasoningState(parsing.reasoning, {
+        prompt: prompt.text,
+        continued: continued ? prompt.echoText : null,
+        disabled: parsing.thinkingDisabled,
+      });
+}
+
+export function parserFor({ reasoning, tools }: ReplyParsing, state: ReasoningState): ReplyParser {
+  return createReplyParser({ reasoning: reasoning === null ? null : { style: reasoning, state }, tools });
+}
+
+/** Constrained output begins after the reasoning, unless reasoning is not wanted or over. */
+export function constraintFor(
+  parsing: ReplyParsing,
+  state: ReasoningState,
+  wantsReasoning: boolean,
+): Constraint | null {
+  if (parsing.shape === null) {
+    return null;
+  }
+  const { reasoning } = parsing;
+  // A thought that the prompt has opened must end before the answer can begin, wanted or not.
+  const waits = reasoning !== null && (state === "open" || (state === "optional" && wantsReasoning));
+  return { ...parsing.shape, reasoning: waits ? { start: reasoning.start, end: reasoning.end, mode: state } : null };
+}
+
+/** Markers the parsers look for must reach them even where the tokenizer calls them special. */
+export function needsSpecialTokens({ reasoning, tools }: ReplyParsing, tokenizer: Tokenizer): boolean {
+  const markers = [
+    ...(reasoning === null ? [] : [reasoning.start, reasoning.end]),
+    ...(tools === null ? [] : toolMarkers(tools)),
+  ];
+  return markers.some((marker) => {
+    const id = tokenizer.idOf(marker);
+    return id !== null && tokenizer.isSpecial(id);
+  });
+}

@@ -1,0 +1,66 @@
+// The older log-probability format: parallel arrays of tokens, values, alternatives and text offsets. Grows as tokens
+// arrive, so that streamed pieces join to the same arrays as a whole reply.
+import type { TokenLogprobs } from "../../engine/contract.ts";
+import { TokenTextWalk } from "../../text/token-text.ts";
+import type { Tokenizer } from "../../text/tokenizer-contract.ts";
+import { floored, type WireTokenLogprob } from "../run/logprobs.wire.ts";
+
+export interface TextLogprobs {
+  text_offset: number[];
+  token_logprobs: (number | null)[];
+  tokens: string[];
+  top_logprobs: (Record<string, number> | null)[];
+}
+
+/** One position: its token's text, its value (null for the first token of a text), its alternatives. */
+export interface TextLogprob {
+  token: string;
+  logprob: number | null;
+  top: Record<string, number> | null;
+}
+
+export class TextLogprobWriter {
+  #offset = 0;
+
+  /** `entries` as arrays, offsets going on from the last call. */
+  write(entries: readonly TextLogprob[]): TextLogprobs {
+    const arrays: TextLogprobs = { text_offset: [], token_logprobs: [], tokens: [], top_logprobs: [] };
+    for (const { token, logprob, top } of entries) {
+      arrays.text_offset.push(this.#offset);
+      arrays.token_logprobs.push(logprob);
+      arrays.tokens.push(token);
+      arrays.top_logprobs.push(top);
+      this.#offset += token.length;
+    }
+    return arrays;
+  }
+}
+
+/** From the chat form. The token itself is always among its alternatives, so there are k or k + 1 of them. */
+export function fromContent(entry: WireTokenLogprob): TextLogprob {
+  const top = [[entry.token, entry.logprob] as const, ...entry.top_logprobs.map((t) => [t.token, t.logprob] as const)];
+  return { token: entry.token, logprob: entry.logprob, top: Object.fromEntries(top) };
+}
+
+/** The prompt's own tokens, for echo. */
+export function promptEntries(
+  tokenizer: Tokenizer,
+  ids: readonly number[],
+  logprobs: readonly (TokenLogprobs | null)[],
+  asIds: boolean,
+): TextLogprob[] {
+  const walk = new TokenTextWalk(tokenizer, { asIds });
+  return ids.map((id, i) => {
+    const here = logprobs[i] ?? null;
+    const alternatives = (here?.topIds ?? []).map((other, k): [string, number] => [
+      walk.describe(other).token,
+      floored(here!.topLogprobs[k]!),
+    ]);
+    const { token } = walk.advance(id);
+    if (here === null) {
+      return { token, logprob: null, top: null };
+    }
+    const logprob = floored(here.logprob);
+    return { token, logprob, top: Object.fromEntries([[token, logprob], ...alternatives]) };
+  });
+}

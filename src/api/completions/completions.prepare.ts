@@ -1,0 +1,130 @@
+// A text completion on its way to the engine: one run per prompt, everything checked before admission.
+import { tokenisePrompt } from "../../text/prompt.ts";
+import { fitTokens, type LengthRules, outputBudget } from "../../text/prompt-length.ts";
+import { PlainReplyParser } from "../../text/reply-parser.ts";
+import type { ServedModel } from "../models/model-registry.ts";
+import { readChoiceCount } from "../request/choice-count.ts";
+import { compileConstraint } from "../request/constraint.compile.ts";
+import { readOutputShape } from "../request/constraint.wire.ts";
+import { lengthRules } from "../request/length-rules.ts";
+import { checkLogprobCount } from "../request/logprob-request.ts";
+import { toSamplingParams } from "../request/sampling-params.ts";
+import { checkTokenIds } from "../request/token-ids.ts";
+import type { ReplyFacts } from "../run/reply-facts.ts";
+import { buildRun, type Run } from "../run/run-builder.ts";
+import type { Service } from "../service.ts";
+import { PromptChoices } from "./completions.response.ts";
+import type { CompletionBody } from "./completions.schema.ts";
+import type { Prompt } from "./completions.validate.ts";
+
+const DEFAULT_MAX_TOKENS = 16;
+
+export interface PreparedCompletion {
+  facts: ReplyFacts;
+  runs: Run[];
+  /** One per run. */
+  prompts: PromptChoices[];
+}
+
+export async function prepareCompletion(
+  service: Service,
+  body: CompletionBody,
+  prompts: readonly Prompt[],
+  model: ServedModel,
+  requestId: string,
+): Promise<PreparedCompletion> {
+  const { config, defaults, engine } = service;
+  const { maxModelLen, vocabSize } = engine.info;
+  const { tokenizer } = service.text;
+  const n = readChoiceCount(body.n);
+  const promptOnly = body.max_tokens === 0;
+  // The engine makes at least one token; it is not shown.
+  const maxTokens = promptOnly ? 1 : (body.max_tokens ?? DEFAULT_MAX_TOKENS);
+  const length = lengthRules({ ...body, max_tokens: maxTokens }, maxModelLen);
+  const count = body.logprobs ?? null;
+  const promptLogprobs = body.prompt_logprobs ?? null;
+  checkLogprobCount(count, config.maxLogprobs, vocabSize, "logprobs");
+  checkLogprobCount(promptLogprobs, config.maxLogprobs, vocabSize, "prompt_logprobs");
+  const shape = readOutputShape(body.response_format, body.structured_outputs);
+  const grammar = await compileConstraint(service, shape === null ? null : { ...shape, reasoning: null });
+  const tokensAsIds = body.return_tokens_as_token_ids ?? config.returnTokensAsTokenIds;
+  const returnTokenIds = body.return_token_ids ?? model.recordsForTraining;
+
+  const runs: Run[] = [];
+  const choices: PromptChoices[] = [];
+  for (const [promptIndex, prompt] of prompts.entries()) {
+    const ids = promptIds(service, prompt, body.add_special_tokens ?? true, length);
+    const sampling = toSamplingParams(body, {
+      tokenizer,
+      vocabSize,
+      defaults,
+      maxTokens: outputBudget({ contextLength: maxModelLen, promptTokens: ids.length, maxTokens }),
+      logprobs: count,
+      promptLogprobs: promptLogprobs ?? (body.echo === true ? count : null),
+    });
+    runs.push(
+      buildRun(tokenizer, {
+        body,
+        requestId,
+        promptTokenIds: ids,
+        n,
+        sampling,
+        model,
+        grammar,
+        // The older format shows the sampled token beside the most likely ones.
+        top: count === null ? null : count + 1,
+        tokensAsIds,
+        parser: () => new PlainReplyParser(),
+      }),
+    );
+    const reply = {
+      promptIndex,
+      promptTokenIds: ids,
+      n,
+      echo: body.echo === true ? echoText(service, prompt, ids) : null,
+      promptOnly,
+      logprobs: count !== null,
+      tokensAsIds,
+      returnTokenIds,
+      promptLogprobs: promptLogprobs !== null,
+    };
+    choices.push(new PromptChoices(reply, tokenizer));
+  }
+  const total = runs.reduce((sum, run) => sum + run.request.promptTokenIds.length, 0);
+  return { facts: completionFacts(service, body, model, requestId, total), runs, prompts: choices };
+}
+
+function promptIds(service: Service, prompt: Prompt, addSpecialTokens: boolean, length: LengthRules): number[] {
+  if (typeof prompt === "string") {
+    return tokenisePrompt(service.text, prompt, { addSpecialTokens }, length);
+  }
+  checkTokenIds(prompt, service.engine.info.vocabSize, "prompt");
+  return fitTokens(prompt, length);
+}
+
+function echoText(service: Service, prompt: Prompt, ids: readonly number[]): string {
+  return typeof prompt === "string" ? prompt : service.text.tokenizer.decode(ids);
+}
+
+function completionFacts(
+  service: Service,
+  body: CompletionBody,
+  model: ServedModel,
+  requestId: string,
+  promptTokenCount: number,
+): ReplyFacts {
+  const { config } = service;
+  return {
+    id: `cmpl-${requestId}`,
+    created: Math.floor(Date.now() / 1000),
+    model: model.name,
+    systemFingerprint: service.systemFingerprint,
+    promptTokens: promptTokenCount,
+    returnTokenIds: body.return_token_ids === true,
+    logprobs: body.logprobs !== undefined && body.logprobs !== null,
+    includeUsage:
+      body.stream === true && (body.stream_options?.include_usage === true || config.enableForceIncludeUsage),
+    continuousUsage: body.stream_options?.continuous_usage_stats === true,
+    promptTokensDetails: config.enablePromptTokensDetails,
+  };
+}

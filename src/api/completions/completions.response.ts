@@ -1,0 +1,144 @@
+// Text completions: collects what one prompt's choices produce and builds their wire objects, for whole replies and
+// for stream chunks alike. `promptIndex · n + choice` is the index a client sees.
+import type { PrefillOutput } from "../../engine/contract.ts";
+import type { Tokenizer } from "../../text/tokenizer-contract.ts";
+import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
+import { jsonWith, promptLogprobsJson } from "../run/logprobs.wire.ts";
+import { fromContent, promptEntries, type TextLogprob, TextLogprobWriter } from "./completions.logprobs.ts";
+
+export interface PromptReply {
+  promptIndex: number;
+  promptTokenIds: readonly number[];
+  n: number;
+  /** The prompt's text, put before every choice; null without echo. */
+  echo: string | null;
+  /** max_tokens was 0: only the prompt is shown, the one token the engine had to make is not. */
+  promptOnly: boolean;
+  logprobs: boolean;
+  tokensAsIds: boolean;
+  returnTokenIds: boolean;
+  /** Whether prompt_logprobs was asked for (echo with logprobs computes them too, without showing them so). */
+  promptLogprobs: boolean;
+}
+
+interface Pending {
+  text: string;
+  tokenIds: number[];
+  logprobs: TextLogprob[];
+  end: ChoiceEnd | null;
+  /** Something was added since the last `take`. */
+  dirty: boolean;
+  opened: boolean;
+  /** The prompt's ids were sent: they go with the first chunk only. */
+  promptSent: boolean;
+  /** Tokens shown so far. */
+  shown: number;
+  writer: TextLogprobWriter;
+}
+
+/** The choices of one prompt. `take` gives what is new since the last call; a whole reply takes once, at the end. */
+export class PromptChoices {
+  readonly #reply: PromptReply;
+  readonly #tokenizer: Tokenizer;
+  readonly #choices: Pending[];
+  #prefill: PrefillOutput | null = null;
+
+  constructor(reply: PromptReply, tokenizer: Tokenizer) {
+    this.#reply = reply;
+    this.#tokenizer = tokenizer;
+    this.#choices = Array.from({ length: reply.n }, () => ({
+      text: "",
+      tokenIds: [],
+      logprobs: [],
+      end: null,
+      dirty: false,
+      opened: false,
+      promptSent: false,
+      shown: 0,
+      writer: new TextLogprobWriter(),
+    }));
+  }
+
+  get cachedTokens(): number {
+    return this.#prefill?.cachedTokens ?? 0;
+  }
+
+  get shownTokens(): number {
+    return this.#choices.reduce((sum, choice) => sum + choice.shown, 0);
+  }
+
+  shownTokensOf(choice: number): number {
+    return this.#choices[choice]!.shown;
+  }
+
+  prefill(output: PrefillOutput): void {
+    this.#prefill = output;
+  }
+
+  add(delta: ChoiceDelta): void {
+    const choice = this.#choices[delta.index]!;
+    this.#open(choice);
+    if (!this.#reply.promptOnly) {
+      for (const part of delta.parts) {
+        choice.text += part.kind === "content" ? part.text : "";
+      }
+      choice.tokenIds.push(...delta.tokenIds);
+      choice.logprobs.push(...delta.logprobs.map(fromContent));
+      choice.shown += delta.tokenIds.length;
+      choice.end = delta.end ?? choice.end;
+    } else if (delta.end !== null) {
+      choice.end = { reason: "length", stopReason: null };
+    }
+    choice.dirty = true;
+  }
+
+  /** JSON of every choice that has something new, with its own number (not the wire index). */
+  take(): { choice: number; json: string }[] {
+    const taken: { choice: number; json: string }[] = [];
+    this.#choices.forEach((choice, number) => {
+      if (choice.dirty) {
+        taken.push({ choice: number, json: this.#json(choice, number) });
+        Object.assign(choice, { text: "", tokenIds: [], logprobs: [], dirty: false, promptSent: true });
+      }
+    });
+    return taken;
+  }
+
+  #open(choice: Pending): void {
+    if (choice.opened) {
+      return;
+    }
+    choice.opened = true;
+    const { echo, logprobs, promptTokenIds, tokensAsIds } = this.#reply;
+    if (echo === null) {
+      return;
+    }
+    choice.text = echo;
+    if (logprobs) {
+      choice.logprobs = promptEntries(
+        this.#tokenizer,
+        promptTokenIds,
+        this.#prefill?.promptLogprobs ?? [],
+        tokensAsIds,
+      );
+    }
+  }
+
+  #json(choice: Pending, number: number): string {
+    const { promptIndex, n, returnTokenIds, logprobs, promptTokenIds } = this.#reply;
+    const prompt = this.#reply.promptLogprobs ? (this.#prefill?.promptLogprobs ?? null) : null;
+    const wire = {
+      index: promptIndex * n + number,
+      text: choice.text,
+      logprobs: logprobs ? choice.writer.write(choice.logprobs) : null,
+      finish_reason: choice.end?.reason ?? null,
+      stop_reason: choice.end?.stopReason ?? null,
+      token_ids: returnTokenIds ? choice.tokenIds : null,
+      prompt_logprobs: null,
+      prompt_token_ids: returnTokenIds && !choice.promptSent ? promptTokenIds : null,
+    };
+    const promptJson =
+      prompt === null || choice.promptSent ? null : promptLogprobsJson(this.#tokenizer, promptTokenIds, prompt);
+    return jsonWith(wire, { prompt_logprobs: promptJson });
+  }
+}

@@ -1,0 +1,121 @@
+// POST /v1/completions: the older text dialect on the same engine.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { principalOf } from "../http/auth.ts";
+import { clientGone } from "../http/client-gone.ts";
+import { requestIdOf } from "../http/request-id.ts";
+import { readChoiceCount } from "../request/choice-count.ts";
+import { refusing } from "../request/prompt-errors.ts";
+import { ErrorBody } from "../request/schema-parts.ts";
+import { GenerationRun } from "../run/generation-run.ts";
+import { jsonWith } from "../run/logprobs.wire.ts";
+import { usageOf } from "../run/reply-facts.ts";
+import { streamRuns } from "../run/stream-runs.ts";
+import type { Service } from "../service.ts";
+import { type PreparedCompletion, prepareCompletion } from "./completions.prepare.ts";
+import { CompletionChunk, CompletionReply, CompletionRequest } from "./completions.schema.ts";
+import { CompletionChunks } from "./completions.stream.ts";
+import { validateCompletion } from "./completions.validate.ts";
+
+export function registerCompletions(app: FastifyInstance, service: Service): void {
+  app.post(
+    "/v1/completions",
+    {
+      config: { access: "inference" },
+      schema: {
+        summary: "Text completion",
+        tags: ["inference"],
+        body: CompletionRequest,
+        response: {
+          200: {
+            description: "The choices",
+            content: {
+              "application/json": { schema: CompletionReply },
+              "text/event-stream": { schema: CompletionChunk },
+            },
+          },
+          400: ErrorBody,
+          401: ErrorBody,
+          404: ErrorBody,
+          429: ErrorBody,
+        },
+      },
+    },
+    (request, reply) => answerCompletion(service, request, reply),
+  );
+}
+
+async function answerCompletion(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const arrivedAt = performance.now();
+  const gone = clientGone(reply.raw);
+  const { body, prompts, ignored } = validateCompletion(request.body, service.engine.info);
+  if (ignored.length > 0) {
+    service.log.debug("ignored unknown fields", {
+      id: request.id,
+      count: ignored.length,
+      fields: ignored.slice(0, 10),
+    });
+  }
+  service.assertServing();
+  const requestId = requestIdOf(request, reply, body.request_id);
+  const leave = service.admission.enter(readChoiceCount(body.n) * prompts.length);
+  try {
+    const model = await service.models.resolve(body.model, principalOf(request));
+    try {
+      await service.turns.next();
+      const prepared = await refusing(() => prepareCompletion(service, body, prompts, model, requestId));
+      const runs = prepared.runs.map(
+        (run) => new GenerationRun(service, { ...run, model: model.name, arrivedAt, clientGone: gone }),
+      );
+      if (body.stream === true) {
+        await streamRuns(service, reply, gone, runs, new CompletionChunks(prepared.facts, prepared.prompts));
+        return reply;
+      }
+      await collect(runs, prepared);
+      return gone.aborted ? reply.hijack() : reply.type("application/json; charset=utf-8").send(wholeReply(prepared));
+    } finally {
+      model.release();
+    }
+  } finally {
+    leave();
+  }
+}
+
+/** All prompts at once; one that fails ends the others. */
+async function collect(runs: readonly GenerationRun[], { prompts }: PreparedCompletion): Promise<void> {
+  try {
+    await Promise.all(
+      runs.map(async (run, index) => {
+        for await (const output of run.outputs()) {
+          if (output.type === "prefill") {
+            prompts[index]!.prefill(output);
+          } else {
+            prompts[index]!.add(output);
+          }
+        }
+      }),
+    );
+  } catch (error) {
+    for (const run of runs) {
+      run.abort();
+    }
+    throw error;
+  }
+}
+
+function wholeReply({ facts, prompts }: PreparedCompletion): string {
+  const choices = prompts.flatMap((prompt) => prompt.take().map(({ json }) => json));
+  const completionTokens = prompts.reduce((sum, prompt) => sum + prompt.shownTokens, 0);
+  const cachedTokens = prompts.reduce((sum, prompt) => sum + prompt.cachedTokens, 0);
+  const reply = {
+    id: facts.id,
+    object: "text_completion",
+    created: facts.created,
+    model: facts.model,
+    choices: null,
+    service_tier: null,
+    system_fingerprint: facts.systemFingerprint,
+    usage: usageOf(facts, { completion: completionTokens, cached: cachedTokens, reasoning: 0 }),
+    kv_transfer_params: null,
+  };
+  return jsonWith(reply, { choices: `[${choices.join(",")}]` });
+}

@@ -1,0 +1,72 @@
+// Wire schemas of text completions: the older dialect, same engine, raw prompts instead of messages.
+import { type Static, type TSchema, Type } from "typebox";
+import { PromptLogprobs, Usage } from "../chat/chat.response-schema.ts";
+import { samplingFields } from "../request/sampling.schema.ts";
+import { orNull } from "../request/schema-parts.ts";
+
+const TokenArray = Type.Array(Type.Integer());
+
+export const CompletionRequest = Type.Object(
+  {
+    prompt: Type.Unsafe<string | string[] | number[] | number[][]>(
+      Type.Union([Type.String(), Type.Array(Type.String()), TokenArray, Type.Array(TokenArray)], {
+        description: "A text, several texts, token ids, or several lists of token ids.",
+      }),
+    ),
+    ...samplingFields,
+    max_tokens: orNull(Type.Integer(), { default: 16, description: "Output budget; 0 only together with echo." }),
+    logprobs: orNull(Type.Integer(), { description: "Log probabilities with the N most likely tokens." }),
+    echo: Type.Optional(Type.Boolean({ default: false, description: "Begin the text with the prompt." })),
+    suffix: orNull(Type.String(), { description: "Not supported." }),
+  },
+  { title: "CompletionRequest" },
+);
+
+export type CompletionBody = Static<typeof CompletionRequest>;
+
+const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
+
+const TextLogprobs = Type.Object({
+  text_offset: Type.Array(Type.Integer()),
+  token_logprobs: Type.Array(nullable(Type.Number())),
+  tokens: Type.Array(Type.String()),
+  top_logprobs: Type.Array(nullable(Type.Record(Type.String(), Type.Number()))),
+});
+
+const Choice = Type.Object(
+  {
+    index: Type.Integer({ description: "prompt index · n + choice" }),
+    text: Type.String(),
+    logprobs: nullable(TextLogprobs),
+    finish_reason: nullable(Type.String()),
+    stop_reason: Type.Union([Type.Integer(), Type.String(), Type.Null()]),
+    token_ids: nullable(TokenArray),
+    prompt_logprobs: Type.Optional(PromptLogprobs),
+    prompt_token_ids: Type.Optional(nullable(TokenArray)),
+  },
+  { additionalProperties: false },
+);
+
+const head = {
+  id: Type.String(),
+  object: Type.Literal("text_completion"),
+  created: Type.Integer(),
+  model: Type.String(),
+  choices: Type.Array(Choice),
+};
+
+export const CompletionReply = Type.Object(
+  {
+    ...head,
+    service_tier: Type.Null(),
+    system_fingerprint: nullable(Type.String()),
+    usage: Usage,
+    kv_transfer_params: Type.Null(),
+  },
+  { title: "Completion", additionalProperties: false },
+);
+
+export const CompletionChunk = Type.Object(
+  { ...head, system_fingerprint: Type.Optional(Type.String()), usage: Type.Optional(Usage) },
+  { title: "CompletionChunk", additionalProperties: false },
+);

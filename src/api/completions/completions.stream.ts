@@ -1,0 +1,67 @@
+// Chunks of streamed text completions. No role chunks in this dialect; the prompt's ids and echo come with the first
+// chunk of each choice.
+
+import type { RunOutput } from "../run/generation-run.ts";
+import { chunkUsage, type ReplyFacts, usageOf } from "../run/reply-facts.ts";
+import type { ChunkSource } from "../run/stream-runs.ts";
+import type { PromptChoices } from "./completions.response.ts";
+
+export class CompletionChunks implements ChunkSource {
+  readonly #facts: ReplyFacts;
+  readonly #prompts: readonly PromptChoices[];
+  readonly #head: string;
+  #size = 0;
+
+  constructor(facts: ReplyFacts, prompts: readonly PromptChoices[]) {
+    this.#facts = facts;
+    this.#prompts = prompts;
+    const { id, created, model } = facts;
+    this.#head = JSON.stringify({ id, object: "text_completion", created, model }).slice(0, -1);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  accept(run: number, output: RunOutput): void {
+    const prompt = this.#prompts[run]!;
+    if (output.type === "prefill") {
+      prompt.prefill(output);
+      return;
+    }
+    prompt.add(output);
+    this.#size += 32 * output.tokenIds.length + 64 * output.logprobs.reduce((n, l) => n + 1 + l.top_logprobs.length, 0);
+  }
+
+  take(): string {
+    this.#size = 0;
+    let events = "";
+    for (const prompt of this.#prompts) {
+      for (const { choice, json } of prompt.take()) {
+        const usage = this.#continuousUsage(prompt, choice);
+        events += `data: ${this.#head},"choices":[${json}]${usage}}\n\n`;
+      }
+    }
+    return events;
+  }
+
+  closing(): string {
+    if (!this.#facts.includeUsage) {
+      return "";
+    }
+    const total = this.#prompts.reduce((sum, prompt) => sum + prompt.shownTokens, 0);
+    const cached = this.#prompts.reduce((sum, prompt) => sum + prompt.cachedTokens, 0);
+    const usage = chunkUsage(usageOf(this.#facts, { completion: total, cached, reasoning: 0 }));
+    const fingerprint = JSON.stringify(this.#facts.systemFingerprint);
+    return `data: ${this.#head},"choices":[],"system_fingerprint":${fingerprint},"usage":${JSON.stringify(usage)}}\n\n`;
+  }
+
+  #continuousUsage(prompt: PromptChoices, choice: number): string {
+    if (!this.#facts.includeUsage || !this.#facts.continuousUsage) {
+      return "";
+    }
+    const counts = { completion: prompt.shownTokensOf(choice), cached: prompt.cachedTokens, reasoning: 0 };
+    const usage = usageOf(this.#facts, counts);
+    return `,"usage":${JSON.stringify(chunkUsage(usage))}`;
+  }
+}

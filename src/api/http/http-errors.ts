@@ -1,0 +1,102 @@
+// From anything that can go wrong at the HTTP edge to the one error envelope: faults of the framework, unknown paths,
+// wrong methods, broken connections. No stack, no path of this machine ever leaves.
+import type { Socket } from "node:net";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { ErrorCode } from "../../error-table.ts";
+import { errorEnvelope, ServiceError, toServiceError } from "../../errors.ts";
+import { challenge } from "./auth.ts";
+
+/** Errors of the framework, by its code. */
+const FRAMEWORK: Record<string, { code: ErrorCode; message: string }> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
+    code: "unsupported_media_type",
+    message: "Unsupported or missing Content-Type: send application/json.",
+  },
+  FST_ERR_CTP_EMPTY_TYPE: { code: "unsupported_media_type", message: "Content-Type is empty: send application/json." },
+  FST_ERR_CTP_BODY_TOO_LARGE: {
+    code: "body_too_large",
+    message: "The request body is larger than this server accepts.",
+  },
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: { code: "bad_http", message: "The body does not have the announced length." },
+  FST_ERR_BAD_URL: { code: "not_found", message: "The URL is not valid." },
+  FST_ERR_MAX_PARAM_LENGTH: { code: "not_found", message: "A part of the URL is too long." },
+};
+
+export function toWireError(thrown: unknown): ServiceError {
+  const known = FRAMEWORK[(thrown as { code?: string } | null)?.code ?? ""];
+  return known === undefined ? toServiceError(thrown) : new ServiceError(known.code, known.message, { cause: thrown });
+}
+
+export function sendError(reply: FastifyReply, error: ServiceError): FastifyReply {
+  reply.headers(errorHeaders(error));
+  return reply.code(error.status).type("application/json; charset=utf-8").send(errorEnvelope(error));
+}
+
+export function errorHeaders(error: ServiceError): Record<string, string> {
+  const headers: Record<string, string> = {};
+  const auth = challenge(error);
+  if (auth !== null) {
+    headers["www-authenticate"] = auth;
+  }
+  if (error.retryAfter !== null) {
+    headers["retry-after"] = String(error.retryAfter);
+  }
+  // Clients repeat every 5xx by default; a fault of ours would only be repeated.
+  if (error.status === 500 || error.status === 501) {
+    headers["x-should-retry"] = "false";
+  }
+  return headers;
+}
+
+/** 404 and 405, in the envelope and with the `detail` that FastAPI clients look for. */
+export function notFound(app: FastifyInstance): void {
+  const routes: { method: string; pattern: RegExp }[] = [];
+  app.addHook("onRoute", (route) => {
+    const pattern = new RegExp(`^${route.url.replace(/[.]/g, "\\.").replace(/:\w+/g, "[^/]+").replace("*", ".*")}/?$`);
+    for (const method of [route.method].flat()) {
+      routes.push({ method, pattern });
+    }
+  });
+  app.setNotFoundHandler((request: FastifyRequest, reply: FastifyReply) => {
+    const path = request.url.split("?")[0]!;
+    const allowed = routes.filter((route) => route.pattern.test(path)).map((route) => route.method);
+    if (allowed.length === 0) {
+      return sendWithDetail(reply, new ServiceError("not_found", "There is nothing at this path."), "Not Found");
+    }
+    reply.header("allow", [...new Set(allowed)].join(", "));
+    const error = new ServiceError("method_not_allowed", `${request.method} is not offered at this path.`);
+    return sendWithDetail(reply, error, "Method Not Allowed");
+  });
+}
+
+function sendWithDetail(reply: FastifyReply, error: ServiceError, detail: string): FastifyReply {
+  return reply
+    .code(error.status)
+    .type("application/json; charset=utf-8")
+    .send({ ...errorEnvelope(error), detail });
+}
+
+/** Bytes that are not HTTP, oversized headers, requests that never end: answer on the bare socket and close. */
+export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const wire = clientError(error.code ?? "");
+  const body = JSON.stringify(errorEnvelope(wire));
+  socket.end(
+    `HTTP/1.1 ${wire.status} ${wire.row.type}\r\ncontent-type: application/json; charset=utf-8\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}
+
+function clientError(code: string): ServiceError {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return new ServiceError("headers_too_large", "The request headers are too large.");
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return new ServiceError("request_timeout", "The request did not arrive in time.");
+    default:
+      return new ServiceError("bad_http", "The request is not valid HTTP.");
+  }
+}

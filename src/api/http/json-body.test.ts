@@ -1,0 +1,94 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ServiceError } from "../../errors.ts";
+import { MAX_DEPTH, MAX_VALUES, parseJsonObject } from "./json-body.ts";
+
+const parse = (text: string) => parseJsonObject(Buffer.from(text));
+
+function refusal(text: string | Buffer): ServiceError {
+  try {
+    parseJsonObject(Buffer.from(text as string));
+  } catch (error) {
+    return error as ServiceError;
+  }
+  throw new Error("was accepted");
+}
+
+describe("parseJsonObject", () => {
+  it.each(["", "null", "42", '"x"', "[1]", "{", '{"a":NaN}', '{"a":Infinity}', '{"a":1}}', "{'a':1}", '{"a":"'])(
+    "refuses %j with a 400",
+    (text) => {
+      const error = refusal(text);
+      expect(error).toBeInstanceOf(ServiceError);
+      expect(error.status).toBe(400);
+      expect(error.row.type).toBe("Bad Request");
+    },
+  );
+
+  it("refuses bytes that are not UTF-8", () => {
+    expect(() => parseJsonObject(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]))).toThrow(/UTF-8/);
+  });
+
+  it("refuses deep nesting without recursion", () => {
+    expect(refusal(`{"a":${"[".repeat(10_000)}${"]".repeat(10_000)}}`).message).toMatch(/nested/);
+    expect(refusal(`{"a":${'{"a":'.repeat(10_000)}`).message).toMatch(/nested/);
+    expect(parse(`{"a":${"[".repeat(MAX_DEPTH - 1)}${"]".repeat(MAX_DEPTH - 1)}}`)).toHaveProperty("a");
+    expect(parse(`{"a":"${"[".repeat(10_000)}"}`)).toEqual({ a: "[".repeat(10_000) });
+  });
+
+  it("refuses more values than can be read between two messages, and counts none inside texts", () => {
+    const list = (items: number) => `{"a":[${"1,".repeat(items - 1)}1]}`;
+    expect(parse(list(MAX_VALUES - 3))).toHaveProperty("a");
+    for (const text of [
+      list(MAX_VALUES + 1),
+      `{"a":[${"{},".repeat(MAX_VALUES)}1]}`,
+      "[".repeat(5) + list(MAX_VALUES),
+    ]) {
+      expect(refusal(text)).toMatchObject({ status: 413, message: expect.stringMatching(/200000 values/) });
+    }
+    expect(parse(JSON.stringify({ a: "1,[".repeat(MAX_VALUES) }))).toHaveProperty("a");
+  });
+
+  it("keeps long integers of the outermost object exactly", () => {
+    const body = parse(
+      '{"seed":9223372036854775808,"messages":[{"x":9223372036854775808}],"priority":-9223372036854775808}',
+    );
+    expect(body.seed).toBe(9223372036854775808n);
+    expect(body.priority).toBe(-9223372036854775808n);
+    expect(body.messages).toEqual([{ x: 2 ** 63 }]);
+  });
+
+  it("is not fooled by escapes, strings that look like numbers, floats and repeated keys", () => {
+    expect(parse('{"a\\"":12345678901234567,"b":"\\\\","c":"12345678901234567"}')).toEqual({
+      'a"': 12345678901234567n,
+      b: "\\",
+      c: "12345678901234567",
+    });
+    expect(parse('{"a":12345678901234567.0,"b":1e30,"s\\u0065ed":12345678901234567}')).toEqual({
+      a: 12345678901234568,
+      b: 1e30,
+      seed: 12345678901234567n,
+    });
+    expect(parse('{"a":12345678901234567,"a":5}')).toEqual({ a: 5 });
+    expect(parse(`{"a":${"9".repeat(100)}}`)).toEqual({ a: 1e100 });
+  });
+
+  it("agrees with JSON.parse on every object without long integers", () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (object) => {
+        const text = JSON.stringify(object);
+        const back = parse(text);
+        for (const [key, value] of Object.entries(JSON.parse(text) as Record<string, unknown>)) {
+          expect(typeof back[key] === "bigint" ? Number(back[key]) : back[key]).toEqual(value);
+        }
+      }),
+    );
+  });
+
+  it("reads 16 MB in well under a second", () => {
+    const text = `{"messages":[{"role":"user","content":"${'a\\"[{1234567890123456789'.repeat(700_000)}"}],"seed":1}`;
+    const before = performance.now();
+    expect(parse(text).seed).toBe(1);
+    expect(performance.now() - before).toBeLessThan(2000);
+  });
+});

@@ -1,0 +1,135 @@
+// Bytes → a JSON object, safely: UTF-8 checked, depth and number of values bounded before JSON.parse sees it (a long
+// text parses quickly, 16 MB of `{},` take seconds), and integers of the top level kept exactly (JavaScript numbers
+// cannot tell 2^63 from 2^63 - 1; such values come out as bigint).
+// Does not validate fields; see lax.ts.
+import { ServiceError } from "../../errors.ts";
+
+/** Deeper than any schema or message list needs, shallow enough for every recursive reader downstream. */
+export const MAX_DEPTH = 256;
+
+/** Enough for prompts of token ids far beyond any context; few enough to parse and check between two messages. */
+export const MAX_VALUES = 200_000;
+
+export type JsonObject = Record<string, unknown>;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+export function parseJsonObject(bytes: Uint8Array): JsonObject {
+  const text = decode(bytes);
+  const longIntegers = scan(text);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw malformed(`The body is not valid JSON (json_invalid): ${(error as Error).message}`, error);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw malformed("The body must be a JSON object.");
+  }
+  const object = value as JsonObject;
+  for (const [key, integer] of longIntegers) {
+    if (object[key] === Number(integer)) {
+      object[key] = integer;
+    }
+  }
+  return object;
+}
+
+/** JSON text inside a field: the same depth limit, before anything recursive reads it. */
+export function parseInnerJson(text: string): unknown {
+  scan(text);
+  return JSON.parse(text);
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch (error) {
+    throw malformed("The body is not valid UTF-8.", error);
+  }
+}
+
+function malformed(message: string, cause?: unknown): ServiceError {
+  return new ServiceError("malformed_json", message, { param: "body", cause });
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+/** Integer literals of 16 digits and more may not be exact as a double; beyond 40 no bound can hold anyway. */
+const LONG_INTEGER = /-?\d{16,40}(?![\d.eE])/y;
+
+/**
+ * One pass over the text. Finds the exact value of long integers that sit directly in the outermost object and
+ * refuses documents nested too deeply or with too many values. Malformed text may pass; JSON.parse refuses it afterwards.
+ */
+function scan(text: string): Map<string, bigint> {
+  const found = new Map<string, bigint>();
+  let depth = 0;
+  let values = 1;
+  let key = "";
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i);
+    if (c === QUOTE) {
+      const end = stringEnd(text, i);
+      if (depth === 1) {
+        key = text.slice(i, end + 1);
+      }
+      i = end;
+    } else if (c === 0x7b || c === 0x5b) {
+      depth++;
+      values++; // the first one inside
+      if (depth > MAX_DEPTH) {
+        throw malformed(`The body is nested more than ${MAX_DEPTH} levels deep.`);
+      }
+    } else if (c === 0x7d || c === 0x5d) {
+      depth--;
+    } else if (c === 0x2c) {
+      values++;
+      if (values > MAX_VALUES) {
+        throw new ServiceError("body_too_large", `The body has more than ${MAX_VALUES} values.`, { param: "body" });
+      }
+    } else if (depth === 1 && (c === 0x2d || (c >= 0x30 && c <= 0x39))) {
+      i = readNumber(text, i, key, found);
+    }
+  }
+  return found;
+}
+
+function readNumber(text: string, start: number, key: string, found: Map<string, bigint>): number {
+  LONG_INTEGER.lastIndex = start;
+  const match = LONG_INTEGER.exec(text);
+  if (match !== null) {
+    found.set(unquote(key), BigInt(match[0]));
+    return start + match[0].length - 1;
+  }
+  let end = start;
+  while (end + 1 < text.length && /[\d.eE+-]/.test(text[end + 1]!)) {
+    end++;
+  }
+  return end;
+}
+
+/** Index of the closing quote of the string that opens at `start`; the end of the text if it never closes. */
+function stringEnd(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end !== -1 && escaped(text, end)) {
+    end = text.indexOf('"', end + 1);
+  }
+  return end === -1 ? text.length : end;
+}
+
+function escaped(text: string, quote: number): boolean {
+  let slashes = 0;
+  while (text.charCodeAt(quote - 1 - slashes) === BACKSLASH) {
+    slashes++;
+  }
+  return slashes % 2 === 1;
+}
+
+function unquote(key: string): string {
+  try {
+    return JSON.parse(key) as string;
+  } catch {
+    return ""; // malformed; JSON.parse of the whole text will say so
+  }
+}

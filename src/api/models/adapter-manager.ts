@@ -1,0 +1,89 @@
+// Adapters by name: load, replace in place, unload. One operation at a time, so that two clients that replace the
+// same name cannot leave a content behind. Requests in flight finish on the content they began with.
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { AdapterInfo, Engine } from "../../engine/contract.ts";
+import { ServiceError } from "../../errors.ts";
+import type { ModelRegistry } from "./model-registry.ts";
+
+export interface LoadAdapter {
+  name: string;
+  /** Folder on this machine. */
+  path: string;
+  /** Replace an adapter of the same name. */
+  inPlace: boolean;
+}
+
+export class AdapterManager {
+  readonly #engine: Engine;
+  readonly #models: ModelRegistry;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(engine: Engine, models: ModelRegistry) {
+    this.#engine = engine;
+    this.#models = models;
+  }
+
+  load(adapter: LoadAdapter): Promise<AdapterInfo> {
+    return this.#inTurn(() => this.#load(adapter));
+  }
+
+  unload(name: string): Promise<void> {
+    return this.#inTurn(() => this.#unload(name));
+  }
+
+  async #load({ name, path, inPlace }: LoadAdapter): Promise<AdapterInfo> {
+    if (name === "" || path === "") {
+      throw new ServiceError("invalid_adapter_request", "Both lora_name and lora_path must be given.");
+    }
+    const before = this.#models.adapter(name);
+    if (this.#models.names.includes(name) || (before !== undefined && !inPlace)) {
+      const message = `The name '${name}' is taken; use load_inplace to replace an adapter.`;
+      throw new ServiceError("invalid_adapter_request", message);
+    }
+    const config = await stat(join(path, "adapter_config.json")).catch(() => null);
+    if (config === null || !config.isFile()) {
+      throw new ServiceError("not_found", "There is no adapter_config.json at lora_path.", { param: "lora_path" });
+    }
+    const info = await this.#loadFolder(path);
+    this.#models.setAdapter(name, path, info.version);
+    if (before !== undefined && before.version !== info.version) {
+      await this.#unloadUnused(before.version);
+    }
+    return info;
+  }
+
+  async #loadFolder(path: string): Promise<AdapterInfo> {
+    try {
+      return await this.#engine.loadAdapter(path);
+    } catch (error) {
+      const message = `The adapter cannot be used: ${(error as Error).message}`;
+      throw new ServiceError("invalid_adapter_request", message, { param: "lora_path", cause: error });
+    }
+  }
+
+  async #unload(name: string): Promise<void> {
+    if (name === "") {
+      throw new ServiceError("invalid_adapter_request", "lora_name must be given.");
+    }
+    const adapter = this.#models.adapter(name);
+    if (adapter === undefined) {
+      throw new ServiceError("model_not_found", `The LoRA adapter '${name}' does not exist.`, { param: "lora_name" });
+    }
+    this.#models.removeAdapter(name);
+    await this.#unloadUnused(adapter.version);
+  }
+
+  /** Several names may share one content. */
+  async #unloadUnused(version: string): Promise<void> {
+    if (!this.#models.uses(version)) {
+      await this.#engine.unloadAdapter(version);
+    }
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work, work);
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+}

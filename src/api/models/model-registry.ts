@@ -1,0 +1,131 @@
+// Which names are served and what they stand for: the base model under one or more names, adapters by name, and names
+// that others resolve (trained policies). A name maps to an adapter's content version at the moment a request is
+// admitted; replacing an adapter under the same name therefore never mixes two contents.
+import { ServiceError } from "../../errors.ts";
+import type { Principal } from "../http/auth.ts";
+
+export interface ServedModel {
+  /** What replies carry as `model`. */
+  name: string;
+  /** Content version of the adapter, or null for the base model. */
+  adapter: string | null;
+  /**
+   * Output is meant for training: log probabilities, `prompt_token_ids` and `token_ids` are part of every choice and
+   * tokens are written as ids, unless the request says otherwise.
+   */
+  recordsForTraining: boolean;
+  /** Step of a trained policy, shown as `policy_version` in every choice; null for anything else. */
+  policyVersion: number | null;
+  /** To be called once the request is over, however it ended: until then the adapter stays loaded. */
+  release(): void;
+}
+
+export interface ModelCard {
+  id: string;
+  created: number;
+  root: string;
+  parent: string | null;
+  maxModelLen: number | null;
+}
+
+/** Names that exist only for some callers or change over time. */
+export interface ModelSource {
+  /** May load an adapter; throws 503 when no slot is free for it. */
+  resolve(name: string, principal: Principal): Promise<ServedModel | null>;
+  list(principal: Principal): ModelCard[];
+  /** Whether one of its names stands for this adapter content. */
+  uses(version: string): boolean;
+}
+
+export interface LoadedAdapter {
+  name: string;
+  path: string;
+  version: string;
+  created: number;
+}
+
+export class ModelRegistry {
+  readonly names: readonly string[];
+  readonly #root: string;
+  readonly #maxModelLen: number;
+  readonly #created = Math.floor(Date.now() / 1000);
+  readonly #adapters = new Map<string, LoadedAdapter>();
+  readonly #sources: ModelSource[] = [];
+
+  /** `names`: at least one; the first is the one replies carry. `root`: where the weights come from. */
+  constructor(names: readonly string[], root: string, maxModelLen: number) {
+    this.names = names;
+    this.#root = root;
+    this.#maxModelLen = maxModelLen;
+  }
+
+  get baseName(): string {
+    return this.names[0]!;
+  }
+
+  addSource(source: ModelSource): void {
+    this.#sources.push(source);
+  }
+
+  /** Throws 404 for a name that is not served. Absent, null and "" mean the base model. */
+  async resolve(name: string | null | undefined, principal: Principal): Promise<ServedModel> {
+    const plain = { recordsForTraining: false, policyVersion: null, release: () => {} };
+    if (name === undefined || name === null || name === "" || this.names.includes(name)) {
+      return { name: this.baseName, adapter: null, ...plain };
+    }
+    const adapter = this.#adapters.get(name);
+    if (adapter !== undefined) {
+      return { name, adapter: adapter.version, ...plain };
+    }
+    for (const source of this.#sources) {
+      const model = await source.resolve(name, principal);
+      if (model !== null) {
+        return model;
+      }
+    }
+    throw new ServiceError("model_not_found", `The model \`${name}\` does not exist.`, { param: "model" });
+  }
+
+  /** Base names first, then adapters, then what sources offer this caller. */
+  cards(principal: Principal): ModelCard[] {
+    const base = this.names.map((id) => ({
+      id,
+      created: this.#created,
+      root: this.#root,
+      parent: null,
+      maxModelLen: this.#maxModelLen,
+    }));
+    const adapters = [...this.#adapters.values()].map(({ name, path, created }) => ({
+      id: name,
+      created,
+      root: path,
+      parent: this.baseName,
+      maxModelLen: null,
+    }));
+    return [...base, ...adapters, ...this.#sources.flatMap((source) => source.list(principal))];
+  }
+
+  adapter(name: string): LoadedAdapter | undefined {
+    return this.#adapters.get(name);
+  }
+
+  adapters(): LoadedAdapter[] {
+    return [...this.#adapters.values()];
+  }
+
+  /** Whether any name stands for this content. */
+  uses(version: string): boolean {
+    return (
+      this.adapters().some((adapter) => adapter.version === version) ||
+      this.#sources.some((source) => source.uses(version))
+    );
+  }
+
+  setAdapter(name: string, path: string, version: string): void {
+    this.#adapters.set(name, { name, path, version, created: Math.floor(Date.now() / 1000) });
+  }
+
+  removeAdapter(name: string): void {
+    this.#adapters.delete(name);
+  }
+}

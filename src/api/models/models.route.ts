@@ -1,0 +1,96 @@
+// GET /v1/models and /v1/models/{id}: what can be named as `model`.
+import type { FastifyInstance } from "fastify";
+import { Type } from "typebox";
+import { ServiceError } from "../../errors.ts";
+import { principalOf } from "../http/auth.ts";
+import { ErrorBody } from "../request/schema-parts.ts";
+import type { Service } from "../service.ts";
+import type { ModelCard } from "./model-registry.ts";
+
+const Permission = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("model_permission"),
+  created: Type.Integer(),
+  allow_create_engine: Type.Boolean(),
+  allow_sampling: Type.Boolean(),
+  allow_logprobs: Type.Boolean(),
+  allow_search_indices: Type.Boolean(),
+  allow_view: Type.Boolean(),
+  allow_fine_tuning: Type.Boolean(),
+  organization: Type.String(),
+  group: Type.Union([Type.String(), Type.Null()]),
+  is_blocking: Type.Boolean(),
+});
+
+const Model = Type.Object(
+  {
+    id: Type.String(),
+    object: Type.Literal("model"),
+    created: Type.Integer(),
+    owned_by: Type.String(),
+    root: Type.String(),
+    parent: Type.Union([Type.String(), Type.Null()], { description: "The base model of an adapter." }),
+    max_model_len: Type.Union([Type.Integer(), Type.Null()]),
+    permission: Type.Array(Permission),
+  },
+  { title: "Model" },
+);
+
+const ModelList = Type.Object({ object: Type.Literal("list"), data: Type.Array(Model) }, { title: "ModelList" });
+
+export function registerModels(app: FastifyInstance, service: Service): void {
+  app.get(
+    "/v1/models",
+    {
+      config: { access: "any" },
+      schema: { summary: "List served models", tags: ["models"], response: { 200: ModelList } },
+    },
+    async (request) => ({ object: "list", data: service.models.cards(principalOf(request)).map(toWire) }),
+  );
+
+  app.get<{ Params: { "*": string } }>(
+    "/v1/models/*",
+    {
+      config: { access: "any" },
+      schema: { summary: "One served model", tags: ["models"], response: { 200: Model, 404: ErrorBody } },
+    },
+    async (request) => {
+      // A wildcard, because names contain slashes.
+      const name = request.params["*"];
+      const principal = principalOf(request);
+      const listed = service.models.cards(principal).find((card) => card.id === name);
+      if (listed !== undefined) {
+        return toWire(listed);
+      }
+      throw new ServiceError("model_not_found", `The model \`${name}\` does not exist.`, { param: "model" });
+    },
+  );
+}
+
+function toWire(card: ModelCard) {
+  return {
+    id: card.id,
+    object: "model",
+    created: card.created,
+    owned_by: "flywheel",
+    root: card.root,
+    parent: card.parent,
+    max_model_len: card.maxModelLen,
+    permission: [
+      {
+        id: `modelperm-${card.id}`,
+        object: "model_permission",
+        created: card.created,
+        allow_create_engine: false,
+        allow_sampling: true,
+        allow_logprobs: true,
+        allow_search_indices: false,
+        allow_view: true,
+        allow_fine_tuning: false,
+        organization: "*",
+        group: null,
+        is_blocking: false,
+      },
+    ],
+  };
+}

@@ -1,0 +1,125 @@
+// POST /tokenize and /detokenize: text or messages ↔ token ids, exactly as the model sees them.
+import type { FastifyInstance } from "fastify";
+import { type Static, Type } from "typebox";
+import { ServiceError } from "../../errors.ts";
+import { chatPrompt, tokenisePrompt } from "../../text/prompt.ts";
+import { checkContinuation } from "../chat/chat.validate.ts";
+import { Message, Tool } from "../chat/message.schema.ts";
+import { principalOf } from "../http/auth.ts";
+import { readBody } from "../request/lax.ts";
+import { refusing } from "../request/prompt-errors.ts";
+import { AnyObject, ErrorBody, orNull } from "../request/schema-parts.ts";
+import { checkTokenIds } from "../request/token-ids.ts";
+import type { Service } from "../service.ts";
+
+const TokenizeRequest = Type.Object(
+  {
+    model: orNull(Type.String()),
+    prompt: Type.Optional(Type.String({ description: "A text; or send messages." })),
+    messages: Type.Optional(Type.Array(Message)),
+    add_special_tokens: Type.Optional(Type.Boolean({ description: "Default: true for a prompt, false for messages." })),
+    return_token_strs: orNull(Type.Boolean(), { default: false, description: "Add the pieces of the vocabulary." }),
+    add_generation_prompt: Type.Optional(Type.Boolean({ default: true })),
+    continue_final_message: Type.Optional(Type.Boolean({ default: false })),
+    chat_template: orNull(Type.String()),
+    chat_template_kwargs: orNull(AnyObject),
+    tools: orNull(Type.Array(Tool)),
+  },
+  { title: "TokenizeRequest" },
+);
+
+const TokenizeReply = Type.Object(
+  {
+    count: Type.Integer(),
+    max_model_len: Type.Integer(),
+    tokens: Type.Array(Type.Integer()),
+    token_strs: Type.Union([Type.Array(Type.String()), Type.Null()]),
+  },
+  { title: "TokenizeReply" },
+);
+
+const DetokenizeRequest = Type.Object(
+  { model: orNull(Type.String()), tokens: Type.Array(Type.Integer({ minimum: 0 })) },
+  { title: "DetokenizeRequest" },
+);
+
+const DetokenizeReply = Type.Object({ prompt: Type.String() }, { title: "DetokenizeReply" });
+
+export function registerTokenize(app: FastifyInstance, service: Service): void {
+  const common = { tags: ["text"] };
+  app.post(
+    "/tokenize",
+    {
+      config: { access: "inference" },
+      schema: {
+        ...common,
+        summary: "Text or messages to token ids",
+        body: TokenizeRequest,
+        response: { 200: TokenizeReply, 400: ErrorBody },
+      },
+    },
+    async (request) => {
+      const { value: body } = readBody(TokenizeRequest, request.body ?? null);
+      const model = await service.models.resolve(body.model, principalOf(request));
+      model.release();
+      await service.turns.next();
+      const tokens = await tokenise(service, body);
+      const strings =
+        body.return_token_strs === true ? tokens.map((id) => service.text.tokenizer.piece(id) ?? "") : null;
+      return { count: tokens.length, max_model_len: service.engine.info.maxModelLen, tokens, token_strs: strings };
+    },
+  );
+  app.post(
+    "/detokenize",
+    {
+      config: { access: "inference" },
+      schema: {
+        ...common,
+        summary: "Token ids to text",
+        body: DetokenizeRequest,
+        response: { 200: DetokenizeReply, 400: ErrorBody },
+      },
+    },
+    async (request) => {
+      const { value: body } = readBody(DetokenizeRequest, request.body ?? null);
+      const model = await service.models.resolve(body.model, principalOf(request));
+      model.release();
+      const { tokenizer } = service.text;
+      checkTokenIds(body.tokens, tokenizer.vocabSize, "tokens");
+      return { prompt: tokenizer.decode(body.tokens) };
+    },
+  );
+}
+
+async function tokenise(service: Service, body: Static<typeof TokenizeRequest>): Promise<number[]> {
+  if (body.messages === undefined) {
+    if (body.prompt === undefined) {
+      throw new ServiceError("invalid_combination", "Either prompt or messages must be given.", { param: "prompt" });
+    }
+    const { prompt } = body;
+    const options = { addSpecialTokens: body.add_special_tokens ?? true };
+    return refusing(() => tokenisePrompt(service.text, prompt, options, null));
+  }
+  checkContinuation(body);
+  if ((body.chat_template ?? null) !== null && !service.config.trustRequestChatTemplate) {
+    throw new ServiceError("template_refused", "This server does not accept chat templates from requests.", {
+      param: "chat_template",
+    });
+  }
+  const prompt = await refusing(() =>
+    chatPrompt(
+      service.text,
+      {
+        messages: body.messages!,
+        tools: body.tools ?? null,
+        addGenerationPrompt: body.add_generation_prompt ?? true,
+        continueFinalMessage: body.continue_final_message ?? false,
+        addSpecialTokens: body.add_special_tokens ?? false,
+        chatTemplate: body.chat_template ?? null,
+        chatTemplateKwargs: body.chat_template_kwargs ?? null,
+      },
+      null,
+    ),
+  );
+  return prompt.tokenIds;
+}

@@ -1,0 +1,19 @@
+// Compiles a constraint before admission; what cannot be compiled is the client's mistake.
+import { ServiceError } from "../../errors.ts";
+import { type Constraint, ConstraintError } from "../../grammar/constraint.ts";
+import type { Service } from "../service.ts";
+
+/** The key that goes to the engine. */
+export async function compileConstraint(service: Service, constraint: Constraint | null): Promise<string | null> {
+  if (constraint === null) {
+    return null;
+  }
+  try {
+    return (await service.grammars.compile(constraint)).key;
+  } catch (error) {
+    if (error instanceof ConstraintError) {
+      throw new ServiceError("invalid_constraint", error.message, { param: error.param, cause: error });
+    }
+    throw error;
+  }
+}

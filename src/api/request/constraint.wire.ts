@@ -1,0 +1,137 @@
+// response_format and structured_outputs → the shape of the output, or none. Exactly one kind may be asked for; the two fields
+// may agree on it. Whether the schema, expression or grammar compiles is found out by grammar/, also before admission.
+import type { Static } from "typebox";
+import { ServiceError } from "../../errors.ts";
+import type { OutputShape } from "../../grammar/constraint.ts";
+import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
+import { parseInnerJson } from "../http/json-body.ts";
+import type { ResponseFormat, StructuredOutputs } from "./constraint.schema.ts";
+
+type Format = Static<typeof ResponseFormat>;
+type Outputs = Static<typeof StructuredOutputs>;
+
+const KINDS = ["json", "regex", "choice", "grammar", "json_object", "structural_tag"] as const;
+type Kind = (typeof KINDS)[number];
+type Wanted = Partial<Record<Kind, unknown>>;
+
+export interface WantedShape {
+  shape: OutputShape;
+  /** The field it came from. */
+  param: "response_format" | "structured_outputs";
+}
+
+export function readOutputShape(
+  format: Format | null | undefined,
+  outputs: Outputs | null | undefined,
+): WantedShape | null {
+  const fromFormat = format === undefined || format === null ? {} : wantedByFormat(format);
+  const param = Object.keys(fromFormat).length > 0 ? "response_format" : "structured_outputs";
+  if (outputs === undefined || outputs === null) {
+    const shape = toShape(fromFormat, {});
+    return shape === null ? null : { shape, param };
+  }
+  const given = KINDS.filter((kind) => (outputs[kind] ?? null) !== null);
+  if (given.length === 0 && Object.keys(fromFormat).length === 0) {
+    throw refuse(`structured_outputs must have one of ${KINDS.join(", ")}.`);
+  }
+  const fromOutputs: Wanted = Object.fromEntries(given.map((kind) => [kind, outputs[kind]]));
+  const shape = toShape({ ...fromOutputs, ...fromFormat }, outputs);
+  return shape === null ? null : { shape, param };
+}
+
+function refuse(message: string, param: string | null = null): ServiceError {
+  return new ServiceError("invalid_combination", message, { param });
+}
+
+function bad(message: string, param: string, cause?: unknown): ServiceError {
+  return new ServiceError("invalid_constraint", message, { param, cause });
+}
+
+function wantedByFormat(format: Format): Wanted {
+  switch (format.type) {
+    case "text":
+      return {};
+    case "json_object":
+      return { json_object: true };
+    case "json_schema": {
+      if (format.json_schema === undefined || format.json_schema === null) {
+        throw refuse("response_format of type json_schema needs json_schema.", "response_format");
+      }
+      if (format.json_schema.schema === undefined || format.json_schema.schema === null) {
+        throw refuse("response_format.json_schema needs a schema.");
+      }
+      return { json: format.json_schema.schema };
+    }
+    case "structural_tag":
+      return { structural_tag: tagOfFormat(format) };
+    default:
+      throw new Error(`response_format type ${format.type satisfies never}`);
+  }
+}
+
+/** Current form: `format`; legacy form: `structures` and `triggers`. */
+function tagOfFormat(format: Format): unknown {
+  const isObject = (value: unknown) => typeof value === "object" && value !== null && Object.keys(value).length > 0;
+  if (isObject(format.format)) {
+    return { type: "structural_tag", format: format.format };
+  }
+  if (Array.isArray(format.structures) && Array.isArray(format.triggers)) {
+    return { type: "structural_tag", structures: format.structures, triggers: format.triggers };
+  }
+  throw bad("response_format of type structural_tag needs format, or structures and triggers.", "response_format");
+}
+
+function toShape(wanted: Wanted, options: Partial<Outputs>): OutputShape | null {
+  const kinds = KINDS.filter((kind) => wanted[kind] !== undefined);
+  if (kinds.length > 1) {
+    throw refuse(`Only one kind of constraint can apply, got ${kinds.join(" and ")}.`);
+  }
+  const kind = kinds[0];
+  if (kind === undefined) {
+    return null;
+  }
+  const value = wanted[kind];
+  const json = {
+    compact: options.disable_any_whitespace ?? false,
+    closedObjects: options.disable_additional_properties ?? false,
+    whitespacePattern: options.whitespace_pattern ?? null,
+  };
+  switch (kind) {
+    case "json":
+      return { kind: "json_schema", schema: asJson(value, "json"), json };
+    case "json_object":
+      if (value !== true) {
+        throw bad("structured_outputs.json_object must be true or left out.", "structured_outputs");
+      }
+      return { kind: "json_object", json };
+    case "regex":
+      return { kind: "regex", pattern: value as string };
+    case "choice":
+      if ((value as string[]).length === 0) {
+        throw bad("structured_outputs.choice must not be empty.", "structured_outputs");
+      }
+      return { kind: "choice", choices: value as string[] };
+    case "grammar":
+      return { kind: "grammar", source: value as string };
+    case "structural_tag":
+      return { kind: "structural_tag", tag: asJson(value, "structural_tag"), json };
+    default:
+      throw new Error(`constraint kind ${kind satisfies never}`);
+  }
+}
+
+/** Given as JSON text or already as an object. */
+function asJson(value: unknown, field: string): JsonValue {
+  if (typeof value !== "string") {
+    return value as JsonValue;
+  }
+  try {
+    return parseInnerJson(value) as JsonValue;
+  } catch (error) {
+    throw bad(
+      `structured_outputs.${field} is not valid JSON: ${(error as Error).message}`,
+      "structured_outputs",
+      error,
+    );
+  }
+}

@@ -1,0 +1,35 @@
+// Errors of the text layer → errors for the client. The text layer names fields but knows no statuses.
+import type { ErrorCode } from "../../error-table.ts";
+import { ServiceError } from "../../errors.ts";
+import { PromptError, type PromptErrorCode } from "../../text/prompt-error.ts";
+
+const CODES: Record<PromptErrorCode, ErrorCode> = {
+  invalid_message: "unsupported_content",
+  invalid_tool: "invalid_value",
+  invalid_document: "invalid_value",
+  invalid_stop: "invalid_value",
+  invalid_bad_words: "invalid_value",
+  invalid_truncation: "invalid_value",
+  invalid_continuation: "invalid_combination",
+  invalid_max_tokens: "context_length_exceeded",
+  no_chat_template: "no_chat_template",
+  template_error: "template_failed",
+  template_busy: "queue_full",
+  context_length_exceeded: "context_length_exceeded",
+  text_too_long: "body_too_large",
+  empty_prompt: "invalid_value",
+};
+
+/** Runs text-layer work; what it refuses becomes a client error. */
+export async function refusing<T>(work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof PromptError)) {
+      throw error;
+    }
+    const retryAfter = error.code === "template_busy" ? { retryAfter: 1 } : {};
+    const param = error.code === "invalid_bad_words" ? null : error.param;
+    throw new ServiceError(CODES[error.code], error.message, { param, cause: error, ...retryAfter });
+  }
+}

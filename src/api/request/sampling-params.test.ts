@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import { ByteTokenizer } from "../../../test/fakes/byte-tokenizer.ts";
+import { NEUTRAL_DEFAULTS } from "./generation-defaults.ts";
+import { type SamplingContext, type SamplingFields, toSamplingParams } from "./sampling-params.ts";
+
+const context: SamplingContext = {
+  tokenizer: new ByteTokenizer(),
+  vocabSize: 260,
+  defaults: NEUTRAL_DEFAULTS,
+  maxTokens: 10,
+  logprobs: null,
+  promptLogprobs: null,
+};
+const params = (body: SamplingFields, more: Partial<SamplingContext> = {}) =>
+  toSamplingParams(body, { ...context, ...more });
+
+describe("toSamplingParams", () => {
+  it("takes the model's defaults for what is left out or null, but not for 0", () => {
+    const defaults = { ...NEUTRAL_DEFAULTS, temperature: 0.6, topP: 0.9, topK: 20, minP: 0.1, repetitionPenalty: 1.2 };
+    expect(params({ temperature: null }, { defaults })).toMatchObject({
+      temperature: 0.6,
+      topP: 0.9,
+      topK: 20,
+      minP: 0.1,
+      repetitionPenalty: 1.2,
+    });
+    expect(params({ temperature: 0, top_k: 0 }, { defaults })).toMatchObject({ temperature: 0, topK: 0 });
+  });
+
+  it("neutralises top-k, top-p and min-p when greedy and raises tiny temperatures", () => {
+    expect(params({ temperature: 0, top_k: 5, top_p: 0.5, min_p: 0.5 })).toMatchObject({ topK: 0, topP: 1, minP: 0 });
+    expect(params({ temperature: 0.001 }).temperature).toBe(0.01);
+    expect(params({ temperature: 1, top_k: -1 }).topK).toBe(0);
+  });
+
+  it("tells the stop ids apart", () => {
+    const defaults = { ...NEUTRAL_DEFAULTS, eosTokenIds: [2, 5] };
+    expect(params({ stop_token_ids: [7, 7, 2, 9999, -1] }, { defaults })).toMatchObject({
+      eosTokenId: 2,
+      stopTokenIds: [7, 2, 5],
+      minTokensMask: [2, 5, 7],
+    });
+    expect(params({ stop_token_ids: [7], ignore_eos: true }, { defaults })).toMatchObject({
+      stopTokenIds: [7],
+      minTokensMask: [2, 5, 7],
+      ignoreEos: true,
+    });
+  });
+
+  it("clamps biases, keeps allowed ids unique, reads seeds and repetition", () => {
+    expect(params({ logit_bias: { "5": 300, "259": -300 } }).logitBias).toEqual([
+      [5, 100],
+      [259, -100],
+    ]);
+    expect(params({ allowed_token_ids: [5, 5, 6] }).allowedTokenIds).toEqual([5, 6]);
+    expect(() => params({ allowed_token_ids: [258] })).toThrow(/258/);
+    expect([params({ seed: -1n }).seed, params({ seed: null }).seed, params({ seed: 0n }).seed]).toEqual([
+      null,
+      null,
+      0n,
+    ]);
+    expect(params({ repetition_detection: {} }).repetitionDetection).toBeNull();
+  });
+
+  it("names all bad keys of logit_bias, and the vocabulary", () => {
+    expect(() => params({ logit_bias: { a: 1, "1.5": 1, "3": 1 } })).toThrow(/a, 1\.5/);
+    expect(() => params({ logit_bias: { "260": 1 } })).toThrow(/260.*260/);
+  });
+});

@@ -1,0 +1,131 @@
+// Wire sampling fields → the engine's SamplingParams: defaults from the model's generation_config, bounds, vocabulary
+// checks, stop ids. Everything is refused here, before admission, so that the engine only sees valid parameters.
+import type { SamplingParams } from "../../engine/contract.ts";
+import { ServiceError } from "../../errors.ts";
+import { tokeniseBadWords } from "../../text/bad-words.ts";
+import type { Tokenizer } from "../../text/tokenizer-contract.ts";
+import type { ChatBody } from "../chat/chat.schema.ts";
+import type { SamplingDefaults } from "./generation-defaults.ts";
+import { checkSamplingBounds } from "./sampling-bounds.ts";
+
+/** The fields both dialects share. */
+export type SamplingFields = Pick<
+  ChatBody,
+  | "temperature"
+  | "top_p"
+  | "top_k"
+  | "min_p"
+  | "repetition_penalty"
+  | "frequency_penalty"
+  | "presence_penalty"
+  | "logit_bias"
+  | "allowed_token_ids"
+  | "bad_words"
+  | "min_tokens"
+  | "stop_token_ids"
+  | "ignore_eos"
+  | "seed"
+  | "repetition_detection"
+>;
+
+export interface SamplingContext {
+  tokenizer: Tokenizer;
+  /** Rows of the output layer; at least the tokenizer's size. */
+  vocabSize: number;
+  defaults: SamplingDefaults;
+  maxTokens: number;
+  logprobs: number | null;
+  promptLogprobs: number | null;
+}
+
+export function toSamplingParams(body: SamplingFields, context: SamplingContext): SamplingParams {
+  const { tokenizer, defaults, vocabSize } = context;
+  const chosen = {
+    temperature: body.temperature ?? defaults.temperature,
+    topP: body.top_p ?? defaults.topP,
+    topK: body.top_k ?? defaults.topK,
+    minP: body.min_p ?? defaults.minP,
+    repetitionPenalty: body.repetition_penalty ?? defaults.repetitionPenalty,
+    frequencyPenalty: body.frequency_penalty ?? 0,
+    presencePenalty: body.presence_penalty ?? 0,
+    minTokens: body.min_tokens ?? 0,
+  };
+  checkSamplingBounds(chosen);
+  if (chosen.minTokens > context.maxTokens) {
+    const message = `min_tokens (${chosen.minTokens}) is greater than the output budget (${context.maxTokens}).`;
+    throw new ServiceError("invalid_combination", message);
+  }
+  const greedy = chosen.temperature === 0;
+  const ignoreEos = body.ignore_eos ?? false;
+  const inVocabulary = (id: number) => id >= 0 && id < vocabSize;
+  const userStops = (body.stop_token_ids ?? []).filter(inVocabulary);
+  const extraEos = defaults.eosTokenIds.filter((id) => id !== tokenizer.eosTokenId && inVocabulary(id));
+  const eos = tokenizer.eosTokenId;
+  return {
+    ...chosen,
+    // Tiny temperatures overflow the softmax; vLLM raises them likewise.
+    temperature: greedy ? 0 : Math.max(chosen.temperature, 0.01),
+    topK: greedy ? 0 : Math.max(chosen.topK, 0),
+    topP: greedy ? 1 : chosen.topP,
+    minP: greedy ? 0 : chosen.minP,
+    logitBias: readLogitBias(body.logit_bias, vocabSize),
+    allowedTokenIds: readAllowedIds(body.allowed_token_ids, tokenizer.vocabSize),
+    badWords: tokeniseBadWords(tokenizer, body.bad_words ?? []),
+    maxTokens: context.maxTokens,
+    eosTokenId: eos,
+    stopTokenIds: unique(ignoreEos ? userStops : [...userStops, ...extraEos]),
+    minTokensMask: unique([...(eos === null ? [] : [eos]), ...extraEos, ...userStops]),
+    ignoreEos,
+    seed: body.seed === -1n ? null : (body.seed ?? null),
+    logprobs: context.logprobs,
+    promptLogprobs: context.promptLogprobs,
+    repetitionDetection: readRepetitionDetection(body.repetition_detection),
+  };
+}
+
+function readLogitBias(bias: Record<string, number> | null | undefined, vocabSize: number): [number, number][] {
+  const entries = Object.entries(bias ?? {});
+  const notIds = entries.map(([key]) => key).filter((key) => !/^\s*[+-]?\d+\s*$/.test(key));
+  if (notIds.length > 0) {
+    const message = `logit_bias keys must be token ids; not so: ${notIds.slice(0, 10).join(", ")}.`;
+    throw new ServiceError("invalid_value", message, { param: "logit_bias" });
+  }
+  const pairs = entries.map(([key, value]): [number, number] => [Number(key), Math.min(100, Math.max(-100, value))]);
+  const outside = pairs.map(([id]) => id).filter((id) => id < 0 || id >= vocabSize);
+  if (outside.length > 0) {
+    const ids = outside.slice(0, 10).join(", ");
+    const message = `logit_bias has token ids outside the vocabulary: ${ids}. The vocabulary size is ${vocabSize}.`;
+    throw new ServiceError("invalid_value", message, { param: "logit_bias" });
+  }
+  return pairs;
+}
+
+function readAllowedIds(ids: readonly number[] | null | undefined, vocabSize: number): number[] | null {
+  if (ids === undefined || ids === null) {
+    return null;
+  }
+  const outside = ids.find((id) => id < 0 || id >= vocabSize);
+  if (ids.length === 0 || outside !== undefined) {
+    const message =
+      outside === undefined
+        ? "allowed_token_ids must not be empty."
+        : `allowed_token_ids has ${outside}, outside the vocabulary of ${vocabSize} tokens.`;
+    throw new ServiceError("invalid_value", message, { param: "allowed_token_ids" });
+  }
+  return unique(ids);
+}
+
+function readRepetitionDetection(wire: ChatBody["repetition_detection"]): SamplingParams["repetitionDetection"] {
+  const max = wire?.max_pattern_size ?? 0;
+  const min = wire?.min_pattern_size ?? 0;
+  const count = wire?.min_count ?? 0;
+  if (max < 0 || min < 0 || min > max || (max > 0 && count < 2)) {
+    const rule = "0 <= min_pattern_size <= max_pattern_size, and min_count >= 2 when max_pattern_size is set";
+    throw new ServiceError("invalid_value", `repetition_detection must have ${rule}.`);
+  }
+  return max === 0 ? null : { maxPatternSize: max, minPatternSize: min, minCount: count };
+}
+
+function unique(ids: readonly number[]): number[] {
+  return [...new Set(ids)];
+}

@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import type { ServiceError } from "../../errors.ts";
+import { Admission } from "./admission.ts";
+
+const refusal = (work: () => unknown): ServiceError => {
+  try {
+    work();
+  } catch (error) {
+    return error as ServiceError;
+  }
+  throw new Error("was admitted");
+};
+
+describe("Admission", () => {
+  it("counts choices and gives places back once", () => {
+    const door = new Admission({ slots: 2, queue: 1 });
+    const leave = door.enter(2);
+    door.enter(1);
+    const full = refusal(() => door.enter(1));
+    expect([full.code, full.retryAfter! >= 1 && full.retryAfter! <= 60]).toEqual(["queue_full", true]);
+    leave();
+    leave();
+    expect(door.active).toBe(1);
+    door.enter(2);
+  });
+
+  it("refuses for good what could never fit", () => {
+    expect(refusal(() => new Admission({ slots: 2, queue: 1 }).enter(4))).toMatchObject({
+      code: "invalid_value",
+      param: "n",
+    });
+  });
+
+  it("drains: nobody enters, idle waits for the last", async () => {
+    const door = new Admission({ slots: 2, queue: 0 });
+    await door.idle();
+    const leave = door.enter(1);
+    door.drain();
+    expect(refusal(() => door.enter(1)).status).toBe(503);
+    let idle = false;
+    const waiting = door.idle().then(() => {
+      idle = true;
+    });
+    await Promise.resolve();
+    expect(idle).toBe(false);
+    leave();
+    await waiting;
+    expect(idle).toBe(true);
+  });
+});

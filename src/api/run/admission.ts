@@ -1,0 +1,89 @@
+// The door: counts choices between acceptance and end, refuses when the waiting line is full or the server drains,
+// and knows when everything has left. One place, so that nothing can slip in while a shutdown waits.
+import { ServiceError } from "../../errors.ts";
+
+export interface AdmissionLimits {
+  /** Choices the engine runs at once. */
+  slots: number;
+  /** Choices that may wait beyond that. */
+  queue: number;
+}
+
+export class Admission {
+  readonly #limits: AdmissionLimits;
+  readonly #idle: (() => void)[] = [];
+  #active = 0;
+  #draining = false;
+  /** Moving average of how long one choice occupies a slot, in seconds. */
+  #holdSeconds = 1;
+
+  constructor(limits: AdmissionLimits) {
+    this.#limits = limits;
+  }
+
+  /** Choices admitted and not yet ended. */
+  get active(): number {
+    return this.#active;
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** Takes room for `choices`; the returned function gives it back and may be called more than once. Throws 429, 503. */
+  enter(choices: number): () => void {
+    if (this.#draining) {
+      throw shuttingDown();
+    }
+    const room = this.#limits.slots + this.#limits.queue;
+    if (choices > room) {
+      const message = `n = ${choices} choices are more than this server holds at once (${room}).`;
+      throw new ServiceError("invalid_value", message, { param: "n" });
+    }
+    if (this.#active + choices > room) {
+      const retryAfter = this.#retryAfter(choices);
+      const message = `The server is full (${this.#active} choices in progress or waiting). Try again in ${retryAfter} s.`;
+      throw new ServiceError("queue_full", message, { retryAfter });
+    }
+    this.#active += choices;
+    const since = performance.now();
+    let left = false;
+    return () => {
+      if (!left) {
+        left = true;
+        this.#leave(choices, (performance.now() - since) / 1000);
+      }
+    };
+  }
+
+  /** No new entries from now on. */
+  drain(): void {
+    this.#draining = true;
+  }
+
+  /** Resolves when nothing is in progress. */
+  idle(): Promise<void> {
+    return this.#active === 0 ? Promise.resolve() : new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  #leave(choices: number, seconds: number): void {
+    this.#active -= choices;
+    this.#holdSeconds += 0.1 * (seconds - this.#holdSeconds);
+    if (this.#active === 0) {
+      for (const resolve of this.#idle.splice(0)) {
+        resolve();
+      }
+    }
+  }
+
+  /** Seconds until `choices` more should fit, at the pace of late; between 1 and 60. */
+  #retryAfter(choices: number): number {
+    const over = this.#active + choices - this.#limits.slots - this.#limits.queue;
+    const perSecond = Math.min(this.#active, this.#limits.slots) / Math.max(this.#holdSeconds, 0.001);
+    return Math.min(60, Math.max(1, Math.ceil(over / perSecond)));
+  }
+}
+
+export function shuttingDown(): ServiceError {
+  return new ServiceError("shutting_down", "The server is shutting down.", { retryAfter: 5 });
+}

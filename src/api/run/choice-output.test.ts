@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { ByteTokenizer } from "../../../test/fakes/byte-tokenizer.ts";
+import type { Finish, TokensOutput } from "../../engine/contract.ts";
+import { OutputText } from "../../text/output-text.ts";
+import { PlainReplyParser } from "../../text/reply-parser.ts";
+import { TokenTextWalk } from "../../text/token-text.ts";
+import { ChoiceOutput } from "./choice-output.ts";
+
+const tokenizer = new ByteTokenizer();
+
+function choice(options: { stops?: string[]; includeStop?: boolean; minTokens?: number } = {}) {
+  return new ChoiceOutput({
+    index: 0,
+    text: new OutputText(tokenizer, {
+      promptTokenIds: [],
+      skipSpecialTokens: true,
+      stops: options.stops ?? [],
+      includeStop: options.includeStop ?? false,
+      minTokens: options.minTokens ?? 0,
+    }),
+    parser: new PlainReplyParser(),
+    logprobs: { walk: new TokenTextWalk(tokenizer), top: 0 },
+  });
+}
+
+function output(text: string | number[], finish: Finish | null = null): TokensOutput {
+  const ids = typeof text === "string" ? [...Buffer.from(text)] : text;
+  return { type: "tokens", index: 0, tokens: ids.map((id) => ({ id, logprobs: null })), finish };
+}
+
+const textOf = (delta: { parts: { kind: string; text?: string }[] }) =>
+  delta.parts.map((part) => part.text ?? "").join("");
+const length: Finish = { reason: "length", stopReason: null };
+
+describe("ChoiceOutput", () => {
+  it("drops what the engine made before it heard of a stop string", () => {
+    const it = choice({ stops: ["ST"] });
+    const delta = it.accept(output("aSTzz"));
+    expect([textOf(delta), delta.tokenIds, delta.stopEngine]).toEqual(["a", [...Buffer.from("aST")], true]);
+    expect(delta.end).toEqual({ reason: "stop", stopReason: "ST" });
+    expect(delta.logprobs).toHaveLength(3);
+    const late = it.accept(output("more", length));
+    expect([late.parts, late.tokenIds, late.end, it.tokens]).toEqual([[], [], null, 3]);
+  });
+
+  it("lets a stop string win over the end the engine saw, without telling the engine", () => {
+    const delta = choice({ stops: ["b"] }).accept(output("ab", length));
+    expect([textOf(delta), delta.end, delta.stopEngine]).toEqual(["a", { reason: "stop", stopReason: "b" }, false]);
+  });
+
+  it("leaves out the text of the stop token only, and only for a stop", () => {
+    const stop: Finish = { reason: "stop", stopReason: 98 };
+    expect(textOf(choice().accept(output("ab", stop)))).toBe("a");
+    expect(textOf(choice({ includeStop: true }).accept(output("ab", stop)))).toBe("ab");
+    expect(textOf(choice().accept(output("ab", length)))).toBe("ab");
+    const repetition: Finish = { reason: "repetition", stopReason: "repetition_detected" };
+    expect(textOf(choice().accept(output("ab", repetition)))).toBe("ab");
+  });
+
+  it("releases held text at the end, and drops half a character", () => {
+    const held = choice({ stops: ["STOP"] });
+    expect(textOf(held.accept(output("aST")))).toBe("");
+    expect(textOf(held.accept(output([], length)))).toBe("aST");
+    expect(textOf(choice().accept(output([0x61, 0xc3], length)))).toBe("a");
+  });
+});

@@ -1,0 +1,113 @@
+// One choice on its way out: sampled tokens in, what a client may see out. Joins detokenising and stop strings
+// (text/output-text), the reply parser and log probabilities; decides the final reason. Knows no wire shapes but
+// the logprob entries.
+import type { FinishReason, TokensOutput } from "../../engine/contract.ts";
+import { isReasoning } from "../../text/create-reply-parser.ts";
+import type { OutputText } from "../../text/output-text.ts";
+import type { ReplyDelta, ReplyParser } from "../../text/reply-parser.ts";
+import type { TokenTextWalk } from "../../text/token-text.ts";
+import { contentEntry, type WireTokenLogprob } from "./logprobs.wire.ts";
+
+export interface ChoiceEnd {
+  reason: FinishReason;
+  stopReason: number | string | null;
+}
+
+/** What one engine output adds to a choice. */
+export interface ChoiceDelta {
+  type: "delta";
+  index: number;
+  parts: ReplyDelta[];
+  tokenIds: number[];
+  /** Empty when none were asked for. */
+  logprobs: WireTokenLogprob[];
+  /** How many of the tokens were reasoning. */
+  reasoningTokens: number;
+  end: ChoiceEnd | null;
+  /** The engine does not know yet that the choice ended: a stop string matched. */
+  stopEngine: boolean;
+}
+
+export interface ChoiceParts {
+  index: number;
+  text: OutputText;
+  parser: ReplyParser;
+  /** null: no log probabilities. */
+  logprobs: { walk: TokenTextWalk; top: number } | null;
+}
+
+export class ChoiceOutput {
+  readonly index: number;
+  readonly #text: OutputText;
+  readonly #parser: ReplyParser;
+  readonly #logprobs: ChoiceParts["logprobs"];
+  #tokens = 0;
+  #end: ChoiceEnd | null = null;
+
+  constructor(parts: ChoiceParts) {
+    this.index = parts.index;
+    this.#text = parts.text;
+    this.#parser = parts.parser;
+    this.#logprobs = parts.logprobs;
+  }
+
+  /** Tokens generated so far, stop tokens included. */
+  get tokens(): number {
+    return this.#tokens;
+  }
+
+  get end(): ChoiceEnd | null {
+    return this.#end;
+  }
+
+  accept(output: TokensOutput): ChoiceDelta {
+    const delta = emptyDelta(this.index);
+    if (this.#end !== null) {
+      return delta; // what the engine produced before it heard of the stop string
+    }
+    let text = "";
+    let matched: string | null = null;
+    const { tokens, finish } = output;
+    for (let i = 0; i < tokens.length && matched === null; i++) {
+      const token = tokens[i]!;
+      const isStopToken = finish?.reason === "stop" && i === tokens.length - 1;
+      const pushed = this.#text.push(token.id, { isStopToken });
+      text += pushed.delta;
+      matched = pushed.matched;
+      delta.tokenIds.push(token.id);
+      if (this.#logprobs !== null) {
+        delta.logprobs.push(contentEntry(this.#logprobs.walk, token, this.#logprobs.top));
+      }
+    }
+    this.#tokens += delta.tokenIds.length;
+    if (matched !== null) {
+      this.#end = { reason: "stop", stopReason: matched };
+      delta.stopEngine = finish === null;
+    } else if (finish !== null) {
+      this.#end = { reason: finish.reason, stopReason: finish.stopReason };
+    }
+    delta.end = this.#end;
+    if (this.#end !== null) {
+      text += this.#text.finish();
+    }
+    delta.parts = this.#parser.push(text);
+    delta.reasoningTokens = isReasoning(this.#parser) ? delta.tokenIds.length : 0;
+    if (this.#end !== null) {
+      delta.parts.push(...this.#parser.finish());
+    }
+    return delta;
+  }
+}
+
+function emptyDelta(index: number): ChoiceDelta {
+  return {
+    type: "delta",
+    index,
+    parts: [],
+    tokenIds: [],
+    logprobs: [],
+    reasoningTokens: 0,
+    end: null,
+    stopEngine: false,
+  };
+}

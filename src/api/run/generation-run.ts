@@ -1,0 +1,152 @@
+// One admitted request on the engine, from submission to its last output: aborts when the client leaves or the
+// server's patience ends, stops choices whose stop string matched, keeps the numbers for metrics. Whatever happens,
+// nothing of it is left in the engine when `outputs` has ended.
+import type { Finish, GenerateRequest, Generation, PrefillOutput } from "../../engine/contract.ts";
+import { ServiceError } from "../../errors.ts";
+import type { Service } from "../service.ts";
+import { shuttingDown } from "./admission.ts";
+import type { ChoiceDelta, ChoiceOutput } from "./choice-output.ts";
+
+export interface RunParts {
+  request: GenerateRequest;
+  choices: readonly ChoiceOutput[];
+  /** Name for metrics. */
+  model: string;
+  /** performance.now() when the request came in. */
+  arrivedAt: number;
+  /** Aborted when the client is gone. */
+  clientGone: AbortSignal;
+}
+
+export type RunOutput = PrefillOutput | ChoiceDelta;
+
+export class GenerationRun {
+  readonly #service: Service;
+  readonly #parts: RunParts;
+  readonly #lastTokenAt: number[] = [];
+  #generation: Generation | null = null;
+  #aborted = false;
+  #cachedTokens = 0;
+  #queuedMs: number | null = null;
+  #firstTokenAt: number | null = null;
+
+  constructor(service: Service, parts: RunParts) {
+    this.#service = service;
+    this.#parts = parts;
+  }
+
+  /** Number of choices. */
+  get n(): number {
+    return this.#parts.request.n;
+  }
+
+  /** Ends the work before the engine's next step; `outputs` then ends without an error. */
+  abort(): void {
+    this.#aborted = true;
+    this.#generation?.abort();
+  }
+
+  /**
+   * Outputs until every choice has ended. Ends early, without an error, when the client is gone. Throws 500, 503, and
+   * 400 when the request's own controls leave no way on.
+   */
+  async *outputs(): AsyncGenerator<RunOutput> {
+    const { choices, clientGone } = this.#parts;
+    const cut = this.#service.cutSignal;
+    const abort = () => this.abort();
+    clientGone.addEventListener("abort", abort, { once: true });
+    cut.addEventListener("abort", abort, { once: true });
+    try {
+      if (!clientGone.aborted && !cut.aborted) {
+        yield* this.#generate();
+      }
+      if (cut.aborted && choices.some((choice) => choice.end === null)) {
+        throw shuttingDown();
+      }
+      if (!this.#aborted && !clientGone.aborted && choices.some((choice) => choice.end === null)) {
+        throw engineFailed("the engine ended before every choice was complete");
+      }
+    } finally {
+      this.#generation?.abort();
+      clientGone.removeEventListener("abort", abort);
+      cut.removeEventListener("abort", abort);
+      this.#record();
+    }
+  }
+
+  async *#generate(): AsyncGenerator<RunOutput> {
+    const { request, choices } = this.#parts;
+    const generation = this.#service.engine.generate(request);
+    this.#generation = generation;
+    for await (const output of generation) {
+      if (output.type === "prefill") {
+        this.#cachedTokens = output.cachedTokens;
+        this.#queuedMs = output.timing?.queuedMs ?? null;
+        yield output;
+        continue;
+      }
+      if (output.finish?.reason === "error") {
+        throw finishError(output.finish);
+      }
+      const delta = choices[output.index]!.accept(output);
+      if (delta.stopEngine) {
+        generation.stop(output.index);
+      }
+      this.#tick(output.index, delta.tokenIds.length);
+      yield delta;
+      if (choices.every((choice) => choice.end !== null)) {
+        return;
+      }
+    }
+  }
+
+  #tick(index: number, tokens: number): void {
+    if (tokens === 0) {
+      return;
+    }
+    const now = performance.now();
+    const last = this.#lastTokenAt[index];
+    if (last !== undefined) {
+      this.#service.metrics.interTokenLatency(this.#parts.model, (now - last) / 1000 / tokens);
+    }
+    this.#lastTokenAt[index] = now;
+    this.#firstTokenAt ??= now;
+  }
+
+  #record(): void {
+    const { request, choices, model, arrivedAt } = this.#parts;
+    this.#service.metrics.requestEnded({
+      model,
+      promptTokens: request.promptTokenIds.length,
+      cachedTokens: this.#cachedTokens,
+      generated: choices.map((choice) => choice.tokens),
+      finishReasons: choices.map((choice) => choice.end?.reason ?? "abort"),
+      n: request.n,
+      maxTokens: request.sampling.maxTokens,
+      arrivedAt,
+      queuedMs: this.#queuedMs,
+      firstTokenAt: this.#firstTokenAt,
+      endedAt: performance.now(),
+    });
+  }
+}
+
+function finishError({ message, fault }: Finish): ServiceError {
+  switch (fault) {
+    case undefined:
+      return engineFailed(message);
+    case "contradiction":
+      return new ServiceError("contradictory_controls", message!);
+    case "constraint":
+      return new ServiceError("constraint_failed", message!, { param: "structured_outputs" });
+    default:
+      throw new Error(`fault ${fault satisfies never}`);
+  }
+}
+
+function engineFailed(reason: string | undefined): ServiceError {
+  // The reason is for the log: it may speak of the server's insides.
+  return new ServiceError("engine_failed", "The engine could not complete this request.", {
+    cause: new Error(reason ?? "the engine gave no reason"),
+  });
+}

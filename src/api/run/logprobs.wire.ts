@@ -1,0 +1,95 @@
+// Log probabilities as replies carry them. Values are floored at -9999, because JSON has no -Infinity.
+// Chat form: one entry per token with alternatives; prompt form: one object per position keyed by token id.
+import type { SampledToken, TokenLogprobs } from "../../engine/contract.ts";
+import { type TokenText, TokenTextWalk } from "../../text/token-text.ts";
+import type { Tokenizer } from "../../text/tokenizer-contract.ts";
+
+export const LOGPROB_FLOOR = -9999;
+
+export interface WireLogprob {
+  token: string;
+  logprob: number;
+  bytes: number[];
+}
+
+export interface WireTokenLogprob extends WireLogprob {
+  top_logprobs: WireLogprob[];
+}
+
+export function floored(logprob: number): number {
+  return Number.isNaN(logprob) ? LOGPROB_FLOOR : Math.max(logprob, LOGPROB_FLOOR);
+}
+
+/**
+ * One content entry; moves the walk on. `top`: how many alternatives; the sampled token is always the first of them,
+ * even when it is not among the most likely.
+ */
+export function contentEntry(walk: TokenTextWalk, sampled: SampledToken, top: number): WireTokenLogprob {
+  const { id, logprobs } = sampled;
+  const value = floored(logprobs?.logprob ?? LOGPROB_FLOOR);
+  const alternatives = logprobs === null || top === 0 ? [] : topEntries(walk, id, logprobs, top);
+  const own = entry(walk.advance(id), value);
+  return { ...own, top_logprobs: alternatives };
+}
+
+function topEntries(walk: TokenTextWalk, id: number, logprobs: TokenLogprobs, top: number): WireLogprob[] {
+  const entries = [entry(walk.describe(id), floored(logprobs.logprob))];
+  const wanted = top < 0 ? logprobs.topIds.length : top;
+  for (let i = 0; i < logprobs.topIds.length && entries.length < wanted; i++) {
+    const other = logprobs.topIds[i]!;
+    if (other !== id) {
+      entries.push(entry(walk.describe(other), floored(logprobs.topLogprobs[i]!)));
+    }
+  }
+  return entries;
+}
+
+function entry(text: TokenText, logprob: number): WireLogprob {
+  return { token: text.token, logprob, bytes: text.bytes };
+}
+
+/**
+ * prompt_logprobs as JSON text. Text, because objects with number-like keys cannot keep the order that clients of
+ * this format see: the prompt's own token first, then the most likely ones.
+ */
+export function promptLogprobsJson(
+  tokenizer: Tokenizer,
+  promptTokenIds: readonly number[],
+  logprobs: readonly (TokenLogprobs | null)[],
+): string {
+  const walk = new TokenTextWalk(tokenizer);
+  const positions = promptTokenIds.map((id, i) => {
+    const here = logprobs[i] ?? null;
+    const text = here === null ? "null" : positionJson(walk, id, here);
+    walk.advance(id);
+    return text;
+  });
+  return `[${positions.join(",")}]`;
+}
+
+function positionJson(walk: TokenTextWalk, id: number, here: TokenLogprobs): string {
+  const member = (token: number, logprob: number, rank: number) =>
+    `"${token}":${JSON.stringify({ logprob: floored(logprob), rank, decoded_token: walk.describe(token).token })}`;
+  const members = [member(id, here.logprob, here.rank)];
+  here.topIds.forEach((other, i) => {
+    if (other !== id) {
+      members.push(member(other, here.topLogprobs[i]!, i + 1));
+    }
+  });
+  return `{${members.join(",")}}`;
+}
+
+/** JSON of an object in which some members are given as text already. */
+export function jsonWith(
+  object: Readonly<Record<string, unknown>>,
+  raw: Readonly<Record<string, string | null>>,
+): string {
+  const members: string[] = [];
+  for (const [key, value] of Object.entries(object)) {
+    const text = raw[key] ?? JSON.stringify(value);
+    if (text !== undefined) {
+      members.push(`${JSON.stringify(key)}:${text}`);
+    }
+  }
+  return `{${members.join(",")}}`;
+}

@@ -1,0 +1,99 @@
+// A validated request → what the engine gets and what turns its output into text: one GenerateRequest and one
+// ChoiceOutput per choice. The last step before admission, shared by both dialects.
+import { randomUUID } from "node:crypto";
+import type { GenerateRequest, SamplingParams } from "../../engine/contract.ts";
+import { OutputText } from "../../text/output-text.ts";
+import type { ReplyParser } from "../../text/reply-parser.ts";
+import { StopStrings } from "../../text/stop-strings.ts";
+import { TokenTextWalk } from "../../text/token-text.ts";
+import type { Tokenizer } from "../../text/tokenizer-contract.ts";
+import type { ChatBody } from "../chat/chat.schema.ts";
+import type { ServedModel } from "../models/model-registry.ts";
+import { ChoiceOutput } from "./choice-output.ts";
+
+export type OutputFields = Pick<
+  ChatBody,
+  | "stop"
+  | "include_stop_str_in_output"
+  | "skip_special_tokens"
+  | "spaces_between_special_tokens"
+  | "cache_salt"
+  | "priority"
+  | "kv_transfer_params"
+  | "engine_xargs"
+  | "vllm_xargs"
+>;
+
+export interface RunSpec {
+  body: OutputFields;
+  requestId: string;
+  promptTokenIds: readonly number[];
+  n: number;
+  sampling: SamplingParams;
+  model: ServedModel;
+  /** Key of a compiled grammar. */
+  grammar: string | null;
+  /** Alternatives per token; null: no log probabilities. */
+  top: number | null;
+  tokensAsIds: boolean;
+  parser: () => ReplyParser;
+  /** More for engines that know it, beside kv_transfer_params and engine_xargs. */
+  extra?: Readonly<Record<string, unknown>>;
+}
+
+export interface Run {
+  request: GenerateRequest;
+  choices: ChoiceOutput[];
+}
+
+export function buildRun(tokenizer: Tokenizer, spec: RunSpec): Run {
+  const { body, sampling, promptTokenIds } = spec;
+  const stops = new StopStrings(stopList(body.stop));
+  const choices = Array.from(
+    { length: spec.n },
+    (_, index) =>
+      new ChoiceOutput({
+        index,
+        text: new OutputText(tokenizer, {
+          promptTokenIds,
+          skipSpecialTokens: body.skip_special_tokens ?? true,
+          spacesBetweenSpecialTokens: body.spaces_between_special_tokens ?? true,
+          keepLeadingSpace: spec.grammar !== null,
+          stops,
+          includeStop: body.include_stop_str_in_output ?? false,
+          minTokens: sampling.minTokens,
+        }),
+        parser: spec.parser(),
+        logprobs:
+          spec.top === null ? null : { walk: new TokenTextWalk(tokenizer, { asIds: spec.tokensAsIds }), top: spec.top },
+      }),
+  );
+  const request: GenerateRequest = {
+    // Clients may reuse their ids; the engine's must be unique.
+    id: `${spec.requestId}-${randomUUID().slice(0, 8)}`,
+    promptTokenIds,
+    n: spec.n,
+    sampling,
+    adapter: spec.model.adapter,
+    cacheSalt: body.cache_salt ?? null,
+    priority: Number(body.priority ?? 0n),
+    grammar: spec.grammar,
+    ...extraOf(spec),
+  };
+  return { request, choices };
+}
+
+export function stopList(stop: ChatBody["stop"]): readonly string[] {
+  return stop === undefined || stop === null ? [] : [stop].flat();
+}
+
+function extraOf(spec: RunSpec): Pick<GenerateRequest, "extra"> {
+  const { kv_transfer_params: kvTransfer, engine_xargs: engineArgs, vllm_xargs: vllmArgs } = spec.body;
+  const args = { ...vllmArgs, ...engineArgs };
+  const extra = {
+    ...spec.extra,
+    ...(kvTransfer ? { kvTransferParams: kvTransfer } : {}),
+    ...(Object.keys(args).length > 0 ? { engineArgs: args } : {}),
+  };
+  return Object.keys(extra).length > 0 ? { extra } : {};
+}

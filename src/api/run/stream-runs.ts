@@ -1,0 +1,63 @@
+// Streams the outputs of one or more runs to one client: every engine output becomes chunks at once, unless the
+// client's socket is full; then output is merged by the source and sent when the socket drains. A source that had
+// to hold back more than `streamBufferBytes` is a reader too slow to serve: the stream is cut and the work aborted.
+import type { FastifyReply } from "fastify";
+import { errorEnvelope } from "../../errors.ts";
+import { toWireError } from "../http/http-errors.ts";
+import { DONE, EventStream } from "../http/sse.ts";
+import type { Service } from "../service.ts";
+import type { GenerationRun, RunOutput } from "./generation-run.ts";
+
+/** Turns outputs into `data:` events. */
+export interface ChunkSource {
+  accept(run: number, output: RunOutput): void;
+  /** Events for everything accepted since the last call. */
+  take(): string;
+  /** Roughly the bytes `take` would give. */
+  readonly size: number;
+  /** Events after the last output, before [DONE]. */
+  closing(): string;
+}
+
+export async function streamRuns(
+  service: Service,
+  reply: FastifyReply,
+  gone: AbortSignal,
+  runs: readonly GenerationRun[],
+  source: ChunkSource,
+): Promise<void> {
+  reply.hijack();
+  const events = new EventStream(reply.raw, {
+    headers: reply.getHeaders(),
+    stallTimeout: service.config.streamStallTimeout,
+    onDrain: () => events.send(source.take()),
+  });
+  try {
+    await Promise.all(runs.map((run, index) => forward(run, index)));
+    events.end(source.take() + source.closing() + DONE);
+  } catch (error) {
+    for (const run of runs) {
+      run.abort();
+    }
+    const wire = toWireError(error);
+    if (wire.status === 500) {
+      service.log.error("stream failed", { id: reply.request.id, error });
+    }
+    service.metrics.streamAborted(wire.code === "shutting_down" ? "shutdown" : "error");
+    events.end(`${source.take()}data: ${JSON.stringify(errorEnvelope(wire))}\n\n${DONE}`);
+  }
+  if (gone.aborted) {
+    service.metrics.streamAborted(events.cutOff ? "slow_client" : "client_gone");
+  }
+
+  async function forward(run: GenerationRun, index: number): Promise<void> {
+    for await (const output of run.outputs()) {
+      source.accept(index, output);
+      if (!events.blocked) {
+        events.send(source.take());
+      } else if (source.size > service.config.streamBufferBytes) {
+        events.cut();
+      }
+    }
+  }
+}
