@@ -57,7 +57,7 @@ export function addition(seed: number): DemoTask {
     name: "adder",
     title: "three-digit addition",
     maxTokens: 12,
-    batch: { prompts: 32, groupSize: 8, learningRate: 1e-3, accumulate: 64 },
+    batch: { prompts: 32, groupSize: 8, learningRate: 5e-4, accumulate: 64 },
     // as many of every difficulty in each step, so that steps can be compared
     prompts: (count) => Array.from({ length: count }, (_, i) => sum(i % 4)),
     reward(prompt, reply) {
