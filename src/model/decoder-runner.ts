@@ -4,6 +4,7 @@
 
 import type { AdapterHost } from "../engine/model-host.ts";
 import type { Chunk, Runner } from "../engine/runner.ts";
+import { joinRows } from "../graph/join-rows.ts";
 import { GraphSession } from "../graph/session.ts";
 import { type Checkpoint, openCheckpoint } from "./checkpoint.ts";
 import { buildDecoderGraph } from "./decoder-graph.ts";
@@ -13,6 +14,7 @@ import { KvPool } from "./kv-pool.ts";
 import type { WeightType } from "./linear.ts";
 import { LoraSlots } from "./lora-slots.ts";
 import type { ModelConfig } from "./model-config.ts";
+import { piecesOf } from "./prefill-pieces.ts";
 import { distinctRopes, RotaryTable } from "./rotary-table.ts";
 import { StepInputs, wantedRows } from "./step-inputs.ts";
 
@@ -35,9 +37,6 @@ const companion: Chunk = {
   adapterSlot: 0,
   logits: "none",
 };
-
-/** Measured: 1.3 times as fast as pieces of 256; smaller ones do not gain more. */
-const PIECE_TOKENS = 128;
 
 export class DecoderRunner implements Runner {
   readonly vocabSize: number;
@@ -100,30 +99,17 @@ export class DecoderRunner implements Runner {
 
   async forward(chunks: readonly Chunk[]): Promise<Float32Array[]> {
     const decoding = chunks.filter((chunk) => chunk.tokens.length === 1);
-    const pieces = chunks.filter((chunk) => chunk.tokens.length > 1).flatMap((chunk) => this.piecesOf(chunk));
-    const logits = new Map<Chunk, Float32Array[]>();
-    const add = (chunk: Chunk, rows: Float32Array) => logits.set(chunk, [...(logits.get(chunk) ?? []), rows]);
-    for (let i = 0; i < Math.max(1, pieces.length); i++) {
-      const { chunk, piece } = pieces[i] ?? { chunk: null, piece: null };
-      for (const [ran, rows] of await this.run(i === 0 ? decoding : [], piece)) add(ran === piece ? chunk! : ran, rows);
+    const pieces = chunks.filter((chunk) => chunk.tokens.length > 1).map((chunk) => piecesOf(chunk, this.blockSize));
+    const logits = new Map<Chunk, Float32Array>();
+    // Decode rows ride along with the first piece.
+    for (const [i, piece] of (pieces.length === 0 ? [null] : pieces.flat()).entries()) {
+      for (const [ran, rows] of await this.run(i === 0 ? decoding : [], piece)) logits.set(ran, rows);
     }
-    return chunks.map((chunk) => joined(logits.get(chunk)!));
-  }
-
-  /** A long chunk in pieces of whole blocks: a token's attention is computed over all keys of its piece, seen or not. */
-  private piecesOf(chunk: Chunk): { chunk: Chunk; piece: Chunk }[] {
-    const { tokens, start, logits } = chunk;
-    const size = Math.max(1, Math.floor(PIECE_TOKENS / this.blockSize)) * this.blockSize;
-    const pieces: { chunk: Chunk; piece: Chunk }[] = [];
-    for (let at = 0; at < tokens.length; ) {
-      // A piece of one token would be a decode step: the last piece takes it along.
-      const end = tokens.length - at <= size + 1 ? tokens.length : at + size;
-      const last = end === tokens.length;
-      const piece = { ...chunk, tokens: tokens.subarray(at, end), start: start + at };
-      pieces.push({ chunk, piece: { ...piece, logits: logits === "last" && !last ? "none" : logits } });
-      at = end;
-    }
-    return pieces;
+    let next = 0;
+    return chunks.map((chunk) => {
+      const ran = chunk.tokens.length === 1 ? [chunk] : pieces[next++]!;
+      return joinRows(ran.map((piece) => logits.get(piece)!));
+    });
   }
 
   copyBlock(from: number, to: number): void {
@@ -178,19 +164,6 @@ export class DecoderRunner implements Runner {
       }
     }
   }
-}
-
-/** The rows of a chunk that ran in several pieces, one after the other. */
-function joined(parts: readonly Float32Array[]): Float32Array {
-  const filled = parts.filter((part) => part.length > 0);
-  if (filled.length <= 1) return filled[0] ?? parts[0]!;
-  const all = new Float32Array(filled.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of filled) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }
 
 async function createSession(

@@ -1,30 +1,16 @@
 // The sampling rules written the slow, obvious way: 64-bit floats, full sorts, one step after the other. What the fast
-// code in src/sampling is compared with. Shares nothing with it.
+// code in src/sampling is compared with. Shares no code with it.
 
 import type { SamplingParams } from "../../src/engine/contract.ts";
+import { samplingParams } from "../fakes/requests.ts";
 
-export const defaults: SamplingParams = {
+export const defaults: SamplingParams = samplingParams({
   temperature: 1,
-  topK: 0,
-  topP: 1,
-  minP: 0,
-  repetitionPenalty: 1,
-  frequencyPenalty: 0,
-  presencePenalty: 0,
-  logitBias: [],
-  allowedTokenIds: null,
-  badWords: [],
-  minTokens: 0,
   maxTokens: 1000,
   eosTokenId: null,
-  stopTokenIds: [],
   minTokensMask: [],
-  ignoreEos: false,
   seed: 1n,
-  logprobs: null,
-  promptLogprobs: null,
-  repetitionDetection: null,
-};
+});
 
 /** Raw logits with what the grammar forbids at -Infinity. */
 export function referenceMask(logits: ArrayLike<number>, legal: ReadonlySet<number> | null): number[] {

@@ -13,7 +13,7 @@ import {
   type LayerPieces,
   type PieceOptions,
 } from "./layer-pieces.ts";
-import { addInto, joinRows, rowsOf } from "./row-slices.ts";
+import { addInto, joinSlices, rowsOf } from "./row-slices.ts";
 import { Stage } from "./stage.ts";
 
 export interface LayerRunnerOptions extends PieceOptions, SessionOptions {
@@ -82,7 +82,7 @@ export class LayerRunner {
   async forward(layer: number, inputs: readonly Feeds[], calls: readonly AttentionCall[]): Promise<LayerPass> {
     const { before, after } = this.stages.forward;
     const first = await inOrder(inputs, (feeds) => before.run(layer, feeds));
-    const join = (name: string) => joinRows(first.map((values) => values[name]!));
+    const join = (name: string) => joinSlices(first.map((values) => values[name]!));
     const projections = { q: join("q"), k: join("k"), v: join("v") };
     const attended = await this.attention.forward(calls, projections);
     const attendedOf = slicer(attended, first, "q");
@@ -111,7 +111,7 @@ export class LayerRunner {
       sumUp(sums, factors);
       return { around: dx!, dattended: dattended! };
     });
-    const dAttended = joinRows(first.map(({ dattended }) => dattended));
+    const dAttended = joinSlices(first.map(({ dattended }) => dattended));
     const { q, k, v } = await this.attention.backward(calls, projections, attended, dAttended);
     const [dq, dk, dv] = [q, k, v].map((gradient) => slicer(gradient, feeds, "x"));
     const dx = await inOrder(feeds, async (slice, i) => {

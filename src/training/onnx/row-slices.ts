@@ -2,6 +2,7 @@
 // makes on its way to stay in the processor's cache. It also bounds what the stages need while they run.
 
 import type { Tensor } from "onnxruntime-node";
+import { joinRows } from "../../graph/join-rows.ts";
 import { floats } from "../../graph/session.ts";
 
 export interface Rows {
@@ -24,16 +25,9 @@ export function rowsOf(data: Float32Array, { row, count }: Rows, width: number):
   return floats(data.subarray(row * width, (row + count) * width), [count, width]);
 }
 
-/** Matrices of equal width, one below the other. */
-export function joinRows(parts: readonly Tensor[]): Float32Array {
-  if (parts.length === 1) return parts[0]!.data as Float32Array;
-  const joined = new Float32Array(parts.reduce((sum, { size }) => sum + size, 0));
-  let at = 0;
-  for (const { data, size } of parts) {
-    joined.set(data as Float32Array, at);
-    at += size;
-  }
-  return joined;
+/** Slices put together again. */
+export function joinSlices(parts: readonly Tensor[]): Float32Array {
+  return joinRows(parts.map(({ data }) => data as Float32Array));
 }
 
 /** target[at ..] += values[from .. from + count - 1] */

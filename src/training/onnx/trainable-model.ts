@@ -18,7 +18,7 @@ import type { MicroBatch } from "./micro-batch.ts";
 import type { Keeping } from "./pack-plan.ts";
 import { PassInputMaker, type PassInputs } from "./pass-inputs.ts";
 import { passBytes } from "./pass-memory.ts";
-import { joinRows, rowsOf } from "./row-slices.ts";
+import { joinSlices, rowsOf } from "./row-slices.ts";
 
 export interface TrainableModelOptions {
   folder: string;
@@ -113,7 +113,7 @@ export class TrainableModel {
     }
     await between();
     this.rows += batch.ids.length;
-    const result = await this.#parts.head.run(joinRows(x), batch.reads, keeping !== "nothing");
+    const result = await this.#parts.head.run(joinSlices(x), batch.reads, keeping !== "nothing");
     return { ...result, batch, inputs, kept };
   }
 
