@@ -95,6 +95,13 @@ export class Service {
     return this.#cut.signal;
   }
 
+  /** Fields of a request that mean nothing here; `id` is the request's. */
+  logIgnored(id: string, fields: readonly string[]): void {
+    if (fields.length > 0) {
+      this.log.debug("ignored unknown fields", { id, count: fields.length, fields: fields.slice(0, 10) });
+    }
+  }
+
   /** Throws 503 when no request can be served. */
   assertServing(): void {
     if (this.admission.draining) {

@@ -1,4 +1,5 @@
 // The smallest streaming client of the chat-completions dialect: one POST, server-sent events, text pieces out.
+import { serverSentEvents } from "../client/server-sent-events.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface ChatTarget {
@@ -47,7 +48,7 @@ export async function* streamReply(
     const text = await response.text();
     throw new UsageError(`the server answered ${response.status}: ${errorMessage(text)}`);
   }
-  for await (const data of serverEvents(response.body)) {
+  for await (const data of serverSentEvents(response.body)) {
     if (data === "[DONE]") {
       return;
     }
@@ -62,22 +63,6 @@ export async function* streamReply(
     }
     if (delta?.content) {
       yield { kind: "content", text: delta.content };
-    }
-  }
-}
-
-/** The payloads of `data:` lines, whatever the network's pieces are. */
-export async function* serverEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const bytes of body) {
-    rest += decoder.decode(bytes, { stream: true });
-    const lines = rest.split("\n");
-    rest = lines.pop()!;
-    for (const line of lines) {
-      if (line.startsWith("data:")) {
-        yield line.slice(5).trim();
-      }
     }
   }
 }

@@ -1,12 +1,12 @@
 // POST /v1/chat/completions: validate, prepare, admit, run, answer. Each step is a file of its own; this one is the
 // order in which they happen.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { principalOf } from "../http/auth.ts";
 import { clientGone } from "../http/client-gone.ts";
 import { requestIdOf } from "../http/request-id.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
 import { refusing } from "../request/prompt-errors.ts";
 import { ErrorBody } from "../request/schema-parts.ts";
+import { admitted } from "../run/admitted.ts";
 import { GenerationRun } from "../run/generation-run.ts";
 import { streamRuns } from "../run/stream-runs.ts";
 import type { Service } from "../service.ts";
@@ -48,30 +48,14 @@ async function answerChat(service: Service, request: FastifyRequest, reply: Fast
   const gone = clientGone(reply.raw);
   const rules = { toolChoice: service.config.enableAutoToolChoice, policy: service.engine.info.policy };
   const { body, ignored } = validateChat(request.body, rules);
-  if (ignored.length > 0) {
-    service.log.debug("ignored unknown fields", {
-      id: request.id,
-      count: ignored.length,
-      fields: ignored.slice(0, 10),
-    });
-  }
+  service.logIgnored(request.id, ignored);
   service.assertServing();
   const requestId = requestIdOf(request, reply, body.request_id);
-  // Before the work of rendering and tokenising: a full server refuses cheaply.
-  const leave = service.admission.enter(readChoiceCount(body.n));
-  try {
-    const model = await service.models.resolve(body.model, principalOf(request));
-    try {
-      await service.turns.next();
-      const prepared = await refusing(() => prepareChat(service, body, model, requestId));
-      const run = new GenerationRun(service, { ...prepared.run, model: model.name, arrivedAt, clientGone: gone });
-      return await (body.stream === true ? streamed(run, prepared) : whole(run, prepared));
-    } finally {
-      model.release();
-    }
-  } finally {
-    leave();
-  }
+  return admitted(service, request, { choices: readChoiceCount(body.n), model: body.model }, async (model) => {
+    const prepared = await refusing(() => prepareChat(service, body, model, requestId));
+    const run = new GenerationRun(service, { ...prepared.run, model: model.name, arrivedAt, clientGone: gone });
+    return body.stream === true ? streamed(run, prepared) : whole(run, prepared);
+  });
 
   async function streamed(run: GenerationRun, { facts, options }: PreparedChat): Promise<FastifyReply> {
     await streamRuns(service, reply, gone, [run], new ChatChunks(facts, options, run.n));

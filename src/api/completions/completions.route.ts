@@ -1,11 +1,11 @@
 // POST /v1/completions: the older text dialect on the same engine.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { principalOf } from "../http/auth.ts";
 import { clientGone } from "../http/client-gone.ts";
 import { requestIdOf } from "../http/request-id.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
 import { refusing } from "../request/prompt-errors.ts";
 import { ErrorBody } from "../request/schema-parts.ts";
+import { admitted } from "../run/admitted.ts";
 import { GenerationRun } from "../run/generation-run.ts";
 import { jsonWith } from "../run/logprobs.wire.ts";
 import { usageOf } from "../run/reply-facts.ts";
@@ -48,36 +48,22 @@ async function answerCompletion(service: Service, request: FastifyRequest, reply
   const arrivedAt = performance.now();
   const gone = clientGone(reply.raw);
   const { body, prompts, ignored } = validateCompletion(request.body, service.engine.info);
-  if (ignored.length > 0) {
-    service.log.debug("ignored unknown fields", {
-      id: request.id,
-      count: ignored.length,
-      fields: ignored.slice(0, 10),
-    });
-  }
+  service.logIgnored(request.id, ignored);
   service.assertServing();
   const requestId = requestIdOf(request, reply, body.request_id);
-  const leave = service.admission.enter(readChoiceCount(body.n) * prompts.length);
-  try {
-    const model = await service.models.resolve(body.model, principalOf(request));
-    try {
-      await service.turns.next();
-      const prepared = await refusing(() => prepareCompletion(service, body, prompts, model, requestId));
-      const runs = prepared.runs.map(
-        (run) => new GenerationRun(service, { ...run, model: model.name, arrivedAt, clientGone: gone }),
-      );
-      if (body.stream === true) {
-        await streamRuns(service, reply, gone, runs, new CompletionChunks(prepared.facts, prepared.prompts));
-        return reply;
-      }
-      await collect(runs, prepared);
-      return gone.aborted ? reply.hijack() : reply.type("application/json; charset=utf-8").send(wholeReply(prepared));
-    } finally {
-      model.release();
+  const choices = readChoiceCount(body.n) * prompts.length;
+  return admitted(service, request, { choices, model: body.model }, async (model) => {
+    const prepared = await refusing(() => prepareCompletion(service, body, prompts, model, requestId));
+    const runs = prepared.runs.map(
+      (run) => new GenerationRun(service, { ...run, model: model.name, arrivedAt, clientGone: gone }),
+    );
+    if (body.stream === true) {
+      await streamRuns(service, reply, gone, runs, new CompletionChunks(prepared.facts, prepared.prompts));
+      return reply;
     }
-  } finally {
-    leave();
-  }
+    await collect(runs, prepared);
+    return gone.aborted ? reply.hijack() : reply.type("application/json; charset=utf-8").send(wholeReply(prepared));
+  });
 }
 
 /** All prompts at once; one that fails ends the others. */

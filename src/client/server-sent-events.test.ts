@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { serverEvents } from "./chat-client.ts";
+import { serverSentEvents } from "./server-sent-events.ts";
 
 it("finds events whatever the pieces of the network are", async () => {
   const bytes = new TextEncoder().encode(': comment\ndata: {"a":"ü"}\n\ndata:[DONE]\n\n');
@@ -10,7 +10,7 @@ it("finds events whatever the pieces of the network are", async () => {
       }
     })();
     const events: string[] = [];
-    for await (const event of serverEvents(pieces)) {
+    for await (const event of serverSentEvents(pieces)) {
       events.push(event);
     }
     expect(events).toEqual(['{"a":"ü"}', "[DONE]"]);
