@@ -194,10 +194,23 @@ describe("flywheel tokens and chat", () => {
     ]);
     const token = made.out.trim();
     expect(token).toMatch(/^fw_/);
-    const said = await run(["chat", "--url", server.url, "--max-tokens", "4", "hello", "there"], {
-      FLYWHEEL_API_KEY: token,
+    const question = {
+      messages: [{ role: "user", content: "hello there" }],
+      max_completion_tokens: 12,
+      temperature: 0,
+    };
+    const reply = await looseFetch(`${server.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify(question),
     });
-    expect([said.code, said.out.length > 1, said.err]).toEqual([0, true, ""]);
+    const { choices } = (await reply.json()) as { choices: { message: { content: string } }[] };
+    const said = await run(
+      ["chat", "--url", server.url, "--max-tokens", "12", "--temperature", "0", "hello", "there"],
+      { FLYWHEEL_API_KEY: token },
+    );
+    expect(choices[0]!.message.content).not.toBe("");
+    expect([said.code, said.out, said.err]).toEqual([0, `${choices[0]!.message.content}\n`, ""]);
     const list = await run(["tokens", "list", "--data", data, "--json"]);
     expect(JSON.parse(list.out)).toMatchObject([
       { name: "ci", scopes: ["inference"], state: expect.stringMatching(/^valid until/) },
