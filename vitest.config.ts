@@ -8,5 +8,6 @@ export default defineConfig({
     hookTimeout: 60_000,
     maxWorkers: 2,
     globalSetup: "test/temporary-folder.ts",
+    setupFiles: "test/property-seed.ts",
   },
 });
