@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # The data side of the recipe in one go, on any machine with Node, python3, zstd and xz:
 #   data.sh DATA PACK [PART]     DATA holds the *.jsonl.zst files named in the model card; PACK receives what gpu.sh reads.
-# PART, default 1, is the share of the synthetic chat to write: 0.001 for a quick look.
+# PART, default 1, is the share of the synthetic chat to write: 0.001 for a quick look. SEED, default 1, draws other chat.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-data=$1 pack=$2 part=${3:-1}
+data=$1 pack=$2 part=${3:-1} seed=${SEED:-1}
 export PYTHONDONTWRITEBYTECODE=1
 count() { awk -v n="$1" -v part="$part" 'BEGIN { c = int(n * part); print (c < 10 ? 10 : c) }'; }
 make() { node "$here/dist/make-chat.js" "$@"; }
@@ -14,8 +14,9 @@ mkdir -p "$pack/dose"
 python3 "$here/pack_text.py" --data "$data" --out "$pack"
 python3 "$here/heldout_text.py" --data "$data" --out "$pack/heldout.jsonl"
 python3 "$here/format_exercises.py" --data "$data" --out "$pack"
-make --split train --seed 1 --count "$(count 900000)" --out "$pack/synthetic.jsonl"
-make --split train --seed 1 --task add-3 --count "$(count 20000)" --out "$pack/dose/add3.jsonl"
+make --split train --seed "$seed" --count "$(count 900000)" --out "$pack/synthetic.jsonl"
+make --split heldout --seed replies --count 2000 --out "$pack/replies.jsonl"
+make --split train --seed "$seed" --task add-3 --count "$(count 20000)" --out "$pack/dose/add3.jsonl"
 make --split heldout --seed probe --task add-3 --count "$(count 200)" --out "$pack/dose/probe.jsonl"
-xz -f -T0 -3 "$pack/synthetic.jsonl" "$pack/dose/add3.jsonl" "$pack/dose/probe.jsonl"
+xz -f -T0 -3 "$pack/synthetic.jsonl" "$pack/replies.jsonl" "$pack/dose/add3.jsonl" "$pack/dose/probe.jsonl"
 make --cases 60 --out "$pack/cases.jsonl"

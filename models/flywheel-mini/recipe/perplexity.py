@@ -1,4 +1,5 @@
-"""Bits per byte on held-out documents: a measure that does not depend on the tokenizer."""
+"""What a model does not know yet: bits per byte on held-out documents, which do not depend on the tokenizer, and the loss on
+the replies of held-out conversations."""
 import json
 import math
 import os
@@ -6,6 +7,8 @@ import os
 import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
+
+from batches import Stream
 
 
 class HeldOut:
@@ -37,6 +40,19 @@ class HeldOut:
                 size += length
             result[f"bits_per_byte_{source}"] = round(nats / math.log(2) / size, 4)
         return result
+
+
+class Replies:
+    """Mean loss over the replies in one batch of held-out chat."""
+
+    def __init__(self, tokens):
+        self.batch = Stream(tokens, [("replies", 1, False)], 65536, seed=0).batch(0)
+
+    @torch.no_grad()
+    def __call__(self, model):
+        tokens, _, labels, cu, _ = self.batch
+        logits = model.logits(eager_hidden(model, tokens, cu))
+        return {"heldout_reply_loss": round(F.cross_entropy(logits, labels, ignore_index=-1).item(), 4)}
 
 
 def eager_hidden(model, ids, cu):

@@ -18,8 +18,8 @@ def rate_at(progress, decay, floor):
     return floor + (1 - floor) * max(0.0, (1 - progress) / decay)
 
 
-def train(model, stream, name, out, seconds, muon_lr, adam_lr, warm, decay, floor, evaluate=None, every=1000, dose=None):
-    """Runs through the stream once; writes OUT/NAME-log.jsonl while it goes."""
+def train(model, stream, name, out, seconds, muon_lr, adam_lr, warm, decay, floor, evaluate=None, every=1000, dose=None, until=float("inf")):
+    """Runs through the stream once, for `seconds` and to the time `until` at most; writes OUT/NAME-log.jsonl while it goes."""
     model.compile_parts()
     muon, adam = make_optimizers(model, muon_lr, adam_lr)
     os.makedirs(out, exist_ok=True)
@@ -31,6 +31,8 @@ def train(model, stream, name, out, seconds, muon_lr, adam_lr, warm, decay, floo
         print(name, json.dumps(entry), flush=True)
 
     record({"steps": stream.steps, "tokens": stream.total, "batch": stream.size})
+    if evaluate is not None:
+        record({"step": 0, **evaluate(model)})
     begin = time.time()
     recent = []
     for step in range(stream.steps):
@@ -39,6 +41,7 @@ def train(model, stream, name, out, seconds, muon_lr, adam_lr, warm, decay, floo
             torch.cuda.synchronize()
             record({"compiled_s": round(time.time() - begin, 1)})
             begin = time.time()
+            seconds = max(1.0, min(seconds, until - begin))
         progress = max(step / stream.steps, (time.time() - begin) / seconds if step > 3 else 0.0)
         if progress >= 1:
             break
@@ -60,7 +63,7 @@ def train(model, stream, name, out, seconds, muon_lr, adam_lr, warm, decay, floo
             speed = (step - 2) * stream.size / (time.time() - begin)
             record({"step": step + 1, "loss": round(mean, 4), "rate": round(scale, 3), "tokens_per_s": round(speed), "s": round(time.time() - begin, 1)})
         # The probe looks often while examples are being given, so that it sees the moment the skill appears.
-        if dose is not None and step % (25 if dose.on else 200) == 24:
+        if dose is not None and step % (25 if dose.on else 100) == 24:
             record({"step": step + 1, "probe": round(dose.measure(model), 3), "examples_used": dose.used})
         if evaluate is not None and step % every == every - 1:
             record({"step": step + 1, **evaluate(model)})

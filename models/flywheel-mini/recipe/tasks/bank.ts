@@ -92,6 +92,14 @@ export const sets: readonly [string, string[]][] = lines("lists.txt").map((line)
       .split(/\s*,\s*/),
   ];
 });
+/** Attribute of a thing -> what it can be: words, or a range of numbers. */
+export const attributes: ReadonlyMap<string, string[] | { low: number; high: number }> = new Map(
+  lines("attributes.txt").map((line) => {
+    const [name = "", values = ""] = line.split(": ");
+    const range = /^(\d+)\.\.(\d+)$/.exec(values);
+    return [name, range === null ? values.split(", ") : { low: Number(range[1]), high: Number(range[2]) }];
+  }),
+);
 export const names: readonly string[] = commaList("names.txt");
 export const cities: readonly string[] = commaList("cities.txt");
 export const words: readonly string[] = [...new Set(commaList("words.txt"))];
@@ -136,6 +144,7 @@ function readSections(file: string): Map<string, string[]> {
 
 const askSections = readSections("asks.txt");
 const toolSections = readSections("tool-asks.txt");
+const freeToolSections = readSections("tool-asks-free.txt");
 
 /** Wordings of a section of asks.txt. */
 export function asksOf(section: string): readonly string[] {
@@ -146,6 +155,7 @@ export function asksOf(section: string): readonly string[] {
 
 /** More requests for a tool; none is fine. */
 export const toolAsksOf = (tool: string): readonly string[] => toolSections.get(tool) ?? [];
+export const freeToolAsksOf = (tool: string): readonly string[] => freeToolSections.get(tool) ?? [];
 
 /** Texts with slots and their [question, answer] wordings. */
 export const passages: readonly { text: string; questions: [string, string][] }[] = readPassages();

@@ -1,7 +1,7 @@
 // "Reply in JSON with keys ...": made-up records, answers wrapped in JSON, and arbitrary keys that must be copied.
 // The reply is one line of JSON with the asked keys in the asked order, and nothing else.
 
-import { andList, asksOf, factsOf, lexicon, membersOf, names, shortAnswers, topics, words } from "./bank.ts";
+import { andList, asksOf, attributes, factsOf, lexicon, membersOf, names, shortAnswers, topics, words } from "./bank.ts";
 import { type Conversation, exchange, system } from "./conversation.ts";
 import { anyWord, personName, placeName } from "./made-up.ts";
 import type { Rng } from "./rng.ts";
@@ -70,9 +70,9 @@ const makers: Record<string, (rng: Rng) => Value> = {
   flower: (rng) => rng.pick(membersOf("flowers")),
   reason: (rng) => rng.pick(["It is simple.", "It is useful.", "It is new."]),
 };
-const knownKeys = Object.keys(makers);
+export const knownKeys: readonly string[] = Object.keys(makers);
 
-const subjects: readonly string[] = [
+export const subjects: readonly string[] = [
   "a person",
   "a customer",
   "a student",
@@ -139,11 +139,19 @@ export function keyList(rng: Rng, keys: readonly string[]): string {
   ]);
 }
 
-function asJson(rng: Rng, keys: readonly string[]): Record<string, Value> {
+/** A value for every key: a fitting one for the known keys, any word or number for the others. */
+export function asJson(rng: Rng, keys: readonly string[]): Record<string, Value> {
   const out: Record<string, Value> = {};
-  for (const key of keys)
-    out[key] = (makers[key] ?? ((source: Rng) => (source.chance(0.3) ? source.int(1, 999) : anyWord(source))))(rng);
+  for (const key of keys) out[key] = valueOf(rng, key);
   return out;
+}
+
+function valueOf(rng: Rng, key: string): Value {
+  const make = makers[key];
+  if (make !== undefined) return make(rng);
+  const known = attributes.get(key);
+  if (known !== undefined) return Array.isArray(known) ? rng.pick(known) : rng.int(known.low, known.high);
+  return rng.chance(0.3) ? rng.int(1, 999) : anyWord(rng);
 }
 
 /** JSON on one line, ", " and ": " between the parts, as the chat template writes it. */

@@ -17,7 +17,7 @@ interface Offer {
   spelling: Record<string, string>;
 }
 
-function offer(rng: Rng, kind: ToolKind): Offer {
+export function offer(rng: Rng, kind: ToolKind): Offer {
   const spelling: Record<string, string> = {};
   const properties: Record<string, Record<string, unknown>> = {};
   const describe = rng.chance(0.4);
@@ -41,7 +41,7 @@ function schemaOf(parameter: ParameterKind, describe: boolean): Record<string, u
   return schema;
 }
 
-function others(rng: Rng, not: string[], count: number): Tool[] {
+export function others(rng: Rng, not: string[], count: number): Tool[] {
   const out: Tool[] = [];
   const taken = new Set(not);
   while (out.length < count) {
@@ -53,7 +53,7 @@ function others(rng: Rng, not: string[], count: number): Tool[] {
   return out;
 }
 
-const call = (name: string, args: Record<string, unknown>): ToolCall => ({
+export const call = (name: string, args: Record<string, unknown>): ToolCall => ({
   type: "function",
   id: "call_1",
   function: { name, arguments: args },
@@ -62,7 +62,7 @@ const call = (name: string, args: Record<string, unknown>): ToolCall => ({
 const allAsks = new Map<ToolKind, readonly string[]>(
   toolKinds.map((kind) => [kind, [...kind.asks, ...toolAsksOf(kind.names[0] as string)]]),
 );
-const asksFor = (kind: ToolKind): readonly string[] => allAsks.get(kind) as readonly string[];
+export const asksFor = (kind: ToolKind): readonly string[] => allAsks.get(kind) as readonly string[];
 
 interface Request {
   prompt: string;
