@@ -1,29 +1,8 @@
-// The held-out cases that scores are made of: drawn from the generator's held-out split, and written by hand in words
-// the generator does not use (hand-cases*.json).
+// The held-out cases that scores are made of, drawn from the generator's held-out split.
 
-import { readFileSync } from "node:fs";
-import { recipePath } from "./files.ts";
-import type { Conversation } from "./tasks/conversation.ts";
+import type { TestCase } from "./hand-cases.ts";
 import { drawOf, scored } from "./tasks/families.ts";
 import { Rng } from "./tasks/rng.ts";
-
-const recipeFile = (name: string): string => readFileSync(recipePath(name), "utf8");
-
-/**
- * Where a case comes from. "held-out": drawn from the generator's held-out split. "reworded": such a prompt worded anew by
- * hand, after the generator was finished. "free": written by hand far from anything the generator says, and seen during
- * development (these cases helped to widen the wordings), so that no target is held against them.
- */
-export type Source = "held-out" | "reworded" | "free";
-
-export interface TestCase {
-  id: string;
-  /** Row of the score table. */
-  task: string;
-  source: Source;
-  /** The last message is the reference reply; it is not sent. */
-  conversation: Conversation;
-}
 
 /** `perTask` held-out cases of every scored family, the same for the same seed. */
 export function heldOutCases(seed: string, perTask: number): TestCase[] {
@@ -35,27 +14,4 @@ export function heldOutCases(seed: string, perTask: number): TestCase[] {
     }
   }
   return cases;
-}
-
-/** Cases written by hand: each line of the files is a Conversation without the reference reply, plus its task. */
-export function handCases(): TestCase[] {
-  const read = (file: string, source: Source): TestCase[] =>
-    (JSON.parse(recipeFile(file)) as (Omit<Conversation, "family"> & { task: string })[]).map(
-      ({ task, ...rest }, index) => ({
-        id: `${file.replace(".json", "")}-${task}-${index}`,
-        task,
-        source,
-        conversation: { family: task, ...rest, messages: [...rest.messages, { role: "assistant", content: "" }] },
-      }),
-    );
-  return [
-    ...read("hand-cases.json", "reworded"),
-    ...read("hand-cases-hard.json", "free"),
-    ...read("hand-cases-first.json", "free"),
-  ];
-}
-
-/** The first messages of free chats, for sample replies. */
-export function chatPrompts(): string[] {
-  return JSON.parse(recipeFile("chat-prompts.json")) as string[];
 }

@@ -6,7 +6,8 @@
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { parseArgs } from "node:util";
-import { chatPrompts, handCases, heldOutCases } from "./cases.ts";
+import { heldOutCases } from "./cases.ts";
+import { chatPrompts, handCases } from "./hand-cases.ts";
 import { renderPrompt, renderTraining } from "./render.ts";
 import { assistant, type Conversation, user } from "./tasks/conversation.ts";
 import { conversation, drawOf, scored } from "./tasks/families.ts";

@@ -3,8 +3,8 @@
 
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import type { Source, TestCase } from "./cases.ts";
 import { type Grade, grade, type Reply, withoutThinking } from "./grade.ts";
+import type { Source, TestCase } from "./hand-cases.ts";
 
 interface Row {
   task: string;

@@ -80,7 +80,7 @@ function readFacts(file: string): Map<string, [string, string][]> {
 
 export const topics: readonly Topic[] = [...readTopics("topics-nature.txt"), ...readTopics("topics-life.txt")];
 export const talkIntents: readonly Intent[] = readIntents("talk.txt");
-export const adviceIntents: readonly Intent[] = readIntents("advice.txt");
+export const adviceIntents: readonly Intent[] = [...readIntents("advice.txt"), ...readIntents("life.txt")];
 export const facts: ReadonlyMap<string, [string, string][]> = readFacts("facts.txt");
 export const sets: readonly [string, string[]][] = lines("lists.txt").map((line) => {
   const colon = line.indexOf(":");

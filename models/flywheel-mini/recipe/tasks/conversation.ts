@@ -67,3 +67,12 @@ export function exchange(
   if (check !== undefined) conversation.check = check;
   return conversation;
 }
+
+/** The part of a conversation that must not be shared between the splits. */
+export function promptKey(conversation: Conversation): string {
+  const asked = conversation.messages.filter((message) => message.role === "user").map((message) => message.content);
+  return `prompt:${asked
+    .join("\n")
+    .toLowerCase()
+    .replace(/[^a-z0-9+*\n -]/g, "")}`;
+}

@@ -2,18 +2,22 @@
 // that draws a conversation of a split. A conversation whose user text belongs to the other split is thrown away, and so
 // is such a part of a longer one: the two splits never share a prompt, nor is a held-out prompt a turn in training.
 
+import { isTestPrompt } from "../hand-cases.ts";
 import { arithmetic, sum, wordProblem } from "./arithmetic.ts";
 import { calendar } from "./calendar.ts";
 import { questionOrStatement, sentiment, whichClass } from "./classify.ts";
 import { compareNumbers, ranking } from "./compare.ts";
-import type { Conversation } from "./conversation.ts";
+import { type Conversation, promptKey } from "./conversation.ts";
 import { extract } from "./extract.ts";
+import { freeJson } from "./free-json.ts";
+import { freeTool } from "./free-tools.ts";
 import { jsonKeys } from "./json-keys.ts";
 import { factList, joinItems, list, oddOneOut } from "./lists.ts";
 import { echo, lookup } from "./lookup.ts";
 import { memory } from "./memory.ts";
 import { oneWord, plainQuestion } from "./one-word.ts";
 import { passage } from "./passage.ts";
+import { people } from "./people.ts";
 import { Rng } from "./rng.ts";
 import { persona, standingOrder } from "./rules.ts";
 import { type Draw, type Split, splitOf } from "./split.ts";
@@ -62,7 +66,7 @@ const mixed: Make = (draw) => {
 };
 
 const singles: readonly (readonly [Make, number])[] = [
-  [talk, 9],
+  [talk, 13],
   [topic, 8],
   [topicKind, 1],
   [plainQuestion, 4],
@@ -71,6 +75,7 @@ const singles: readonly (readonly [Make, number])[] = [
   [plainYesNo, 2],
   [trueOrFalse, 1],
   [jsonKeys, 12],
+  [freeJson, 14],
   [extract, 10],
   [list, 4],
   [factList, 1],
@@ -95,29 +100,33 @@ const singles: readonly (readonly [Make, number])[] = [
 const all: readonly (readonly [Make, number])[] = [
   ...singles,
   [toolUse, 16],
+  [freeTool, 12],
   [(draw) => memory(draw, short), 13],
+  [(draw) => people(draw, short), 9],
   [(draw) => standingOrder(draw, chatty), 4],
   [persona, 1.5],
   [mixed, 8],
 ];
 
-/** The part of a conversation that must not be shared between the splits. */
-export function promptKey(conversation: Conversation): string {
-  const asked = conversation.messages.filter((message) => message.role === "user").map((message) => message.content);
-  return `prompt:${asked
-    .join("\n")
-    .toLowerCase()
-    .replace(/[^a-z0-9+*\n -]/g, "")}`;
-}
-
-/** Draws until the prompt itself is on the draw's side. */
+/**
+ * Draws until the prompt itself is on the draw's side; prompts written by hand for tests are on neither. In training every
+ * single turn has to be on its side, too.
+ */
 export function drawOf(make: Make, draw: Draw): Conversation {
   for (let i = 0; i < 2000; i++) {
     const conversation = make(draw);
-    if (splitOf(promptKey(conversation)) === draw.split) return conversation;
+    const key = promptKey(conversation);
+    if (splitOf(key) !== draw.split || isTestPrompt(key)) continue;
+    if (draw.split === "heldout" || turnsOf(conversation).every((turn) => splitOf(turn) === "train"))
+      return conversation;
   }
   throw new Error(`no ${draw.split} prompt found in 2000 draws`);
 }
+
+const turnsOf = (conversation: Conversation): string[] =>
+  conversation.messages
+    .filter((message) => message.role === "user")
+    .map((message) => promptKey({ family: "", messages: [message] }));
 
 /** Training or held-out conversation number `index` of a seed: any one can be made without the others. */
 export function conversation(seed: string, split: Split, index: number): Conversation {

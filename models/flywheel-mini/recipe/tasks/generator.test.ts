@@ -2,13 +2,15 @@
 // its own check, and every wording can be read.
 
 import { describe, expect, it } from "vitest";
-import { chatPrompts, handCases, heldOutCases } from "../cases.ts";
+import { heldOutCases } from "../cases.ts";
 import { callsInText, grade, withoutThinking } from "../grade.ts";
+import { chatPrompts, handCases } from "../hand-cases.ts";
 import { renderPrompt, renderTraining } from "../render.ts";
 import { pairKey, resultOf, workOut } from "./arithmetic.ts";
-import { adviceIntents, shortAnswers, talkIntents, topics } from "./bank.ts";
-import type { Conversation, Message } from "./conversation.ts";
-import { conversation, promptKey } from "./families.ts";
+import { adviceIntents, asksOf, shortAnswers, talkIntents, topics } from "./bank.ts";
+import { type Conversation, type Message, promptKey } from "./conversation.ts";
+import { conversation } from "./families.ts";
+import { oneWordFormats } from "./one-word.ts";
 import { Rng } from "./rng.ts";
 import { splitOf } from "./split.ts";
 import { say } from "./wording.ts";
@@ -114,6 +116,23 @@ describe("arithmetic", () => {
         expect(evaluate(left as string)).toBe(Number(right));
       }
     }
+  });
+});
+
+describe("what is left unlearned", () => {
+  it("three-digit addition without thinking is in no training conversation", () => {
+    for (const made of train) {
+      if (made.check?.kind !== "number") continue;
+      const last = made.messages[made.messages.length - 1] as Message;
+      const asked = made.messages[made.messages.length - 2]?.content ?? "";
+      const [a = 0, b = 0] = asked.match(/\d+/g)?.map(Number) ?? [];
+      if (Math.min(a, b) < 100 || made.check.value !== a + b) continue;
+      expect(last.reasoning !== undefined || (last.content ?? "").includes("carry"), asked).toBe(true);
+    }
+  });
+
+  it("format_exercises.py knows where the wordings of asks.txt begin", () => {
+    expect(oneWordFormats.slice(15)).toEqual([...asksOf("one-word"), ...asksOf("one-word-parts")]);
   });
 });
 

@@ -1,7 +1,18 @@
 // "Reply in JSON with keys ...": made-up records, answers wrapped in JSON, and arbitrary keys that must be copied.
 // The reply is one line of JSON with the asked keys in the asked order, and nothing else.
 
-import { andList, asksOf, attributes, factsOf, lexicon, membersOf, names, shortAnswers, topics, words } from "./bank.ts";
+import {
+  andList,
+  asksOf,
+  attributes,
+  factsOf,
+  lexicon,
+  membersOf,
+  names,
+  shortAnswers,
+  topics,
+  words,
+} from "./bank.ts";
 import { type Conversation, exchange, system } from "./conversation.ts";
 import { anyWord, personName, placeName } from "./made-up.ts";
 import type { Rng } from "./rng.ts";
@@ -142,11 +153,11 @@ export function keyList(rng: Rng, keys: readonly string[]): string {
 /** A value for every key: a fitting one for the known keys, any word or number for the others. */
 export function asJson(rng: Rng, keys: readonly string[]): Record<string, Value> {
   const out: Record<string, Value> = {};
-  for (const key of keys) out[key] = valueOf(rng, key);
+  for (const key of keys) out[key] = valueFor(rng, key);
   return out;
 }
 
-function valueOf(rng: Rng, key: string): Value {
+function valueFor(rng: Rng, key: string): Value {
   const make = makers[key];
   if (make !== undefined) return make(rng);
   const known = attributes.get(key);

@@ -171,6 +171,14 @@ const slots: Record<string, Slot> = {
   },
 };
 
+/** The user tells the name, and the greeting that follows. */
+export function tellName(draw: Draw, name: string): Message[] {
+  const slot = slots.name as Slot;
+  const { rng } = draw;
+  const told = asTyped(rng, fill(rng, pickWording(draw, slot.tells), name));
+  return [user(told), assistant(fill(rng, rng.pick(slot.acks), name))];
+}
+
 /** `between` makes the talk in the middle: short exchanges of other families. */
 export function memory(draw: Draw, between: (draw: Draw) => Conversation): Conversation {
   const { rng } = draw;
