@@ -17,6 +17,14 @@ describe("charts", () => {
     expect(pixel(100, 60)).toEqual([255, 255, 255]);
   });
 
+  it("scales the curve to the top of the axis", () => {
+    const scaled = drawChart([{ name: "loss", values: [0, 4] }], { x: "step", y: "loss", top: 4, stride: 50 });
+    const at = (x: number, y: number) => [...scaled.pixels.subarray((y * 720 + x) * 3, (y * 720 + x) * 3 + 3)];
+    expect(at(56, 316)).toEqual([31, 111, 235]);
+    expect(at(376, 170)).toEqual([31, 111, 235]);
+    expect(at(696, 24)).toEqual([31, 111, 235]);
+  });
+
   it("makes a PNG that says what was drawn", () => {
     const png = encodePng(image);
     const view = new DataView(png.buffer, png.byteOffset);

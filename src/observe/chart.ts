@@ -1,12 +1,12 @@
-// A line chart as an image: one or more curves between 0 and 1 over steps, with axes, grid and names. Text is drawn with a
-// small built-in font, so that nothing else is needed.
+// A line chart as an image: one or more curves between 0 and a top value over steps, with axes, grid and names. Text is drawn
+// with a small built-in font, so that nothing else is needed.
 
 import { drawText, TEXT_HEIGHT, textWidth } from "./bitmap-font.ts";
 import type { Image } from "./png.ts";
 
 export interface ChartLine {
   name: string;
-  /** 0..1, one per step. */
+  /** 0..top, one per step. */
   values: readonly number[];
 }
 
@@ -22,34 +22,47 @@ const COLOURS: readonly Colour[] = [
   [46, 145, 84],
 ];
 
-export function drawChart(lines: readonly ChartLine[], labels: { x: string; y: string }): Image {
+export interface ChartAxes {
+  x: string;
+  y: string;
+  /** The value at the upper end of the y axis; 1 when absent. */
+  top?: number;
+  /** What one step counts on the x axis; 1 when absent. */
+  stride?: number;
+}
+
+export function drawChart(lines: readonly ChartLine[], axes: ChartAxes): Image {
+  const { top: highest = 1, stride = 1 } = axes;
   const image: Image = { width: WIDTH, height: HEIGHT, pixels: new Uint8Array(WIDTH * HEIGHT * 3).fill(255) };
   const steps = Math.max(2, ...lines.map(({ values }) => values.length));
   const x = (step: number) => PLOT.left + ((PLOT.right - PLOT.left) * step) / (steps - 1);
-  const y = (value: number) => PLOT.bottom - (PLOT.bottom - PLOT.top) * Math.min(1, Math.max(0, value));
+  const y = (value: number) => PLOT.bottom - (PLOT.bottom - PLOT.top) * Math.min(1, Math.max(0, value / highest));
 
   for (let tenth = 0; tenth <= 10; tenth += 2) {
-    const at = Math.round(y(tenth / 10));
+    const value = (tenth / 10) * highest;
+    const at = Math.round(y(value));
     for (let px = PLOT.left; px <= PLOT.right; px++) paint(image, px, at, GRID, 1);
-    const label = (tenth / 10).toFixed(1);
+    const label = value.toFixed(1);
     drawText(label, PLOT.left - 8 - textWidth(label), at - TEXT_HEIGHT / 2, (px, py) => paint(image, px, py, INK, 1));
   }
   const every = Math.max(1, Math.ceil(steps / 12));
   for (let step = 0; step < steps; step += every) {
-    const label = String(step);
+    const label = String(step * stride);
     drawText(label, x(step) - textWidth(label) / 2, PLOT.bottom + 8, (px, py) => paint(image, px, py, INK, 1));
   }
-  drawText(labels.x, (PLOT.left + PLOT.right - textWidth(labels.x)) / 2, HEIGHT - 18, (px, py) =>
+  drawText(axes.x, (PLOT.left + PLOT.right - textWidth(axes.x)) / 2, HEIGHT - 18, (px, py) =>
     paint(image, px, py, INK, 1),
   );
-  drawText(labels.y, PLOT.left, 6, (px, py) => paint(image, px, py, INK, 1));
+  drawText(axes.y, PLOT.left, 6, (px, py) => paint(image, px, py, INK, 1));
 
+  // The names stand in the lower right corner, or in the upper one where a curve ends low.
+  const low = lines.some(({ values }) => (values.at(-1) ?? highest) < 0.2 * highest);
   for (const [i, { name, values }] of lines.entries()) {
     const colour = COLOURS[i % COLOURS.length]!;
     for (let step = 0; step + 1 < values.length; step++) {
       stroke(image, x(step), y(values[step]!), x(step + 1), y(values[step + 1]!), colour);
     }
-    const top = PLOT.bottom - 18 * (lines.length - i);
+    const top = low ? PLOT.top + 8 + 18 * i : PLOT.bottom - 18 * (lines.length - i);
     stroke(image, PLOT.right - 180, top + 3, PLOT.right - 160, top + 3, colour);
     drawText(name, PLOT.right - 152, top, (px, py) => paint(image, px, py, INK, 1));
   }

@@ -1,0 +1,27 @@
+// A training log as a picture: node plot.mjs WORK/polish-log.jsonl loss.png (after `npm run build`). One curve is the loss of the
+// training batches, a point for every fifty steps; the other the loss on held-out replies, straight between its measurements.
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { drawChart } from "../../../dist/observe/chart.js";
+import { encodePng } from "../../../dist/observe/png.js";
+
+const [log, image] = process.argv.slice(2);
+if (image === undefined) throw new Error("usage: node plot.mjs LOG.jsonl IMAGE.png");
+const entries = readFileSync(log, "utf8").trim().split("\n").map(JSON.parse);
+const losses = entries.filter((entry) => entry.loss !== undefined);
+const measured = entries.filter((entry) => entry.heldout_reply_loss !== undefined);
+const stride = losses[0].step;
+
+function heldOutAt(step) {
+  const after = measured.findIndex((entry) => entry.step >= step);
+  const [high, low] = [measured.at(after), measured.at(Math.max(0, after - 1))];
+  if (high.step === low.step) return high.heldout_reply_loss;
+  const share = Math.min(1, (step - low.step) / (high.step - low.step));
+  return low.heldout_reply_loss + share * (high.heldout_reply_loss - low.heldout_reply_loss);
+}
+
+const lines = [{ name: "training batches", values: losses.map((entry) => entry.loss) }];
+if (measured.length > 1)
+  lines.push({ name: "held-out replies", values: losses.map((_, index) => heldOutAt(index * stride)) });
+const top = Math.ceil(2 * Math.max(...lines.flatMap(({ values }) => values))) / 2;
+writeFileSync(image, encodePng(drawChart(lines, { x: "step", y: "loss", top, stride })));
