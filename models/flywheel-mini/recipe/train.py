@@ -34,7 +34,7 @@ def train(model, stream, name, out, seconds, muon_lr, adam_lr, warm, decay, floo
     if evaluate is not None:
         record({"step": 0, **evaluate(model)})
     begin = time.time()
-    recent = []
+    recent, done = [], 0
     for step in range(stream.steps):
         if step == 3:
             # The first steps compile; the clock of the schedule starts after them.
@@ -57,6 +57,7 @@ def train(model, stream, name, out, seconds, muon_lr, adam_lr, warm, decay, floo
         adam.step()
         model.zero_grad(set_to_none=True)
         recent.append(loss.detach())
+        done = step + 1
         if step % 50 == 49:
             mean = torch.stack(recent).mean().item()
             recent = []
@@ -68,8 +69,8 @@ def train(model, stream, name, out, seconds, muon_lr, adam_lr, warm, decay, floo
         if evaluate is not None and step % every == every - 1:
             record({"step": step + 1, **evaluate(model)})
     if evaluate is not None:
-        record({"step": step + 1, **evaluate(model)})
+        record({"step": done, **evaluate(model)})
     if dose is not None:
-        record({"step": step + 1, "probe": round(dose.measure(model), 3), "examples_used": dose.used})
-    record({"done": True, "s": round(time.time() - begin, 1), "trained_tokens": (step + 1) * stream.size})
+        record({"step": done, "probe": round(dose.measure(model), 3), "examples_used": dose.used})
+    record({"done": True, "s": round(time.time() - begin, 1), "trained_tokens": done * stream.size})
     log.close()
