@@ -76,6 +76,7 @@ function attentionInputs(g: Graph): AttentionInputs {
     owner: g.input("owner", ["blocks"], "int64"),
     table: g.input("table", ["depth", "b"], "int64"),
     padding: g.input("padding", [1], "int64"),
+    prefillOnes: g.input("prefill_ones", [2, "all"]),
   };
 }
 
@@ -87,7 +88,7 @@ function maskInputs(g: Graph, config: ModelConfig, blockSize: number) {
     const name = window ?? "full";
     masks.set(window, {
       mask: g.input(`mask.${name}`, ["blocks", 1, 1, blockSize]),
-      prefillMask: g.input(`prefill_mask.${name}`, ["all", 1, "t", 1, blockSize]),
+      prefillMask: g.input(`prefill_mask.${name}`, ["all", 1, 1, "t", blockSize]),
     });
   }
   return masks;

@@ -121,9 +121,9 @@ export class DecoderRunner implements Runner {
   }
 
   private async run(decoding: readonly Chunk[], prefill: Chunk | null): Promise<[Chunk, Float32Array][]> {
-    // The graph wants a decode row, and adapters' products must not have a single row (see paged-attention.ts).
+    // Adapters' products must not have a single row (see paged-attention.ts).
     const alone = decoding.length === 1 && prefill === null && decoding[0]!.adapterSlot !== 0;
-    const rowsOfOne = alone || decoding.length === 0 ? [...decoding, companion] : decoding;
+    const rowsOfOne = alone ? [...decoding, companion] : decoding;
     const feeds = this.inputs.prepare(rowsOfOne, prefill, this.takesAdapters);
     const outputs = await this.session.run(feeds);
     const chunks = prefill === null ? rowsOfOne : [...rowsOfOne, prefill];

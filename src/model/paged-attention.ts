@@ -9,7 +9,7 @@
 //   prefill  many new tokens of one sequence, starting on a block boundary; past blocks come in order.
 // Products never have a single row: the runtime uses a kernel with another order of summation for those.
 
-import type { Graph, Value } from "../graph/graph.ts";
+import type { Dim, Graph, Value } from "../graph/graph.ts";
 import {
   add,
   choose,
@@ -18,6 +18,7 @@ import {
   exp,
   gather,
   ints,
+  matmul,
   matmulTransposed,
   max,
   mul,
@@ -33,8 +34,7 @@ import {
 import type { ModelConfig } from "./model-config.ts";
 
 /**
- * Graph inputs shared by all layers. Rows 0 .. decodeCount-1 of a step are decode rows, at least one, the rest one prefill
- * chunk.
+ * Graph inputs shared by all layers. Rows 0 .. decodeCount-1 of a step are decode rows, the rest one prefill chunk.
  */
 export interface AttentionInputs {
   /** int64 [1]: number of decode rows (b). */
@@ -46,6 +46,8 @@ export interface AttentionInputs {
   table: Value;
   /** int64 [1]: zero rows that fill the last block of the prefill chunk. */
   padding: Value;
+  /** Ones, [2, all blocks of the prefill]: see sumInOrder. */
+  prefillOnes: Value;
 }
 
 /** Inputs of one layer. */
@@ -59,7 +61,7 @@ export interface LayerCache {
   pastValues: Value;
   /** Additive, 0 or -inf. [blocks, 1, 1, blockSize]. */
   mask: Value;
-  /** [all blocks, 1, t, 1, blockSize]. */
+  /** [all blocks, 1, 1, t, blockSize]. */
   prefillMask: Value;
 }
 
@@ -115,6 +117,15 @@ function decode(
   return reshape(g, result, ["b", numHeads * headDim]);
 }
 
+/**
+ * x: [blocks, ...] -> shape: the blocks added one after the other. A product with a row of ones gives the bits of the
+ * runtime's own sum and takes a third of its time where rows are long. Two rows, because of what products with one do.
+ */
+function sumInOrder(g: Graph, x: Value, ones: Value, shape: readonly Dim[]): Value {
+  const [flat] = g.add("Reshape", [x, ints(g, [0, -1])], [{ shape: [x.shape[0]!, "size"] }]);
+  return reshape(g, slice(g, matmul(g, ones, flat!), 0, 0, 1, 1), shape);
+}
+
 /** Each query with the key of its own position: [n, kvHeads, group, headDim] and [n, kvHeads, 1, headDim] -> [.., 1]. */
 function ownScores(g: Graph, query: Value, key: Value, scale: number): Value {
   return mul(g, reduceSum(g, mul(g, query, key), 3, true), scalar(g, scale));
@@ -133,7 +144,8 @@ function prefill(
   const own = keyBlocks(g, config, blockSize, shared.padding, k, v);
   const keys = concat(g, [cache.pastKeys, own.keys], 0);
   const values = concat(g, [cache.pastValues, own.values], 0);
-  return blockwise(g, config, { q, ownKey: k, ownValue: v }, { keys, values, mask: cache.prefillMask });
+  const blocks = { keys, values, mask: cache.prefillMask, ones: shared.prefillOnes };
+  return blockwise(g, config, { q, ownKey: k, ownValue: v }, blocks);
 }
 
 /** Blocks of new keys and values, both [t, kvHeads * headDim] or with these dimensions apart; see Blocks. */
@@ -161,57 +173,55 @@ interface Blocks {
   keys: Value;
   /** [nb, kvHeads, headDim, blockSize] */
   values: Value;
-  /** [nb, 1, t, 1, blockSize]: hides a token's own position and what comes after it. */
+  /** [nb, 1, 1, t, blockSize]: hides a token's own position and what comes after it. */
   mask: Value;
+  /** [2, nb] */
+  ones: Value;
 }
 
-function blockwise(g: Graph, config: ModelConfig, tokens: Tokens, { keys, values, mask }: Blocks): Value {
+function blockwise(g: Graph, config: ModelConfig, tokens: Tokens, { keys, values, mask, ones }: Blocks): Value {
   const { numHeads, numKvHeads, headDim, attentionScale } = config;
   const blockSize = keys.shape[2] as number;
   const group = numHeads / numKvHeads;
   const apart = (x: Value, heads: number) => reshape(g, x, ["t", numKvHeads, heads, headDim]);
-  const byHead = (x: Value) => transpose(g, x, [1, 0, 2, 3]);
+  // Tokens inside heads: a mask is then added to long runs of numbers.
+  const byHead = (x: Value) => transpose(g, x, [1, 2, 0, 3]);
   const grouped = apart(tokens.q, group);
-  // [1, kvHeads, t * group, headDim]
-  const query = g.add(
-    "Reshape",
-    [byHead(grouped), ints(g, [1, numKvHeads, -1, headDim])],
-    [{ shape: [1, numKvHeads, "tg", headDim] }],
-  )[0]!;
-  // [kvHeads, t, group, 1]
+  const query = reshape(g, byHead(grouped), [1, numKvHeads, "gt", headDim]);
+  // [kvHeads, group, t, 1]
   const own = byHead(ownScores(g, grouped, apart(tokens.ownKey, 1), attentionScale));
 
   const scores = matmulTransposed(g, query, keys, attentionScale);
-  const grid = g.add(
+  const [grid] = g.add(
     "Reshape",
-    [scores, ints(g, [0, numKvHeads, -1, group, blockSize])],
-    [{ shape: ["nb", numKvHeads, "t", group, blockSize] }],
-  )[0]!;
-  const masked = add(g, grid, mask);
+    [scores, ints(g, [0, numKvHeads, group, -1, blockSize])],
+    [{ shape: ["nb", numKvHeads, group, "t", blockSize] }],
+  );
+  const masked = add(g, grid!, mask);
   const highest = max(g, reduceMax(g, reduceMax(g, masked, 4, true), 0), own);
   const weights = exp(g, sub(g, masked, highest));
   const ownWeight = exp(g, sub(g, own, highest));
   const total = add(g, reduceSum(g, reduceSum(g, weights, 4, true), 0), ownWeight);
-  const flat = g.add(
+  const [flat] = g.add(
     "Reshape",
     [weights, ints(g, [0, numKvHeads, -1, blockSize])],
-    [{ shape: ["nb", numKvHeads, "tg", blockSize] }],
-  )[0]!;
-  const ofBlocks = reshape(g, reduceSum(g, matmulTransposed(g, flat, values), 0), [numKvHeads, "t", group, headDim]);
+    [{ shape: ["nb", numKvHeads, "gt", blockSize] }],
+  );
+  const ofBlocks = sumInOrder(g, matmulTransposed(g, flat!, values), ones, [numKvHeads, group, "t", headDim]);
   const summed = add(g, ofBlocks, mul(g, ownWeight, byHead(apart(tokens.ownValue, 1))));
-  return reshape(g, byHead(div(g, summed, total)), ["t", numHeads * headDim]);
+  return reshape(g, transpose(g, div(g, summed, total), [2, 0, 1, 3]), ["t", numHeads * headDim]);
 }
 
 /**
- * The same for all keys of a sequence at once, without a cache: k, v: [s, kvHeads * headDim]; mask: [ceil(s /
- * blockSize), 1, t, 1, blockSize]; padding: int64 [1], zero rows that fill the last block. Training uses it to get
- * serving's bits.
+ * The same for all keys of a sequence at once, without a cache: k, v: [s, kvHeads * headDim]; mask: [nb = ceil(s /
+ * blockSize), 1, 1, t, blockSize]; ones: [2, nb]; padding: int64 [1], zero rows that fill the last block. Training uses it
+ * to get serving's bits.
  */
 export function blockwiseAttention(
   g: Graph,
   config: ModelConfig,
   blockSize: number,
-  { k, v, mask, padding, ...tokens }: Tokens & { k: Value; v: Value; mask: Value; padding: Value },
+  { k, v, mask, ones, padding, ...tokens }: Tokens & { k: Value; v: Value; mask: Value; ones: Value; padding: Value },
 ): Value {
-  return blockwise(g, config, tokens, { ...keyBlocks(g, config, blockSize, padding, k, v), mask });
+  return blockwise(g, config, tokens, { ...keyBlocks(g, config, blockSize, padding, k, v), mask, ones });
 }

@@ -2,7 +2,7 @@
 // Small arrays are made anew each run; cached keys and values are views of the pool.
 
 import type { Chunk } from "../engine/runner.ts";
-import { bools, bytes, type Feeds, floats, int64s } from "../graph/session.ts";
+import { bools, bytes, type Feeds, floats, int64s, ones } from "../graph/session.ts";
 import type { Embedding } from "./embedding.ts";
 import type { KvPool } from "./kv-pool.ts";
 import { ACTIVATION_ZERO, type WeightType, ZERO_POINTS } from "./linear.ts";
@@ -33,7 +33,7 @@ export class StepInputs {
     this.windows = [...new Set(parts.config.layers.map((layer) => layer.window))];
   }
 
-  /** Rows: the decoding chunks in order, at least one, then the prefill chunk. */
+  /** Rows: the decoding chunks in order, then the prefill chunk. */
   prepare(decoding: readonly Chunk[], prefill: Chunk | null, withAdapters: boolean): Feeds {
     const chunks = prefill === null ? decoding : [...decoding, prefill];
     const feeds: Feeds = {
@@ -86,7 +86,8 @@ export class StepInputs {
     for (const blocks of held) for (const block of blocks) active.push(block);
     pool.bringTogether(active);
 
-    const total = active.length + 1;
+    // The null block comes along where there are rows to point at it.
+    const total = count === 0 ? 0 : active.length + 1;
     const depth = Math.max(1, ...held.map((blocks) => blocks.length));
     const owner = new BigInt64Array(total);
     const table = new BigInt64Array(depth * count);
@@ -128,6 +129,7 @@ export class StepInputs {
     const past = start / blockSize;
     const added = Math.ceil(count / blockSize);
     feeds.padding = int64s(BigInt64Array.of(BigInt(added * blockSize - count)), [1]);
+    feeds.prefill_ones = ones([2, past + added]);
     for (const window of this.windows) {
       const mask = new Float32Array((past + added) * count * blockSize);
       for (let block = 0; block < past + added; block++) {
@@ -136,7 +138,7 @@ export class StepInputs {
           maskPositions(mask, at, block * blockSize, blockSize, start + i, window);
         }
       }
-      feeds[`prefill_mask.${window ?? "full"}`] = floats(mask, [past + added, 1, count, 1, blockSize]);
+      feeds[`prefill_mask.${window ?? "full"}`] = floats(mask, [past + added, 1, 1, count, blockSize]);
     }
     this.reserve(past * pool.blockElements);
     const { numKvHeads, headDim } = config;
