@@ -27,7 +27,7 @@ STAGES = {
         "saved": "tuned.pt",
     },
     "polish": {
-        "plan": [("synthetic", 4, False), ("real", 2, False), ("formats", 2, False), ("reading", 2, False), ("text", 3, True)],
+        "plan": [("synthetic", 3, False), ("real", 3, False), ("formats", 4, False), ("reading", 3, False), ("text", 4, True)],
         "rates": {"muon_lr": 0.004, "adam_lr": 0.0006, "warm": 50, "decay": 1.0, "every": 500},
         "dose": 0.5,
         "saved": "polished.pt",
