@@ -528,6 +528,31 @@ describe("fields for the engine", () => {
       [{ engineArgs: { a: 1, b: ["x"] }, kvTransferParams: { c: {} }, mmProcessorKwargs: { d: 1 } }, -3, "s"],
     ]);
   });
+
+  it.each([
+    ["7", 7],
+    ["-2", -2],
+    ["soon", 5],
+    ["1.5", 5],
+  ])("takes the priority of the header X-Vllm-Priority: %s", async (header, expected) => {
+    const seen: number[] = [];
+    const generate = server.service.engine.generate.bind(server.service.engine);
+    server.service.engine.generate = (request) => {
+      seen.push(request.priority);
+      return generate(request);
+    };
+    const body = { ...babble, max_tokens: 1, priority: 5 };
+    const text = { prompt: "a", max_tokens: 1, priority: 5 };
+    for (const [path, sent] of [
+      ["/v1/chat/completions", body],
+      ["/v1/completions", text],
+    ] as const) {
+      const reply = await server.post(path, sent, { "x-vllm-priority": header });
+      expect(reply.status).toBe(200);
+    }
+    server.service.engine.generate = generate;
+    expect(seen).toEqual([expected, expected]);
+  });
 });
 
 it("constrains output and refuses what cannot be compiled, without harm to others", async () => {

@@ -2,6 +2,7 @@
 // order in which they happen.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { clientGone } from "../http/client-gone.ts";
+import { bodyWithPriority } from "../http/priority-header.ts";
 import { requestIdOf } from "../http/request-id.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
 import { refusing } from "../request/prompt-errors.ts";
@@ -47,7 +48,7 @@ async function answerChat(service: Service, request: FastifyRequest, reply: Fast
   const arrivedAt = performance.now();
   const gone = clientGone(reply.raw);
   const rules = { toolChoice: service.config.enableAutoToolChoice, policy: service.engine.info.policy };
-  const { body, ignored } = validateChat(request.body, rules);
+  const { body, ignored } = validateChat(bodyWithPriority(request), rules);
   service.logIgnored(request.id, ignored);
   service.assertServing();
   const requestId = requestIdOf(request, reply, body.request_id);

@@ -1,6 +1,7 @@
 // POST /v1/completions: the older text dialect on the same engine.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { clientGone } from "../http/client-gone.ts";
+import { bodyWithPriority } from "../http/priority-header.ts";
 import { requestIdOf } from "../http/request-id.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
 import { refusing } from "../request/prompt-errors.ts";
@@ -47,7 +48,7 @@ export function registerCompletions(app: FastifyInstance, service: Service): voi
 async function answerCompletion(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const arrivedAt = performance.now();
   const gone = clientGone(reply.raw);
-  const { body, prompts, ignored } = validateCompletion(request.body, service.engine.info);
+  const { body, prompts, ignored } = validateCompletion(bodyWithPriority(request), service.engine.info);
   service.logIgnored(request.id, ignored);
   service.assertServing();
   const requestId = requestIdOf(request, reply, body.request_id);
