@@ -21,8 +21,8 @@ import {
   transpose,
   transposedMatmul,
 } from "../../graph/ops.ts";
+import { blockwiseAttention } from "../../model/blockwise-attention.ts";
 import type { ModelConfig } from "../../model/model-config.ts";
-import { blockwiseAttention } from "../../model/paged-attention.ts";
 
 interface AttentionInputs {
   q: Value;
