@@ -34,14 +34,7 @@ export class GraphSession {
       graphOptimizationLevel: "all",
       enableMemPattern: false,
       logSeverityLevel: 3,
-      extra: {
-        session: {
-          // Masked positions underflow in every exponential; as subnormals they take the processor seven times as long. The
-          // runtime sets this for its own threads, and for the thread that creates the first session of the process.
-          set_denormal_as_zero: "1",
-          ...(options.spinning === false ? { intra_op: { allow_spinning: "0" } } : {}),
-        },
-      },
+      ...(options.spinning === false ? { extra: { session: { intra_op: { allow_spinning: "0" } } } } : {}),
     });
     return new GraphSession(session);
   }

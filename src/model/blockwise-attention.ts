@@ -60,7 +60,7 @@ export function blockwise(g: Graph, config: ModelConfig, tokens: Tokens, { keys,
   );
   const masked = add(g, grid!, mask);
   const highest = max(g, reduceMax(g, reduceMax(g, masked, 4, true), 0), own);
-  const weights = exp(g, sub(g, masked, highest));
+  const weights = weightsOf(g, masked, highest);
   const ownWeight = exp(g, sub(g, own, highest));
   const total = add(g, reduceSum(g, reduceSum(g, weights, 4, true), 0), ownWeight);
   const [flat] = g.add(
@@ -98,6 +98,18 @@ export function blockwiseAttention(
   { k, v, mask, ones, padding, ...tokens }: Tokens & { k: Value; v: Value; mask: Value; ones: Value; padding: Value },
 ): Value {
   return blockwise(g, config, tokens, { ...keyBlocks(g, config, blockSize, padding, k, v), mask, ones });
+}
+
+/** The exponential of this is the smallest that is a normal number, give or take. */
+const LOWEST = -87;
+
+/**
+ * exp(scores - highest), exactly 0 where a score is -inf. An exponential that underflows takes the processor seven times as
+ * long as another, so there is none: what lies below LOWEST is raised to it, and its exponential taken off again.
+ */
+export function weightsOf(g: Graph, scores: Value, highest: Value): Value {
+  const lowest = scalar(g, LOWEST);
+  return sub(g, exp(g, max(g, sub(g, scores, highest), lowest)), exp(g, lowest));
 }
 
 /**

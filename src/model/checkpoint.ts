@@ -1,10 +1,10 @@
 // A checkpoint folder: configuration, generation defaults and weights, checked against each other before anything is
 // served. Weights are read tensor by tensor on demand and not kept here. Close it once everything is loaded.
 
-import { statSync } from "node:fs";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { eachTensor, expectedTensors, type ModelTensors } from "./expected-tensors.ts";
 import { familyNamed } from "./families/registry.ts";
+import { isFolder } from "./folder.ts";
 import { type GenerationDefaults, readGenerationConfig } from "./generation-config.ts";
 import { type ModelConfig, readModelConfig } from "./model-config.ts";
 import type { Dtype, TensorEntry } from "./safetensors-header.ts";
@@ -40,7 +40,7 @@ export interface TensorReader {
 
 /** Opens and checks a checkpoint folder; throws CheckpointError. */
 export function openCheckpoint(folder: string): Checkpoint {
-  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw new CheckpointError(folder, "no such folder");
+  if (!isFolder(folder)) throw new CheckpointError(folder, "no such folder");
   const config = readModelConfig(folder);
   const generation = readGenerationConfig(folder);
   const files = openWeightFiles(folder);

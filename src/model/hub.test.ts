@@ -75,6 +75,8 @@ describe("folders", () => {
     "one-word",
     "a/b/c",
     "../x/y",
+    "package.json/x",
+    `./${"x".repeat(5000)}`,
     "a/b@../../c",
     "a/..",
     "a//b",

@@ -3,9 +3,9 @@
 // has moved on. Only the files serving needs are fetched, weights last, so that a snapshot with weights has the rest too.
 // Environment: HF_HUB_CACHE, HF_HOME, HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE.
 
-import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { HubApiError, ListFileEntry } from "@huggingface/hub";
+import { isFolder } from "./folder.ts";
 import { type Environment, hubCacheFolder, isCommit, missingFiles, RepositoryCache, shardNames } from "./hub-cache.ts";
 import { downloadBlob } from "./hub-download.ts";
 import { HubError } from "./hub-error.ts";
@@ -36,7 +36,7 @@ const smallFiles =
   /^(?:(?:config|generation_config|special_tokens_map|added_tokens|tokenizer[\w.-]*)\.json|chat_template[\w.-]*)$/;
 
 export async function resolveModel(model: string, options: HubOptions = {}): Promise<ResolvedModel> {
-  if (!model.includes("\0") && statSync(model, { throwIfNoEntry: false })?.isDirectory()) {
+  if (isFolder(model)) {
     return { folder: model, origin: null };
   }
   const match = /^([A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*)(?:@([\w][\w./-]*))?$/.exec(model);

@@ -27,7 +27,7 @@ import {
   slice,
   sub,
 } from "../graph/ops.ts";
-import { blockwise, keyBlocks, ownScores } from "./blockwise-attention.ts";
+import { blockwise, keyBlocks, ownScores, weightsOf } from "./blockwise-attention.ts";
 import type { ModelConfig } from "./model-config.ts";
 
 /** Graph inputs shared by all layers. Rows 0 .. decodeCount-1 of a step are decode rows, the rest one prefill chunk. */
@@ -101,7 +101,7 @@ function decode(
   const own = ownScores(g, query, k, attentionScale);
   const highest = max(g, reduceMax(g, gather(g, reduceMax(g, past, 3, true), shared.table), 0), own);
 
-  const weights = exp(g, sub(g, past, gather(g, highest, shared.owner)));
+  const weights = weightsOf(g, past, gather(g, highest, shared.owner));
   const ownWeight = exp(g, sub(g, own, highest));
   const inOrder = (perBlock: Value) => reduceSum(g, gather(g, perBlock, shared.table), 0);
   const total = add(g, inOrder(reduceSum(g, weights, 3, true)), ownWeight);
