@@ -75,7 +75,7 @@ describe("folders", () => {
     "one-word",
     "a/b/c",
     "../x/y",
-    "package.json/x",
+    "./package.json/x",
     `./${"x".repeat(5000)}`,
     "a/b@../../c",
     "a/..",
