@@ -14,7 +14,7 @@ import { KvPool } from "./kv-pool.ts";
 import type { WeightType } from "./linear.ts";
 import { LoraSlots } from "./lora-slots.ts";
 import type { ModelConfig } from "./model-config.ts";
-import { piecesOf } from "./prefill-pieces.ts";
+import { piecesOf, pieceTokens } from "./prefill-pieces.ts";
 import { distinctRopes, RotaryTable } from "./rotary-table.ts";
 import { StepInputs, wantedRows } from "./step-inputs.ts";
 
@@ -99,7 +99,10 @@ export class DecoderRunner implements Runner {
 
   async forward(chunks: readonly Chunk[]): Promise<Float32Array[]> {
     const decoding = chunks.filter((chunk) => chunk.tokens.length === 1);
-    const pieces = chunks.filter((chunk) => chunk.tokens.length > 1).map((chunk) => piecesOf(chunk, this.blockSize));
+    const longest = pieceTokens(this.options.threads);
+    const pieces = chunks
+      .filter((chunk) => chunk.tokens.length > 1)
+      .map((chunk) => piecesOf(chunk, this.blockSize, longest));
     const logits = new Map<Chunk, Float32Array>();
     // Decode rows ride along with the first piece.
     for (const [i, piece] of (pieces.length === 0 ? [null] : pieces.flat()).entries()) {
