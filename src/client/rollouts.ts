@@ -31,11 +31,11 @@ export interface RolloutProgress {
   reward: number;
 }
 
-/** One group per scenario, in order. */
+/** One group per scenario, its attempts in order, whichever came first: the same replies train the same way. */
 export async function gatherGroups<Scenario>(options: RolloutOptions<Scenario>): Promise<TrajectoryGroup[]> {
   const { scenarios, groupSize, rollout, maxRetries = 1, onProgress } = options;
   const signal = options.signal ?? new AbortController().signal;
-  const groups = scenarios.map(() => ({ trajectories: [] as Trajectory[], exceptions: [] as Failure[] }));
+  const results = scenarios.map(() => new Array<AttemptResult>(groupSize));
   const work = scenarios.flatMap((scenario, group) =>
     Array.from({ length: groupSize }, (_, index) => ({ scenario, group, index })),
   );
@@ -44,14 +44,10 @@ export async function gatherGroups<Scenario>(options: RolloutOptions<Scenario>):
 
   const attempt = async ({ scenario, group, index }: (typeof work)[number]) => {
     const result = await withRetries(() => rollout(scenario, { index, signal }), maxRetries, signal);
+    results[group]![index] = result;
     progress.done++;
-    if ("trajectories" in result) {
-      groups[group]!.trajectories.push(...result.trajectories);
-      rewards.push(...result.trajectories.map(({ reward }) => reward));
-    } else {
-      groups[group]!.exceptions.push(result.failure);
-      progress.failed++;
-    }
+    if (result.failure !== null) progress.failed++;
+    rewards.push(...result.trajectories.map(({ reward }) => reward));
     progress.reward = rewards.reduce((sum, reward) => sum + reward, 0) / Math.max(1, rewards.length);
     onProgress?.({ ...progress });
   };
@@ -63,7 +59,16 @@ export async function gatherGroups<Scenario>(options: RolloutOptions<Scenario>):
     }
   };
   await Promise.all(Array.from({ length: Math.min(options.concurrency ?? 16, work.length) }, worker));
-  return groups;
+  return results.map((attempts) => ({
+    trajectories: attempts.flatMap(({ trajectories }) => trajectories),
+    exceptions: attempts.flatMap(({ failure }) => failure ?? []),
+  }));
+}
+
+/** What an attempt gave; null = it did not fail. */
+interface AttemptResult {
+  trajectories: Trajectory[];
+  failure: Failure | null;
 }
 
 interface Failure {
@@ -75,15 +80,15 @@ async function withRetries(
   attempt: () => Promise<Trajectory | Trajectory[]>,
   maxRetries: number,
   signal: AbortSignal,
-): Promise<{ trajectories: Trajectory[] } | { failure: Failure }> {
+): Promise<AttemptResult> {
   for (let tries = 0; ; tries++) {
     try {
-      return { trajectories: [await attempt()].flat() };
+      return { trajectories: [await attempt()].flat(), failure: null };
     } catch (error) {
       signal.throwIfAborted();
       if (tries < maxRetries) continue;
       const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
-      return { failure: { type: name, message } };
+      return { trajectories: [], failure: { type: name, message } };
     }
   }
 }

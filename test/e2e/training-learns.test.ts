@@ -17,8 +17,8 @@ import { LLAMA } from "../training-bench.ts";
 
 const PROMPTS = ["a", "b", "c"];
 const GROUP = 8;
-/** Enough for every one of eight other seeds to end above 0.94: rounding differs between machines, and so does the path. */
-const STEPS = 24;
+/** With 52 other seeds the last three steps ended at 0.93 or more: rounding differs between machines, and so does the path. */
+const STEPS = 32;
 
 /** The toy task: answer with capital letters, digits and the like (bytes below 100). Chance: about 0.4. */
 const reward = (ids: readonly number[]) => ids.filter((id) => id < 100).length / ids.length;
@@ -71,7 +71,7 @@ describe("the loop", () => {
       curve.push(meanReward(groups));
       const events: TrainingEvent[] = [];
       const job = await client.train(model.id, groups, {
-        config: { learning_rate: 2e-2, grad_accumulation_sequences: 8 },
+        config: { learning_rate: 1e-2, grad_accumulation_sequences: 8 },
         onEvent: (event) => events.push(event),
       });
       expect(job).toMatchObject({ status: "COMPLETED", step: step + 1 });
