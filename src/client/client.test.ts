@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { FlywheelClient } from "./client.ts";
 import { ApiError } from "./http.ts";
 import { learningRates } from "./learning-rates.ts";
-import { gatherGroups } from "./rollouts.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
 
 /** A server made of canned answers; records what was asked. */
@@ -97,54 +96,6 @@ it("reads server-sent events in any pieces", async () => {
       seen.push(data);
     expect(seen).toEqual(["é1", "2"]);
   }
-});
-
-describe("gatherGroups", () => {
-  it("keeps scenarios apart, bounds concurrency, tries again and counts failures", async () => {
-    let running = 0;
-    let most = 0;
-    const tries = new Map<string, number>();
-    const reports: number[] = [];
-    const groups = await gatherGroups({
-      scenarios: ["good", "flaky", "bad"],
-      groupSize: 4,
-      concurrency: 3,
-      maxRetries: 1,
-      onProgress: ({ done }) => reports.push(done),
-      async rollout(scenario, { index }) {
-        most = Math.max(most, ++running);
-        await new Promise((resolve) => setTimeout(resolve, 1));
-        running--;
-        const key = `${scenario}${index}`;
-        tries.set(key, (tries.get(key) ?? 0) + 1);
-        if (scenario === "bad" || (scenario === "flaky" && tries.get(key) === 1)) throw new RangeError("oops");
-        return { messages_and_choices: [], reward: index };
-      },
-    });
-    expect(groups.map(({ trajectories, exceptions }) => [trajectories.length, exceptions!.length])).toEqual([
-      [4, 0],
-      [4, 0],
-      [0, 4],
-    ]);
-    expect(groups[2]!.exceptions![0]).toEqual({ type: "RangeError", message: "oops" });
-    expect(most).toBeLessThanOrEqual(3);
-    expect(reports.at(-1)).toBe(12);
-  });
-
-  it("stops when told to", async () => {
-    const stop = new AbortController();
-    const gathering = gatherGroups({
-      scenarios: [1, 2, 3],
-      groupSize: 1,
-      concurrency: 1,
-      signal: stop.signal,
-      async rollout() {
-        stop.abort(new Error("enough"));
-        return { messages_and_choices: [], reward: 0 };
-      },
-    });
-    await expect(gathering).rejects.toThrow("enough");
-  });
 });
 
 it("O13: learning-rate schedules", () => {
