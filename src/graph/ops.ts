@@ -13,6 +13,8 @@ export const sub = binary("Sub");
 export const mul = binary("Mul");
 export const div = binary("Div");
 export const max = binary("Max");
+export const greater = (g: Graph, a: Value, b: Value) =>
+  g.add("Greater", [a, b], [{ shape: broadcast(a.shape, b.shape), dtype: "bool" }])[0]!;
 export const exp = unary("Exp");
 export const abs = unary("Abs");
 export const neg = unary("Neg");
@@ -145,7 +147,7 @@ export function softcap(g: Graph, x: Value, c: number): Value {
   return mul(g, tanh(g, scaled), scalar(g, c));
 }
 
-/** `condition` is a boolean scalar; each branch appends to its own graph and returns its result. */
+/** `condition` is one boolean; each branch appends to its own graph and returns its result. */
 export function choose(
   g: Graph,
   condition: Value,

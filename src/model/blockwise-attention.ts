@@ -29,18 +29,16 @@ interface Tokens {
   ownValue: Value;
 }
 
-interface Blocks {
+export interface Blocks {
   /** [nb, kvHeads, blockSize, headDim] */
   keys: Value;
   /** [nb, kvHeads, headDim, blockSize] */
   values: Value;
   /** [nb, 1, 1, t, blockSize]: hides a token's own position and what comes after it. */
   mask: Value;
-  /** [2, nb] */
-  ones: Value;
 }
 
-export function blockwise(g: Graph, config: ModelConfig, tokens: Tokens, { keys, values, mask, ones }: Blocks): Value {
+export function blockwise(g: Graph, config: ModelConfig, tokens: Tokens, { keys, values, mask }: Blocks): Value {
   const { numHeads, numKvHeads, headDim, attentionScale } = config;
   const blockSize = keys.shape[2] as number;
   const group = numHeads / numKvHeads;
@@ -68,7 +66,7 @@ export function blockwise(g: Graph, config: ModelConfig, tokens: Tokens, { keys,
     [weights, ints(g, [0, numKvHeads, -1, blockSize])],
     [{ shape: ["nb", numKvHeads, "gt", blockSize] }],
   );
-  const ofBlocks = sumInOrder(g, matmulTransposed(g, flat!, values), ones, [numKvHeads, group, "t", headDim]);
+  const ofBlocks = sumInOrder(g, matmulTransposed(g, flat!, values), [numKvHeads, group, "t", headDim]);
   const summed = add(g, ofBlocks, mul(g, ownWeight, byHead(apart(tokens.ownValue, 1))));
   return reshape(g, transpose(g, div(g, summed, total), [2, 0, 1, 3]), ["t", numHeads * headDim]);
 }
@@ -88,16 +86,16 @@ export function keyBlocks(
 
 /**
  * The same for all keys of a sequence at once, without a cache: k, v: [s, kvHeads * headDim]; mask: [nb = ceil(s /
- * blockSize), 1, 1, t, blockSize]; ones: [2, nb]; padding: int64 [1], zero rows that fill the last block. Training uses it
+ * blockSize), 1, 1, t, blockSize]; padding: int64 [1], zero rows that fill the last block. Training uses it
  * to get serving's bits.
  */
 export function blockwiseAttention(
   g: Graph,
   config: ModelConfig,
   blockSize: number,
-  { k, v, mask, ones, padding, ...tokens }: Tokens & { k: Value; v: Value; mask: Value; ones: Value; padding: Value },
+  { k, v, mask, padding, ...tokens }: Tokens & { k: Value; v: Value; mask: Value; padding: Value },
 ): Value {
-  return blockwise(g, config, tokens, { ...keyBlocks(g, config, blockSize, padding, k, v), mask, ones });
+  return blockwise(g, config, tokens, { ...keyBlocks(g, config, blockSize, padding, k, v), mask });
 }
 
 /** The exponential of this is the smallest that is a normal number, give or take. */
@@ -116,9 +114,12 @@ export function weightsOf(g: Graph, scores: Value, highest: Value): Value {
  * x: [blocks, ...] -> shape: the blocks added one after the other. A product with a row of ones gives the bits of the
  * runtime's own sum and takes a third of its time where rows are long. Two rows, because of what products with one do.
  */
-function sumInOrder(g: Graph, x: Value, ones: Value, shape: readonly Dim[]): Value {
-  const [flat] = g.add("Reshape", [x, ints(g, [0, -1])], [{ shape: [x.shape[0]!, "size"] }]);
-  return reshape(g, slice(g, matmul(g, ones, flat!), 0, 0, 1, 1), shape);
+function sumInOrder(g: Graph, x: Value, shape: readonly Dim[]): Value {
+  const blocks = x.shape[0]!;
+  const [count] = g.add("Shape", [x], [{ shape: [1], dtype: "int64" }], { start: 0, end: 1 });
+  const [ones] = g.add("Expand", [g.constant(Float32Array.of(1, 1), [2, 1]), count!], [{ shape: [2, blocks] }]);
+  const [flat] = g.add("Reshape", [x, ints(g, [0, -1])], [{ shape: [blocks, "size"] }]);
+  return reshape(g, slice(g, matmul(g, ones!, flat!), 0, 0, 1, 1), shape);
 }
 
 /** Each query with the key of its own position: [n, kvHeads, group, headDim] and [n, kvHeads, 1, headDim] -> [.., 1]. */

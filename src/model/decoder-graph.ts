@@ -14,6 +14,7 @@ import { decoderLayer, type LayerParts, type Site } from "./decoder.ts";
 import { type LoraInputs, loraInputs } from "./lora-inputs.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { type AttentionInputs, type LayerCache, pagedAttention } from "./paged-attention.ts";
+import { PREFILL_PARTS } from "./prefill-pieces.ts";
 import { distinctRopes } from "./rotary-table.ts";
 import { type WeightOptions, WeightSource } from "./weight-source.ts";
 
@@ -72,23 +73,24 @@ function withLora(g: Graph, y: Value, lora: LoraInputs | null, layer: number, si
 function attentionInputs(g: Graph): AttentionInputs {
   return {
     decodeCount: g.input("decode_count", [1], "int64"),
-    hasPrefill: g.input("has_prefill", [], "bool"),
     owner: g.input("owner", ["blocks"], "int64"),
     table: g.input("table", ["depth", "b"], "int64"),
-    padding: g.input("padding", [1], "int64"),
-    prefillOnes: g.input("prefill_ones", [2, "all"]),
+    hasPrefill: g.input("has_prefill", [], "bool"),
+    partBounds: g.input("part_bounds", [2 * PREFILL_PARTS], "int64"),
   };
 }
 
-/** One pair of masks per distinct sliding window; named by the window, "full" without one. */
+/** One set of masks per distinct sliding window; named by the window, "full" without one. */
 function maskInputs(g: Graph, config: ModelConfig, blockSize: number) {
-  const masks = new Map<number | null, Pick<LayerCache, "mask" | "prefillMask">>();
+  const masks = new Map<number | null, Pick<LayerCache, "mask" | "partMasks">>();
   for (const { window } of config.layers) {
     if (masks.has(window)) continue;
     const name = window ?? "full";
     masks.set(window, {
       mask: g.input(`mask.${name}`, ["blocks", 1, 1, blockSize]),
-      prefillMask: g.input(`prefill_mask.${name}`, ["all", 1, 1, "t", blockSize]),
+      partMasks: Array.from({ length: PREFILL_PARTS }, (_, i) =>
+        g.input(`part_mask.${name}.${i}`, [`seen.${i}`, 1, 1, `t.${i}`, blockSize]),
+      ),
     });
   }
   return masks;

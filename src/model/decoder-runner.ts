@@ -14,7 +14,7 @@ import { KvPool } from "./kv-pool.ts";
 import type { WeightType } from "./linear.ts";
 import { LoraSlots } from "./lora-slots.ts";
 import type { ModelConfig } from "./model-config.ts";
-import { piecesOf, pieceTokens } from "./prefill-pieces.ts";
+import { PREFILL_PARTS, partTokens, piecesOf } from "./prefill-pieces.ts";
 import { distinctRopes, RotaryTable } from "./rotary-table.ts";
 import { StepInputs, wantedRows } from "./step-inputs.ts";
 
@@ -89,6 +89,7 @@ export class DecoderRunner implements Runner {
       embedding: new Embedding(checkpoint.tensor(checkpoint.tensors.embedding.name), config.embeddingScale),
       rotary: ropes.map((spec) => new RotaryTable(spec, config.headDim, options.maxPositions)),
       adapters: slots,
+      partTokens: partTokens(options.threads),
     });
   }
 
@@ -99,7 +100,7 @@ export class DecoderRunner implements Runner {
 
   async forward(chunks: readonly Chunk[]): Promise<Float32Array[]> {
     const decoding = chunks.filter((chunk) => chunk.tokens.length === 1);
-    const longest = pieceTokens(this.options.threads);
+    const longest = PREFILL_PARTS * partTokens(this.options.threads);
     const pieces = chunks
       .filter((chunk) => chunk.tokens.length > 1)
       .map((chunk) => piecesOf(chunk, this.blockSize, longest));

@@ -18,6 +18,7 @@ import {
   div,
   exp,
   gather,
+  greater,
   matmulTransposed,
   max,
   mul,
@@ -25,24 +26,27 @@ import {
   reduceSum,
   reshape,
   slice,
+  split,
   sub,
 } from "../graph/ops.ts";
-import { blockwise, keyBlocks, ownScores, weightsOf } from "./blockwise-attention.ts";
+import { type Blocks, blockwise, keyBlocks, ownScores, weightsOf } from "./blockwise-attention.ts";
 import type { ModelConfig } from "./model-config.ts";
+import { PREFILL_PARTS } from "./prefill-pieces.ts";
 
 /** Graph inputs shared by all layers. Rows 0 .. decodeCount-1 of a step are decode rows, the rest one prefill chunk. */
 export interface AttentionInputs {
   /** int64 [1]: number of decode rows (b). */
   decodeCount: Value;
-  hasPrefill: Value;
   /** int64 [blocks]: row that each block of the decode list belongs to. Block 0 is the null block: always masked. */
   owner: Value;
   /** int64 [depth, b]: blocks of each row, oldest first; 0 = none. */
   table: Value;
-  /** int64 [1]: zero rows that fill the last block of the prefill chunk. */
-  padding: Value;
-  /** Ones, [2, all blocks of the prefill]: see sumInOrder in blockwise-attention.ts. */
-  prefillOnes: Value;
+  hasPrefill: Value;
+  /**
+   * int64 [2 * PREFILL_PARTS]: for each part of the prefill chunk the row after its last, then for each the number of zero
+   * rows that fill its last block. A part that is not there ends where the one before it does.
+   */
+  partBounds: Value;
 }
 
 /** Inputs of one layer. */
@@ -56,9 +60,11 @@ export interface LayerCache {
   pastValues: Value;
   /** Additive, 0 or -inf. [blocks, 1, 1, blockSize]. */
   mask: Value;
-  /** [all blocks, 1, 1, t, blockSize]. */
-  prefillMask: Value;
+  /** For each part of the prefill chunk, t rows: [blocks up to its end, 1, 1, t, blockSize]. */
+  partMasks: readonly Value[];
 }
+
+type Rows = [q: Value, k: Value, v: Value];
 
 export function pagedAttention(
   config: ModelConfig,
@@ -66,17 +72,12 @@ export function pagedAttention(
   shared: AttentionInputs,
   cache: LayerCache,
 ): (g: Graph, q: Value, k: Value, v: Value) => Value {
-  type Rows = [q: Value, k: Value, v: Value];
-  return (g, q, k, v) => {
-    const all: Rows = [q, k, v];
+  return (g, ...all) => {
     const first = all.map((x) => slice(g, x, 0, 0, shared.decodeCount, "b")) as Rows;
     const decoded = decode(g, config, shared, cache, ...first);
     // A branch costs with every value in it, taken or not run through: decode steps find an empty one.
     return choose(g, shared.hasPrefill, ["n", config.numHeads * config.headDim], {
-      yes: (sub) => {
-        const rest = all.map((x) => slice(sub, x, 0, shared.decodeCount, Number.MAX_SAFE_INTEGER, "t")) as Rows;
-        return concat(sub, [decoded, prefill(sub, config, blockSize, shared, cache, ...rest)], 0);
-      },
+      yes: (sub) => prefill(sub, config, blockSize, shared, cache, all, decoded),
       no: () => decoded,
     });
   };
@@ -112,19 +113,34 @@ function decode(
   return reshape(g, result, ["b", numHeads * headDim]);
 }
 
+/**
+ * The rows after the decode rows, in parts: a part is computed against the past, the parts before it and itself, so that
+ * the keys that come after it cost nothing. All parts but the last are whole blocks.
+ */
 function prefill(
   g: Graph,
   config: ModelConfig,
   blockSize: number,
   shared: AttentionInputs,
   cache: LayerCache,
-  q: Value,
-  k: Value,
-  v: Value,
+  all: Rows,
+  decoded: Value,
 ): Value {
-  const own = keyBlocks(g, config, blockSize, shared.padding, k, v);
-  const keys = concat(g, [cache.pastKeys, own.keys], 0);
-  const values = concat(g, [cache.pastValues, own.values], 0);
-  const blocks = { keys, values, mask: cache.prefillMask, ones: shared.prefillOnes };
-  return blockwise(g, config, { q, ownKey: k, ownValue: v }, blocks);
+  const bounds = split(g, shared.partBounds, 0, new Array(2 * PREFILL_PARTS).fill(1));
+  const from = (at: Graph, part: number, seen: Pick<Blocks, "keys" | "values">, done: readonly Value[]): Value => {
+    const start = part === 0 ? shared.decodeCount : bounds[part - 1]!;
+    const end = bounds[part]!;
+    const [q, k, v] = all.map((x) => slice(at, x, 0, start, end, "t")) as Rows;
+    const own = keyBlocks(at, config, blockSize, bounds[PREFILL_PARTS + part]!, k, v);
+    const keys = concat(at, [seen.keys, own.keys], 0);
+    const values = concat(at, [seen.values, own.values], 0);
+    const tokens = { q, ownKey: k, ownValue: v };
+    const results = [...done, blockwise(at, config, tokens, { keys, values, mask: cache.partMasks[part]! })];
+    if (part + 1 === PREFILL_PARTS) return concat(at, results, 0);
+    return choose(at, greater(at, bounds[part + 1]!, end), ["n", config.numHeads * config.headDim], {
+      yes: (sub) => from(sub, part + 1, { keys, values }, results),
+      no: (sub) => concat(sub, results, 0),
+    });
+  };
+  return from(g, 0, { keys: cache.pastKeys, values: cache.pastValues }, [decoded]);
 }

@@ -2,12 +2,13 @@
 // Small arrays are made anew each run; cached keys and values are views of the pool.
 
 import type { Chunk } from "../engine/runner.ts";
-import { bools, bytes, type Feeds, floats, int64s, ones } from "../graph/session.ts";
+import { bools, bytes, type Feeds, floats, int64s } from "../graph/session.ts";
 import type { Embedding } from "./embedding.ts";
 import type { KvPool } from "./kv-pool.ts";
 import { ACTIVATION_ZERO, type WeightType, ZERO_POINTS } from "./linear.ts";
 import type { LoraSlots } from "./lora-slots.ts";
 import type { ModelConfig } from "./model-config.ts";
+import { PREFILL_PARTS, partEnds } from "./prefill-pieces.ts";
 import type { RotaryTable } from "./rotary-table.ts";
 
 export interface StepParts {
@@ -18,6 +19,8 @@ export interface StepParts {
   /** One per distinct RoPE. */
   rotary: readonly RotaryTable[];
   adapters: LoraSlots;
+  /** See prefill-pieces.ts. */
+  partTokens: number;
 }
 
 export class StepInputs {
@@ -42,7 +45,7 @@ export class StepInputs {
     };
     this.addRows(feeds, chunks);
     this.addDecode(feeds, decoding);
-    this.addPrefill(feeds, prefill);
+    this.addPrefill(feeds, prefill, decoding.length);
     if (withAdapters) this.parts.adapters.addFeeds(feeds, chunks);
     return feeds;
   }
@@ -120,26 +123,21 @@ export class StepInputs {
     }
   }
 
-  private addPrefill(feeds: Feeds, prefill: Chunk | null): void {
+  private addPrefill(feeds: Feeds, prefill: Chunk | null, firstRow: number): void {
     const { config, pool } = this.parts;
     const { blockSize } = pool;
     const start = prefill?.start ?? 0;
-    const count = prefill?.tokens.length ?? 0;
     if (start % blockSize !== 0) throw new Error(`a prefill chunk starts at ${start}, not on a block boundary`);
     const past = start / blockSize;
-    const added = Math.ceil(count / blockSize);
-    feeds.padding = int64s(BigInt64Array.of(BigInt(added * blockSize - count)), [1]);
-    feeds.prefill_ones = ones([2, past + added]);
-    for (const window of this.windows) {
-      const mask = new Float32Array((past + added) * count * blockSize);
-      for (let block = 0; block < past + added; block++) {
-        for (let i = 0; i < count; i++) {
-          const at = (block * count + i) * blockSize;
-          maskPositions(mask, at, block * blockSize, blockSize, start + i, window);
-        }
-      }
-      feeds[`prefill_mask.${window ?? "full"}`] = floats(mask, [past + added, 1, 1, count, blockSize]);
+    const ends = prefill === null ? [] : partEnds(prefill.tokens.length, blockSize, this.parts.partTokens);
+    const bounds = new BigInt64Array(2 * PREFILL_PARTS);
+    for (let part = 0, from = 0, to = 0; part < PREFILL_PARTS; part++, from = to) {
+      to = ends[part] ?? from;
+      bounds[part] = BigInt(firstRow + to);
+      bounds[PREFILL_PARTS + part] = BigInt(Math.ceil(to / blockSize) * blockSize - to);
+      this.addPartMasks(feeds, part, start, from, to);
     }
+    feeds.part_bounds = int64s(bounds, [bounds.length]);
     this.reserve(past * pool.blockElements);
     const { numKvHeads, headDim } = config;
     for (let layer = 0; layer < config.numLayers; layer++) {
@@ -148,6 +146,23 @@ export class StepInputs {
       if (prefill !== null) pool.collect(layer, prefill.blocks, past, keys, values);
       feeds[`past_keys.${layer}`] = floats(keys, [past, numKvHeads, blockSize, headDim]);
       feeds[`past_values.${layer}`] = floats(values, [past, numKvHeads, headDim, blockSize]);
+    }
+  }
+
+  /** For tokens from .. to-1 of a prefill chunk that starts at position `start`. */
+  private addPartMasks(feeds: Feeds, part: number, start: number, from: number, to: number): void {
+    const { blockSize } = this.parts.pool;
+    const count = to - from;
+    const seen = count === 0 ? 0 : Math.ceil((start + to) / blockSize);
+    for (const window of this.windows) {
+      const mask = new Float32Array(seen * count * blockSize);
+      for (let block = 0; block < seen; block++) {
+        for (let i = 0; i < count; i++) {
+          const at = (block * count + i) * blockSize;
+          maskPositions(mask, at, block * blockSize, blockSize, start + from + i, window);
+        }
+      }
+      feeds[`part_mask.${window ?? "full"}.${part}`] = floats(mask, [seen, 1, 1, count, blockSize]);
     }
   }
 

@@ -71,10 +71,14 @@ describe.each(families)("%s", (family) => {
   });
 });
 
-it.each([257, 300])(
-  "a chunk of %i tokens, which runs in pieces beside a decode row, gives the bits of small chunks",
-  async (length) => {
-    const runner = await openRunner(fixtureFolder("mistral"), { weightType: "int8" });
+it.each([
+  [257, 1],
+  [300, 1],
+  [500, 2],
+])(
+  "a chunk of %i tokens, which runs in pieces and parts beside a decode row, gives the bits of small chunks (threads: %i)",
+  async (length, threads) => {
+    const runner = await openRunner(fixtureFolder("mistral"), { weightType: "int8", threads });
     const long = tokensOf(2, length);
     const neighbour = blocksFrom(200, 20, runner.blockSize);
     await runner.forward([chunk(tokensOf(3, 5), 0, neighbour, { logits: "none" })]);

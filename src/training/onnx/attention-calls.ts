@@ -3,7 +3,7 @@
 // window, and memory grows with the length, not with its square.
 
 import type { Tensor } from "onnxruntime-node";
-import { floats, int64s, ones } from "../../graph/session.ts";
+import { floats, int64s } from "../../graph/session.ts";
 import type { Segment } from "./micro-batch.ts";
 import type { Rows } from "./row-slices.ts";
 
@@ -11,7 +11,7 @@ export interface AttentionCall {
   queries: Rows;
   /** The keys in the order of their positions: rows of the parent segment, then of the own one. */
   keys: readonly Rows[];
-  /** mask, and block_mask, block_ones and padding where serving's blocks are wanted (attention-graphs.ts). */
+  /** mask, and block_mask and padding where serving's blocks are wanted (attention-graphs.ts). */
   feeds: Readonly<Record<string, Tensor>>;
 }
 
@@ -76,7 +76,6 @@ function maskFeeds(
   return {
     mask: floats(mask, [count, size]),
     block_mask: floats(byBlock, [blocks, 1, 1, count, blockSize]),
-    block_ones: ones([2, blocks]),
     padding: int64s(BigInt64Array.of(BigInt(blocks * blockSize - size)), [1]),
   };
 }

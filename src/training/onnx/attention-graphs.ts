@@ -45,7 +45,7 @@ export function plainForward(config: ModelConfig): Graph {
   return g;
 }
 
-/** The same in serving's order of summation. Inputs block_mask, block_ones, padding, own_k, own_v as blockwiseAttention takes them; no mask. */
+/** The same in serving's order of summation. Inputs block_mask, padding, own_k, own_v as blockwiseAttention takes them; no mask. */
 export function blockwiseForward(config: ModelConfig, blockSize: number): Graph {
   const { numHeads, numKvHeads, headDim } = config;
   const g = new Graph();
@@ -54,8 +54,7 @@ export function blockwiseForward(config: ModelConfig, blockSize: number): Graph 
   const [k, v, ownKey, ownValue] = [keys("k", "s"), keys("v", "s"), keys("own_k", "t"), keys("own_v", "t")];
   const mask = g.input("block_mask", ["nb", 1, 1, "t", blockSize]);
   const padding = g.input("padding", [1], "int64");
-  const ones = g.input("block_ones", [2, "nb"]);
-  g.output("attended", blockwiseAttention(g, config, blockSize, { q, ownKey, ownValue, k, v, mask, ones, padding }));
+  g.output("attended", blockwiseAttention(g, config, blockSize, { q, ownKey, ownValue, k, v, mask, padding }));
   return g;
 }
 
