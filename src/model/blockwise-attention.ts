@@ -22,10 +22,12 @@ import {
 } from "../graph/ops.ts";
 import type { ModelConfig } from "./model-config.ts";
 
-/** Tokens: q [t, numHeads * headDim], key and value of the same positions [t, kvHeads * headDim]; or with heads apart. */
-interface Tokens {
-  q: Value;
-  ownKey: Value;
+export interface Tokens {
+  /** [t, kvHeads, group, headDim]: the query heads that share a key head are a group. */
+  query: Value;
+  /** [t, kvHeads, group, 1]: see ownScores. */
+  ownScore: Value;
+  /** [t, kvHeads, 1, headDim] */
   ownValue: Value;
 }
 
@@ -42,13 +44,11 @@ export function blockwise(g: Graph, config: ModelConfig, tokens: Tokens, { keys,
   const { numHeads, numKvHeads, headDim, attentionScale } = config;
   const blockSize = keys.shape[2] as number;
   const group = numHeads / numKvHeads;
-  const apart = (x: Value, heads: number) => reshape(g, x, ["t", numKvHeads, heads, headDim]);
   // Tokens inside heads: a mask is then added to long runs of numbers.
   const byHead = (x: Value) => transpose(g, x, [1, 2, 0, 3]);
-  const grouped = apart(tokens.q, group);
-  const query = reshape(g, byHead(grouped), [1, numKvHeads, "gt", headDim]);
+  const query = reshape(g, byHead(tokens.query), [1, numKvHeads, "gt", headDim]);
   // [kvHeads, group, t, 1]
-  const own = byHead(ownScores(g, grouped, apart(tokens.ownKey, 1), attentionScale));
+  const own = byHead(tokens.ownScore);
 
   const scores = matmulTransposed(g, query, keys, attentionScale);
   const [grid] = g.add(
@@ -67,7 +67,7 @@ export function blockwise(g: Graph, config: ModelConfig, tokens: Tokens, { keys,
     [{ shape: ["nb", numKvHeads, "gt", blockSize] }],
   );
   const ofBlocks = sumInOrder(g, matmulTransposed(g, flat!, values), [numKvHeads, group, "t", headDim]);
-  const summed = add(g, ofBlocks, mul(g, ownWeight, byHead(apart(tokens.ownValue, 1))));
+  const summed = add(g, ofBlocks, mul(g, ownWeight, byHead(tokens.ownValue)));
   return reshape(g, transpose(g, div(g, summed, total), [2, 0, 1, 3]), ["t", numHeads * headDim]);
 }
 
@@ -85,7 +85,8 @@ export function keyBlocks(
 }
 
 /**
- * The same for all keys of a sequence at once, without a cache: k, v: [s, kvHeads * headDim]; mask: [nb = ceil(s /
+ * The same for all keys of a sequence at once, without a cache: q: [t, numHeads * headDim]; ownKey, ownValue: [t, kvHeads *
+ * headDim], of the same positions; k, v: [s, kvHeads * headDim]; mask: [nb = ceil(s /
  * blockSize), 1, 1, t, blockSize]; padding: int64 [1], zero rows that fill the last block. Training uses it
  * to get serving's bits.
  */
@@ -93,8 +94,12 @@ export function blockwiseAttention(
   g: Graph,
   config: ModelConfig,
   blockSize: number,
-  { k, v, mask, padding, ...tokens }: Tokens & { k: Value; v: Value; mask: Value; padding: Value },
+  inputs: Record<"q" | "ownKey" | "ownValue" | "k" | "v" | "mask" | "padding", Value>,
 ): Value {
+  const { q, ownKey, ownValue, k, v, mask, padding } = inputs;
+  const apart = (x: Value) => reshape(g, x, ["t", config.numKvHeads, 1, config.headDim]);
+  const query = inGroups(g, config, q, "t");
+  const tokens = { query, ownScore: ownScores(g, config, query, apart(ownKey)), ownValue: apart(ownValue) };
   return blockwise(g, config, tokens, { ...keyBlocks(g, config, blockSize, padding, k, v), mask });
 }
 
@@ -122,7 +127,12 @@ function sumInOrder(g: Graph, x: Value, shape: readonly Dim[]): Value {
   return reshape(g, slice(g, matmul(g, ones!, flat!), 0, 0, 1, 1), shape);
 }
 
-/** Each query with the key of its own position: [n, kvHeads, group, headDim] and [n, kvHeads, 1, headDim] -> [.., 1]. */
-export function ownScores(g: Graph, query: Value, key: Value, scale: number): Value {
-  return mul(g, reduceSum(g, mul(g, query, key), 3, true), scalar(g, scale));
+/** [n, numHeads * headDim], or with heads apart -> [n, kvHeads, group, headDim]. */
+export function inGroups(g: Graph, { numHeads, numKvHeads, headDim }: ModelConfig, q: Value, rows: Dim): Value {
+  return reshape(g, q, [rows, numKvHeads, numHeads / numKvHeads, headDim]);
+}
+
+/** Each query with the key of its own position: [n, kvHeads, group, headDim] and [n, kvHeads, 1, headDim] -> [.., group, 1]. */
+export function ownScores(g: Graph, { attentionScale }: ModelConfig, query: Value, key: Value): Value {
+  return mul(g, reduceSum(g, mul(g, query, key), 3, true), scalar(g, attentionScale));
 }

@@ -30,7 +30,7 @@ export interface LayerParts {
   cos: Value;
   sin: Value;
   linear(g: Graph, site: Site, x: Value): Value;
-  /** q: [n, numHeads, 1, headDim]; k: [n, numKvHeads, 1, headDim]; v: [n, numKvHeads * headDim] -> [n, numHeads * headDim]. */
+  /** q: [n, numHeads, 1, headDim]; k, v: [n, numKvHeads, 1, headDim] -> [n, numHeads * headDim]. */
   attention(g: Graph, q: Value, k: Value, v: Value): Value;
 }
 
@@ -39,7 +39,6 @@ export interface LayerResult {
   x: Value;
   /** What the cache must remember: [n, numKvHeads, 1, headDim]. */
   k: Value;
-  /** [n, numKvHeads * headDim] */
   v: Value;
 }
 
@@ -61,13 +60,13 @@ export function decoderLayer(g: Graph, config: ModelConfig, parts: LayerParts, x
 
 function project(g: Graph, config: ModelConfig, parts: LayerParts, x: Value, rows: Value) {
   const { numHeads, numKvHeads, headDim, rmsNormEps } = config;
-  const kvSize = numKvHeads * headDim;
+  const heads = reshape(g, parts.linear(g, "qkv", x), ["n", numHeads + 2 * numKvHeads, 1, headDim]);
+  const [joined, v] = split(g, heads, 1, [numHeads + numKvHeads, numKvHeads]);
   // Queries and keys lie side by side: one norm and one rotation serve both.
-  const [joined, v] = split(g, parts.linear(g, "qkv", x), 1, [numHeads * headDim + kvSize, kvSize]);
-  let heads = reshape(g, joined!, ["n", numHeads + numKvHeads, 1, headDim]);
+  let turned = joined!;
   if (parts.qkNorm !== null) {
-    heads = mul(g, rmsNorm(g, heads, ones(g, headDim), rmsNormEps), parts.qkNorm);
+    turned = mul(g, rmsNorm(g, turned, ones(g, headDim), rmsNormEps), parts.qkNorm);
   }
-  const [q, k] = split(g, rotary(g, heads, rows, parts.cos, parts.sin), 1, [numHeads, numKvHeads]);
+  const [q, k] = split(g, rotary(g, turned, rows, parts.cos, parts.sin), 1, [numHeads, numKvHeads]);
   return { q: q!, k: k!, v: v! };
 }

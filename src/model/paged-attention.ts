@@ -29,7 +29,15 @@ import {
   split,
   sub,
 } from "../graph/ops.ts";
-import { type Blocks, blockwise, keyBlocks, ownScores, weightsOf } from "./blockwise-attention.ts";
+import {
+  type Blocks,
+  blockwise,
+  inGroups,
+  keyBlocks,
+  ownScores,
+  type Tokens,
+  weightsOf,
+} from "./blockwise-attention.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { PREFILL_PARTS } from "./prefill-pieces.ts";
 
@@ -64,7 +72,11 @@ export interface LayerCache {
   partMasks: readonly Value[];
 }
 
-type Rows = [q: Value, k: Value, v: Value];
+/** Of all rows of a step. */
+interface Rows extends Tokens {
+  /** [n, kvHeads, 1, headDim] */
+  key: Value;
+}
 
 export function pagedAttention(
   config: ModelConfig,
@@ -72,9 +84,10 @@ export function pagedAttention(
   shared: AttentionInputs,
   cache: LayerCache,
 ): (g: Graph, q: Value, k: Value, v: Value) => Value {
-  return (g, ...all) => {
-    const first = all.map((x) => slice(g, x, 0, 0, shared.decodeCount, "b")) as Rows;
-    const decoded = decode(g, config, shared, cache, ...first);
+  return (g, q, k, v) => {
+    const query = inGroups(g, config, q, "n");
+    const all = { query, ownScore: ownScores(g, config, query, k), key: k, ownValue: v };
+    const decoded = decode(g, config, shared, cache, all);
     // A branch costs with every value in it, taken or not run through: decode steps find an empty one.
     return choose(g, shared.hasPrefill, ["n", config.numHeads * config.headDim], {
       yes: (sub) => prefill(sub, config, blockSize, shared, cache, all, decoded),
@@ -83,33 +96,25 @@ export function pagedAttention(
   };
 }
 
-function decode(
-  g: Graph,
-  config: ModelConfig,
-  shared: AttentionInputs,
-  cache: LayerCache,
-  q: Value,
-  k: Value,
-  v: Value,
-): Value {
-  const { numHeads, numKvHeads, headDim, attentionScale } = config;
-  const group = numHeads / numKvHeads;
-  let query = reshape(g, q, ["b", numKvHeads, group, headDim]);
-  if (group === 1) query = concat(g, [query, query], 2);
+function decode(g: Graph, config: ModelConfig, shared: AttentionInputs, cache: LayerCache, all: Rows): Value {
+  const { numHeads, headDim, attentionScale } = config;
+  const [own, ownValue] = [all.ownScore, all.ownValue].map((x) => slice(g, x, 0, 0, shared.decodeCount, "b"));
+  // Only decode rows own blocks.
+  let queries = gather(g, all.query, shared.owner);
+  const alone = queries.shape[2] === 1;
+  if (alone) queries = concat(g, [queries, queries], 2);
 
   // Scores: [blocks, kvHeads, group, blockSize] for the past, [b, kvHeads, group, 1] for the token itself.
-  const past = add(g, matmulTransposed(g, gather(g, query, shared.owner), cache.keys, attentionScale), cache.mask);
-  const own = ownScores(g, query, k, attentionScale);
-  const highest = max(g, reduceMax(g, gather(g, reduceMax(g, past, 3, true), shared.table), 0), own);
+  const past = add(g, matmulTransposed(g, queries, cache.keys, attentionScale), cache.mask);
+  const highest = max(g, reduceMax(g, gather(g, reduceMax(g, past, 3, true), shared.table), 0), own!);
 
   const weights = weightsOf(g, past, gather(g, highest, shared.owner));
-  const ownWeight = exp(g, sub(g, own, highest));
+  const ownWeight = exp(g, sub(g, own!, highest));
   const inOrder = (perBlock: Value) => reduceSum(g, gather(g, perBlock, shared.table), 0);
   const total = add(g, inOrder(reduceSum(g, weights, 3, true)), ownWeight);
-  const ownValue = mul(g, ownWeight, reshape(g, v, ["b", numKvHeads, 1, headDim]));
-  const summed = add(g, inOrder(matmulTransposed(g, weights, cache.values)), ownValue);
+  const summed = add(g, inOrder(matmulTransposed(g, weights, cache.values)), mul(g, ownWeight, ownValue!));
   let result = div(g, summed, total);
-  if (group === 1) result = slice(g, result, 2, 0, 1, 1);
+  if (alone) result = slice(g, result, 2, 0, 1, 1);
   return reshape(g, result, ["b", numHeads * headDim]);
 }
 
@@ -130,11 +135,11 @@ function prefill(
   const from = (at: Graph, part: number, seen: Pick<Blocks, "keys" | "values">, done: readonly Value[]): Value => {
     const start = part === 0 ? shared.decodeCount : bounds[part - 1]!;
     const end = bounds[part]!;
-    const [q, k, v] = all.map((x) => slice(at, x, 0, start, end, "t")) as Rows;
-    const own = keyBlocks(at, config, blockSize, bounds[PREFILL_PARTS + part]!, k, v);
+    const rows = (x: Value) => slice(at, x, 0, start, end, "t");
+    const tokens = { query: rows(all.query), ownScore: rows(all.ownScore), ownValue: rows(all.ownValue) };
+    const own = keyBlocks(at, config, blockSize, bounds[PREFILL_PARTS + part]!, rows(all.key), tokens.ownValue);
     const keys = concat(at, [seen.keys, own.keys], 0);
     const values = concat(at, [seen.values, own.values], 0);
-    const tokens = { q, ownKey: k, ownValue: v };
     const results = [...done, blockwise(at, config, tokens, { keys, values, mask: cache.partMasks[part]! })];
     if (part + 1 === PREFILL_PARTS) return concat(at, results, 0);
     return choose(at, greater(at, bounds[part + 1]!, end), ["n", config.numHeads * config.headDim], {

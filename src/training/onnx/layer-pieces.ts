@@ -133,7 +133,7 @@ function traceLayer(
   };
   const attention = (at: Graph, q: Value, k: Value, v: Value) => {
     const flat = (heads: Value) => reshape(at, heads, ["n", (heads.shape[1] as number) * config.headDim]);
-    values.set("q", flat(q)).set("k", flat(k)).set("v", v);
+    values.set("q", flat(q)).set("k", flat(k)).set("v", flat(v));
     return attended;
   };
   const { x: y } = decoderLayer(g, config, { ...weights.norms(layer), cos, sin, linear, attention }, x, rows);
