@@ -76,8 +76,8 @@ export class StepInputs {
       feeds[`sin.${i}`] = floats(sin[i]!, [n, halfDim]);
     }
     if (weightType === "float32") return;
-    feeds[ZERO_POINTS] = bytes(new Uint8Array(n).fill(ACTIVATION_ZERO), [n]);
-    feeds[`head_${ZERO_POINTS}`] = bytes(new Uint8Array(wanted.length).fill(ACTIVATION_ZERO), [wanted.length]);
+    feeds[ZERO_POINTS] = bytes(new Uint8Array(n).fill(ACTIVATION_ZERO), [n, 1]);
+    feeds[`head_${ZERO_POINTS}`] = bytes(new Uint8Array(wanted.length).fill(ACTIVATION_ZERO), [wanted.length, 1]);
   }
 
   private addDecode(feeds: Feeds, decoding: readonly Chunk[]): void {

@@ -63,7 +63,7 @@ export class WeightSource {
 
   /** The stored maps of a site, or some of them, as one: x [n, in] -> [n, out]. */
   site(g: Graph, layer: number, site: Site, x: Value, maps = siteParts[site]): Value {
-    if (this.type !== "float32") this.zeroPoints ??= this.g.input(ZERO_POINTS, ["n"], "uint8");
+    if (this.type !== "float32") this.zeroPoints ??= this.g.input(ZERO_POINTS, ["n", 1], "uint8");
     return linear(g, x, this.weightsOf(layer, site, maps), this.type, this.zeroPoints);
   }
 
@@ -74,7 +74,7 @@ export class WeightSource {
 
   /** x: [m, hidden] -> [m, vocab]. */
   head(g: Graph, x: Value): Value {
-    const zeroPoints = this.headType === "int8" ? this.g.input(`head_${ZERO_POINTS}`, ["m"], "uint8") : null;
+    const zeroPoints = this.headType === "int8" ? this.g.input(`head_${ZERO_POINTS}`, ["m", 1], "uint8") : null;
     return linear(g, x, this.headWeights(), this.headType, zeroPoints);
   }
 

@@ -49,7 +49,7 @@ export class Head {
       for (const [i, { row }] of piece.entries()) {
         states.set(hidden.subarray(row * width, (row + 1) * width), i * width);
       }
-      const zeroPoints = bytes(new Uint8Array(m).fill(ACTIVATION_ZERO), [m]);
+      const zeroPoints = bytes(new Uint8Array(m).fill(ACTIVATION_ZERO), [m, 1]);
       const { logprob, entropy, direction } = await this.session.run({
         hidden: floats(states, [m, width]),
         target: int64s(

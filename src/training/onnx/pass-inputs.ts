@@ -68,6 +68,6 @@ export class PassInputMaker {
       [count, 1],
     );
     if (this.weights === "float32") return { rows };
-    return { rows, [ZERO_POINTS]: bytes(new Uint8Array(count).fill(ACTIVATION_ZERO), [count]) };
+    return { rows, [ZERO_POINTS]: bytes(new Uint8Array(count).fill(ACTIVATION_ZERO), [count, 1]) };
   }
 }
