@@ -53,11 +53,6 @@ export function floats(data: Float32Array, shape: readonly number[]): Tensor {
   return new Tensor("float32", data, shape);
 }
 
-export function ones(shape: readonly number[]): Tensor {
-  const size = shape.reduce((product, dim) => product * dim, 1);
-  return floats(new Float32Array(size).fill(1), shape);
-}
-
 export function int64s(data: BigInt64Array, shape: readonly number[]): Tensor {
   return new Tensor("int64", data, shape);
 }
