@@ -7,6 +7,8 @@ import type {
   ChatCompletion,
   Checkpoint,
   Message,
+  SftConfig,
+  SftExample,
   TrainableModel,
   TrainingConfig,
   TrainingEvent,
@@ -22,12 +24,15 @@ export interface RegisterOptions {
   from?: { model_id: string; step?: number };
 }
 
-export interface TrainOptions {
+export interface TrainOptions extends SubmitOptions {
   config?: TrainingConfig;
-  /** The same key and body make one job, however often they are sent. */
-  idempotencyKey?: string;
   /** Every event as it happens. */
   onEvent?: (event: TrainingEvent) => void;
+}
+
+export interface SubmitOptions {
+  /** The same key and body make one job, however often they are sent. */
+  idempotencyKey?: string;
   signal?: AbortSignal;
 }
 
@@ -101,12 +106,24 @@ export class FlywheelClient {
 
   /** Submits a job and returns at once. */
   submit(modelId: string, groups: readonly TrajectoryGroup[], options: TrainOptions = {}): Promise<TrainingJob> {
-    const { config, idempotencyKey, signal } = options;
-    return this.#connection.json("POST", "/preview/training-jobs", {
-      body: { model_id: modelId, trajectory_groups: groups, ...(config ? { experimental_config: config } : {}) },
-      ...(idempotencyKey ? { headers: { "idempotency-key": idempotencyKey } } : {}),
-      signal,
-    });
+    const { config, ...rest } = options;
+    const body = { model_id: modelId, trajectory_groups: groups, ...(config ? { experimental_config: config } : {}) };
+    return this.#submit("/preview/training-jobs", body, rest);
+  }
+
+  /** Submits a supervised job, which learns the assistant's turns of examples, and returns at once. */
+  submitExamples(
+    modelId: string,
+    examples: readonly SftExample[],
+    { config, ...rest }: SubmitOptions & { config?: SftConfig } = {},
+  ): Promise<TrainingJob> {
+    const body = { model_id: modelId, training_data: examples, ...(config ? { config } : {}) };
+    return this.#submit("/preview/sft-training-jobs", body, rest);
+  }
+
+  #submit(path: string, body: unknown, { idempotencyKey, signal }: SubmitOptions): Promise<TrainingJob> {
+    const headers = idempotencyKey ? { headers: { "idempotency-key": idempotencyKey } } : {};
+    return this.#connection.json("POST", path, { body, ...headers, signal });
   }
 
   /** Submits a job and waits for its end; throws TrainingFailedError when there is no new step. */

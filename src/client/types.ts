@@ -62,6 +62,19 @@ export interface Message {
   [field: string]: unknown;
 }
 
+/** A conversation to learn from; the last message is the assistant's. */
+export interface SftExample {
+  messages: Message[];
+  tools?: unknown[];
+}
+
+export interface SftConfig {
+  batch_size?: number | "auto";
+  /** One rate, or one for each batch. */
+  learning_rate?: number | number[];
+  assistant_turns?: "all" | "last";
+}
+
 /** A choice exactly as a chat completion returned it. */
 export interface Choice {
   message: Message;

@@ -184,18 +184,10 @@ describe("supervised fine-tuning", () => {
         { role: "assistant", content: "HI" },
       ],
     };
-    const post = (body: unknown) =>
-      fetch(`${server.url}/v1/preview/sft-training-jobs`, {
-        method: "POST",
-        headers: { authorization: "Bearer key", "content-type": "application/json" },
-        body: JSON.stringify(body),
-      });
-    const response = await post({
-      model_id: model.id,
-      training_data: new Array(30).fill(example),
+    const job = await client.submitExamples(model.id, new Array(30).fill(example), {
       config: { learning_rate: 3e-2, batch_size: 1 },
     });
-    const job = (await response.json()) as { id: string };
+    expect(job.kind).toBe("sft");
     const losses: number[] = [];
     for await (const { type, data } of client.events(job.id)) if (type === "gradient_step") losses.push(data.loss!);
     expect(losses.at(-1)!).toBeLessThan(losses[0]! / 4);
