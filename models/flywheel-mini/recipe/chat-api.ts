@@ -66,12 +66,21 @@ export async function replyTo(
   const calls = message?.tool_calls ?? [];
   const reply: Reply = { content: message?.content ?? "" };
   if (calls.length > 0) {
-    reply.toolCalls = calls.map((call) => ({
-      name: call.function.name,
-      arguments: JSON.parse(call.function.arguments) as Record<string, unknown>,
+    reply.toolCalls = calls.map(({ function: { name, arguments: text } }) => ({
+      name,
+      arguments: readArguments(text),
     }));
   }
   return reply;
+}
+
+/** A small model may write a call whose arguments are no JSON: a wrong reply, not an error of the evaluation. */
+function readArguments(text: string): Record<string, unknown> | null {
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return null;
+  }
 }
 
 /**

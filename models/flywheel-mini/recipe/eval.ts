@@ -62,7 +62,7 @@ async function samples(endpoint: Endpoint): Promise<string> {
   const prompts = chatPrompts();
   const replies = await inParallel(prompts, 4, async (text, index) => {
     const conversation = { family: "chat", messages: [user(text), assistant("")] };
-    return replyTo(endpoint, conversation, { temperature: 0.7, top_p: 1, seed: index });
+    return replyTo(endpoint, conversation, { temperature: 0.7, seed: index });
   });
   const parts = prompts.map((text, index) => {
     const reply = replies[index]?.content.trim() || "(empty)";
@@ -70,7 +70,7 @@ async function samples(endpoint: Endpoint): Promise<string> {
   });
   return `# Sample replies of flywheel-mini
 
-The first reply to each of the ${prompts.length} prompts in \`recipe/chat-prompts.json\`, unedited: temperature 0.7, top-p 1, thinking off, at most
+The first reply to each of the ${prompts.length} prompts in \`recipe/chat-prompts.json\`, unedited: temperature 0.7, the model's own top-p (0.9), thinking off, at most
 220 tokens, the seed is the prompt's number. Written by \`npm run eval:mini -- --tasks none --samples FILE\`.
 
 ${parts.join("\n")}`;

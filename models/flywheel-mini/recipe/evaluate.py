@@ -40,10 +40,11 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--batch", type=int, default=512)
     parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--dtype", choices=("bfloat16", "float32"), default="bfloat16")
     options = parser.parse_args()
     tokenizer = Tokenizer.from_file(os.path.join(options.model, "tokenizer.json"))
     end = tokenizer.token_to_id("<|im_end|>")
-    model = AutoModelForCausalLM.from_pretrained(options.model, dtype=torch.bfloat16).cuda().eval()
+    model = AutoModelForCausalLM.from_pretrained(options.model, dtype=getattr(torch, options.dtype)).cuda().eval()
     torch.manual_seed(0)
     with open(options.cases) as lines:
         cases = [json.loads(line) for line in lines]

@@ -5,8 +5,8 @@ import type { Check } from "./tasks/conversation.ts";
 
 export interface Reply {
   content: string;
-  /** Calls that a server already parsed out of the text. */
-  toolCalls?: { name: string; arguments: Record<string, unknown> }[];
+  /** Calls that a server already parsed out of the text; null: the arguments are no JSON. */
+  toolCalls?: { name: string; arguments: Record<string, unknown> | null }[];
 }
 
 export interface Grade {
@@ -81,14 +81,11 @@ function gradeJson(check: Extract<Check, { kind: "json" }>, text: string): Grade
 
 function gradeTool(check: Extract<Check, { kind: "tool" }>, reply: Reply): Grade {
   const calls = reply.toolCalls ?? callsInText(reply.content);
-  const call = calls[0];
-  if (call === undefined) return { format: false, pass: false };
+  const given = calls[0]?.arguments ?? null;
+  if (given === null) return { format: false, pass: false };
   const keys = Object.keys(check.arguments);
-  const right = call.name === check.name && Object.keys(call.arguments).length === keys.length;
-  return {
-    format: true,
-    pass: calls.length === 1 && right && keys.every((key) => equal(call.arguments[key], check.arguments[key])),
-  };
+  const right = calls.length === 1 && calls[0]?.name === check.name && Object.keys(given).length === keys.length;
+  return { format: true, pass: right && keys.every((key) => equal(given[key], check.arguments[key])) };
 }
 
 /** Calls as the model writes them, for servers that leave the text alone. */

@@ -1,12 +1,13 @@
 // Writes synthetic chat: `node dist/make-chat.js --split train --count 900000 --seed 1 --out chat.jsonl` writes one
 // JSON string a line, the rendered conversation; `--cases N` instead writes N held-out cases of every scored family,
-// (`--task NAME` writes only conversations of one scored family)
-// the hand-written ones and the free chats, each with its prompt, for evaluate.py and for the score table.
+// the hand-written ones and the free chats, each with its prompt, for evaluate.py and for the score table; `--finish N` writes N
+// examples for finish.mjs; `--task NAME` only conversations of one scored family.
 
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { parseArgs } from "node:util";
 import { heldOutCases } from "./cases.ts";
+import { finishExamples } from "./finish-examples.ts";
 import { chatPrompts, handCases } from "./hand-cases.ts";
 import { renderPrompt, renderTraining } from "./render.ts";
 import { assistant, type Conversation, user } from "./tasks/conversation.ts";
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     out: { type: "string" },
     cases: { type: "string" },
     task: { type: "string" },
+    finish: { type: "string" },
   },
 });
 if (values.out === undefined) throw new Error("--out FILE is needed");
@@ -47,6 +49,8 @@ if (values.cases !== undefined) {
       prompt: renderPrompt(chat),
     });
   }
+} else if (values.finish !== undefined) {
+  for (const example of finishExamples(values.seed, Number(values.finish))) await write(example);
 } else if (values.task !== undefined) {
   const make = scored[values.task];
   if (make === undefined) throw new Error(`--task must be one of ${Object.keys(scored).join(", ")}`);

@@ -1,5 +1,5 @@
-// A training log as a picture: node plot.mjs WORK/polish-log.jsonl loss.png (after `npm run build`). One curve is the loss of the
-// training batches, a point for every fifty steps; the other the loss on held-out replies, straight between its measurements.
+// A training log as a picture: node plot.mjs WORK/tune-log.jsonl loss.png (after `npm run build`). One curve is the loss of the
+// training batches, a point for every fifty steps (finishing: ten); the other the loss on held-out replies, straight between its measurements.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { drawChart } from "../../../dist/observe/chart.js";

@@ -1,9 +1,8 @@
 """Pretraining: all text, the real chat, the reading exercises and the synthetic chat, every token learned.
 
-    python3 pretrain.py --tokens TOKENS --pack PACK --tokenizer FOLDER --out CHECKPOINT [--seconds 300]
+    python3 pretrain.py --tokens TOKENS --pack PACK --tokenizer FOLDER --out CHECKPOINT [--seconds 430]
 """
 import argparse
-import os
 
 import torch
 
@@ -11,9 +10,9 @@ from attention import choose
 from batches import Stream
 from model import Mini, parameters_of
 from perplexity import HeldOut
-from train import train
+from train import save, train
 
-PLAN = [("text", 9, True), ("real", 4, True), ("reading", 3, True), ("synthetic", 2, True)]
+PLAN = [("text", 13, True), ("real", 7, True), ("reading", 4, True), ("synthetic", 4, True)]
 
 
 def main():
@@ -22,7 +21,7 @@ def main():
     parser.add_argument("--pack", required=True)
     parser.add_argument("--tokenizer", required=True)
     parser.add_argument("--out", required=True)
-    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--seconds", type=float, default=430)
     parser.add_argument("--share", type=float, default=1.0, help="of the epochs: small for a smoke test")
     options = parser.parse_args()
     torch.manual_seed(1)
@@ -32,7 +31,7 @@ def main():
     stream = Stream(options.tokens, [(name, epochs * options.share, every) for name, epochs, every in PLAN], 65536, seed=1)
     heldout = HeldOut(options.pack, options.tokenizer)
     train(model, stream, "pretrain", options.out, options.seconds, muon_lr=0.02, adam_lr=0.003, warm=100, decay=0.4, floor=0.3, evaluate=heldout)
-    torch.save({k: v.bfloat16() for k, v in model.state_dict().items()}, os.path.join(options.out, "pretrained.pt"))
+    save(model, options.out, "pretrained")
 
 
 if __name__ == "__main__":

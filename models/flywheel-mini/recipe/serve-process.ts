@@ -10,6 +10,8 @@ import { recipePath } from "./files.ts";
 export interface ServedModel {
   baseUrl: string;
   apiKey: string;
+  /** Its data folder, removed by stop. */
+  data: string;
   stop(): Promise<void>;
 }
 
@@ -28,7 +30,7 @@ export async function serveModel(model: string, flags: readonly string[] = []): 
   );
   try {
     const baseUrl = await address(child);
-    return { baseUrl, apiKey, stop: () => stop(child, data) };
+    return { baseUrl, apiKey, data, stop: () => stop(child, data) };
   } catch (error) {
     await stop(child, data);
     throw error;

@@ -18,8 +18,16 @@ def rate_at(progress, decay, floor):
     return floor + (1 - floor) * max(0.0, (1 - progress) / decay)
 
 
-def train(model, stream, name, out, seconds, muon_lr, adam_lr, warm, decay, floor, evaluate=None, every=1000, dose=None, until=float("inf")):
-    """Runs through the stream once, for `seconds` and to the time `until` at most; writes OUT/NAME-log.jsonl while it goes."""
+def save(model, out, name):
+    """OUT/NAME.pt: the weights in bfloat16."""
+    torch.save({k: v.bfloat16() for k, v in model.state_dict().items()}, os.path.join(out, f"{name}.pt"))
+
+
+def train(model, stream, name, out, seconds, muon_lr, adam_lr, warm, decay, floor, evaluate=None, every=1000, dose=None):
+    """
+    Runs through the stream once, for `seconds` at most; writes OUT/NAME-log.jsonl, and with every
+    evaluation the weights so far, OUT/NAME-latest.pt, while it goes.
+    """
     model.compile_parts()
     muon, adam = make_optimizers(model, muon_lr, adam_lr)
     os.makedirs(out, exist_ok=True)
@@ -41,7 +49,6 @@ def train(model, stream, name, out, seconds, muon_lr, adam_lr, warm, decay, floo
             torch.cuda.synchronize()
             record({"compiled_s": round(time.time() - begin, 1)})
             begin = time.time()
-            seconds = max(1.0, min(seconds, until - begin))
         progress = max(step / stream.steps, (time.time() - begin) / seconds if step > 3 else 0.0)
         if progress >= 1:
             break
@@ -68,6 +75,7 @@ def train(model, stream, name, out, seconds, muon_lr, adam_lr, warm, decay, floo
             record({"step": step + 1, "probe": round(dose.measure(model), 3), "examples_used": dose.used})
         if evaluate is not None and step % every == every - 1:
             record({"step": step + 1, **evaluate(model)})
+            save(model, out, f"{name}-latest")
     if evaluate is not None:
         record({"step": done, **evaluate(model)})
     if dose is not None:

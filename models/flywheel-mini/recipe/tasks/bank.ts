@@ -78,9 +78,12 @@ function readFacts(file: string): Map<string, [string, string][]> {
   return facts;
 }
 
-export const topics: readonly Topic[] = [...readTopics("topics-nature.txt"), ...readTopics("topics-life.txt")];
+export const topics: readonly Topic[] = ["nature", "life", "more"].flatMap((name) => readTopics(`topics-${name}.txt`));
 export const talkIntents: readonly Intent[] = readIntents("talk.txt");
-export const adviceIntents: readonly Intent[] = [...readIntents("advice.txt"), ...readIntents("life.txt")];
+/** Open questions of all kinds, with an answer to the point. */
+export const openIntents: readonly Intent[] = ["advice", "life", "everyday-talk", "why-and-how"].flatMap((name) =>
+  readIntents(`${name}.txt`),
+);
 export const facts: ReadonlyMap<string, [string, string][]> = readFacts("facts.txt");
 export const sets: readonly [string, string[]][] = lines("lists.txt").map((line) => {
   const colon = line.indexOf(":");

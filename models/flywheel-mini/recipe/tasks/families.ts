@@ -12,6 +12,7 @@ import { extract } from "./extract.ts";
 import { freeJson } from "./free-json.ts";
 import { freeTool } from "./free-tools.ts";
 import { jsonKeys } from "./json-keys.ts";
+import { jsonOrder } from "./json-order.ts";
 import { factList, joinItems, list, oddOneOut } from "./lists.ts";
 import { echo, lookup } from "./lookup.ts";
 import { memory } from "./memory.ts";
@@ -25,6 +26,7 @@ import { talk, topic, topicKind } from "./talk.ts";
 import { textOperation } from "./text-ops.ts";
 import { withThought } from "./thought.ts";
 import { toolUse } from "./tools.ts";
+import { wordTool } from "./word-tools.ts";
 import { note, sentenceWith, story } from "./writing.ts";
 import { plainYesNo, trueOrFalse, yesNo } from "./yes-no.ts";
 
@@ -66,8 +68,8 @@ const mixed: Make = (draw) => {
 };
 
 const singles: readonly (readonly [Make, number])[] = [
-  [talk, 13],
-  [topic, 8],
+  [talk, 40],
+  [topic, 14],
   [topicKind, 1],
   [plainQuestion, 4],
   [oneWord, 12],
@@ -76,17 +78,17 @@ const singles: readonly (readonly [Make, number])[] = [
   [trueOrFalse, 1],
   [jsonKeys, 12],
   [freeJson, 14],
-  [extract, 10],
+  [extract, 14],
   [list, 4],
   [factList, 1],
   [oddOneOut, 1],
   [joinItems, 0.5],
-  [textOperation, 10],
-  [arithmetic, 22],
+  [textOperation, 18],
+  [arithmetic, 30],
   [wordProblem, 2],
-  [compareNumbers, 4],
-  [ranking, 2],
-  [calendar, 4],
+  [compareNumbers, 9],
+  [ranking, 3],
+  [calendar, 8],
   [passage, 22],
   [sentiment, 1.5],
   [whichClass, 1],
@@ -101,7 +103,9 @@ const all: readonly (readonly [Make, number])[] = [
   ...singles,
   [toolUse, 16],
   [freeTool, 12],
-  [(draw) => memory(draw, short), 16],
+  [wordTool, 8],
+  [jsonOrder, 6],
+  [(draw) => memory(draw, short), 20],
   [(draw) => people(draw, short), 12],
   [(draw) => standingOrder(draw, chatty), 4],
   [persona, 1.5],

@@ -2,11 +2,12 @@
 // with values of several words that must be taken whole.
 
 import { freeToolAsksOf, sentences } from "./bank.ts";
-import { type Conversation, type Message, type Tool, user } from "./conversation.ts";
+import { type Conversation, type Message, system, type Tool, user } from "./conversation.ts";
 import { anyWord, personName, phrase, placeName } from "./made-up.ts";
 import type { Rng } from "./rng.ts";
 import { type Draw, pickWording, splitOf } from "./split.ts";
 import { type ParameterKind, type ToolKind, toolKinds } from "./tool-bank.ts";
+import { addOptional } from "./tool-extras.ts";
 import { asksFor, call, offer, others } from "./tools.ts";
 import { asTyped, say } from "./wording.ts";
 
@@ -26,6 +27,30 @@ const kin: readonly (readonly string[])[] = [
   ["roll_dice", "random_number"],
   ["play_music", "set_volume", "movie_info", "open_app"],
   ["get_stock_price", "convert_currency", "get_price"],
+  ["create_invoice", "transfer_money", "record_expense", "check_balance", "donate"],
+  ["calculate_tip", "convert_units", "convert_currency", "multiply"],
+  ["book_hotel", "rent_car", "book_table", "buy_ticket", "cancel_booking"],
+  ["find_train", "book_flight", "track_flight", "order_taxi", "get_distance"],
+  ["get_distance", "get_directions", "convert_units"],
+  ["get_air_quality", "get_weather", "get_forecast", "get_news"],
+  ["find_place", "find_restaurant", "find_job", "get_directions", "book_hotel"],
+  ["book_appointment", "schedule_meeting", "add_event", "add_birthday", "set_reminder"],
+  ["log_workout", "log_meal", "record_expense", "set_timer"],
+  ["get_recipe", "order_pizza", "log_meal", "find_restaurant", "brew_coffee"],
+  ["create_ticket", "close_ticket", "assign_task", "post_update"],
+  ["add_contact", "call_person", "send_message", "create_user", "add_birthday"],
+  ["delete_file", "rename_file", "move_file", "share_file"],
+  ["create_user", "get_user", "query_table", "generate_password"],
+  ["post_update", "send_message", "create_note", "send_email"],
+  ["lock_door", "unlock_door", "turn_off_light", "start_vacuum"],
+  ["start_vacuum", "water_plants", "feed_pet", "brew_coffee", "set_mode"],
+  ["set_brightness", "set_volume", "turn_on_light", "check_battery"],
+  ["play_podcast", "play_music", "get_news", "find_book"],
+  ["get_score", "get_news", "web_search", "buy_ticket"],
+  ["find_book", "reserve_book", "movie_info", "order_product"],
+  ["enroll_student", "record_grade", "assign_task", "create_user"],
+  ["check_stock", "get_price", "order_product", "apply_coupon", "return_item"],
+  ["return_item", "track_package", "cancel_booking", "get_user"],
 ];
 
 /** Values of more than one word, by what the parameter is about. */
@@ -58,6 +83,40 @@ const longer: Readonly<Record<string, (rng: Rng) => string>> = {
     `${rng.pick(["The", "My", "One", "Last"])} ${anyWord(rng)} ${rng.pick(["of", "in", "and"])} ${anyWord(rng)}`,
   "where to go": (rng) =>
     `the ${rng.pick(["old", "main", "new"])} ${rng.pick(["station", "museum", "market", "harbor"])}`,
+  "what happens": (rng) =>
+    rng.pick([
+      () => `${rng.pick(["lunch", "coffee", "a walk", "breakfast"])} with ${personName(rng)}`,
+      () => `${personName(rng)}'s ${rng.pick(["birthday", "wedding", "concert", "exam"])}`,
+      () => `${anyWord(rng)} ${rng.pick(["meeting", "class", "party", "training", "fair"])}`,
+    ])(),
+  "the subject": (rng) =>
+    rng.pick([
+      () => `the ${anyWord(rng)} ${rng.pick(["plan", "list", "report", "problem"])}`,
+      () => `your ${anyWord(rng)}`,
+      () => phrase(rng),
+    ])(),
+  "what to remember": (rng) =>
+    say(
+      rng,
+      "{{call|meet|pick up|write to|thank} $n|{wash|fix|return|clean|sell|find} the $w|{buy|order|bring} {two |some |}$w|check the $w and the $v}",
+      { n: personName(rng), w: anyWord(rng), v: anyWord(rng) },
+    ),
+  "what to play": (rng) =>
+    rng.pick([
+      () => `songs by ${personName(rng)}`,
+      () => `${anyWord(rng)} music`,
+      () => `the ${anyWord(rng)} ${rng.pick(["song", "album", "waltz", "playlist"])}`,
+    ])(),
+  "the company": (rng) => `${personName(rng)} ${rng.pick(["Motors", "Foods", "Energy", "Bank", "Systems"])}`,
+  "the program": (rng) => `${anyWord(rng)} ${rng.pick(["editor", "player", "viewer", "manager"])}`,
+  "the task": (rng) => `${rng.pick(["check", "paint", "sort", "order", "pack"])} the ${anyWord(rng)}`,
+  "the dish": (rng) => `${anyWord(rng)} ${rng.pick(["soup", "pie", "curry", "salad"])}`,
+  "the topic": (rng) => `${anyWord(rng)} ${rng.pick(["prices", "in schools", "laws", "research"])}`,
+  "the course": (rng) => `${anyWord(rng)} for beginners`,
+  "the folder": (rng) => `${rng.pick(["My", "New", "Old"])} ${anyWord(rng)}`,
+  "the problem in a few words": (rng) =>
+    `the ${anyWord(rng)} is ${rng.pick(["broken", "missing", "too slow", "gone"])}`,
+  "what to post": (rng) => sentence(rng),
 };
 
 function sentence(rng: Rng): string {
@@ -82,16 +141,58 @@ const before: readonly string[] = [
   "$n {is here with me|says hello|is waiting for me|just left}.",
   "{I have|There are} {only |about |}$m {things to do|mails to read|guests coming|pages left}.",
   "{Sorry to bother you again|Good to have you|You are a great help|Long day}.",
-  "{I was talking to|I just met|Yesterday I saw} $n {in $q|about a $w}.",
+  "{I was talking to|I just met|Yesterday I saw} $n {in $q|about the $w}.",
   "{My hands are full|I am in the car|I'm cooking|I can't type much}.",
   "{So|Well|Right}, {listen|here is the thing}:",
+  "{My|Our} {bus|train|neighbor|cat|phone|printer} {is late again|drives me mad|makes strange noises|is so slow today}.",
+  "{I slept badly|I had a lovely morning|We had a big party|It was a busy week|I am finally home}.",
+  "{Remember|You remember} $n{, my old friend|, the one with the $w|}? {We talked for hours|We met again|No news there}.",
+  "{It took me|I walked|I waited} $m minutes {to get here|yesterday|this morning}.",
+  "{The|That} $w {was great|is still here|was not cheap|is for $n}.",
+  "{First of all, thanks for yesterday|You helped me a lot last time|I know you are good at this}.",
+  "{I thought about it for a while|I talked it over with $n|My mind is made up}.",
+  "{Before I go to $q|Before $n comes|Before the $w starts}, {one thing|a small job|one request}:",
 ];
 const after: readonly string[] = [
   "$n {asked me to do this|wants to know|told me to ask you}.",
   "{I'm in a hurry|I am driving|My phone is almost empty|It is urgent}.",
   "{I promised it to|It is for} $n.",
   "{Thanks|Thank you|You are the best|Cheers}{.|!}",
+  "{Then I can|After that I will} {go to bed|relax|visit $n|go back to the $w}.",
+  "{I am in $q and|I have the $w here and} {have no computer|can't do it myself}.",
+  "{You know how forgetful I am|I always forget such things|Last time it went wrong}.",
+  "{No questions, please|Just do it|That is all for now|Nothing else today}.",
 ];
+const orders: readonly string[] = [
+  "{You are a helpful assistant|You are a friendly helper|You help people with their day}.",
+  "{Use|Call} {the|a} {right |fitting |}tool {when|if} {it helps|one fits|it is needed}.",
+  "You {are|work as} {the assistant|a helper} of {$n|a small company|a busy family|a hotel|a shop}.",
+];
+const numberWords = [
+  "",
+  "",
+  "two",
+  "three",
+  "four",
+  "five",
+  "six",
+  "seven",
+  "eight",
+  "nine",
+  "ten",
+  "eleven",
+  "twelve",
+];
+
+/** A value as people say it: other words for an option, small numbers in letters. */
+function spoken(rng: Rng, parameter: ParameterKind, value: string | number, loosely: boolean): string | number {
+  if (typeof value === "number")
+    return numberWords[value] && !/number|code/.test(parameter.about) && rng.chance(0.2)
+      ? (numberWords[value] as string)
+      : value;
+  const others = parameter.said?.[value];
+  return loosely && others !== undefined ? rng.pick(others) : value;
+}
 
 function kinOf(rng: Rng, kind: ToolKind): ToolKind[] {
   const groups = kin.filter((group) => group.includes(kind.names[0] as string));
@@ -102,6 +203,7 @@ function kinOf(rng: Rng, kind: ToolKind): ToolKind[] {
 export function freeTool(draw: Draw): Conversation {
   const { rng } = draw;
   const kind = rng.pick(toolKinds);
+  const firstName = kind.names[0] as string;
   const { tool, spelling } = offer(rng, kind);
   const name = tool.function.name;
   const taken = new Set(kind.names);
@@ -110,6 +212,7 @@ export function freeTool(draw: Draw): Conversation {
     const { tool: other } = offer(rng, mate);
     if (taken.has(other.function.name)) continue;
     taken.add(other.function.name);
+    if (rng.chance(0.25)) addOptional(rng, mate.names[0] as string, other);
     offered.push(other);
   }
   if (rng.chance(0.3)) offered.push(...others(rng, [...taken], 1));
@@ -119,16 +222,34 @@ export function freeTool(draw: Draw): Conversation {
   } while (splitOf(`tool:${Object.values(values).join("/")}`) !== draw.split && rng.chance(0.98));
   const args: Record<string, unknown> = {};
   for (const [variable, key] of Object.entries(spelling)) args[key] = values[variable];
-  const free = freeToolAsksOf(kind.names[0] as string);
-  const wording = free.length > 0 && rng.chance(0.6) ? rng.pick(free) : pickWording(draw, asksFor(kind));
+  const free = freeToolAsksOf(firstName);
+  const loosely = free.length > 0 && rng.chance(0.6);
+  const wording = loosely ? rng.pick(free) : pickWording(draw, asksFor(kind));
   const words = { q: placeName(rng), n: personName(rng), m: rng.int(2, 90), w: anyWord(rng) };
-  let prompt = asTyped(rng, say(rng, wording, values), false);
-  if (rng.chance(0.35)) prompt = `${say(rng, rng.pick(before), words)} ${prompt}`;
+  const said: Record<string, string | number> = {};
+  for (const [variable, parameter] of Object.entries(kind.parameters))
+    said[variable] = spoken(rng, parameter, values[variable] as string | number, loosely);
+  let prompt = asTyped(rng, say(rng, wording, said), false);
+  const added = rng.chance(0.35) ? addOptional(rng, firstName, tool) : undefined;
+  if (added !== undefined && rng.chance(0.5)) {
+    args[added.key] = added.value;
+    prompt = `${prompt}${/[.?!]$/.test(prompt) ? "" : "."} ${say(rng, rng.pick(added.asks), { x: added.value })}`;
+  }
+  const lead = rng.weighted([
+    [0, 55],
+    [1, 28],
+    [2, 12],
+    [3, 5],
+  ]);
+  for (const [i, text] of rng.sample(before, lead).entries())
+    if (i === 0 || text.endsWith(".")) prompt = `${say(rng, text, words)} ${prompt}`;
   if (/[.?!]$/.test(prompt) && rng.chance(0.25)) prompt += ` ${say(rng, rng.pick(after), words)}`;
   const reply: Message = { role: "assistant", content: null, tool_calls: [call(name, args)] };
+  const messages = [user(prompt), reply];
+  if (rng.chance(0.1)) messages.unshift(system(say(rng, rng.pick(orders), words)));
   return {
     family: "tool-call",
-    messages: [user(prompt), reply],
+    messages,
     tools: rng.shuffle(offered),
     check: { kind: "tool", name, arguments: args },
   };

@@ -7,7 +7,7 @@ import { callsInText, grade, withoutThinking } from "../grade.ts";
 import { chatPrompts, handCases } from "../hand-cases.ts";
 import { renderPrompt, renderTraining } from "../render.ts";
 import { pairKey, resultOf, workOut } from "./arithmetic.ts";
-import { adviceIntents, asksOf, shortAnswers, talkIntents, topics } from "./bank.ts";
+import { asksOf, openIntents, shortAnswers, talkIntents, topics } from "./bank.ts";
 import { type Conversation, type Message, promptKey } from "./conversation.ts";
 import { conversation } from "./families.ts";
 import { oneWordFormats } from "./one-word.ts";
@@ -103,6 +103,16 @@ describe("sample prompts", () => {
   });
 });
 
+describe("extraction", () => {
+  it("always shows the text that the values come from", () => {
+    for (const { check, messages, documents } of [...train, ...heldout].filter(({ family }) => family === "extract")) {
+      const shown = JSON.stringify([messages.slice(0, -1), documents]).toLowerCase();
+      if (check?.kind !== "json") continue;
+      for (const value of Object.values(check.values ?? {})) expect(shown).toContain(String(value).toLowerCase());
+    }
+  });
+});
+
 describe("arithmetic", () => {
   it("works out every line correctly", () => {
     const rng = new Rng("columns");
@@ -148,7 +158,7 @@ describe("banks", () => {
   it("are complete", () => {
     const rng = new Rng("banks");
     for (const topic of topics) expect(topic.facts.length, topic.single).toBeGreaterThan(0);
-    for (const intent of [...talkIntents, ...adviceIntents]) {
+    for (const intent of [...talkIntents, ...openIntents]) {
       expect(intent.prompts.length, intent.name).toBeGreaterThan(0);
       expect(intent.replies.length, intent.name).toBeGreaterThan(0);
       for (const wording of [...intent.prompts, ...intent.replies]) expect(say(rng, wording)).not.toBe("");

@@ -4,6 +4,7 @@
 import { asksOf } from "./bank.ts";
 import { type Conversation, exchange, system } from "./conversation.ts";
 import { happening } from "./happenings.ts";
+import { personName } from "./made-up.ts";
 import { naturalPassage } from "./passage-bank.ts";
 import { profile } from "./profiles.ts";
 import type { Rng } from "./rng.ts";
@@ -26,6 +27,59 @@ const layouts: readonly string[] = [
   '{I read this|Someone wrote}: "$p" $q',
   ...asksOf("passage"),
 ];
+/** Layouts of a hurried hand; $r the question as typed carelessly, $e its question word last, $n and $m any names. */
+const casualLayouts: readonly string[] = [
+  "$q\n\n$p",
+  "$r\n\n$p",
+  "$p\n\n$r",
+  "$p\n$r",
+  "$r\n$p",
+  "$r {-|--|...|:} $p",
+  "$q\n\n$p",
+  "{pls|please|plz|can you|could you|hey,} tell me{,|:|} $r\n\n$p",
+  "$p\n\n{pls|please|plz|now|ok,|so} tell me{,|:|} $r",
+  "{Dear|Hi|Hello} $n,\n$p\n{Yours|Love|Best wishes|See you soon|Bye},\n$m\n\n{$q|$r}",
+  "$q\n\n{Dear|Hi|Hello} $n, $p {Yours|Love|Best wishes|Greetings}, $m",
+  "{I got this letter|This letter came today|My friend wrote me|here is a letter|got this mail}{:|.}\n\n{Dear|Hi} $n, $p {Yours|Love}, $m\n\n{$q|$r}",
+  "{Note|Memo|Message|note|Diary}: $p\n\n{$q|$r}",
+  '{I found this note|There was a note on the table|A note says|this note was on the door}{:|.} {$p|"$p"} {$q|$r}',
+  "{$q|$r}\n\n{note|Note|message|Letter|from a letter|my notes}: $p",
+  "$p\n\n$e",
+  "$p $e",
+  "$e\n\n$p",
+  "$p {so|ok so|and now|well,} $r",
+  "$r {here is|heres|this is} {the text|what i have|all i know|the story|what it says}: $p",
+  "{text|story|info}: $p\n{q|question|my question}: $r",
+  "{q|question}: $r\n{text|story|info}: $p",
+  "{quick question|quick one|one question|just wondering|hm}{,|:| -} $r\n\n$p",
+  "{i read this|someone sent me this|saw this today|found this}{:|.} $p\n\n$r",
+  "$p\n\n{$q|$r} {pls|please|thx|thanks}",
+  "$p {I forgot:|i forgot,|remind me,|what i want to know:|i wonder,} $r",
+  "{can you read this|read this pls|look at this|check this}{:|.|\n}$p\n{$q|$r}",
+  "{i dont want to read it all|too long for me|no time to read}{,|.} $r\n\n$p",
+  "$p\n---\n{$q|$r}",
+  "{$q|$r}\n---\n$p",
+  "> $p\n\n{$q|$r}",
+  "$r ($p)",
+  "{see below|look below|text below|answer is below somewhere}{,|:|.} $r\n\n$p",
+  "$q {It is|It must be|The answer is} {in here|in this text|somewhere here}{:|.}\n\n$p",
+];
+
+/** The question without care: a small first letter or none at all that is big, and at times no question mark. */
+function careless(rng: Rng, ask: string): string {
+  const small = rng.chance(0.4) ? ask.toLowerCase() : ask.charAt(0).toLowerCase() + ask.slice(1);
+  return rng.chance(0.55) ? small.replace(/\?$/, "") : small;
+}
+
+/** "What is the dog's name?" as "the dog's name is what?"; other questions as careless ones. */
+function wordLast(rng: Rng, ask: string): string {
+  const found = /^(What|Who|Where|When) (is|was) ((?:the|his|her|its|their|\w+'s) \w+(?:'s \w+)?)\?$/.exec(ask);
+  if (found === null || /(ed|ing|open|held|made|built|kept|born|from)$/.test(found[3] as string))
+    return careless(rng, ask);
+  const turned = `${found[3]} ${found[2]} ${(found[1] as string).toLowerCase()}`;
+  return `${rng.chance(0.5) ? turned : turned.charAt(0).toUpperCase() + turned.slice(1)}${rng.pick(["?", "?", ""])}`;
+}
+
 const noAnswer = ["The text does not say.", "The text does not say that.", "That is not in the text."];
 
 interface Reading {
@@ -104,13 +158,10 @@ export function passage(draw: Draw): Conversation {
     ["system", 1],
   ] as const);
   if (place === "message") {
-    return exchange(
-      "passage",
-      say(rng, pickWording(draw, layouts), { p: read.text, q: read.ask }),
-      reply,
-      check,
-      thought,
-    );
+    const values = { p: read.text, q: read.ask, r: careless(rng, read.ask), e: wordLast(rng, read.ask) };
+    const layout = pickWording(draw, rng.chance(0.4) ? casualLayouts : layouts);
+    const prompt = say(rng, layout, { ...values, n: personName(rng), m: personName(rng) });
+    return exchange("passage", prompt, reply, check, thought);
   }
   const conversation = exchange("passage", read.ask, reply, check, thought);
   if (place === "system") {

@@ -1,8 +1,10 @@
 // Standing orders in the system or developer message: a tone, a shape, a persona, a fixed ending. They are laid over
 // ordinary exchanges of other families.
 
-import { names } from "./bank.ts";
+import { lexicon, names } from "./bank.ts";
 import { assistant, type Conversation, type Message, user } from "./conversation.ts";
+import { oneLine } from "./json-keys.ts";
+import type { Rng } from "./rng.ts";
 import type { Draw } from "./split.ts";
 import { say } from "./wording.ts";
 
@@ -74,10 +76,95 @@ const rules: readonly Rule[] = [
   { orders: ["You are a helpful assistant."], apply: (reply) => reply },
 ];
 
+const words =
+  "Right Okay Listen Indeed Hello Well Captain Boss Friend Alright Howdy Roger Sir Yes Hey Hooray Dear Bravo Ready Gladly".split(
+    " ",
+  );
+const closings = [
+  "Over",
+  "Take care",
+  "Stay curious",
+  "That is all",
+  "At your service",
+  "See you soon",
+  "Peace",
+  "Thank you",
+  "Keep smiling",
+  "The end",
+  "Good luck",
+];
+const signs = ["***", "-", ">", "~", "=>", "#", "+", "Bot:", "Reply:", "Note:"];
+
+/** Rules about any word, closing, sign or JSON key, so that the order has to be read. */
+const made: readonly ((rng: Rng) => Rule)[] = [
+  (rng) => {
+    const word = rng.chance(0.7) ? rng.pick(words) : rng.pick(lexicon);
+    return {
+      orders: [
+        `{Start|Begin|Open} {every|each} {reply|answer|response} with {the word |}"${word}"{.|}`,
+        `{The first word of|The opening of} {every|each} {reply|answer} {is|must be} "${word}"{.|}`,
+        `{Always|You always} {say|write} "${word}" {first|before you answer}{.|}`,
+      ],
+      apply: (reply) => `${word}. ${reply}`,
+    };
+  },
+  (rng) => {
+    const closing = rng.pick(closings);
+    return {
+      orders: [
+        `{End|Finish|Close} {every|each} {reply|answer|response} with {the words |}"${closing}"{.|}`,
+        `{Always|You always} {say|write} "${closing}" {at the end|last}{.|}`,
+        `{The last words of|The end of} {every|each} {reply|answer} {must be|should be} "${closing}"{.|}`,
+      ],
+      apply: (reply) => `${reply} ${closing}.`,
+    };
+  },
+  (rng) => {
+    const name = rng.pick(names);
+    return {
+      orders: [
+        `{Sign|End} {every|each} {reply|answer} {as|with the name} ${name}{.|}`,
+        `{Put|Write} the name ${name} {at the end of|behind|under} {every|each} {reply|answer}{.|}`,
+      ],
+      apply: (reply) => `${reply} - ${name}`,
+    };
+  },
+  (rng) => {
+    const name = rng.pick(names);
+    return {
+      orders: [
+        `{The user is called|The user's name is|You talk to} ${name}{. Greet them by name in every reply.|. Start every reply with a greeting to them.|. Always greet them by name.}`,
+      ],
+      apply: (reply) => `Hi ${name}. ${reply}`,
+    };
+  },
+  (rng) => {
+    const sign = rng.pick(signs);
+    return {
+      orders: [
+        `{Put|Write} "${sign}" {before|in front of} {every|each|your} {reply|answer}{.|}`,
+        `{Your replies|All replies|Your answers} {begin|start} with "${sign}"{.|}`,
+      ],
+      apply: (reply) => `${sign} ${reply}`,
+    };
+  },
+  (rng) => {
+    const key = rng.chance(0.6) ? rng.pick(["answer", "reply", "text", "message", "output"]) : rng.pick(lexicon);
+    return {
+      orders: [
+        `{Always answer|Answer|Reply|Respond} {in|with} JSON {with|that has|using} {the key|one key,|the single key} "${key}"{.|}`,
+        `{Every|Each} {reply|answer} is {a JSON object|JSON} with {only |}the {key|field|property} ${key}{.|}`,
+        `{Wrap|Put|Pack} {your|every} {reply|answer} in JSON under {the key |}"${key}"{.|}`,
+      ],
+      apply: (reply) => oneLine({ [key]: reply }),
+    };
+  },
+];
+
 /** An exchange of another family under a standing order; the order also holds for a second question. */
 export function standingOrder(draw: Draw, inner: (draw: Draw) => Conversation): Conversation {
   const { rng } = draw;
-  const rule = rng.pick(rules);
+  const rule = rng.chance(0.5) ? rng.pick(rules) : rng.pick(made)(rng);
   const turns = rng.weighted([
     [1, 4],
     [2, 2],
@@ -85,8 +172,8 @@ export function standingOrder(draw: Draw, inner: (draw: Draw) => Conversation): 
   const role = rng.chance(0.25) ? "developer" : "system";
   const messages: Message[] = [{ role, content: say(rng, rng.pick(rule.orders)) }];
   for (let turn = 0; turn < turns; turn++) {
-    const made = inner(draw).messages.filter((message) => message.role === "user" || message.role === "assistant");
-    for (const message of made) {
+    const exchanged = inner(draw).messages.filter((message) => message.role === "user" || message.role === "assistant");
+    for (const message of exchanged) {
       messages.push(
         message.role === "assistant" ? { ...message, content: rule.apply(message.content as string) } : message,
       );

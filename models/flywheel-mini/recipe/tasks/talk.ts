@@ -1,14 +1,14 @@
 // Small talk, identity, advice and knowledge of everyday topics: the part of the model that simply chats.
 
-import { adviceIntents, capitalised, type Intent, type Topic, talkIntents, topics } from "./bank.ts";
+import { capitalised, type Intent, openIntents, type Topic, talkIntents, topics } from "./bank.ts";
 import { assistant, type Conversation, exchange, user } from "./conversation.ts";
 import { type Draw, pickWording } from "./split.ts";
 import { asTyped, say } from "./wording.ts";
 
 const identity = new Set(["who", "human", "maker", "size", "can-do", "limits", "flywheel", "hello", "how-are-you"]);
 const weighted: readonly (readonly [Intent, number])[] = [
-  ...talkIntents.map((intent) => [intent, identity.has(intent.name) ? 4 : 1] as const),
-  ...adviceIntents.map((intent) => [intent, 0.8] as const),
+  ...talkIntents.map((intent) => [intent, identity.has(intent.name) ? 8 : 1] as const),
+  ...openIntents.map((intent) => [intent, 0.8] as const),
 ];
 
 export function talk(draw: Draw): Conversation {
@@ -33,8 +33,18 @@ const askMore = [
   "{What do you know|What can you tell me|What should I know} about $general?",
   "{Give me some|I want some|Show me some} information {about|on} $general{.|}",
   "{Write|Say} {a few|some|two or three} sentences about $general{.|}",
+  "{My class is reading|We are reading|I have to write|My homework is} about $general. {What can you say|Can you help me|What is important}?",
+  "$general{: tell me about that|: what do you know|, please: some facts}{.|?|}",
   "{I want to learn|I would like to know more|Teach me something} about $general{.|}",
   "{Let's|Let us|Can we} talk about $general{.|?}",
+];
+const askCount = [
+  "{Write|Say|Give me|Make} $count {short |simple |}sentences about $general{.|, please.|}",
+  "{Describe|Explain} $single in $count sentences{.|}",
+  "$count sentences about $general{, please|}{.|}",
+  "{I need|I want|I would like} $count {short |}sentences about $general{.|}",
+  "{Tell me|Can you tell me} about $general in $count sentences{.|?}",
+  "{What can you say|What do you know} about $general? {Use|Write} $count sentences{.|}",
 ];
 const askFact = [
   "{Tell me|Give me|Say|Share} {a|one|an interesting|a fun|one small} fact about $general{.|}",
@@ -63,12 +73,14 @@ export function topic(draw: Draw): Conversation {
   const style = rng.weighted([
     ["definition", 4],
     ["more", 4],
+    ["count", facts.length > 1 ? 2 : 0],
     ["fact", 3],
     ["statement", 2],
   ] as const);
-  const used = style === "definition" ? rng.int(0, 1) : style === "more" ? 2 : 1;
-  const wording = { definition: askDefinition, more: askMore, fact: askFact, statement }[style];
-  const prompt = asTyped(rng, say(rng, pickWording(draw, wording), values));
+  const used = { definition: rng.int(0, 1), more: 2, count: rng.int(1, 2), fact: 1, statement: 1 }[style];
+  const wording = { definition: askDefinition, more: askMore, count: askCount, fact: askFact, statement }[style];
+  const count = rng.chance(0.7) ? ["one", "two", "three"][used] : used + 1;
+  const prompt = asTyped(rng, say(rng, pickWording(draw, wording), { ...values, count: count ?? "" }));
   const conversation = exchange("topic", prompt, reply(draw, style, about, facts.slice(0, used)));
   const next = facts[used];
   if (next !== undefined && rng.chance(0.25)) {
@@ -79,7 +91,7 @@ export function topic(draw: Draw): Conversation {
 
 function reply(draw: Draw, style: string, about: Topic, facts: string[]): string {
   const { rng } = draw;
-  if (style === "definition" || style === "more") return [about.definition, ...facts].join(" ");
+  if (style === "definition" || style === "more" || style === "count") return [about.definition, ...facts].join(" ");
   if (style === "fact") return facts[0] ?? about.definition;
   const opener = say(rng, "{That is a nice topic|That is interesting|I like to talk about that|Good choice}{!|.}");
   const closer = say(rng, "{What do you like about it?|What do you think?|Tell me more.|Do you know a lot about it?}");

@@ -1,112 +1,30 @@
 // The tools the model practises with: each with several names and parameter spellings, wordings of requests, and a
 // result with the reply that uses it. Argument values come from the request, never from thin air.
 
-import { membersOf, names } from "./bank.ts";
-import { anyWord, personName, phrase, placeName } from "./made-up.ts";
-import type { Rng } from "./rng.ts";
+import { names } from "./bank.ts";
+import { placeName } from "./made-up.ts";
+import { townTools } from "./tool-bank-town.ts";
+import { workTools } from "./tool-bank-work.ts";
+import {
+  choice,
+  city,
+  clock,
+  day,
+  int,
+  item,
+  message,
+  person,
+  room,
+  str,
+  type ToolKind,
+  title,
+  topic,
+  word,
+} from "./tool-parts.ts";
 
-export interface ParameterKind {
-  /** Possible spellings of the parameter; one is drawn per conversation. */
-  keys: string[];
-  type: "string" | "integer" | "number" | "boolean";
-  about: string;
-  make(rng: Rng): string | number;
-  enum?: string[];
-}
+export type { ParameterKind, ToolKind } from "./tool-parts.ts";
 
-export interface ToolKind {
-  names: string[];
-  about: string;
-  /** Variable name in the wordings -> parameter. */
-  parameters: Record<string, ParameterKind>;
-  asks: string[];
-  /** What the tool gives back, and the reply made of it; $r is the random part, drawn by `result`. */
-  result(rng: Rng): string;
-  returns: string;
-  reply: string;
-}
-
-const str = (keys: string, about: string, make: (rng: Rng) => string): ParameterKind => ({
-  keys: keys.split(" "),
-  type: "string",
-  about,
-  make,
-});
-const int = (keys: string, about: string, low: number, high: number): ParameterKind => ({
-  keys: keys.split(" "),
-  type: "integer",
-  about,
-  make: (rng) => rng.int(low, high),
-});
-const choice = (keys: string, about: string, options: string[]): ParameterKind => ({
-  keys: keys.split(" "),
-  type: "string",
-  about,
-  make: (rng) => rng.pick(options),
-  enum: options,
-});
-
-const city = str("city location place town", "the city", placeName);
-const person = str("name person contact to recipient", "the name of the person", personName);
-const clock = (rng: Rng) => `${rng.int(1, 12)}:${rng.pick(["00", "15", "30", "45"])}`;
-const room = str("room place area", "the room", (rng) =>
-  rng.pick(["kitchen", "bedroom", "bathroom", "hall", "office", "garage", "living room"]),
-);
-const day = str("day date when", "the day", (rng) => rng.pick(membersOf("days of the week")));
-const word = str("word term text", "the word", anyWord);
-const item = str("item product article thing", "the item", (rng) =>
-  rng.chance(0.4)
-    ? anyWord(rng)
-    : rng.pick([
-        "milk",
-        "bread",
-        "eggs",
-        "rice",
-        "apples",
-        "soap",
-        "coffee",
-        "cheese",
-        "paper",
-        "batteries",
-        "tea",
-        "flour",
-      ]),
-);
-const title = str("title name movie", "the title", (rng) =>
-  rng.pick(["The Quiet River", "Blue Morning", "Night Train", "Seven Stones", "The Glass Garden", "The Last Lamp"]),
-);
-const message = str("message text body content", "what to say", (rng) =>
-  rng.chance(0.5)
-    ? phrase(rng)
-    : rng.pick([
-        "I am late",
-        "see you soon",
-        "happy birthday",
-        "the food is ready",
-        "call me back",
-        "thank you for the gift",
-        "good luck",
-        "I am at home",
-      ]),
-);
-const topic = str("query q topic search", "what to look for", (rng) =>
-  rng.chance(0.4)
-    ? phrase(rng)
-    : rng.pick([
-        "cheap flights",
-        "apple pie recipes",
-        "history of Rome",
-        "chess rules",
-        "how to tie a tie",
-        "weather on Mars",
-        "used bicycles",
-        "train times",
-        "dog training",
-        "healthy soups",
-      ]),
-);
-
-export const toolKinds: readonly ToolKind[] = [
+const firstTools: readonly ToolKind[] = [
   {
     names: ["get_weather", "weather", "weather_lookup", "current_weather", "fetch_weather"],
     about: "Get the current weather in a city",
@@ -688,3 +606,5 @@ export const toolKinds: readonly ToolKind[] = [
     reply: "The $device is in $mode mode.",
   },
 ];
+
+export const toolKinds: readonly ToolKind[] = [...firstTools, ...townTools, ...workTools];

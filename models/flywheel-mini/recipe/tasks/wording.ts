@@ -90,15 +90,21 @@ function parse(template: string): Node[] {
 }
 
 /**
- * How people really type: now and then words before or after the request, no capitals, no full stop. `tail` false:
+ * How people really type: now and then words before or after the request, no capitals, no full stop, "json". `tail` false:
  * nothing is put behind the text, because its end is what has to be worked on.
  */
 export function asTyped(rng: Rng, text: string, tail = true): string {
-  let out = text;
+  let out = anyCaseJson(rng, text);
   if (rng.chance(0.08)) out = out.charAt(0).toLowerCase() + out.slice(1);
   if (rng.chance(0.05) && /[.?!]$/.test(out)) out = out.slice(0, -1);
   if (rng.chance(0.12)) out = `${say(rng, rng.pick(asksOf("frame-before")))} ${out}`;
   if (tail && rng.chance(0.1))
     out = `${out}${/[.?!:]$/.test(out) ? "" : "."} ${say(rng, rng.pick(asksOf("frame-after")))}`;
   return out;
+}
+
+/** "JSON" in small letters, as a third of the people write it. */
+function anyCaseJson(rng: Rng, text: string): string {
+  if (!/\bJSON\b/.test(text) || !rng.chance(0.34)) return text;
+  return text.replace(/\bJSON\b/g, rng.chance(0.8) ? "json" : "Json");
 }
