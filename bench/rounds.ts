@@ -2,6 +2,7 @@
 // the machine disturbs all of them. Only one computes at a time. An entrant that fails is out for the rest of the
 // round, with the reason noted.
 
+import { setTimeout as delay } from "node:timers/promises";
 import type { Contender, ContenderOptions } from "./contenders/contender.ts";
 import { Random } from "./models/random.ts";
 import { type Cell, cellName, type EngineName, type Entrant, entrantLabel, type Plan } from "./plan.ts";
@@ -41,6 +42,9 @@ const MODULES: Readonly<Record<EngineName, string>> = {
 /** Compared token by token between engines: a text of random ids, and what each would say next. */
 const SCORED_TOKENS = 96;
 const GREEDY_TOKENS = 16;
+
+/** Threads of the engine that was measured before may go on spinning for a while; a short lap would share its cores with them. */
+const SETTLE_MS = 250;
 
 interface Running {
   result: EntrantResult;
@@ -85,6 +89,7 @@ export async function runRound(entrants: readonly Entrant[], options: RoundOptio
         await options.between?.(cell);
         for (const each of running) {
           await attempt(each, async () => {
+            await delay(SETTLE_MS);
             const lap = await measure(each.remote.object, cell, prompt);
             const laps = each.result.laps.get(cellName(cell)) ?? [];
             each.result.laps.set(cellName(cell), [...laps, lap]);
