@@ -38,8 +38,8 @@ async function post<R = Completion>(
   return JSON.parse(text) as R;
 }
 
-/** Arguments of earlier calls travel as JSON text. */
-function wire(message: Message): Record<string, unknown> {
+/** A message as a request has it: arguments of calls travel as JSON text. */
+export function wire(message: Message): Record<string, unknown> {
   if (message.tool_calls === undefined) return { ...message };
   const calls = message.tool_calls.map((call) => ({
     ...call,

@@ -2,7 +2,8 @@
 // JSON, tool calls and passages, which freely worded prompts need most. A job takes messages and tools, so conversations with
 // documents or with thinking are left out.
 
-import type { Conversation, Message, Tool } from "./tasks/conversation.ts";
+import { wire } from "./chat-api.ts";
+import type { Conversation, Tool } from "./tasks/conversation.ts";
 import { conversation, drawOf } from "./tasks/families.ts";
 import { freeJson } from "./tasks/free-json.ts";
 import { freeTool } from "./tasks/free-tools.ts";
@@ -34,14 +35,4 @@ function drawOne(seed: string, index: number): Conversation {
     [null, 34],
   ] as const);
   return make === null ? conversation(`${seed}-finish`, "train", index) : drawOf(make, { rng, split: "train" });
-}
-
-/** Arguments of calls travel as JSON text. */
-function wire({ tool_calls, ...message }: Message): Record<string, unknown> {
-  if (tool_calls === undefined) return message;
-  const calls = tool_calls.map((call) => ({
-    ...call,
-    function: { ...call.function, arguments: JSON.stringify(call.function.arguments) },
-  }));
-  return { ...message, tool_calls: calls };
 }

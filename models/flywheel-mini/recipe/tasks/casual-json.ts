@@ -1,13 +1,13 @@
 // JSON asked for the way people type in a hurry: "json" in lower case, fragments in any order, hardly a full stop, one
 // key or single letters, and words that limit ("nothing more") without being keys.
 
-import { andList, capitalised, factsOf, shortAnswers, topics } from "./bank.ts";
+import { andList, capitalised, factsOf, shortAnswers } from "./bank.ts";
 import { type Conversation, exchange } from "./conversation.ts";
-import { oneLine, subjects } from "./json-keys.ts";
-import { filled, someKeys, suitedKeys } from "./json-parts.ts";
-import { anyWord, personName } from "./made-up.ts";
+import { oneLine } from "./json-keys.ts";
+import { filled, keysAndThing, someKeys } from "./json-parts.ts";
+import { anyWord } from "./made-up.ts";
 import type { Rng } from "./rng.ts";
-import { type Draw, pickWording, splitOf } from "./split.ts";
+import { type Draw, pickWording } from "./split.ts";
 import { asTyped, say } from "./wording.ts";
 
 /** $j "json", $s the thing, $t the thing without its article, $k the keys, $o "these two keys", $f "keys" or the like. */
@@ -142,30 +142,20 @@ function typed(draw: Draw, wording: string, values: Readonly<Record<string, stri
   return rng.chance(0.2) ? asTyped(rng, prompt) : prompt;
 }
 
+/** How many keys, how often. */
+const counts = [
+  [1, 3],
+  [2, 5],
+  [3, 3],
+  [4, 1],
+] as const;
+
 export function casualJson(draw: Draw): Conversation {
   const { rng } = draw;
   if (rng.chance(0.18)) return casualQuestion(draw);
-  let keys: string[];
-  let thing: string | undefined;
-  do {
-    const count = rng.weighted([
-      [1, 3],
-      [2, 5],
-      [3, 3],
-      [4, 1],
-    ]);
-    const suited = rng.chance(0.4) ? suitedKeys(rng, count) : undefined;
-    thing = suited?.thing;
-    keys = suited?.keys ?? casualKeys(rng, count);
-  } while (splitOf(`json:${[...keys].sort().join()}`) !== draw.split);
-  thing ??= rng.weighted([
-    [() => rng.pick(topics).single, 5],
-    [() => rng.pick(subjects.filter((one) => /^an? /.test(one))), 3],
-    [() => anyWord(rng), 1],
-    [() => personName(rng), 1],
-    [() => `my ${anyWord(rng)}`, 1],
-  ] as const)();
-  if (rng.chance(0.6)) thing = thing.toLowerCase();
+  const drawn = keysAndThing(draw, counts, 0.4, casualKeys, (word) => word);
+  const { keys } = drawn;
+  const thing = rng.chance(0.6) ? drawn.thing.toLowerCase() : drawn.thing;
   const object = filled(rng, keys);
   const prompt = typed(draw, pickWording(draw, asks), {
     j: spelled(rng),

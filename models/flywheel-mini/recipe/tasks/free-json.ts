@@ -1,14 +1,14 @@
 // JSON asked for in free words: the wanted keys stand in ordinary sentences, beside other nouns that are no keys (the thing
 // described, what it is for, what to leave out). The reply has the asked keys in the asked order, and nothing else.
 
-import { capitalised, topics, withArticle } from "./bank.ts";
+import { capitalised, withArticle } from "./bank.ts";
 import { casualJson } from "./casual-json.ts";
 import { type Conversation, exchange } from "./conversation.ts";
-import { oneLine, subjects } from "./json-keys.ts";
-import { bare, filled, listed, named, pool, someKeys, suitedKeys } from "./json-parts.ts";
+import { oneLine } from "./json-keys.ts";
+import { bare, filled, keysAndThing, listed, named, pool, someKeys } from "./json-parts.ts";
 import { anyWord, personName } from "./made-up.ts";
 import type { Rng } from "./rng.ts";
-import { type Draw, pickWording, splitOf } from "./split.ts";
+import { type Draw, pickWording } from "./split.ts";
 import { asTyped, say } from "./wording.ts";
 
 const numbers = ["no", "one", "two", "three", "four", "five"];
@@ -105,31 +105,18 @@ const anyOf = (rng: Rng, subject: string): string => {
 };
 const possessive = (subject: string) => `${subject}${subject.endsWith("s") ? "'" : "'s"}`;
 
+/** How many keys, how often. */
+const counts = [
+  [1, 1],
+  [2, 5],
+  [3, 4],
+  [4, 1],
+] as const;
+
 export function freeJson(draw: Draw): Conversation {
   const { rng } = draw;
   if (rng.chance(0.34)) return casualJson(draw);
-  let keys: string[];
-  let suitedThing: string | undefined;
-  do {
-    const count = rng.weighted([
-      [1, 1],
-      [2, 5],
-      [3, 4],
-      [4, 1],
-    ]);
-    const suited = rng.chance(0.35) ? suitedKeys(rng, count) : undefined;
-    suitedThing = suited?.thing;
-    keys = suited?.keys ?? someKeys(rng, count);
-  } while (splitOf(`json:${[...keys].sort().join()}`) !== draw.split);
-  const thing =
-    suitedThing ??
-    rng.weighted([
-      [() => rng.pick(topics).single, 5],
-      [() => rng.pick(subjects.filter((one) => /^an? /.test(one))), 3],
-      [() => withArticle(anyWord(rng)), 1],
-      [() => personName(rng), 1],
-      [() => `my ${anyWord(rng)}`, 1],
-    ])();
+  const { keys, thing } = keysAndThing(draw, counts, 0.35, someKeys, withArticle);
   const object = filled(rng, keys);
   const subject = anyOf(rng, thing);
   const other = rng.pick(pool.filter((key) => !keys.includes(key)));

@@ -6,8 +6,9 @@ import { type Conversation, type Message, system, type Tool, user } from "./conv
 import { anyWord, personName, phrase, placeName } from "./made-up.ts";
 import type { Rng } from "./rng.ts";
 import { type Draw, pickWording, splitOf } from "./split.ts";
-import { type ParameterKind, type ToolKind, toolKinds } from "./tool-bank.ts";
+import { toolKinds } from "./tool-bank.ts";
 import { addOptional } from "./tool-extras.ts";
+import type { ParameterKind, ToolKind } from "./tool-parts.ts";
 import { asksFor, call, offer, others } from "./tools.ts";
 import { asTyped, say } from "./wording.ts";
 

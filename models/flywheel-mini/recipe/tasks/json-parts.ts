@@ -1,9 +1,10 @@
 // Keys of one or two words, with values for them, and the many ways to name keys in a request.
 
-import { andList, attributes, withArticle } from "./bank.ts";
-import { asJson, knownKeys } from "./json-keys.ts";
-import { anyWord } from "./made-up.ts";
+import { andList, attributes, topics, withArticle } from "./bank.ts";
+import { asJson, knownKeys, subjects } from "./json-keys.ts";
+import { anyWord, personName } from "./made-up.ts";
 import type { Rng } from "./rng.ts";
+import { type Draw, splitOf } from "./split.ts";
 
 export const pool: readonly string[] = [
   ...new Set([...attributes.keys(), ...knownKeys.filter((key) => !key.includes("_"))]),
@@ -210,4 +211,33 @@ export function listed(rng: Rng, keys: readonly string[], object: Readonly<Recor
     () => ` ${keys.join("; ")}`,
     () => ` [${keys.join(", ")}]`,
   ])();
+}
+
+/**
+ * The keys to ask for, on the draw's side, and the thing they are about: with the share `suited` keys that suit the thing, else
+ * `others`. `noun` makes any word a thing.
+ */
+export function keysAndThing(
+  { rng, split }: Draw,
+  counts: readonly (readonly [number, number])[],
+  suited: number,
+  others: (rng: Rng, count: number) => string[],
+  noun: (word: string) => string,
+): { keys: string[]; thing: string } {
+  let keys: string[];
+  let thing: string | undefined;
+  do {
+    const count = rng.weighted(counts);
+    const fitting = rng.chance(suited) ? suitedKeys(rng, count) : undefined;
+    thing = fitting?.thing;
+    keys = fitting?.keys ?? others(rng, count);
+  } while (splitOf(`json:${[...keys].sort().join()}`) !== split);
+  thing ??= rng.weighted([
+    [() => rng.pick(topics).single, 5],
+    [() => rng.pick(subjects.filter((one) => /^an? /.test(one))), 3],
+    [() => noun(anyWord(rng)), 1],
+    [() => personName(rng), 1],
+    [() => `my ${anyWord(rng)}`, 1],
+  ])();
+  return { keys, thing };
 }

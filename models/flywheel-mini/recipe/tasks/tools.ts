@@ -8,7 +8,8 @@ import { oneWord, plainQuestion } from "./one-word.ts";
 import type { Rng } from "./rng.ts";
 import { type Draw, pickWording, splitOf } from "./split.ts";
 import { talk, topic } from "./talk.ts";
-import { type ParameterKind, type ToolKind, toolKinds } from "./tool-bank.ts";
+import { toolKinds } from "./tool-bank.ts";
+import type { ParameterKind, ToolKind } from "./tool-parts.ts";
 import { asTyped, say } from "./wording.ts";
 
 interface Offer {
