@@ -4,7 +4,7 @@
 //
 // Inputs, beside those of paged-attention.ts and lora-inputs.ts:
 //   x [n, hidden] embeddings · rows int64 [n, 1] = 0 .. n-1 · cos.N, sin.N [n, headDim / 2] per distinct RoPE
-//   wanted int64 [m]: rows whose logits are asked for · zero_points (int8 only)
+//   wanted int64 [m]: rows whose logits are asked for
 // Outputs: logits [m, vocab] · new_keys, new_values: [layers * n, kvHeads * headDim], layer by layer.
 
 import { Graph, type Value } from "../graph/graph.ts";

@@ -85,7 +85,6 @@ export class DecoderRunner implements Runner {
     this.inputs = new StepInputs({
       config,
       pool: this.pool,
-      weightType: options.weightType,
       embedding: new Embedding(checkpoint.tensor(checkpoint.tensors.embedding.name), config.embeddingScale),
       rotary: ropes.map((spec) => new RotaryTable(spec, config.headDim, options.maxPositions)),
       adapters: slots,

@@ -1,12 +1,12 @@
 // A linear map of the model as graph nodes, in the weight type the operator chose.
 //  float32  the runtime's packed matrix product.
 //  int8     weights: a byte each, one scale per output. Activations: one or two bytes each with one scale per row, so that
-//           a row's result does not depend on the other rows; coarse and fine bytes go through one product as separate
-//           rows, so a weight is read once. The products are exact integers.
+//           a row's result does not depend on the other rows. The products are exact integers; the two digits of a row
+//           go through one product as rows of their own, so a weight is read once, and a second product weighs and adds them.
 //  int4     weights: blocks of 32 inputs share a scale; the kernel rounds activations per block of 32 of the same row.
 
 import { type Graph, MICROSOFT, type Value } from "../graph/graph.ts";
-import { abs, add, concat, matmul, mul, reduceMax, reshape, scalar, sub } from "../graph/ops.ts";
+import { abs, add, concat, div, matmul, mul, reduceMax, reshape, scalar, sub } from "../graph/ops.ts";
 import type { Int8Range } from "./int8-probe.ts";
 import { INT4_BLOCK, quantizeInt4, quantizeInt8, transposed, widenInt4, widenInt8 } from "./quantize.ts";
 
@@ -19,20 +19,14 @@ export interface LinearWeights {
   bias: Float32Array | null;
   out: number;
   inputs: number;
-  /** int8: activations in two bytes, for maps whose inputs have outliers. */
-  fine: boolean;
+  /** int8: what an activation is rounded to. */
+  activationBytes: 1 | 2;
   int8Range: Int8Range;
 }
 
-/** The zero point of rounded activations: bytes 0..255 stand for -128..127. */
-export const ACTIVATION_ZERO = 128;
-
-/** Name of the graph input that int8 maps need: uint8 [n, 1], filled with ACTIVATION_ZERO. */
-export const ZERO_POINTS = "zero_points";
-
-/** x: [n, in] -> [n, out]. `zeroPoints` is the ZERO_POINTS input, present when the type is int8. */
-export function linear(g: Graph, x: Value, weights: LinearWeights, type: WeightType, zeroPoints: Value | null): Value {
-  const product = productOf(g, x, weights, type, zeroPoints);
+/** x: [n, in] -> [n, out]. */
+export function linear(g: Graph, x: Value, weights: LinearWeights, type: WeightType): Value {
+  const product = productOf(g, x, weights, type);
   if (weights.bias === null) return product;
   return add(g, product, g.initializer(`${weights.name}.bias`, [weights.out], weights.bias));
 }
@@ -54,7 +48,7 @@ export function effectiveWeights({ weight, out, inputs, int8Range }: LinearWeigh
   }
 }
 
-function productOf(g: Graph, x: Value, w: LinearWeights, type: WeightType, zeroPoints: Value | null): Value {
+function productOf(g: Graph, x: Value, w: LinearWeights, type: WeightType): Value {
   const shape = [x.shape[0]!, w.out];
   switch (usableType(type, w.inputs)) {
     case "float32":
@@ -72,58 +66,56 @@ function productOf(g: Graph, x: Value, w: LinearWeights, type: WeightType, zeroP
     }
     case "int8": {
       const { values, scales } = quantizeInt8(w.weight, w.out, w.inputs, w.int8Range);
-      const rows = w.fine ? fineRows(g, x, zeroPoints!) : roundRows(g, x, zeroPoints!);
+      const rows = roundedRows(g, reshape(g, x, [x.shape[0]!, 1, w.inputs]), w.activationBytes);
       const inputs = [
         rows.values,
         g.initializer(w.name, [w.inputs, w.out], values),
         scalar(g, 1),
         g.initializer(`${w.name}.scale`, [w.out], scales),
-        g.constant(new Uint8Array([ACTIVATION_ZERO]), []),
+        zeroPoint(g),
       ];
-      const product = g.add(
-        "MatMulIntegerToFloat",
-        inputs,
-        [{ shape: [rows.values.shape[0]!, w.out] }],
-        {},
-        MICROSOFT,
-      )[0]!;
-      if (!w.fine) return mul(g, product, rows.scales);
-      const [high, low] = g.add("Split", [product], [{ shape }, { shape }], { axis: 0, num_outputs: 2 });
-      return mul(g, add(g, high!, mul(g, low!, scalar(g, 1 / FINE_STEPS))), rows.scales);
+      const output = { shape: rows.values.shape.with(2, w.out) };
+      const [product] = g.add("MatMulIntegerToFloat", inputs, [output], {}, MICROSOFT);
+      return reshape(g, matmul(g, rows.scales, product!), shape);
     }
   }
 }
 
-/** Rows as bytes, and what one unit of a row's bytes stands for: [n, 1]. */
+/** Rows as bytes [n, digits, in], and what one unit of each digit stands for: [n, 1, digits]. */
 interface RoundedRows {
   values: Value;
   scales: Value;
 }
 
-/** Rounding to a byte leaves at most half a unit; the fine byte divides a unit into this many. */
+/** The largest magnitude of a row is this many units of its first digit. */
+const COARSE_STEPS = 127;
+/** Rounding to the first digit leaves at most half a unit, which the second divides into this many. */
 const FINE_STEPS = 254;
 
 /**
- * Each row of x [n, in] with its own scale: the largest magnitude becomes 127. A row of zeros has scale 0; whatever its
- * bytes are, they are multiplied by that in the end.
+ * Each row of x [n, 1, in] with its own scale. A row of zeros has scale 0; whatever its bytes are, they are multiplied by
+ * that in the end.
  */
-function roundRows(g: Graph, x: Value, zeroPoints: Value): RoundedRows {
-  const scales = mul(g, reduceMax(g, abs(g, x), 1, true), scalar(g, 1 / 127));
-  return { values: quantized(g, x, scales, zeroPoints), scales };
+function roundedRows(g: Graph, x: Value, digits: 1 | 2): RoundedRows {
+  const units = [1 / COARSE_STEPS, 1 / COARSE_STEPS / FINE_STEPS].slice(0, digits);
+  const largest = reduceMax(g, abs(g, x), 2, true);
+  const shares = div(g, x, largest);
+  const coarse = quantized(g, shares, units[0]!);
+  const scales = mul(g, largest, g.constant(Float32Array.from(units), [digits]));
+  if (digits === 1) return { values: coarse, scales };
+  const rest = sub(g, shares, widened(g, coarse, units[0]!));
+  return { values: concat(g, [coarse, quantized(g, rest, units[1]!)], 1), scales };
 }
 
-/** The rows' coarse bytes, then as many rows with what the coarse ones left over, in units FINE_STEPS times smaller. */
-function fineRows(g: Graph, x: Value, zeroPoints: Value): RoundedRows {
-  const { values, scales } = roundRows(g, x, zeroPoints);
-  // The runtime's blocked form of this takes nine times as long as the one with a list of scales, one per row.
-  const [list, zeros] = [scales, zeroPoints].map((column) => reshape(g, column, [x.shape[0]!]));
-  const [widened] = g.add("DequantizeLinear", [values, list!, zeros!], [{ shape: x.shape }], { axis: 0 });
-  const fine = quantized(g, sub(g, x, widened!), mul(g, scales, scalar(g, 1 / FINE_STEPS)), zeroPoints);
-  return { values: concat(g, [values, fine], 0), scales };
+function quantized(g: Graph, x: Value, unit: number): Value {
+  return g.add("QuantizeLinear", [x, scalar(g, unit), zeroPoint(g)], [{ shape: x.shape, dtype: "uint8" }])[0]!;
 }
 
-/** A row is one block, so that scales are a column, as its users want them. */
-function quantized(g: Graph, x: Value, scales: Value, zeroPoints: Value): Value {
-  const attributes = { axis: 1, block_size: x.shape[1] as number };
-  return g.add("QuantizeLinear", [x, scales, zeroPoints], [{ shape: x.shape, dtype: "uint8" }], attributes)[0]!;
+function widened(g: Graph, x: Value, unit: number): Value {
+  return g.add("DequantizeLinear", [x, scalar(g, unit), zeroPoint(g)], [{ shape: x.shape }])[0]!;
+}
+
+/** Bytes 0..255 of activations stand for -128..127. */
+function zeroPoint(g: Graph): Value {
+  return g.constant(new Uint8Array([128]), []);
 }

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { narrowToFloat16, widenFloat16 } from "./half-floats.ts";
 import { INT4_BLOCK, quantizeInt4, quantizeInt8 } from "./quantize.ts";
 
 /** Zero or of a size whose scale is a normal number; scales below that are too coarse to promise anything. */
@@ -21,6 +22,45 @@ describe("quantizeInt8", () => {
         }
       }),
     );
+  });
+
+  const [out, inputs] = [4, 64];
+  const stepped = fc.record({
+    bytes: fc.array(fc.integer({ min: -127, max: 127 }), { minLength: out * inputs, maxLength: out * inputs }),
+    step: fc.float({ min: Math.fround(1e-3), max: Math.fround(0.1), noNaN: true }),
+  });
+  const throughFloat16 = (values: Float32Array) => {
+    const wide = new Float32Array(values.length);
+    widenFloat16(narrowToFloat16(values), wide, 0);
+    return wide;
+  };
+  it.each([
+    ["float32", (values: Float32Array) => values],
+    ["float16", throughFloat16],
+  ])(
+    "finds the bytes of weights that were rounded before, with one step for all outputs, and stored as %s",
+    (_, store) => {
+      fc.assert(
+        fc.property(stepped, ({ bytes, step }) => {
+          const { values, scales } = quantizeInt8(store(Float32Array.from(bytes, (byte) => byte * step)), out, inputs);
+          for (let o = 0; o < out; o++) {
+            const row = bytes.slice(o * inputs, (o + 1) * inputs);
+            if (row.every((byte) => byte === 0)) continue;
+            // Twice the bytes in half the step are the same weights.
+            const times = Math.round(step / scales[o]!);
+            expect(Math.abs((times * scales[o]!) / step - 1)).toBeLessThan(1e-3);
+            for (const [i, byte] of row.entries()) expect(values[i * out + o]).toBe(times * byte);
+          }
+        }),
+      );
+    },
+  );
+
+  it("keeps within the range where a row's steps are too many for it", () => {
+    const weights = Float32Array.from({ length: 127 }, (_, i) => (i + 1) * 0.01);
+    const { values, scales } = quantizeInt8(weights, 1, 127, 63);
+    expect(Math.max(...values)).toBe(63);
+    expect(scales[0]).toBeCloseTo(1.27 / 63, 6);
   });
 
   it("keeps zero rows zero", () => {

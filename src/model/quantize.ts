@@ -18,18 +18,19 @@ export interface Int4Weights {
 
 export const INT4_BLOCK = 32;
 
-/** `range`: the largest magnitude of a byte (see int8-probe.ts). */
+/**
+ * `range`: the largest magnitude of a byte (see int8-probe.ts). The largest weight of an output becomes that, unless all its
+ * weights are whole steps already: a checkpoint that was rounded to bytes before keeps its steps and loses nothing.
+ */
 export function quantizeInt8(weights: Float32Array, out: number, inputs: number, range = 127): Int8Weights {
   const scales = new Float32Array(out);
   const inverse = new Float64Array(out);
   for (let o = 0; o < out; o++) {
-    let largest = 0;
-    for (let i = o * inputs; i < (o + 1) * inputs; i++) {
-      const magnitude = Math.abs(weights[i]!);
-      if (magnitude > largest) largest = magnitude;
-    }
-    scales[o] = largest / range;
-    inverse[o] = largest === 0 ? 0 : range / largest;
+    const row = weights.subarray(o * inputs, (o + 1) * inputs);
+    const largest = largestOf(row);
+    const scale = stepOf(row, largest, range) ?? largest / range;
+    scales[o] = scale;
+    inverse[o] = scale === 0 ? 0 : 1 / scale;
   }
   const values = new Int8Array(inputs * out);
   eachTile(out, inputs, (oStart, oEnd, iStart, iEnd) => {
@@ -42,6 +43,47 @@ export function quantizeInt8(weights: Float32Array, out: number, inputs: number,
     }
   });
   return { values, scales };
+}
+
+function largestOf(row: Float32Array): number {
+  let largest = 0;
+  for (let i = 0; i < row.length; i++) {
+    const magnitude = Math.abs(row[i]!);
+    if (magnitude > largest) largest = magnitude;
+  }
+  return largest;
+}
+
+/** How far storing a weight and the largest one as float16 may have moved their ratio. (bfloat16 blurs whole steps.) */
+const STORED_ERROR = 1 / 1024;
+
+/**
+ * The step that all weights of a row are whole multiples of, the largest at most `range` of them; null if there is none. It
+ * is looked for among the fractions of the largest weight, and the one found is fitted to all. Weights that are no
+ * multiples show it at the first few.
+ */
+function stepOf(row: Float32Array, largest: number, range: number): number | null {
+  if (largest === 0) return null;
+  for (let steps = range; steps > 0; steps--) {
+    const fitted = fittedStep(row, largest / steps);
+    // Never so small that the largest weight becomes more than the range.
+    if (fitted !== null) return Math.max(fitted, largest / (range + 0.25));
+  }
+  return null;
+}
+
+/** The least-squares step near `step`, or null if a weight is no multiple of it. */
+function fittedStep(row: Float32Array, step: number): number | null {
+  let product = 0;
+  let square = 0;
+  for (let i = 0; i < row.length; i++) {
+    const multiple = row[i]! / step;
+    const whole = Math.round(multiple);
+    if (Math.abs(multiple - whole) > Math.abs(whole) * STORED_ERROR) return null;
+    product += row[i]! * whole;
+    square += whole * whole;
+  }
+  return product / square;
 }
 
 /** [out, in] -> [in, out]. */

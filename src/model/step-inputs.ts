@@ -2,10 +2,9 @@
 // Small arrays are made anew each run; cached keys and values are views of the pool.
 
 import type { Chunk } from "../engine/runner.ts";
-import { bools, bytes, type Feeds, floats, int64s } from "../graph/session.ts";
+import { bools, type Feeds, floats, int64s } from "../graph/session.ts";
 import type { Embedding } from "./embedding.ts";
 import type { KvPool } from "./kv-pool.ts";
-import { ACTIVATION_ZERO, type WeightType, ZERO_POINTS } from "./linear.ts";
 import type { LoraSlots } from "./lora-slots.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { PREFILL_PARTS, partEnds } from "./prefill-pieces.ts";
@@ -14,7 +13,6 @@ import type { RotaryTable } from "./rotary-table.ts";
 export interface StepParts {
   config: ModelConfig;
   pool: KvPool;
-  weightType: WeightType;
   embedding: Embedding;
   /** One per distinct RoPE. */
   rotary: readonly RotaryTable[];
@@ -51,7 +49,7 @@ export class StepInputs {
   }
 
   private addRows(feeds: Feeds, chunks: readonly Chunk[]): void {
-    const { config, embedding, rotary, weightType } = this.parts;
+    const { config, embedding, rotary } = this.parts;
     const n = chunks.reduce((sum, chunk) => sum + chunk.tokens.length, 0);
     const x = new Float32Array(n * config.hiddenSize);
     const halfDim = config.headDim / 2;
@@ -75,9 +73,6 @@ export class StepInputs {
       feeds[`cos.${i}`] = floats(cos[i]!, [n, halfDim]);
       feeds[`sin.${i}`] = floats(sin[i]!, [n, halfDim]);
     }
-    if (weightType === "float32") return;
-    feeds[ZERO_POINTS] = bytes(new Uint8Array(n).fill(ACTIVATION_ZERO), [n, 1]);
-    feeds[`head_${ZERO_POINTS}`] = bytes(new Uint8Array(wanted.length).fill(ACTIVATION_ZERO), [wanted.length, 1]);
   }
 
   private addDecode(feeds: Feeds, decoding: readonly Chunk[]): void {

@@ -7,7 +7,7 @@ import type { Checkpoint } from "./checkpoint.ts";
 import { type Site, siteParts } from "./decoder.ts";
 import type { LinearName, TensorSpec } from "./expected-tensors.ts";
 import type { Int8Range } from "./int8-probe.ts";
-import { effectiveWeights, type LinearWeights, linear, type WeightType, ZERO_POINTS } from "./linear.ts";
+import { effectiveWeights, type LinearWeights, linear, type WeightType } from "./linear.ts";
 
 export interface WeightOptions {
   weightType: WeightType;
@@ -19,7 +19,6 @@ export class WeightSource {
   private readonly checkpoint: Checkpoint;
   private readonly type: WeightType;
   private readonly int8Range: Int8Range;
-  private zeroPoints: Value | null = null;
 
   constructor(g: Graph, checkpoint: Checkpoint, options: WeightOptions) {
     this.g = g;
@@ -63,19 +62,17 @@ export class WeightSource {
 
   /** The stored maps of a site, or some of them, as one: x [n, in] -> [n, out]. */
   site(g: Graph, layer: number, site: Site, x: Value, maps = siteParts[site]): Value {
-    if (this.type !== "float32") this.zeroPoints ??= this.g.input(ZERO_POINTS, ["n", 1], "uint8");
-    return linear(g, x, this.weightsOf(layer, site, maps), this.type, this.zeroPoints);
+    return linear(g, x, this.weightsOf(layer, maps), this.type);
   }
 
   /** A gradient with respect to their output [n, out] -> their input [n, in]. */
   siteGradient(g: Graph, layer: number, site: Site, dy: Value, maps = siteParts[site]): Value {
-    return throughWeights(g, dy, this.weightsOf(layer, site, maps), this.type);
+    return throughWeights(g, dy, this.weightsOf(layer, maps), this.type);
   }
 
   /** x: [m, hidden] -> [m, vocab]. */
   head(g: Graph, x: Value): Value {
-    const zeroPoints = this.headType === "int8" ? this.g.input(`head_${ZERO_POINTS}`, ["m", 1], "uint8") : null;
-    return linear(g, x, this.headWeights(), this.headType, zeroPoints);
+    return linear(g, x, this.headWeights(), this.headType);
   }
 
   /** [m, vocab] -> [m, hidden]. */
@@ -92,11 +89,11 @@ export class WeightSource {
     const { tensors, config } = this.checkpoint;
     const weight = this.checkpoint.tensor((tensors.head ?? tensors.embedding).name).read();
     const { vocabSize: out, hiddenSize: inputs } = config;
-    return { name: "head", weight, bias: null, out, inputs, fine: false, int8Range: this.int8Range };
+    return { name: "head", weight, bias: null, out, inputs, activationBytes: 1, int8Range: this.int8Range };
   }
 
   /** Read anew on every call. */
-  private weightsOf(layer: number, site: Site, maps: readonly LinearName[]): LinearWeights {
+  private weightsOf(layer: number, maps: readonly LinearName[]): LinearWeights {
     const parts = maps.map((name) => this.checkpoint.tensors.layers[layer]!.linears[name]);
     const inputs = parts[0]!.weight.shape[1]!;
     const out = parts.reduce((sum, part) => sum + part.weight.shape[0]!, 0);
@@ -108,14 +105,13 @@ export class WeightSource {
       if (part.bias !== null) bias!.set(this.checkpoint.tensor(part.bias.name).read(), row);
       row += part.weight.shape[0]!;
     }
-    // Measured (docs/reference/engine.md): one byte loses most where outliers are, in the inputs of "qkv" and "down".
     return {
       name: `layers.${layer}.${maps.join("+")}`,
       weight,
       bias,
       out,
       inputs,
-      fine: site === "qkv" || site === "down",
+      activationBytes: 2,
       int8Range: this.int8Range,
     };
   }

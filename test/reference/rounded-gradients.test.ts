@@ -36,7 +36,7 @@ async function widened(folder: string, type: WeightType, into: string): Promise<
   };
   const rounded = (spec: TensorSpec, weightType: WeightType, name = spec.name) => {
     const [out, inputs] = spec.shape as [number, number];
-    const linear = { name, weight: read(spec), bias: null, out, inputs, fine: false, int8Range };
+    const linear = { name, weight: read(spec), bias: null, out, inputs, activationBytes: 2 as const, int8Range };
     written.push({ name, shape: spec.shape, values: effectiveWeights(linear, weightType), dtype: "F32" });
   };
   plain(tensors.embedding);

@@ -1,9 +1,8 @@
 // Runs the output head over the hidden states behind the trained tokens, in pieces: the logits of a long sequence never
 // exist all at once.
 
-import { bools, bytes, floats, GraphSession, int64s, type SessionOptions } from "../../graph/session.ts";
+import { bools, floats, GraphSession, int64s, type SessionOptions } from "../../graph/session.ts";
 import type { Checkpoint } from "../../model/checkpoint.ts";
-import { ACTIVATION_ZERO, ZERO_POINTS } from "../../model/linear.ts";
 import type { ModelConfig } from "../../model/model-config.ts";
 import type { WeightOptions } from "../../model/weight-source.ts";
 import { buildHeadGraph } from "./head-graph.ts";
@@ -19,18 +18,16 @@ export interface HeadResult {
 
 export class Head {
   private readonly config: ModelConfig;
-  private readonly rounded: boolean;
   private readonly session: GraphSession;
 
-  private constructor(config: ModelConfig, rounded: boolean, session: GraphSession) {
+  private constructor(config: ModelConfig, session: GraphSession) {
     this.config = config;
-    this.rounded = rounded;
     this.session = session;
   }
 
   static async create(checkpoint: Checkpoint, options: WeightOptions & SessionOptions): Promise<Head> {
     const session = await GraphSession.create(buildHeadGraph(checkpoint, options), options);
-    return new Head(checkpoint.config, options.weightType !== "float32", session);
+    return new Head(checkpoint.config, session);
   }
 
   /** hidden: [n, hidden] before the final norm. */
@@ -49,7 +46,6 @@ export class Head {
       for (const [i, { row }] of piece.entries()) {
         states.set(hidden.subarray(row * width, (row + 1) * width), i * width);
       }
-      const zeroPoints = bytes(new Uint8Array(m).fill(ACTIVATION_ZERO), [m, 1]);
       const { logprob, entropy, direction } = await this.session.run({
         hidden: floats(states, [m, width]),
         target: int64s(
@@ -57,7 +53,6 @@ export class Head {
           [m, 1],
         ),
         directed: bools(Uint8Array.of(directed ? 1 : 0), []),
-        ...(this.rounded ? { [`head_${ZERO_POINTS}`]: zeroPoints } : {}),
       });
       result.logprobs.set(logprob!.data as Float32Array, from);
       result.entropies.set(entropy!.data as Float32Array, from);

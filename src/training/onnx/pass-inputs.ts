@@ -2,10 +2,9 @@
 // division of attention into calls. Made once per pass; layers with the same rotary parameters or window share.
 
 import type { Tensor } from "onnxruntime-node";
-import { bytes, type Feeds, int64s } from "../../graph/session.ts";
+import { type Feeds, int64s } from "../../graph/session.ts";
 import type { Checkpoint } from "../../model/checkpoint.ts";
 import { Embedding } from "../../model/embedding.ts";
-import { ACTIVATION_ZERO, type WeightType, ZERO_POINTS } from "../../model/linear.ts";
 import type { ModelConfig } from "../../model/model-config.ts";
 import { distinctRopes, RotaryTable } from "../../model/rotary-table.ts";
 import { type AttentionCall, attentionCalls } from "./attention-calls.ts";
@@ -22,16 +21,14 @@ export interface PassInputs {
 
 export class PassInputMaker {
   private readonly config: ModelConfig;
-  private readonly weights: WeightType;
   private readonly blockSize: number | null;
   private readonly embedding: Embedding;
   private readonly tables: readonly RotaryTable[];
   private readonly tableOfLayer: readonly number[];
 
-  constructor(checkpoint: Checkpoint, weights: WeightType, blockSize: number | null) {
+  constructor(checkpoint: Checkpoint, blockSize: number | null) {
     const { config } = checkpoint;
     this.config = config;
-    this.weights = weights;
     this.blockSize = blockSize;
     this.embedding = new Embedding(checkpoint.tensor(checkpoint.tensors.embedding.name), config.embeddingScale);
     const ropes = distinctRopes(config.layers);
@@ -50,7 +47,7 @@ export class PassInputMaker {
       for (const [row, position] of positions.entries()) table.copyTo(position, 1, cos, sin, row);
       return slices.map((rows): Feeds => {
         const angles = { cos: rowsOf(cos, rows, table.width), sin: rowsOf(sin, rows, table.width) };
-        return { ...angles, ...this.counting(rows.count) };
+        return { ...angles, rows: counting(rows.count) };
       });
     });
     const windows = new Set(layers.map(({ window }) => window));
@@ -61,13 +58,12 @@ export class PassInputMaker {
       calls: (layer) => calls.get(layers[layer]!.window)!,
     };
   }
+}
 
-  private counting(count: number): Feeds {
-    const rows = int64s(
-      BigInt64Array.from({ length: count }, (_, i) => BigInt(i)),
-      [count, 1],
-    );
-    if (this.weights === "float32") return { rows };
-    return { rows, [ZERO_POINTS]: bytes(new Uint8Array(count).fill(ACTIVATION_ZERO), [count, 1]) };
-  }
+/** 0 .. count-1: [count, 1]. */
+function counting(count: number): Tensor {
+  return int64s(
+    BigInt64Array.from({ length: count }, (_, i) => BigInt(i)),
+    [count, 1],
+  );
 }

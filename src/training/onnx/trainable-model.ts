@@ -79,7 +79,7 @@ export class TrainableModel {
       return new TrainableModel(checkpoint.config, options, {
         layers: await LayerRunner.create(checkpoint, { ...common, rank, blockSize }),
         head: await Head.create(checkpoint, common),
-        inputs: new PassInputMaker(checkpoint, weights, blockSize),
+        inputs: new PassInputMaker(checkpoint, blockSize),
       });
     } finally {
       checkpoint.close();
