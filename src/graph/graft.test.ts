@@ -55,6 +55,18 @@ describe("graft", () => {
     ]);
   });
 
+  it("takes constants over as constants, of any size", () => {
+    const [source, target] = [new Graph(), new Graph()];
+    const long = (value: number) => new Float32Array(100).fill(value);
+    const from = source.input("x", [100]);
+    const sum = add(source, from, source.constant(long(1)));
+    // The first constant of the target has the name that the source's has there.
+    const own = target.constant(long(2));
+    const [copy] = graft(target, source, [sum], new Map([[from, own]]));
+    expect(target.initializers.map(({ value }) => value.name)).toEqual([own.name, "const_2"]);
+    expect(copy!.node!.inputs[1]).toBe(target.constant(long(1)));
+  });
+
   it("says which values a result is computed from", () => {
     expect(needed([result], [x, y, square, weight])).toEqual(new Set([square]));
     expect(needed([sum, right!], [x, y, square])).toEqual(new Set([x, y, square]));

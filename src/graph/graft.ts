@@ -2,11 +2,11 @@
 // behind the given values is left out. With a trace that holds a computation and its gradient, cuts at the right values
 // make the pieces that run one after the other, and whatever is not given is computed again.
 
-import type { Graph, Node, TypedData, Value } from "./graph.ts";
+import type { Graph, Initializer, Node, Value } from "./graph.ts";
 
 /**
  * Returns the copies of `results` in `target`. `given`: values of the source, and what stands for them in the target.
- * Weights come along under their names; small constants are shared with the target's own.
+ * Weights come along under their names; constants are shared with the target's own.
  */
 export function graft(
   target: Graph,
@@ -15,9 +15,9 @@ export function graft(
   given: ReadonlyMap<Value, Value>,
 ): Value[] {
   const { nodes, leaves } = ancestry(results, given);
-  const data = new Map(source.initializers.map((initializer) => [initializer.value, initializer.data]));
+  const held = new Map(source.initializers.map((initializer) => [initializer.value, initializer]));
   const copies = new Map(given);
-  for (const leaf of leaves) if (!given.has(leaf)) copies.set(leaf, copyData(target, leaf, data.get(leaf)));
+  for (const leaf of leaves) if (!given.has(leaf)) copies.set(leaf, copyData(target, leaf, held.get(leaf)));
   for (const node of nodes) {
     const inputs = node.inputs.map((input) => (input === null ? null : copies.get(input)!));
     const outputs = target.add(node.op, inputs, node.outputs, node.attributes, node.domain);
@@ -33,13 +33,10 @@ export function needed(results: readonly Value[], stops: Iterable<Value>): Set<V
   return new Set([...leaves].filter((leaf) => ends.has(leaf)));
 }
 
-/** Constants up to this size lose their name and are shared. */
-const SHARED_BYTES = 64;
-
-function copyData(target: Graph, value: Value, data: TypedData | undefined): Value {
-  if (data === undefined) throw new Error(`the value ${value.name} is needed and not given`);
+function copyData(target: Graph, value: Value, held: Initializer | undefined): Value {
+  if (held === undefined) throw new Error(`the value ${value.name} is needed and not given`);
   const shape = value.shape as readonly number[];
-  return data.byteLength <= SHARED_BYTES ? target.constant(data, shape) : target.initializer(value.name, shape, data);
+  return held.constant ? target.constant(held.data, shape) : target.initializer(value.name, shape, held.data);
 }
 
 /** The nodes behind the results in the order they run, and the values where looking back ends. */

@@ -29,6 +29,8 @@ export interface Node {
 export interface Initializer {
   readonly value: Value;
   readonly data: TypedData;
+  /** Made by Graph.constant: its name says nothing. */
+  readonly constant: boolean;
 }
 
 /** From the gradient of a value to those of what it was computed from; null = none reaches it. */
@@ -65,9 +67,7 @@ export class Graph {
 
   /** Weights: part of the model, so that the runtime can pre-pack them. Always held by the outermost graph. */
   initializer(name: string, shape: readonly number[], data: TypedData): Value {
-    const value: Value = { name, shape, dtype: dtypeOf(data), graph: this.root, node: null };
-    this.root.initializers.push({ value, data });
-    return value;
+    return this.hold(name, shape, data, false);
   }
 
   /** A small constant, shared between equal uses. */
@@ -75,7 +75,7 @@ export class Graph {
     const key = `${dtypeOf(data)}[${shape}]${Array.from(data as Iterable<number | bigint>).join()}`;
     const known = this.root.constants.get(key);
     if (known) return known;
-    const value = this.initializer(this.freshName("const"), shape, data);
+    const value = this.hold(this.freshName("const"), shape, data, true);
     this.root.constants.set(key, value);
     return value;
   }
@@ -106,6 +106,12 @@ export class Graph {
   /** A graph for one branch of a condition; it sees everything made here so far. */
   child(): Graph {
     return new Graph(this);
+  }
+
+  private hold(name: string, shape: readonly number[], data: TypedData, constant: boolean): Value {
+    const value: Value = { name, shape, dtype: dtypeOf(data), graph: this.root, node: null };
+    this.root.initializers.push({ value, data, constant });
+    return value;
   }
 
   freshName(hint: string): string {

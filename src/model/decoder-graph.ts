@@ -3,9 +3,9 @@
 // is dropped as soon as it has been rounded.
 //
 // Inputs, beside those of paged-attention.ts and lora-inputs.ts:
-//   x [n, hidden] embeddings · rows int64 [n, 1] = 0 .. n-1 · cos.N, sin.N [n, headDim / 2] per distinct RoPE
+//   x [n, 1, hidden] embeddings · rows int64 [n, 1] = 0 .. n-1 · cos.N, sin.N [n, headDim / 2] per distinct RoPE
 //   wanted int64 [m]: rows whose logits are asked for
-// Outputs: logits [m, vocab] · new_keys, new_values: [layers * n, kvHeads * headDim], layer by layer.
+// Outputs: logits [m, 1, vocab] · new_keys, new_values: [layers * n, kvHeads * headDim], layer by layer.
 
 import { Graph, type Value } from "../graph/graph.ts";
 import { add, concat, gather, rmsNorm, softcap } from "../graph/ops.ts";
@@ -38,7 +38,7 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
   const masks = maskInputs(g, config, options.blockSize);
   const lora = options.lora ? loraInputs(g, config) : null;
 
-  let x = g.input("x", ["n", config.hiddenSize]);
+  let x = g.input("x", ["n", 1, config.hiddenSize]);
   const newKeys: Value[] = [];
   const newValues: Value[] = [];
   for (const [index, layer] of config.layers.entries()) {

@@ -30,19 +30,19 @@ export interface LayerParts {
   cos: Value;
   sin: Value;
   linear(g: Graph, site: Site, x: Value): Value;
-  /** q: [n, numHeads, 1, headDim]; k, v: [n, numKvHeads, 1, headDim] -> [n, numHeads * headDim]. */
+  /** q: [n, numHeads, 1, headDim]; k, v: [n, numKvHeads, 1, headDim] -> x with numHeads * headDim. */
   attention(g: Graph, q: Value, k: Value, v: Value): Value;
 }
 
 export interface LayerResult {
-  /** [n, hidden] */
+  /** As it came. */
   x: Value;
   /** What the cache must remember: [n, numKvHeads, 1, headDim]. */
   k: Value;
   v: Value;
 }
 
-/** x: [n, hidden]; rows: int64 [n, 1] = 0 .. n-1. */
+/** x: [n, hidden] or [n, 1, hidden], and so is what linear and attention give; rows: int64 [n, 1] = 0 .. n-1. */
 export function decoderLayer(g: Graph, config: ModelConfig, parts: LayerParts, x: Value, rows: Value): LayerResult {
   const eps = config.rmsNormEps;
   const { q, k, v } = project(g, config, parts, rmsNorm(g, x, parts.attentionNorm, eps), rows);
@@ -51,7 +51,7 @@ export function decoderLayer(g: Graph, config: ModelConfig, parts: LayerParts, x
   const middle = add(g, x, attended);
 
   const gateUp = parts.linear(g, "gateUp", rmsNorm(g, middle, parts.mlpNorm, eps));
-  const [gate, up] = split(g, gateUp, 1, [config.intermediateSize, config.intermediateSize]);
+  const [gate, up] = split(g, gateUp, gateUp.shape.length - 1, [config.intermediateSize, config.intermediateSize]);
   const activated = config.activation === "silu" ? silu(g, gate!) : geluTanh(g, gate!);
   let mixed = parts.linear(g, "down", mul(g, activated, up!));
   if (parts.mlpPostNorm !== null) mixed = rmsNorm(g, mixed, parts.mlpPostNorm, eps);

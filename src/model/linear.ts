@@ -6,7 +6,7 @@
 //  int4     weights: blocks of 32 inputs share a scale; the kernel rounds activations per block of 32 of the same row.
 
 import { type Graph, MICROSOFT, type Value } from "../graph/graph.ts";
-import { abs, add, concat, div, matmul, mul, reduceMax, reshape, scalar, sub } from "../graph/ops.ts";
+import { abs, add, concat, div, matmul, mul, ones, reduceMax, reshape, scalar, sub } from "../graph/ops.ts";
 import type { Int8Range } from "./int8-probe.ts";
 import { INT4_BLOCK, quantizeInt4, quantizeInt8, transposed, widenInt4, widenInt8 } from "./quantize.ts";
 
@@ -24,7 +24,7 @@ export interface LinearWeights {
   int8Range: Int8Range;
 }
 
-/** x: [n, in] -> [n, out]. */
+/** x: [n, in] -> [n, out], or with rows apart: [n, 1, in] -> [n, 1, out]. */
 export function linear(g: Graph, x: Value, weights: LinearWeights, type: WeightType): Value {
   const product = productOf(g, x, weights, type);
   if (weights.bias === null) return product;
@@ -49,7 +49,7 @@ export function effectiveWeights({ weight, out, inputs, int8Range }: LinearWeigh
 }
 
 function productOf(g: Graph, x: Value, w: LinearWeights, type: WeightType): Value {
-  const shape = [x.shape[0]!, w.out];
+  const shape = x.shape.with(-1, w.out);
   switch (usableType(type, w.inputs)) {
     case "float32":
       return matmul(g, x, g.initializer(w.name, [w.inputs, w.out], transposed(w.weight, w.out, w.inputs)));
@@ -66,7 +66,8 @@ function productOf(g: Graph, x: Value, w: LinearWeights, type: WeightType): Valu
     }
     case "int8": {
       const { values, scales } = quantizeInt8(w.weight, w.out, w.inputs, w.int8Range);
-      const rows = roundedRows(g, reshape(g, x, [x.shape[0]!, 1, w.inputs]), w.activationBytes);
+      const apart = x.shape.length === 3 ? x : reshape(g, x, [x.shape[0]!, 1, w.inputs]);
+      const rows = w.activationBytes === 1 ? oneByte(g, apart) : twoBytes(g, apart);
       const inputs = [
         rows.values,
         g.initializer(w.name, [w.inputs, w.out], values),
@@ -76,7 +77,8 @@ function productOf(g: Graph, x: Value, w: LinearWeights, type: WeightType): Valu
       ];
       const output = { shape: rows.values.shape.with(2, w.out) };
       const [product] = g.add("MatMulIntegerToFloat", inputs, [output], {}, MICROSOFT);
-      return reshape(g, matmul(g, rows.scales, product!), shape);
+      const weighed = matmul(g, rows.scales, product!);
+      return apart === x ? weighed : reshape(g, weighed, shape);
     }
   }
 }
@@ -87,24 +89,38 @@ interface RoundedRows {
   scales: Value;
 }
 
-/** The largest magnitude of a row is this many units of its first digit. */
-const COARSE_STEPS = 127;
+/** Bytes stand for -127 .. 127 units. */
+const STEPS = 127;
 /** Rounding to the first digit leaves at most half a unit, which the second divides into this many. */
-const FINE_STEPS = 254;
+const FINE_STEPS = 2 * STEPS;
 
 /**
- * Each row of x [n, 1, in] with its own scale. A row of zeros has scale 0; whatever its bytes are, they are multiplied by
- * that in the end.
+ * x: [n, 1, in], each row in units that make its largest magnitude STEPS. A row of zeros has scale 0; whatever its bytes are,
+ * they are multiplied by that in the end.
  */
-function roundedRows(g: Graph, x: Value, digits: 1 | 2): RoundedRows {
-  const units = [1 / COARSE_STEPS, 1 / COARSE_STEPS / FINE_STEPS].slice(0, digits);
+function oneByte(g: Graph, x: Value): RoundedRows {
   const largest = reduceMax(g, abs(g, x), 2, true);
-  const shares = div(g, x, largest);
-  const coarse = quantized(g, shares, units[0]!);
-  const scales = mul(g, largest, g.constant(Float32Array.from(units), [digits]));
-  if (digits === 1) return { values: coarse, scales };
-  const rest = sub(g, shares, widened(g, coarse, units[0]!));
-  return { values: concat(g, [coarse, quantized(g, rest, units[1]!)], 1), scales };
+  const unit = 1 / STEPS;
+  return { values: quantized(g, div(g, x, largest), unit), scales: mul(g, largest, scalar(g, unit)) };
+}
+
+/**
+ * The same in two digits. With these there is room to take the units from a bound of the largest magnitude, the root mean
+ * square times the root of the size: one operation finds it and divides by it.
+ */
+function twoBytes(g: Graph, x: Value): RoundedRows {
+  const size = x.shape[2] as number;
+  const unit = Math.sqrt(size) / STEPS;
+  const attributes = { axis: -1, epsilon: { float: 0 }, stash_type: 1 };
+  const outputs = [{ shape: x.shape }, { shape: x.shape.with(2, 1) }];
+  const [shares, inverse] = g.add("SimplifiedLayerNormalization", [x, ones(g, size)], outputs, attributes);
+  const coarse = quantized(g, shares!, unit);
+  const rest = sub(g, shares!, widened(g, coarse, unit));
+  const units = g.constant(new Float32Array([unit, unit / FINE_STEPS]), [2]);
+  return {
+    values: concat(g, [coarse, quantized(g, rest, unit / FINE_STEPS)], 1),
+    scales: div(g, units, inverse!),
+  };
 }
 
 function quantized(g: Graph, x: Value, unit: number): Value {

@@ -13,11 +13,11 @@ import { linearShape } from "./expected-tensors.ts";
 import type { ModelConfig } from "./model-config.ts";
 
 export interface LoraInputs {
-  /** x: [n, in] -> [n, out] */
+  /** x: [n, 1, in] -> [n, 1, out] */
   delta(g: Graph, layer: number, site: Site, x: Value): Value;
 }
 
-/** Graph inputs: lora_mask.P [n, P * columns] for each number of parts P, lora_a.L.SITE, lora_b.L.SITE. */
+/** Graph inputs: lora_mask.P [n, 1, P * columns] for each number of parts P, lora_a.L.SITE, lora_b.L.SITE. */
 export function loraInputs(g: Graph, config: ModelConfig): LoraInputs {
   const masks = new Map<number, Value>();
   const factors = config.layers.map((_, layer) => {
@@ -25,7 +25,7 @@ export function loraInputs(g: Graph, config: ModelConfig): LoraInputs {
     for (const site of sites) {
       const parts = siteParts[site].length;
       const columns = `lora${parts}`;
-      if (!masks.has(parts)) masks.set(parts, g.input(`lora_mask.${parts}`, ["n", columns]));
+      if (!masks.has(parts)) masks.set(parts, g.input(`lora_mask.${parts}`, ["n", 1, columns]));
       const { inputs, out } = siteShape(config, site);
       ofLayer[site] = {
         a: g.input(`lora_a.${layer}.${site}`, [inputs, columns]),

@@ -81,7 +81,7 @@ export class LoraSlots implements AdapterHost {
         }
         row += tokens.length;
       }
-      feeds[`lora_mask.${parts}`] = floats(mask, [n, columns]);
+      feeds[`lora_mask.${parts}`] = floats(mask, [n, 1, columns]);
     }
   }
 

@@ -10,7 +10,7 @@
 //            (blockwise-attention.ts).
 // Products never have a single row: the runtime uses a kernel with another order of summation for those.
 
-import type { Graph, Value } from "../graph/graph.ts";
+import type { Dim, Graph, Value } from "../graph/graph.ts";
 import {
   add,
   choose,
@@ -89,7 +89,7 @@ export function pagedAttention(
     const all = { query, ownScore: ownScores(g, config, query, k), key: k, ownValue: v };
     const decoded = decode(g, config, shared, cache, all);
     // A branch costs with every value in it, taken or not run through: decode steps find an empty one.
-    return choose(g, shared.hasPrefill, ["n", config.numHeads * config.headDim], {
+    return choose(g, shared.hasPrefill, ["n", 1, config.numHeads * config.headDim], {
       yes: (sub) => prefill(sub, config, blockSize, shared, cache, all, decoded),
       no: () => decoded,
     });
@@ -97,7 +97,7 @@ export function pagedAttention(
 }
 
 function decode(g: Graph, config: ModelConfig, shared: AttentionInputs, cache: LayerCache, all: Rows): Value {
-  const { numHeads, headDim, attentionScale } = config;
+  const { attentionScale } = config;
   const [own, ownValue] = [all.ownScore, all.ownValue].map((x) => slice(g, x, 0, 0, shared.decodeCount, "b"));
   // Only decode rows own blocks.
   let queries = gather(g, all.query, shared.owner);
@@ -115,7 +115,7 @@ function decode(g: Graph, config: ModelConfig, shared: AttentionInputs, cache: L
   const summed = add(g, inOrder(matmulTransposed(g, weights, cache.values)), mul(g, ownWeight, ownValue!));
   let result = div(g, summed, total);
   if (alone) result = slice(g, result, 2, 0, 1, 1);
-  return reshape(g, result, ["b", numHeads * headDim]);
+  return rowsApart(g, config, result, "b");
 }
 
 /**
@@ -140,12 +140,18 @@ function prefill(
     const own = keyBlocks(at, config, blockSize, bounds[PREFILL_PARTS + part]!, rows(all.key), tokens.ownValue);
     const keys = concat(at, [seen.keys, own.keys], 0);
     const values = concat(at, [seen.values, own.values], 0);
-    const results = [...done, blockwise(at, config, tokens, { keys, values, mask: cache.partMasks[part]! })];
+    const attended = blockwise(at, config, tokens, { keys, values, mask: cache.partMasks[part]! });
+    const results = [...done, rowsApart(at, config, attended, "t")];
     if (part + 1 === PREFILL_PARTS) return concat(at, results, 0);
-    return choose(at, greater(at, bounds[part + 1]!, end), ["n", config.numHeads * config.headDim], {
+    return choose(at, greater(at, bounds[part + 1]!, end), ["n", 1, config.numHeads * config.headDim], {
       yes: (sub) => from(sub, part + 1, { keys, values }, results),
       no: (sub) => concat(sub, results, 0),
     });
   };
   return from(g, 0, { keys: cache.pastKeys, values: cache.pastValues }, [decoded]);
+}
+
+/** [rows, kvHeads, group, headDim] -> [rows, 1, numHeads * headDim]. */
+function rowsApart(g: Graph, { numHeads, headDim }: ModelConfig, x: Value, rows: Dim): Value {
+  return reshape(g, x, [rows, 1, numHeads * headDim]);
 }

@@ -66,7 +66,7 @@ export class StepInputs {
     }
     // The head wants at least one row; nobody reads this one.
     if (wanted.length === 0) wanted.push(0n);
-    feeds.x = floats(x, [n, config.hiddenSize]);
+    feeds.x = floats(x, [n, 1, config.hiddenSize]);
     feeds.rows = int64s(this.counting.first(n), [n, 1]);
     feeds.wanted = int64s(BigInt64Array.from(wanted), [wanted.length]);
     for (const i of rotary.keys()) {
