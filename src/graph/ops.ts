@@ -147,23 +147,28 @@ export function softcap(g: Graph, x: Value, c: number): Value {
   return mul(g, tanh(g, scaled), scalar(g, c));
 }
 
-/** `condition` is one boolean; each branch appends to its own graph and returns its result. */
+/** `condition` is one boolean; each branch appends to its own graph and returns its results, of these shapes. */
 export function choose(
   g: Graph,
   condition: Value,
-  shape: readonly Dim[],
-  branches: { yes: (sub: Graph) => Value; no: (sub: Graph) => Value },
-): Value {
+  shapes: readonly (readonly Dim[])[],
+  branches: { yes: (sub: Graph) => readonly Value[]; no: (sub: Graph) => readonly Value[] },
+): Value[] {
   const attributes: Record<string, Graph> = {};
   for (const [name, build] of [
     ["then_branch", branches.yes],
     ["else_branch", branches.no],
   ] as const) {
     const sub = g.child();
-    sub.output(g.freshName(name), build(sub));
+    for (const result of build(sub)) sub.output(g.freshName(name), result);
     attributes[name] = sub;
   }
-  return g.add("If", [condition], [{ shape }], attributes)[0]!;
+  return g.add(
+    "If",
+    [condition],
+    shapes.map((shape) => ({ shape })),
+    attributes,
+  );
 }
 
 export function scalar(g: Graph, value: number): Value {

@@ -53,10 +53,11 @@ describe("operations", () => {
         (g) => {
           const x = g.input("x", [1]);
           const tripled = ops.mul(g, x, ops.scalar(g, 3));
-          return ops.choose(g, g.input("condition", [], "bool"), [1], {
-            yes: (sub) => ops.mul(sub, tripled, ops.scalar(sub, 4)),
-            no: () => tripled,
+          const [first, second] = ops.choose(g, g.input("condition", [], "bool"), [[1], [1]], {
+            yes: (sub) => [ops.mul(sub, tripled, ops.scalar(sub, 4)), x],
+            no: () => [tripled, x],
           });
+          return ops.mul(g, first!, second!);
         },
         { x: floats(Float32Array.of(1), [1]), condition: bools(Uint8Array.of(condition), []) },
       );

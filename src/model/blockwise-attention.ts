@@ -22,13 +22,12 @@ import {
 } from "../graph/ops.ts";
 import type { ModelConfig } from "./model-config.ts";
 
+/** Tokens inside heads: a mask is then added to long runs of numbers. */
 export interface Tokens {
-  /** [t, kvHeads, group, headDim]: the query heads that share a key head are a group. */
+  /** [kvHeads, group, t, headDim]: the query heads that share a key head are a group. */
   query: Value;
-  /** [t, kvHeads, group, 1]: see ownScores. */
+  /** [kvHeads, group, t, 1]: see ownScores. */
   ownScore: Value;
-  /** [t, kvHeads, 1, headDim] */
-  ownValue: Value;
 }
 
 export interface Blocks {
@@ -40,17 +39,22 @@ export interface Blocks {
   mask: Value;
 }
 
-/** [t, kvHeads, group, headDim] */
-export function blockwise(g: Graph, config: ModelConfig, tokens: Tokens, { keys, values, mask }: Blocks): Value {
+/** What the keys before a token come to; the token itself is added by `withOwn`. Three tensors of one shape but for the last size. */
+export interface Sums {
+  /** [.., 1]: the largest score, the token's own included. */
+  highest: Value;
+  /** [.., 1]: the sum of the weights, exp(score - highest). */
+  total: Value;
+  /** [.., headDim]: the sum of the weighted values. */
+  values: Value;
+}
+
+/** Sums of [kvHeads, group, t, ..]. */
+export function sumsOverBlocks(g: Graph, config: ModelConfig, tokens: Tokens, { keys, values, mask }: Blocks): Sums {
   const { numHeads, numKvHeads, headDim, attentionScale } = config;
   const blockSize = keys.shape[2] as number;
   const group = numHeads / numKvHeads;
-  // Tokens inside heads: a mask is then added to long runs of numbers.
-  const byHead = (x: Value) => transpose(g, x, [1, 2, 0, 3]);
-  const query = reshape(g, byHead(tokens.query), [1, numKvHeads, "gt", headDim]);
-  // [kvHeads, group, t, 1]
-  const own = byHead(tokens.ownScore);
-
+  const query = reshape(g, tokens.query, [1, numKvHeads, "gt", headDim]);
   const scores = matmulTransposed(g, query, keys, attentionScale);
   const [grid] = g.add(
     "Reshape",
@@ -58,18 +62,35 @@ export function blockwise(g: Graph, config: ModelConfig, tokens: Tokens, { keys,
     [{ shape: ["nb", numKvHeads, group, "t", blockSize] }],
   );
   const masked = add(g, grid!, mask);
-  const highest = max(g, reduceMax(g, reduceMax(g, masked, 4, true), 0), own);
+  const highest = max(g, reduceMax(g, reduceMax(g, masked, 4, true), 0), tokens.ownScore);
   const weights = weightsOf(g, masked, highest);
-  const ownWeight = exp(g, sub(g, own, highest));
-  const total = add(g, reduceSum(g, reduceSum(g, weights, 4, true), 0), ownWeight);
   const [flat] = g.add(
     "Reshape",
     [weights, ints(g, [0, numKvHeads, -1, blockSize])],
     [{ shape: ["nb", numKvHeads, "gt", blockSize] }],
   );
-  const ofBlocks = sumInOrder(g, matmulTransposed(g, flat!, values), [numKvHeads, group, "t", headDim]);
-  const summed = add(g, ofBlocks, mul(g, ownWeight, byHead(tokens.ownValue)));
-  return transpose(g, div(g, summed, total), [2, 0, 1, 3]);
+  return {
+    highest,
+    total: reduceSum(g, reduceSum(g, weights, 4, true), 0),
+    values: sumInOrder(g, matmulTransposed(g, flat!, values), [numKvHeads, group, "t", headDim]),
+  };
+}
+
+/** Attention from the sums over the keys before each token and its own score and value, in any order of dimensions. */
+export function withOwn(g: Graph, sums: Sums, ownScore: Value, ownValue: Value): Value {
+  const ownWeight = exp(g, sub(g, ownScore, sums.highest));
+  return div(g, add(g, sums.values, mul(g, ownWeight, ownValue)), add(g, sums.total, ownWeight));
+}
+
+/** [t, kvHeads, group, ..] -> [kvHeads, group, t, ..] */
+export function byHead(g: Graph, x: Value): Value {
+  return transpose(g, x, [1, 2, 0, 3]);
+}
+
+/** And back. */
+export function byToken(g: Graph, { highest, total, values }: Sums): Sums {
+  const [a, b, c] = [highest, total, values].map((x) => transpose(g, x, [2, 0, 1, 3]));
+  return { highest: a!, total: b!, values: c! };
 }
 
 /** Blocks of new keys and values, both [t, kvHeads * headDim] or with these dimensions apart; see Blocks. */
@@ -100,8 +121,10 @@ export function blockwiseAttention(
   const { q, ownKey, ownValue, k, v, mask, padding } = inputs;
   const apart = (x: Value) => reshape(g, x, ["t", config.numKvHeads, 1, config.headDim]);
   const query = inGroups(g, config, q, "t");
-  const tokens = { query, ownScore: ownScores(g, config, query, apart(ownKey)), ownValue: apart(ownValue) };
-  const attended = blockwise(g, config, tokens, { ...keyBlocks(g, config, blockSize, padding, k, v), mask });
+  const ownScore = ownScores(g, config, query, apart(ownKey));
+  const blocks = { ...keyBlocks(g, config, blockSize, padding, k, v), mask };
+  const sums = sumsOverBlocks(g, config, { query: byHead(g, query), ownScore: byHead(g, ownScore) }, blocks);
+  const attended = withOwn(g, byToken(g, sums), ownScore, apart(ownValue));
   return reshape(g, attended, ["t", config.numHeads * config.headDim]);
 }
 

@@ -15,28 +15,28 @@ import {
   add,
   choose,
   concat,
-  div,
-  exp,
   gather,
   greater,
   matmulTransposed,
   max,
-  mul,
   reduceMax,
   reduceSum,
   reshape,
   slice,
   split,
-  sub,
 } from "../graph/ops.ts";
 import {
   type Blocks,
-  blockwise,
+  byHead,
+  byToken,
   inGroups,
   keyBlocks,
   ownScores,
+  type Sums,
+  sumsOverBlocks,
   type Tokens,
   weightsOf,
+  withOwn,
 } from "./blockwise-attention.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { PREFILL_PARTS } from "./prefill-pieces.ts";
@@ -51,8 +51,9 @@ export interface AttentionInputs {
   table: Value;
   hasPrefill: Value;
   /**
-   * int64 [2 * PREFILL_PARTS]: for each part of the prefill chunk the row after its last, then for each the number of zero
-   * rows that fill its last block. A part that is not there ends where the one before it does.
+   * int64 [2 * PREFILL_PARTS + 1]: for each part of the prefill chunk the row after its last, for each the number of blocks
+   * up to its end, and the number of zero rows that fill the chunk's last block. A part that is not there ends where the
+   * one before it does.
    */
   partBounds: Value;
 }
@@ -73,9 +74,14 @@ export interface LayerCache {
 }
 
 /** Of all rows of a step. */
-interface Rows extends Tokens {
+interface Rows {
+  /** [n, kvHeads, group, headDim] */
+  query: Value;
+  /** [n, kvHeads, group, 1] */
+  ownScore: Value;
   /** [n, kvHeads, 1, headDim] */
   key: Value;
+  value: Value;
 }
 
 export function pagedAttention(
@@ -86,19 +92,20 @@ export function pagedAttention(
 ): (g: Graph, q: Value, k: Value, v: Value) => Value {
   return (g, q, k, v) => {
     const query = inGroups(g, config, q, "n");
-    const all = { query, ownScore: ownScores(g, config, query, k), key: k, ownValue: v };
+    const all = { query, ownScore: ownScores(g, config, query, k), key: k, value: v };
     const decoded = decode(g, config, shared, cache, all);
     // A branch costs with every value in it, taken or not run through: decode steps find an empty one.
-    return choose(g, shared.hasPrefill, ["n", 1, config.numHeads * config.headDim], {
-      yes: (sub) => prefill(sub, config, blockSize, shared, cache, all, decoded),
-      no: () => decoded,
-    });
+    const shape = ["n", 1, config.numHeads * config.headDim];
+    return choose(g, shared.hasPrefill, [shape], {
+      yes: (sub) => [concat(sub, [decoded, prefill(sub, config, blockSize, shared, cache, all)], 0)],
+      no: () => [decoded],
+    })[0]!;
   };
 }
 
 function decode(g: Graph, config: ModelConfig, shared: AttentionInputs, cache: LayerCache, all: Rows): Value {
   const { attentionScale } = config;
-  const [own, ownValue] = [all.ownScore, all.ownValue].map((x) => slice(g, x, 0, 0, shared.decodeCount, "b"));
+  const [own, ownValue] = [all.ownScore, all.value].map((x) => slice(g, x, 0, 0, shared.decodeCount, "b"));
   // Only decode rows own blocks.
   let queries = gather(g, all.query, shared.owner);
   const alone = queries.shape[2] === 1;
@@ -109,19 +116,15 @@ function decode(g: Graph, config: ModelConfig, shared: AttentionInputs, cache: L
   const highest = max(g, reduceMax(g, gather(g, reduceMax(g, past, 3, true), shared.table), 0), own!);
 
   const weights = weightsOf(g, past, gather(g, highest, shared.owner));
-  const ownWeight = exp(g, sub(g, own!, highest));
   const inOrder = (perBlock: Value) => reduceSum(g, gather(g, perBlock, shared.table), 0);
-  const total = add(g, inOrder(reduceSum(g, weights, 3, true)), ownWeight);
-  const summed = add(g, inOrder(matmulTransposed(g, weights, cache.values)), mul(g, ownWeight, ownValue!));
-  let result = div(g, summed, total);
+  const total = inOrder(reduceSum(g, weights, 3, true));
+  const values = inOrder(matmulTransposed(g, weights, cache.values));
+  let result = withOwn(g, { highest, total, values }, own!, ownValue!);
   if (alone) result = slice(g, result, 2, 0, 1, 1);
   return rowsApart(g, config, result, "b");
 }
 
-/**
- * The rows after the decode rows, in parts: a part is computed against the past, the parts before it and itself, so that
- * the keys that come after it cost nothing. All parts but the last are whole blocks.
- */
+/** The rows after the decode rows: [p, 1, numHeads * headDim]. */
 function prefill(
   g: Graph,
   config: ModelConfig,
@@ -129,26 +132,62 @@ function prefill(
   shared: AttentionInputs,
   cache: LayerCache,
   all: Rows,
-  decoded: Value,
 ): Value {
-  const bounds = split(g, shared.partBounds, 0, new Array(2 * PREFILL_PARTS).fill(1));
-  const from = (at: Graph, part: number, seen: Pick<Blocks, "keys" | "values">, done: readonly Value[]): Value => {
-    const start = part === 0 ? shared.decodeCount : bounds[part - 1]!;
-    const end = bounds[part]!;
-    const rows = (x: Value) => slice(at, x, 0, start, end, "t");
-    const tokens = { query: rows(all.query), ownScore: rows(all.ownScore), ownValue: rows(all.ownValue) };
-    const own = keyBlocks(at, config, blockSize, bounds[PREFILL_PARTS + part]!, rows(all.key), tokens.ownValue);
-    const keys = concat(at, [seen.keys, own.keys], 0);
-    const values = concat(at, [seen.values, own.values], 0);
-    const attended = blockwise(at, config, tokens, { keys, values, mask: cache.partMasks[part]! });
-    const results = [...done, rowsApart(at, config, attended, "t")];
-    if (part + 1 === PREFILL_PARTS) return concat(at, results, 0);
-    return choose(at, greater(at, bounds[part + 1]!, end), ["n", 1, config.numHeads * config.headDim], {
-      yes: (sub) => from(sub, part + 1, { keys, values }, results),
-      no: (sub) => concat(sub, results, 0),
+  const bounds = split(g, shared.partBounds, 0, new Array(2 * PREFILL_PARTS + 1).fill(1));
+  const rows = (x: Value) => slice(g, x, 0, shared.decodeCount, bounds[PREFILL_PARTS - 1]!, "p");
+  const value = rows(all.value);
+  const own = keyBlocks(g, config, blockSize, bounds[2 * PREFILL_PARTS]!, rows(all.key), value);
+  const blocks = {
+    keys: concat(g, [cache.pastKeys, own.keys], 0),
+    values: concat(g, [cache.pastValues, own.values], 0),
+  };
+  const tokens = { query: byHead(g, all.query), ownScore: byHead(g, all.ownScore) };
+  const sums = sumsOfParts(g, config, shared.decodeCount, bounds, tokens, blocks, cache.partMasks);
+  return rowsApart(g, config, withOwn(g, byToken(g, sums), rows(all.ownScore), value), "p");
+}
+
+/**
+ * A part is computed against the past, the parts before it and itself, so that the keys that come after it cost nothing. All
+ * parts but the last are whole blocks. `tokens`: of all rows of the step; the first part starts at row `first`.
+ */
+function sumsOfParts(
+  g: Graph,
+  config: ModelConfig,
+  first: Value,
+  bounds: readonly Value[],
+  tokens: Tokens,
+  blocks: Omit<Blocks, "mask">,
+  masks: readonly Value[],
+): Sums {
+  const heads = [config.numKvHeads, config.numHeads / config.numKvHeads];
+  const shapes = [1, 1, config.headDim].map((size) => [...heads, "p", size]);
+  const together = (at: Graph, parts: readonly Sums[]) =>
+    (["highest", "total", "values"] as const).map((name) =>
+      concat(
+        at,
+        parts.map((part) => part[name]),
+        2,
+      ),
+    );
+  const from = (at: Graph, part: number, done: readonly Sums[]): readonly Value[] => {
+    const [start, end] = [part === 0 ? first : bounds[part - 1]!, bounds[part]!];
+    const mine = (x: Value) => slice(at, x, 2, start, end, "t");
+    const seen = (x: Value) => slice(at, x, 0, 0, bounds[PREFILL_PARTS + part]!, "nb");
+    const ofPart = sumsOverBlocks(
+      at,
+      config,
+      { query: mine(tokens.query), ownScore: mine(tokens.ownScore) },
+      { keys: seen(blocks.keys), values: seen(blocks.values), mask: masks[part]! },
+    );
+    const parts = [...done, ofPart];
+    if (part + 1 === PREFILL_PARTS) return together(at, parts);
+    return choose(at, greater(at, bounds[part + 1]!, end), shapes, {
+      yes: (sub) => from(sub, part + 1, parts),
+      no: (sub) => together(sub, parts),
     });
   };
-  return from(g, 0, { keys: cache.pastKeys, values: cache.pastValues }, [decoded]);
+  const [highest, total, values] = from(g, 0, []);
+  return { highest: highest!, total: total!, values: values! };
 }
 
 /** [rows, kvHeads, group, headDim] -> [rows, 1, numHeads * headDim]. */

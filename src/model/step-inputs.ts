@@ -125,13 +125,15 @@ export class StepInputs {
     if (start % blockSize !== 0) throw new Error(`a prefill chunk starts at ${start}, not on a block boundary`);
     const past = start / blockSize;
     const ends = prefill === null ? [] : partEnds(prefill.tokens.length, blockSize, this.parts.partTokens);
-    const bounds = new BigInt64Array(2 * PREFILL_PARTS);
+    const bounds = new BigInt64Array(2 * PREFILL_PARTS + 1);
     for (let part = 0, from = 0, to = 0; part < PREFILL_PARTS; part++, from = to) {
       to = ends[part] ?? from;
       bounds[part] = BigInt(firstRow + to);
-      bounds[PREFILL_PARTS + part] = BigInt(Math.ceil(to / blockSize) * blockSize - to);
+      bounds[PREFILL_PARTS + part] = BigInt(past + Math.ceil(to / blockSize));
       this.addPartMasks(feeds, part, start, from, to);
     }
+    const tokens = prefill?.tokens.length ?? 0;
+    bounds[2 * PREFILL_PARTS] = BigInt(Math.ceil(tokens / blockSize) * blockSize - tokens);
     feeds.part_bounds = int64s(bounds, [bounds.length]);
     this.reserve(past * pool.blockElements);
     const { numKvHeads, headDim } = config;

@@ -40,7 +40,8 @@ export function buildHeadGraph(checkpoint: Checkpoint, weightOptions: WeightOpti
     return neg(at, gradients(g, new Map([[normed, dNormed]]), [hidden], at)[0]!);
   };
   const none = g.constant(new Float32Array(0), [0, config.hiddenSize]);
-  const chosen = choose(g, directed, ["d", config.hiddenSize], { yes: direction, no: () => none });
-  g.output("direction", chosen);
+  const shape = ["d", config.hiddenSize];
+  const [chosen] = choose(g, directed, [shape], { yes: (at) => [direction(at)], no: () => [none] });
+  g.output("direction", chosen!);
   return g;
 }
