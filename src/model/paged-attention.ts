@@ -162,13 +162,10 @@ function sumsOfParts(
   const heads = [config.numKvHeads, config.numHeads / config.numKvHeads];
   const shapes = [1, 1, config.headDim].map((size) => [...heads, "p", size]);
   const together = (at: Graph, parts: readonly Sums[]) =>
-    (["highest", "total", "values"] as const).map((name) =>
-      concat(
-        at,
-        parts.map((part) => part[name]),
-        2,
-      ),
-    );
+    (["highest", "total", "values"] as const).map((name) => {
+      const ofParts = parts.map((part) => part[name]);
+      return ofParts.length === 1 ? ofParts[0]! : concat(at, ofParts, 2);
+    });
   const from = (at: Graph, part: number, done: readonly Sums[]): readonly Value[] => {
     const [start, end] = [part === 0 ? first : bounds[part - 1]!, bounds[part]!];
     const mine = (x: Value) => slice(at, x, 2, start, end, "t");
