@@ -108,15 +108,15 @@ export class Graph {
     return new Graph(this);
   }
 
+  freshName(hint: string): string {
+    this.root.counter += 1;
+    return `${hint}_${this.root.counter}`;
+  }
+
   private hold(name: string, shape: readonly number[], data: TypedData, constant: boolean): Value {
     const value: Value = { name, shape, dtype: dtypeOf(data), graph: this.root, node: null };
     this.root.initializers.push({ value, data, constant });
     return value;
-  }
-
-  freshName(hint: string): string {
-    this.root.counter += 1;
-    return `${hint}_${this.root.counter}`;
   }
 }
 

@@ -117,10 +117,20 @@ export function padRows(g: Graph, x: Value, count: Value, size: Dim): Value {
   return g.add("Pad", [x, pads], [{ shape: x.shape.with(0, size), dtype: x.dtype }])[0]!;
 }
 
+const normAttributes = (epsilon: number) => ({ axis: -1, epsilon: { float: epsilon }, stash_type: 1 });
+
 /** x / rms(x) * weight over the last dimension. */
 export function rmsNorm(g: Graph, x: Value, weight: Value, epsilon: number): Value {
-  const attributes = { axis: -1, epsilon: { float: epsilon }, stash_type: 1 };
+  const attributes = normAttributes(epsilon);
   return g.add("SimplifiedLayerNormalization", [x, weight], [{ shape: x.shape }], attributes)[0]!;
+}
+
+/** x / rms(x) over the last dimension, and 1 / rms(x), which keeps that dimension. */
+export function unitRms(g: Graph, x: Value): { units: Value; inverse: Value } {
+  const inputs = [x, ones(g, x.shape.at(-1) as number)];
+  const outputs = [{ shape: x.shape }, { shape: x.shape.with(-1, 1) }];
+  const [units, inverse] = g.add("SimplifiedLayerNormalization", inputs, outputs, normAttributes(0));
+  return { units: units!, inverse: inverse! };
 }
 
 /**

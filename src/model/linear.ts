@@ -6,7 +6,7 @@
 //  int4     weights: blocks of 32 inputs share a scale; the kernel rounds activations per block of 32 of the same row.
 
 import { type Graph, MICROSOFT, type Value } from "../graph/graph.ts";
-import { abs, add, concat, div, matmul, mul, ones, reduceMax, reshape, scalar, sub } from "../graph/ops.ts";
+import { abs, add, concat, div, matmul, mul, reduceMax, reshape, scalar, sub, unitRms } from "../graph/ops.ts";
 import type { Int8Range } from "./int8-probe.ts";
 import { INT4_BLOCK, quantizeInt4, quantizeInt8, transposed, widenInt4, widenInt8 } from "./quantize.ts";
 
@@ -109,17 +109,14 @@ function oneByte(g: Graph, x: Value): RoundedRows {
  * square times the root of the size: one operation finds it and divides by it.
  */
 function twoBytes(g: Graph, x: Value): RoundedRows {
-  const size = x.shape[2] as number;
-  const unit = Math.sqrt(size) / STEPS;
-  const attributes = { axis: -1, epsilon: { float: 0 }, stash_type: 1 };
-  const outputs = [{ shape: x.shape }, { shape: x.shape.with(2, 1) }];
-  const [shares, inverse] = g.add("SimplifiedLayerNormalization", [x, ones(g, size)], outputs, attributes);
-  const coarse = quantized(g, shares!, unit);
-  const rest = sub(g, shares!, widened(g, coarse, unit));
-  const units = g.constant(new Float32Array([unit, unit / FINE_STEPS]), [2]);
+  const unit = Math.sqrt(x.shape[2] as number) / STEPS;
+  const fineUnit = unit / FINE_STEPS;
+  const { units, inverse } = unitRms(g, x);
+  const coarse = quantized(g, units, unit);
+  const rest = sub(g, units, widened(g, coarse, unit));
   return {
-    values: concat(g, [coarse, quantized(g, rest, unit / FINE_STEPS)], 1),
-    scales: div(g, units, inverse!),
+    values: concat(g, [coarse, quantized(g, rest, fineUnit)], 1),
+    scales: div(g, g.constant(new Float32Array([unit, fineUnit]), [2]), inverse),
   };
 }
 

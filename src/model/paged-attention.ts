@@ -104,7 +104,6 @@ export function pagedAttention(
 }
 
 function decode(g: Graph, config: ModelConfig, shared: AttentionInputs, cache: LayerCache, all: Rows): Value {
-  const { attentionScale } = config;
   const [own, ownValue] = [all.ownScore, all.value].map((x) => slice(g, x, 0, 0, shared.decodeCount, "b"));
   // Only decode rows own blocks.
   let queries = gather(g, all.query, shared.owner);
@@ -112,7 +111,7 @@ function decode(g: Graph, config: ModelConfig, shared: AttentionInputs, cache: L
   if (alone) queries = concat(g, [queries, queries], 2);
 
   // Scores: [blocks, kvHeads, group, blockSize] for the past, [b, kvHeads, group, 1] for the token itself.
-  const past = add(g, matmulTransposed(g, queries, cache.keys, attentionScale), cache.mask);
+  const past = add(g, matmulTransposed(g, queries, cache.keys, config.attentionScale), cache.mask);
   const highest = max(g, reduceMax(g, gather(g, reduceMax(g, past, 3, true), shared.table), 0), own!);
 
   const weights = weightsOf(g, past, gather(g, highest, shared.owner));

@@ -128,9 +128,10 @@ export class StepInputs {
     const bounds = new BigInt64Array(2 * PREFILL_PARTS + 1);
     for (let part = 0, from = 0, to = 0; part < PREFILL_PARTS; part++, from = to) {
       to = ends[part] ?? from;
+      const seen = to === from ? 0 : past + Math.ceil(to / blockSize);
       bounds[part] = BigInt(firstRow + to);
-      bounds[PREFILL_PARTS + part] = BigInt(past + Math.ceil(to / blockSize));
-      this.addPartMasks(feeds, part, start, from, to);
+      bounds[PREFILL_PARTS + part] = BigInt(seen);
+      this.addPartMasks(feeds, part, seen, start + from, to - from);
     }
     const tokens = prefill?.tokens.length ?? 0;
     bounds[2 * PREFILL_PARTS] = BigInt(Math.ceil(tokens / blockSize) * blockSize - tokens);
@@ -146,17 +147,15 @@ export class StepInputs {
     }
   }
 
-  /** For tokens from .. to-1 of a prefill chunk that starts at position `start`. */
-  private addPartMasks(feeds: Feeds, part: number, start: number, from: number, to: number): void {
+  /** For `count` tokens from position `first` on, over `seen` blocks. */
+  private addPartMasks(feeds: Feeds, part: number, seen: number, first: number, count: number): void {
     const { blockSize } = this.parts.pool;
-    const count = to - from;
-    const seen = count === 0 ? 0 : Math.ceil((start + to) / blockSize);
     for (const window of this.windows) {
       const mask = new Float32Array(seen * count * blockSize);
       for (let block = 0; block < seen; block++) {
         for (let i = 0; i < count; i++) {
           const at = (block * count + i) * blockSize;
-          maskPositions(mask, at, block * blockSize, blockSize, start + from + i, window);
+          maskPositions(mask, at, block * blockSize, blockSize, first + i, window);
         }
       }
       feeds[`part_mask.${window ?? "full"}.${part}`] = floats(mask, [seen, 1, 1, count, blockSize]);

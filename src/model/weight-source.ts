@@ -60,7 +60,7 @@ export class WeightSource {
     return weights;
   }
 
-  /** The stored maps of a site, or some of them, as one: x [n, in] -> [n, out]. */
+  /** The stored maps of a site, or some of them, as one; x as `linear` takes it. */
   site(g: Graph, layer: number, site: Site, x: Value, maps = siteParts[site]): Value {
     return linear(g, x, this.weightsOf(layer, maps), this.type);
   }
@@ -70,7 +70,7 @@ export class WeightSource {
     return throughWeights(g, dy, this.weightsOf(layer, maps), this.type);
   }
 
-  /** x: [m, hidden] -> [m, vocab]. */
+  /** x: [m, hidden] or [m, 1, hidden] -> as many logits. */
   head(g: Graph, x: Value): Value {
     return linear(g, x, this.headWeights(), this.headType);
   }

@@ -138,7 +138,6 @@ function traceLayer(
   };
   const { x: y } = decoderLayer(g, config, { ...weights.norms(layer), cos, sin, linear, attention }, x, rows);
   values.set("y", y);
-  // the int8 maps have added an input of their own
   const given = new Map(g.inputs.map((input) => [input.name, input]));
   for (const [name, value] of given) values.set(name, value);
   return { graph: g, given, values };

@@ -1,6 +1,6 @@
 // Parameters of the tools in tool-bank-town.ts and tool-bank-work.ts.
 
-import { lexicon } from "./bank.ts";
+import { lexicon, membersOf } from "./bank.ts";
 import { anyWord, personName, placeName } from "./made-up.ts";
 import type { Rng } from "./rng.ts";
 import { choice, int, type ParameterKind, str, type ToolKind } from "./tool-parts.ts";
@@ -25,19 +25,8 @@ export const spoken = (parameter: ParameterKind, said: Record<string, readonly s
   said,
 });
 
-export const months = [
-  "January",
-  "February",
-  "March",
-  "April",
-  "May",
-  "June",
-  "July",
-  "August",
-  "September",
-  "October",
-];
-export const weekdays = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+export const months = membersOf("months");
+const weekdays = membersOf("days of the week");
 export const date = str("date day when", "the date", (rng) =>
   rng.pick([
     () => `${rng.pick(months)} ${rng.int(1, 28)}`,

@@ -2,6 +2,7 @@
 // in its own words, so that a tool is chosen by its name and its arguments by theirs, not from memory. Tools beside it share the
 // verb or the thing.
 
+import { membersOf } from "./bank.ts";
 import { type Conversation, type Message, type Tool, user } from "./conversation.ts";
 import { personName, placeName } from "./made-up.ts";
 import type { Rng } from "./rng.ts";
@@ -58,9 +59,7 @@ interface Argument {
   alone: readonly string[];
 }
 
-const colors = ["red", "blue", "green", "white", "black", "yellow", "brown", "gray"];
 const rooms = ["kitchen", "bedroom", "bathroom", "cellar", "office", "attic", "hallway", "balcony", "garden", "yard"];
-const days = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const argument = (
   keys: string,
   type: Argument["type"],
@@ -101,11 +100,17 @@ const rest: readonly Argument[] = [
     "number $v ; with the number $v ; $v",
     "The number is $v. ; It has the code $v.",
   ),
-  argument("color", "string", (rng) => rng.pick(colors), "in $v", "The color is $v. ; In $v, please. ; I want it $v."),
+  argument(
+    "color",
+    "string",
+    (rng) => rng.pick(membersOf("colors")),
+    "in $v",
+    "The color is $v. ; In $v, please. ; I want it $v.",
+  ),
   argument(
     "day date when",
     "string",
-    (rng) => rng.pick(days),
+    (rng) => rng.pick(membersOf("days of the week")),
     "on $v ; for $v ; next $v",
     "On $v, please. ; I need it on $v.",
   ),
