@@ -3,6 +3,7 @@
 
 import { type Graph, MICROSOFT, type Value } from "../../src/graph/graph.ts";
 import { cast, matmul, mul, scalar } from "../../src/graph/ops.ts";
+import { matrixOf } from "../../src/model/matrix-rows.ts";
 import { INT4_BLOCK, quantizeInt4 } from "../../src/model/quantize.ts";
 import type { Precision } from "../contenders/contender.ts";
 
@@ -20,7 +21,7 @@ export interface ExportedWeights {
 export function exportedLinear(g: Graph, x: Value, w: ExportedWeights, precision: ExportPrecision): Value {
   const shape = x.shape.with(-1, w.out);
   if (precision === "int4" && w.inputs % INT4_BLOCK === 0) {
-    const { values, scales } = quantizeInt4(w.values, w.out, w.inputs);
+    const { values, scales } = quantizeInt4(matrixOf(w.values, w.out, w.inputs));
     const blocks = w.inputs / INT4_BLOCK;
     const inputs = [
       x,

@@ -2,6 +2,8 @@
 // every value. A graph is built once per model, emitted by onnx.ts, and can be differentiated because every value
 // knows the node that made it. Dimensions are numbers or names (sizes known only at run time).
 
+import { WeightMemory } from "./weight-memory.ts";
+
 export type Dim = number | string;
 export type DType = "float32" | "uint8" | "int8" | "int32" | "int64" | "bool";
 export type TypedData = Float32Array | Uint8Array | Int8Array | Int32Array | BigInt64Array;
@@ -43,6 +45,8 @@ export class Graph {
   readonly inputs: Value[] = [];
   readonly outputs: Value[] = [];
   readonly initializers: Initializer[] = [];
+  /** For the data of large initializers. */
+  readonly memory: WeightMemory;
   /** Gradients defined by hand, by value. */
   readonly pulls = new Map<Value, { inputs: readonly Value[]; pull: Pull }>();
   private readonly constants = new Map<string, Value>();
@@ -51,6 +55,7 @@ export class Graph {
 
   constructor(parent: Graph | null = null) {
     this.root = parent === null ? this : parent.root;
+    this.memory = parent === null ? new WeightMemory() : parent.memory;
   }
 
   input(name: string, shape: readonly Dim[], dtype: DType = "float32"): Value {

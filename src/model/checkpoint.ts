@@ -34,6 +34,8 @@ export interface TensorReader {
   readonly elements: number;
   /** The values as float32, row-major; reads the file anew on every call. F32, F16 and BF16 only. */
   read(): Float32Array;
+  /** Fills `values` with those from number `first` on. */
+  readPart(first: number, values: Float32Array): void;
   /** The stored bytes, any dtype. */
   bytes(): Uint8Array;
 }
@@ -99,5 +101,13 @@ function readerOf(folder: string, files: WeightFiles, name: string): TensorReade
   const file = files.byTensor.get(name);
   if (file === undefined) throw new CheckpointError(folder, `the weights have no tensor "${name}"`);
   const { dtype, shape, elements } = file.entry(name);
-  return { name, dtype, shape, elements, read: () => file.read(name), bytes: () => file.readBytes(name) };
+  return {
+    name,
+    dtype,
+    shape,
+    elements,
+    read: () => file.read(name),
+    readPart: (first, values) => file.readPart(name, first, values),
+    bytes: () => file.readBytes(name),
+  };
 }

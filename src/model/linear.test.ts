@@ -4,6 +4,7 @@ import { floats, GraphSession } from "../graph/session.ts";
 import { seededRandom } from "../training/random.ts";
 import { probeInt8Range } from "./int8-probe.ts";
 import { effectiveWeights, type LinearWeights, linear, type WeightType } from "./linear.ts";
+import { matrixOf } from "./matrix-rows.ts";
 
 const inputs = 96;
 const out = 40;
@@ -13,10 +14,8 @@ async function weights(activationBytes: 1 | 2): Promise<LinearWeights> {
   const values = () => Float32Array.from({ length: out * inputs }, () => random() - 0.5);
   return {
     name: "w",
-    weight: values(),
+    weight: matrixOf(values(), out, inputs),
     bias: values().slice(0, out),
-    out,
-    inputs,
     activationBytes,
     int8Range: await probeInt8Range(),
   };
@@ -33,7 +32,7 @@ async function run(map: LinearWeights, type: WeightType, x: Float32Array): Promi
 
 /** In float64, with the weights that the type really multiplies with. */
 function exact(map: LinearWeights, type: WeightType, row: Float32Array): Float64Array {
-  const effective = effectiveWeights(map, type);
+  const effective = effectiveWeights(new Graph(), map, type);
   return Float64Array.from({ length: out }, (_, o) =>
     row.reduce((sum, value, i) => sum + value * effective[o * inputs + i]!, map.bias![o]!),
   );

@@ -8,17 +8,16 @@
 import { type Graph, MICROSOFT, type Value } from "../graph/graph.ts";
 import { abs, add, concat, div, matmul, mul, reduceMax, reshape, scalar, sub, unitRms } from "../graph/ops.ts";
 import type { Int8Range } from "./int8-probe.ts";
+import { eachPiece, type MatrixRows } from "./matrix-rows.ts";
 import { INT4_BLOCK, quantizeInt4, quantizeInt8, transposed, widenInt4, widenInt8 } from "./quantize.ts";
 
 export type WeightType = "float32" | "int8" | "int4";
 
 export interface LinearWeights {
   name: string;
-  /** [out, in], row-major. */
-  weight: Float32Array;
+  weight: MatrixRows;
+  /** [out] */
   bias: Float32Array | null;
-  out: number;
-  inputs: number;
   /** int8: what an activation is rounded to. */
   activationBytes: 1 | 2;
   int8Range: Int8Range;
@@ -28,7 +27,7 @@ export interface LinearWeights {
 export function linear(g: Graph, x: Value, weights: LinearWeights, type: WeightType): Value {
   const product = productOf(g, x, weights, type);
   if (weights.bias === null) return product;
-  return add(g, product, g.initializer(`${weights.name}.bias`, [weights.out], weights.bias));
+  return add(g, product, g.initializer(`${weights.name}.bias`, [weights.weight.out], weights.bias));
 }
 
 /** int4 needs blocks of 32 inputs; a map whose size does not allow that stays int8. */
@@ -36,47 +35,53 @@ export function usableType(type: WeightType, inputs: number): WeightType {
   return type === "int4" && inputs % INT4_BLOCK !== 0 ? "int8" : type;
 }
 
-/** The weights that `linear` really multiplies with, [out, in]: the gradient passes through these. */
-export function effectiveWeights({ weight, out, inputs, int8Range }: LinearWeights, type: WeightType): Float32Array {
+/** The weights that `linear` really multiplies with, [out, in], in the graph's memory: the gradient passes through these. */
+export function effectiveWeights(g: Graph, { weight, int8Range }: LinearWeights, type: WeightType): Float32Array {
+  const { out, inputs } = weight;
+  const effective = g.memory.take(Float32Array, out * inputs);
   switch (usableType(type, inputs)) {
     case "float32":
-      return weight;
+      eachPiece(weight, (rows, first) => effective.set(rows, first * inputs));
+      return effective;
     case "int8":
-      return widenInt8(quantizeInt8(weight, out, inputs, int8Range), out, inputs);
+      return widenInt8(quantizeInt8(weight, int8Range), out, inputs, effective);
     case "int4":
-      return widenInt4(quantizeInt4(weight, out, inputs));
+      return widenInt4(quantizeInt4(weight), effective);
   }
 }
 
-function productOf(g: Graph, x: Value, w: LinearWeights, type: WeightType): Value {
-  const shape = x.shape.with(-1, w.out);
-  switch (usableType(type, w.inputs)) {
-    case "float32":
-      return matmul(g, x, g.initializer(w.name, [w.inputs, w.out], transposed(w.weight, w.out, w.inputs)));
+function productOf(g: Graph, x: Value, { name, weight, activationBytes, int8Range }: LinearWeights, type: WeightType) {
+  const { out, inputs } = weight;
+  const shape = x.shape.with(-1, out);
+  switch (usableType(type, inputs)) {
+    case "float32": {
+      const columns = transposed(weight, g.memory.take(Float32Array, out * inputs));
+      return matmul(g, x, g.initializer(name, [inputs, out], columns));
+    }
     case "int4": {
-      const { values, scales } = quantizeInt4(w.weight, w.out, w.inputs);
-      const blocks = w.inputs / INT4_BLOCK;
-      const inputs = [
+      const { values, scales } = quantizeInt4(weight, g.memory.take(Uint8Array, (out * inputs) / 2));
+      const blocks = inputs / INT4_BLOCK;
+      const operands = [
         x,
-        g.initializer(w.name, [w.out, blocks, INT4_BLOCK / 2], values),
-        g.initializer(`${w.name}.scale`, [w.out * blocks], scales),
+        g.initializer(name, [out, blocks, INT4_BLOCK / 2], values),
+        g.initializer(`${name}.scale`, [out * blocks], scales),
       ];
-      const attributes = { K: w.inputs, N: w.out, bits: 4, block_size: INT4_BLOCK, accuracy_level: 4 };
-      return g.add("MatMulNBits", inputs, [{ shape }], attributes, MICROSOFT)[0]!;
+      const attributes = { K: inputs, N: out, bits: 4, block_size: INT4_BLOCK, accuracy_level: 4 };
+      return g.add("MatMulNBits", operands, [{ shape }], attributes, MICROSOFT)[0]!;
     }
     case "int8": {
-      const { values, scales } = quantizeInt8(w.weight, w.out, w.inputs, w.int8Range);
-      const apart = x.shape.length === 3 ? x : reshape(g, x, [x.shape[0]!, 1, w.inputs]);
-      const rows = w.activationBytes === 1 ? oneByte(g, apart) : twoBytes(g, apart);
-      const inputs = [
+      const { values, scales } = quantizeInt8(weight, int8Range, g.memory.take(Int8Array, out * inputs));
+      const apart = x.shape.length === 3 ? x : reshape(g, x, [x.shape[0]!, 1, inputs]);
+      const rows = activationBytes === 1 ? oneByte(g, apart) : twoBytes(g, apart);
+      const operands = [
         rows.values,
-        g.initializer(w.name, [w.inputs, w.out], values),
+        g.initializer(name, [inputs, out], values),
         scalar(g, 1),
-        g.initializer(`${w.name}.scale`, [w.out], scales),
+        g.initializer(`${name}.scale`, [out], scales),
         zeroPoint(g),
       ];
-      const output = { shape: rows.values.shape.with(2, w.out) };
-      const [product] = g.add("MatMulIntegerToFloat", inputs, [output], {}, MICROSOFT);
+      const output = { shape: rows.values.shape.with(2, out) };
+      const [product] = g.add("MatMulIntegerToFloat", operands, [output], {}, MICROSOFT);
       const weighed = matmul(g, rows.scales, product!);
       return apart === x ? weighed : reshape(g, weighed, shape);
     }

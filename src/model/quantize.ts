@@ -1,4 +1,7 @@
-// Weight-only roundings of a linear map W [out, in] into the layouts the runtime's kernels want. Pure functions.
+// Weight-only roundings of a linear map W [out, in] into the layouts the runtime's kernels want. Results are written into
+// memory that is given (all of it), or new memory.
+
+import { eachPiece, type MatrixRows, PIECE_ROWS } from "./matrix-rows.ts";
 
 /** One signed byte per weight with one scale per output: W[o, i] = values[i, o] * scales[o]. */
 export interface Int8Weights {
@@ -22,25 +25,32 @@ export const INT4_BLOCK = 32;
  * `range`: the largest magnitude of a byte (see int8-probe.ts). The largest weight of an output becomes that, unless all its
  * weights are whole steps already: a checkpoint that was rounded to bytes before keeps its steps and loses nothing.
  */
-export function quantizeInt8(weights: Float32Array, out: number, inputs: number, range = 127): Int8Weights {
+export function quantizeInt8(
+  matrix: MatrixRows,
+  range = 127,
+  values = new Int8Array(matrix.out * matrix.inputs),
+): Int8Weights {
+  const { out, inputs } = matrix;
   const scales = new Float32Array(out);
-  const inverse = new Float64Array(out);
-  for (let o = 0; o < out; o++) {
-    const row = weights.subarray(o * inputs, (o + 1) * inputs);
-    const largest = largestOf(row);
-    const scale = stepOf(row, largest, range) ?? largest / range;
-    scales[o] = scale;
-    inverse[o] = scale === 0 ? 0 : 1 / scale;
-  }
-  const values = new Int8Array(inputs * out);
-  eachTile(out, inputs, (oStart, oEnd, iStart, iEnd) => {
-    for (let o = oStart; o < oEnd; o++) {
-      for (let i = iStart; i < iEnd; i++) {
-        const value = weights[o * inputs + i]! * inverse[o]!;
-        // Rounds halves away from zero; the conversion to an integer truncates.
-        values[i * out + o] = value < 0 ? value - 0.5 : value + 0.5;
-      }
+  eachPiece(matrix, (weights, first, count) => {
+    const stepsPerUnit = new Float64Array(count);
+    for (let o = 0; o < count; o++) {
+      const row = weights.subarray(o * inputs, (o + 1) * inputs);
+      const largest = largestOf(row);
+      const scale = stepOf(row, largest, range) ?? largest / range;
+      scales[first + o] = scale;
+      stepsPerUnit[o] = scale === 0 ? 0 : 1 / scale;
     }
+    eachTile(count, inputs, (oStart, oEnd, iStart, iEnd) => {
+      for (let o = oStart; o < oEnd; o++) {
+        const factor = stepsPerUnit[o]!;
+        for (let i = iStart; i < iEnd; i++) {
+          const steps = weights[o * inputs + i]! * factor;
+          // The nearest whole number, halves away from zero. No branch: a processor cannot guess the sign of a weight.
+          values[i * out + first + o] = ((2 * steps) | 0) - (steps | 0);
+        }
+      }
+    });
   });
   return { values, scales };
 }
@@ -87,12 +97,14 @@ function fittedStep(row: Float32Array, step: number): number | null {
 }
 
 /** [out, in] -> [in, out]. */
-export function transposed(weights: Float32Array, out: number, inputs: number): Float32Array {
-  const result = new Float32Array(weights.length);
-  eachTile(out, inputs, (oStart, oEnd, iStart, iEnd) => {
-    for (let o = oStart; o < oEnd; o++) {
-      for (let i = iStart; i < iEnd; i++) result[i * out + o] = weights[o * inputs + i]!;
-    }
+export function transposed(matrix: MatrixRows, result = new Float32Array(matrix.out * matrix.inputs)): Float32Array {
+  const { out, inputs } = matrix;
+  eachPiece(matrix, (weights, first, count) => {
+    eachTile(count, inputs, (oStart, oEnd, iStart, iEnd) => {
+      for (let o = oStart; o < oEnd; o++) {
+        for (let i = iStart; i < iEnd; i++) result[i * out + first + o] = weights[o * inputs + i]!;
+      }
+    });
   });
   return result;
 }
@@ -103,34 +115,38 @@ function eachTile(
   inputs: number,
   visit: (oStart: number, oEnd: number, iStart: number, iEnd: number) => void,
 ): void {
-  const size = 64;
+  const size = PIECE_ROWS;
   for (let o = 0; o < out; o += size) {
     for (let i = 0; i < inputs; i += size) visit(o, Math.min(o + size, out), i, Math.min(i + size, inputs));
   }
 }
 
 /** `inputs` is a multiple of 32. The largest weight of a block becomes -8, so that all 16 levels are used. */
-export function quantizeInt4(weights: Float32Array, out: number, inputs: number): Int4Weights {
-  const blocks = inputs / INT4_BLOCK;
-  if (!Number.isInteger(blocks)) throw new Error(`int4 needs a multiple of ${INT4_BLOCK} inputs, found ${inputs}`);
-  const values = new Uint8Array((out * inputs) / 2);
-  const scales = new Float32Array(out * blocks);
-  for (let block = 0; block < out * blocks; block++) {
-    const at = block * INT4_BLOCK;
-    let extreme = 0;
-    for (let i = 0; i < INT4_BLOCK; i++) {
-      const weight = weights[at + i]!;
-      if (Math.abs(weight) > Math.abs(extreme)) extreme = weight;
+export function quantizeInt4(
+  matrix: MatrixRows,
+  values = new Uint8Array((matrix.out * matrix.inputs) / 2),
+): Int4Weights {
+  const { out, inputs } = matrix;
+  if (inputs % INT4_BLOCK !== 0) throw new Error(`int4 needs a multiple of ${INT4_BLOCK} inputs, found ${inputs}`);
+  const scales = new Float32Array((out * inputs) / INT4_BLOCK);
+  eachPiece(matrix, (weights, first) => {
+    const start = first * inputs;
+    for (let at = 0; at < weights.length; at += INT4_BLOCK) {
+      let extreme = 0;
+      for (let i = 0; i < INT4_BLOCK; i++) {
+        const weight = weights[at + i]!;
+        if (Math.abs(weight) > Math.abs(extreme)) extreme = weight;
+      }
+      const scale = extreme / -8;
+      scales[(start + at) / INT4_BLOCK] = scale;
+      const inverse = scale === 0 ? 0 : 1 / scale;
+      for (let i = 0; i < INT4_BLOCK; i += 2) {
+        const low = nibble(weights[at + i]! * inverse);
+        const high = nibble(weights[at + i + 1]! * inverse);
+        values[(start + at + i) / 2] = low | (high << 4);
+      }
     }
-    const scale = extreme / -8;
-    scales[block] = scale;
-    const inverse = scale === 0 ? 0 : 1 / scale;
-    for (let i = 0; i < INT4_BLOCK; i += 2) {
-      const low = nibble(weights[at + i]! * inverse);
-      const high = nibble(weights[at + i + 1]! * inverse);
-      values[(at + i) / 2] = low | (high << 4);
-    }
-  }
+  });
   return { values, scales };
 }
 
@@ -139,8 +155,12 @@ function nibble(value: number): number {
 }
 
 /** What int8 weights stand for: [out, in]. */
-export function widenInt8({ values, scales }: Int8Weights, out: number, inputs: number): Float32Array {
-  const weights = new Float32Array(out * inputs);
+export function widenInt8(
+  { values, scales }: Int8Weights,
+  out: number,
+  inputs: number,
+  weights = new Float32Array(out * inputs),
+): Float32Array {
   eachTile(out, inputs, (oStart, oEnd, iStart, iEnd) => {
     for (let o = oStart; o < oEnd; o++) {
       for (let i = iStart; i < iEnd; i++) weights[o * inputs + i] = values[i * out + o]! * scales[o]!;
@@ -150,8 +170,10 @@ export function widenInt8({ values, scales }: Int8Weights, out: number, inputs: 
 }
 
 /** What int4 weights stand for: [out, in]. */
-export function widenInt4({ values, scales }: Int4Weights): Float32Array {
-  const weights = new Float32Array(values.length * 2);
+export function widenInt4(
+  { values, scales }: Int4Weights,
+  weights = new Float32Array(values.length * 2),
+): Float32Array {
   for (let i = 0; i < values.length; i++) {
     const scale = scales[Math.floor((2 * i) / INT4_BLOCK)]!;
     weights[2 * i] = ((values[i]! & 15) - 8) * scale;

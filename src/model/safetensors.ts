@@ -23,6 +23,8 @@ export class SafetensorsFile {
   readonly metadata: Readonly<Record<string, string>>;
   readonly #dataStart: number;
   #descriptor: number | null;
+  /** Halves on their way to float32. */
+  readonly #halves = new Uint16Array(pieceBytes / 2);
 
   /** Opens and checks the file. Throws CheckpointError; the file is closed again in that case. */
   static open(path: string): SafetensorsFile {
@@ -63,19 +65,28 @@ export class SafetensorsFile {
 
   /** The values of an F32, F16 or BF16 tensor, row-major. */
   read(name: string): Float32Array {
+    const values = new Float32Array(this.entry(name).elements);
+    this.readPart(name, 0, values);
+    return values;
+  }
+
+  /** Fills `values` with those from number `first` on. */
+  readPart(name: string, first: number, values: Float32Array): void {
     const entry = this.entry(name);
-    const position = this.#dataStart + entry.begin;
-    const values = new Float32Array(entry.elements);
+    if (first + values.length > entry.elements) {
+      throw new Error(`tensor "${name}" has ${entry.elements} values, asked for ${first + values.length}`);
+    }
+    const start = this.#dataStart + entry.begin;
     switch (entry.dtype) {
       case "F32":
-        this.#readAt(position, new Uint8Array(values.buffer));
-        return values;
+        this.#readAt(start + 4 * first, new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+        return;
       case "F16":
-        this.#readHalves(position, values, widenFloat16);
-        return values;
+        this.#readHalves(start + 2 * first, values, widenFloat16);
+        return;
       case "BF16":
-        this.#readHalves(position, values, widenBfloat16);
-        return values;
+        this.#readHalves(start + 2 * first, values, widenBfloat16);
+        return;
       default:
         throw new CheckpointError(this.path, `tensor "${name}" has dtype ${entry.dtype}, expected F32, F16 or BF16`);
     }
@@ -114,9 +125,8 @@ export class SafetensorsFile {
     values: Float32Array,
     widen: (source: Uint16Array, target: Float32Array, offset: number) => void,
   ): void {
-    const piece = new Uint16Array(Math.min(pieceBytes / 2, values.length));
-    for (let done = 0; done < values.length; done += piece.length) {
-      const part = piece.subarray(0, Math.min(piece.length, values.length - done));
+    for (let done = 0; done < values.length; done += this.#halves.length) {
+      const part = this.#halves.subarray(0, Math.min(this.#halves.length, values.length - done));
       this.#readAt(position + done * 2, new Uint8Array(part.buffer, 0, part.byteLength));
       widen(part, values, done);
     }

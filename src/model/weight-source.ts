@@ -2,12 +2,14 @@
 // weights from here, so that both compute with the same numbers.
 
 import type { Graph, Value } from "../graph/graph.ts";
+import { joinRows } from "../graph/join-rows.ts";
 import { matmul } from "../graph/ops.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { type Site, siteParts } from "./decoder.ts";
-import type { LinearName, TensorSpec } from "./expected-tensors.ts";
+import type { LinearName, LinearTensors, TensorSpec } from "./expected-tensors.ts";
 import type { Int8Range } from "./int8-probe.ts";
 import { effectiveWeights, type LinearWeights, linear, type WeightType } from "./linear.ts";
+import { type MatrixRows, rowsOfTensors } from "./matrix-rows.ts";
 
 export interface WeightOptions {
   weightType: WeightType;
@@ -86,39 +88,38 @@ export class WeightSource {
   }
 
   private headWeights(): LinearWeights {
-    const { tensors, config } = this.checkpoint;
-    const weight = this.checkpoint.tensor((tensors.head ?? tensors.embedding).name).read();
-    const { vocabSize: out, hiddenSize: inputs } = config;
-    return { name: "head", weight, bias: null, out, inputs, activationBytes: 1, int8Range: this.int8Range };
+    const { head, embedding } = this.checkpoint.tensors;
+    const weight = this.rowsOf([head ?? embedding]);
+    return { name: "head", weight, bias: null, activationBytes: 1, int8Range: this.int8Range };
   }
 
-  /** Read anew on every call. */
   private weightsOf(layer: number, maps: readonly LinearName[]): LinearWeights {
     const parts = maps.map((name) => this.checkpoint.tensors.layers[layer]!.linears[name]);
-    const inputs = parts[0]!.weight.shape[1]!;
-    const out = parts.reduce((sum, part) => sum + part.weight.shape[0]!, 0);
-    const weight = new Float32Array(out * inputs);
-    const bias = parts.some((part) => part.bias !== null) ? new Float32Array(out) : null;
-    let row = 0;
-    for (const part of parts) {
-      weight.set(this.checkpoint.tensor(part.weight.name).read(), row * inputs);
-      if (part.bias !== null) bias!.set(this.checkpoint.tensor(part.bias.name).read(), row);
-      row += part.weight.shape[0]!;
-    }
     return {
       name: `layers.${layer}.${maps.join("+")}`,
-      weight,
-      bias,
-      out,
-      inputs,
+      weight: this.rowsOf(parts.map((part) => part.weight)),
+      bias: this.biasOf(parts),
       activationBytes: 2,
       int8Range: this.int8Range,
     };
+  }
+
+  private rowsOf(specs: readonly TensorSpec[]): MatrixRows {
+    return rowsOfTensors(specs.map(({ name }) => this.checkpoint.tensor(name)));
+  }
+
+  /** [out]; null if none of them has one. */
+  private biasOf(parts: readonly LinearTensors[]): Float32Array | null {
+    if (parts.every(({ bias }) => bias === null)) return null;
+    const values = parts.map(({ weight, bias }) =>
+      bias === null ? new Float32Array(weight.shape[0]!) : this.checkpoint.tensor(bias.name).read(),
+    );
+    return joinRows(values);
   }
 }
 
 /** dy · W, the weights in the order they are stored in; a copy beside the one that `linear` uses. */
 function throughWeights(g: Graph, dy: Value, weights: LinearWeights, type: WeightType): Value {
-  const { name, out, inputs } = weights;
-  return matmul(g, dy, g.initializer(`${name}.back`, [out, inputs], effectiveWeights(weights, type)));
+  const { out, inputs } = weights.weight;
+  return matmul(g, dy, g.initializer(`${weights.name}.back`, [out, inputs], effectiveWeights(g, weights, type)));
 }

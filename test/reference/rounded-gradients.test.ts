@@ -6,10 +6,12 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { Graph } from "../../src/graph/graph.ts";
 import { type Checkpoint, openCheckpoint } from "../../src/model/checkpoint.ts";
 import { linearNames, type TensorSpec } from "../../src/model/expected-tensors.ts";
 import { probeInt8Range } from "../../src/model/int8-probe.ts";
 import { effectiveWeights, type WeightType } from "../../src/model/linear.ts";
+import { matrixOf } from "../../src/model/matrix-rows.ts";
 import { readModelConfig } from "../../src/model/model-config.ts";
 import { loadPeft } from "../../src/model/peft.ts";
 import { type TensorToWrite, writeSafetensors } from "../../src/model/safetensors-writer.ts";
@@ -36,8 +38,10 @@ async function widened(folder: string, type: WeightType, into: string): Promise<
   };
   const rounded = (spec: TensorSpec, weightType: WeightType, name = spec.name) => {
     const [out, inputs] = spec.shape as [number, number];
-    const linear = { name, weight: read(spec), bias: null, out, inputs, activationBytes: 2 as const, int8Range };
-    written.push({ name, shape: spec.shape, values: effectiveWeights(linear, weightType), dtype: "F32" });
+    const weight = matrixOf(read(spec), out, inputs);
+    const linear = { name, weight, bias: null, activationBytes: 2 as const, int8Range };
+    const values = effectiveWeights(new Graph(), linear, weightType);
+    written.push({ name, shape: spec.shape, values, dtype: "F32" });
   };
   plain(tensors.embedding);
   plain(tensors.finalNorm);

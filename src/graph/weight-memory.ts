@@ -1,0 +1,30 @@
+// Memory that goes back to the operating system once it is collected. Weights pass through here on their way into the runtime,
+// which makes its own copy. The C library of most Linux systems keeps freed pieces of up to 32 MiB for later, and a server
+// would stay at twice the size of its model; what is larger it gives back.
+
+const PIECE_BYTES = 64 * 2 ** 20;
+/** What the runtime's kernels like best. */
+const ALIGNMENT = 64;
+
+interface ArrayType<T> {
+  readonly BYTES_PER_ELEMENT: number;
+  new (buffer: ArrayBuffer, byteOffset: number, length: number): T;
+}
+
+/** Arrays that live and die together, side by side in large pieces. */
+export class WeightMemory {
+  private piece = new ArrayBuffer(0);
+  private used = 0;
+
+  /** Zeros. */
+  take<T>(type: ArrayType<T>, length: number): T {
+    const bytes = length * type.BYTES_PER_ELEMENT;
+    if (this.used + bytes > this.piece.byteLength) {
+      this.piece = new ArrayBuffer(Math.max(PIECE_BYTES, bytes));
+      this.used = 0;
+    }
+    const array = new type(this.piece, this.used, length);
+    this.used = Math.ceil((this.used + bytes) / ALIGNMENT) * ALIGNMENT;
+    return array;
+  }
+}
