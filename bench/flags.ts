@@ -3,6 +3,7 @@
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { type Size, sizes } from "./models/random-checkpoint.ts";
 import { cells, engines, type Plan, precisions } from "./plan.ts";
 
 export interface Flags {
@@ -10,6 +11,8 @@ export interface Flags {
   quick: boolean;
   /** Checkpoint folder; null = random weights. */
   model: string | null;
+  /** Of the random weights. */
+  size: Size;
   /** Folder for the results; null = print them only. */
   out: string | null;
 }
@@ -17,6 +20,7 @@ export interface Flags {
 export const USAGE = `npm run bench -- [options]
   --quick               a few cells, f32 and int8, three repetitions: about two minutes
   --model DIR           a checkpoint folder (Llama, Mistral, Qwen 2 or Qwen 3 layout) instead of random weights
+  --size NAME           random weights: ${sizes.join(" or ")} (default: ${sizes[0]})
   --threads N           threads of every engine (default: all cores)
   --repeats N           repetitions of every cell (default: 5, quick 3)
   --precisions LIST     some of ${precisions.join(",")}
@@ -30,6 +34,7 @@ export function readFlags(args: readonly string[]): Flags {
     options: {
       quick: { type: "boolean", default: false },
       model: { type: "string" },
+      size: { type: "string", default: sizes[0] },
       threads: { type: "string" },
       repeats: { type: "string" },
       precisions: { type: "string" },
@@ -41,6 +46,7 @@ export function readFlags(args: readonly string[]): Flags {
   return {
     quick,
     model: values.model ?? null,
+    size: some("--size", values.size, sizes, sizes)[0]!,
     out: values.out === "-" ? null : (values.out ?? fileURLToPath(new URL("../../results", import.meta.url))),
     plan: {
       threads: count("--threads", values.threads, availableParallelism()),

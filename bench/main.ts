@@ -5,6 +5,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type Flags, readFlags, USAGE } from "./flags.ts";
 import { ModelFiles } from "./models/model-files.ts";
+import { sizes } from "./models/random-checkpoint.ts";
 import { type Cell, entrants } from "./plan.ts";
 import type { GemmProbe } from "./probes/gemm.ts";
 import type { PrefixProbe, PrefixProbeOptions } from "./probes/prefix-cache.ts";
@@ -71,7 +72,7 @@ function readFlagsOrExit(): Flags {
 }
 
 const flags = readFlagsOrExit();
-const files = new ModelFiles(flags.model);
+const files = new ModelFiles(flags.model, flags.size);
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
     files.remove();
@@ -84,8 +85,9 @@ try {
   console.log(page);
   if (flags.out !== null) {
     const day = results.startedAt.toISOString().slice(0, 10);
+    const size = flags.model === null && flags.size !== sizes[0] ? `-${flags.size}` : "";
     const suffix = flags.quick ? "-quick" : "";
-    const path = join(flags.out, `${day}-${machineSlug(results.machine)}${suffix}.md`);
+    const path = join(flags.out, `${day}-${machineSlug(results.machine)}${size}${suffix}.md`);
     mkdirSync(flags.out, { recursive: true });
     writeFileSync(path, page);
     log(`written to ${path}`);

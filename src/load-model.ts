@@ -45,6 +45,7 @@ async function load(config: Config, log: Log, metrics: Metrics): Promise<LoadedM
   const text = await loadTextModel(folder, { chatTemplate, chatTemplateKwargs: config.defaultChatTemplateKwargs });
   const grammars = new GrammarService({ onCompiled: (ms) => metrics.grammarCompiled(ms / 1000) });
   const weightType = config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype;
+  log.info("loading the weights", { folder, dtype: weightType });
   const engine = await createEmbeddedEngine({
     folder,
     weightType,

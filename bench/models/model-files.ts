@@ -11,7 +11,7 @@ import type { GgmlType } from "./ggml-blocks.ts";
 import { writeGgufModel } from "./gguf-model.ts";
 import { writeOnnxModel } from "./onnx-export.ts";
 import type { ExportPrecision } from "./onnx-export-linear.ts";
-import { SHAPE_43M, writeRandomCheckpoint } from "./random-checkpoint.ts";
+import { type Size, shapes, writeRandomCheckpoint } from "./random-checkpoint.ts";
 
 const GGUF_TYPE: Readonly<Record<Precision, GgmlType>> = { f32: "f32", f16: "f16", int8: "q8_0", int4: "q4_0" };
 
@@ -19,11 +19,11 @@ export class ModelFiles {
   readonly checkpoint: Checkpoint;
   private readonly folder: string;
 
-  /** `model`: a checkpoint folder, or null for random weights. */
-  constructor(model: string | null) {
+  /** `model`: a checkpoint folder, or null for random weights of this size. */
+  constructor(model: string | null, size: Size) {
     this.folder = mkdtempSync(join(tmpdir(), "flywheel-bench-"));
     const random = join(this.folder, "checkpoint");
-    if (model === null) writeRandomCheckpoint(random, SHAPE_43M);
+    if (model === null) writeRandomCheckpoint(random, shapes[size]);
     this.checkpoint = openCheckpoint(model === null ? random : resolve(model));
   }
 

@@ -1,5 +1,5 @@
-// A checkpoint of random weights in the shape the measurements have always used: 43 million weights, 12 layers. The
-// same seed gives the same files. Scales are those of a trained model's order, so that attention is not uniform and
+// Checkpoints of random weights: in the shape the measurements have always used, and in one nearer to what people serve.
+// The same seed gives the same files. Scales are those of a trained model's order, so that attention is not uniform and
 // the most likely token is clear: engines that disagree about the model show it.
 
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -18,7 +18,13 @@ export interface Shape {
   vocab: number;
 }
 
-export const SHAPE_43M: Shape = { layers: 12, hidden: 512, heads: 8, kvHeads: 4, intermediate: 1408, vocab: 8192 };
+/** By number of weights. */
+export const shapes = {
+  "44m": { layers: 12, hidden: 512, heads: 8, kvHeads: 4, intermediate: 1408, vocab: 8192 },
+  "350m": { layers: 24, hidden: 1024, heads: 16, kvHeads: 8, intermediate: 2816, vocab: 32_768 },
+} as const satisfies Record<string, Shape>;
+export type Size = keyof typeof shapes;
+export const sizes = Object.keys(shapes) as readonly Size[];
 
 /** Writes config.json and model.safetensors (float32, Llama layout) into `folder`. */
 export function writeRandomCheckpoint(folder: string, shape: Shape): void {

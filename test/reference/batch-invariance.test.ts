@@ -1,10 +1,14 @@
 // The guarantee: a token's logits are bit-identical alone, in a batch of 32, with chunked prefill, after recomputation
 // and over copied blocks; for every family and weight type, with one and two threads, with and without an adapter.
 
-import { describe, expect, it } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { DecoderRunner } from "../../src/model/decoder-runner.ts";
 import type { WeightType } from "../../src/model/linear.ts";
 import { blocksFrom, chunk, families, fixtureFolder, openRunner, runAlone } from "./runner-driver.ts";
+import { writeWideCheckpoint } from "./wide-checkpoint.ts";
 
 const weightTypes: readonly WeightType[] = ["float32", "int8", "int4"];
 const LENGTH = 52;
@@ -36,37 +40,60 @@ async function tokenByToken(runner: DecoderRunner, adapterSlot: number, others: 
   return Float32Array.from(rows.flatMap((row) => [...row]));
 }
 
+/** runner and threaded: the same model with one and with two threads. */
+async function expectSameBits(runner: DecoderRunner, threaded: DecoderRunner, slot: number): Promise<void> {
+  const blocks = blocksFrom(0, LENGTH, runner.blockSize);
+  const whole = bits(await runAlone(runner, chunk(text, 0, blocks, { adapterSlot: slot })));
+  expect(bits(await runAlone(threaded, chunk(text, 0, blocks, { adapterSlot: slot })))).toEqual(whole);
+
+  const chunked: number[] = [];
+  for (const [start, end] of [
+    [0, 32],
+    [32, 48],
+    [48, LENGTH],
+  ] as const) {
+    chunked.push(...(await runAlone(runner, chunk(text.slice(start, end), start, blocks, { adapterSlot: slot }))));
+  }
+  expect(bits(Float32Array.from(chunked))).toEqual(whole);
+  expect(bits(await tokenByToken(runner, slot, 0))).toEqual(whole);
+  expect(bits(await tokenByToken(runner, slot, 31))).toEqual(whole);
+  expect(bits(await tokenByToken(threaded, slot, 3))).toEqual(whole);
+
+  // The first two blocks copied to another place, the rest computed there.
+  const elsewhere = blocksFrom(300, LENGTH, runner.blockSize);
+  for (const i of [0, 1]) runner.copyBlock(blocks[i]!, elsewhere[i]!);
+  const tail = chunk(text.slice(32), 32, elsewhere, { adapterSlot: slot });
+  expect(bits(await runAlone(runner, tail))).toEqual(whole.slice(4 * 32 * runner.vocabSize));
+}
+
+const withOneAndTwoThreads = (folder: string, weightType: WeightType) =>
+  Promise.all([1, 2].map((threads) => openRunner(folder, { weightType, threads })));
+
 describe.each(families)("%s", (family) => {
   it.each(weightTypes)("%s: the same bits however a token is computed", async (weightType) => {
-    const [runner, threaded] = await Promise.all(
-      [1, 2].map((threads) => openRunner(fixtureFolder(family), { weightType, threads })),
-    );
-    for (const adapted of [false, true]) {
-      const slot = adapted ? (await runner!.adapters.load(fixtureFolder(family))).slot : 0;
-      if (adapted) await threaded!.adapters.load(fixtureFolder(family));
-      const blocks = blocksFrom(0, LENGTH, runner!.blockSize);
-      const whole = bits(await runAlone(runner!, chunk(text, 0, blocks, { adapterSlot: slot })));
-      expect(bits(await runAlone(threaded!, chunk(text, 0, blocks, { adapterSlot: slot })))).toEqual(whole);
+    const folder = fixtureFolder(family);
+    const [runner, threaded] = await withOneAndTwoThreads(folder, weightType);
+    await expectSameBits(runner!, threaded!, 0);
+    const { slot } = await runner!.adapters.load(folder);
+    await threaded!.adapters.load(folder);
+    await expectSameBits(runner!, threaded!, slot);
+    await Promise.all([runner!.close(), threaded!.close()]);
+  });
+});
 
-      const chunked: number[] = [];
-      for (const [start, end] of [
-        [0, 32],
-        [32, 48],
-        [48, LENGTH],
-      ] as const) {
-        chunked.push(...(await runAlone(runner!, chunk(text.slice(start, end), start, blocks, { adapterSlot: slot }))));
-      }
-      expect(bits(Float32Array.from(chunked))).toEqual(whole);
-      expect(bits(await tokenByToken(runner!, slot, 0))).toEqual(whole);
-      expect(bits(await tokenByToken(runner!, slot, 31))).toEqual(whole);
-      expect(bits(await tokenByToken(threaded!, slot, 3))).toEqual(whole);
+// Kernels divide wide matrices in other ways than the small ones of the fixtures.
+describe.each([
+  ["Qwen2.5 0.5B", { family: "qwen2", hidden: 896, intermediate: 4864, heads: 14, kvHeads: 2, headDim: 64 }],
+  ["Qwen3 0.6B", { family: "qwen3", hidden: 1024, intermediate: 3072, heads: 16, kvHeads: 8, headDim: 128 }],
+  ["Gemma 3 1B", { family: "gemma3", hidden: 1152, intermediate: 6912, heads: 4, kvHeads: 1, headDim: 256 }],
+] as const)("a layer as wide as that of %s", (_, widths) => {
+  const folder = mkdtempSync(join(tmpdir(), "flywheel-wide-"));
+  beforeAll(() => writeWideCheckpoint(folder, widths));
+  afterAll(() => rmSync(folder, { recursive: true }));
 
-      // The first two blocks copied to another place, the rest computed there.
-      const elsewhere = blocksFrom(300, LENGTH, runner!.blockSize);
-      for (const i of [0, 1]) runner!.copyBlock(blocks[i]!, elsewhere[i]!);
-      const tail = chunk(text.slice(32), 32, elsewhere, { adapterSlot: slot });
-      expect(bits(await runAlone(runner!, tail))).toEqual(whole.slice(4 * 32 * runner!.vocabSize));
-    }
+  it.each(weightTypes)("%s: the same bits however a token is computed", async (weightType) => {
+    const [runner, threaded] = await withOneAndTwoThreads(folder, weightType);
+    await expectSameBits(runner!, threaded!, 0);
     await Promise.all([runner!.close(), threaded!.close()]);
   });
 });
