@@ -150,8 +150,9 @@ export function quantizeInt4(
   return { values, scales };
 }
 
+/** value: -8 .. 8 */
 function nibble(value: number): number {
-  return Math.max(0, Math.min(15, Math.round(value) + 8));
+  return Math.min(15, (value + 8.5) | 0);
 }
 
 /** What int8 weights stand for: [out, in]. */
