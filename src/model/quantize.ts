@@ -44,10 +44,11 @@ export function quantizeInt8(
     eachTile(count, inputs, (oStart, oEnd, iStart, iEnd) => {
       for (let o = oStart; o < oEnd; o++) {
         const factor = stepsPerUnit[o]!;
-        for (let i = iStart; i < iEnd; i++) {
+        let target = iStart * out + first + o;
+        for (let i = iStart; i < iEnd; i++, target += out) {
           const steps = weights[o * inputs + i]! * factor;
           // The nearest whole number, halves away from zero. No branch: a processor cannot guess the sign of a weight.
-          values[i * out + first + o] = ((2 * steps) | 0) - (steps | 0);
+          values[target] = ((2 * steps) | 0) - (steps | 0);
         }
       }
     });
