@@ -3,8 +3,8 @@
 // would stay at twice the size of its model; what is larger it gives back.
 
 const PIECE_BYTES = 64 * 2 ** 20;
-/** What the runtime's kernels like best. */
-const ALIGNMENT = 64;
+/** Enough for any type. */
+const ALIGNMENT = 8;
 
 interface ArrayType<T> {
   readonly BYTES_PER_ELEMENT: number;
