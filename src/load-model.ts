@@ -55,6 +55,7 @@ async function load(config: Config, log: Log, metrics: Metrics): Promise<LoadedM
     ...(config.maxModelLen === null ? {} : { maxModelLen: config.maxModelLen }),
     maxLoras: config.enableLora ? config.maxLoras : 0,
     maxLoraRank: config.maxLoraRank,
+    adaptersFromStart: config.enableLora && config.loraModules.length > 0,
     vocabulary: tokenVocabulary(text.tokenizer, readModelConfig(folder).vocabSize, REPLY_MARKERS),
     scheduling: {
       maxNumSeqs: config.maxNumSeqs,

@@ -27,6 +27,8 @@ export interface EmbeddedOptions {
   maxModelLen?: number;
   maxLoras?: number;
   maxLoraRank?: number;
+  /** Adapters will be loaded right away. */
+  adaptersFromStart?: boolean;
   /** For structured output: see grammar/match/token-vocabulary.ts. */
   vocabulary?: TokenVocabulary;
   scheduling?: Partial<SchedulingOptions>;
@@ -53,6 +55,7 @@ export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<En
     maxPositions: maxModelLen,
     maxLoras: options.maxLoras ?? 4,
     maxLoraRank: options.maxLoraRank ?? 64,
+    adaptersFromStart: options.adaptersFromStart ?? false,
     vocabulary: options.vocabulary ?? null,
   };
   return WorkerEngine.start({

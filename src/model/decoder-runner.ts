@@ -27,6 +27,8 @@ export interface DecoderRunnerOptions {
   maxPositions: number;
   maxLoras: number;
   maxLoraRank: number;
+  /** Adapters will come right away: the graph is made for them at once. Otherwise the first one has it made anew. */
+  adaptersFromStart?: boolean;
 }
 
 /** A row of its own, with no past; nothing of it is kept. */
@@ -51,7 +53,7 @@ export class DecoderRunner implements Runner {
   private readonly inputs: StepInputs;
   private session: GraphSession;
   /** Whether the graph has inputs for adapters: from the first adapter on, because they cost a little in every step. */
-  private takesAdapters = false;
+  private takesAdapters: boolean;
 
   private constructor(checkpoint: Checkpoint, options: DecoderRunnerOptions, session: GraphSession) {
     const { config } = checkpoint;
@@ -59,6 +61,7 @@ export class DecoderRunner implements Runner {
     this.folder = checkpoint.folder;
     this.options = options;
     this.session = session;
+    this.takesAdapters = options.adaptersFromStart ?? false;
     this.vocabSize = config.vocabSize;
     this.maxPositions = options.maxPositions;
     this.blockSize = options.blockSize;
@@ -94,7 +97,8 @@ export class DecoderRunner implements Runner {
 
   /** Reads the weights and prepares the graph; the checkpoint may be closed afterwards. */
   static async create(checkpoint: Checkpoint, options: DecoderRunnerOptions): Promise<DecoderRunner> {
-    return new DecoderRunner(checkpoint, options, await createSession(checkpoint, options, false));
+    const session = await createSession(checkpoint, options, options.adaptersFromStart ?? false);
+    return new DecoderRunner(checkpoint, options, session);
   }
 
   async forward(chunks: readonly Chunk[]): Promise<Float32Array[]> {

@@ -1,0 +1,21 @@
+import { afterEach, expect, it, vi } from "vitest";
+import { chunk, fixtureFolder, openRunner, runAlone } from "../../test/reference/runner-driver.ts";
+import { GraphSession } from "../graph/session.ts";
+
+afterEach(() => vi.restoreAllMocks());
+
+it.each([
+  [false, 2],
+  [true, 1],
+])("adapters from the start (%s): the model is prepared %i times, with the same results", async (fromStart, times) => {
+  const folder = fixtureFolder("llama");
+  const prepared = vi.spyOn(GraphSession, "create");
+  const runner = await openRunner(folder, { adaptersFromStart: fromStart });
+  const prompt = chunk([5, 6, 7], 0, Int32Array.of(0));
+  const before = await runAlone(runner, prompt);
+  const { slot } = await runner.adapters.load(folder);
+  expect(prepared).toHaveBeenCalledTimes(times);
+  expect(await runAlone(runner, prompt)).toEqual(before);
+  expect(await runAlone(runner, { ...prompt, adapterSlot: slot })).not.toEqual(before);
+  await runner.close();
+});
