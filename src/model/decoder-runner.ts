@@ -28,7 +28,7 @@ export interface DecoderRunnerOptions {
   maxLoras: number;
   maxLoraRank: number;
   /** Adapters will come right away: the graph is made for them at once. Otherwise the first one has it made anew. */
-  adaptersFromStart?: boolean;
+  adaptersFromStart: boolean;
 }
 
 /** A row of its own, with no past; nothing of it is kept. */
@@ -52,7 +52,7 @@ export class DecoderRunner implements Runner {
   private readonly pool: KvPool;
   private readonly inputs: StepInputs;
   private session: GraphSession;
-  /** Whether the graph has inputs for adapters: from the first adapter on, because they cost a little in every step. */
+  /** Whether the graph has inputs for adapters: not before there are some, because they cost a little in every step. */
   private takesAdapters: boolean;
 
   private constructor(checkpoint: Checkpoint, options: DecoderRunnerOptions, session: GraphSession) {
@@ -61,7 +61,7 @@ export class DecoderRunner implements Runner {
     this.folder = checkpoint.folder;
     this.options = options;
     this.session = session;
-    this.takesAdapters = options.adaptersFromStart ?? false;
+    this.takesAdapters = options.adaptersFromStart;
     this.vocabSize = config.vocabSize;
     this.maxPositions = options.maxPositions;
     this.blockSize = options.blockSize;
@@ -97,7 +97,7 @@ export class DecoderRunner implements Runner {
 
   /** Reads the weights and prepares the graph; the checkpoint may be closed afterwards. */
   static async create(checkpoint: Checkpoint, options: DecoderRunnerOptions): Promise<DecoderRunner> {
-    const session = await createSession(checkpoint, options, options.adaptersFromStart ?? false);
+    const session = await createSession(checkpoint, options, options.adaptersFromStart);
     return new DecoderRunner(checkpoint, options, session);
   }
 

@@ -32,7 +32,7 @@ async function run(map: LinearWeights, type: WeightType, x: Float32Array): Promi
 
 /** In float64, with the weights that the type really multiplies with. */
 function exact(map: LinearWeights, type: WeightType, row: Float32Array): Float64Array {
-  const effective = effectiveWeights(new Graph(), map, type);
+  const effective = effectiveWeights(map, type);
   return Float64Array.from({ length: out }, (_, o) =>
     row.reduce((sum, value, i) => sum + value * effective[o * inputs + i]!, map.bias![o]!),
   );

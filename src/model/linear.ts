@@ -35,10 +35,13 @@ export function usableType(type: WeightType, inputs: number): WeightType {
   return type === "int4" && inputs % INT4_BLOCK !== 0 ? "int8" : type;
 }
 
-/** The weights that `linear` really multiplies with, [out, in], in the graph's memory: the gradient passes through these. */
-export function effectiveWeights(g: Graph, { weight, int8Range }: LinearWeights, type: WeightType): Float32Array {
+/** The weights that `linear` really multiplies with, [out, in], in given memory or new: the gradient passes through these. */
+export function effectiveWeights(
+  { weight, int8Range }: LinearWeights,
+  type: WeightType,
+  effective = new Float32Array(weight.out * weight.inputs),
+): Float32Array {
   const { out, inputs } = weight;
-  const effective = g.memory.take(Float32Array, out * inputs);
   switch (usableType(type, inputs)) {
     case "float32":
       eachPiece(weight, (rows, first) => effective.set(rows, first * inputs));
@@ -50,7 +53,8 @@ export function effectiveWeights(g: Graph, { weight, int8Range }: LinearWeights,
   }
 }
 
-function productOf(g: Graph, x: Value, { name, weight, activationBytes, int8Range }: LinearWeights, type: WeightType) {
+function productOf(g: Graph, x: Value, weights: LinearWeights, type: WeightType): Value {
+  const { name, weight, activationBytes, int8Range } = weights;
   const { out, inputs } = weight;
   const shape = x.shape.with(-1, out);
   switch (usableType(type, inputs)) {

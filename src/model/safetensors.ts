@@ -23,8 +23,6 @@ export class SafetensorsFile {
   readonly metadata: Readonly<Record<string, string>>;
   readonly #dataStart: number;
   #descriptor: number | null;
-  /** Halves on their way to float32. */
-  readonly #halves = new Uint16Array(pieceBytes / 2);
 
   /** Opens and checks the file. Throws CheckpointError; the file is closed again in that case. */
   static open(path: string): SafetensorsFile {
@@ -125,8 +123,9 @@ export class SafetensorsFile {
     values: Float32Array,
     widen: (source: Uint16Array, target: Float32Array, offset: number) => void,
   ): void {
-    for (let done = 0; done < values.length; done += this.#halves.length) {
-      const part = this.#halves.subarray(0, Math.min(this.#halves.length, values.length - done));
+    const piece = new Uint16Array(Math.min(pieceBytes / 2, values.length));
+    for (let done = 0; done < values.length; done += piece.length) {
+      const part = piece.subarray(0, Math.min(piece.length, values.length - done));
       this.#readAt(position + done * 2, new Uint8Array(part.buffer, 0, part.byteLength));
       widen(part, values, done);
     }

@@ -121,5 +121,6 @@ export class WeightSource {
 /** dy · W, the weights in the order they are stored in; a copy beside the one that `linear` uses. */
 function throughWeights(g: Graph, dy: Value, weights: LinearWeights, type: WeightType): Value {
   const { out, inputs } = weights.weight;
-  return matmul(g, dy, g.initializer(`${weights.name}.back`, [out, inputs], effectiveWeights(g, weights, type)));
+  const effective = effectiveWeights(weights, type, g.memory.take(Float32Array, out * inputs));
+  return matmul(g, dy, g.initializer(`${weights.name}.back`, [out, inputs], effective));
 }

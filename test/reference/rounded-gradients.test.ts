@@ -6,7 +6,6 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { Graph } from "../../src/graph/graph.ts";
 import { type Checkpoint, openCheckpoint } from "../../src/model/checkpoint.ts";
 import { linearNames, type TensorSpec } from "../../src/model/expected-tensors.ts";
 import { probeInt8Range } from "../../src/model/int8-probe.ts";
@@ -40,8 +39,7 @@ async function widened(folder: string, type: WeightType, into: string): Promise<
     const [out, inputs] = spec.shape as [number, number];
     const weight = matrixOf(read(spec), out, inputs);
     const linear = { name, weight, bias: null, activationBytes: 2 as const, int8Range };
-    const values = effectiveWeights(new Graph(), linear, weightType);
-    written.push({ name, shape: spec.shape, values, dtype: "F32" });
+    written.push({ name, shape: spec.shape, values: effectiveWeights(linear, weightType), dtype: "F32" });
   };
   plain(tensors.embedding);
   plain(tensors.finalNorm);

@@ -27,6 +27,7 @@ export async function openRunner(folder: string, options: Partial<DecoderRunnerO
       maxPositions: 512,
       maxLoras: 2,
       maxLoraRank: 8,
+      adaptersFromStart: false,
       ...options,
     });
   } finally {
