@@ -16,7 +16,6 @@ export const max = binary("Max");
 export const greater = (g: Graph, a: Value, b: Value) =>
   g.add("Greater", [a, b], [{ shape: broadcast(a.shape, b.shape), dtype: "bool" }])[0]!;
 export const exp = unary("Exp");
-export const abs = unary("Abs");
 export const neg = unary("Neg");
 export const sqrt = unary("Sqrt");
 export const tanh = unary("Tanh");

@@ -9,7 +9,7 @@ import { GraphSession } from "../graph/session.ts";
 import { type Checkpoint, openCheckpoint } from "./checkpoint.ts";
 import { buildDecoderGraph } from "./decoder-graph.ts";
 import { Embedding } from "./embedding.ts";
-import { probeInt8Range } from "./int8-probe.ts";
+import { probeDigitSteps } from "./int8-probe.ts";
 import { KvPool } from "./kv-pool.ts";
 import type { WeightType } from "./linear.ts";
 import { LoraSlots } from "./lora-slots.ts";
@@ -179,7 +179,7 @@ async function createSession(
   lora: boolean,
 ): Promise<GraphSession> {
   const { weightType, blockSize, threads } = options;
-  const int8Range = weightType === "float32" ? 127 : await probeInt8Range();
-  const graph = buildDecoderGraph(checkpoint, { weightType, int8Range, blockSize, lora });
+  const digitSteps = weightType === "float32" ? 127 : await probeDigitSteps();
+  const graph = buildDecoderGraph(checkpoint, { weightType, digitSteps, blockSize, lora });
   return GraphSession.create(graph, { threads });
 }

@@ -1,6 +1,9 @@
 import { expect, it } from "vitest";
-import { probeInt8Range } from "./int8-probe.ts";
+import { exactFor, probeDigitSteps } from "./int8-probe.ts";
 
-it("finds a range in which byte products are exact", async () => {
-  expect([63, 127]).toContain(await probeInt8Range());
+it("finds digits whose bytes have exact products with any weight", async () => {
+  const steps = await probeDigitSteps();
+  expect(await exactFor(2 * steps + 1)).toBe(true);
+  // No machine may need less than this.
+  expect(await exactFor(127)).toBe(true);
 });

@@ -1,13 +1,13 @@
 // A linear map of the model as graph nodes, in the weight type the operator chose.
 //  float32  the runtime's packed matrix product.
-//  int8     weights: a byte each, one scale per output. Activations: one or two bytes each with one scale per row, so that
+//  int8     weights: a byte each, one scale per output. Activations: two digits of a byte with one scale per row, so that
 //           a row's result does not depend on the other rows. The products are exact integers; the two digits of a row
 //           go through one product as rows of their own, so a weight is read once, and a second product weighs and adds them.
 //  int4     weights: blocks of 32 inputs share a scale; the kernel rounds activations per block of 32 of the same row.
 
 import { type Graph, MICROSOFT, type Value } from "../graph/graph.ts";
-import { abs, add, concat, div, matmul, mul, reduceMax, reshape, scalar, sub, unitRms } from "../graph/ops.ts";
-import type { Int8Range } from "./int8-probe.ts";
+import { add, concat, div, matmul, reshape, scalar, sub, unitRms } from "../graph/ops.ts";
+import type { DigitSteps } from "./int8-probe.ts";
 import { eachPiece, type MatrixRows } from "./matrix-rows.ts";
 import { INT4_BLOCK, quantizeInt4, quantizeInt8, transposed, widenInt4, widenInt8 } from "./quantize.ts";
 
@@ -18,9 +18,8 @@ export interface LinearWeights {
   weight: MatrixRows;
   /** [out] */
   bias: Float32Array | null;
-  /** int8: what an activation is rounded to. */
-  activationBytes: 1 | 2;
-  int8Range: Int8Range;
+  /** int8: what the digits of an activation go up to. */
+  digitSteps: DigitSteps;
 }
 
 /** x: [n, in] -> [n, out], or with rows apart: [n, 1, in] -> [n, 1, out]. */
@@ -37,7 +36,7 @@ export function usableType(type: WeightType, inputs: number): WeightType {
 
 /** The weights that `linear` really multiplies with, [out, in], in given memory or new: the gradient passes through these. */
 export function effectiveWeights(
-  { weight, int8Range }: LinearWeights,
+  weight: MatrixRows,
   type: WeightType,
   effective = new Float32Array(weight.out * weight.inputs),
 ): Float32Array {
@@ -47,14 +46,14 @@ export function effectiveWeights(
       eachPiece(weight, (rows, first) => effective.set(rows, first * inputs));
       return effective;
     case "int8":
-      return widenInt8(quantizeInt8(weight, int8Range), out, inputs, effective);
+      return widenInt8(quantizeInt8(weight), out, inputs, effective);
     case "int4":
       return widenInt4(quantizeInt4(weight), effective);
   }
 }
 
 function productOf(g: Graph, x: Value, weights: LinearWeights, type: WeightType): Value {
-  const { name, weight, activationBytes, int8Range } = weights;
+  const { name, weight, digitSteps } = weights;
   const { out, inputs } = weight;
   const shape = x.shape.with(-1, out);
   switch (usableType(type, inputs)) {
@@ -74,15 +73,15 @@ function productOf(g: Graph, x: Value, weights: LinearWeights, type: WeightType)
       return g.add("MatMulNBits", operands, [{ shape }], attributes, MICROSOFT)[0]!;
     }
     case "int8": {
-      const { values, scales } = quantizeInt8(weight, int8Range, g.memory.take(Int8Array, out * inputs));
+      const { values, scales } = quantizeInt8(weight, g.memory.take(Int8Array, out * inputs));
       const apart = x.shape.length === 3 ? x : reshape(g, x, [x.shape[0]!, 1, inputs]);
-      const rows = activationBytes === 1 ? oneByte(g, apart) : twoBytes(g, apart);
+      const rows = inDigits(g, apart, digitSteps);
       const operands = [
         rows.values,
         g.initializer(name, [inputs, out], values),
         scalar(g, 1),
         g.initializer(`${name}.scale`, [out], scales),
-        zeroPoint(g),
+        zeroPoint(g, digitSteps),
       ];
       const output = { shape: rows.values.shape.with(2, out) };
       const [product] = g.add("MatMulIntegerToFloat", operands, [output], {}, MICROSOFT);
@@ -92,52 +91,30 @@ function productOf(g: Graph, x: Value, weights: LinearWeights, type: WeightType)
   }
 }
 
-/** Rows as bytes [n, digits, in], and what one unit of each digit stands for: [n, 1, digits]. */
-interface RoundedRows {
-  values: Value;
-  scales: Value;
-}
-
-/** Bytes stand for -127 .. 127 units. */
-const STEPS = 127;
-/** Rounding to the first digit leaves at most half a unit, which the second divides into this many. */
-const FINE_STEPS = 2 * STEPS;
-
 /**
- * x: [n, 1, in], each row in units that make its largest magnitude STEPS. A row of zeros has scale 0; whatever its bytes are,
- * they are multiplied by that in the end.
+ * x: [n, 1, in] -> `values`: two digits of each number as bytes, [n, 2, in]; `scales`: what one unit of each stands for, [n, 1, 2].
+ *
+ * A digit is from -steps to steps. The first is in units of a bound of the row's largest magnitude, the root mean square
+ * times the root of the size, so that one operation finds it and divides by it. Rounding leaves at most half a unit, which
+ * the second divides into 2 * steps. A row of zeros has scale 0; whatever its bytes are, they are multiplied by that.
  */
-function oneByte(g: Graph, x: Value): RoundedRows {
-  const largest = reduceMax(g, abs(g, x), 2, true);
-  const unit = 1 / STEPS;
-  return { values: quantized(g, div(g, x, largest), unit), scales: mul(g, largest, scalar(g, unit)) };
-}
-
-/**
- * The same in two digits. With these there is room to take the units from a bound of the largest magnitude, the root mean
- * square times the root of the size: one operation finds it and divides by it.
- */
-function twoBytes(g: Graph, x: Value): RoundedRows {
-  const unit = Math.sqrt(x.shape[2] as number) / STEPS;
-  const fineUnit = unit / FINE_STEPS;
+function inDigits(g: Graph, x: Value, steps: DigitSteps): { values: Value; scales: Value } {
+  const unit = Math.sqrt(x.shape[2] as number) / steps;
+  const fineUnit = unit / (2 * steps);
+  const zero = zeroPoint(g, steps);
+  const rounded = (value: Value, size: number) =>
+    g.add("QuantizeLinear", [value, scalar(g, size), zero], [{ shape: x.shape, dtype: "uint8" }])[0]!;
   const { units, inverse } = unitRms(g, x);
-  const coarse = quantized(g, units, unit);
-  const rest = sub(g, units, widened(g, coarse, unit));
+  const coarse = rounded(units, unit);
+  const [widened] = g.add("DequantizeLinear", [coarse, scalar(g, unit), zero], [{ shape: x.shape }]);
+  const fine = rounded(sub(g, units, widened!), fineUnit);
   return {
-    values: concat(g, [coarse, quantized(g, rest, fineUnit)], 1),
+    values: concat(g, [coarse, fine], 1),
     scales: div(g, g.constant(new Float32Array([unit, fineUnit]), [2]), inverse),
   };
 }
 
-function quantized(g: Graph, x: Value, unit: number): Value {
-  return g.add("QuantizeLinear", [x, scalar(g, unit), zeroPoint(g)], [{ shape: x.shape, dtype: "uint8" }])[0]!;
-}
-
-function widened(g: Graph, x: Value, unit: number): Value {
-  return g.add("DequantizeLinear", [x, scalar(g, unit), zeroPoint(g)], [{ shape: x.shape }])[0]!;
-}
-
-/** Bytes 0..255 of activations stand for -128..127. */
-function zeroPoint(g: Graph): Value {
-  return g.constant(new Uint8Array([128]), []);
+/** The byte that stands for 0. */
+function zeroPoint(g: Graph, steps: DigitSteps): Value {
+  return g.constant(new Uint8Array([steps + 1]), []);
 }

@@ -21,15 +21,14 @@ export interface Int4Weights {
 
 export const INT4_BLOCK = 32;
 
+/** Largest magnitude of a byte. */
+const RANGE = 127;
+
 /**
- * `range`: the largest magnitude of a byte (see int8-probe.ts). The largest weight of an output becomes that, unless all its
- * weights are whole steps already: a checkpoint that was rounded to bytes before keeps its steps and loses nothing.
+ * The largest weight of an output becomes RANGE, unless all its weights are whole steps already: a checkpoint that was rounded
+ * to bytes before keeps its steps and loses nothing.
  */
-export function quantizeInt8(
-  matrix: MatrixRows,
-  range = 127,
-  values = new Int8Array(matrix.out * matrix.inputs),
-): Int8Weights {
+export function quantizeInt8(matrix: MatrixRows, values = new Int8Array(matrix.out * matrix.inputs)): Int8Weights {
   const { out, inputs } = matrix;
   const scales = new Float32Array(out);
   eachPiece(matrix, (weights, first, count) => {
@@ -37,7 +36,7 @@ export function quantizeInt8(
     for (let o = 0; o < count; o++) {
       const row = weights.subarray(o * inputs, (o + 1) * inputs);
       const largest = largestOf(row);
-      const scale = stepOf(row, largest, range) ?? largest / range;
+      const scale = stepOf(row, largest) ?? largest / RANGE;
       scales[first + o] = scale;
       stepsPerUnit[o] = scale === 0 ? 0 : 1 / scale;
     }
@@ -69,16 +68,16 @@ function largestOf(row: Float32Array): number {
 const STORED_ERROR = 1 / 1024;
 
 /**
- * The step that all weights of a row are whole multiples of, the largest at most `range` of them; null if there is none. It
+ * The step that all weights of a row are whole multiples of, the largest at most RANGE of them; null if there is none. It
  * is looked for among the fractions of the largest weight, and the one found is fitted to all. Weights that are no
  * multiples show it at the first few.
  */
-function stepOf(row: Float32Array, largest: number, range: number): number | null {
+function stepOf(row: Float32Array, largest: number): number | null {
   if (largest === 0) return null;
-  for (let steps = range; steps > 0; steps--) {
+  for (let steps = RANGE; steps > 0; steps--) {
     const fitted = fittedStep(row, largest / steps);
     // Never so small that the largest weight becomes more than the range.
-    if (fitted !== null) return Math.max(fitted, largest / (range + 0.25));
+    if (fitted !== null) return Math.max(fitted, largest / (RANGE + 0.25));
   }
   return null;
 }

@@ -7,26 +7,26 @@ import { matmul } from "../graph/ops.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { type Site, siteParts } from "./decoder.ts";
 import type { LinearName, LinearTensors, TensorSpec } from "./expected-tensors.ts";
-import type { Int8Range } from "./int8-probe.ts";
+import type { DigitSteps } from "./int8-probe.ts";
 import { effectiveWeights, type LinearWeights, linear, type WeightType } from "./linear.ts";
 import { type MatrixRows, rowsOfTensors } from "./matrix-rows.ts";
 
 export interface WeightOptions {
   weightType: WeightType;
-  int8Range: Int8Range;
+  digitSteps: DigitSteps;
 }
 
 export class WeightSource {
   private readonly g: Graph;
   private readonly checkpoint: Checkpoint;
   private readonly type: WeightType;
-  private readonly int8Range: Int8Range;
+  private readonly digitSteps: DigitSteps;
 
   constructor(g: Graph, checkpoint: Checkpoint, options: WeightOptions) {
     this.g = g;
     this.checkpoint = checkpoint;
     this.type = options.weightType;
-    this.int8Range = options.int8Range;
+    this.digitSteps = options.digitSteps;
   }
 
   norm(spec: TensorSpec): Value {
@@ -90,7 +90,7 @@ export class WeightSource {
   private headWeights(): LinearWeights {
     const { head, embedding } = this.checkpoint.tensors;
     const weight = this.rowsOf([head ?? embedding]);
-    return { name: "head", weight, bias: null, activationBytes: 1, int8Range: this.int8Range };
+    return { name: "head", weight, bias: null, digitSteps: this.digitSteps };
   }
 
   private weightsOf(layer: number, maps: readonly LinearName[]): LinearWeights {
@@ -99,8 +99,7 @@ export class WeightSource {
       name: `layers.${layer}.${maps.join("+")}`,
       weight: this.rowsOf(parts.map((part) => part.weight)),
       bias: this.biasOf(parts),
-      activationBytes: 2,
-      int8Range: this.int8Range,
+      digitSteps: this.digitSteps,
     };
   }
 
@@ -121,6 +120,6 @@ export class WeightSource {
 /** dy · W, the weights in the order they are stored in; a copy beside the one that `linear` uses. */
 function throughWeights(g: Graph, dy: Value, weights: LinearWeights, type: WeightType): Value {
   const { out, inputs } = weights.weight;
-  const effective = effectiveWeights(weights, type, g.memory.take(Float32Array, out * inputs));
+  const effective = effectiveWeights(weights.weight, type, g.memory.take(Float32Array, out * inputs));
   return matmul(g, dy, g.initializer(`${weights.name}.back`, [out, inputs], effective));
 }

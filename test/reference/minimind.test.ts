@@ -52,7 +52,7 @@ describe.skipIf(folder === undefined)("MiniMind2-small", () => {
     }
   });
 
-  // Measured: int8 0.00012, int4 0.93 (docs/reference/engine.md).
+  // Measured: int8 0.00002, int4 0.93 (docs/reference/engine.md).
   it.each([
     ["int8", 1e-3],
     ["int4", 1.2],

@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { type Checkpoint, openCheckpoint } from "../../src/model/checkpoint.ts";
 import { linearNames, type TensorSpec } from "../../src/model/expected-tensors.ts";
-import { probeInt8Range } from "../../src/model/int8-probe.ts";
 import { effectiveWeights, type WeightType } from "../../src/model/linear.ts";
 import { matrixOf } from "../../src/model/matrix-rows.ts";
 import { readModelConfig } from "../../src/model/model-config.ts";
@@ -26,8 +25,7 @@ import { families, fixtureFolder } from "./runner-driver.ts";
 const LIMITS = { int8: 0.08, int4: 0.2 } as const;
 
 /** The model of `folder` as float32, every linear map and the head with the weights that `type` really multiplies with. */
-async function widened(folder: string, type: WeightType, into: string): Promise<void> {
-  const int8Range = await probeInt8Range();
+function widened(folder: string, type: WeightType, into: string): void {
   const checkpoint = openCheckpoint(folder);
   const { tensors } = checkpoint;
   const read = (spec: TensorSpec) => checkpoint.tensor(spec.name).read();
@@ -38,8 +36,7 @@ async function widened(folder: string, type: WeightType, into: string): Promise<
   const rounded = (spec: TensorSpec, weightType: WeightType, name = spec.name) => {
     const [out, inputs] = spec.shape as [number, number];
     const weight = matrixOf(read(spec), out, inputs);
-    const linear = { name, weight, bias: null, activationBytes: 2 as const, int8Range };
-    written.push({ name, shape: spec.shape, values: effectiveWeights(linear, weightType), dtype: "F32" });
+    written.push({ name, shape: spec.shape, values: effectiveWeights(weight, weightType), dtype: "F32" });
   };
   plain(tensors.embedding);
   plain(tensors.finalNorm);
@@ -105,7 +102,7 @@ it.each(families.flatMap((family) => (["int8", "int4"] as const).map((type) => [
   async (family, type) => {
     const folder = mkdtempSync(join(tmpdir(), "widened-"));
     try {
-      await widened(fixtureFolder(family), type, folder);
+      widened(fixtureFolder(family), type, folder);
       const got = await gradientOf(fixtureFolder(family), type);
       const expected = await gradientOf(folder, "float32");
       expect(distance(got, expected)).toBeLessThan(LIMITS[type]);
