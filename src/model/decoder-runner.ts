@@ -9,6 +9,7 @@ import { GraphSession } from "../graph/session.ts";
 import { type Checkpoint, openCheckpoint } from "./checkpoint.ts";
 import { buildDecoderGraph } from "./decoder-graph.ts";
 import { Embedding } from "./embedding.ts";
+import { INT4_ROWS, int4RowsDifferAlone } from "./int4-probe.ts";
 import { probeDigitSteps } from "./int8-probe.ts";
 import { KvPool } from "./kv-pool.ts";
 import type { WeightType } from "./linear.ts";
@@ -51,16 +52,23 @@ export class DecoderRunner implements Runner {
   private readonly options: DecoderRunnerOptions;
   private readonly pool: KvPool;
   private readonly inputs: StepInputs;
+  private readonly int4RowsDiffer: boolean;
   private session: GraphSession;
   /** Whether the graph has inputs for adapters: not before there are some, because they cost a little in every step. */
   private takesAdapters: boolean;
 
-  private constructor(checkpoint: Checkpoint, options: DecoderRunnerOptions, session: GraphSession) {
+  private constructor(
+    checkpoint: Checkpoint,
+    options: DecoderRunnerOptions,
+    session: GraphSession,
+    int4RowsDiffer: boolean,
+  ) {
     const { config } = checkpoint;
     this.config = config;
     this.folder = checkpoint.folder;
     this.options = options;
     this.session = session;
+    this.int4RowsDiffer = int4RowsDiffer;
     this.takesAdapters = options.adaptersFromStart;
     this.vocabSize = config.vocabSize;
     this.maxPositions = options.maxPositions;
@@ -98,7 +106,8 @@ export class DecoderRunner implements Runner {
   /** Reads the weights and prepares the graph; the checkpoint may be closed afterwards. */
   static async create(checkpoint: Checkpoint, options: DecoderRunnerOptions): Promise<DecoderRunner> {
     const session = await createSession(checkpoint, options, options.adaptersFromStart);
-    return new DecoderRunner(checkpoint, options, session);
+    const int4RowsDiffer = options.weightType === "int4" && (await int4RowsDifferAlone());
+    return new DecoderRunner(checkpoint, options, session, int4RowsDiffer);
   }
 
   async forward(chunks: readonly Chunk[]): Promise<Float32Array[]> {
@@ -128,9 +137,7 @@ export class DecoderRunner implements Runner {
   }
 
   private async run(decoding: readonly Chunk[], prefill: Chunk | null): Promise<[Chunk, Float32Array][]> {
-    // Adapters' products must not have a single row (see paged-attention.ts).
-    const alone = decoding.length === 1 && prefill === null && decoding[0]!.adapterSlot !== 0;
-    const rowsOfOne = alone ? [...decoding, companion] : decoding;
+    const rowsOfOne = this.hasLoneRow(decoding, prefill) ? [...decoding, companion] : decoding;
     const feeds = this.inputs.prepare(rowsOfOne, prefill, this.takesAdapters);
     const outputs = await this.session.run(feeds);
     const chunks = prefill === null ? rowsOfOne : [...rowsOfOne, prefill];
@@ -142,6 +149,14 @@ export class DecoderRunner implements Runner {
       row += wantedRows(chunk);
       return [chunk, rows.subarray(first * this.vocabSize, row * this.vocabSize)];
     });
+  }
+
+  /** Whether a row would be computed alone where that gives it other bits than beside others: it gets a companion. */
+  private hasLoneRow(decoding: readonly Chunk[], prefill: Chunk | null): boolean {
+    const rows = decoding.length + (prefill?.tokens.length ?? 0);
+    if (this.int4RowsDiffer && rows % INT4_ROWS === 1) return true;
+    // Products with adapters are such a place on any machine (see paged-attention.ts).
+    return rows === 1 && decoding[0]!.adapterSlot !== 0;
   }
 
   /** Builds the graph again, with inputs for adapters; the old one serves until the new one is ready. */
