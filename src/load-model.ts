@@ -30,9 +30,12 @@ export async function loadModel(config: Config, log: Log, metrics: Metrics): Pro
   try {
     return await load(config, log, metrics);
   } catch (error) {
+    // The engine's thread reads the weights. What it finds comes as the cause of its end, by name: threads lose the class.
+    const { cause } = error as Error;
+    const found = cause instanceof Error && cause.name === CheckpointError.name ? cause : (error as Error);
     const fixable = [HubError, CheckpointError, TextFilesError, PromptError, RangeError];
-    if (fixable.some((kind) => error instanceof kind)) {
-      throw new ConfigError((error as Error).message, { cause: error });
+    if (found === cause || fixable.some((kind) => found instanceof kind)) {
+      throw new ConfigError(found.message, { cause: error });
     }
     throw error;
   }
@@ -43,6 +46,11 @@ async function load(config: Config, log: Log, metrics: Metrics): Promise<LoadedM
   const chatTemplate = readTemplate(config.chatTemplate);
   const parsers = await replyParsers(config, folder, chatTemplate);
   const text = await loadTextModel(folder, { chatTemplate, chatTemplateKwargs: config.defaultChatTemplateKwargs });
+  const defaults = loadSamplingDefaults({
+    modelFolder: folder,
+    generationConfig: config.generationConfig,
+    override: config.overrideGenerationConfig,
+  });
   const grammars = new GrammarService({ onCompiled: (ms) => metrics.grammarCompiled(ms / 1000) });
   const weightType = config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype;
   log.info("loading the weights", { folder, dtype: weightType });
@@ -70,11 +78,7 @@ async function load(config: Config, log: Log, metrics: Metrics): Promise<LoadedM
     text,
     grammars,
     ...parsers,
-    defaults: loadSamplingDefaults({
-      modelFolder: folder,
-      generationConfig: config.generationConfig,
-      override: config.overrideGenerationConfig,
-    }),
+    defaults,
     names: config.servedModelName.length > 0 ? config.servedModelName : [name],
     root: config.model === "bundled" ? BUNDLED_NAME : config.model,
     checkpoint: { folder, weightType },

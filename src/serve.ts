@@ -68,7 +68,7 @@ async function start(
   store: Store,
 ): Promise<RunningServer> {
   const tokens = new TokenStore(store);
-  const first = firstToken(config, tokens);
+  const needsToken = lacksToken(config, tokens);
   const metrics = new Metrics();
   // The HTTP framework loads while the engine does.
   const [model, { createServer }] = await Promise.all([loadModel(config, log, metrics), import("./api/server.ts")]);
@@ -82,6 +82,7 @@ async function start(
     await model.close();
   };
   let app: FastifyInstance;
+  let first: string | null = null;
   try {
     for (const create of extensions) {
       opened.push(await create(service, store));
@@ -92,6 +93,8 @@ async function start(
     );
     await loadAdapters(service);
     await listen(app, config);
+    // Only now: a start that fails shows nothing.
+    if (needsToken) first = tokens.createFirst({ name: "first", scopes: SCOPES, lifetime: null })?.secret ?? null;
   } catch (error) {
     await closeAll();
     throw error;
@@ -116,17 +119,17 @@ async function closeConnections(app: FastifyInstance): Promise<void> {
   clearTimeout(force);
 }
 
-/** Without any token the first one is made, on loopback; elsewhere the server does not start. */
-function firstToken(config: Config, tokens: TokenStore): string | null {
+/** Without any token the first one will be made, on loopback; elsewhere the server does not start. */
+function lacksToken(config: Config, tokens: TokenStore): boolean {
   if (config.apiKey.length > 0 || tokens.hasUsable()) {
-    return null;
+    return false;
   }
   if (config.uds === null && !isLoopback(config.host)) {
     throw new ConfigError(
       `refusing to listen on ${config.host} without any token: make one with \`flywheel tokens create\` or pass --api-key`,
     );
   }
-  return tokens.createFirst({ name: "first", scopes: SCOPES, lifetime: null })?.secret ?? null;
+  return true;
 }
 
 /** Lets the printed example work without printing anybody's key: inference only, one hour, this process, loopback. */

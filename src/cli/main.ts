@@ -2,6 +2,7 @@
 // are printed as one line, everything else with its stack.
 import { Command } from "commander";
 import { ConfigError } from "../config/load.ts";
+import { DataDirError } from "../store/data-dir-error.ts";
 import { PACKAGE_VERSION } from "../version.ts";
 import { addChatCommand } from "./chat.command.ts";
 import { addServeCommand } from "./serve.command.ts";
@@ -25,8 +26,8 @@ export async function main(argv: readonly string[]): Promise<void> {
   try {
     await createProgram().parseAsync(argv.map(dashed));
   } catch (error) {
-    if (error instanceof ConfigError || error instanceof UsageError) {
-      console.error(`flywheel: ${error.message}`);
+    if ([ConfigError, DataDirError, UsageError].some((kind) => error instanceof kind)) {
+      console.error(`flywheel: ${(error as Error).message}`);
     } else {
       console.error("flywheel:", error);
     }

@@ -2,6 +2,7 @@
 // token hashes and training data.
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { DataDirError } from "./data-dir-error.ts";
 import { openStore, type Store } from "./db.ts";
 
 export const DATABASE_FILE = "flywheel.db";
@@ -15,6 +16,6 @@ export function openDataDir(dataDir: string): Store {
     chmodSync(file, 0o600);
     return store;
   } catch (error) {
-    throw new Error(`cannot use the data directory ${dataDir}: ${(error as Error).message}`, { cause: error });
+    throw new DataDirError(`cannot use the data directory ${dataDir}: ${(error as Error).message}`, { cause: error });
   }
 }

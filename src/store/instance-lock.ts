@@ -3,6 +3,7 @@
 
 import { join } from "node:path";
 import Database from "libsql";
+import { DataDirError } from "./data-dir-error.ts";
 
 /** Throws if another process holds the directory. Returns what gives it back. */
 export function lockDataDir(dataDir: string): () => void {
@@ -13,9 +14,8 @@ export function lockDataDir(dataDir: string): () => void {
     db.close();
     const busy = (error as { code?: string }).code?.startsWith("SQLITE_BUSY");
     if (!busy) throw error;
-    throw new Error(`another server is using the data directory ${dataDir}; stop it or choose another --data-dir`, {
-      cause: error,
-    });
+    const message = `another server is using the data directory ${dataDir}; stop it or choose another --data`;
+    throw new DataDirError(message, { cause: error });
   }
   return () => db.close();
 }

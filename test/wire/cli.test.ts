@@ -1,6 +1,6 @@
 // The command as a person types it: real processes from dist/, a tiny real checkpoint.
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -66,6 +66,21 @@ function paste(line: string) {
 }
 
 const fresh = () => mkdtempSync(join(tmpdir(), "flywheel-cli-"));
+
+/** A file of its own with as many bytes of the checkpoint's weights. */
+function truncated(bytes: number, folder = fresh()): string {
+  const file = join(folder, "model.safetensors");
+  cpSync(join(MODEL, "model.safetensors"), file);
+  truncateSync(file, bytes);
+  return file;
+}
+
+function damaged(): string {
+  const folder = fresh();
+  cpSync(MODEL, folder, { recursive: true });
+  truncated(100_000, folder);
+  return folder;
+}
 
 describe("flywheel serve", () => {
   it("prints where it listens and a line that works as pasted, first start and later", async () => {
@@ -148,9 +163,14 @@ describe("flywheel serve", () => {
     [["--max-model-len", "100000"], /more than the model's 512 positions/],
     [["--lora-modules", "x=/nowhere"], /--lora-modules x: /],
     [["--chat-template", "./missing.jinja"], /there is no file/],
+    [["--data", "FILE"], /cannot use the data directory .*model\.safetensors/],
+    [["--model", "DAMAGED"], /model\.safetensors: holds .*truncated/],
+    [["--generation-config", "FOLDER"], /generation_config\.json: .* --generation-config/],
+    [["--override-generation-config", '{"top_p":5}'], /--override-generation-config: top_p must be/],
   ])(
     "explains a bad start in one line: %j",
     async (args, message) => {
+      const places: Record<string, () => string> = { FILE: () => truncated(0), DAMAGED: damaged, FOLDER: fresh };
       const { code, err } = await run([
         "serve",
         "--port",
@@ -158,7 +178,7 @@ describe("flywheel serve", () => {
         "--data",
         fresh(),
         ...(args[0] === "--model" ? [] : [MODEL]),
-        ...args,
+        ...args.map((arg) => places[arg]?.() ?? arg),
       ]);
       expect(code).toBe(1);
       expect(err).toMatch(message);
@@ -166,6 +186,20 @@ describe("flywheel serve", () => {
     },
     30_000,
   );
+
+  it("refuses a data folder that another server has, naming the option; the first token is shown by the start that works", async () => {
+    const data = fresh();
+    const args = [MODEL, "--data", data, "--port"];
+    const busy = await serve([MODEL, "--port", "0", "--data", fresh()]);
+    const failed = await run(["serve", ...args, new URL(busy.url).port]);
+    expect(failed.err).toMatch(/^flywheel: cannot listen on /m);
+
+    const server = await serve([...args, "0"]);
+    expect(server.out()).toMatch(/shown once/);
+    const second = await run(["serve", ...args, "0"]);
+    expect(second.err).toMatch(/^flywheel: another server is using the data directory .* another --data$/m);
+    expect(second.err).not.toMatch(/^\s+at /m);
+  });
 
   it("has help for newcomers", async () => {
     const { out } = await run(["serve", "--help"]);
