@@ -118,6 +118,8 @@ export function list(group: OptionGroup, initial: readonly string[], help: strin
     if (items.some((item) => typeof item !== "string" && typeof item !== "number")) {
       throw new Error("expects a list of texts");
     }
+    // Most likely a shell variable that is not set.
+    if (items.includes("")) throw new Error("must not be empty");
     return items.map(String);
   };
   return { ...option<readonly string[]>(group, initial, help, parse, extra), repeatable: true };
