@@ -9,6 +9,7 @@ import { createEmbeddedEngine, DEFAULT_WEIGHT_TYPE } from "./engine/embedded.ts"
 import { GrammarService } from "./grammar/grammar-service.ts";
 import { tokenVocabulary } from "./grammar/match/token-vocabulary.ts";
 import { CheckpointError } from "./model/checkpoint-error.ts";
+import { GENERATION_FIELDS } from "./model/generation-config.ts";
 import { resolveModel } from "./model/hub.ts";
 import { HubError } from "./model/hub-error.ts";
 import { readModelConfig } from "./model/model-config.ts";
@@ -46,6 +47,8 @@ async function load(config: Config, log: Log, metrics: Metrics): Promise<LoadedM
   const chatTemplate = readTemplate(config.chatTemplate);
   const parsers = await replyParsers(config, folder, chatTemplate);
   const text = await loadTextModel(folder, { chatTemplate, chatTemplateKwargs: config.defaultChatTemplateKwargs });
+  const idle = Object.keys(config.overrideGenerationConfig).filter((name) => !GENERATION_FIELDS.includes(name));
+  if (idle.length > 0) log.warn("--override-generation-config has fields without effect", { fields: idle.join() });
   const defaults = loadSamplingDefaults({
     modelFolder: folder,
     generationConfig: config.generationConfig,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CheckpointError } from "./checkpoint-error.ts";
-import { parseGenerationConfig, readGenerationConfig } from "./generation-config.ts";
+import { GENERATION_FIELDS, parseGenerationConfig, readGenerationConfig } from "./generation-config.ts";
 
 const nothing = {
   temperature: null,
@@ -47,6 +47,10 @@ test("one id, nulls, zero temperature, and top_k -1 for off", () => {
 });
 
 describe("refused", () => {
+  test.each(GENERATION_FIELDS)("%s that is no number", (name) => {
+    expect(() => parse({ [name]: "much" })).toThrow(name);
+  });
+
   test.each<[Record<string, unknown>, RegExp]>([
     [{ temperature: -1 }, /temperature must be a number in 0\.\.1000000, found -1/],
     [{ temperature: "hot" }, /temperature must be/],

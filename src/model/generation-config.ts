@@ -20,6 +20,17 @@ export interface GenerationDefaults {
   eosTokenIds: readonly number[] | null;
 }
 
+/** The fields of the file that are read. */
+export const GENERATION_FIELDS: readonly string[] = [
+  "temperature",
+  "top_p",
+  "top_k",
+  "min_p",
+  "repetition_penalty",
+  "max_new_tokens",
+  "eos_token_id",
+];
+
 /** Reads `generation_config.json` in a checkpoint folder; all null when there is none. */
 export function readGenerationConfig(folder: string): GenerationDefaults {
   const file = join(folder, "generation_config.json");

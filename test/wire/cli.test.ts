@@ -122,6 +122,8 @@ describe("flywheel serve", () => {
       "2",
       "--scheduling-policy",
       "fcfs",
+      "--override-generation-config",
+      '{"temprature":0.5}',
     ];
     const server = await serve(args, { FLYWHEEL_API_KEY: "k-env", FLYWHEEL_MAX_MODEL_LEN: "200" });
     const headers = { authorization: "Bearer k-env", "content-type": "application/json" };
@@ -133,6 +135,7 @@ describe("flywheel serve", () => {
     const body = JSON.stringify({ messages: [{ role: "user", content: "x" }], priority: 1 });
     expect((await looseFetch(`${server.url}/v1/chat/completions`, { method: "POST", headers, body })).status).toBe(400);
     expect(server.err()).toContain('api-key="***"');
+    expect(server.err()).toMatch(/warn .*fields without effect fields=temprature/);
     expect(server.out() + server.err()).not.toContain("k-env");
   }, 30_000);
 
