@@ -31,12 +31,14 @@ export async function loadModel(config: Config, log: Log, metrics: Metrics): Pro
   try {
     return await load(config, log, metrics);
   } catch (error) {
-    // The engine's thread reads the weights. What it finds comes as the cause of its end, by name: threads lose the class.
-    const { cause } = error as Error;
-    const found = cause instanceof Error && cause.name === CheckpointError.name ? cause : (error as Error);
     const fixable = [HubError, CheckpointError, TextFilesError, PromptError, RangeError];
-    if (found === cause || fixable.some((kind) => found instanceof kind)) {
-      throw new ConfigError(found.message, { cause: error });
+    if (fixable.some((kind) => error instanceof kind)) {
+      throw new ConfigError((error as Error).message, { cause: error });
+    }
+    // The engine's thread reads the weights; what it finds is the cause of its end. An error loses its class between threads.
+    const { cause } = error as Error;
+    if (cause instanceof Error && cause.name === CheckpointError.name) {
+      throw new ConfigError(cause.message, { cause: error });
     }
     throw error;
   }

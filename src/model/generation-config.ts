@@ -5,7 +5,7 @@
 
 import { join } from "node:path";
 import { ConfigFields } from "./config-fields.ts";
-import { type JsonObject, readOptionalJsonObject } from "./json-file.ts";
+import { type JsonObject, readJsonObject, readOptionalJsonObject } from "./json-file.ts";
 
 export interface GenerationDefaults {
   /** null in all of these: the file says nothing. */
@@ -31,10 +31,11 @@ export const GENERATION_FIELDS: readonly string[] = [
   "eos_token_id",
 ];
 
-/** Reads `generation_config.json` in a checkpoint folder; all null when there is none. */
-export function readGenerationConfig(folder: string): GenerationDefaults {
+/** Reads `generation_config.json` in a folder. A model may have none: all null. A folder that was named for the file must. */
+export function readGenerationConfig(folder: string, { mustExist = false } = {}): GenerationDefaults {
   const file = join(folder, "generation_config.json");
-  return parseGenerationConfig(file, readOptionalJsonObject(file, 2 ** 20) ?? {});
+  const read = mustExist ? readJsonObject : readOptionalJsonObject;
+  return parseGenerationConfig(file, read(file, 2 ** 20) ?? {});
 }
 
 export function parseGenerationConfig(file: string, json: JsonObject): GenerationDefaults {

@@ -168,7 +168,7 @@ describe("flywheel serve", () => {
     [["--chat-template", "./missing.jinja"], /there is no file/],
     [["--data", "FILE"], /cannot use the data directory .*model\.safetensors/],
     [["--model", "DAMAGED"], /model\.safetensors: holds .*truncated/],
-    [["--generation-config", "FOLDER"], /generation_config\.json: .* --generation-config/],
+    [["--generation-config", "FOLDER"], /generation_config\.json: no such file/],
     [["--override-generation-config", '{"top_p":5}'], /--override-generation-config: top_p must be/],
   ])(
     "explains a bad start in one line: %j",

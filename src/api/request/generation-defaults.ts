@@ -1,8 +1,5 @@
 // What sampling fields mean when a request leaves them out: the model's generation_config.json, as the operator
 // wants it used. An omitted temperature is the model's recommended one, not 1.
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { CheckpointError } from "../../model/checkpoint-error.ts";
 import { type GenerationDefaults, parseGenerationConfig, readGenerationConfig } from "../../model/generation-config.ts";
 
 /** Every value decided. */
@@ -39,20 +36,16 @@ export interface DefaultsSources {
 export function loadSamplingDefaults(sources: DefaultsSources): SamplingDefaults {
   const { generationConfig, modelFolder } = sources;
   const model = readGenerationConfig(modelFolder);
-  const chosen = generationConfig === "auto" ? model : generationConfig === "vllm" ? null : named(generationConfig);
+  const chosen =
+    generationConfig === "auto"
+      ? model
+      : generationConfig === "vllm"
+        ? null
+        : readGenerationConfig(generationConfig, { mustExist: true });
   const override = parseGenerationConfig("--override-generation-config", { ...sources.override });
   // Which ids end a reply is a fact of the model, not a preference: they apply under "vllm" too.
   const eosTokenIds = override.eosTokenIds ?? model.eosTokenIds ?? [];
   return { ...decided(decided(NEUTRAL_DEFAULTS, chosen), override), eosTokenIds };
-}
-
-/** A model may have no file; a folder that was named for its file must. */
-function named(folder: string): GenerationDefaults {
-  const file = join(folder, "generation_config.json");
-  if (!existsSync(file)) {
-    throw new CheckpointError(file, "does not exist; --generation-config expects auto, vllm or a folder that has it");
-  }
-  return readGenerationConfig(folder);
 }
 
 function decided(below: SamplingDefaults, above: GenerationDefaults | null): SamplingDefaults {
