@@ -15,7 +15,7 @@ import { HubError } from "./model/hub-error.ts";
 import { readModelConfig } from "./model/model-config.ts";
 import type { Log } from "./observe/log.ts";
 import type { Metrics } from "./observe/metrics.ts";
-import type { LoadedModel } from "./serve.ts";
+import type { LoadedModel, LoadModel } from "./serve.ts";
 import { PromptError } from "./text/prompt-error.ts";
 import { reasoningStyle } from "./text/reasoning/reasoning-style.ts";
 import { loadTextModel } from "./text/text-model.ts";
@@ -27,9 +27,9 @@ const BUNDLED_NAME = "flywheel-mini";
 const REPLY_MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<|python_tag|>"];
 
 /** Mistakes in options or in a checkpoint are ConfigErrors: a person can fix them. */
-export async function loadModel(config: Config, log: Log, metrics: Metrics): Promise<LoadedModel> {
+export const loadModel: LoadModel = async (config, log, metrics, adaptersToCome) => {
   try {
-    return await load(config, log, metrics);
+    return await load(config, log, metrics, adaptersToCome);
   } catch (error) {
     const fixable = [HubError, CheckpointError, TextFilesError, PromptError, RangeError];
     if (fixable.some((kind) => error instanceof kind)) {
@@ -42,9 +42,9 @@ export async function loadModel(config: Config, log: Log, metrics: Metrics): Pro
     }
     throw error;
   }
-}
+};
 
-async function load(config: Config, log: Log, metrics: Metrics): Promise<LoadedModel> {
+async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: boolean): Promise<LoadedModel> {
   const { folder, name } = await findModel(config, log);
   const chatTemplate = readTemplate(config.chatTemplate);
   const parsers = await replyParsers(config, folder, chatTemplate);
@@ -68,7 +68,7 @@ async function load(config: Config, log: Log, metrics: Metrics): Promise<LoadedM
     ...(config.maxModelLen === null ? {} : { maxModelLen: config.maxModelLen }),
     maxLoras: config.enableLora ? config.maxLoras : 0,
     maxLoraRank: config.maxLoraRank,
-    adaptersFromStart: config.enableLora && config.loraModules.length > 0,
+    adaptersFromStart: config.enableLora && adaptersToCome,
     vocabulary: tokenVocabulary(text.tokenizer, readModelConfig(folder).vocabSize, REPLY_MARKERS),
     scheduling: {
       maxNumSeqs: config.maxNumSeqs,

@@ -1,5 +1,35 @@
-import { expect, it } from "vitest";
-import { isLoopback, readLoraModule } from "./serve.ts";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, vi } from "vitest";
+import { loadConfig } from "./config/load.ts";
+import { isLoopback, type LoadModel, readLoraModule, startServer } from "./serve.ts";
+import { openDataDir } from "./store/data-dir.ts";
+import { ModelTable } from "./store/model-table.ts";
+
+it("tells the model whether adapters were trained before, so that it is prepared for them once", async () => {
+  const data = mkdtempSync(join(tmpdir(), "flywheel-serve-"));
+  const loadModel = vi.fn<LoadModel>().mockRejectedValue(new Error("told"));
+  const toldAtStart = async () => {
+    await expect(startServer({ ...loadConfig({ env: {} }), data, logLevel: "error" }, loadModel)).rejects.toThrow(
+      "told",
+    );
+    return loadModel.mock.lastCall![3];
+  };
+  const change = (work: (models: ModelTable) => void) => {
+    const store = openDataDir(data);
+    work(new ModelTable(store));
+    store.close();
+  };
+  const names = { owner: "o", entity: "e", project: "p", name: "n", baseModel: "b" };
+  change((models) => {
+    models.insert({ id: "m", ...names, loraRank: 8, loraAlpha: 16, nextStep: 0 });
+    models.insertStep("m", 0, null, 1, {});
+  });
+  expect(await toldAtStart()).toBe(false);
+  change((models) => models.insertStep("m", 1, null, 1, {}));
+  expect(await toldAtStart()).toBe(true);
+});
 
 it("knows loopback addresses", () => {
   expect(["localhost", "127.0.0.1", "127.9.9.9", "::1"].every(isLoopback)).toBe(true);

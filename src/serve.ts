@@ -11,6 +11,7 @@ import { createLog, type Log } from "./observe/log.ts";
 import { Metrics } from "./observe/metrics.ts";
 import { openDataDir } from "./store/data-dir.ts";
 import type { Store } from "./store/db.ts";
+import { ModelTable } from "./store/model-table.ts";
 import { SCOPES, TokenStore } from "./store/tokens.ts";
 import { claimSocketPath } from "./unix-socket.ts";
 
@@ -19,7 +20,8 @@ export interface LoadedModel extends Omit<ServiceParts, "config" | "tokens" | "m
   close(): Promise<void>;
 }
 
-export type LoadModel = (config: Config, log: Log, metrics: Metrics) => Promise<LoadedModel>;
+/** `adaptersToCome`: adapters were trained before, or are given by options, so requests for them will come. */
+export type LoadModel = (config: Config, log: Log, metrics: Metrics, adaptersToCome: boolean) => Promise<LoadedModel>;
 
 /** What more a server offers: training, web pages. Made after the service, closed before the engine. */
 export interface Extension {
@@ -70,8 +72,12 @@ async function start(
   const tokens = new TokenStore(store);
   const needsToken = lacksToken(config, tokens);
   const metrics = new Metrics();
+  const adaptersToCome = config.loraModules.length > 0 || new ModelTable(store).hasTrainedSteps();
   // The HTTP framework loads while the engine does.
-  const [model, { createServer }] = await Promise.all([loadModel(config, log, metrics), import("./api/server.ts")]);
+  const [model, { createServer }] = await Promise.all([
+    loadModel(config, log, metrics, adaptersToCome),
+    import("./api/server.ts"),
+  ]);
   const service = new Service({ ...model, config, tokens, metrics, log });
   const opened: Extension[] = [];
   const closeAll = async () => {

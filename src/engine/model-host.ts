@@ -27,5 +27,5 @@ export interface ModelHost {
   close?(): Promise<void>;
 }
 
-/** The export a model module must have. `options` went through structured clone. */
-export type CreateRunner = (options: unknown) => Promise<ModelHost>;
+/** The export a model module must have. `options` went through structured clone. `adaptersToCome`: some follow at once. */
+export type CreateRunner = (options: unknown, adaptersToCome: boolean) => Promise<ModelHost>;

@@ -13,8 +13,9 @@ export interface OnnxHostOptions extends DecoderRunnerOptions {
   vocabulary: TokenVocabulary | null;
 }
 
-export async function createRunner(options: unknown): Promise<ModelHost> {
-  const { folder, vocabulary, ...runnerOptions } = options as OnnxHostOptions;
+export async function createRunner(options: unknown, adaptersToCome: boolean): Promise<ModelHost> {
+  const { folder, vocabulary, ...given } = options as OnnxHostOptions;
+  const runnerOptions = { ...given, adaptersFromStart: given.adaptersFromStart || adaptersToCome };
   const checkpoint = openCheckpoint(folder);
   try {
     const runner = await DecoderRunner.create(checkpoint, runnerOptions);

@@ -14,7 +14,7 @@ const post = (message: FromWorker): void => port.postMessage(message);
 const start = workerData as WorkerStart;
 const { createRunner } = (await import(start.module)) as { createRunner?: CreateRunner };
 if (createRunner === undefined) throw new Error(`${start.module} does not export createRunner`);
-const model = await createRunner(start.options);
+const model = await createRunner(start.options, start.adapters.length > 0);
 
 const crash = (error: unknown): void => {
   // Outside any promise, so that it ends the thread as an uncaught error.

@@ -153,6 +153,11 @@ export class ModelTable {
     });
   }
 
+  /** Whether any model has more than the step 0 it began with. */
+  hasTrainedSteps(): boolean {
+    return this.#store.get("SELECT 1 FROM steps WHERE step > 0 LIMIT 1") !== undefined;
+  }
+
   /** Bytes of all steps of an owner's models. */
   bytesOf(owner: string): number {
     const sql = "SELECT SUM(bytes) AS bytes FROM steps JOIN models ON models.id = model_id WHERE owner = ?";
