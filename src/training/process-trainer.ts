@@ -18,7 +18,7 @@ export interface ProcessTrainerOptions {
 
 interface Worker {
   child: ChildProcess;
-  /** Last words on stderr, for the message of a crash. */
+  /** What the task wrote to stderr last: for the log, should the process die. */
   lastWords: string;
   idleTimer: NodeJS.Timeout | null;
 }
@@ -73,6 +73,7 @@ export class ProcessTrainer implements Trainer {
     const warm = this.#idle.get(key)?.pop() ?? this.#start();
     if (warm.idleTimer) clearTimeout(warm.idleTimer);
     warm.idleTimer = null;
+    warm.lastWords = "";
     this.#busy.add(warm);
     return warm;
   }
@@ -91,7 +92,11 @@ export class ProcessTrainer implements Trainer {
 
   #keep(key: string, worker: Worker): void {
     if (this.#closed) return;
-    worker.idleTimer = setTimeout(() => worker.child.kill(), this.#options.idleMs);
+    worker.idleTimer = setTimeout(() => {
+      // Before it is gone: the next task must not be given to it.
+      this.#forget(worker);
+      worker.child.kill();
+    }, this.#options.idleMs);
     worker.idleTimer.unref();
     this.#idle.set(key, [...(this.#idle.get(key) ?? []), worker]);
   }
@@ -117,7 +122,7 @@ export class ProcessTrainer implements Trainer {
         if (grace) clearTimeout(grace);
         signal.removeEventListener("abort", cancel);
         child.off("message", onMessage);
-        child.off("exit", onExit);
+        child.off("close", onExit);
         child.off("error", onError);
         finish();
       };
@@ -135,7 +140,11 @@ export class ProcessTrainer implements Trainer {
       const onExit = (code: number | null, killedBy: NodeJS.Signals | null) => {
         const how = killedBy ? `was ended by ${killedBy}` : `ended with code ${code}`;
         const words = worker.lastWords.trim();
-        const error = new Error(`the trainer process ${how}${words ? `: ${words}` : ""}`);
+        // The words are the cause and not part of the message, which clients see.
+        const error = new Error(
+          `the trainer process ${how}${words ? "; the server's log has its last words" : ""}`,
+          words ? { cause: words } : {},
+        );
         settle(() => reject(signal.aborted ? signal.reason : error));
       };
       const onError = (cause: Error) => {
@@ -149,7 +158,8 @@ export class ProcessTrainer implements Trainer {
         grace = setTimeout(() => child.kill("SIGKILL"), this.#options.cancelGraceMs);
       };
       child.on("message", onMessage);
-      child.on("exit", onExit);
+      // Not "exit": what it wrote last may come after that.
+      child.on("close", onExit);
       child.on("error", onError);
       signal.addEventListener("abort", cancel, { once: true });
       if (child.exitCode !== null || child.signalCode !== null) onExit(child.exitCode, child.signalCode);

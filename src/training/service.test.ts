@@ -296,7 +296,7 @@ describe("faults", () => {
   };
 
   it.each([
-    ["crashes", 101, /the trainer process ended with code 7: fake fault/],
+    ["crashes", 101, /^the trainer process ended with code 7; the server's log has its last words$/],
     ["reports a failure", 102, /told to fail/],
     ["writes a corrupt adapter", 104, /adapter_model/],
   ])("a trainer that %s fails its job with the reason, and the next job runs", async (_what, id, reason) => {

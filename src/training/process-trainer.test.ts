@@ -1,0 +1,45 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterEach, expect, it } from "vitest";
+import type { TrainerTask } from "./contract.ts";
+import { ProcessTrainer } from "./process-trainer.ts";
+
+const task = { weights: "float32", baseModel: "m" } as TrainerTask;
+const never = new AbortController().signal;
+let trainer: ProcessTrainer;
+afterEach(() => trainer.close());
+
+/** A child that says which process did the task; `program` runs first. */
+function start(program: string, idleMs: number): ProcessTrainer {
+  const entry = join(mkdtempSync(join(tmpdir(), "trainer-")), "child.mjs");
+  const done = 'process.send({ type: "done", result: { tokens: process.pid } })';
+  writeFileSync(entry, `process.on("message", () => { ${program}; ${done}; });`);
+  trainer = new ProcessTrainer({ entry: pathToFileURL(entry), idleMs, cancelGraceMs: 1000 });
+  return trainer;
+}
+const run = async () => (await trainer.train(task, () => {}, never)).tokens;
+
+it("keeps a process for the next task, and gives none to a process that was just ended for being idle", async () => {
+  start("", 60_000);
+  expect(await run()).toBe(await run());
+  await trainer.close();
+
+  start("", 5);
+  const first = await run();
+  const due = performance.now() + 20;
+  while (performance.now() < due);
+  // The idle timer is due before this one: its process has got the signal, and has not ended yet.
+  const second = await new Promise<number>((resolve, reject) => setTimeout(() => run().then(resolve, reject), 0));
+  expect(second).not.toBe(first);
+});
+
+it("tells of a death without what the process wrote, which is the error's cause", async () => {
+  start('console.error("secret path"); process.exit(3)', 60_000);
+  const error = await run().catch((thrown: Error) => thrown);
+  expect(error).toMatchObject({
+    message: "the trainer process ended with code 3; the server's log has its last words",
+    cause: "secret path",
+  });
+});
