@@ -186,9 +186,11 @@ describe("chat templates of requests", () => {
   it("are refused when the operator does not trust them", async () => {
     await start({ config: { trustRequestChatTemplate: false } });
     for (const extra of [{ chat_template: "x" }, { chat_template_kwargs: { chat_template: "x" } }]) {
-      const refused = await server.post("/v1/chat/completions", { ...body, ...extra });
-      expect(refused.status).toBe(400);
-      expect((await refused.json()).error.message).toMatch(/trust-request-chat-template/);
+      for (const path of ["/v1/chat/completions", "/tokenize"]) {
+        const refused = await server.post(path, { ...body, ...extra });
+        expect(refused.status, path).toBe(400);
+        expect((await refused.json()).error.message).toMatch(/trust-request-chat-template/);
+      }
     }
     await works();
   });

@@ -1,6 +1,5 @@
 // A chat request on its way to the engine, in the order in which mistakes are reported: template, prompt, budget,
 // sampling, constraint. Everything here happens before the engine sees it, so every refusal is a plain 4xx.
-import { ServiceError } from "../../errors.ts";
 import { type ChatPrompt, chatPrompt } from "../../text/prompt.ts";
 import { type LengthRules, outputBudget, promptRoom } from "../../text/prompt-length.ts";
 import type { ServedModel } from "../models/model-registry.ts";
@@ -14,6 +13,7 @@ import { buildRun, type Run } from "../run/run-builder.ts";
 import type { Service } from "../service.ts";
 import { type ChatReplyOptions, chatReplyFacts, chatReplyOptions } from "./chat.reply-options.ts";
 import type { ChatBody } from "./chat.schema.ts";
+import { checkTemplateTrust } from "./chat.validate.ts";
 import {
   constraintFor,
   needsSpecialTokens,
@@ -100,12 +100,7 @@ function renderPrompt(
   length: LengthRules,
 ): Promise<ChatPrompt> {
   promptRoom(length);
-  const bringsTemplate =
-    (body.chat_template ?? null) !== null || body.chat_template_kwargs?.chat_template !== undefined;
-  if (bringsTemplate && !config.trustRequestChatTemplate) {
-    const message = "This server does not accept chat templates from requests (--trust-request-chat-template).";
-    throw new ServiceError("template_refused", message, { param: "chat_template" });
-  }
+  checkTemplateTrust(body, config);
   const hidesTools = parsing.tools === null && config.excludeToolsWhenToolChoiceNone;
   return chatPrompt(
     text,

@@ -1,5 +1,6 @@
 // Rules between fields of a chat request. The first group looks at the body as it came (some rules care about the
 // spelling), the second at the values as read. Bounds of single sampling parameters are in sampling-bounds.ts.
+import type { Config } from "../../config/options.ts";
 import { ServiceError } from "../../errors.ts";
 import { readBody } from "../request/lax.ts";
 import { type ChatBody, ChatRequest } from "./chat.schema.ts";
@@ -123,6 +124,18 @@ export function checkContinuation(body: Pick<ChatBody, "continue_final_message" 
     const message =
       "continue_final_message cannot be used together with add_generation_prompt (true by default): send add_generation_prompt: false.";
     throw refuse("invalid_combination", message, null);
+  }
+}
+
+/** A template may come as a field or among the template's own variables. */
+export function checkTemplateTrust(
+  body: Pick<ChatBody, "chat_template" | "chat_template_kwargs">,
+  { trustRequestChatTemplate }: Pick<Config, "trustRequestChatTemplate">,
+): void {
+  const bringsOne = (body.chat_template ?? null) !== null || body.chat_template_kwargs?.chat_template !== undefined;
+  if (bringsOne && !trustRequestChatTemplate) {
+    const message = "This server does not accept chat templates from requests (--trust-request-chat-template).";
+    throw new ServiceError("template_refused", message, { param: "chat_template" });
   }
 }
 

@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { type Static, Type } from "typebox";
 import { ServiceError } from "../../errors.ts";
 import { chatPrompt, tokenisePrompt } from "../../text/prompt.ts";
-import { checkContinuation } from "../chat/chat.validate.ts";
+import { checkContinuation, checkTemplateTrust } from "../chat/chat.validate.ts";
 import { Message, Tool } from "../chat/message.schema.ts";
 import { principalOf } from "../http/auth.ts";
 import { readBody } from "../request/lax.ts";
@@ -101,11 +101,7 @@ async function tokenise(service: Service, body: Static<typeof TokenizeRequest>):
     return refusing(() => tokenisePrompt(service.text, prompt, options, null));
   }
   checkContinuation(body);
-  if ((body.chat_template ?? null) !== null && !service.config.trustRequestChatTemplate) {
-    throw new ServiceError("template_refused", "This server does not accept chat templates from requests.", {
-      param: "chat_template",
-    });
-  }
+  checkTemplateTrust(body, service.config);
   const prompt = await refusing(() =>
     chatPrompt(
       service.text,
