@@ -44,7 +44,8 @@ async function train(file: string, options: TrainOptions): Promise<void> {
   const base = options.baseModel ?? (await firstBaseModel(client));
   const model = await client.register({ project: options.project, name: options.model, base_model: base });
   const job = await client.submit(model.id, groups, { config });
-  const stop = () => void client.cancel(job.id);
+  const stop = () =>
+    void client.cancel(job.id).catch((error: Error) => console.error(`not cancelled: ${error.message}`));
   process.once("SIGINT", stop);
   try {
     const screen = options.json ? jsonScreen() : drawnScreen();

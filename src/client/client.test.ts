@@ -5,11 +5,12 @@ import { learningRates } from "./learning-rates.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
 
 /** A server made of canned answers; records what was asked. */
-function canned(answers: (() => Response | Error)[]) {
+function canned(answers: (() => Response | Error)[], maxRetries?: number) {
   const asked: { method: string; url: string; headers: Record<string, string> }[] = [];
   const client = new FlywheelClient({
     baseUrl: "http://server",
     apiKey: "secret",
+    ...(maxRetries === undefined ? {} : { maxRetries }),
     fetch: async (url, init) => {
       asked.push({ method: init!.method!, url: String(url), headers: init!.headers as Record<string, string> });
       const answer = answers[Math.min(asked.length, answers.length) - 1]!();
@@ -67,6 +68,12 @@ describe("client", () => {
     for await (const event of client.events("j")) seen.push(event.id);
     expect(seen).toEqual(["1", "2", "3"]);
     expect(asked[1]!.headers["last-event-id"]).toBe("2");
+  });
+
+  it("ends with the error when the server is gone", async () => {
+    const { client, asked } = canned([() => new Response("id: 1\n"), broken], 0);
+    await expect(client.events("j").next()).rejects.toThrow("fetch failed");
+    expect(asked).toHaveLength(2);
   });
 
   it("follows pages", async () => {

@@ -150,11 +150,12 @@ export class FlywheelClient {
   async *events(jobId: string, signal?: AbortSignal): AsyncGenerator<TrainingEvent> {
     let last: string | null = null;
     for (;;) {
+      // Outside the try: a server that does not answer after all its tries is gone.
+      const response: Response = await this.#connection.request("GET", `/preview/training-jobs/${jobId}/events`, {
+        headers: { accept: "text/event-stream", ...(last === null ? {} : { "last-event-id": last }) },
+        signal,
+      });
       try {
-        const response: Response = await this.#connection.request("GET", `/preview/training-jobs/${jobId}/events`, {
-          headers: { accept: "text/event-stream", ...(last === null ? {} : { "last-event-id": last }) },
-          signal,
-        });
         for await (const data of serverSentEvents(response.body!)) {
           const event = JSON.parse(data) as TrainingEvent;
           last = event.id;
@@ -162,7 +163,7 @@ export class FlywheelClient {
           if (event.type === "training_ended" || event.type === "training_failed") return;
         }
       } catch (error) {
-        // a connection that broke in the middle; request() has already given up on servers that do not answer
+        // A connection that broke in the middle: fetch says so with a TypeError.
         if (signal?.aborted || !(error instanceof TypeError)) throw error;
       }
     }
