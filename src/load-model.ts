@@ -9,6 +9,7 @@ import { createEmbeddedEngine, DEFAULT_WEIGHT_TYPE } from "./engine/embedded.ts"
 import { GrammarService } from "./grammar/grammar-service.ts";
 import { tokenVocabulary } from "./grammar/match/token-vocabulary.ts";
 import { CheckpointError } from "./model/checkpoint-error.ts";
+import { createProgressBar, createProgressLines } from "./model/download-progress.ts";
 import { GENERATION_FIELDS } from "./model/generation-config.ts";
 import { resolveModel } from "./model/hub.ts";
 import { HubError } from "./model/hub-error.ts";
@@ -46,6 +47,7 @@ export const loadModel: LoadModel = async (config, log, metrics, adaptersToCome)
 
 async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: boolean): Promise<LoadedModel> {
   const { folder, name } = await findModel(config, log);
+  const modelConfig = readModelConfig(folder);
   const chatTemplate = readTemplate(config.chatTemplate);
   const parsers = await replyParsers(config, folder, chatTemplate);
   const text = await loadTextModel(folder, { chatTemplate, chatTemplateKwargs: config.defaultChatTemplateKwargs });
@@ -53,6 +55,7 @@ async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: 
   if (idle.length > 0) log.warn("--override-generation-config has fields without effect", { fields: idle.join() });
   const defaults = loadSamplingDefaults({
     modelFolder: folder,
+    configEosTokenIds: modelConfig.eosTokenIds,
     generationConfig: config.generationConfig,
     override: config.overrideGenerationConfig,
   });
@@ -69,7 +72,7 @@ async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: 
     maxLoras: config.enableLora ? config.maxLoras : 0,
     maxLoraRank: config.maxLoraRank,
     adaptersFromStart: config.enableLora && adaptersToCome,
-    vocabulary: tokenVocabulary(text.tokenizer, readModelConfig(folder).vocabSize, REPLY_MARKERS),
+    vocabulary: tokenVocabulary(text.tokenizer, modelConfig.vocabSize, REPLY_MARKERS),
     scheduling: {
       maxNumSeqs: config.maxNumSeqs,
       policy: config.schedulingPolicy,
@@ -104,16 +107,12 @@ async function findModel(config: Config, log: Log): Promise<{ folder: string; na
     ...(config.hfToken === null ? {} : { HF_TOKEN: config.hfToken }),
     ...(config.downloadDir === null ? {} : { HF_HUB_CACHE: config.downloadDir }),
   };
-  let shown = "";
   const { folder, origin } = await resolveModel(existsSync(config.model) ? config.model : model, {
     env,
-    onProgress: ({ file, done, total }) => {
-      const percent = `${file} ${Math.floor((100 * done) / Math.max(total, 1))} %`;
-      if (percent !== shown) {
-        shown = percent;
-        log.info("downloading", { file, percent: Math.floor((100 * done) / Math.max(total, 1)) });
-      }
-    },
+    onProgress:
+      process.stderr.isTTY && config.logFormat === "text"
+        ? createProgressBar(process.stderr)
+        : createProgressLines((line) => log.info("downloading", { ...line })),
   });
   return { folder, name: origin?.repository ?? (basename(config.model) || config.model) };
 }

@@ -1,11 +1,10 @@
-// A checkpoint folder: configuration, generation defaults and weights, checked against each other before anything is
+// A checkpoint folder: configuration and weights, checked against each other before anything is
 // served. Weights are read tensor by tensor on demand and not kept here. Close it once everything is loaded.
 
 import { CheckpointError } from "./checkpoint-error.ts";
 import { eachTensor, expectedTensors, type ModelTensors } from "./expected-tensors.ts";
 import { familyNamed } from "./families/registry.ts";
 import { isFolder } from "./folder.ts";
-import { type GenerationDefaults, readGenerationConfig } from "./generation-config.ts";
 import { type ModelConfig, readModelConfig } from "./model-config.ts";
 import type { Dtype, TensorEntry } from "./safetensors-header.ts";
 import { openWeightFiles, type WeightFiles } from "./weight-files.ts";
@@ -13,15 +12,10 @@ import { openWeightFiles, type WeightFiles } from "./weight-files.ts";
 export interface Checkpoint {
   readonly folder: string;
   readonly config: ModelConfig;
-  readonly generation: GenerationDefaults;
-  /** Ids that end a reply: generation_config.json's where it names some, else config.json's. */
-  readonly eosTokenIds: readonly number[];
   /** The model's tensors by role; every one of them is present with this shape. */
   readonly tensors: ModelTensors;
   /** Every tensor in the files, used or not. */
   readonly names: readonly string[];
-  /** Tensors in the files that the model does not use; worth a line in the log. */
-  readonly unused: readonly string[];
   tensor(name: string): TensorReader;
   /** Frees the file handles. Idempotent. */
   close(): void;
@@ -44,24 +38,17 @@ export interface TensorReader {
 export function openCheckpoint(folder: string): Checkpoint {
   if (!isFolder(folder)) throw new CheckpointError(folder, "no such folder");
   const config = readModelConfig(folder);
-  const generation = readGenerationConfig(folder);
   const files = openWeightFiles(folder);
   try {
     const tensors = expectedTensors(config, tensorPrefix(config, files));
-    const used = new Set<string>();
     for (const { name, shape } of eachTensor(tensors)) {
       checkTensor(folder, files, name, shape);
-      used.add(name);
     }
-    const names = [...files.byTensor.keys()];
     return {
       folder,
       config,
-      generation,
-      eosTokenIds: generation.eosTokenIds ?? config.eosTokenIds,
       tensors,
-      names,
-      unused: names.filter((name) => !used.has(name)),
+      names: [...files.byTensor.keys()],
       tensor: (name) => readerOf(folder, files, name),
       close: () => files.close(),
     };

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { createProgressBar } from "./download-progress.ts";
+import { createProgressBar, createProgressLines } from "./download-progress.ts";
 
-function recorder(terminal: { isTTY: boolean; columns?: number }) {
+function recorder(terminal: { columns: number }) {
   const written: string[] = [];
   return { ...terminal, written, write: (text: string) => written.push(text) };
 }
 
 test("a terminal sees one line per file, redrawn in place at most ten times a second", () => {
-  const output = recorder({ isTTY: true, columns: 100 });
+  const output = recorder({ columns: 100 });
   let time = 1000;
   const show = createProgressBar(output, () => time);
   show({ file: "model.safetensors", done: 500_000, total: 4_000_000 });
@@ -24,15 +24,15 @@ test("a terminal sees one line per file, redrawn in place at most ten times a se
 });
 
 test("a line never exceeds the width", () => {
-  const output = recorder({ isTTY: true, columns: 40 });
+  const output = recorder({ columns: 40 });
   createProgressBar(output)({ file: "x".repeat(200), done: 1, total: 2 });
   expect(output.written[0]!.replace("\r\x1b[2K", "").length).toBe(39);
 });
 
-test("a log gets one line per finished file", () => {
-  const output = recorder({ isTTY: false });
-  const show = createProgressBar(output);
-  for (const done of [1, 20, 999]) show({ file: "config.json", done, total: 999 });
+test("a log gets a line per tenth of a file", () => {
+  const lines: string[] = [];
+  const show = createProgressLines(({ file, percent }) => lines.push(`${file} ${percent}`));
+  for (const done of [0, 99, 100, 450, 455, 1000]) show({ file: "a", done, total: 1000 });
   show({ file: "empty", done: 0, total: 0 });
-  expect(output.written).toEqual(["config.json 999 B\n", "empty 0 B\n"]);
+  expect(lines).toEqual(["a 0", "a 10", "a 40", "a 100", "empty 100"]);
 });

@@ -1,10 +1,9 @@
-// Shows downloads on a terminal: one line per file, redrawn in place, with a bar, bytes and rate. Where the output is
-// no terminal (a log, a container) it is one line per finished file instead.
+// Shows downloads: on a terminal one line per file, redrawn in place, with a bar, bytes and rate; in a log a line per
+// tenth of a file.
 
 import type { DownloadProgress } from "./hub.ts";
 
 export interface ProgressOutput {
-  readonly isTTY?: boolean;
   readonly columns?: number;
   write(text: string): unknown;
 }
@@ -12,7 +11,20 @@ export interface ProgressOutput {
 const redrawMs = 100;
 const barWidth = 24;
 
-/** A callback for HubOptions.onProgress. `now` is in milliseconds. */
+/** A callback for HubOptions.onProgress: calls `report` with each tenth of a file that is reached, the last one surely. */
+export function createProgressLines(
+  report: (line: { file: string; percent: number }) => void,
+): (at: DownloadProgress) => void {
+  let told = { file: "", percent: -1 };
+  return ({ file, done, total }) => {
+    const percent = total === 0 ? 100 : 10 * Math.floor((10 * done) / total);
+    if (file === told.file && percent === told.percent) return;
+    told = { file, percent };
+    report(told);
+  };
+}
+
+/** A callback for HubOptions.onProgress, for a terminal. `now` is in milliseconds. */
 export function createProgressBar(
   output: ProgressOutput,
   now: () => number = Date.now,
@@ -22,9 +34,7 @@ export function createProgressBar(
     const time = now();
     if (file !== current.file) current = { file, startedAt: time, startedWith: done, drawnAt: 0 };
     const finished = done >= total;
-    if (!output.isTTY) {
-      if (finished) output.write(`${file} ${formatBytes(total)}\n`);
-    } else if (finished || time - current.drawnAt >= redrawMs) {
+    if (finished || time - current.drawnAt >= redrawMs) {
       current.drawnAt = time;
       const seconds = (time - current.startedAt) / 1000;
       const rate = seconds > 0 ? `  ${formatBytes((done - current.startedWith) / seconds)}/s` : "";

@@ -7,6 +7,7 @@ import { BLOCK, encode, encodedBytes } from "../../bench/models/ggml-blocks.ts";
 import { writeGguf } from "../../bench/models/gguf.ts";
 import { interleaveHalves, writeGgufModel } from "../../bench/models/gguf-model.ts";
 import { openCheckpoint } from "../../src/model/checkpoint.ts";
+import { eachTensor } from "../../src/model/expected-tensors.ts";
 import { widenFloat16 } from "../../src/model/half-floats.ts";
 import { inverseFrequencies } from "../../src/model/rope.ts";
 
@@ -130,9 +131,10 @@ describe("GGUF files", () => {
     expect(metadata["general.architecture"]).toBe(family);
     expect(metadata[`${family}.block_count`]).toBe(checkpoint.config.numLayers);
     const elements = tensors.reduce((sum, { dims }) => sum + dims.reduce((a, b) => a * b, 1), 0);
-    const stored = checkpoint.names
-      .filter((name) => !checkpoint.unused.includes(name))
-      .reduce((sum, name) => sum + checkpoint.tensor(name).elements, 0);
+    const stored = [...eachTensor(checkpoint.tensors)].reduce(
+      (sum, { name }) => sum + checkpoint.tensor(name).elements,
+      0,
+    );
     expect(elements).toBe(stored);
     const last = tensors.at(-1)!;
     expect(size).toBeGreaterThanOrEqual(

@@ -238,6 +238,7 @@ describe("models and adapters", () => {
     expect((await again.json()).error.type).toBe("InvalidUserInput");
     expect((await load({ lora_name: "tuned/a", lora_path: folder("two"), load_inplace: true })).status).toBe(200);
     const scrape = await (await server.get("/metrics")).text();
+    expect(scrape).not.toContain('model_name="tuned');
     expect(scrape).toMatch(/vllm:lora_requests_info\{max_lora="2",running_lora_adapters="tuned\/a"\} 1/);
 
     expect((await server.post("/v1/unload_lora_adapter", { lora_name: "tuned/a" })).status).toBe(200);

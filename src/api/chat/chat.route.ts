@@ -54,7 +54,7 @@ async function answerChat(service: Service, request: FastifyRequest, reply: Fast
   const requestId = requestIdOf(request, reply, body.request_id);
   return admitted(service, request, { choices: readChoiceCount(body.n), model: body.model }, async (model) => {
     const prepared = await refusing(() => prepareChat(service, body, model, requestId));
-    const run = new GenerationRun(service, { ...prepared.run, model: model.name, arrivedAt, clientGone: gone });
+    const run = new GenerationRun(service, { ...prepared.run, arrivedAt, clientGone: gone });
     return body.stream === true ? streamed(run, prepared) : whole(run, prepared);
   });
 

@@ -55,9 +55,7 @@ async function answerCompletion(service: Service, request: FastifyRequest, reply
   const choices = readChoiceCount(body.n) * prompts.length;
   return admitted(service, request, { choices, model: body.model }, async (model) => {
     const prepared = await refusing(() => prepareCompletion(service, body, prompts, model, requestId));
-    const runs = prepared.runs.map(
-      (run) => new GenerationRun(service, { ...run, model: model.name, arrivedAt, clientGone: gone }),
-    );
+    const runs = prepared.runs.map((run) => new GenerationRun(service, { ...run, arrivedAt, clientGone: gone }));
     if (body.stream === true) {
       await streamRuns(service, reply, gone, runs, new CompletionChunks(prepared.facts, prepared.prompts));
       return reply;

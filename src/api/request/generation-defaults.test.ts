@@ -14,7 +14,7 @@ function folder(config: object | null): string {
 
 const model = { temperature: 0.6, top_p: 0.95, max_new_tokens: 100, eos_token_id: [2, 3] };
 const load = (generationConfig: string, override: Record<string, unknown> = {}, own: object | null = model) =>
-  loadSamplingDefaults({ modelFolder: folder(own), generationConfig, override });
+  loadSamplingDefaults({ modelFolder: folder(own), configEosTokenIds: [7], generationConfig, override });
 
 it("takes the model's file, then the operator's values", () => {
   expect(load("auto")).toEqual({
@@ -25,7 +25,7 @@ it("takes the model's file, then the operator's values", () => {
     eosTokenIds: [2, 3],
   });
   expect(load("auto", { temperature: 0, top_k: 5 })).toMatchObject({ temperature: 0, topP: 0.95, topK: 5 });
-  expect(load("auto", {}, null)).toEqual(NEUTRAL_DEFAULTS);
+  expect(load("auto", {}, null)).toEqual({ ...NEUTRAL_DEFAULTS, eosTokenIds: [7] });
 });
 
 it("keeps the end-of-sequence ids whatever file the values come from", () => {

@@ -27,6 +27,8 @@ export const NEUTRAL_DEFAULTS: SamplingDefaults = {
 export interface DefaultsSources {
   /** Folder of the checkpoint. */
   modelFolder: string;
+  /** Of its config.json: they count where generation_config.json names none. */
+  configEosTokenIds: readonly number[];
   /** "auto": the model's file; "vllm": neutral values; otherwise a folder with the file. */
   generationConfig: string;
   /** In the file's own spelling, for example `{ top_p: 0.9 }`. */
@@ -44,7 +46,7 @@ export function loadSamplingDefaults(sources: DefaultsSources): SamplingDefaults
         : readGenerationConfig(generationConfig, { mustExist: true });
   const override = parseGenerationConfig("--override-generation-config", { ...sources.override });
   // Which ids end a reply is a fact of the model, not a preference: they apply under "vllm" too.
-  const eosTokenIds = override.eosTokenIds ?? model.eosTokenIds ?? [];
+  const eosTokenIds = override.eosTokenIds ?? model.eosTokenIds ?? sources.configEosTokenIds;
   return { ...decided(decided(NEUTRAL_DEFAULTS, chosen), override), eosTokenIds };
 }
 

@@ -10,8 +10,6 @@ import type { ChoiceDelta, ChoiceOutput } from "./choice-output.ts";
 export interface RunParts {
   request: GenerateRequest;
   choices: readonly ChoiceOutput[];
-  /** Name for metrics. */
-  model: string;
   /** performance.now() when the request came in. */
   arrivedAt: number;
   /** Aborted when the client is gone. */
@@ -33,6 +31,11 @@ export class GenerationRun {
   constructor(service: Service, parts: RunParts) {
     this.#service = service;
     this.#parts = parts;
+  }
+
+  /** In metrics every adapter counts as its base model: a step of a policy each would be series without end. */
+  get #model(): string {
+    return this.#service.models.baseName;
   }
 
   /** Number of choices. */
@@ -107,16 +110,16 @@ export class GenerationRun {
     const now = performance.now();
     const last = this.#lastTokenAt[index];
     if (last !== undefined) {
-      this.#service.metrics.interTokenLatency(this.#parts.model, (now - last) / 1000 / tokens);
+      this.#service.metrics.interTokenLatency(this.#model, (now - last) / 1000 / tokens);
     }
     this.#lastTokenAt[index] = now;
     this.#firstTokenAt ??= now;
   }
 
   #record(): void {
-    const { request, choices, model, arrivedAt } = this.#parts;
+    const { request, choices, arrivedAt } = this.#parts;
     this.#service.metrics.requestEnded({
-      model,
+      model: this.#model,
       promptTokens: request.promptTokenIds.length,
       cachedTokens: this.#cachedTokens,
       generated: choices.map((choice) => choice.tokens),
