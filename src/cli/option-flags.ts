@@ -29,6 +29,14 @@ export function givenFlags(command: Command): Partial<Record<OptionName, unknown
   return Object.fromEntries(Object.entries(values).filter(([name]) => name in OPTIONS));
 }
 
+/** The first list flag that was given several values at once; they go on up to the next flag. */
+export function flagWithSeveralValues(argv: readonly string[]): string | null {
+  const lists = (Object.keys(OPTIONS) as OptionName[]).filter((name) => OPTIONS[name].repeatable).map(flagName);
+  const isValue = (word: string | undefined) => word !== undefined && !word.startsWith("-");
+  const at = argv.findIndex((word, i) => lists.includes(word.slice(2)) && isValue(argv[i + 1]) && isValue(argv[i + 2]));
+  return at === -1 ? null : argv[at]!;
+}
+
 function describe(name: OptionName, option: Option<unknown>): string {
   const help = option.placeholder === null && option.default === true ? `Turn off: ${option.help}` : option.help;
   const initial = shownDefault(option);

@@ -1,8 +1,10 @@
 // `flywheel serve`: starts a server and prints where it listens and a line to try it with. SIGTERM and Ctrl-C drain.
 import type { Command } from "commander";
 import { loadConfig } from "../config/load.ts";
+import { OPTIONS } from "../config/options.ts";
 import type { RunningServer } from "../serve.ts";
-import { addOptionFlags, givenFlags } from "./option-flags.ts";
+import { addOptionFlags, flagWithSeveralValues, givenFlags } from "./option-flags.ts";
+import { UsageError } from "./usage-error.ts";
 
 export function addServeCommand(program: Command): void {
   const command = program
@@ -20,6 +22,14 @@ export function addServeCommand(program: Command): void {
       env: process.env,
       file: options.config ?? process.env.FLYWHEEL_CONFIG,
     });
+    const list =
+      config.model === OPTIONS.model.default && flags.model === undefined && flagWithSeveralValues(process.argv);
+    if (list) {
+      throw new UsageError(
+        `${list} takes every value up to the next flag, so a model behind it would be one of them: ` +
+          "give the model first or as --model (the bundled one: --model bundled)",
+      );
+    }
     // Loaded only now, so that --help and the other commands are quick.
     const [{ startServer }, { loadModel }, { createTraining }] = await Promise.all([
       import("../serve.ts"),

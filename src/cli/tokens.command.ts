@@ -95,16 +95,19 @@ function readScopes(given: readonly string[]): Scope[] {
 
 const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86400, w: 7 * 86400, y: 365 * 86400 };
 
+const LONGEST_LIFETIME = 1000 * UNITS.y!;
+
 /** Seconds; null = forever. */
 export function readLifetime(text: string): number | null {
   if (text === "forever") {
     return null;
   }
   const match = /^(\d{1,6})([smhdwy])$/.exec(text);
-  if (match === null || match[1] === "0") {
-    throw new UsageError(`a lifetime looks like 12h, 30d, 1y or forever, not ${text}`);
+  const seconds = match === null ? 0 : Number(match[1]) * UNITS[match[2]!]!;
+  if (seconds === 0 || seconds > LONGEST_LIFETIME) {
+    throw new UsageError(`a lifetime looks like 12h, 30d, 1y (at most 1000y) or forever, not ${text}`);
   }
-  return Number(match[1]) * UNITS[match[2]!]!;
+  return seconds;
 }
 
 function shown(token: TokenRecord) {

@@ -75,11 +75,14 @@ export function integer<T extends number | null>(
   return option<number | T>(group, initial, help, parse, { placeholder: "N", ...extra });
 }
 
+/** Timers count milliseconds in 31 bits. */
+const LONGEST_SECONDS = Math.floor((2 ** 31 - 1) / 1000);
+
 export function seconds(group: OptionGroup, initial: number, help: string) {
   const parse = (raw: unknown): number => {
     const value = typeof raw === "string" && raw.trim() !== "" ? Number(raw) : raw;
-    if (typeof value !== "number" || !Number.isFinite(value) || value < 0) {
-      throw new Error("expects a number of seconds, 0 or more");
+    if (typeof value !== "number" || !(value >= 0 && value <= LONGEST_SECONDS)) {
+      throw new Error(`expects a number of seconds, from 0 to ${LONGEST_SECONDS}`);
     }
     return value;
   };

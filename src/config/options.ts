@@ -14,7 +14,7 @@ export const OPTIONS = {
   servedModelName: list(
     "Model",
     [],
-    "Name(s) under which the model is served; replies carry the first. Default: the --model value, or the bundled model's name.",
+    "Name(s) under which the model is served; replies carry the first. Default: org/name, or the name of the folder.",
   ),
   revision: text("Model", null, "Branch, tag or commit to download."),
   downloadDir: text("Model", null, "Hugging Face cache folder to use instead of the usual one.", {
@@ -38,7 +38,11 @@ export const OPTIONS = {
     placeholder: "DIR",
   }),
   allowedOrigins: list("Server", ["*"], "Origins that browsers may call from (CORS)."),
-  shutdownTimeout: seconds("Server", 30, "After SIGTERM, how long running streams may take before they are cut."),
+  shutdownTimeout: seconds(
+    "Server",
+    30,
+    "After SIGTERM, how long running streams may take before they are cut; 0: not at all.",
+  ),
 
   apiKey: list("Access", [], "Accept this token, with every scope, beside the stored ones. May be repeated.", {
     secret: true,
@@ -58,32 +62,28 @@ export const OPTIONS = {
     false,
     "Also send reasoning as reasoning_content, for clients that know only that name.",
   ),
-  toolCallParser: text("Chat", null, "Parse tool calls out of replies, one of hermes, llama3_json, pythonic."),
+  toolCallParser: text(
+    "Chat",
+    null,
+    "Parse tool calls out of replies, one of hermes, qwen, llama3_json, llama4_json, pythonic.",
+  ),
   enableAutoToolChoice: flag("Chat", false, "Allow tool_choice other than none; needs --tool-call-parser."),
   excludeToolsWhenToolChoiceNone: flag("Chat", false, "Do not show tools to the model when tool_choice is none."),
   returnTokensAsTokenIds: flag("Chat", false, "Default of return_tokens_as_token_ids."),
   enablePromptTokensDetails: flag("Chat", true, "Report cached prompt tokens in usage."),
   enableForceIncludeUsage: flag("Chat", false, "Send usage at the end of every stream."),
 
-  dtype: oneOf(
-    "Engine",
-    ["auto", "float32", "int8", "int4"],
-    "auto",
-    "Weights of the linear layers; auto takes the model's recommendation.",
-  ),
+  dtype: oneOf("Engine", ["auto", "float32", "int8", "int4"], "auto", "Weights of the linear layers; auto: int8."),
   maxModelLen: integer("Engine", null, "Context length: prompt plus output. Default: the model's own.", { min: 2 }),
   maxNumSeqs: integer("Engine", 32, "Choices that are generated at the same time.", { min: 1, max: 4096 }),
-  maxNumBatchedTokens: integer(
-    "Engine",
-    null,
-    "Tokens computed in one step, prompt chunks included. Default: chosen by the engine.",
-    { min: 1 },
-  ),
+  maxNumBatchedTokens: integer("Engine", null, "Tokens computed in one step, prompt chunks included. Default: 256.", {
+    min: 1,
+  }),
   blockSize: integer("Engine", 32, "Tokens per block of the key/value cache; a multiple of 16.", { min: 16, max: 256 }),
   kvCacheMemoryBytes: integer(
     "Engine",
     null,
-    "Memory for the key/value cache. Default: chosen by the engine.",
+    "Memory for the key/value cache. Default: a quarter of the machine's, at most 4 GiB.",
     { min: 1 },
     { placeholder: "BYTES" },
   ),
@@ -109,10 +109,15 @@ export const OPTIONS = {
   maxLoraRank: integer("Adapters", 64, "Largest rank of an adapter.", { min: 1, max: 512 }),
 
   training: flag("Training", true, "Offer training jobs."),
-  trainingThreads: integer("Training", null, "CPU threads of a training job. Default: the number of cores.", {
-    min: 1,
-    max: 1024,
-  }),
+  trainingThreads: integer(
+    "Training",
+    null,
+    "CPU threads of a training job. Default: --threads, else the number of cores.",
+    {
+      min: 1,
+      max: 1024,
+    },
+  ),
   trainingMemoryBytes: integer(
     "Training",
     2 * 2 ** 30,
@@ -160,7 +165,11 @@ export const OPTIONS = {
     { min: 4096 },
     { placeholder: "BYTES" },
   ),
-  streamStallTimeout: seconds("Limits", 60, "How long a client may not read at all before its stream is cut."),
+  streamStallTimeout: seconds(
+    "Limits",
+    60,
+    "How long a client may not read at all before its stream is cut; 0: as soon as it falls behind.",
+  ),
 
   logLevel: oneOf("Operation", ["debug", "info", "warn", "error"], "info", "Least important messages to log."),
   logFormat: oneOf("Operation", ["text", "json"], "text", "How log lines are written (to standard error)."),

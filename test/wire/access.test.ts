@@ -73,6 +73,20 @@ describe("tokens", () => {
     expect((await chat(`Bearer ${expired}`)).status).toBe(200);
   });
 
+  it("keeps a stored token to its scopes and its end, also when it is given as --api-key", async () => {
+    const data = mkdtempSync(join(tmpdir(), "flywheel-keys-"));
+    const store = openDataDir(data);
+    const stored = new TokenStore(store);
+    const { secret, record } = stored.create({ name: "t", scopes: ["training"], lifetime: null });
+    const own = await startTestServer({ config: { data, apiKey: [secret, "other"] } });
+    const ask = (key: string) => own.post("/v1/chat/completions", { messages: [] }, { authorization: `Bearer ${key}` });
+    expect([(await ask(secret)).status, (await ask("other")).status]).toEqual([403, 400]);
+    stored.revoke(record.id);
+    expect((await ask(secret)).status).toBe(401);
+    await own.close();
+    store.close();
+  });
+
   it("answers 403 for a token without the scope", async () => {
     const response = await chat(`Bearer ${make(["training"])}`);
     expect(response.status).toBe(403);

@@ -170,6 +170,8 @@ describe("flywheel serve", () => {
     [["--model", "DAMAGED"], /model\.safetensors: holds .*truncated/],
     [["--generation-config", "FOLDER"], /generation_config\.json: no such file/],
     [["--override-generation-config", '{"top_p":5}'], /--override-generation-config: top_p must be/],
+    [["--shutdown-timeout", "3000000"], /--shutdown-timeout expects a number of seconds, from 0 to 2147483/],
+    [["--api-key", "secret", "SWALLOWED"], /--api-key takes every value .* give the model first or as --model/],
   ])(
     "explains a bad start in one line: %j",
     async (args, message) => {
@@ -180,7 +182,7 @@ describe("flywheel serve", () => {
         "0",
         "--data",
         fresh(),
-        ...(args[0] === "--model" ? [] : [MODEL]),
+        ...(args[0] === "--model" || args.includes("SWALLOWED") ? [] : [MODEL]),
         ...args.map((arg) => places[arg]?.() ?? arg),
       ]);
       expect(code).toBe(1);
@@ -259,7 +261,10 @@ describe("flywheel tokens and chat", () => {
     expect(refused.err).toMatch(/401: The token was revoked/);
     expect((await run(["tokens", "revoke", "ci", "--data", data])).code).toBe(1);
     expect((await run(["tokens", "create", "--scope", "root", "--data", data])).err).toMatch(/unknown scope root/);
-    expect((await run(["tokens", "create", "--lifetime", "soon", "--data", data])).err).toMatch(/lifetime looks like/);
+    for (const lifetime of ["soon", "00d", "1001y"]) {
+      const refused = await run(["tokens", "create", "--lifetime", lifetime, "--data", data]);
+      expect(refused.err, lifetime).toMatch(/lifetime looks like/);
+    }
     expect((await run(["chat", "hi"])).err).toMatch(/a token is needed/);
     expect((await run(["chat", "--url", "http://127.0.0.1:1", "hi"], { FLYWHEEL_API_KEY: "x" })).err).toMatch(
       /cannot reach/,

@@ -1,7 +1,8 @@
 // `flywheel demo` (npm run demo): starts a server on the bundled model, trains two small policies by reinforcement learning
 // while you watch their rewards rise, and leaves them served. Everything it does goes through the public client.
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Command } from "commander";
@@ -13,7 +14,7 @@ import { addition, type DemoTask, yesNoMaybe } from "./tasks.ts";
 
 interface DemoOptions {
   port: string;
-  data: string;
+  data?: string;
   seconds: string;
   png?: string;
   stop?: boolean;
@@ -27,7 +28,7 @@ export function addDemoCommand(program: Command): void {
     .command("demo")
     .description("Train two small policies on this machine and watch them learn; under four minutes on two cores.")
     .option("--port <PORT>", "port of the demonstration's server; 0 picks a free one", "0")
-    .option("--data <DIR>", "where the policies are kept", join(tmpdir(), `flywheel-demo-${process.pid}`))
+    .option("--data <DIR>", "where the policies are kept; without it in a folder that goes with the demonstration")
     .option("--seconds <N>", "time for each of the two tasks", "95")
     .option("--png <FILE>", "also draw the curves into an image")
     .option("--stop", "end when the training has ended, instead of going on serving")
@@ -40,12 +41,15 @@ async function run(options: DemoOptions): Promise<void> {
     import("../../load-model.ts"),
     import("../../api/training/extension.ts"),
   ]);
-  const flags = { port: options.port, data: options.data, logLevel: "error", apiKey: ["demo"] };
+  const data = options.data ?? mkdtempSync(join(tmpdir(), "flywheel-demo-"));
+  const apiKey = randomBytes(16).toString("base64url");
+  // On loopback, whatever the environment says.
+  const flags = { host: "127.0.0.1", port: options.port, data, logLevel: "error", apiKey: [apiKey] };
   const server = await startServer(loadConfig({ flags, env: process.env }), loadModel, [createTraining]);
   try {
-    const client = new FlywheelClient({ baseUrl: server.url, apiKey: "demo" });
+    const client = new FlywheelClient({ baseUrl: server.url, apiKey });
     const [baseModel] = await client.baseModels();
-    console.log(`${baseModel} is served at ${server.url} (token: demo)`);
+    console.log(`${baseModel} is served at ${server.url} (token: ${apiKey})`);
     const results: { task: DemoTask; result: LoopResult }[] = [];
     for (const task of [yesNoMaybe(SEED), addition(SEED)]) {
       console.log(`\n${task.title}: mean reward of every step's rollouts`);
@@ -54,9 +58,10 @@ async function run(options: DemoOptions): Promise<void> {
       await show(client, task, baseModel!, result);
     }
     if (options.png !== undefined) await draw(options.png, results);
-    if (!options.stop) await serveOn(server.url, results);
+    if (!options.stop) await serveOn(server.url, apiKey, results);
   } finally {
     await server.close();
+    if (options.data === undefined) rmSync(data, { recursive: true, force: true });
   }
 }
 
@@ -110,11 +115,11 @@ async function draw(file: string, results: readonly { task: DemoTask; result: Lo
 }
 
 /** Until Ctrl-C. */
-async function serveOn(url: string, results: readonly { result: LoopResult }[]): Promise<void> {
+async function serveOn(url: string, apiKey: string, results: readonly { result: LoopResult }[]): Promise<void> {
   const names = results.map(({ result }) => result.modelName).join(" and ");
   console.log(`\n${names} stay served until Ctrl-C; try:`);
   console.log(
-    `  flywheel chat --url ${url} --api-key demo --model ${results[0]!.result.modelName} "Shall we go? Yes or no?"`,
+    `  flywheel chat --url ${url} --api-key ${apiKey} --model ${results[0]!.result.modelName} "Shall we go? Yes or no?"`,
   );
   await new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => resolve());
