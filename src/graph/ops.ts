@@ -13,8 +13,10 @@ export const sub = binary("Sub");
 export const mul = binary("Mul");
 export const div = binary("Div");
 export const max = binary("Max");
-export const greater = (g: Graph, a: Value, b: Value) =>
-  g.add("Greater", [a, b], [{ shape: broadcast(a.shape, b.shape), dtype: "bool" }])[0]!;
+const comparison = (op: string) => (g: Graph, a: Value, b: Value) =>
+  g.add(op, [a, b], [{ shape: broadcast(a.shape, b.shape), dtype: "bool" }])[0]!;
+export const greater = comparison("Greater");
+export const equal = comparison("Equal");
 export const exp = unary("Exp");
 export const neg = unary("Neg");
 export const sqrt = unary("Sqrt");

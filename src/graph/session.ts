@@ -39,8 +39,9 @@ export class GraphSession {
     return new GraphSession(session);
   }
 
-  run(feeds: Feeds): Promise<Outputs> {
-    return this.session.run(feeds) as Promise<Outputs>;
+  /** `wanted`: names of the outputs to hand out; all of them without it. */
+  run(feeds: Feeds, wanted: readonly string[] = this.session.outputNames): Promise<Outputs> {
+    return this.session.run(feeds, wanted) as Promise<Outputs>;
   }
 
   /** Frees the runtime's memory. */

@@ -1,10 +1,12 @@
 // A stage of a pass: the same piece of computation for every layer, all in one session; which layer is an input. One
-// session has one pool of threads and one arena of memory, where a session per layer would have dozens. Weights are
-// initializers of the branch that uses them, so the runtime packs them for its kernels.
+// session has one pool of threads and one arena of memory, where a session per layer would have dozens. Each layer is a
+// branch of the outermost graph: weights of branches further in would not be packed by the runtime, which makes products
+// slower, and int4 ones other products altogether.
 
 import { graft, needed } from "../../graph/graft.ts";
-import { Graph, type Value } from "../../graph/graph.ts";
-import { bools, type Feeds, GraphSession, type Outputs, type SessionOptions } from "../../graph/session.ts";
+import { type Dim, Graph, type Value } from "../../graph/graph.ts";
+import { equal, ints, reshape } from "../../graph/ops.ts";
+import { type Feeds, GraphSession, int64s, type Outputs, type SessionOptions } from "../../graph/session.ts";
 
 /** What a layer contributes: `results` by output name, computed from `given` by input name. */
 export interface Piece {
@@ -16,26 +18,29 @@ export interface Piece {
 export class Stage {
   private readonly session: GraphSession;
   private readonly inputs: readonly string[];
-  private readonly bits: number;
+  private readonly results: readonly string[];
 
-  private constructor(session: GraphSession, inputs: readonly string[], bits: number) {
+  private constructor(session: GraphSession, inputs: readonly string[], results: readonly string[]) {
     this.session = session;
     this.inputs = inputs;
-    this.bits = bits;
+    this.results = results;
   }
 
   /** One piece per layer; their inputs and results are the same, up to sizes known at run time. */
   static async create(pieces: readonly Piece[], options: SessionOptions): Promise<Stage> {
-    const { graph, inputs, bits } = stageGraph(pieces);
-    return new Stage(await GraphSession.create(graph, options), inputs, bits);
+    const { graph, inputs } = stageGraph(pieces);
+    return new Stage(await GraphSession.create(graph, options), inputs, [...pieces[0]!.results.keys()]);
   }
 
   /** `feeds` may hold more than this stage takes. */
-  run(layer: number, feeds: Feeds): Promise<Outputs> {
-    const own: Feeds = {};
+  async run(layer: number, feeds: Feeds): Promise<Outputs> {
+    const own: Feeds = { [LAYER]: int64s(BigInt64Array.of(BigInt(layer)), [1]) };
     for (const name of this.inputs) own[name] = feeds[name]!;
-    for (let bit = 0; bit < this.bits; bit++) own[bitName(bit)] = bools(Uint8Array.of((layer >> bit) & 1), []);
-    return this.session.run(own);
+    const outputs = await this.session.run(
+      own,
+      this.results.map((name) => outputName(name, layer)),
+    );
+    return Object.fromEntries(this.results.map((name) => [name, outputs[outputName(name, layer)]!]));
   }
 
   async close(): Promise<void> {
@@ -43,10 +48,10 @@ export class Stage {
   }
 }
 
-function stageGraph(pieces: readonly Piece[]): { graph: Graph; inputs: string[]; bits: number } {
+/** Every layer has outputs of its own; those of the layers that were not chosen have no rows. */
+function stageGraph(pieces: readonly Piece[]): { graph: Graph; inputs: string[] } {
   const g = new Graph();
-  const bits = Math.ceil(Math.log2(pieces.length));
-  const chosen = Array.from({ length: bits }, (_, bit) => g.input(bitName(bit), [], "bool"));
+  const chosen = g.input(LAYER, [1], "int64");
   const inputs = new Map<string, Value>();
   for (const { results, given } of pieces) {
     const used = needed([...results.values()], given.values());
@@ -54,23 +59,28 @@ function stageGraph(pieces: readonly Piece[]): { graph: Graph; inputs: string[];
       if (used.has(value) && !inputs.has(name)) inputs.set(name, g.input(name, value.shape, value.dtype));
     }
   }
-  const names = [...pieces[0]!.results.keys()];
-  /** Results, in `at`, of the layers first .. first + 2^bit - 1. */
-  const build = (at: Graph, first: number, bit: number): Value[] => {
-    if (bit === 0) return place(at, pieces[first]!, inputs);
-    const second = first + 2 ** (bit - 1);
-    if (second >= pieces.length) return build(at, first, bit - 1);
-    const branch = (from: number) => {
-      const sub = at.child();
-      sub.outputs.push(...build(sub, from, bit - 1));
+  for (const [layer, piece] of pieces.entries()) {
+    const names = [...piece.results.keys()].map((name) => outputName(name, layer));
+    const values = [...piece.results.values()];
+    const branch = (results: (sub: Graph) => Value[]) => {
+      const sub = g.child();
+      sub.outputs.push(...results(sub));
       return sub;
     };
-    const attributes = { then_branch: branch(second), else_branch: branch(first) };
-    return at.add("If", [chosen[bit - 1]!], [...pieces[0]!.results.values()], attributes, "", at === g ? names : []);
-  };
-  if (bits > 0) g.outputs.push(...build(g, 0, bits));
-  else for (const [i, value] of build(g, 0, 0).entries()) g.output(names[i]!, value);
-  return { graph: g, inputs: [...inputs.keys()], bits };
+    const attributes = {
+      then_branch: branch((sub) => place(sub, piece, inputs)),
+      else_branch: branch((sub) => values.map(({ shape }) => nothing(sub, shape))),
+    };
+    const isChosen = reshape(g, equal(g, chosen, ints(g, [layer])), []);
+    g.outputs.push(...g.add("If", [isChosen], values, attributes, "", names));
+  }
+  return { graph: g, inputs: [...inputs.keys()] };
+}
+
+/** A result without rows. */
+function nothing(g: Graph, shape: readonly Dim[]): Value {
+  const sizes = shape.map((dim, i) => (i === 0 || typeof dim !== "number" ? 0 : dim));
+  return ownValue(g, g.constant(new Float32Array(0), sizes));
 }
 
 function place(at: Graph, piece: Piece, inputs: ReadonlyMap<string, Value>): Value[] {
@@ -78,10 +88,16 @@ function place(at: Graph, piece: Piece, inputs: ReadonlyMap<string, Value>): Val
     [...piece.given].flatMap(([name, value]) => (inputs.has(name) ? [[value, inputs.get(name)!]] : [])),
   );
   const results = graft(at, piece.graph, [...piece.results.values()], given);
-  // a branch can only give out what it computed itself
-  return results.map((value) => (value.graph === at ? value : at.add("Identity", [value], [value])[0]!));
+  return results.map((value) => ownValue(at, value));
 }
 
-function bitName(bit: number): string {
-  return `layer_bit.${bit}`;
+/** A branch can only give out what it computed itself. */
+function ownValue(at: Graph, value: Value): Value {
+  return value.graph === at ? value : at.add("Identity", [value], [value])[0]!;
+}
+
+const LAYER = "layer";
+
+function outputName(result: string, layer: number): string {
+  return `${result}@${layer}`;
 }
