@@ -8,6 +8,7 @@ import type { Config } from "./config/options.ts";
 import { createEmbeddedEngine, DEFAULT_WEIGHT_TYPE } from "./engine/embedded.ts";
 import { GrammarService } from "./grammar/grammar-service.ts";
 import { tokenVocabulary } from "./grammar/match/token-vocabulary.ts";
+import { openCheckpoint } from "./model/checkpoint.ts";
 import { CheckpointError } from "./model/checkpoint-error.ts";
 import { createProgressBar, createProgressLines } from "./model/download-progress.ts";
 import { GENERATION_FIELDS } from "./model/generation-config.ts";
@@ -26,6 +27,9 @@ import { toolCallFormat } from "./text/tools/tool-format.ts";
 const BUNDLED_NAME = "flywheel-mini";
 /** Special tokens that a constrained reply may contain, because its parser looks for them. */
 const REPLY_MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<|python_tag|>"];
+
+/** Of the tensors that the model does not use. */
+const SHOWN_TENSORS = 5;
 
 /** Mistakes in options or in a checkpoint are ConfigErrors: a person can fix them. */
 export const loadModel: LoadModel = async (config, log, metrics, adaptersToCome) => {
@@ -59,6 +63,7 @@ async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: 
     generationConfig: config.generationConfig,
     override: config.overrideGenerationConfig,
   });
+  warnOfUnusedTensors(folder, log);
   const grammars = new GrammarService({ onCompiled: (ms) => metrics.grammarCompiled(ms / 1000) });
   const weightType = config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype;
   log.info("loading the weights", { folder, dtype: weightType });
@@ -95,6 +100,16 @@ async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: 
       text.close();
     },
   };
+}
+
+/** Weights without a place in the model, but for the tables of old exports: config.json may be another model's. */
+function warnOfUnusedTensors(folder: string, log: Log): void {
+  const checkpoint = openCheckpoint(folder);
+  checkpoint.close();
+  const unused = checkpoint.unused.filter((name) => !name.endsWith(".rotary_emb.inv_freq"));
+  if (unused.length === 0) return;
+  const shown = unused.slice(0, SHOWN_TENSORS).join(", ");
+  log.warn("the weights have tensors that the model does not use", { count: unused.length, first: shown });
 }
 
 async function findModel(config: Config, log: Log): Promise<{ folder: string; name: string }> {

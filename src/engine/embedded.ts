@@ -70,6 +70,9 @@ function cacheSize(options: EmbeddedOptions, config: ModelConfig, blockSize: num
     throw new RangeError(`--block-size must be a multiple of 16, found ${blockSize}`);
   }
   const bytes = options.kvCacheBytes ?? DEFAULT_KV_BYTES;
+  if (bytes > totalmem()) {
+    throw new RangeError(`--kv-cache-memory-bytes ${bytes} is more than this machine's memory (${totalmem()} bytes)`);
+  }
   const perBlock = KvPool.bytesPerBlock(config, blockSize);
   const numBlocks = Math.floor(bytes / perBlock);
   if (numBlocks < 1) {

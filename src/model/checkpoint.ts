@@ -16,6 +16,10 @@ export interface Checkpoint {
   readonly tensors: ModelTensors;
   /** Every tensor in the files, used or not. */
   readonly names: readonly string[];
+  /** Those that the model does not use: it may be meant to be another one than config.json says. */
+  readonly unused: readonly string[];
+  /** The same as long as the configuration and the files of weights are. */
+  readonly identity: string;
   tensor(name: string): TensorReader;
   /** Frees the file handles. Idempotent. */
   close(): void;
@@ -23,6 +27,8 @@ export interface Checkpoint {
 
 export interface TensorReader {
   readonly name: string;
+  /** Where it is stored, for messages. */
+  readonly file: string;
   readonly dtype: Dtype;
   readonly shape: readonly number[];
   readonly elements: number;
@@ -41,14 +47,19 @@ export function openCheckpoint(folder: string): Checkpoint {
   const files = openWeightFiles(folder);
   try {
     const tensors = expectedTensors(config, tensorPrefix(config, files));
+    const used = new Set<string>();
     for (const { name, shape } of eachTensor(tensors)) {
       checkTensor(folder, files, name, shape);
+      used.add(name);
     }
+    const names = [...files.byTensor.keys()];
     return {
       folder,
       config,
       tensors,
-      names: [...files.byTensor.keys()],
+      names,
+      unused: names.filter((name) => !used.has(name)),
+      identity: JSON.stringify([config, ...new Set([...files.byTensor.values()].map((file) => file.identity))]),
       tensor: (name) => readerOf(folder, files, name),
       close: () => files.close(),
     };
@@ -90,6 +101,7 @@ function readerOf(folder: string, files: WeightFiles, name: string): TensorReade
   const { dtype, shape, elements } = file.entry(name);
   return {
     name,
+    file: file.path,
     dtype,
     shape,
     elements,

@@ -1,3 +1,6 @@
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, expect, it, vi } from "vitest";
 import { chunk, fixtureFolder, openRunner, runAlone } from "../../test/reference/runner-driver.ts";
 import { GraphSession } from "../graph/session.ts";
@@ -17,5 +20,18 @@ it.each([
   expect(prepared).toHaveBeenCalledTimes(times);
   expect(await runAlone(runner, prompt)).toEqual(before);
   expect(await runAlone(runner, { ...prompt, adapterSlot: slot })).not.toEqual(before);
+  await runner.close();
+});
+
+it("takes no adapter over weights that were replaced since, and goes on with its own", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "flywheel-replaced-"));
+  cpSync(fixtureFolder("llama"), folder, { recursive: true });
+  const runner = await openRunner(folder);
+  const prompt = chunk([5, 6, 7], 0, Int32Array.of(0));
+  const before = await runAlone(runner, prompt);
+  rmSync(join(folder, "model.safetensors"));
+  cpSync(join(fixtureFolder("llama"), "model.safetensors"), join(folder, "model.safetensors"));
+  await expect(runner.adapters.load(folder)).rejects.toThrow(/changed since the model was loaded/);
+  expect(await runAlone(runner, prompt)).toEqual(before);
   await runner.close();
 });

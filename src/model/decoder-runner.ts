@@ -7,6 +7,7 @@ import type { Chunk, Runner } from "../engine/runner.ts";
 import { joinRows } from "../graph/join-rows.ts";
 import { GraphSession } from "../graph/session.ts";
 import { type Checkpoint, openCheckpoint } from "./checkpoint.ts";
+import { CheckpointError } from "./checkpoint-error.ts";
 import { buildDecoderGraph } from "./decoder-graph.ts";
 import { Embedding } from "./embedding.ts";
 import { INT4_ROWS, int4RowsDifferAlone } from "./int4-probe.ts";
@@ -48,7 +49,7 @@ export class DecoderRunner implements Runner {
   readonly numBlocks: number;
   readonly adapters: AdapterHost;
   private readonly config: ModelConfig;
-  private readonly folder: string;
+  private readonly checkpoint: Pick<Checkpoint, "folder" | "identity">;
   private readonly options: DecoderRunnerOptions;
   private readonly pool: KvPool;
   private readonly inputs: StepInputs;
@@ -65,7 +66,7 @@ export class DecoderRunner implements Runner {
   ) {
     const { config } = checkpoint;
     this.config = config;
-    this.folder = checkpoint.folder;
+    this.checkpoint = { folder: checkpoint.folder, identity: checkpoint.identity };
     this.options = options;
     this.session = session;
     this.int4RowsDiffer = int4RowsDiffer;
@@ -159,10 +160,14 @@ export class DecoderRunner implements Runner {
     return rows === 1 && decoding[0]!.adapterSlot !== 0;
   }
 
-  /** Builds the graph again, with inputs for adapters; the old one serves until the new one is ready. */
+  /** Builds the graph again, with inputs for adapters. No step runs meanwhile; if it fails, the old graph stays. */
   private async takeAdapters(): Promise<void> {
-    const checkpoint = openCheckpoint(this.folder);
+    const { folder, identity } = this.checkpoint;
+    const checkpoint = openCheckpoint(folder);
     try {
+      if (checkpoint.identity !== identity) {
+        throw new CheckpointError(folder, "changed since the model was loaded; start the server anew");
+      }
       const session = await createSession(checkpoint, this.options, true);
       await this.session.close();
       this.session = session;

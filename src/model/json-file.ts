@@ -2,8 +2,9 @@
 // These files may come from anywhere, so size and nesting are bounded before anything is parsed.
 // Knows nothing of their fields; see config-fields.ts.
 
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, readSync } from "node:fs";
 import { CheckpointError } from "./checkpoint-error.ts";
+import { openFile } from "./open-file.ts";
 
 /** Deeper than any real checkpoint file; shallow enough that a hostile one costs nothing. */
 const maxDepth = 64;
@@ -45,7 +46,7 @@ export function parseJsonObject(file: string, bytes: Uint8Array): JsonObject {
 function readWholeFile(file: string, maxBytes: number): Uint8Array {
   let descriptor: number;
   try {
-    descriptor = openSync(file, "r");
+    descriptor = openFile(file);
   } catch (cause) {
     const problem = isMissing(cause) ? "no such file" : `cannot be opened (${(cause as Error).message})`;
     throw new CheckpointError(file, problem, { cause });

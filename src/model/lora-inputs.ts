@@ -43,6 +43,14 @@ export function loraInputs(g: Graph, config: ModelConfig): LoraInputs {
   };
 }
 
+/**
+ * The columns that a factor of this rank takes: a power of two, and not one, because the runtime multiplies with a single
+ * column in another order than with several, which there are as soon as another adapter is in the batch.
+ */
+export function paddedRank(rank: number): number {
+  return Math.max(2, 2 ** Math.ceil(Math.log2(rank)));
+}
+
 export function siteShape(config: ModelConfig, site: Site): { inputs: number; out: number } {
   const shapes = siteParts[site].map((name) => linearShape(config, name));
   return { inputs: shapes[0]![1], out: shapes.reduce((sum, shape) => sum + shape[0], 0) };

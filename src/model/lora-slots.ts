@@ -9,7 +9,7 @@ import { type Feeds, floats } from "../graph/session.ts";
 import { type Site, siteParts, sites } from "./decoder.ts";
 import { linearShape } from "./expected-tensors.ts";
 import type { LoraAdapter, LoraPair } from "./lora-adapter.ts";
-import { siteShape } from "./lora-inputs.ts";
+import { paddedRank, siteShape } from "./lora-inputs.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { loadPeft } from "./peft.ts";
 
@@ -97,7 +97,7 @@ export class LoraSlots implements AdapterHost {
 
   private buildLayout(used: readonly number[]): Layout {
     const adapters = used.map((slot) => this.slots[slot - 1]!);
-    const rank = adapters.reduce((most, adapter) => Math.max(most, nextPowerOfTwo(adapter.rank)), 1);
+    const rank = adapters.reduce((most, adapter) => Math.max(most, paddedRank(adapter.rank)), 0);
     const feeds: Feeds = {};
     for (let layer = 0; layer < this.config.numLayers; layer++) {
       for (const site of sites) this.addSite(feeds, layer, site, adapters, rank);
@@ -141,8 +141,4 @@ function place(pair: LoraPair, rank: number, a: Float32Array, b: Float32Array, a
     for (let i = 0; i < at.inputs; i++) a[i * at.columns + at.column + r] = pair.a[r * at.inputs + i]!;
     for (let o = 0; o < at.partOut; o++) b[(at.column + r) * at.out + at.firstOut + o] = pair.b[o * rank + r]!;
   }
-}
-
-function nextPowerOfTwo(value: number): number {
-  return 2 ** Math.ceil(Math.log2(value));
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CheckpointError } from "./checkpoint-error.ts";
@@ -96,11 +97,32 @@ describe("the fixtures (transformers 5)", () => {
     expect(readModelConfig(`test/fixtures/${family}`)).toEqual({ family, ...expected });
   });
 
+  test("mistral: layer_types decide where there are any", () => {
+    const json = JSON.parse(readFileSync("test/fixtures/mistral/config.json", "utf8"));
+    const mixed = parse({ ...json, layer_types: ["full_attention", "sliding_attention"] });
+    expect(mixed.layers.map(({ window }) => window)).toEqual([null, 16]);
+  });
+
   test("llama3's scaled frequencies", () => {
     const config = readModelConfig("test/fixtures/llama3");
     expect(config).toMatchObject({ family: "llama", tieWordEmbeddings: false });
     const scaling = { type: "llama3", factor: 8, lowFreqFactor: 1, highFreqFactor: 4, originalMaxPositions: 64 };
     expect(config.layers[1]!.rope).toEqual({ theta: 500_000, scaling, attentionFactor: 1 });
+  });
+});
+
+describe("two places that speak of RoPE", () => {
+  const llama3 = { rope_type: "llama3", factor: 8, low_freq_factor: 1, high_freq_factor: 4, rope_theta: 5e5 };
+  const base = { ...small, architectures: ["LlamaForCausalLM"] };
+
+  test("an empty object says nothing", () => {
+    const config = parse({ ...base, rope_scaling: {}, rope_parameters: llama3 });
+    expect(config.layers[0]!.rope).toMatchObject({ theta: 5e5, scaling: { type: "llama3" } });
+  });
+
+  test("the context before scaling may stand outside", () => {
+    const config = parse({ ...base, rope_parameters: llama3, original_max_position_embeddings: 77 });
+    expect(config.layers[0]!.rope.scaling).toMatchObject({ originalMaxPositions: 77 });
   });
 });
 
@@ -252,7 +274,7 @@ describe("refused configurations", () => {
     [{ ...gemma, rope_parameters: { rope_theta: 1 } }, /rope_parameters must be an object with full_attention/],
     [
       { ...small, model_type: "qwen2", num_key_value_heads: 2, layer_types: Array(4).fill("sliding_attention") },
-      /sliding_window must be a window size/,
+      /layer_types must be "full_attention" in every layer, as sliding_window is null or switched off/,
     ],
   ])("%#", (json, message) => {
     expect(() => parse(json)).toThrow(message);

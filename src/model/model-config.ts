@@ -151,17 +151,27 @@ function layerRopes(
   if (fields.positive("partial_rotary_factor", 1) !== 1) {
     throw fields.problem("partial_rotary_factor", "1 (rotating only a part of each head is not supported)");
   }
-  const parameters = fields.object("rope_parameters");
-  const scaling = fields.object("rope_scaling");
+  // An empty object says nothing.
+  const [parameters, scaling] = ["rope_parameters", "rope_scaling"].map((key) => {
+    const object = fields.object(key);
+    return object?.keys().length === 0 ? null : object;
+  }) as [ConfigFields | null, ConfigFields | null];
   const perKind = parameters?.keys().some((key) => key === "full_attention" || key === "sliding_attention") ?? false;
   if (parameters !== null && !perKind && traits.rope.full.thetaKey !== traits.rope.sliding.thetaKey) {
     throw fields.problem("rope_parameters", "an object with full_attention and sliding_attention");
   }
+  if (perKind && scaling !== null) {
+    throw fields.problem("rope_scaling", "absent, as rope_parameters says it for every kind of layer");
+  }
+  // Where the configuration itself states it, as some do, that counts.
+  const key = "original_max_position_embeddings";
+  const originalMaxPositions = fields.raw(key) === undefined ? null : fields.count(key);
   const ropeOf = (kind: LayerKind): RopeSpec => {
     const source = traits.rope[kind];
     const theta = fields.positive(source.thetaKey, source.defaultTheta);
-    if (perKind) return parseRope(parameters?.object(`${kind}_attention`) ?? null, theta, maxPositions);
-    return parseRope(source.scaled ? (scaling ?? parameters) : null, theta, maxPositions);
+    const positions = { max: maxPositions, original: originalMaxPositions };
+    if (perKind) return parseRope(parameters?.object(`${kind}_attention`) ?? null, theta, positions);
+    return parseRope(source.scaled ? (scaling ?? parameters) : null, theta, positions);
   };
   return { full: () => ropeOf("full"), sliding: () => ropeOf("sliding") };
 }

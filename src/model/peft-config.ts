@@ -66,7 +66,25 @@ function isSet(value: unknown): boolean {
  * evaluated (a hostile one could hang), the weights that are there speak for themselves.
  */
 function targetTest(fields: ConfigFields): (module: string) => boolean {
-  if (typeof fields.raw("target_modules") === "string") return () => true;
-  const names = fields.texts("target_modules");
-  return (module) => names.some((name) => module === name || module.endsWith(`.${name}`));
+  const among = (key: string): ((module: string) => boolean) => {
+    const names = fields.texts(key);
+    return (module) => names.some((name) => module === name || module.endsWith(`.${name}`));
+  };
+  const isTarget = typeof fields.raw("target_modules") === "string" ? () => true : among("target_modules");
+  const isExcluded = Array.isArray(fields.raw("exclude_modules")) ? among("exclude_modules") : () => false;
+  const layers = layersToTransform(fields);
+  const isInLayer = (module: string) => layers?.has(Number(/\.layers\.(\d+)\./.exec(module)?.[1])) ?? true;
+  return (module) => isTarget(module) && !isExcluded(module) && isInLayer(module);
+}
+
+/** null = all. */
+function layersToTransform(fields: ConfigFields): ReadonlySet<number> | null {
+  const key = "layers_to_transform";
+  const given = fields.raw(key);
+  if (given === undefined) return null;
+  const layers = Array.isArray(given) ? given : [given];
+  if (!layers.every((layer) => Number.isSafeInteger(layer) && layer >= 0)) {
+    throw fields.problem(key, "a layer's number or a list of them");
+  }
+  return new Set(layers as number[]);
 }

@@ -103,6 +103,9 @@ describe("refused adapters", () => {
     [{ r: 8 }, /has shape \[4,96\], expected \[8,96\] for rank 8/],
     [{ lora_alpha: "8" }, /lora_alpha must be a number/],
     [{ target_modules: ["q_proj"] }, /is not covered by target_modules/],
+    [{ exclude_modules: ["q_proj"] }, /is not covered by target_modules/],
+    [{ layers_to_transform: [0] }, /layers\.1\..* is not covered by target_modules/],
+    [{ layers_to_transform: "all" }, /layers_to_transform must be a layer's number/],
     [{ target_modules: null }, /target_modules must be a list of strings, it is missing/],
   ])("settings %j", (settings, message) => {
     const folder = changed(settings);

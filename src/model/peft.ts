@@ -87,7 +87,11 @@ function readLayers(file: SafetensorsFile, peft: PeftConfig, config: ModelConfig
     const layer = layers[key.layer];
     if (layer === undefined)
       throw wrong(entry.name, `is for a layer the model does not have (it has ${config.numLayers})`);
-    if (!peft.targets(key.module)) throw wrong(entry.name, "is not covered by target_modules in adapter_config.json");
+    if (!peft.targets(key.module))
+      throw wrong(
+        entry.name,
+        "is not covered by target_modules (exclude_modules, layers_to_transform) in adapter_config.json",
+      );
     const [outSize, inSize] = linearShape(config, key.name);
     const shape = key.factor === "a" ? [peft.rank, inSize] : [outSize, peft.rank];
     if (entry.shape.length !== 2 || entry.shape[0] !== shape[0] || entry.shape[1] !== shape[1]) {

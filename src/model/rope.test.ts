@@ -3,7 +3,10 @@ import { ConfigFields } from "./config-fields.ts";
 import { inverseFrequencies, parseRope, type RopeSpec } from "./rope.ts";
 
 function spec(json: Record<string, unknown> | null, maxPositions = 512): RopeSpec {
-  return parseRope(json === null ? null : new ConfigFields("config.json", json), 10_000, maxPositions);
+  return parseRope(json === null ? null : new ConfigFields("config.json", json), 10_000, {
+    max: maxPositions,
+    original: null,
+  });
 }
 
 function expectFrequencies(actual: Float64Array, expected: readonly number[]): void {

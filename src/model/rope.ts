@@ -37,14 +37,22 @@ export type RopeScaling =
       truncate: boolean;
     };
 
-/** `fields`: a rope_scaling / rope_parameters object, or null for plain RoPE with `defaultTheta`. */
-export function parseRope(fields: ConfigFields | null, defaultTheta: number, maxPositions: number): RopeSpec {
+/**
+ * `fields`: a rope_scaling / rope_parameters object, or null for plain RoPE with `defaultTheta`. `positions`: the model's
+ * context, and the one before it was stretched where that is stated outside `fields`.
+ */
+export function parseRope(
+  fields: ConfigFields | null,
+  defaultTheta: number,
+  positions: { max: number; original: number | null },
+): RopeSpec {
   if (fields === null) return { theta: defaultTheta, scaling: null, attentionFactor: 1 };
   const theta = fields.positive("rope_theta", defaultTheta);
   if (fields.positive("partial_rotary_factor", 1) !== 1) {
     throw fields.problem("partial_rotary_factor", "1 (rotating only a part of each head is not supported)");
   }
   const plain = { theta, attentionFactor: 1 };
+  const original = () => positions.original ?? fields.count("original_max_position_embeddings", positions.max);
   const type = fields.text("rope_type", fields.text("type", "default"));
   switch (type) {
     case "default":
@@ -55,13 +63,13 @@ export function parseRope(fields: ConfigFields | null, defaultTheta: number, max
       const lowFreqFactor = fields.positive("low_freq_factor");
       const highFreqFactor = fields.positive("high_freq_factor");
       if (highFreqFactor <= lowFreqFactor) throw fields.problem("high_freq_factor", "greater than low_freq_factor");
-      const originalMaxPositions = fields.count("original_max_position_embeddings", maxPositions);
+      const originalMaxPositions = original();
       const factor = fields.positive("factor");
       return { ...plain, scaling: { type, factor, lowFreqFactor, highFreqFactor, originalMaxPositions } };
     }
     case "yarn": {
-      const originalMaxPositions = fields.count("original_max_position_embeddings", maxPositions);
-      const factor = fields.positive("factor", maxPositions / originalMaxPositions);
+      const originalMaxPositions = original();
+      const factor = fields.positive("factor", positions.max / originalMaxPositions);
       const betaFast = fields.positive("beta_fast", 32);
       const betaSlow = fields.positive("beta_slow", 1);
       const truncate = fields.flag("truncate", true);

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -107,6 +108,26 @@ describe("writing and reading", () => {
     expect(() => file.read("ids")).toThrow(/"ids" has dtype I64, expected F32, F16 or BF16/);
     expect(() => file.read("other")).toThrow(/has no tensor "other"/);
     file.close();
+  });
+
+  test.each([
+    ["F32", Number.NaN],
+    ["F16", Number.POSITIVE_INFINITY],
+    ["BF16", Number.NEGATIVE_INFINITY],
+  ] as const)("%s with the value %d names the tensor and the place", (dtype, bad) => {
+    const path = join(folder, `bad-${dtype}.safetensors`);
+    writeSafetensors(path, [{ name: "w", shape: [5], dtype, values: Float32Array.of(1, 2, 3, bad, 5) }]);
+    const file = SafetensorsFile.open(path);
+    expect(() => file.read("w")).toThrow(`${path}: tensor "w" has the value ${bad} at 3`);
+    expect(() => file.readPart("w", 2, new Float32Array(2))).toThrow(`has the value ${bad} at 3`);
+    file.readPart("w", 0, new Float32Array(3));
+    file.close();
+  });
+
+  test.skipIf(process.platform === "win32")("a pipe in place of a file is refused, not waited for", () => {
+    const path = join(folder, "pipe.safetensors");
+    execFileSync("mkfifo", [path]);
+    expect(() => SafetensorsFile.open(path)).toThrow(`${path}: not a regular file`);
   });
 
   test("a file that shrinks after opening is an error, not garbage", () => {

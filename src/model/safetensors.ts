@@ -2,9 +2,11 @@
 // file, never the file. F32, F16 and BF16 become float32; anything can be had as raw bytes.
 // Synchronous: loading happens at start-up or in a worker. Which tensors a model needs is checkpoint.ts' business.
 
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, readSync } from "node:fs";
 import { CheckpointError } from "./checkpoint-error.ts";
+import { firstNonFinite } from "./finite.ts";
 import { widenBfloat16, widenFloat16 } from "./half-floats.ts";
+import { openFile } from "./open-file.ts";
 import {
   maxHeaderBytes,
   parseSafetensorsHeader,
@@ -21,6 +23,8 @@ export class SafetensorsFile {
   readonly path: string;
   readonly tensors: ReadonlyMap<string, TensorEntry>;
   readonly metadata: Readonly<Record<string, string>>;
+  /** Changes with the file: its place on the disk, size and time of writing. */
+  readonly identity: string;
   readonly #dataStart: number;
   #descriptor: number | null;
 
@@ -28,7 +32,7 @@ export class SafetensorsFile {
   static open(path: string): SafetensorsFile {
     let descriptor: number;
     try {
-      descriptor = openSync(path, "r");
+      descriptor = openFile(path);
     } catch (cause) {
       throw new CheckpointError(path, `cannot be opened (${(cause as Error).message})`, { cause });
     }
@@ -45,6 +49,7 @@ export class SafetensorsFile {
     this.#descriptor = descriptor;
     const stat = fstatSync(descriptor);
     if (!stat.isFile()) throw new CheckpointError(path, "not a regular file");
+    this.identity = [stat.dev, stat.ino, stat.size, stat.mtimeMs].join(":");
     const headerBytes = this.#headerLength(stat.size);
     this.#dataStart = 8 + headerBytes;
     const json = new Uint8Array(headerBytes);
@@ -68,8 +73,16 @@ export class SafetensorsFile {
     return values;
   }
 
-  /** Fills `values` with those from number `first` on. */
+  /** Fills `values` with those from number `first` on. All of them are numbers, and finite. */
   readPart(name: string, first: number, values: Float32Array): void {
+    this.#readValues(name, first, values);
+    const bad = firstNonFinite(new Uint32Array(values.buffer, values.byteOffset, values.length), "F32");
+    if (bad !== -1) {
+      throw new CheckpointError(this.path, `tensor "${name}" has the value ${values[bad]} at ${first + bad}`);
+    }
+  }
+
+  #readValues(name: string, first: number, values: Float32Array): void {
     const entry = this.entry(name);
     if (first + values.length > entry.elements) {
       throw new Error(`tensor "${name}" has ${entry.elements} values, asked for ${first + values.length}`);

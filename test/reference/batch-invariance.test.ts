@@ -7,6 +7,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { DecoderRunner } from "../../src/model/decoder-runner.ts";
 import type { WeightType } from "../../src/model/linear.ts";
+import { eachPair } from "../../src/model/lora-adapter.ts";
+import { readModelConfig } from "../../src/model/model-config.ts";
+import { savePeft } from "../../src/model/peft.ts";
+import { identityAdapter } from "../../src/training/adapter-files.ts";
+import { seededRandom } from "../../src/training/random.ts";
 import { blocksFrom, chunk, families, fixtureFolder, openRunner, runAlone } from "./runner-driver.ts";
 import { writeWideCheckpoint } from "./wide-checkpoint.ts";
 
@@ -79,6 +84,23 @@ describe.each(families)("%s", (family) => {
     await expectSameBits(runner!, threaded!, slot);
     await Promise.all([runner!.close(), threaded!.close()]);
   });
+});
+
+it("gives an adapter of rank 1 the same bits alone as beside another adapter", async () => {
+  const folder = fixtureFolder("llama");
+  const config = readModelConfig(folder);
+  const runner = await openRunner(folder);
+  const thin = join(mkdtempSync(join(tmpdir(), "flywheel-rank-1-")), "adapter");
+  const random = seededRandom(1);
+  const adapter = identityAdapter(config, { rank: 1, alpha: 8 }, 1);
+  for (const { pair } of eachPair(adapter.layers)) for (const i of pair.b.keys()) pair.b[i] = random() - 0.5;
+  savePeft(thin, adapter, config, { baseModel: "llama" });
+  const [one, other] = [(await runner.adapters.load(thin)).slot, (await runner.adapters.load(folder)).slot];
+  const mine = chunk([5, 6, 7, 8], 0, Int32Array.of(0), { adapterSlot: one });
+  const beside = chunk([9], 0, Int32Array.of(1), { adapterSlot: other });
+  const alone = bits(await runAlone(runner, mine));
+  expect(bits((await runner.forward([mine, beside]))[0]!)).toEqual(alone);
+  await runner.close();
 });
 
 // Kernels divide wide matrices in other ways than the small ones of the fixtures.

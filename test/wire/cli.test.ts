@@ -165,6 +165,7 @@ describe("flywheel serve", () => {
     [["--enable-auto-tool-choice"], /go together/],
     [["--max-model-len", "100000"], /more than the model's 512 positions/],
     [["--lora-modules", "x=/nowhere"], /--lora-modules x: /],
+    [["--kv-cache-memory-bytes", "500000Gi"], /--kv-cache-memory-bytes \d+ is more than this machine's memory/],
     [["--chat-template", "./missing.jinja"], /there is no file/],
     [["--data", "FILE"], /cannot use the data directory .*model\.safetensors/],
     [["--model", "DAMAGED"], /model\.safetensors: holds .*truncated/],

@@ -8,6 +8,7 @@ import { compileConstraint } from "../request/constraint.compile.ts";
 import { lengthRules } from "../request/length-rules.ts";
 import { checkLogprobCount } from "../request/logprob-request.ts";
 import { toSamplingParams } from "../request/sampling-params.ts";
+import { checkTokenIds } from "../request/token-ids.ts";
 import type { ReplyFacts } from "../run/reply-facts.ts";
 import { buildRun, type Run } from "../run/run-builder.ts";
 import type { Service } from "../service.ts";
@@ -41,6 +42,8 @@ export async function prepareChat(
   const logprobs = requestedLogprobs(service, body, model);
   const parsing = replyParsing(service, body);
   const prompt = await renderPrompt(service, body, parsing, length);
+  // A tokenizer may know more tokens than the model has rows for.
+  checkTokenIds(prompt.tokenIds, vocabSize, "messages");
   const sampling = toSamplingParams(body, {
     tokenizer,
     vocabSize,

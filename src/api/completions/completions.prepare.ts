@@ -95,11 +95,11 @@ export async function prepareCompletion(
 }
 
 function promptIds(service: Service, prompt: Prompt, addSpecialTokens: boolean, length: LengthRules): number[] {
-  if (typeof prompt === "string") {
-    return tokenisePrompt(service.text, prompt, { addSpecialTokens }, length);
-  }
-  checkTokenIds(prompt, service.engine.info.vocabSize, "prompt");
-  return fitTokens(prompt, length);
+  const isText = typeof prompt === "string";
+  const ids = isText ? tokenisePrompt(service.text, prompt, { addSpecialTokens }, length) : prompt;
+  // Of a text too: a tokenizer may know more tokens than the model has rows for.
+  checkTokenIds(ids, service.engine.info.vocabSize, "prompt");
+  return isText ? [...ids] : fitTokens(ids, length);
 }
 
 function echoText(service: Service, prompt: Prompt, ids: readonly number[]): string {

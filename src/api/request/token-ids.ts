@@ -1,10 +1,10 @@
-// Token ids that a client sent must be ids of the vocabulary.
+// Token ids of a prompt must be ids that the model has.
 import { ServiceError } from "../../errors.ts";
 
 export function checkTokenIds(ids: readonly number[], vocabSize: number, param: string): void {
   const outside = ids.find((id) => id < 0 || id >= vocabSize);
   if (outside !== undefined) {
-    const message = `${outside} is not a token id: the vocabulary has ${vocabSize} tokens.`;
+    const message = `${outside} is not a token id of this model: it has ${vocabSize} tokens.`;
     throw new ServiceError("invalid_value", message, { param });
   }
 }

@@ -19,7 +19,9 @@ export function windowsByLayer(
     if (type !== "sliding_attention") {
       throw fields.problem("layer_types", `made of "full_attention" and "sliding_attention" (not "${type}")`);
     }
-    if (window === null) throw fields.problem("sliding_window", `a window size, as layer_types asks for one`);
+    if (window === null) {
+      throw fields.problem("layer_types", '"full_attention" in every layer, as sliding_window is null or switched off');
+    }
     return window;
   });
 }

@@ -1,6 +1,7 @@
-// Mistral: Llama without biases; one sliding window for every layer unless config.json sets it to null.
+// Mistral: Llama without biases; one sliding window, in every layer unless config.json lists the layers or sets it to null.
 
 import { type Family, plainTraits } from "./family.ts";
+import { windowsByLayer } from "./layer-types.ts";
 
 export const mistral: Family = {
   name: "mistral",
@@ -19,6 +20,6 @@ export const mistral: Family = {
   tensorPrefixes: ["model."],
   traits(fields, numLayers) {
     const window = fields.raw("sliding_window") === undefined ? null : fields.count("sliding_window");
-    return { ...plainTraits, windows: Array<number | null>(numLayers).fill(window) };
+    return { ...plainTraits, windows: windowsByLayer(fields, numLayers, window, () => true) };
   },
 };

@@ -7,7 +7,7 @@ import { matmul, mul, split } from "../../graph/ops.ts";
 import { type Site, siteParts } from "../../model/decoder.ts";
 import { type LinearName, linearNames, linearShape } from "../../model/expected-tensors.ts";
 import type { LoraAdapter } from "../../model/lora-adapter.ts";
-import { siteShape } from "../../model/lora-inputs.ts";
+import { paddedRank, siteShape } from "../../model/lora-inputs.ts";
 import type { ModelConfig } from "../../model/model-config.ts";
 import type { NamedTensors } from "../optimizer.ts";
 
@@ -146,8 +146,4 @@ function partsOf(config: ModelConfig, rank: number, site: Site) {
       return part;
     });
   });
-}
-
-function paddedRank(rank: number): number {
-  return 2 ** Math.ceil(Math.log2(rank));
 }
