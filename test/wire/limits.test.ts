@@ -182,6 +182,18 @@ describe("queue", () => {
   });
 });
 
+it("answers 400 to a text with a token that the tokenizer knows and the model does not", async () => {
+  await start({ runner: { vocabSize: 200 } });
+  for (const [path, extra] of [
+    ["/v1/chat/completions", { messages: [{ role: "user", content: "\u00ff" }] }],
+    ["/v1/completions", { prompt: "\u00ff" }],
+  ] as const) {
+    const refused = await server.post(path, { ...extra, max_tokens: 1 });
+    expect(refused.status, path).toBe(400);
+    expect((await refused.json()).error.message).toMatch(/is not a token id of this model: it has 200 tokens/);
+  }
+});
+
 describe("chat templates of requests", () => {
   it("are refused when the operator does not trust them", async () => {
     await start({ config: { trustRequestChatTemplate: false } });
