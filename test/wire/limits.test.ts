@@ -185,8 +185,8 @@ describe("queue", () => {
 it("answers 400 to a text with a token that the tokenizer knows and the model does not", async () => {
   await start({ runner: { vocabSize: 200 } });
   for (const [path, extra] of [
-    ["/v1/chat/completions", { messages: [{ role: "user", content: "\u00ff" }] }],
-    ["/v1/completions", { prompt: "\u00ff" }],
+    ["/v1/chat/completions", { messages: [{ role: "user", content: "\u{10ffff}" }] }],
+    ["/v1/completions", { prompt: "\u{10ffff}" }],
   ] as const) {
     const refused = await server.post(path, { ...extra, max_tokens: 1 });
     expect(refused.status, path).toBe(400);
