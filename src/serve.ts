@@ -23,7 +23,7 @@ export interface LoadedModel extends Omit<ServiceParts, "config" | "tokens" | "m
 /** `adaptersToCome`: adapters were trained before, or are given by options, so requests for them will come. */
 export type LoadModel = (config: Config, log: Log, metrics: Metrics, adaptersToCome: boolean) => Promise<LoadedModel>;
 
-/** What more a server offers: training, web pages. Made after the service, closed before the engine. */
+/** What more a server offers: training. Made after the service, closed before the engine. */
 export interface Extension {
   routes: RouteGroup;
   close(): Promise<void>;

@@ -22,7 +22,7 @@ const REQUEST_TIMEOUT_MS = 300_000;
 
 export type RouteGroup = (app: FastifyInstance, service: Service) => void;
 
-/** `more`: route groups beyond inference (training, web pages). */
+/** `more`: route groups beyond inference (training). */
 export function createServer(service: Service, more: readonly RouteGroup[] = []): FastifyInstance {
   const app = Fastify({
     logger: false,

@@ -1,6 +1,6 @@
 // The Engine contract: token ids and sampling parameters in, a stream of sampled tokens out.
-// Everything above it (HTTP, text, training) sees only this file; the embedded ONNX engine, the fake used in
-// tests and a remote engine implement it. No text and no HTTP below this line: stop *strings* are the caller's
+// Everything above it (HTTP, text, training) sees only this file; the embedded ONNX engine and the fakes of the
+// tests implement it, and a remote engine could. No text and no HTTP below this line: stop *strings* are the caller's
 // business (it watches the decoded text and calls `stop(index)`).
 
 /** How one token is chosen and when a choice ends. All fields are final: defaults were applied by the caller. */

@@ -1,5 +1,5 @@
 // The common form every constraint is translated to: expressions over text, grouped into rules that may call each
-// other (also recursively). Expressions describe characters; program.ts turns them into a byte-level automaton.
+// other (also recursively). Expressions describe characters; automaton/ turns them into a byte-level automaton.
 // Nodes are immutable and may be shared. Build them with the functions below: they simplify as they go.
 
 import type { CodePointSet } from "./code-points.ts";

@@ -1,4 +1,4 @@
-// Constraints to keys of compiled grammars, before admission and away from both the HTTP and the engine thread. Bounded in
+// Constraints to keys of compiled grammars, before the engine sees it and away from both the HTTP and the engine thread. Bounded in
 // time and memory per constraint: what exceeds a bound is refused and its worker thread replaced; other compilations wait
 // for nothing but a free worker. Results are cached by content, refusals included, except for taking too long: that may
 // have been the machine's fault.

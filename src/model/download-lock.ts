@@ -1,6 +1,6 @@
 // One downloader per file, also across processes: a lock file whose modification time is the owner's heartbeat.
 // A lock nobody refreshed for a minute belonged to a process that died and is taken over. Should two take over in the
-// same instant, the checksum of the finished file still decides what becomes visible.
+// same instant, what one of them receives must still match its checksum before it becomes visible.
 
 import { open, rm, stat, utimes } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,6 +1,6 @@
 // The Trainer contract: a checkpoint, a policy step and tokenised sequences in; metrics per gradient step and a PEFT
-// adapter with its optimiser state out. The embedded ONNX trainer implements it in a child process; the fake of the
-// tests and a remote trainer do too. Everything is plain data and files, so that it can cross a process boundary.
+// adapter with its optimiser state out. The embedded ONNX trainer implements it in a child process, the fake of the
+// tests too; a remote trainer could. Everything is plain data and files, so that it can cross a process boundary.
 
 import type { LossConfig, OptimizerConfig } from "./config.ts";
 

@@ -1,4 +1,4 @@
-// A text completion on its way to the engine: one run per prompt, everything checked before admission.
+// A text completion on its way to the engine: one run per prompt, everything checked before the engine sees it.
 import { tokenisePrompt } from "../../text/prompt.ts";
 import { fitTokens, type LengthRules, outputBudget } from "../../text/prompt-length.ts";
 import { PlainReplyParser } from "../../text/reply-parser.ts";

@@ -1,4 +1,4 @@
-// Compiles a constraint before admission; what cannot be compiled is the client's mistake.
+// Compiles a constraint before the engine sees it; what cannot be compiled is the client's mistake.
 import { ServiceError } from "../../errors.ts";
 import { type Constraint, ConstraintError } from "../../grammar/constraint.ts";
 import type { Service } from "../service.ts";

@@ -1,5 +1,5 @@
 // A validated request → what the engine gets and what turns its output into text: one GenerateRequest and one
-// ChoiceOutput per choice. The last step before admission, shared by both dialects.
+// ChoiceOutput per choice. The last step before the engine sees it, shared by both dialects.
 import { randomUUID } from "node:crypto";
 import type { GenerateRequest, SamplingParams } from "../../engine/contract.ts";
 import { OutputText } from "../../text/output-text.ts";
