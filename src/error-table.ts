@@ -112,8 +112,9 @@ export const ERRORS = {
   invalid_adapter_request: {
     status: 400,
     type: "InvalidUserInput",
-    meaning: "The adapter request is incomplete, or the name is taken.",
-    fix: "Send both `lora_name` and `lora_path`; use `load_inplace: true` to replace a loaded adapter.",
+    meaning:
+      "The adapter request is incomplete, the name is taken, the adapter cannot be used, or loaded adapters have every slot.",
+    fix: "Send both `lora_name` and `lora_path`; use `load_inplace: true` to replace a loaded adapter. Without a slot, unload an adapter or raise `--max-loras`.",
   },
   missing_token: {
     status: 401,
@@ -262,8 +263,8 @@ export const ERRORS = {
   no_adapter_slot: {
     status: 503,
     type: "ServiceUnavailableError",
-    meaning: "Every adapter slot of the engine is in use by running requests.",
-    fix: "Send the request again after `Retry-After` seconds. The operator can raise `--max-loras`.",
+    meaning: "Every adapter slot of the engine is in use, by running requests or by adapters that the operator loaded.",
+    fix: "Send the request again after `Retry-After` seconds. The operator can raise `--max-loras` or unload an adapter.",
   },
   storage_full: {
     status: 507,

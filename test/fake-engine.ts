@@ -1,6 +1,6 @@
 // An engine that serves nothing but adapters: checks and counts what training loads into it.
 
-import type { Engine } from "../src/engine/contract.ts";
+import { type Engine, NoAdapterSlot } from "../src/engine/contract.ts";
 import { readModelConfig } from "../src/model/model-config.ts";
 import { loadPeft } from "../src/model/peft.ts";
 
@@ -21,7 +21,7 @@ export function adapterEngine(checkpoint: string, maxLoras = 4): AdapterEngine {
     loads,
     async loadAdapter(folder) {
       const { version, rank } = loadPeft(folder, config);
-      if (versions.size >= maxLoras && !versions.has(version)) throw new Error("no adapter slot is free");
+      if (versions.size >= maxLoras && !versions.has(version)) throw new NoAdapterSlot("no adapter slot is free");
       versions.add(version);
       loads.push(folder);
       return { version, rank };

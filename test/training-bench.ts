@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { AdapterSlots } from "../src/engine/adapter-slots.ts";
 import { createLog } from "../src/observe/log.ts";
 import { openStore } from "../src/store/db.ts";
 import type { JobEvent } from "../src/store/event-table.ts";
@@ -21,6 +22,7 @@ export const LLAMA = new URL("./fixtures/llama", import.meta.url).pathname;
 export interface TrainingBench {
   service: TrainingService;
   engine: AdapterEngine;
+  slots: AdapterSlots;
   folder: string;
   close(): Promise<void>;
 }
@@ -47,10 +49,11 @@ export function fakeTrainer(stepMs = 2): ProcessTrainer {
 export function trainingBench(options: BenchOptions = {}): TrainingBench {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "training-"));
   const engine = adapterEngine(LLAMA, options.maxLoras);
+  const slots = new AdapterSlots(engine);
   const store = openStore(join(folder, "flywheel.db"));
   const base = {
     ...{ name: "tiny", aliases: ["tiny-llama"], folder: LLAMA, weights: "float32" as const },
-    ...{ maxSequenceLength: 64, encoder: toyEncoder, engine },
+    ...{ maxSequenceLength: 64, encoder: toyEncoder, engine, slots },
   };
   const service = new TrainingService({
     store,
@@ -70,6 +73,7 @@ export function trainingBench(options: BenchOptions = {}): TrainingBench {
   return {
     service,
     engine,
+    slots,
     folder,
     async close() {
       await service.close();

@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import type { Config } from "../config/options.ts";
+import { AdapterSlots } from "../engine/adapter-slots.ts";
 import type { Engine } from "../engine/contract.ts";
 import { ServiceError } from "../errors.ts";
 import type { ToolCallFormat } from "../grammar/constraint.ts";
@@ -60,6 +61,7 @@ export class Service {
   readonly log: Log;
   readonly auth: Authenticator;
   readonly models: ModelRegistry;
+  readonly adapterSlots: AdapterSlots;
   readonly adapters: AdapterManager;
   readonly admission: Admission;
   /** Taken by every request before it is rendered and tokenised. */
@@ -83,7 +85,8 @@ export class Service {
     this.checkpoint = parts.checkpoint ?? null;
     this.auth = new Authenticator(parts.tokens, config.apiKey);
     this.models = new ModelRegistry(parts.names, parts.root, engine.info.maxModelLen);
-    this.adapters = new AdapterManager(engine, this.models);
+    this.adapterSlots = new AdapterSlots(engine);
+    this.adapters = new AdapterManager(this.adapterSlots, this.models);
     this.admission = new Admission({ slots: config.maxNumSeqs, queue: config.maxQueue });
     setMaxListeners(0, this.#cut.signal); // every running request listens
     const setup = JSON.stringify([parts.root, config.dtype, engine.info]);

@@ -132,6 +132,17 @@ export interface AdapterInfo {
   rank: number;
 }
 
+/** Every adapter slot is taken: by adapters that stay until somebody unloads them or, if `passing`, by requests. */
+export class NoAdapterSlot extends Error {
+  readonly passing: boolean;
+
+  constructor(message: string, passing = false) {
+    super(message);
+    this.name = "NoAdapterSlot";
+    this.passing = passing;
+  }
+}
+
 export interface EngineStats {
   running: number;
   waiting: number;
@@ -170,7 +181,10 @@ export interface Engine {
   readonly info: ModelInfo;
   /** Queue a request. Invalid requests were refused before; engine faults arrive as finish "error". */
   generate(request: GenerateRequest): Generation;
-  /** Load a PEFT folder; resolves to its content version. Loading the same content twice is harmless. */
+  /**
+   * Load a PEFT folder; resolves to its content version. Loading the same content twice is harmless. Rejects with
+   * NoAdapterSlot when there is no room. Only for adapter-slots.ts, which makes room.
+   */
   loadAdapter(folder: string): Promise<AdapterInfo>;
   /** Requests in flight finish on it; later requests for it are refused. */
   unloadAdapter(version: string): Promise<void>;

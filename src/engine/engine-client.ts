@@ -1,7 +1,7 @@
 // The caller's side of the engine, whatever thread the loop runs in: gives requests a handle, turns method calls into
 // commands, routes outputs to their generations and replies to their callers.
 
-import type { AdapterInfo, GenerateRequest, Generation } from "./contract.ts";
+import { type AdapterInfo, type GenerateRequest, type Generation, NoAdapterSlot } from "./contract.ts";
 import { GenerationStream } from "./generation-stream.ts";
 import type { Command, Event } from "./messages.ts";
 
@@ -59,9 +59,10 @@ export class EngineClient {
         return;
       case "reply": {
         const call = this.calls.get(event.call);
+        const { result } = event;
         this.calls.delete(event.call);
-        if (event.result.ok) call?.resolve(event.result.adapter);
-        else call?.reject(event.result.error);
+        if (result.ok) call?.resolve(result.adapter);
+        else call?.reject(result.noSlot ? new NoAdapterSlot(result.error.message) : result.error);
         return;
       }
       case "fault":

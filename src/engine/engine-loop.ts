@@ -5,7 +5,7 @@
 import { setImmediate as macrotask } from "node:timers/promises";
 import { AdapterRegistry } from "./adapter-registry.ts";
 import { maxModelLen } from "./admission.ts";
-import type { AdapterInfo, ModelInfo } from "./contract.ts";
+import { type AdapterInfo, type ModelInfo, NoAdapterSlot } from "./contract.ts";
 import { StepEngine } from "./engine.ts";
 import type { CallResult, Command, Event } from "./messages.ts";
 import type { ModelHost } from "./model-host.ts";
@@ -69,6 +69,10 @@ export class EngineLoop {
     return this.adapters.load(folder);
   }
 
+  unloadAdapter(version: string): Promise<void> {
+    return this.adapters.retire(version);
+  }
+
   /** Ends everything without further output and frees the model. */
   async close(): Promise<void> {
     this.closed = true;
@@ -117,7 +121,7 @@ export class EngineLoop {
         this.answer(command.call, this.loadAdapter(command.folder));
         break;
       case "unloadAdapter": {
-        const retired = this.adapters.retire(command.version);
+        const retired = this.unloadAdapter(command.version);
         this.answer(
           command.call,
           retired.then(() => null),
@@ -133,7 +137,7 @@ export class EngineLoop {
     const reply = (result: CallResult): void => this.deliver({ type: "reply", call, result });
     work.then(
       (adapter) => reply({ ok: true, adapter }),
-      (error: unknown) => reply({ ok: false, error: toError(error) }),
+      (error: unknown) => reply({ ok: false, error: toError(error), noSlot: error instanceof NoAdapterSlot }),
     );
   }
 

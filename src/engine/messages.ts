@@ -21,7 +21,14 @@ export type Event =
   /** An error that belongs to no request. */
   | { type: "fault"; error: Error };
 
-export type CallResult = { ok: true; adapter: AdapterInfo | null } | { ok: false; error: Error };
+/** `noSlot`: the error is a NoAdapterSlot; its class gets lost between threads. */
+export type CallResult = { ok: true; adapter: AdapterInfo | null } | { ok: false; error: Error; noSlot: boolean };
+
+/** Content in the engine, and the folders it was loaded from: any of them may go away while it is there. */
+export interface LoadedAdapter {
+  version: string;
+  folders: string[];
+}
 
 /** What the worker gets at start. */
 export interface WorkerStart {
@@ -29,8 +36,8 @@ export interface WorkerStart {
   module: string;
   options: unknown;
   scheduling: SchedulingOptions;
-  /** Adapters to load before the first request, [version, folder]: those of the thread this one replaces. */
-  adapters: [string, string][];
+  /** Adapters to load before the first request: those of the thread this one replaces. */
+  adapters: LoadedAdapter[];
   /** Memory of the StatCells. */
   stats: SharedArrayBuffer;
 }

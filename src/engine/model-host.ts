@@ -12,7 +12,7 @@ import type { Runner } from "./runner.ts";
 export interface AdapterHost {
   readonly maxLoras: number;
   readonly maxLoraRank: number;
-  /** Rejects with a message for the user: bad folder, rank too large, no slot free. Same content: the same slot. */
+  /** Rejects with a message for the user: bad folder, rank too large; NoAdapterSlot. Same content: the same slot. */
   load(folder: string): Promise<AdapterInfo & { slot: number }>;
   unload(version: string): Promise<void>;
   /** Slot >= 1 of a loaded version, or null. */

@@ -121,6 +121,28 @@ describe("WorkerEngine", () => {
     expect(outputs).toMatchObject([{ finish: { message: `adapter ${red.version} is not loaded` } }]);
   });
 
+  it("has no adapter again whose unload was open when the thread died", async () => {
+    const engine = await start();
+    const { version } = await engine.loadAdapter("red");
+    await engine.loadAdapter("blue");
+    const killer = collect(engine.generate(generateRequest([EXIT_TOKEN])));
+    // Holds this thread up until the other one is gone, of which it then does not know yet.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+    await Promise.allSettled([engine.unloadAdapter(version), killer]);
+    await engine.loadAdapter("green");
+  });
+
+  it.each(["red", "red copy"])("has an adapter again when one of its folders, %s, is gone", async (gone) => {
+    let starts = 0;
+    const module = fakes.url("worker-model.ts");
+    const engine = await start({}, { model: () => ({ module, options: starts++ === 0 ? {} : { gone } }) });
+    const { version } = await engine.loadAdapter("red");
+    expect((await engine.loadAdapter("red copy")).version).toBe(version);
+    await collect(engine.generate(generateRequest([EXIT_TOKEN])));
+    const outputs = await collect(engine.generate(generateRequest([5], { maxTokens: 2 }, { adapter: version })));
+    expect(tokensOf(outputs)).toEqual([6, 7]);
+  });
+
   it("gives up after too many failed restarts, and says so", async () => {
     let starts = 0;
     const faults: string[] = [];

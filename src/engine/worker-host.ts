@@ -39,8 +39,8 @@ export class WorkerEngine implements Engine {
   private readonly scheduling: SchedulingOptions;
   private readonly client: EngineClient;
   private readonly cells = new StatCells();
-  /** Version -> folder, to load again after a restart. */
-  private readonly adapters = new Map<string, string>();
+  /** Version -> folders with that content, the newest first, to load again after a restart. */
+  private readonly adapters = new Map<string, Set<string>>();
   private worker: Worker | null = null;
   /** Commands made while there is no thread to take them. */
   private backlog: Command[] = [];
@@ -73,13 +73,16 @@ export class WorkerEngine implements Engine {
 
   async loadAdapter(folder: string): Promise<AdapterInfo> {
     const adapter = await this.client.loadAdapter(folder);
-    this.adapters.set(adapter.version, folder);
+    this.adapters.set(adapter.version, new Set([folder, ...(this.adapters.get(adapter.version) ?? [])]));
     return adapter;
   }
 
   async unloadAdapter(version: string): Promise<void> {
-    await this.client.unloadAdapter(version);
-    this.adapters.delete(version);
+    try {
+      await this.client.unloadAdapter(version);
+    } finally {
+      this.adapters.delete(version); // if the thread died over it, the next one must not have it again
+    }
   }
 
   stats(): EngineStats {
@@ -118,7 +121,7 @@ export class WorkerEngine implements Engine {
   /** Start a thread and wait until it is ready. */
   private async launch(): Promise<void> {
     const { module, options, transferList } = this.options.model();
-    const adapters = [...this.adapters];
+    const adapters = [...this.adapters].map(([version, folders]) => ({ version, folders: [...folders] }));
     const start: WorkerStart = { module, options, scheduling: this.scheduling, adapters, stats: this.cells.memory };
     const entry = compiledEntry(import.meta.url, "./worker.ts");
     const worker = new Worker(entry, { workerData: start, transferList: [...(transferList ?? [])] });

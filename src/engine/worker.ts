@@ -5,6 +5,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { EngineLoop } from "./engine-loop.ts";
 import type { FromWorker, ToWorker, WorkerStart } from "./messages.ts";
 import type { CreateRunner } from "./model-host.ts";
+import { reloadAdapters } from "./reload-adapters.ts";
 import { StatCells } from "./stats.ts";
 
 if (parentPort === null) throw new Error("engine/worker is the entry of a worker thread, not a program");
@@ -23,17 +24,7 @@ const crash = (error: unknown): void => {
   });
 };
 const loop = new EngineLoop(model, start.scheduling, new StatCells(start.stats), post, crash);
-for (const [version, folder] of start.adapters) {
-  try {
-    const loaded = await loop.loadAdapter(folder);
-    if (loaded.version !== version) throw new Error("the folder has other content now");
-  } catch (error) {
-    post({
-      type: "fault",
-      error: new Error(`adapter ${version} was not loaded again from ${folder}`, { cause: error }),
-    });
-  }
-}
+await reloadAdapters(start.adapters, loop, (error) => post({ type: "fault", error }));
 
 const close = async (): Promise<void> => {
   try {

@@ -2,7 +2,7 @@
 // factors of the slots it uses are laid side by side as lora-inputs.ts describes; the last few layouts are kept, because
 // steps mostly use the same adapters as the one before.
 
-import type { AdapterInfo } from "../engine/contract.ts";
+import { type AdapterInfo, NoAdapterSlot } from "../engine/contract.ts";
 import type { AdapterHost } from "../engine/model-host.ts";
 import type { Chunk } from "../engine/runner.ts";
 import { type Feeds, floats } from "../graph/session.ts";
@@ -47,7 +47,9 @@ export class LoraSlots implements AdapterHost {
       throw new Error(`the adapter has rank ${rank}, more than --max-lora-rank ${this.maxLoraRank}`);
     }
     const free = this.slots.indexOf(null);
-    if (free === -1) throw new Error(`all ${this.maxLoras} adapter slots are in use; raise --max-loras or unload one`);
+    if (free === -1) {
+      throw new NoAdapterSlot(`all ${this.maxLoras} adapter slots are in use; raise --max-loras or unload one`);
+    }
     this.slots[free] = adapter;
     return { version, rank, slot: free + 1 };
   }

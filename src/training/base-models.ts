@@ -1,6 +1,7 @@
 // What training must know about the models this server can train: where their weights are, how they tokenise chats and
 // which engine serves their policies. Made by the composition at start-up.
 
+import type { AdapterSlots } from "../engine/adapter-slots.ts";
 import type { Engine } from "../engine/contract.ts";
 import type { ChatEncoder } from "./tokenise.ts";
 
@@ -17,6 +18,8 @@ export interface BaseModel {
   maxSequenceLength: number;
   encoder: ChatEncoder;
   engine: Engine;
+  /** Of the engine, for all who load adapters into it. */
+  slots: AdapterSlots;
 }
 
 export class BaseModels {

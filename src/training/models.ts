@@ -155,7 +155,7 @@ export class Models {
       // nothing is awaited up to here: two rollbacks, or a rollback and a job, cannot take the same number
       store.transaction(() => models.insertStep(id, next, null, bytes, { rolled_back_to: step }));
       const base = bases.get(model.baseModel);
-      if (base) await policies.tryLoad(model, next, base);
+      if (base) await policies.loadAhead(model, next, base);
       return models.step(id, next)!;
     } catch (error) {
       workspace.removeStaging(staging);

@@ -1,8 +1,10 @@
-// Serving what was trained: from a name to the adapter of a step in the engine. Adapters are loaded when first asked for
-// and the least recently used one makes room when all slots are taken. A step that a request uses is leased and is
-// neither unloaded nor pruned. Step 0 of a new model is the identity: the base model itself answers for it.
+// Serving what was trained: from a name to the adapter of a step in the engine, loaded when first asked for. A step that a
+// request uses is leased: its adapter is not unloaded (engine/adapter-slots.ts) and its files are not pruned. Step 0 of a
+// new model is the identity: the base model itself answers for it.
 
+import { NoAdapterSlot } from "../engine/contract.ts";
 import { ServiceError } from "../errors.ts";
+import type { Log } from "../observe/log.ts";
 import type { ModelRecord, ModelTable } from "../store/model-table.ts";
 import type { BaseModel, BaseModels } from "./base-models.ts";
 import type { Workspace } from "./workspace.ts";
@@ -15,13 +17,6 @@ export interface PolicyLease {
   adapter: string | null;
   /** Idempotent. */
   release(): void;
-}
-
-/** An adapter in the engine, or on its way there (`version` null). */
-interface Slot {
-  version: string | null;
-  lastUse: number;
-  loading: Promise<string>;
 }
 
 /** The parts of a policy's name. `step` null = the newest. */
@@ -44,18 +39,15 @@ export class Policies {
   readonly #models: ModelTable;
   readonly #bases: BaseModels;
   readonly #workspace: Workspace;
-  /** By stepKey. */
-  readonly #slots = new Map<string, Slot>();
+  readonly #log: Log;
+  /** Users of a step's files, by stepKey. */
   readonly #leases = new Map<string, number>();
-  /** Whether somebody else serves this content too: then it stays in the engine. */
-  usedElsewhere: (version: string) => boolean = () => false;
-  #lastLoad: Promise<unknown> = Promise.resolve();
-  #clock = 0;
 
-  constructor(models: ModelTable, bases: BaseModels, workspace: Workspace) {
+  constructor(models: ModelTable, bases: BaseModels, workspace: Workspace, log: Log) {
     this.#models = models;
     this.#bases = bases;
     this.#workspace = workspace;
+    this.#log = log;
   }
 
   /** The owner's policy of that name and its step; null when there is none. */
@@ -76,17 +68,21 @@ export class Policies {
     const { model, step } = found;
     const base = this.#bases.get(model.baseModel);
     if (!base) throw new Error(`the base model ${model.baseModel} of ${model.name} is not served any more`);
-    const release = this.lease(model.id, step);
+    const releaseFiles = this.lease(model.id, step);
     try {
-      const adapter = await this.load(model, step, base);
-      return { model, step, base, adapter, release };
+      const slot = step === IDENTITY_STEP ? null : await base.slots.lease(this.#workspace.stepFolder(model.id, step));
+      const release = () => {
+        slot?.release();
+        releaseFiles();
+      };
+      return { model, step, base, adapter: slot?.version ?? null, release };
     } catch (error) {
-      release();
-      throw error;
+      releaseFiles();
+      throw error instanceof NoAdapterSlot ? noAdapterSlot(error) : error;
     }
   }
 
-  /** Marks a step as used until the returned function is called. */
+  /** Keeps the files of a step until the returned function is called. */
   lease(modelId: string, step: number): () => void {
     const key = stepKey(modelId, step);
     this.#leases.set(key, (this.#leases.get(key) ?? 0) + 1);
@@ -104,83 +100,20 @@ export class Policies {
     return this.#leases.has(stepKey(modelId, step));
   }
 
-  /** Whether a step with this content is in the engine. */
-  holds(version: string): boolean {
-    return [...this.#slots.values()].some((slot) => slot.version === version);
-  }
-
-  /** Loads the step if a slot is free for it; otherwise the first request that wants it will. */
-  async tryLoad(model: ModelRecord, step: number, base: BaseModel): Promise<void> {
+  /** Loads a step if it can be; otherwise the first request that wants it will, or will learn why not. */
+  async loadAhead(model: ModelRecord, step: number, base: BaseModel): Promise<void> {
+    if (step === IDENTITY_STEP) return;
     try {
-      await this.load(model, step, base);
+      await base.slots.preload(this.#workspace.stepFolder(model.id, step));
     } catch (error) {
-      if (!(error instanceof ServiceError && error.code === "no_adapter_slot")) throw error;
+      if (error instanceof NoAdapterSlot) return;
+      this.#log.warn("a step could not be loaded ahead of its first request", { model: model.id, step, error });
     }
-  }
-
-  /** Loads the step into the engine; its content version there, or null when the base model is the same thing. */
-  async load(model: ModelRecord, step: number, base: BaseModel): Promise<string | null> {
-    if (step === IDENTITY_STEP) return null;
-    const key = stepKey(model.id, step);
-    let slot = this.#slots.get(key);
-    if (!slot) {
-      slot = {
-        version: null,
-        lastUse: 0,
-        loading: this.#loadNow(key, this.#workspace.stepFolder(model.id, step), base),
-      };
-      this.#slots.set(key, slot);
-    }
-    const version = await slot.loading;
-    slot.lastUse = ++this.#clock;
-    return version;
   }
 
   /** Frees the engine's slot of a step that is going away. */
   async unload(modelId: string, step: number, base: BaseModel | null): Promise<void> {
-    const slot = this.#slots.get(stepKey(modelId, step));
-    await slot?.loading.catch(() => {});
-    await this.#free(stepKey(modelId, step), base);
-  }
-
-  /** One after the other: each must see how much room the one before left. */
-  #loadNow(key: string, folder: string, base: BaseModel): Promise<string> {
-    const load = this.#lastLoad.then(async () => {
-      try {
-        await this.#makeRoom(base);
-        const { version } = await base.engine.loadAdapter(folder);
-        const slot = this.#slots.get(key);
-        if (slot) slot.version = version;
-        return version;
-      } catch (error) {
-        this.#slots.delete(key);
-        throw error;
-      }
-    });
-    this.#lastLoad = load.catch(() => {});
-    return load;
-  }
-
-  async #makeRoom(base: BaseModel): Promise<void> {
-    while (true) {
-      const loaded = [...this.#slots].filter(([, slot]) => slot.version !== null);
-      const versions = new Set(loaded.map(([, slot]) => slot.version));
-      if (versions.size < base.engine.info.maxLoras) return;
-      const unused = loaded.filter(([key]) => !this.#leases.has(key)).sort(([, a], [, b]) => a.lastUse - b.lastUse);
-      if (!unused[0]) {
-        const message = "Every adapter slot is in use by running requests.";
-        throw new ServiceError("no_adapter_slot", message, { retryAfter: RETRY_AFTER_S });
-      }
-      await this.#free(unused[0][0], base);
-    }
-  }
-
-  async #free(key: string, base: BaseModel | null): Promise<void> {
-    const version = this.#slots.get(key)?.version;
-    this.#slots.delete(key);
-    if (version === undefined || version === null) return;
-    // a rollback has the same content as the step it came from
-    if (!this.holds(version) && !this.usedElsewhere(version)) await base?.engine.unloadAdapter(version);
+    await base?.slots.forget(this.#workspace.stepFolder(modelId, step));
   }
 
   #modelOf({ entity, project, name }: PolicyName, owner: string): ModelRecord | null {
@@ -200,6 +133,12 @@ export function parsePolicyName(text: string): PolicyName | null {
   if (!short || text.includes("://")) return null;
   const step = short[2] ?? short[3];
   return { entity: null, project: null, name: short[1]!, step: step === undefined ? null : Number(step) };
+}
+
+function noAdapterSlot(cause: NoAdapterSlot): ServiceError {
+  const users = cause.passing ? "some by running requests" : "by adapters that the operator loaded";
+  const message = `Every adapter slot is in use, ${users}.`;
+  return new ServiceError("no_adapter_slot", message, { retryAfter: RETRY_AFTER_S, cause });
 }
 
 function stepKey(modelId: string, step: number): string {

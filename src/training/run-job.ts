@@ -1,6 +1,6 @@
 // One attempt at one job: tokenise, train, publish the new step. Every word the client hears is an event; the last one
-// becomes visible in the same transaction as the step, after the step's files are on the disk and the engine can answer
-// with them. Repeating an attempt after a crash gives the same numbers, so events that are already there are not
+// becomes visible in the same transaction as the step, after the step's files are on the disk and the engine has them, if
+// there is room. Repeating an attempt after a crash gives the same numbers, so events that are already there are not
 // written twice.
 
 import { createWriteStream } from "node:fs";
@@ -127,7 +127,7 @@ async function publish(
   workspace.publish(staging, model.id, step);
   try {
     loadPeft(workspace.stepFolder(model.id, step), readModelConfig(base.folder));
-    await policies.tryLoad(model, step, base);
+    await policies.loadAhead(model, step, base);
     const bytes = folderBytes(workspace.stepFolder(model.id, step));
     const end = {
       status: "COMPLETED" as const,

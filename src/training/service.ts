@@ -54,7 +54,7 @@ export class TrainingService {
     const workspace = new Workspace(options.folder);
     this.#tables = { models, jobs: jobTable, events };
     this.#workspace = workspace;
-    this.policies = new Policies(models, bases, workspace);
+    this.policies = new Policies(models, bases, workspace, log);
     this.jobs = new Jobs({
       store,
       models,

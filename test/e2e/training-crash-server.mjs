@@ -1,6 +1,7 @@
 // A process to be killed: opens the data directory given as argument, resumes what is there, then submits jobs for the
 // models of the directory as fast as they are accepted and prints the id of each accepted job. Runs compiled code.
 import { join } from "node:path";
+import { AdapterSlots } from "../../dist/engine/adapter-slots.js";
 import { createLog } from "../../dist/observe/log.js";
 import { openStore } from "../../dist/store/db.js";
 import { lockDataDir } from "../../dist/store/instance-lock.js";
@@ -25,6 +26,7 @@ const base = {
   maxSequenceLength: 64,
   encoder,
   engine,
+  slots: new AdapterSlots(engine),
 };
 const service = new TrainingService({
   store: openStore(join(folder, "flywheel.db")),

@@ -1,6 +1,7 @@
-// Adapter slots without weights: the version of a folder is its name, and a slot number is all a fake model sees.
+// Adapter slots without weights: the version of a folder is its name ("red copy" has the content of "red"), and a slot
+// number is all a fake model sees.
 
-import type { AdapterInfo } from "../../src/engine/contract.ts";
+import { type AdapterInfo, NoAdapterSlot } from "../../src/engine/contract.ts";
 import type { AdapterHost } from "../../src/engine/model-host.ts";
 
 export class FakeAdapters implements AdapterHost {
@@ -8,6 +9,8 @@ export class FakeAdapters implements AdapterHost {
   readonly maxLoraRank = 8;
   /** Index = slot - 1. */
   readonly slots: (string | null)[];
+  /** A folder that is not there, beside those with "missing" in their names. */
+  gone: string | null = null;
 
   constructor(maxLoras = 2) {
     this.maxLoras = maxLoras;
@@ -15,10 +18,10 @@ export class FakeAdapters implements AdapterHost {
   }
 
   async load(folder: string): Promise<AdapterInfo & { slot: number }> {
-    if (folder.includes("missing")) throw new Error(`no adapter in ${folder}`);
-    const version = `version of ${folder}`;
+    if (folder.includes("missing") || folder === this.gone) throw new Error(`no adapter in ${folder}`);
+    const version = `version of ${folder.replace(/ copy$/, "")}`;
     const at = this.slots.indexOf(this.slots.includes(version) ? version : null);
-    if (at < 0) throw new Error(`all ${this.maxLoras} adapter slots are in use`);
+    if (at < 0) throw new NoAdapterSlot(`all ${this.maxLoras} adapter slots are in use`);
     this.slots[at] = version;
     return { version, rank: 4, slot: at + 1 };
   }

@@ -13,6 +13,8 @@ export interface WorkerModelOptions {
   busyMs?: number;
   /** createRunner rejects with this. */
   refuse?: string;
+  /** A folder that is not there. */
+  gone?: string;
 }
 
 /** A prompt that begins with this token ends the thread: by exit, by an uncaught error. */
@@ -39,5 +41,7 @@ export async function createRunner(given: unknown): Promise<ModelHost> {
       while (performance.now() < until);
     },
   });
-  return { runner, adapters: new FakeAdapters(2), constraints: new ChoiceConstraints(256) };
+  const adapters = new FakeAdapters(2);
+  adapters.gone = options.gone ?? null;
+  return { runner, adapters, constraints: new ChoiceConstraints(256) };
 }

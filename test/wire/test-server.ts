@@ -27,6 +27,8 @@ export interface TestServerOptions {
   config?: Partial<Config>;
   model?: Partial<Omit<LoadedModel, "engine">>;
   runner?: Partial<FakeRunnerOptions>;
+  /** Adapter slots of the engine. */
+  maxLoras?: number;
   templates?: ReadonlyMap<string, string>;
   extensions?: readonly CreateExtension[];
   /** Instead of one token per byte. The model then babbles whatever it is told. */
@@ -85,7 +87,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       });
       const constraints = new GrammarConstraintFactory(tokenVocabulary(tokenizer, tokenizer.vocabSize));
       const engine = new InProcessEngine(
-        { runner, adapters: new FakeAdapters(), constraints },
+        { runner, adapters: new FakeAdapters(options.maxLoras), constraints },
         { scheduling: { maxNumSeqs: config.maxNumSeqs, policy: config.schedulingPolicy } },
       );
       return {

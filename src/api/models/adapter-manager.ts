@@ -2,7 +2,8 @@
 // same name cannot leave a content behind. Requests in flight finish on the content they began with.
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { AdapterInfo, Engine } from "../../engine/contract.ts";
+import type { AdapterSlots } from "../../engine/adapter-slots.ts";
+import { type AdapterInfo, NoAdapterSlot } from "../../engine/contract.ts";
 import { ServiceError } from "../../errors.ts";
 import type { ModelRegistry } from "./model-registry.ts";
 
@@ -14,13 +15,15 @@ export interface LoadAdapter {
   inPlace: boolean;
 }
 
+const RETRY_AFTER_S = 1;
+
 export class AdapterManager {
-  readonly #engine: Engine;
+  readonly #slots: AdapterSlots;
   readonly #models: ModelRegistry;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(engine: Engine, models: ModelRegistry) {
-    this.#engine = engine;
+  constructor(slots: AdapterSlots, models: ModelRegistry) {
+    this.#slots = slots;
     this.#models = models;
   }
 
@@ -47,16 +50,20 @@ export class AdapterManager {
     }
     const info = await this.#loadFolder(path);
     this.#models.setAdapter(name, path, info.version);
-    if (before !== undefined && before.version !== info.version) {
-      await this.#unloadUnused(before.version);
+    if (before !== undefined) {
+      await this.#slots.drop(before.version);
     }
     return info;
   }
 
   async #loadFolder(path: string): Promise<AdapterInfo> {
     try {
-      return await this.#engine.loadAdapter(path);
+      return await this.#slots.hold(path);
     } catch (error) {
+      if (error instanceof NoAdapterSlot && error.passing) {
+        const message = "Every adapter slot is in use, some by running requests.";
+        throw new ServiceError("no_adapter_slot", message, { retryAfter: RETRY_AFTER_S, cause: error });
+      }
       const message = `The adapter cannot be used: ${(error as Error).message}`;
       throw new ServiceError("invalid_adapter_request", message, { param: "lora_path", cause: error });
     }
@@ -71,14 +78,7 @@ export class AdapterManager {
       throw new ServiceError("model_not_found", `The LoRA adapter '${name}' does not exist.`, { param: "lora_name" });
     }
     this.#models.removeAdapter(name);
-    await this.#unloadUnused(adapter.version);
-  }
-
-  /** Several names may share one content. */
-  async #unloadUnused(version: string): Promise<void> {
-    if (!this.#models.uses(version)) {
-      await this.#engine.unloadAdapter(version);
-    }
+    await this.#slots.drop(adapter.version);
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {

@@ -30,7 +30,12 @@ export function registerLora(app: FastifyInstance, service: Service): void {
     "/v1/load_lora_adapter",
     {
       config: { access: "admin" },
-      schema: { ...common, summary: "Load an adapter and serve it under a name", body: LoadRequest },
+      schema: {
+        ...common,
+        response: { ...common.response, 503: ErrorBody },
+        summary: "Load an adapter and serve it under a name",
+        body: LoadRequest,
+      },
     },
     async (request, reply) => {
       const { value } = readBody(LoadRequest, request.body ?? null);

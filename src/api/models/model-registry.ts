@@ -33,8 +33,6 @@ export interface ModelSource {
   /** May load an adapter; throws 503 when no slot is free for it. */
   resolve(name: string, principal: Principal): Promise<ServedModel | null>;
   list(principal: Principal): ModelCard[];
-  /** Whether one of its names stands for this adapter content. */
-  uses(version: string): boolean;
 }
 
 export interface LoadedAdapter {
@@ -111,14 +109,6 @@ export class ModelRegistry {
 
   adapters(): LoadedAdapter[] {
     return [...this.#adapters.values()];
-  }
-
-  /** Whether any name stands for this content. */
-  uses(version: string): boolean {
-    return (
-      this.adapters().some((adapter) => adapter.version === version) ||
-      this.#sources.some((source) => source.uses(version))
-    );
   }
 
   setAdapter(name: string, path: string, version: string): void {

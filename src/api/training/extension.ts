@@ -33,6 +33,7 @@ export const createTraining: CreateExtension = async (service, store) => {
     maxSequenceLength: engine.info.maxModelLen,
     encoder: chatEncoder(service.text),
     engine,
+    slots: service.adapterSlots,
   };
   const training = new TrainingService({
     store,
@@ -54,7 +55,6 @@ export const createTraining: CreateExtension = async (service, store) => {
     threads: config.trainingThreads ?? config.threads ?? availableParallelism(),
     activationBytes: config.trainingMemoryBytes,
   });
-  training.policies.usedElsewhere = (version) => registry.adapters().some((adapter) => adapter.version === version);
   registry.addSource(policySource(training));
   training.start();
   return {

@@ -28,6 +28,5 @@ export function policySource(training: TrainingService): ModelSource {
         maxModelLen: null,
       }));
     },
-    uses: (version) => training.policies.holds(version),
   };
 }

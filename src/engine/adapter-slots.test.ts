@@ -1,0 +1,164 @@
+import { describe, expect, it } from "vitest";
+import { FakeAdapters } from "../../test/fakes/fake-adapters.ts";
+import { AdapterSlots } from "./adapter-slots.ts";
+import { NoAdapterSlot } from "./contract.ts";
+
+function setup(maxLoras = 2) {
+  const host = new FakeAdapters(maxLoras);
+  const calls: string[] = [];
+  const engine = {
+    info: { vocabSize: 1, maxModelLen: 1, blockSize: 1, policy: "fcfs" as const, maxLoras, maxLoraRank: 8 },
+    async loadAdapter(folder: string) {
+      await turn();
+      calls.push(`load ${folder}`);
+      return host.load(folder);
+    },
+    async unloadAdapter(version: string) {
+      await turn();
+      calls.push(`unload ${version}`);
+      await host.unload(version);
+    },
+  };
+  /** Folders whose content is in the engine. */
+  const loaded = () => host.slots.flatMap((version) => version?.replace("version of ", "") ?? []).sort();
+  return { calls, engine, host, loaded, slots: new AdapterSlots(engine) };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function passingOf(work: Promise<unknown>): Promise<boolean> {
+  const error = await work.catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(NoAdapterSlot);
+  return (error as NoAdapterSlot).passing;
+}
+
+describe("AdapterSlots", () => {
+  it("keeps steps after their requests, and unloads the least recently used one for another", async () => {
+    const { slots, loaded, calls } = setup();
+    for (const step of ["one", "two"]) (await slots.lease(step)).release();
+    (await slots.lease("one")).release();
+    expect(calls).toEqual(["load one", "load two"]);
+    await slots.lease("three");
+    expect(loaded()).toEqual(["one", "three"]);
+  });
+
+  it("counts the end of a request as a use", async () => {
+    const { slots, loaded } = setup();
+    const long = await slots.lease("one");
+    (await slots.lease("two")).release();
+    long.release();
+    await slots.lease("three");
+    expect(loaded()).toEqual(["one", "three"]);
+  });
+
+  it("unloads a step for an adapter that is to be held, never the other way round", async () => {
+    const { slots, loaded } = setup(1);
+    (await slots.lease("step")).release();
+    const { version, rank } = await slots.hold("held");
+    expect([loaded(), rank]).toEqual([["held"], 4]);
+    expect(await passingOf(slots.lease("step"))).toBe(false);
+    expect(await passingOf(slots.hold("other"))).toBe(false);
+    await slots.drop(version);
+    expect(loaded()).toEqual([]);
+    await slots.lease("step");
+    expect(loaded()).toEqual(["step"]);
+  });
+
+  it("unloads nothing under a request, and says that waiting helps", async () => {
+    const { slots, loaded } = setup();
+    await slots.hold("held");
+    const [lease, second] = [await slots.lease("one"), await slots.lease("one")];
+    expect(await passingOf(slots.hold("other"))).toBe(true);
+    lease.release();
+    lease.release(); // counts once
+    expect(await passingOf(slots.lease("two"))).toBe(true);
+    expect(loaded()).toEqual(["held", "one"]);
+    second.release();
+    await slots.lease("two");
+    expect(loaded()).toEqual(["held", "two"]);
+  });
+
+  it("loads a step once for requests that come together", async () => {
+    const { slots, calls } = setup();
+    const leases = await Promise.all(["one", "one", "two", "one"].map((step) => slots.lease(step)));
+    expect(new Set(leases.map(({ version }) => version))).toEqual(new Set(["version of one", "version of two"]));
+    expect(calls).toEqual(["load one", "load two"]);
+  });
+
+  it("loads a step again that is wanted while it is being unloaded", async () => {
+    const { slots, loaded, calls } = setup();
+    for (const step of ["one", "two"]) await slots.preload(step);
+    const three = slots.lease("three");
+    while (!calls.includes("unload version of one")) await turn();
+    const one = slots.lease("one");
+    expect((await Promise.all([three, one])).map(({ version }) => version)).toEqual([
+      "version of three",
+      "version of one",
+    ]);
+    expect(loaded()).toEqual(["one", "three"]);
+  });
+
+  it("makes room at once for what comes after a step that was loaded ahead", async () => {
+    const { slots, loaded } = setup(1);
+    await Promise.all([slots.preload("one"), slots.preload("two"), slots.hold("held")]);
+    expect(loaded()).toEqual(["held"]);
+  });
+
+  it("has one slot for one content, until nobody needs it", async () => {
+    const { slots, loaded } = setup(1);
+    const { version } = await slots.hold("red");
+    const lease = await slots.lease("red copy"); // no room is needed for it
+    expect(lease.version).toBe(version);
+    expect((await slots.hold("red")).version).toBe(version); // another name
+    await slots.drop(version);
+    await slots.drop(version);
+    expect(loaded()).toEqual(["red"]);
+    expect(await passingOf(slots.hold("blue"))).toBe(true);
+    lease.release();
+    await slots.hold("blue");
+    expect(loaded()).toEqual(["blue"]);
+  });
+
+  it("keeps a held content when its step is forgotten, and a step's when it is dropped", async () => {
+    const { slots, loaded } = setup();
+    const { version } = await slots.hold("red");
+    (await slots.lease("red copy")).release();
+    await slots.forget("red copy");
+    expect(loaded()).toEqual(["red"]);
+    (await slots.lease("red copy")).release();
+    await slots.drop(version);
+    expect(loaded()).toEqual(["red"]);
+    await slots.forget("red copy");
+    expect(loaded()).toEqual([]);
+  });
+
+  it("forgets a step that is on its way in, but not under its request", async () => {
+    const { slots, loaded } = setup();
+    const [lease] = await Promise.all([slots.lease("one"), slots.forget("one")]);
+    expect(loaded()).toEqual(["one"]);
+    lease.release();
+    await slots.forget("never loaded"); // after the unload, in turn
+    expect(loaded()).toEqual([]);
+  });
+
+  it("goes on after a load that failed", async () => {
+    const { slots, loaded } = setup();
+    const attempts = ["missing", "one", "missing too"].map((step) => slots.lease(step));
+    await expect(attempts[0]).rejects.toThrow("no adapter in missing");
+    await expect(attempts[2]).rejects.toThrow("no adapter in missing too");
+    await expect(slots.hold("missing")).rejects.not.toBeInstanceOf(NoAdapterSlot);
+    expect(loaded()).toEqual(["one"]);
+  });
+
+  it("makes room although the engine lost what is to go", async () => {
+    const { slots, loaded, host } = setup();
+    for (const step of ["one", "two"]) (await slots.lease(step)).release();
+    const { version } = await slots.lease("two");
+    await host.unload("version of one"); // the engine's thread started again and could not read it
+    await slots.hold("red");
+    await host.unload("version of red");
+    await slots.drop("version of red");
+    expect(loaded()).toEqual(["two"]);
+    expect(host.slotOf(version)).not.toBeNull();
+  });
+});

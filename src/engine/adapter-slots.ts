@@ -1,0 +1,152 @@
+// The adapter slots of an engine and who needs them; everybody who loads adapters goes through here. Operators hold an
+// adapter until they drop it. Steps of trained policies are a cache: loaded when first asked for, kept afterwards, and
+// unloaded when somebody needs the slot, least recently used first, but never under a request. Same content, same slot.
+// What a slot contains is for model/lora-slots.ts, requests in flight are for adapter-registry.ts.
+
+import { type AdapterInfo, type Engine, NoAdapterSlot } from "./contract.ts";
+
+export interface SlotLease {
+  /** Content version in the engine. */
+  version: string;
+  /** Idempotent. */
+  release(): void;
+}
+
+/** Nobody left in all three: it is unloaded. */
+interface Slot {
+  /** How often operators hold it: once for every name. */
+  held: number;
+  /** Requests that run on it or are about to. */
+  leased: number;
+  /** Folders of the steps it is kept for. */
+  steps: Set<string>;
+}
+
+export class AdapterSlots {
+  readonly #engine: Pick<Engine, "info" | "loadAdapter" | "unloadAdapter">;
+  /** By content version, least recently used first. What is here is in the engine, or was when its thread died. */
+  readonly #slots = new Map<string, Slot>();
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(engine: Pick<Engine, "info" | "loadAdapter" | "unloadAdapter">) {
+    this.#engine = engine;
+  }
+
+  /** Loads what the folder contains now, until `drop`. Throws NoAdapterSlot. */
+  hold(folder: string): Promise<AdapterInfo> {
+    return this.#inTurn(async () => {
+      const adapter = await this.#load(folder);
+      this.#used(adapter.version).held++;
+      return adapter;
+    });
+  }
+
+  /** Ends one `hold`. */
+  drop(version: string): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#slots.get(version)!.held--;
+      await this.#unloadUnused(version);
+    });
+  }
+
+  /** Loads a step, unless it is there, and keeps it at least until `release`. Throws NoAdapterSlot. */
+  async lease(step: string): Promise<SlotLease> {
+    const version = this.#versionOf(step);
+    // Without waiting for a turn: others' loads do not hold up a request whose own step is there.
+    if (version !== null) return this.#lease(version);
+    return this.#inTurn(async () => this.#lease(await this.#loadStep(step)));
+  }
+
+  /** Loads a step before it is asked for. Throws NoAdapterSlot. */
+  async preload(step: string): Promise<void> {
+    await this.#inTurn(() => this.#loadStep(step));
+  }
+
+  /** A step that goes away is kept no longer than for the requests on it. */
+  forget(step: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const version = this.#versionOf(step);
+      if (version === null) return;
+      this.#slots.get(version)!.steps.delete(step);
+      await this.#unloadUnused(version);
+    });
+  }
+
+  /** Its content version. Must not be called out of turn. */
+  async #loadStep(step: string): Promise<string> {
+    const version = this.#versionOf(step) ?? (await this.#load(step)).version;
+    this.#used(version).steps.add(step);
+    return version;
+  }
+
+  #lease(version: string): SlotLease {
+    const slot = this.#used(version);
+    slot.leased++;
+    let leased = true;
+    const release = (): void => {
+      if (!leased) return;
+      leased = false;
+      slot.leased--;
+      this.#used(version);
+      if (!isNeeded(slot)) void this.#inTurn(() => this.#unloadUnused(version));
+    };
+    return { version, release };
+  }
+
+  async #load(folder: string): Promise<AdapterInfo> {
+    // Its content may be in a slot already, so the engine is asked even when no room can be made.
+    while (this.#slots.size >= this.#engine.info.maxLoras && (await this.#evict()));
+    try {
+      return await this.#engine.loadAdapter(folder);
+    } catch (error) {
+      if (!(error instanceof NoAdapterSlot)) throw error;
+      const passing = [...this.#slots.values()].some(({ held }) => held === 0);
+      throw new NoAdapterSlot(error.message, passing);
+    }
+  }
+
+  /** false when every slot is needed. */
+  async #evict(): Promise<boolean> {
+    for (const [version, slot] of this.#slots) {
+      if (slot.held > 0 || slot.leased > 0) continue;
+      await this.#unload(version);
+      return true;
+    }
+    return false;
+  }
+
+  async #unloadUnused(version: string): Promise<void> {
+    const slot = this.#slots.get(version);
+    if (slot !== undefined && !isNeeded(slot)) await this.#unload(version);
+  }
+
+  async #unload(version: string): Promise<void> {
+    this.#slots.delete(version); // before anything is awaited: nobody may lease it any more
+    // It fails when the engine's thread died, or did not get the adapter back after that: it is gone either way.
+    await this.#engine.unloadAdapter(version).catch(() => {});
+  }
+
+  /** The slot, which is now the most recently used one. */
+  #used(version: string): Slot {
+    const slot = this.#slots.get(version) ?? { held: 0, leased: 0, steps: new Set<string>() };
+    this.#slots.delete(version);
+    this.#slots.set(version, slot);
+    return slot;
+  }
+
+  #versionOf(step: string): string | null {
+    for (const [version, { steps }] of this.#slots) if (steps.has(step)) return version;
+    return null;
+  }
+
+  /** One after the other: each must see how much room the one before left. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work);
+    this.#last = turn.catch(() => {});
+    return turn;
+  }
+}
+
+function isNeeded({ held, leased, steps }: Slot): boolean {
+  return held > 0 || leased > 0 || steps.size > 0;
+}

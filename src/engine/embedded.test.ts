@@ -1,0 +1,32 @@
+// The engine as servers have it: a real model in its own thread.
+
+import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { fixtureFolder } from "../../test/reference/runner-driver.ts";
+import { AdapterSlots } from "./adapter-slots.ts";
+import { NoAdapterSlot } from "./contract.ts";
+import { createEmbeddedEngine } from "./embedded.ts";
+
+it("has one slot for a step and for an operator's adapter, and says across the thread that it is taken", async () => {
+  const folder = fixtureFolder("llama");
+  const other = mkdtempSync(join(tmpdir(), "embedded-"));
+  for (const file of ["adapter_config.json", "adapter_model.safetensors"])
+    cpSync(join(folder, file), join(other, file));
+  const weights = readFileSync(join(other, "adapter_model.safetensors"));
+  weights.fill(0, weights.length - 64);
+  writeFileSync(join(other, "adapter_model.safetensors"), weights);
+  const engine = await createEmbeddedEngine({ folder, threads: 1, kvCacheBytes: 2 ** 20, maxLoras: 1 });
+  try {
+    const slots = new AdapterSlots(engine);
+    const lease = await slots.lease(folder);
+    await expect(slots.hold(other)).rejects.toSatisfy((error) => error instanceof NoAdapterSlot && error.passing);
+    lease.release();
+    await slots.hold(other);
+    await expect(slots.lease(folder)).rejects.toSatisfy((error) => error instanceof NoAdapterSlot && !error.passing);
+    await expect(slots.lease(join(folder, "nothing"))).rejects.not.toBeInstanceOf(NoAdapterSlot);
+  } finally {
+    await engine.close();
+  }
+});
