@@ -9,6 +9,7 @@ import { applyCors, isPreflight } from "./http/cors.ts";
 import { answerClientError, notFound, sendError, toWireError } from "./http/http-errors.ts";
 import { parseJsonObject } from "./http/json-body.ts";
 import { safeId } from "./http/request-id.ts";
+import { cutStalledReader } from "./http/stalled-reader.ts";
 import { registerLora } from "./models/lora.route.ts";
 import { registerModels } from "./models/models.route.ts";
 import { registerTokenize } from "./models/tokenize.route.ts";
@@ -99,6 +100,10 @@ function addHooks(app: FastifyInstance, service: Service): void {
       reply.header("connection", "close");
       throw shuttingDown();
     }
+  });
+  app.addHook("onSend", async (_request, reply, payload) => {
+    cutStalledReader(reply.raw, service.config.streamStallTimeout);
+    return payload;
   });
   app.addHook("onResponse", async (request, reply) => {
     const handler = request.routeOptions.url ?? "none";

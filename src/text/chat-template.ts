@@ -29,7 +29,7 @@ export interface RenderInput {
 }
 
 export const trustedLimits: RenderLimits = {
-  maxSteps: 2_000_000,
+  maxSteps: 500_000,
   maxText: 64_000_000,
   maxItems: 1_000_000,
   maxTotalText: 512_000_000,
@@ -79,7 +79,7 @@ export class ChatTemplate {
     const given: Record<string, unknown> = {
       messages: toTemplateMessages(input.messages, this.facts.contentFormat, knowsDeveloper),
       tools: input.tools,
-      documents: input.documents,
+      ...(input.documents === null ? {} : { documents: input.documents }),
       add_generation_prompt: input.addGenerationPrompt,
       continue_final_message: input.continueFinalMessage,
     };
@@ -91,7 +91,8 @@ export class ChatTemplate {
     const extra = Object.entries({ ...input.specialTokens, ...kwargs }).filter(
       ([name]) => this.facts.names.has(name) && !reservedNames.has(name),
     );
-    return { ...Object.fromEntries(extra), ...given };
+    // A template may ask for documents whether there are any or not.
+    return { documents: null, ...Object.fromEntries(extra), ...given };
   }
 }
 

@@ -50,6 +50,7 @@ export async function chatPrompt(
     throw new PromptError("context_length_exceeded", "messages", message);
   }
   const input = renderInput(model, request);
+  if (length !== null) checkBesideMessages(model, input, length);
   const text = await model.render(input, requestedTemplate(request));
   const last = input.messages.at(-1)!;
   const replyRole = input.addGenerationPrompt ? "assistant" : last.role;
@@ -59,6 +60,21 @@ export async function chatPrompt(
     replyRole,
     echoText: last.role === replyRole ? joined(last) : null,
   };
+}
+
+/** Tools and documents that are longer than a context can be are not worth rendering either. */
+function checkBesideMessages(
+  model: TextModel,
+  { tools, documents }: RenderInput,
+  { contextLength }: LengthRules,
+): void {
+  const longest = contextLength * model.longestToken;
+  for (const [param, value] of Object.entries({ tools, documents })) {
+    const characters = value === null ? 0 : JSON.stringify(value).length;
+    if (characters <= longest) continue;
+    const message = `${param} of ${characters} characters do not fit into a context of ${contextLength} tokens: send fewer.`;
+    throw new PromptError("context_length_exceeded", param, message);
+  }
 }
 
 /** The same for trusted callers with the default template, synchronously and without limits. */

@@ -340,6 +340,11 @@ describe("prompt", () => {
         chat_template,
       }),
     ).toBe("nrthigh5True");
+    const named = { messages: [messages[0]], chat_template: "{{ documents[0].title }}" };
+    const documents = [{ title: "as a variable" }];
+    expect(await promptOf({ ...named, chat_template_kwargs: { documents } })).toBe("as a variable");
+    const both = { documents: [{ title: "as a field", text: "x" }], chat_template_kwargs: { documents } };
+    expect(await promptOf({ ...named, ...both })).toBe("as a field");
   });
 
   it("continues, echoes and answers in the last role without a generation prompt", async () => {

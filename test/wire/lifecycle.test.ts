@@ -38,6 +38,17 @@ describe("a client that leaves", () => {
     expect(metrics).toMatch(/vllm:request_success_total\{[^}]*finished_reason="abort"\} 2/);
   });
 
+  it("ends all of its work, also that which waits behind other replies on its connection", async () => {
+    await start({ runner: slow });
+    const request = postRequest({ ...endless, max_tokens: 1900 });
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+    socket.write(request.repeat(4));
+    await expect.poll(() => server.service.engine.stats().running).toBe(4);
+    socket.destroy();
+    await expect.poll(() => server.service.admission.active).toBe(0);
+    await expect.poll(() => server.service.engine.stats().running).toBe(0);
+  });
+
   it("may leave a thousand times without leaving anything behind", async () => {
     await start({ config: { maxQueue: 2000 }, runner: slow });
     const leave = (stream: boolean, after: number) =>
@@ -186,7 +197,11 @@ describe("an engine that fails", () => {
 
 /** A stream with more output than the kernel buffers of a connection can hide. */
 function hugeRequest(): string {
-  const body = JSON.stringify({ ...endless, stream: true, n: 8, logprobs: true, top_logprobs: 128, max_tokens: 300 });
+  return postRequest({ ...endless, stream: true, n: 8, logprobs: true, top_logprobs: 128, max_tokens: 300 });
+}
+
+function postRequest(json: object): string {
+  const body = JSON.stringify(json);
   const head = `authorization: Bearer ${API_KEY}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}`;
   return `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n${head}\r\n\r\n${body}`;
 }

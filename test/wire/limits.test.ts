@@ -194,6 +194,40 @@ it("answers 400 to a text with a token that the tokenizer knows and the model do
   }
 });
 
+it("refuses a whole reply that could not be put together, before it is computed, and streams it", async () => {
+  await start({ config: { maxLogprobs: -1 } });
+  const large = { ...body, n: 8, logprobs: true, top_logprobs: -1, max_tokens: 1500 };
+  const refused = await server.post("/v1/chat/completions", large);
+  expect(refused.status).toBe(400);
+  expect((await refused.json()).error).toMatchObject({ param: "top_logprobs", message: /log probabilities.*stream/ });
+  expect(server.runner.forwards).toBe(0);
+  const completion = { prompt: "say", n: 8, logprobs: 200, max_tokens: 1500 };
+  expect((await server.post("/v1/completions", completion)).status).toBe(400);
+  const gone = new AbortController();
+  const stream = await fetch(`${server.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${API_KEY}`, "content-type": "application/json" },
+    body: JSON.stringify({ ...large, stream: true }),
+    signal: gone.signal,
+  });
+  expect(stream.status).toBe(200);
+  gone.abort();
+});
+
+it("does not render tools and documents that are longer than the context can be", async () => {
+  await start();
+  const text = "x".repeat(20_000);
+  const tools = [{ type: "function", function: { name: "f", description: text } }];
+  for (const [param, extra] of [
+    ["tools", { tools }],
+    ["documents", { documents: [{ text }] }],
+  ] as const) {
+    const refused = await server.post("/v1/chat/completions", { ...body, ...extra });
+    expect(refused.status, param).toBe(400);
+    expect((await refused.json()).error).toMatchObject({ param, message: expect.stringContaining("do not fit") });
+  }
+});
+
 describe("chat templates of requests", () => {
   it("are refused when the operator does not trust them", async () => {
     await start({ config: { trustRequestChatTemplate: false } });

@@ -152,6 +152,7 @@ export const CASES: readonly ValidationCase[] = [
     body: { stream_options: { include_usage: null } },
     expect: "400 B stream_options",
   },
+  { name: "stream_options unknown member", body: { stream_options: { a: 1 } }, expect: "400 B stream_options" },
   { name: "stream_options {} no stream", body: { stream_options: {} }, expect: "200" },
   { name: "stream_options null", body: { stream_options: null }, expect: "200" },
   { name: "logprobs str", body: { logprobs: "true" }, expect: "200" },

@@ -6,7 +6,7 @@ import type { ServedModel } from "../models/model-registry.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
 import { compileConstraint } from "../request/constraint.compile.ts";
 import { lengthRules } from "../request/length-rules.ts";
-import { checkLogprobCount } from "../request/logprob-request.ts";
+import { checkLogprobAmount, checkLogprobCount, logprobAmount } from "../request/logprob-request.ts";
 import { toSamplingParams } from "../request/sampling-params.ts";
 import { checkTokenIds } from "../request/token-ids.ts";
 import type { ReplyFacts } from "../run/reply-facts.ts";
@@ -57,6 +57,11 @@ export async function prepareChat(
     logprobs: logprobs.top,
     promptLogprobs: logprobs.prompt,
   });
+  if (body.stream !== true) {
+    const tokens = { maxTokens: sampling.maxTokens, promptTokens: prompt.tokenIds.length };
+    const amount = logprobAmount({ choices: readChoiceCount(body.n), ...tokens, ...logprobs }, vocabSize);
+    checkLogprobAmount(amount, "top_logprobs");
+  }
   const state = stateAfter(parsing, prompt, body.continue_final_message === true);
   const grammar = await compileConstraint(service, constraintFor(parsing, state, body.include_reasoning ?? true));
   const run = buildRun(tokenizer, {

@@ -26,7 +26,7 @@ export function validateChat(raw: unknown, rules: ChatRules): ValidatedChat {
     throw refuse("invalid_value", "messages must have at least one message.", "messages");
   }
   checkStops(body.stop);
-  checkStream(body);
+  checkStream(body, source.stream_options);
   checkLogprobs(body);
   checkTools(body, rules);
   checkContinuation(body);
@@ -59,9 +59,9 @@ function checkToolChoiceSpelling(source: Record<string, unknown>): void {
   throw refuse("invalid_value", 'tool_choice must be "none", "auto", "required" or name a function.', "tool_choice");
 }
 
-export function checkStream(body: Pick<ChatBody, "stream" | "stream_options" | "prompt_logprobs">): void {
-  const options = body.stream_options;
-  if (options !== undefined && options !== null && Object.keys(options).length > 0 && body.stream !== true) {
+/** `options`: stream_options as they came, with what nobody knows. */
+export function checkStream(body: Pick<ChatBody, "stream" | "prompt_logprobs">, options: unknown): void {
+  if (Object.keys(options ?? {}).length > 0 && body.stream !== true) {
     throw refuse("invalid_combination", "stream_options needs stream: true.", "stream_options");
   }
   const prompt = body.prompt_logprobs ?? 0;

@@ -7,7 +7,7 @@ import { readChoiceCount } from "../request/choice-count.ts";
 import { compileConstraint } from "../request/constraint.compile.ts";
 import { readOutputShape } from "../request/constraint.wire.ts";
 import { lengthRules } from "../request/length-rules.ts";
-import { checkLogprobCount } from "../request/logprob-request.ts";
+import { checkLogprobAmount, checkLogprobCount, logprobAmount } from "../request/logprob-request.ts";
 import { toSamplingParams } from "../request/sampling-params.ts";
 import { checkTokenIds } from "../request/token-ids.ts";
 import type { ReplyFacts } from "../run/reply-facts.ts";
@@ -50,6 +50,7 @@ export async function prepareCompletion(
   const tokensAsIds = body.return_tokens_as_token_ids ?? config.returnTokensAsTokenIds;
   const returnTokenIds = body.return_token_ids ?? model.recordsForTraining;
 
+  let amount = 0;
   const runs: Run[] = [];
   const choices: PromptChoices[] = [];
   for (const [promptIndex, prompt] of prompts.entries()) {
@@ -62,6 +63,13 @@ export async function prepareCompletion(
       logprobs: count,
       promptLogprobs: promptLogprobs ?? (body.echo === true ? count : null),
     });
+    amount += logprobAmount(
+      {
+        ...{ choices: n, maxTokens: sampling.maxTokens, promptTokens: ids.length },
+        ...{ top: sampling.logprobs, prompt: sampling.promptLogprobs },
+      },
+      vocabSize,
+    );
     runs.push(
       buildRun(tokenizer, {
         body,
@@ -89,6 +97,9 @@ export async function prepareCompletion(
       promptLogprobs: promptLogprobs !== null,
     };
     choices.push(new PromptChoices(reply, tokenizer));
+  }
+  if (body.stream !== true) {
+    checkLogprobAmount(amount, "logprobs");
   }
   const total = runs.reduce((sum, run) => sum + run.request.promptTokenIds.length, 0);
   return { facts: completionFacts(service, body, model, requestId, total), runs, prompts: choices };

@@ -16,14 +16,15 @@ export interface ValidatedCompletion {
 const MAX_PROMPTS = 1024;
 
 export function validateCompletion(raw: unknown, rules: { policy: "priority" | "fcfs" }): ValidatedCompletion {
-  checkLogprobSpelling((typeof raw === "object" && raw !== null ? raw : {}) as Record<string, unknown>);
+  const source = (typeof raw === "object" && raw !== null ? raw : {}) as Record<string, unknown>;
+  checkLogprobSpelling(source);
   const { value: body, ignored } = readBody(CompletionRequest, raw ?? null);
   const prompts = readPrompts(body.prompt);
   if (body.suffix !== undefined && body.suffix !== null && body.suffix !== "") {
     throw new ServiceError("invalid_value", "suffix is not supported.", { param: "suffix" });
   }
   checkStops(body.stop);
-  checkStream(body);
+  checkStream(body, source.stream_options);
   checkPriority(body, rules);
   if ((body.logprobs ?? 0) < 0) {
     throw new ServiceError("invalid_value", "logprobs must be 0 or more.", { param: "logprobs" });

@@ -3,6 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { type Static, Type } from "typebox";
 import { ServiceError } from "../../errors.ts";
 import { chatPrompt, tokenisePrompt } from "../../text/prompt.ts";
+import { ChatRequest } from "../chat/chat.schema.ts";
 import { checkContinuation, checkTemplateTrust } from "../chat/chat.validate.ts";
 import { Message, Tool } from "../chat/message.schema.ts";
 import { principalOf } from "../http/auth.ts";
@@ -24,6 +25,8 @@ const TokenizeRequest = Type.Object(
     chat_template: orNull(Type.String()),
     chat_template_kwargs: orNull(AnyObject),
     tools: orNull(Type.Array(Tool)),
+    documents: ChatRequest.properties.documents,
+    reasoning_effort: ChatRequest.properties.reasoning_effort,
   },
   { title: "TokenizeRequest" },
 );
@@ -108,6 +111,8 @@ async function tokenise(service: Service, body: Static<typeof TokenizeRequest>):
       {
         messages: body.messages!,
         tools: body.tools ?? null,
+        documents: body.documents ?? null,
+        reasoningEffort: body.reasoning_effort ?? null,
         addGenerationPrompt: body.add_generation_prompt ?? true,
         continueFinalMessage: body.continue_final_message ?? false,
         addSpecialTokens: body.add_special_tokens ?? false,

@@ -12,3 +12,32 @@ export function checkLogprobCount(count: number | null, cap: number, vocabSize: 
     throw new ServiceError("invalid_value", message, { param });
   }
 }
+
+/** Log probabilities that one whole reply may hold: some 200 MB of text. A stream holds none of them back. */
+const MOST_IN_A_REPLY = 2_000_000;
+
+export interface LogprobAmount {
+  choices: number;
+  /** Per choice. */
+  maxTokens: number;
+  promptTokens: number;
+  /** Beside the token itself; null = none, -1 = the whole vocabulary. */
+  top: number | null;
+  prompt: number | null;
+}
+
+/** How many log probabilities a prompt and its choices can come to. */
+export function logprobAmount(of: LogprobAmount, vocabSize: number): number {
+  const perToken = (count: number | null) => (count === null ? 0 : 1 + (count === -1 ? vocabSize : count));
+  return of.choices * of.maxTokens * perToken(of.top) + of.promptTokens * perToken(of.prompt);
+}
+
+/** A whole reply that could not be put together is refused before it is computed. */
+export function checkLogprobAmount(amount: number, param: string): void {
+  if (amount > MOST_IN_A_REPLY) {
+    const message =
+      `The reply could hold ${amount} log probabilities, more than the ${MOST_IN_A_REPLY} that one may: ` +
+      "ask for fewer choices, tokens or log probabilities, or for a stream.";
+    throw new ServiceError("invalid_value", message, { param });
+  }
+}

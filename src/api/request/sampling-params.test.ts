@@ -62,6 +62,10 @@ describe("toSamplingParams", () => {
     expect(params({ repetition_detection: {} }).repetitionDetection).toBeNull();
   });
 
+  it("takes two spellings of one id in logit_bias as one bias", () => {
+    expect(params({ logit_bias: { "5": 100, "+5": 90, " 05": 80 } }).logitBias).toEqual([[5, 80]]);
+  });
+
   it("names all bad keys of logit_bias, and the vocabulary", () => {
     expect(() => params({ logit_bias: { a: 1, "1.5": 1, "3": 1 } })).toThrow(/a, 1\.5/);
     expect(() => params({ logit_bias: { "260": 1 } })).toThrow(/260.*260/);

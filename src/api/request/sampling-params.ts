@@ -90,7 +90,8 @@ function readLogitBias(bias: Record<string, number> | null | undefined, vocabSiz
     const message = `logit_bias keys must be token ids; not so: ${notIds.slice(0, 10).join(", ")}.`;
     throw new ServiceError("invalid_value", message, { param: "logit_bias" });
   }
-  const pairs = entries.map(([key, value]): [number, number] => [Number(key), Math.min(100, Math.max(-100, value))]);
+  // A map: several spellings of one id are one bias, the last.
+  const pairs = [...new Map(entries.map(([key, value]) => [Number(key), Math.min(100, Math.max(-100, value))]))];
   const outside = pairs.map(([id]) => id).filter((id) => id < 0 || id >= vocabSize);
   if (outside.length > 0) {
     const ids = outside.slice(0, 10).join(", ");
