@@ -46,6 +46,15 @@ describe.each(Object.keys(references))("%s", (name) => {
     }
   });
 
+  test("with a limit, the ids up to it are the same", () => {
+    const text = references[name]!.map((reference) => reference.text).join("\n");
+    const ids = tokenizer.encode(text);
+    for (let maxTokens = 0; maxTokens < ids.length + 2; maxTokens++) {
+      const beginning = tokenizer.encode(text, { maxTokens });
+      expect(beginning.slice(0, maxTokens + 1)).toEqual(ids.slice(0, maxTokens + 1));
+    }
+  });
+
   test("the bytes of the tokens, joined, are the text", () => {
     for (const { ids, decoded } of references[name]!) {
       const joined = decodeUtf8(Uint8Array.from(ids.flatMap((id) => [...tokenizer.bytes(id)])));
@@ -178,3 +187,9 @@ test.skipIf(!realModel || !existsSync(`${realModel}/reference.json`))(
     }
   },
 );
+
+test("with a limit, what comes far behind it is not read", () => {
+  const tokenizer = load("gpt2-style");
+  const text = "a b ".repeat(1000);
+  expect(tokenizer.encode(text, { maxTokens: 10 }).length).toBeLessThan(20);
+});

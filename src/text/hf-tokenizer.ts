@@ -13,7 +13,8 @@ import { createWordSplitter, planSplitting } from "./encoding/word-splitter.ts";
 import type { Tokenizer } from "./tokenizer-contract.ts";
 import { isObject, type JsonObject, type TextFiles, TextFilesError } from "./tokenizer-files.ts";
 
-type Encode = (text: string) => number[];
+/** May stop as soon as there are more than `maxTokens` ids. */
+type Encode = (text: string, maxTokens: number) => number[];
 
 export class HfTokenizer implements Tokenizer {
   readonly vocabSize: number;
@@ -51,8 +52,8 @@ export class HfTokenizer implements Tokenizer {
     [this.#before, this.#after] = this.#readFrame(files);
   }
 
-  encode(text: string, options: { addSpecialTokens?: boolean } = {}): number[] {
-    const ids = this.#encode(text);
+  encode(text: string, options: { addSpecialTokens?: boolean; maxTokens?: number } = {}): number[] {
+    const ids = this.#encode(text, options.maxTokens ?? Number.POSITIVE_INFINITY);
     return options.addSpecialTokens ? [...this.#before, ...ids, ...this.#after] : ids;
   }
 
@@ -127,18 +128,27 @@ function createBpeEncode(
   const normalSplitter = new AddedTokenSplitter(
     late.map((token) => ({ spelling: normalizer?.normalize(token.content) ?? token.content, token })),
   );
-  return (text) => {
+  return (text, maxTokens) => {
     const ids: number[] = [];
-    rawSplitter.split(text).forEach((section, index) => {
+    let index = -1;
+    for (const section of rawSplitter.split(text)) {
+      index++;
+      if (ids.length > maxTokens) return ids;
       if (typeof section === "number") {
         ids.push(section);
-        return;
+        continue;
       }
       for (const part of normalSplitter.split(normalizer ? normalizer.normalize(section) : section)) {
-        if (typeof part === "number") ids.push(part);
-        else for (const word of words(part, index)) encoder.encodeWord(word, ids);
+        if (typeof part === "number") {
+          ids.push(part);
+          continue;
+        }
+        for (const word of words(part, index)) {
+          if (ids.length > maxTokens) return ids;
+          encoder.encodeWord(word, ids);
+        }
       }
-    });
+    }
     return ids;
   };
 }

@@ -77,10 +77,10 @@ function checkBesideMessages(
   }
 }
 
-/** The same for trusted callers with the default template, synchronously and without limits. */
-export function encodeChat(model: TextModel, request: ChatRequest): number[] {
+/** The same for trusted callers with the default template, synchronously and without limits. `maxTokens`: see Tokenizer. */
+export function encodeChat(model: TextModel, request: ChatRequest, maxTokens = Number.POSITIVE_INFINITY): number[] {
   const text = model.renderTrusted(renderInput(model, request));
-  return model.tokenizer.encode(text, { addSpecialTokens: request.addSpecialTokens ?? false });
+  return model.tokenizer.encode(text, { addSpecialTokens: request.addSpecialTokens ?? false, maxTokens });
 }
 
 export function tokenisePrompt(

@@ -6,8 +6,11 @@ export interface Tokenizer {
   readonly vocabSize: number;
   readonly eosTokenId: number | null;
   readonly bosTokenId: number | null;
-  /** Special and added tokens written in the text are recognised as such. */
-  encode(text: string, options?: { addSpecialTokens?: boolean }): number[];
+  /**
+   * Special and added tokens written in the text are recognised as such. With `maxTokens` the ids after the first
+   * `maxTokens` + 1 do not matter, and need not be there.
+   */
+  encode(text: string, options?: { addSpecialTokens?: boolean; maxTokens?: number }): number[];
   decode(
     ids: readonly number[],
     options?: { skipSpecialTokens?: boolean; spacesBetweenSpecialTokens?: boolean },

@@ -95,9 +95,9 @@ async function rlWork(job: JobRecord, config: RlConfig, context: WorkContext): P
 }
 
 async function sftWork(job: JobRecord, config: SftConfig, context: WorkContext): Promise<JobWork> {
-  const { base, workspace } = context;
+  const { base, workspace, signal } = context;
   const examples = readInput<SftExample>(workspace.jobInput(job.id));
-  const { sequences, report } = await prepareSft(examples, base.encoder, config, base.maxSequenceLength);
+  const { sequences, report } = await prepareSft(examples, base.encoder, config, base.maxSequenceLength, signal);
   const plan = planSft(
     sequences.map(({ example }) => example),
     config,

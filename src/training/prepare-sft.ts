@@ -1,8 +1,9 @@
 // Example conversations to token sequences for supervised fine-tuning: the assistant's turns are trained, end of turn
 // included, everything else is context. Same output form as the reinforcement-learning path, with advantage 1.
 
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SftConfig } from "./config.ts";
+import { type GiveWay, givingWay } from "./give-way.ts";
+import { Prompts } from "./prompts.ts";
 import { SequenceBuilder, startsWith, type TokenSequence } from "./token-sequence.ts";
 import { type ChatEncoder, textOf } from "./tokenise.ts";
 import type { ChatMessage } from "./trajectory.ts";
@@ -31,30 +32,40 @@ export async function prepareSft(
   encoder: ChatEncoder,
   config: SftConfig,
   maxSequenceLength: number,
+  signal?: AbortSignal,
 ): Promise<PreparedSft> {
   const prepared: PreparedSft = { sequences: [], report: [] };
+  const giveWay = givingWay(signal);
   for await (const example of examples) {
     const index = prepared.report.length;
-    const sequences = tokeniseExample(example, encoder, config.assistantTurns);
+    const sequences = await tokeniseExample(example, encoder, config.assistantTurns, maxSequenceLength, giveWay);
     const fitting = sequences.filter(({ ids }) => ids.length <= maxSequenceLength);
     prepared.sequences.push(...fitting.map((sequence) => ({ ...sequence, example: index })));
     prepared.report.push(reportOf(index, sequences, fitting, maxSequenceLength));
-    if (index % 16 === 15) await nextTurn();
   }
   return prepared;
 }
 
-function tokeniseExample(
+/** A sequence that is too long may end behind the limit, with turns left out. */
+async function tokeniseExample(
   { messages, tools }: SftExample,
   encoder: ChatEncoder,
   turns: "all" | "last",
-): TokenSequence[] {
+  limit: number,
+  giveWay: GiveWay,
+): Promise<TokenSequence[]> {
   const builder = new SequenceBuilder();
-  const last = messages.findLastIndex(({ role }) => role === "assistant");
-  for (const [i, message] of messages.entries()) {
-    if (message.role !== "assistant" || (turns === "last" && i !== last)) continue;
-    const prompt = encoder.encodePrompt(messages.slice(0, i), tools);
-    builder.turn(prompt, replyIds(messages.slice(0, i + 1), tools, prompt, encoder), null);
+  const replies = messages.flatMap(({ role }, i) => (role === "assistant" ? [i] : []));
+  const elements = turns === "last" ? replies.slice(-1) : replies;
+  const prompts = new Prompts({ messages, tools, elements, encoder, limit, giveWay });
+  for (const element of elements) {
+    const prompt = await prompts.before(element);
+    if (prompt.length > limit) {
+      builder.tooLong(prompt);
+      continue;
+    }
+    await giveWay();
+    builder.turn(prompt, replyIds(messages.slice(0, element + 1), tools, prompt, encoder), null);
   }
   return builder.finish();
 }

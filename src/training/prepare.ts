@@ -1,10 +1,10 @@
 // Trajectory groups to what a trainer takes: token sequences with advantages and weights, and a verdict for every
-// trajectory. Groups arrive one by one and the event loop gets its turn between trajectories, because this runs beside
-// live requests. Decides nothing about gradients.
+// trajectory. Groups arrive one by one and the event loop gets its turn in between, because this runs beside live
+// requests. Decides nothing about gradients.
 
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { groupAdvantages, mean, tokenSignals } from "./advantage.ts";
 import type { RlConfig } from "./config.ts";
+import { givingWay } from "./give-way.ts";
 import type { ScoredGroup } from "./group-metrics.ts";
 import { seededRandom, shuffled } from "./random.ts";
 import type { TokenSequence } from "./token-sequence.ts";
@@ -28,7 +28,7 @@ export interface PreparedJob {
   metrics: Record<string, number>;
 }
 
-export interface PrepareContext extends JudgeContext {
+export interface PrepareContext extends Omit<JudgeContext, "maxTokens" | "giveWay"> {
   /** Longest sequence the model takes. */
   maxSequenceLength: number;
   signal?: AbortSignal;
@@ -36,7 +36,6 @@ export interface PrepareContext extends JudgeContext {
 
 const ROW_STEP = 2048;
 const LONGEST_ROW = 32_768;
-const TURN_MS = 8;
 
 /** Row length for the longest sequence: the next multiple of 2048, within the limits of row and model. */
 export function rowLength(longest: number, maxSequenceLength: number): number {
@@ -50,7 +49,11 @@ export async function prepareJob(
   const judged: Judged[] = [];
   const scored: ScoredGroup[] = [];
   const ages: number[] = [];
-  let turnEnds = performance.now() + TURN_MS;
+  const { config, maxSequenceLength, signal } = context;
+  const giveWay = givingWay(signal);
+  // a row is as long as the longest sequence needs: what does not fit into the longest row fits into none
+  const maxTokens = config.packedSequenceLength ?? rowLength(Number.POSITIVE_INFINITY, maxSequenceLength);
+  const judging: JudgeContext = { ...context, maxTokens, giveWay };
   for await (const { trajectories, exceptions, metrics } of groups) {
     const group = scored.length;
     scored.push({
@@ -59,21 +62,17 @@ export async function prepareJob(
       metrics,
     });
     const rewards = trajectories.map(({ reward }) => reward);
-    const advantages = groupAdvantages(rewards, context.config.scaleRewards);
+    const advantages = groupAdvantages(rewards, config.scaleRewards);
     for (const [i, trajectory] of trajectories.entries()) {
-      if (performance.now() > turnEnds) {
-        await nextTurn();
-        context.signal?.throwIfAborted();
-        turnEnds = performance.now() + TURN_MS;
-      }
-      judged.push(judge(trajectory, { group, trajectory: i }, advantages[i]!, context));
+      await giveWay();
+      judged.push(await judge(trajectory, { group, trajectory: i }, advantages[i]!, judging));
       if (trajectory.initialPolicyVersion !== null) ages.push(context.currentStep - trajectory.initialPolicyVersion);
     }
   }
-  dropTooLong(judged, context);
+  dropTooLong(judged, maxTokens);
   const dropped = (status: Verdict) => judged.filter(({ report }) => report.status === status).length;
   return {
-    sequences: withSignals(judged, context.config),
+    sequences: withSignals(judged, config),
     report: judged.map(({ report }) => report),
     tokenised: judged.map(({ sequences }) => sequences),
     groups: scored,
@@ -90,10 +89,7 @@ export async function prepareJob(
 }
 
 /** Sequences longer than the row are left out, never cut; a trajectory that loses all of them is too long. */
-function dropTooLong(judged: Judged[], { config, maxSequenceLength }: PrepareContext): void {
-  let longest = 0;
-  for (const { sequences } of judged) for (const { ids } of sequences) longest = Math.max(longest, ids.length);
-  const limit = config.packedSequenceLength ?? rowLength(longest, maxSequenceLength);
+function dropTooLong(judged: Judged[], limit: number): void {
   for (const { report, sequences } of judged) {
     if (report.status !== "trained") continue;
     const fitting = sequences.filter(({ ids }) => ids.length <= limit);

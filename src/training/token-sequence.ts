@@ -12,14 +12,12 @@ export interface TokenSequence {
 
 export class SequenceBuilder {
   readonly #sequences: TokenSequence[] = [];
+  readonly #tooLong = new Set<TokenSequence>();
 
   /** One prompt and the reply to it; `logprobs` null = not known. */
   turn(prompt: readonly number[], reply: readonly number[], logprobs: readonly number[] | null): void {
-    let current = this.#sequences.at(-1);
-    if (current === undefined || !startsWith(prompt, current.ids)) {
-      current = { ids: [], mask: [], oldLogprobs: [] };
-      this.#sequences.push(current);
-    }
+    const last = this.#sequences.at(-1);
+    const current = last && startsWith(prompt, last.ids) ? last : this.#begin();
     append(current, prompt.slice(current.ids.length), 0, null);
     append(current, reply, 1, logprobs);
     // nothing predicts the first token of a sequence
@@ -27,9 +25,27 @@ export class SequenceBuilder {
     current.oldLogprobs[0] = Number.NaN;
   }
 
+  /**
+   * A turn whose prompt begins with these tokens and is longer than anything that can be trained: what follows them does not
+   * matter, nor whether it follows the turns before in every token, if those are too long already.
+   */
+  tooLong(beginning: readonly number[]): void {
+    const last = this.#sequences.at(-1);
+    const continues = last && (startsWith(beginning, last.ids) || startsWith(last.ids, beginning));
+    const current = continues ? last : this.#begin();
+    append(current, beginning.slice(current.ids.length), 0, null);
+    this.#tooLong.add(current);
+  }
+
   /** The sequences that have something to train. */
   finish(): TokenSequence[] {
-    return this.#sequences.filter(({ mask }) => mask.includes(1));
+    return this.#sequences.filter((sequence) => sequence.mask.includes(1) || this.#tooLong.has(sequence));
+  }
+
+  #begin(): TokenSequence {
+    const sequence: TokenSequence = { ids: [], mask: [], oldLogprobs: [] };
+    this.#sequences.push(sequence);
+    return sequence;
   }
 }
 

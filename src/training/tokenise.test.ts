@@ -22,12 +22,14 @@ const falling = (count: number) => Array.from({ length: count }, (_, i) => -(i +
 const sampled = (content: string, tokens: string) =>
   choice(content, { tokens: spelled(tokens), logprobs: falling(toyIds(tokens).length) });
 
+const anyLength = { maxTokens: Number.POSITIVE_INFINITY, giveWay: async () => {} };
+
 function tokenise(items: HistoryItem[], allowWithoutLogprobs = false) {
-  return tokeniseHistory({ items, tools: null }, toyEncoder, { allowWithoutLogprobs });
+  return tokeniseHistory({ items, tools: null }, toyEncoder, { allowWithoutLogprobs, ...anyLength });
 }
 /** The only sequence of a history: its tokens as text and the trained ones among them. */
-function single(items: HistoryItem[], allow = false) {
-  const { sequences } = tokenise(items, allow);
+async function single(items: HistoryItem[], allow = false) {
+  const { sequences } = await tokenise(items, allow);
   expect(sequences).toHaveLength(1);
   const [sequence] = sequences;
   const words = sequence!.ids.map((id) => toyEncoder.word(id));
@@ -35,8 +37,8 @@ function single(items: HistoryItem[], allow = false) {
 }
 
 describe("template path (ChatML-like toy: <s> role NL content <e> NL)", () => {
-  it("T01: masks the sampled tokens only and adds no second end", () => {
-    const { sequence, words, trained } = single([user("q1"), sampled("a1", "a1 <e>")]);
+  it("T01: masks the sampled tokens only and adds no second end", async () => {
+    const { sequence, words, trained } = await single([user("q1"), sampled("a1", "a1 <e>")]);
     expect(words).toEqual("<s> user NL q1 <e> NL <s> assistant NL a1 <e>".split(" "));
     expect(sequence.mask).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
     expect(trained).toEqual(["a1", "<e>"]);
@@ -44,80 +46,85 @@ describe("template path (ChatML-like toy: <s> role NL content <e> NL)", () => {
     expect(sequence.oldLogprobs.slice(0, 9).every(Number.isNaN)).toBe(true);
   });
 
-  it("T02: a reply cut by length gets no end token", () => {
-    const { words, trained } = single([user("q1"), sampled("a1", "a1")]);
+  it("T02: a reply cut by length gets no end token", async () => {
+    const { words, trained } = await single([user("q1"), sampled("a1", "a1")]);
     expect(words).toHaveLength(10);
     expect(words.at(-1)).toBe("a1");
     expect(trained).toEqual(["a1"]);
   });
 
-  it("T03: two choices are one sequence, nothing between them is trained", () => {
-    const { words, trained } = single([user("q1"), sampled("a1", "a1 <e>"), user("q2"), sampled("a2 a3", "a2 a3 <e>")]);
+  it("T03: two choices are one sequence, nothing between them is trained", async () => {
+    const { words, trained } = await single([
+      user("q1"),
+      sampled("a1", "a1 <e>"),
+      user("q2"),
+      sampled("a2 a3", "a2 a3 <e>"),
+    ]);
     expect(trained).toEqual(["a1", "<e>", "a2", "a3", "<e>"]);
     expect(words.join(" ")).toBe(
       "<s> user NL q1 <e> NL <s> assistant NL a1 <e> NL <s> user NL q2 <e> NL <s> assistant NL a2 a3 <e>",
     );
   });
 
-  it("a turn after a reply cut by length continues the sequence; the template's end token is context", () => {
-    const { trained } = single([user("q1"), sampled("a1", "a1"), user("q2"), sampled("a2", "a2 <e>")]);
+  it("a turn after a reply cut by length continues the sequence; the template's end token is context", async () => {
+    const { trained } = await single([user("q1"), sampled("a1", "a1"), user("q2"), sampled("a2", "a2 <e>")]);
     expect(trained).toEqual(["a1", "a2", "<e>"]);
   });
 
-  it("T04: an assistant message is context", () => {
-    const { trained } = single([user("q1"), assistant("a1"), user("q2"), sampled("a2", "a2 <e>")]);
+  it("T04: an assistant message is context", async () => {
+    const { trained } = await single([user("q1"), assistant("a1"), user("q2"), sampled("a2", "a2 <e>")]);
     expect(trained).toEqual(["a2", "<e>"]);
   });
 
-  it("T05: what follows the last choice is left out", () => {
-    const { words } = single([user("q1"), sampled("a1", "a1 <e>"), user("q2")]);
+  it("T05: what follows the last choice is left out", async () => {
+    const { words } = await single([user("q1"), sampled("a1", "a1 <e>"), user("q2")]);
     expect(words).not.toContain("q2");
   });
 
   it.each([
     ["T06: only messages", [user("q1"), assistant("a1")]],
     ["T08: a choice without log-probabilities", [user("q1"), choice("a1", { tokenIds: toyIds("a1 <e>") })]],
-  ])("%s: nothing to train", (_name, items) => {
-    expect(tokenise(items).sequences).toEqual([]);
+  ])("%s: nothing to train", async (_name, items) => {
+    expect((await tokenise(items)).sequences).toEqual([]);
   });
 
-  it("T07: messages are trained on request, without old log-probabilities and without an end token", () => {
-    const { sequence, words, trained } = single([user("q1"), assistant("a1")], true);
+  it("T07: messages are trained on request, without old log-probabilities and without an end token", async () => {
+    const { sequence, words, trained } = await single([user("q1"), assistant("a1")], true);
     expect(trained).toEqual(["a1"]);
     expect(words.at(-1)).toBe("a1");
     expect(sequence.oldLogprobs.every(Number.isNaN)).toBe(true);
-    expect(() =>
+    await expect(
       tokenise([user("q1"), { message: { role: "assistant", content: "", tool_calls: [{}] } }], true),
-    ).toThrow(/tool calls can only be trained from its token ids/);
+    ).rejects.toThrow(/tool calls can only be trained from its token ids/);
   });
 
-  it("T09: sampled ids win over the text", () => {
-    expect(single([user("q1"), sampled("a1 a2", "a3 <e>")]).trained).toEqual(["a3", "<e>"]);
+  it("T09: sampled ids win over the text", async () => {
+    expect((await single([user("q1"), sampled("a1 a2", "a3 <e>")])).trained).toEqual(["a3", "<e>"]);
   });
 
-  it("T10: token texts are looked up, an empty one is the end of sequence", () => {
+  it("T10: token texts are looked up, an empty one is the end of sequence", async () => {
     const item = choice("a1", { tokens: ["a1", ""], logprobs: [-0.1, -0.2] });
-    expect(single([user("q1"), item]).trained).toEqual(["a1", "<e>"]);
+    expect((await single([user("q1"), item])).trained).toEqual(["a1", "<e>"]);
   });
 
-  it("falls back to the text, without its log-probabilities, when a token text is unknown", () => {
+  it("falls back to the text, without its log-probabilities, when a token text is unknown", async () => {
     const items = [user("q1"), choice("a1 a2", { tokens: ["a1 a2"], logprobs: [-0.1] })];
-    const { sequence, trained } = single(items);
+    const { sequence, trained } = await single(items);
     expect(trained).toEqual(["a1", "a2"]);
     expect(sequence.oldLogprobs.every(Number.isNaN)).toBe(true);
-    expect(tokenise(items).retokenised).toBe(1);
+    expect((await tokenise(items)).retokenised).toBe(1);
   });
 
-  it("drops the empty thought a template adds when the reply opens its own", () => {
+  it("drops the empty thought a template adds when the reply opens its own", async () => {
     const items = [{ message: { role: "think", content: "q1" } }, sampled("a1", "<think> a1 <e>")];
-    expect(single(items).words.join(" ")).toBe("<s> think NL q1 <e> NL <s> assistant NL <think> a1 <e>");
+    expect((await single(items)).words.join(" ")).toBe("<s> think NL q1 <e> NL <s> assistant NL <think> a1 <e>");
   });
 
-  it("renders the tools", () => {
+  it("renders the tools", async () => {
     const tools = [{ type: "function", function: { name: "a3" } }];
     const history = { items: [user("q1"), sampled("a1", "a1 <e>")], tools };
-    const [sequence] = tokeniseHistory(history, toyEncoder, { allowWithoutLogprobs: false }).sequences;
-    expect(toyEncoder.word(sequence!.ids[3]!)).toBe("a3");
+    const { sequences } = await tokeniseHistory(history, toyEncoder, { allowWithoutLogprobs: false, ...anyLength });
+    expect(toyEncoder.word(sequences[0]!.ids[3]!)).toBe("a3");
   });
 });
 
@@ -129,8 +136,8 @@ describe("exact-token path", () => {
       logprobs: falling(toyIds(output).length),
     });
 
-  it("T11: a prompt that extends the sequence continues it", () => {
-    const { words, trained } = single([
+  it("T11: a prompt that extends the sequence continues it", async () => {
+    const { words, trained } = await single([
       user("q1"),
       turn("q1", "a1 <e>"),
       user("q2"),
@@ -140,64 +147,65 @@ describe("exact-token path", () => {
     expect(trained).toEqual(["a1", "<e>", "a2", "<e>"]);
   });
 
-  it("T11: any other prompt starts a new sequence, and each choice is trained once", () => {
-    const { sequences } = tokenise([user("q1"), turn("q1", "a1 <e>"), user("q2"), turn("q1 <e> q2", "a2 <e>")]);
+  it("T11: any other prompt starts a new sequence, and each choice is trained once", async () => {
+    const { sequences } = await tokenise([user("q1"), turn("q1", "a1 <e>"), user("q2"), turn("q1 <e> q2", "a2 <e>")]);
     expect(sequences.map(({ ids }) => ids.map((id) => toyEncoder.word(id)).join(" "))).toEqual([
       "q1 a1 <e>",
       "q1 <e> q2 a2 <e>",
     ]);
   });
 
-  it("T12: refuses another number of log-probabilities than tokens, as a corrupt record", () => {
+  it("T12: refuses another number of log-probabilities than tokens, as a corrupt record", async () => {
     const items = [user("q1"), choice("a1", { tokenIds: toyIds("a1 <e>"), logprobs: [-0.1] })];
-    expect(() => tokenise(items)).toThrow(TokenMismatchError);
-    expect(() => tokenise(items)).toThrow(/1 log-probabilities for 2 tokens/);
-    try {
-      tokenise(items);
-    } catch (error) {
-      expect(error).toMatchObject({ element: 1, corrupt: true });
-    }
+    await expect(tokenise(items)).rejects.toThrow(TokenMismatchError);
+    await expect(tokenise(items)).rejects.toThrow(/1 log-probabilities for 2 tokens/);
+    await expect(tokenise(items)).rejects.toMatchObject({ element: 1, corrupt: true });
   });
 
   it.each([
     ["output", { tokenIds: [9999], logprobs: [-1] }],
     ["prompt", { promptTokenIds: [-1], tokenIds: [1], logprobs: [-1] }],
-  ])("refuses %s ids outside the vocabulary", (_where, fields) => {
-    expect(() => tokenise([user("q1"), choice("a1", fields)])).toThrow(/outside the vocabulary/);
+  ])("refuses %s ids outside the vocabulary", async (_where, fields) => {
+    await expect(tokenise([user("q1"), choice("a1", fields)])).rejects.toThrow(/outside the vocabulary/);
   });
 
-  it("never trains a token that nothing predicts", () => {
+  it("never trains a token that nothing predicts", async () => {
     const item = choice("a1", { promptTokenIds: [], tokenIds: toyIds("a1 <e>"), logprobs: [-1, -2] });
-    expect(single([item]).sequence.mask).toEqual([0, 1]);
-    expect(tokenise([choice("a1", { promptTokenIds: [], tokenIds: [1], logprobs: [-1] })]).sequences).toEqual([]);
+    expect((await single([item])).sequence.mask).toEqual([0, 1]);
+    expect((await tokenise([choice("a1", { promptTokenIds: [], tokenIds: [1], logprobs: [-1] })])).sequences).toEqual(
+      [],
+    );
   });
 
-  it("property: every sampled token appears once, behind exactly its own prompt", () => {
+  it("property: every sampled token appears once, behind exactly its own prompt", async () => {
     const ids = fc.array(fc.integer({ min: 0, max: 5 }), { minLength: 1, maxLength: 4 });
-    fc.assert(
-      fc.property(fc.array(fc.record({ fresh: fc.boolean(), suffix: ids, output: ids }), { minLength: 1 }), (turns) => {
-        let sofar: number[] = [];
-        const spans = turns.map(({ fresh, suffix, output }) => {
-          const prompt = [...(fresh ? [] : sofar), ...suffix];
-          sofar = [...prompt, ...output];
-          return { prompt, output };
-        });
-        const { sequences } = tokenise(
-          spans.map(({ prompt, output }) =>
-            choice("", { promptTokenIds: prompt, tokenIds: output, logprobs: falling(output.length) }),
-          ),
-        );
-        const trained = sequences.reduce((sum, { mask }) => sum + mask.filter((bit) => bit === 1).length, 0);
-        expect(trained).toBe(spans.reduce((sum, { output }) => sum + output.length, 0));
-        for (const { prompt, output } of spans) {
-          const whole = [...prompt, ...output];
-          const holds = sequences.some(
-            ({ ids, mask }) =>
-              whole.every((id, i) => ids[i] === id) && output.every((_, i) => mask[prompt.length + i] === 1),
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ fresh: fc.boolean(), suffix: ids, output: ids }), { minLength: 1 }),
+        async (turns) => {
+          let sofar: number[] = [];
+          const spans = turns.map(({ fresh, suffix, output }) => {
+            const prompt = [...(fresh ? [] : sofar), ...suffix];
+            sofar = [...prompt, ...output];
+            return { prompt, output };
+          });
+          const { sequences } = await tokenise(
+            spans.map(({ prompt, output }) =>
+              choice("", { promptTokenIds: prompt, tokenIds: output, logprobs: falling(output.length) }),
+            ),
           );
-          expect(holds).toBe(true);
-        }
-      }),
+          const trained = sequences.reduce((sum, { mask }) => sum + mask.filter((bit) => bit === 1).length, 0);
+          expect(trained).toBe(spans.reduce((sum, { output }) => sum + output.length, 0));
+          for (const { prompt, output } of spans) {
+            const whole = [...prompt, ...output];
+            const holds = sequences.some(
+              ({ ids, mask }) =>
+                whole.every((id, i) => ids[i] === id) && output.every((_, i) => mask[prompt.length + i] === 1),
+            );
+            expect(holds).toBe(true);
+          }
+        },
+      ),
     );
   });
 });

@@ -2,14 +2,19 @@
 // Precedence per choice: its own prompt and output ids; ids spelled "token_id:N"; token texts; last, the message text
 // again, without log-probabilities. Turns are merged by SequenceBuilder. Knows chat templates only through ChatEncoder.
 
+import type { GiveWay } from "./give-way.ts";
+import { Prompts } from "./prompts.ts";
 import { SequenceBuilder, type TokenSequence } from "./token-sequence.ts";
 import { type ChatMessage, type History, type HistoryItem, messageOf, type SampledChoice } from "./trajectory.ts";
 
 export interface ChatEncoder {
   readonly vocabSize: number;
   readonly eosTokenId: number | null;
-  /** Ids of the rendered conversation, ending where an assistant reply would begin. Throws if the template refuses it. */
-  encodePrompt(messages: readonly ChatMessage[], tools: readonly unknown[] | null): number[];
+  /**
+   * Ids of the rendered conversation, ending where an assistant reply would begin. Throws if the template refuses it. Those
+   * after the first `maxTokens` + 1 may be missing.
+   */
+  encodePrompt(messages: readonly ChatMessage[], tools: readonly unknown[] | null, maxTokens: number): number[];
   /** The same without the opening of a reply: what the conversation looks like once it is over. */
   encodeConversation(messages: readonly ChatMessage[], tools: readonly unknown[] | null): number[];
   encodeText(text: string): number[];
@@ -18,6 +23,7 @@ export interface ChatEncoder {
 }
 
 export interface TokenisedHistory {
+  /** One that is too long may end behind the limit, with turns left out. */
   sequences: TokenSequence[];
   /** Choices whose ids had to be made from text again. */
   retokenised: number;
@@ -43,21 +49,38 @@ export class TokenMismatchError extends Error {
 export interface TokeniseOptions {
   /** Also train choices and assistant messages that carry no log-probabilities, with a ratio of 1. */
   allowWithoutLogprobs: boolean;
+  /** Longest sequence that can be trained. */
+  maxTokens: number;
+  giveWay: GiveWay;
 }
 
+/** At most this many tokens at the end of a prompt are an empty thought. */
+const EMPTY_THOUGHT = 4;
+
 /** No sequences when nothing in the history is trainable. What follows the last trainable item is left out. */
-export function tokeniseHistory(history: History, encoder: ChatEncoder, options: TokeniseOptions): TokenisedHistory {
+export async function tokeniseHistory(
+  history: History,
+  encoder: ChatEncoder,
+  options: TokeniseOptions,
+): Promise<TokenisedHistory> {
   const builder = new SequenceBuilder();
+  // the end of a prompt may still be taken off
+  const limit = options.maxTokens + EMPTY_THOUGHT;
+  const prompts = promptsOf(history, encoder, limit, options);
   let retokenised = 0;
   for (const [element, item] of history.items.entries()) {
     if (!isTrainable(item, options)) continue;
+    await options.giveWay();
     const reply = sampledTokens(item, element, encoder);
     if (reply.retokenised) retokenised++;
     if (reply.ids.length === 0) continue;
-    const prompt = promptOf(history, element, reply.ids, encoder);
+    const given = promptIds(item);
+    const prompt = given ?? (await prompts.before(element));
     checkRange(prompt, element, encoder);
     checkRange(reply.ids, element, encoder);
-    builder.turn(prompt, reply.ids, reply.logprobs);
+    if (given) builder.turn(given, reply.ids, reply.logprobs);
+    else if (prompt.length > limit) builder.tooLong(prompt);
+    else builder.turn(withoutEmptyThought(prompt, reply.ids, encoder), reply.ids, reply.logprobs);
   }
   return { sequences: builder.finish(), retokenised };
 }
@@ -65,6 +88,17 @@ export function tokeniseHistory(history: History, encoder: ChatEncoder, options:
 function isTrainable(item: HistoryItem, { allowWithoutLogprobs }: TokeniseOptions): boolean {
   if ("choice" in item) return item.choice.logprobs !== null || allowWithoutLogprobs;
   return allowWithoutLogprobs && item.message.role === "assistant";
+}
+
+function promptsOf(history: History, encoder: ChatEncoder, limit: number, options: TokeniseOptions): Prompts {
+  const { items, tools } = history;
+  const isRendered = (item: HistoryItem) => isTrainable(item, options) && promptIds(item) === null;
+  const elements = items.flatMap((item, element) => (isRendered(item) ? [element] : []));
+  return new Prompts({ messages: items.map(messageOf), tools, elements, encoder, limit, giveWay: options.giveWay });
+}
+
+function promptIds(item: HistoryItem): readonly number[] | null {
+  return "choice" in item ? item.choice.promptTokenIds : null;
 }
 
 interface SampledTokens {
@@ -120,20 +154,16 @@ function lookedUpIds(tokens: readonly string[] | null, encoder: ChatEncoder): nu
   return ids;
 }
 
-function promptOf(history: History, element: number, ids: readonly number[], encoder: ChatEncoder): readonly number[] {
-  const item = history.items[element]!;
-  const given = "choice" in item ? item.choice.promptTokenIds : null;
-  if (given !== null) return given;
-  const prompt = encoder.encodePrompt(history.items.slice(0, element).map(messageOf), history.tools);
-  return withoutEmptyThought(prompt, ids, encoder);
-}
-
 /** A reply that opens its own thought was not sampled behind the closed, empty one that some templates add. */
-function withoutEmptyThought(prompt: number[], ids: readonly number[], encoder: ChatEncoder): number[] {
+function withoutEmptyThought(
+  prompt: readonly number[],
+  ids: readonly number[],
+  encoder: ChatEncoder,
+): readonly number[] {
   const think = encoder.idOf("<think>");
   if (think === null || ids[0] !== think) return prompt;
   const opened = prompt.lastIndexOf(think);
-  return opened >= prompt.length - 4 && opened >= 0 ? prompt.slice(0, opened) : prompt;
+  return opened >= prompt.length - EMPTY_THOUGHT && opened >= 0 ? prompt.slice(0, opened) : prompt;
 }
 
 function checkRange(ids: readonly number[], element: number, { vocabSize }: ChatEncoder): void {

@@ -1,6 +1,7 @@
 // What becomes of one trajectory: trained, or left out for a stated reason. The verdicts make up the report of a job.
 
 import type { RlConfig } from "./config.ts";
+import type { GiveWay } from "./give-way.ts";
 import type { TokenSequence } from "./token-sequence.ts";
 import { type ChatEncoder, TokenMismatchError, tokeniseHistory } from "./tokenise.ts";
 import type { Trajectory } from "./trajectory.ts";
@@ -37,18 +38,21 @@ export interface JudgeContext {
   currentStep: number;
   /** Tokenise what will be left out too (a preview shows it; a job saves the work and fails on corrupt records). */
   preview: boolean;
+  /** Longest sequence that can be trained. */
+  maxTokens: number;
+  giveWay: GiveWay;
 }
 
 const NO_ADVANTAGE = "its reward equals the mean of its group, so there is nothing to learn from it";
 const NO_LOGPROBS = "no choice in it carries log-probabilities; sample with logprobs on";
 
 /** Throws on a record that contradicts itself, naming group, trajectory and element; length is judged later. */
-export function judge(
+export async function judge(
   trajectory: Trajectory,
   place: { group: number; trajectory: number },
   rawAdvantage: number,
-  { encoder, config, currentStep, preview }: JudgeContext,
-): Judged {
+  { encoder, config, currentStep, preview, maxTokens, giveWay }: JudgeContext,
+): Promise<Judged> {
   const sequences: TokenSequence[] = [];
   let retokenised = 0;
   const verdict = (status: Verdict, reason: string | null): Judged => ({
@@ -65,8 +69,8 @@ export function judge(
   if (rawAdvantage === 0 && !preview) return verdict("zero_advantage", NO_ADVANTAGE);
   for (const [h, history] of trajectory.histories.entries()) {
     try {
-      const options = { allowWithoutLogprobs: config.allowTrainingWithoutLogprobs };
-      const tokenised = tokeniseHistory(history, encoder, options);
+      const options = { allowWithoutLogprobs: config.allowTrainingWithoutLogprobs, maxTokens, giveWay };
+      const tokenised = await tokeniseHistory(history, encoder, options);
       sequences.push(...tokenised.sequences);
       retokenised += tokenised.retokenised;
     } catch (error) {

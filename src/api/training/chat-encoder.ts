@@ -8,13 +8,18 @@ import type { ChatEncoder } from "../../training/tokenise.ts";
 
 export function chatEncoder(text: TextModel): ChatEncoder {
   const { tokenizer } = text;
-  const encode = (messages: readonly unknown[], tools: readonly unknown[] | null, addGenerationPrompt: boolean) =>
+  const encode = (
+    messages: readonly unknown[],
+    tools: readonly unknown[] | null,
+    addGenerationPrompt: boolean,
+    maxTokens?: number,
+  ) =>
     // a template wants at least one message; without any, a reply begins the conversation
-    messages.length === 0 ? [] : encodeChat(text, { messages, tools, addGenerationPrompt });
+    messages.length === 0 ? [] : encodeChat(text, { messages, tools, addGenerationPrompt }, maxTokens);
   return {
     vocabSize: tokenizer.vocabSize,
     eosTokenId: tokenizer.eosTokenId,
-    encodePrompt: (messages, tools) => encode(messages, tools, true),
+    encodePrompt: (messages, tools, maxTokens) => encode(messages, tools, true, maxTokens),
     encodeConversation: (messages, tools) => encode(messages, tools, false),
     encodeText: (content) => tokenizer.encode(content, { addSpecialTokens: false }),
     idOf: (token) => tokenizer.idOf(token) ?? decodedId(tokenizer, token),

@@ -40,9 +40,12 @@ export class AddedTokenSplitter {
     }
   }
 
-  split(text: string): Section[] {
-    if (this.#root.next.size === 0) return text === "" ? [] : [text];
-    const sections: Section[] = [];
+  /** One after the other, so that a caller who has enough need not read the whole text. */
+  *split(text: string): Generator<Section, void> {
+    if (this.#root.next.size === 0) {
+      if (text !== "") yield text;
+      return;
+    }
     let plainFrom = 0;
     for (let at = 0; at < text.length; ) {
       const match = this.#longestAt(text, at);
@@ -52,14 +55,13 @@ export class AddedTokenSplitter {
       }
       let plain = text.slice(plainFrom, at);
       if (match.token.lstrip) plain = plain.trimEnd();
-      if (plain !== "") sections.push(plain);
-      sections.push(match.token.id);
+      if (plain !== "") yield plain;
+      yield match.token.id;
       at = match.end;
       if (match.token.rstrip) at = endOfWhitespace(text, at);
       plainFrom = at;
     }
-    if (plainFrom < text.length) sections.push(text.slice(plainFrom));
-    return sections;
+    if (plainFrom < text.length) yield text.slice(plainFrom);
   }
 
   #longestAt(text: string, from: number): { token: AddedToken; end: number } | null {
