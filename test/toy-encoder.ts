@@ -9,8 +9,8 @@ export const toyEncoder: ChatEncoder & { word(id: number): string } = {
   vocabSize: WORDS.length,
   eosTokenId: 0,
   word: (id) => WORDS[id]!,
-  idOf(token) {
-    const id = WORDS.indexOf(token);
+  idOf(token, bytes) {
+    const id = WORDS.indexOf(bytes?.length ? Buffer.from(bytes).toString() : token);
     return id < 0 ? null : id;
   },
   encodeText: toyIds,

@@ -69,6 +69,18 @@ describe.each(Object.keys(references))("%s", (name) => {
     expect(tokenizer.bytes(tokenizer.vocabSize)).toHaveLength(0);
     expect(tokenizer.bytes(-1)).toHaveLength(0);
   });
+
+  test("bytes name the token that stands for them; a text's own piece wins over its byte", () => {
+    for (let id = 0; id < tokenizer.vocabSize; id++) {
+      const bytes = tokenizer.bytes(id);
+      const found = tokenizer.idOfBytes(bytes)!;
+      expect(tokenizer.bytes(found), `id ${id}`).toEqual(bytes);
+      if (found !== id) expect(tokenizer.piece(id)).toMatch(/^<0x[0-9A-F]{2}>$/);
+    }
+    expect(tokenizer.idOfBytes(encodeUtf8("no such token"))).toBeNull();
+    expect(tokenizer.idOfBytes([])).toBeNull();
+    expect(tokenizer.idOfBytes([97 + 256])).toBeNull();
+  });
 });
 
 test.each(["gpt2-style", "llama-style"])(

@@ -79,6 +79,10 @@ export class HfTokenizer implements Tokenizer {
     return this.#vocabulary.idOf(piece);
   }
 
+  idOfBytes(bytes: ArrayLike<number>): number | null {
+    return this.#vocabulary.idOfBytes(bytes);
+  }
+
   isSpecial(id: number): boolean {
     return this.#vocabulary.isSpecial(id);
   }

@@ -24,6 +24,9 @@ function listTokenizer(tokens: readonly (string | readonly number[])[]): Tokeniz
     piece: (id) => String(tokens[id]),
     bytes: (id) => bytes[id] ?? new Uint8Array(0),
     idOf: (piece) => tokens.indexOf(piece),
+    idOfBytes: () => {
+      throw new Error("not needed");
+    },
     isSpecial: (id) => special[id] ?? false,
   };
 }

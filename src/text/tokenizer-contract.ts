@@ -21,6 +21,8 @@ export interface Tokenizer {
   bytes(id: number): Uint8Array;
   /** Id of a piece or added token spelled exactly so, or null. */
   idOf(piece: string): number | null;
+  /** Id of a token that stands for exactly these bytes, or null. Of several: not the one spelled as a byte. */
+  idOfBytes(bytes: ArrayLike<number>): number | null;
   /** True for tokens that skip_special_tokens hides. */
   isSpecial(id: number): boolean;
   /** "byte_level": pieces map to bytes; "sentencepiece": "▁" pieces with <0xNN> byte fallback. */

@@ -107,6 +107,18 @@ describe("template path (ChatML-like toy: <s> role NL content <e> NL)", () => {
     expect((await single([user("q1"), item])).trained).toEqual(["a1", "<e>"]);
   });
 
+  it("the bytes of an entry win over its text", async () => {
+    const bytes = [null, [...Buffer.from("a2")], []];
+    const item = choice("a1", { tokens: ["a1", "a1", ""], bytes, logprobs: [-0.1, -0.2, -0.3] });
+    expect((await single([user("q1"), item])).trained).toEqual(["a1", "a2", "<e>"]);
+  });
+
+  it("an empty text before the end is not the end of sequence: the reply is tokenised again", async () => {
+    const items = [user("q1"), choice("a1 a2", { tokens: ["a1", "", "a2"], logprobs: [-0.1, -0.2, -0.3] })];
+    expect((await single(items)).trained).toEqual(["a1", "a2"]);
+    expect((await tokenise(items)).retokenised).toBe(1);
+  });
+
   it("falls back to the text, without its log-probabilities, when a token text is unknown", async () => {
     const items = [user("q1"), choice("a1 a2", { tokens: ["a1 a2"], logprobs: [-0.1] })];
     const { sequence, trained } = await single(items);

@@ -18,8 +18,8 @@ export interface ChatEncoder {
   /** The same without the opening of a reply: what the conversation looks like once it is over. */
   encodeConversation(messages: readonly ChatMessage[], tools: readonly unknown[] | null): number[];
   encodeText(text: string): number[];
-  /** Id of a token spelled as the vocabulary or as decoded text has it; null when there is none. */
-  idOf(token: string): number | null;
+  /** Id of the token with these bytes; without bytes, the one a server writes so. null when no one token is meant. */
+  idOf(token: string, bytes?: readonly number[] | null): number | null;
 }
 
 export interface TokenisedHistory {
@@ -110,7 +110,7 @@ interface SampledTokens {
 function sampledTokens(item: HistoryItem, element: number, encoder: ChatEncoder): SampledTokens {
   if ("message" in item) return fromText(item.message, element, encoder, false);
   const { choice } = item;
-  const ids = choice.tokenIds ?? spelledIds(choice.tokens) ?? lookedUpIds(choice.tokens, encoder);
+  const ids = choice.tokenIds ?? spelledIds(choice.tokens) ?? lookedUpIds(choice, encoder);
   if (ids === null) return fromText(choice.message, element, encoder, choice.logprobs !== null);
   if (choice.logprobs !== null && choice.logprobs.length !== ids.length) {
     throw new TokenMismatchError(
@@ -142,12 +142,17 @@ function spelledIds(tokens: readonly string[] | null): number[] | null {
   return ids;
 }
 
-/** An empty text is what an end-of-sequence token decodes to. null when a text is no single token. */
-function lookedUpIds(tokens: readonly string[] | null, encoder: ChatEncoder): number[] | null {
+/**
+ * null when an entry is no single token. An empty text is what an end-of-sequence token decodes to, but only at the end:
+ * elsewhere it is a token that begins a character.
+ */
+function lookedUpIds({ tokens, bytes }: SampledChoice, encoder: ChatEncoder): number[] | null {
   if (tokens === null) return null;
   const ids: number[] = [];
-  for (const token of tokens) {
-    const id = token === "" ? encoder.eosTokenId : encoder.idOf(token);
+  for (const [i, token] of tokens.entries()) {
+    const own = bytes?.[i] ?? [];
+    const isEnd = token === "" && own.length === 0 && i === tokens.length - 1;
+    const id = isEnd ? encoder.eosTokenId : encoder.idOf(token, own);
     if (id === null) return null;
     ids.push(id);
   }

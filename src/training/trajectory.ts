@@ -19,6 +19,8 @@ export interface SampledChoice {
   logprobs: readonly number[] | null;
   /** The tokens as the log-probability entries spell them ("token_id:17" or text). */
   tokens: readonly string[] | null;
+  /** The bytes of those tokens, where the entries have them; absent when the ids are known. */
+  bytes?: readonly (readonly number[] | null)[];
 }
 
 export type HistoryItem = { message: ChatMessage } | { choice: SampledChoice };

@@ -50,6 +50,12 @@ export class ByteTokenizer implements Tokenizer {
     return id > 2 ? id : null;
   }
 
+  idOfBytes(bytes: ArrayLike<number>): number | null {
+    if (bytes.length === 1) return bytes[0]! > 2 ? bytes[0]! : null;
+    const special = SPECIALS.indexOf(Buffer.from(Uint8Array.from(bytes)).toString("utf8"));
+    return special < 0 ? null : special;
+  }
+
   isSpecial(id: number): boolean {
     return id >= 0 && id <= 2;
   }

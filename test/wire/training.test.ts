@@ -382,6 +382,19 @@ describe("bodies", () => {
     expect(json.trajectories[2].mask).toEqual([0, 1, 1, 0, 1, 1]);
   });
 
+  it("knows tokens by their bytes, whatever their text looks like", async () => {
+    const { id } = await newModel();
+    const entry = (token: string, bytes: string | null) => ({
+      ...{ token, logprob: -1, top_logprobs: [] },
+      bytes: bytes === null ? null : [...Buffer.from(bytes)],
+    });
+    const logprobs = { content: [entry("a1", "a2"), entry("a3", null), entry("", null)] };
+    const groups = [group(trajectory("", 1, { messages_and_choices: [choice("a1", { logprobs })] }))];
+    const { json } = await server.call("POST", "/v1/preview/training-jobs", jobBody(id, groups, { dry_run: true }));
+    expect(json.trajectories[0].tokens.slice(-3)).toEqual(toyIds("a2 a3 <e>"));
+    expect(json.metrics.num_retokenised).toBe(0);
+  });
+
   it("limits their size, packed or not, and says so", async () => {
     const { id } = await newModel();
     const big = JSON.stringify(jobBody(id, [group(trajectory("a1", 0, { metadata: { text: "x".repeat(2 ** 20) } }))]));

@@ -4,6 +4,7 @@
 import { encodeChat } from "../../text/prompt.ts";
 import type { TextModel } from "../../text/text-model.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
+import { decodeUtf8, encodeUtf8 } from "../../text/utf8.ts";
 import type { ChatEncoder } from "../../training/tokenise.ts";
 
 export function chatEncoder(text: TextModel): ChatEncoder {
@@ -22,13 +23,31 @@ export function chatEncoder(text: TextModel): ChatEncoder {
     encodePrompt: (messages, tools, maxTokens) => encode(messages, tools, true, maxTokens),
     encodeConversation: (messages, tools) => encode(messages, tools, false),
     encodeText: (content) => tokenizer.encode(content, { addSpecialTokens: false }),
-    idOf: (token) => tokenizer.idOf(token) ?? decodedId(tokenizer, token),
+    idOf: (token, bytes) => tokenOf(tokenizer, token, bytes ?? null),
   };
 }
 
-/** The token that decodes to this text, as servers write tokens of log-probabilities. */
-function decodedId(tokenizer: Tokenizer, token: string): number | null {
-  const ids = tokenizer.encode(token, { addSpecialTokens: false });
-  const [id] = ids;
-  return ids.length === 1 && tokenizer.decode([id!], { skipSpecialTokens: false }) === token ? id! : null;
+/** What servers write for bytes that are no character of their own. */
+const LOST = "\uFFFD";
+
+/**
+ * The token behind an entry of log-probabilities. Its bytes decide. Without them its text is what the token decodes to,
+ * or, if no token does, the vocabulary's own spelling ("Ġthe").
+ */
+function tokenOf(tokenizer: Tokenizer, token: string, bytes: readonly number[] | null): number | null {
+  const own = encodeUtf8(token);
+  if (bytes !== null && bytes.length > 0) {
+    // some servers make the bytes from the text, which is too late
+    const repeated = token.includes(LOST) && Buffer.compare(Uint8Array.from(bytes), own) === 0;
+    return repeated ? null : tokenizer.idOfBytes(bytes);
+  }
+  if (token.includes(LOST)) return null;
+  return tokenizer.idOfBytes(own) ?? spelled(tokenizer, token);
+}
+
+/** Of text only: the "é" that spells one byte is told from the letter by nothing. */
+function spelled(tokenizer: Tokenizer, token: string): number | null {
+  const id = tokenizer.idOf(token);
+  const isText = id !== null && (tokenizer.isSpecial(id) || !decodeUtf8(tokenizer.bytes(id)).includes(LOST));
+  return isText ? id : null;
 }

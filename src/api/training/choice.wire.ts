@@ -37,23 +37,39 @@ export function messageFrom(object: JsonObject, loc: Loc, issues: Issues): ChatM
 
 function sampled(fields: Fields, issues: Issues): Omit<SampledChoice, "message"> {
   const entries = logprobEntries(fields, issues);
-  const ids = entries?.map(({ object }) => object.token_id);
-  const idsOfEntries = ids?.every((id) => Number.isSafeInteger(id)) ? (ids as number[]) : null;
-  const tokens: string[] = [];
+  const tokenIds = fields.integers("token_ids") ?? idsOf(entries);
+  const texts: EntryTexts = { tokens: [], bytes: [] };
   const logprobs: number[] = [];
   for (const { object, loc } of entries ?? []) {
     const entry = new Fields(object, loc, issues);
-    tokens.push(entry.text("token") ?? "");
+    if (tokenIds === null) readText(entry, texts);
     const logprob = entry.number("logprob");
     if (entry.raw("logprob") === undefined) entry.missing("logprob");
     logprobs.push(logprob ?? 0);
   }
   return {
     promptTokenIds: fields.integers("prompt_token_ids"),
-    tokenIds: fields.integers("token_ids") ?? (idsOfEntries?.length ? idsOfEntries : null),
+    tokenIds,
     logprobs: entries && logprobs,
-    tokens: entries && tokens,
+    ...(entries && tokenIds === null ? texts : { tokens: null }),
   };
+}
+
+/** What names a token where no id does. */
+interface EntryTexts {
+  tokens: string[];
+  bytes: (number[] | null)[];
+}
+
+function readText(entry: Fields, { tokens, bytes }: EntryTexts): void {
+  tokens.push(entry.text("token") ?? "");
+  bytes.push(entry.integers("bytes"));
+}
+
+/** `token_id` of the entries; null unless all have one. */
+function idsOf(entries: readonly { object: JsonObject }[] | null): number[] | null {
+  const ids = (entries ?? []).map(({ object }) => object.token_id);
+  return ids.length > 0 && ids.every((id) => Number.isSafeInteger(id)) ? (ids as number[]) : null;
 }
 
 /** The entries of `logprobs.content`, or of `refusal` when the model refused; null when there are none to speak of. */

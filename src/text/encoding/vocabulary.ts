@@ -1,9 +1,9 @@
 // Ids, pieces and bytes of a vocabulary, added tokens included. Bytes are kept in one flat array: id i owns
 // bytes[offsets[i], offsets[i + 1]). Ids without a token have no bytes.
 
-import { encodeUtf8 } from "../utf8.ts";
+import { decodeUtf8, encodeUtf8 } from "../utf8.ts";
 import type { AddedToken } from "./added-tokens.ts";
-import { bytesOfPiece } from "./byte-alphabet.ts";
+import { bytesOfPiece, byteToChar } from "./byte-alphabet.ts";
 
 export interface PieceSpelling {
   kind: "byte_level" | "sentencepiece";
@@ -25,8 +25,10 @@ export class Vocabulary {
   readonly #special: Uint8Array;
   readonly #bytes: Uint8Array;
   readonly #offsets: Uint32Array;
+  readonly #spelling: PieceSpelling;
 
   constructor(modelVocab: ReadonlyMap<string, number>, added: readonly AddedToken[], spelling: PieceSpelling) {
+    this.#spelling = spelling;
     this.#pieces = [];
     for (const [piece, id] of modelVocab) this.#set(piece, id);
     for (const token of added) this.#set(token.content, token.id);
@@ -60,6 +62,16 @@ export class Vocabulary {
     return this.#ids.get(piece) ?? null;
   }
 
+  /** Of several tokens the one that is spelled as text rather than as a byte. */
+  idOfBytes(bytes: ArrayLike<number>): number | null {
+    if (bytes.length === 0 || bytes.length > this.longestToken) return null;
+    for (const piece of spellings(Uint8Array.from(bytes), this.#spelling)) {
+      const id = this.#ids.get(piece);
+      if (id !== undefined && sameBytes(this.bytes(id), bytes)) return id;
+    }
+    return null;
+  }
+
   isSpecial(id: number): boolean {
     return this.#special[id] === 1;
   }
@@ -84,4 +96,19 @@ function pieceBytes(piece: string, isAdded: boolean, spelling: PieceSpelling): U
   const byte = spelling.byteFallback ? bytePiece.exec(piece) : null;
   if (byte) return Uint8Array.of(Number.parseInt(byte[1]!, 16));
   return encodeUtf8(piece.replaceAll(spelling.spaceMark, " "));
+}
+
+/** Pieces that could stand for these bytes. */
+function spellings(bytes: Uint8Array, { kind, spaceMark }: PieceSpelling): string[] {
+  const text = decodeUtf8(bytes);
+  if (kind === "byte_level") return [text, Array.from(bytes, (byte) => byteToChar[byte]).join("")];
+  const marked = text.replaceAll(" ", spaceMark);
+  if (bytes.length > 1) return [marked, text];
+  return [marked, text, `<0x${bytes[0]!.toString(16).toUpperCase().padStart(2, "0")}>`];
+}
+
+function sameBytes(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }
