@@ -395,6 +395,17 @@ describe("bodies", () => {
     expect(json.metrics.num_retokenised).toBe(0);
   });
 
+  it("needs no token texts where the ids are given", async () => {
+    const { id } = await newModel();
+    const replies = [
+      choice("a1", { token_ids: toyIds("a1 <e>"), logprobs: { content: [{ logprob: -1 }, { logprob: -1 }] } }),
+      choice("a1", { logprobs: { content: toyIds("a1 <e>").map((token_id) => ({ token_id, logprob: -1 })) } }),
+    ];
+    const groups = [group(...replies.map((reply, i) => trajectory("", i, { messages_and_choices: [reply] })))];
+    const { json } = await server.call("POST", "/v1/preview/training-jobs", jobBody(id, groups, { dry_run: true }));
+    for (const { tokens } of json.trajectories) expect(tokens.slice(-2)).toEqual(toyIds("a1 <e>"));
+  });
+
   it("limits their size, packed or not, and says so", async () => {
     const { id } = await newModel();
     const big = JSON.stringify(jobBody(id, [group(trajectory("a1", 0, { metadata: { text: "x".repeat(2 ** 20) } }))]));
@@ -453,6 +464,17 @@ describe("validation: 422 with the path of every problem", () => {
       at("messages_and_choices", 0, "logprobs", "content", 0, "logprob"),
       "float_type",
     ],
+    ...[{ logprob: -1 }, { token: null, logprob: -1 }, { bytes: [97], logprob: -1 }].map(
+      (entry) =>
+        [
+          `logprob entry without a token: ${JSON.stringify(entry)}`,
+          {
+            trajectory_groups: withItem(choice("a1", { logprobs: { content: [{ token: "a1", logprob: -1 }, entry] } })),
+          },
+          at("messages_and_choices", 0, "logprobs", "content", 1, "token"),
+          "missing",
+        ] as const,
+    ),
     [
       "history without elements",
       { trajectory_groups: withField({ additional_histories: [{}] }) },

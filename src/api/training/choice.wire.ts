@@ -62,6 +62,7 @@ interface EntryTexts {
 }
 
 function readText(entry: Fields, { tokens, bytes }: EntryTexts): void {
+  if (entry.raw("token") === undefined) entry.missing("token");
   tokens.push(entry.text("token") ?? "");
   bytes.push(entry.integers("bytes"));
 }
