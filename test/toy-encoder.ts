@@ -1,6 +1,8 @@
 // A word tokenizer with a ChatML-like template, for tests of tokenising: `<s> role NL content <e> NL` per message.
-// The "think" role makes the template close an empty thought behind the generation prompt, as some models' templates do.
+// The "think" role makes the template close an empty thought behind the generation prompt, as some models' templates do;
+// the "alien" role is refused.
 
+import { PromptError } from "../src/text/prompt-error.ts";
 import type { ChatEncoder } from "../src/training/tokenise.ts";
 
 const WORDS = "<e> <s> NL user assistant think <think> </think> q1 q2 a1 a2 a3 yes no maybe".split(" ");
@@ -19,6 +21,8 @@ export const toyEncoder: ChatEncoder & { word(id: number): string } = {
     return [...toyEncoder.encodeConversation(messages, tools), ...toyIds(`<s> assistant NL ${empty}`)];
   },
   encodeConversation(messages, tools) {
+    const alien = messages.findIndex(({ role }) => role === "alien");
+    if (alien >= 0) throw new PromptError("invalid_message", `messages.${alien}.role`, "There are no aliens.");
     const names = (tools ?? []).map((tool) => (tool as { function: { name: string } }).function.name).join(" ");
     return messages.flatMap(({ role, content }, i) =>
       toyIds(`<s> ${role} NL ${i === 0 ? names : ""} ${content} <e> NL`),

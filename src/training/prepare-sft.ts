@@ -1,9 +1,11 @@
 // Example conversations to token sequences for supervised fine-tuning: the assistant's turns are trained, end of turn
 // included, everything else is context. Same output form as the reinforcement-learning path, with advantage 1.
 
+import { PromptError } from "../text/prompt-error.ts";
 import type { SftConfig } from "./config.ts";
 import { type GiveWay, givingWay } from "./give-way.ts";
 import { Prompts } from "./prompts.ts";
+import { refusalText } from "./refusal.ts";
 import { SequenceBuilder, startsWith, type TokenSequence } from "./token-sequence.ts";
 import { type ChatEncoder, textOf } from "./tokenise.ts";
 import type { ChatMessage } from "./trajectory.ts";
@@ -15,7 +17,7 @@ export interface SftExample {
 
 export interface ExampleReport {
   example: number;
-  status: "trained" | "too_long" | "no_assistant_turn";
+  status: "trained" | "too_long" | "no_assistant_turn" | "unrenderable";
   reason: string | null;
   tokens: number;
   trainableTokens: number;
@@ -38,12 +40,26 @@ export async function prepareSft(
   const giveWay = givingWay(signal);
   for await (const example of examples) {
     const index = prepared.report.length;
-    const sequences = await tokeniseExample(example, encoder, config.assistantTurns, maxSequenceLength, giveWay);
+    const { sequences, refusal } = await attempt(() =>
+      tokeniseExample(example, encoder, config.assistantTurns, maxSequenceLength, giveWay),
+    );
     const fitting = sequences.filter(({ ids }) => ids.length <= maxSequenceLength);
     prepared.sequences.push(...fitting.map((sequence) => ({ ...sequence, example: index })));
-    prepared.report.push(reportOf(index, sequences, fitting, maxSequenceLength));
+    prepared.report.push(reportOf(index, sequences, fitting, maxSequenceLength, refusal));
   }
   return prepared;
+}
+
+/** An example that the chat template refuses must not take the others with it. */
+async function attempt(
+  tokenise: () => Promise<TokenSequence[]>,
+): Promise<{ sequences: TokenSequence[]; refusal: string | null }> {
+  try {
+    return { sequences: await tokenise(), refusal: null };
+  } catch (error) {
+    if (!(error instanceof PromptError)) throw error;
+    return { sequences: [], refusal: refusalText(error, "messages") };
+  }
 }
 
 /** A sequence that is too long may end behind the limit, with turns left out. */
@@ -86,10 +102,17 @@ function replyIds(
   return ends < 0 ? reply : reply.slice(0, ends + 1);
 }
 
-function reportOf(example: number, all: TokenSequence[], fitting: TokenSequence[], limit: number): ExampleReport {
+function reportOf(
+  example: number,
+  all: TokenSequence[],
+  fitting: TokenSequence[],
+  limit: number,
+  refusal: string | null,
+): ExampleReport {
   const tokens = fitting.reduce((sum, { ids }) => sum + ids.length, 0);
   const trainableTokens = fitting.reduce((sum, { mask }) => sum + mask.filter((bit) => bit === 1).length, 0);
   const counts = { example, tokens, trainableTokens };
+  if (refusal !== null) return { ...counts, status: "unrenderable", reason: refusal };
   if (all.length === 0)
     return { ...counts, status: "no_assistant_turn", reason: "it has no assistant message to learn" };
   if (fitting.length === 0) return { ...counts, status: "too_long", reason: `longer than ${limit} tokens` };

@@ -95,6 +95,29 @@ describe("prepareJob", () => {
     expect(preview.tokenised[0]).toHaveLength(1);
   });
 
+  it("leaves out what the chat template refuses, says where, and trains the rest", async () => {
+    const alien = { message: { role: "alien", content: "q1" } };
+    const reply = history("a1 <e>").items[1]!;
+    const refused = trajectory("a1", 1, { histories: [{ tools: null, items: [alien, reply] }] });
+    const second = trajectory("a1", 1, {
+      histories: [history("a1"), { tools: null, items: [...history("a1").items, alien, reply] }],
+    });
+    const groups = [
+      group(trajectory("a1 <e>", 1), trajectory("a2 <e>", 0)),
+      group(refused, second, trajectory("a1", 0)),
+    ];
+    for (const preview of [false, true]) {
+      const job = await prepare(groups, {}, preview);
+      const statuses = job.report.map(({ status }) => status);
+      expect(statuses).toEqual(["trained", "trained", "unrenderable", "unrenderable", "trained"]);
+      expect(job.report[2]!.reason).toBe("messages_and_choices[0].role: There are no aliens.");
+      expect(job.report[3]!.reason).toMatch(/^additional_histories\[0\]\.messages_and_choices\[2\]\.role: /);
+      expect(job.report[3]).toMatchObject({ sequences: 0, tokens: 0 });
+      expect(job.sequences).toHaveLength(3);
+      expect(job.metrics.num_dropped_unrenderable).toBe(2);
+    }
+  });
+
   it("keeps a group together when steps accumulate, and the order of a seed", async () => {
     const groups = [0, 1, 2].map(() => group(...[0, 1, 0, 1].map((reward) => trajectory("a1", reward))));
     const order = async (config: Partial<RlConfig>) => (await prepare(groups, config)).sequences.map((s) => s.group);
@@ -142,6 +165,15 @@ describe("prepareSft", () => {
   it("trains assistant turns with their end token", async () => {
     expect((await prepareExamples("all")).trained).toEqual([["a1", "<e>", "a2", "<e>"]]);
     expect((await prepareExamples("last")).trained).toEqual([["a2", "<e>"]]);
+  });
+
+  it("leaves out what the chat template refuses", async () => {
+    const alien = [{ role: "alien", content: "q1" }, messages[1]!];
+    const examples = [messages, alien, messages].map((list) => ({ messages: list, tools: null }));
+    const { sequences, report } = await prepareSft(examples, toyEncoder, SFT_DEFAULTS, 64);
+    expect(sequences.map(({ example }) => example)).toEqual([0, 2]);
+    const reason = "messages[0].role: There are no aliens.";
+    expect(report[1]).toMatchObject({ example: 1, status: "unrenderable", reason, tokens: 0 });
   });
 
   it("reports what it leaves out", async () => {

@@ -81,6 +81,7 @@ export async function prepareJob(
       num_dropped_zero_adv: dropped("zero_advantage"),
       num_dropped_no_logprobs: dropped("no_logprobs"),
       num_dropped_token_mismatch: dropped("token_mismatch"),
+      num_dropped_unrenderable: dropped("unrenderable"),
       num_dropped_stale: dropped("stale"),
       num_retokenised: judged.reduce((sum, { retokenised }) => sum + retokenised, 0),
       steps_off_policy: mean(ages),

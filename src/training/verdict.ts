@@ -1,12 +1,21 @@
 // What becomes of one trajectory: trained, or left out for a stated reason. The verdicts make up the report of a job.
 
+import { PromptError } from "../text/prompt-error.ts";
 import type { RlConfig } from "./config.ts";
 import type { GiveWay } from "./give-way.ts";
+import { refusalText } from "./refusal.ts";
 import type { TokenSequence } from "./token-sequence.ts";
 import { type ChatEncoder, TokenMismatchError, tokeniseHistory } from "./tokenise.ts";
 import type { Trajectory } from "./trajectory.ts";
 
-export type Verdict = "trained" | "zero_advantage" | "no_logprobs" | "too_long" | "token_mismatch" | "stale";
+export type Verdict =
+  | "trained"
+  | "zero_advantage"
+  | "no_logprobs"
+  | "too_long"
+  | "token_mismatch"
+  | "unrenderable"
+  | "stale";
 
 export interface TrajectoryReport {
   group: number;
@@ -74,8 +83,12 @@ export async function judge(
       sequences.push(...tokenised.sequences);
       retokenised += tokenised.retokenised;
     } catch (error) {
-      if (!(error instanceof TokenMismatchError)) throw error;
       const where = h === 0 ? "messages_and_choices" : `additional_histories[${h - 1}].messages_and_choices`;
+      if (error instanceof PromptError) {
+        sequences.length = 0;
+        return verdict("unrenderable", refusalText(error, where));
+      }
+      if (!(error instanceof TokenMismatchError)) throw error;
       const message = `${where}[${error.element}]: ${error.message}`;
       if (error.corrupt && !preview) {
         throw new Error(`group ${place.group}, trajectory ${place.trajectory}, ${message}`, { cause: error });

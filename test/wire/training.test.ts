@@ -241,6 +241,34 @@ describe("jobs", () => {
     expect(readdirSync(join(server.bench.folder, "training", "jobs"))).toEqual([]);
   });
 
+  it("shows what the chat template refuses, in a job and in a preview", async () => {
+    const { id } = await newModel();
+    const alien = [{ role: "alien", content: "q1" }, choice("a1 <e>")];
+    const groups = [goodGroup(), group(trajectory("", 1, { messages_and_choices: alien }), trajectory("a1 <e>", 0))];
+    const dry = await server.call("POST", "/v1/preview/training-jobs", jobBody(id, groups, { dry_run: true }));
+    const job = (await server.call("POST", "/v1/preview/training-jobs", jobBody(id, groups))).json;
+    const done = await finishedJob(job.id);
+    expect([dry.status, done.status]).toEqual([200, "COMPLETED"]);
+    for (const { trajectories } of [dry.json, done.report]) {
+      expect(trajectories[2]).toMatchObject({ reason: "unrenderable", message: expect.stringContaining("no aliens") });
+      expect(trajectories[3].status).toBe("trained");
+    }
+    const examples = [
+      { messages: [alien[0], { role: "assistant", content: "a1" }] },
+      {
+        messages: [
+          { role: "user", content: "q1" },
+          { role: "assistant", content: "a1" },
+        ],
+      },
+    ];
+    const sft = { model_id: id, training_data: examples };
+    const preview = await server.call("POST", "/v1/preview/sft-training-jobs", { ...sft, dry_run: true });
+    expect(preview.json.examples.map((e: { status: string }) => e.status)).toEqual(["unrenderable", "trained"]);
+    const trained = await finishedJob((await server.call("POST", "/v1/preview/sft-training-jobs", sft)).json.id);
+    expect(trained.report.totals).toMatchObject({ num_trajectories: 2, num_dropped_trajectories: 1 });
+  });
+
   it("pushes the events when asked for a stream, and goes on behind Last-Event-ID", async () => {
     const { id } = await newModel();
     const job = (await server.call("POST", "/v1/preview/training-jobs", jobBody(id))).json;

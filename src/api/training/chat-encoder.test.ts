@@ -2,6 +2,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { loadTextModel } from "../../text/text-model.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
+import { RL_DEFAULTS } from "../../training/config.ts";
+import { prepareJob } from "../../training/prepare.ts";
 import { type ChatEncoder, tokeniseHistory } from "../../training/tokenise.ts";
 import { chatEncoder } from "./chat-encoder.ts";
 
@@ -45,7 +47,7 @@ describe("the token of a log-probability entry", () => {
   });
 });
 
-it("a reply comes back as the ids it was sampled as, from texts and bytes alone", () => {
+it("a reply comes back as the ids it was sampled as, from texts and bytes alone", async () => {
   const replies = ["café", "résumé °C ½", "日本語 🙂 ok", " leading\n\nlines"].map((text) => tokenizer.encode(text));
   // an é that was sampled byte by byte, though a token for it exists
   replies.push([tokenizer.idOfBytes([0xc3])!, tokenizer.idOfBytes([0xa9])!]);
@@ -59,8 +61,52 @@ it("a reply comes back as the ids it was sampled as, from texts and bytes alone"
       ...{ tokens: entries.map(({ token }) => token), bytes: entries.map(({ bytes }) => bytes) },
     };
     const history = { items: [{ choice }], tools: null };
-    const { sequences, retokenised } = tokeniseHistory(history, encoder, { allowWithoutLogprobs: false });
+    const options = { allowWithoutLogprobs: false, maxTokens: 1000, giveWay: async () => {} };
+    const { sequences, retokenised } = await tokeniseHistory(history, encoder, options);
     expect(sequences[0]!.ids.slice(1)).toEqual(ids);
     expect(retokenised).toBe(0);
   }
+});
+
+describe("a conversation the chat template refuses is left out, with the place", () => {
+  const call = { id: "a", type: "function", function: { name: "f", arguments: "{not json" } };
+  const tools = (tool: unknown) => ({ messages: [{ role: "user", content: "x" }], tools: [tool] });
+  const content = (value: unknown) => ({ messages: [{ role: "user", content: value }], tools: null });
+
+  it.each([
+    [
+      "arguments",
+      { messages: [{ role: "assistant", content: "", tool_calls: [call] }], tools: null },
+      /^messages_and_choices\[0\]\.tool_calls\.0\.function\.arguments: Arguments are not valid JSON/,
+    ],
+    ["tools", tools({}), /^tools\.0\.function: A tool needs a function/],
+    [
+      "an image",
+      content([{ type: "image_url", image_url: { url: "data:,x" } }]),
+      /^messages_and_choices\[0\]\.content\.0\.type: .*text only/,
+    ],
+    ["a number", content([5]), /^messages_and_choices\[0\]\.content\.0: /],
+  ])("%s", async (_what, { messages, tools }, reason) => {
+    const message = { role: "assistant", content: "ok" };
+    const choice = { message, promptTokenIds: null, tokenIds: [5], logprobs: [-1], tokens: null };
+    const facts = { initialPolicyVersion: null, finalPolicyVersion: null, metrics: {} };
+    const trajectory = (items: { message: { role: string } }[], reward: number, own: unknown[] | null) => ({
+      ...{ histories: [{ items: [...items, { choice }], tools: own }], reward },
+      ...facts,
+    });
+    const good = [{ message: { role: "user", content: "x" } }];
+    const trajectories = [
+      trajectory(
+        messages.map((m) => ({ message: m })),
+        1,
+        tools,
+      ),
+      trajectory(good, 0, null),
+    ];
+    const job = await prepareJob([{ trajectories, exceptions: 0, metrics: {} }], {
+      ...{ encoder, config: RL_DEFAULTS, currentStep: 0, maxSequenceLength: 512, preview: false },
+    });
+    expect(job.report.map(({ status }) => status)).toEqual(["unrenderable", "trained"]);
+    expect(job.report[0]!.reason).toMatch(reason);
+  });
 });
