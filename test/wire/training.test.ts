@@ -434,6 +434,27 @@ describe("bodies", () => {
     for (const { tokens } of json.trajectories) expect(tokens.slice(-2)).toEqual(toyIds("a1 <e>"));
   });
 
+  it("trains every choice of a captured exchange, with and without its prompt's ids", async () => {
+    const { id } = await newModel();
+    const request = { messages: [{ role: "user", content: "q1" }] };
+    const choices = [choice("a1 <e>"), choice("a2 a3 <e>")];
+    const captured = (response: object) => ({ exchanges: { chat_completions: [{ request, response }] } });
+    const groups = [
+      group(
+        { ...captured({ choices, prompt_token_ids: toyIds("q1") }), reward: 1 },
+        { ...captured({ choices }), reward: 0, messages_and_choices: [], tools: null, additional_histories: [] },
+        // nothing was captured: the messages count
+        trajectory("a1 <e>", 0.25, { exchanges: { chat_completions: [], responses: null } }),
+      ),
+    ];
+    const { json } = await server.call("POST", "/v1/preview/training-jobs", jobBody(id, groups, { dry_run: true }));
+    const trained = json.trajectories.map(({ sequences }: { sequences: { tokens: number[]; mask: number[] }[] }) =>
+      sequences.map(({ tokens, mask }) => tokens.filter((_, i) => mask[i] === 1)),
+    );
+    const both = [toyIds("a1 <e>"), toyIds("a2 a3 <e>")];
+    expect(trained).toEqual([both, both, [toyIds("a1 <e>")]]);
+  });
+
   it("limits their size, packed or not, and says so", async () => {
     const { id } = await newModel();
     const big = JSON.stringify(jobBody(id, [group(trajectory("a1", 0, { metadata: { text: "x".repeat(2 ** 20) } }))]));
@@ -503,6 +524,17 @@ describe("validation: 422 with the path of every problem", () => {
           "missing",
         ] as const,
     ),
+    ...["messages_and_choices", "tools", "additional_histories"].map((field) => {
+      const legacy = { messages_and_choices: [], tools: null, [field]: [{ messages_and_choices: [], role: "user" }] };
+      const exchanges = { chat_completions: [{ request: {}, response: {} }] };
+      const what = `exchanges beside ${field}`;
+      return [
+        what,
+        { trajectory_groups: withField({ ...legacy, exchanges }) },
+        at("exchanges"),
+        "value_error",
+      ] as const;
+    }),
     [
       "history without elements",
       { trajectory_groups: withField({ additional_histories: [{}] }) },

@@ -4,6 +4,7 @@
 
 import type { History, HistoryItem, Trajectory, TrajectoryGroup } from "../../training/trajectory.ts";
 import { choiceFrom, choiceOfMessage, messageFrom } from "./choice.wire.ts";
+import { exchangeHistories } from "./exchange.wire.ts";
 import { Fields, isObject, type JsonObject } from "./fields.ts";
 import type { Issues, Loc } from "./issues.ts";
 
@@ -26,18 +27,15 @@ function trajectoryFrom(object: JsonObject, loc: Loc, issues: Issues): Trajector
   fields.object("metadata");
   fields.array("logs");
   fields.text("start_time");
-  const exchanges = fields.object("exchanges");
   return {
-    histories: exchanges
-      ? exchangeHistories(exchanges, fields.at("exchanges"), issues)
-      : [
-          historyFrom(fields, issues),
-          ...fields.objects("additional_histories").map(({ object, loc }) => {
-            const history = new Fields(object, loc, issues);
-            if (history.raw("messages_and_choices") === undefined) history.missing("messages_and_choices");
-            return historyFrom(history, issues);
-          }),
-        ],
+    histories: exchangeHistories(fields, issues) ?? [
+      historyFrom(fields, issues),
+      ...fields.objects("additional_histories").map(({ object, loc }) => {
+        const history = new Fields(object, loc, issues);
+        if (history.raw("messages_and_choices") === undefined) history.missing("messages_and_choices");
+        return historyFrom(history, issues);
+      }),
+    ],
     reward: fields.number("reward") ?? 0,
     initialPolicyVersion: fields.integer("initial_policy_version"),
     finalPolicyVersion: fields.integer("final_policy_version"),
@@ -66,28 +64,4 @@ function itemFrom(object: JsonObject, loc: Loc, issues: Issues): HistoryItem | n
   if (hasMessage) return { choice: choiceFrom(object, loc, issues) };
   const message = messageFrom(object, loc, issues);
   return choiceOfMessage(object, message, loc, issues) ?? { message };
-}
-
-/** Captured chat calls. With their prompt's ids they are one history; else each is one, with its own messages before it. */
-function exchangeHistories(exchanges: JsonObject, loc: Loc, issues: Issues): History[] {
-  const fields = new Fields(exchanges, loc, issues);
-  for (const kind of ["completions", "responses", "messages"]) {
-    if ((fields.array(kind)?.length ?? 0) > 0) {
-      fields.problem(kind, "value_error", "Value error, only chat_completions exchanges can be trained here");
-    }
-  }
-  const histories = fields.objects("chat_completions").map(({ object, loc }): History => {
-    const exchange = new Fields(object, loc, issues);
-    const request = new Fields(exchange.object("request") ?? {}, exchange.at("request"), issues);
-    const response = new Fields(exchange.object("response") ?? {}, exchange.at("response"), issues);
-    const prompt = response.integers("prompt_token_ids");
-    const messages = request.objects("messages").map((m) => ({ message: messageFrom(m.object, m.loc, issues) }));
-    const choices = response.objects("choices").map((c) => {
-      const choice = choiceFrom(c.object, c.loc, issues);
-      return { choice: { ...choice, promptTokenIds: choice.promptTokenIds ?? prompt } };
-    });
-    return { items: [...messages, ...choices.slice(0, 1)], tools: request.array("tools") };
-  });
-  const choices = histories.flatMap(({ items }) => items.filter((item) => "choice" in item));
-  return choices.every(({ choice }) => choice.promptTokenIds !== null) ? [{ items: choices, tools: null }] : histories;
 }
