@@ -30,6 +30,34 @@ describe("group advantages", () => {
     );
   });
 
+  it.each([
+    [[0.1, 0.2, 0.3], 1],
+    [[0.7, 0.8, 0.9], 1],
+    [[0.1, 0.3, 0.5], 1],
+    [[1e6 + 0.1, 1e6 + 0.2, 1e6 + 0.3], 1],
+    // the mean is as inexact as the largest reward, however small the one in the middle is
+    [[33333.3, 0, 66666.1, -99999.4], 1],
+  ])("gives exactly 0 to the reward of %j that is the mean up to rounding", (rewards, at) => {
+    for (const scale of [true, false]) {
+      const advantages = groupAdvantages(rewards, scale);
+      expect(advantages[at]).toBe(0);
+      for (const [i, advantage] of advantages.entries()) if (i !== at) expect(advantage).not.toBe(0);
+    }
+  });
+
+  it("property: what is well away from the mean keeps its advantage", () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: -1000, max: 1000 }), { minLength: 2, maxLength: 50 }), (tenths) => {
+        const sum = tenths.reduce((total, value) => total + value, 0);
+        const advantages = groupAdvantages(
+          tenths.map((value) => value / 10),
+          true,
+        );
+        expect(advantages.map(Math.sign)).toEqual(tenths.map((value) => Math.sign(value * tenths.length - sum)));
+      }),
+    );
+  });
+
   it("knows rounding noise from a signal", () => {
     expect(hasZeroVariance([0.1 + 0.2, 0.3])).toBe(true);
     expect(hasZeroVariance([0, 1e-7])).toBe(false);

@@ -1,9 +1,9 @@
 // Rewards to advantages and token weights, for one group and then over the whole job.
-// Pure arithmetic in float64. A group whose rewards are equal up to rounding has no signal and gives exact zeros,
+// Pure arithmetic in float64. A reward that equals its group's mean up to rounding has no signal and gives exactly 0,
 // so that the final normalisation can never blow rounding noise up into a training signal.
 
-/** Below this spread, relative to the largest reward (at least 1), a group counts as having equal rewards. */
-const ZERO_VARIANCE_TOLERANCE = 1e-12;
+/** Differences up to this, relative to the group's largest reward (at least 1), are rounding. */
+const ROUNDING = 1e-12;
 const STD_EPSILON = 1e-6;
 const WEIGHT_EPSILON = 1e-6;
 
@@ -19,21 +19,28 @@ export function populationStdDev(values: readonly number[]): number {
 }
 
 export function hasZeroVariance(rewards: readonly number[]): boolean {
+  const { low, high, rounding } = extent(rewards);
+  return rewards.length < 2 || high - low <= rounding;
+}
+
+/** A = R - mean, divided by (population std + 1e-6) when `scaleRewards`. Exactly 0 means: nothing to learn from it. */
+export function groupAdvantages(rewards: readonly number[], scaleRewards: boolean): number[] {
+  if (hasZeroVariance(rewards)) return rewards.map(() => 0);
+  const { rounding } = extent(rewards);
+  const centre = mean(rewards);
+  const scale = scaleRewards ? populationStdDev(rewards) + STD_EPSILON : 1;
+  return rewards.map((reward) => (Math.abs(reward - centre) <= rounding ? 0 : (reward - centre) / scale));
+}
+
+/** `rounding` goes by the largest reward, because the error of the sum does. */
+function extent(rewards: readonly number[]): { low: number; high: number; rounding: number } {
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;
   for (const reward of rewards) {
     low = Math.min(low, reward);
     high = Math.max(high, reward);
   }
-  return rewards.length < 2 || high - low <= ZERO_VARIANCE_TOLERANCE * Math.max(1, Math.abs(low), Math.abs(high));
-}
-
-/** A = R - mean, divided by (population std + 1e-6) when `scaleRewards`. Exactly 0 means: nothing to learn from it. */
-export function groupAdvantages(rewards: readonly number[], scaleRewards: boolean): number[] {
-  if (hasZeroVariance(rewards)) return rewards.map(() => 0);
-  const centre = mean(rewards);
-  const scale = scaleRewards ? populationStdDev(rewards) + STD_EPSILON : 1;
-  return rewards.map((reward) => (reward - centre) / scale);
+  return { low, high, rounding: ROUNDING * Math.max(1, Math.abs(low), Math.abs(high)) };
 }
 
 /** One trajectory of the job: its group advantage and its trainable tokens over all its histories together. */
