@@ -269,6 +269,31 @@ describe("jobs", () => {
     expect(trained.report.totals).toMatchObject({ num_trajectories: 2, num_dropped_trajectories: 1 });
   });
 
+  it("has finite numbers for the largest rewards and metrics, in events and in what is logged", async () => {
+    const { id } = await newModel();
+    const large = { metrics: { size: 1e100 } };
+    const groups = [group(...[1e100, -1e100, 1e100].map((reward) => trajectory("a1 <e>", reward, large)))];
+    for (const scale_rewards of [true, false]) {
+      const body = jobBody(id, groups, { experimental_config: { scale_rewards } });
+      // fails on a value that is no number
+      await artPoll((await server.call("POST", "/v1/preview/training-jobs", body)).json.id);
+    }
+    const log = { split: "val", trajectory_groups: groups };
+    const { metrics } = (await server.call("POST", `/v1/preview/models/${id}/log`, log)).json;
+    for (const value of Object.values(metrics)) expect(typeof value).toBe("number");
+  });
+
+  it("refuses a learning rate that is no number before anything is trained", async () => {
+    const { id } = await newModel();
+    const config = { grad_accumulation_sequences: "all", num_trajectories_learning_rate_multiplier_power: 2000 };
+    const body = jobBody(id, undefined, { experimental_config: config });
+    const dry = await server.call("POST", "/v1/preview/training-jobs", { ...body, dry_run: true });
+    expect([dry.status, dry.json.detail[0].loc]).toEqual([422, ["body", "experimental_config"]]);
+    const job = await finishedJob((await server.call("POST", "/v1/preview/training-jobs", body)).json.id);
+    expect(job).toMatchObject({ status: "FAILED", step: null, error_message: dry.json.detail[0].msg });
+    expect((await artPoll(job.id)).map(({ type }) => type)).toEqual(["training_failed"]);
+  });
+
   it("pushes the events when asked for a stream, and goes on behind Last-Event-ID", async () => {
     const { id } = await newModel();
     const job = (await server.call("POST", "/v1/preview/training-jobs", jobBody(id))).json;
@@ -495,6 +520,14 @@ describe("validation: 422 with the path of every problem", () => {
     ["group no object", { trajectory_groups: [1] }, ["body", "trajectory_groups", 0], "dict_type"],
     ["reward text", { trajectory_groups: withField({ reward: "high" }) }, at("reward"), "float_type"],
     ["reward too large", { trajectory_groups: withField({ reward: "1e999" }) }, at("reward"), "float_type"],
+    ["reward too far", { trajectory_groups: withField({ reward: 1.7e308 }) }, at("reward"), "less_than_equal"],
+    ["reward too low", { trajectory_groups: withField({ reward: -2e100 }) }, at("reward"), "greater_than_equal"],
+    [
+      "metric too far",
+      { trajectory_groups: withField({ metrics: { a: 1e300 } }) },
+      at("metrics", "a"),
+      "less_than_equal",
+    ],
     [
       "element neither",
       { trajectory_groups: withItem({ content: "x" }) },

@@ -5,6 +5,9 @@ import type { Issues, Loc } from "./issues.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
+/** For numbers that are averaged: up to this, sums of them and of their squares are finite. */
+export const AVERAGEABLE = { min: -1e100, max: 1e100 };
+
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -120,7 +123,7 @@ export class Fields {
     const object = this.object(key) ?? {};
     const fields = new Fields(object, this.at(key), this.#issues);
     for (const name of Object.keys(object)) {
-      const value = fields.number(name);
+      const value = fields.number(name, AVERAGEABLE);
       if (value !== null) Object.defineProperty(result, name, { value, enumerable: true, writable: true });
     }
     return result;

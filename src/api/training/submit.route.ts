@@ -6,6 +6,7 @@ import { ServiceError } from "../../errors.ts";
 import type { JobRecord } from "../../store/job-table.ts";
 import type { BaseModel } from "../../training/base-models.ts";
 import type { RlConfig, SftConfig } from "../../training/config.ts";
+import { planRl } from "../../training/gradient-plan.ts";
 import type { ScoredGroup } from "../../training/group-metrics.ts";
 import { readInput } from "../../training/job-input.ts";
 import type { JobDraft, Submission as JobSubmission } from "../../training/jobs.ts";
@@ -164,6 +165,8 @@ async function preview(
     ...{ encoder: base.encoder, config, currentStep: step, preview: true },
     maxSequenceLength: base.maxSequenceLength,
   });
+  // what a job would refuse, a preview refuses too
+  planRl(prepared.sequences.length, config, 1);
   return presentPreview(prepared, modelId, step);
 }
 

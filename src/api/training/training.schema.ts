@@ -90,7 +90,7 @@ const Trajectory = Type.Object(
     }),
     tools: orNull(Type.Array(AnyObject)),
     additional_histories: orNull(Type.Array(AnyObject)),
-    reward: orNull(Type.Number(), { default: 0 }),
+    reward: orNull(Type.Number({ minimum: -1e100, maximum: 1e100 }), { default: 0 }),
     initial_policy_version: orNull(Type.Integer()),
     final_policy_version: orNull(Type.Integer()),
     metrics: orNull(Type.Record(Type.String(), Type.Union([Type.Number(), Type.Boolean()]))),

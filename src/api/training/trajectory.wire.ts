@@ -5,7 +5,7 @@
 import type { History, HistoryItem, Trajectory, TrajectoryGroup } from "../../training/trajectory.ts";
 import { choiceFrom, choiceOfMessage, messageFrom } from "./choice.wire.ts";
 import { exchangeHistories } from "./exchange.wire.ts";
-import { Fields, isObject, type JsonObject } from "./fields.ts";
+import { AVERAGEABLE, Fields, isObject, type JsonObject } from "./fields.ts";
 import type { Issues, Loc } from "./issues.ts";
 
 export function groupFrom(value: unknown, loc: Loc, issues: Issues): TrajectoryGroup {
@@ -36,7 +36,7 @@ function trajectoryFrom(object: JsonObject, loc: Loc, issues: Issues): Trajector
         return historyFrom(history, issues);
       }),
     ],
-    reward: fields.number("reward") ?? 0,
+    reward: fields.number("reward", AVERAGEABLE) ?? 0,
     initialPolicyVersion: fields.integer("initial_policy_version"),
     finalPolicyVersion: fields.integer("final_policy_version"),
     metrics: fields.metrics("metrics"),
