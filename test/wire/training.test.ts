@@ -604,6 +604,8 @@ describe("validation: 422 with the path of every problem", () => {
     [{ packed_sequence_length: 1500 }, "packed_sequence_length"],
     [{ grad_accumulation_sequences: 0 }, "grad_accumulation_sequences"],
     [{ ppo: "yes" }, "ppo"],
+    [{ max_grad_norm: 0 }, "max_grad_norm"],
+    [{ max_grad_norm: -1 }, "max_grad_norm"],
   ])("experimental_config %j", async (config, field) => {
     const { id } = await newModel();
     const { status, json } = await server.call(

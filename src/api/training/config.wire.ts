@@ -32,7 +32,7 @@ export function rlConfigFrom(object: JsonObject | null, loc: Loc, issues: Issues
       ...optimizer,
       learningRate: fields.number("learning_rate", { min: 0 }) ?? optimizer.learningRate,
       weightDecay: fields.number("weight_decay", { min: 0 }) ?? optimizer.weightDecay,
-      maxGradNorm: fields.number("max_grad_norm", { min: 0 }) || optimizer.maxGradNorm,
+      maxGradNorm: fields.number("max_grad_norm", { above: 0 }) ?? optimizer.maxGradNorm,
     },
     scaleRewards:
       same(fields, "scale_rewards", "normalize_advantages", (key) => fields.flag(key)) ?? RL_DEFAULTS.scaleRewards,

@@ -49,7 +49,7 @@ export class Fields {
   }
 
   /** Finite; true and false count as 1 and 0, as in the clients' own models. */
-  number(key: string, range: { min?: number; max?: number } = {}): number | null {
+  number(key: string, range: { min?: number; max?: number; above?: number } = {}): number | null {
     const value = this.raw(key);
     if (value === undefined) return null;
     const number = typeof value === "boolean" ? Number(value) : value;
@@ -57,6 +57,9 @@ export class Fields {
     if (!Number.isFinite(number)) return this.problem(key, "finite_number", "Input should be a finite number");
     if (range.min !== undefined && number < range.min) {
       return this.problem(key, "greater_than_equal", `Input should be greater than or equal to ${range.min}`);
+    }
+    if (range.above !== undefined && number <= range.above) {
+      return this.problem(key, "greater_than", `Input should be greater than ${range.above}`);
     }
     if (range.max !== undefined && number > range.max) {
       return this.problem(key, "less_than_equal", `Input should be less than or equal to ${range.max}`);

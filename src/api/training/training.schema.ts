@@ -143,7 +143,7 @@ const options: TProperties = {
   grad_accumulation_sequences: orNull(Type.Union([Type.Integer({ minimum: 1 }), Type.Literal("all")]), { default: 1 }),
   max_steps_off_policy: orNull(Type.Integer({ minimum: 0 })),
   weight_decay: orNull(Type.Number({ minimum: 0 }), { default: 0.1 }),
-  max_grad_norm: orNull(Type.Number({ minimum: 0 }), { default: 0.1 }),
+  max_grad_norm: orNull(Type.Number({ exclusiveMinimum: 0 }), { default: 0.1 }),
   art_exact_masking: orNull(Type.Boolean(), { default: false }),
   seed: orNull(Type.Integer({ minimum: 0 }), { default: 3407 }),
 };
