@@ -182,6 +182,12 @@ export const ERRORS = {
     meaning: "A model with this entity, project and name exists already.",
     fix: "Choose another name, or send `return_existing: true` to get the existing one.",
   },
+  name_taken: {
+    status: 409,
+    type: "ConflictError",
+    meaning: "The base model or a loaded adapter answers to this name, so a policy of this name could not be asked.",
+    fix: "Choose another name.",
+  },
   model_busy: {
     status: 409,
     type: "ConflictError",

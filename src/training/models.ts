@@ -42,6 +42,8 @@ export interface ModelsDeps {
 
 export class Models {
   readonly #deps: ModelsDeps;
+  /** Whether somebody else answers to this name, as the base model does: a policy of this name would not be asked. */
+  servedElsewhere: (name: string) => boolean = () => false;
 
   constructor(deps: ModelsDeps) {
     this.#deps = deps;
@@ -55,6 +57,11 @@ export class Models {
     if (existing) {
       const fix = "choose another name or send return_existing: true";
       throw new ServiceError("model_exists", `A model ${entity}/${project}/${name} exists already; ${fix}.`);
+    }
+    if (bases.get(name) !== null || this.servedElsewhere(name)) {
+      throw new ServiceError("name_taken", `${name} is the name of a served model; choose another one.`, {
+        param: "name",
+      });
     }
     const source = request.from && this.#source(request.from, owner);
     const baseModel = request.baseModel ?? source?.model.baseModel;

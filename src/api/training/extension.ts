@@ -55,6 +55,7 @@ export const createTraining: CreateExtension = async (service, store) => {
     threads: config.trainingThreads ?? config.threads ?? availableParallelism(),
     activationBytes: config.trainingMemoryBytes,
   });
+  training.models.servedElsewhere = (name) => registry.names.includes(name) || registry.adapter(name) !== undefined;
   registry.addSource(policySource(training));
   training.start();
   return {

@@ -1,0 +1,43 @@
+// Policies beside the served model: which names they may have, and what requests under those names get.
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { createTraining } from "../../src/api/training/extension.ts";
+import { LLAMA } from "../training-bench.ts";
+import { startTestServer, type TestServer } from "./test-server.ts";
+
+const data = mkdtempSync(join(tmpdir(), "flywheel-policies-"));
+const start = (names?: string[]) =>
+  startTestServer({
+    config: { data, loraRank: 2 },
+    model: { checkpoint: { folder: LLAMA, weightType: "float32" }, ...(names ? { names } : {}) },
+    extensions: [createTraining],
+  });
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await start();
+});
+afterAll(async () => {
+  await server.close();
+  rmSync(data, { recursive: true, force: true });
+});
+
+const register = (name: string) =>
+  server.post("/v1/preview/models", { project: "p", name, base_model: "fake", return_existing: true });
+
+it("does not register a policy under a name that something else answers to", async () => {
+  const folder = mkdtempSync(join(data, "adapter"));
+  writeFileSync(join(folder, "adapter_config.json"), "{}");
+  expect((await server.post("/v1/load_lora_adapter", { lora_name: "tuned", lora_path: folder })).status).toBe(200);
+  for (const name of ["fake", "fake-alias", "tuned"]) {
+    const answer = await register(name);
+    const body = await answer.json();
+    expect([name, answer.status, body.error.param]).toEqual([name, 409, "name"]);
+    expect(body.detail).toContain(name);
+  }
+  expect((await register("agent")).status).toBe(200);
+  expect((await register("agent")).status).toBe(200);
+});
