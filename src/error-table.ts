@@ -137,7 +137,8 @@ export const ERRORS = {
   model_not_found: {
     status: 404,
     type: "NotFoundError",
-    meaning: "No served model or loaded adapter has this name.",
+    meaning:
+      "No served model, loaded adapter or policy has this name, or the policy's base model is not served any more.",
     fix: "GET /v1/models lists the names. Leave `model` out to get the base model.",
   },
   not_found: {

@@ -67,7 +67,10 @@ export class Policies {
     if (!found) return null;
     const { model, step } = found;
     const base = this.#bases.get(model.baseModel);
-    if (!base) throw new Error(`the base model ${model.baseModel} of ${model.name} is not served any more`);
+    if (!base) {
+      const message = `The base model ${model.baseModel} of ${model.name} is not served any more.`;
+      throw new ServiceError("model_not_found", message, { param: "model" });
+    }
     const releaseFiles = this.lease(model.id, step);
     try {
       const slot = step === IDENTITY_STEP ? null : await base.slots.lease(this.#workspace.stepFolder(model.id, step));

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createTraining } from "../../src/api/training/extension.ts";
 import { LLAMA } from "../training-bench.ts";
-import { startTestServer, type TestServer } from "./test-server.ts";
+import { says, startTestServer, type TestServer } from "./test-server.ts";
 
 const data = mkdtempSync(join(tmpdir(), "flywheel-policies-"));
 const start = (names?: string[]) =>
@@ -40,4 +40,22 @@ it("does not register a policy under a name that something else answers to", asy
   }
   expect((await register("agent")).status).toBe(200);
   expect((await register("agent")).status).toBe(200);
+});
+
+it("says so when the base model of a policy is not served any more", async () => {
+  expect((await register("orphan")).status).toBe(200);
+  const names = async () => (await (await server.get("/v1/models")).json()).data.map(({ id }: { id: string }) => id);
+  expect(await names()).toContain("orphan");
+  await server.close();
+  server = await start(["renamed"]);
+  const answer = await server.post("/v1/chat/completions", { model: "orphan", messages: says("x"), max_tokens: 2 });
+  expect(answer.status).toBe(404);
+  const { error } = await answer.json();
+  expect(error).toMatchObject({ type: "NotFoundError", param: "model" });
+  expect(error.message).toMatch(/base model fake of orphan is not served any more/);
+  expect(await names()).not.toContain("orphan");
+  expect((await server.get("/v1/models/orphan")).status).toBe(404);
+  await server.close();
+  server = await start();
+  expect(await names()).toContain("orphan");
 });

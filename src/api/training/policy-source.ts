@@ -20,7 +20,9 @@ export function policySource(training: TrainingService): ModelSource {
       };
     },
     list(principal) {
-      return training.models.list(principal.id, {}, null, Number.MAX_SAFE_INTEGER).map((model) => ({
+      const all = training.models.list(principal.id, {}, null, Number.MAX_SAFE_INTEGER);
+      const answering = all.filter(({ baseModel }) => training.bases.get(baseModel) !== null);
+      return answering.map((model) => ({
         id: model.name,
         created: Math.floor(Date.parse(model.createdAt) / 1000),
         root: `wandb-artifact:///${model.entity}/${model.project}/${model.name}`,
