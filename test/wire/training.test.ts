@@ -312,6 +312,9 @@ describe("jobs", () => {
       ...["training_started", "gradient_step", "gradient_step", "training_ended"],
     ]);
     expect(await read({ "last-event-id": events[1].id })).toEqual(events.slice(2));
+    const path = `/v1/preview/training-jobs/${job.id}/events`;
+    const headers = { accept: "text/event-stream", "last-event-id": events[3].id };
+    expect(await server.call("GET", path, undefined, { headers })).toMatchObject({ status: 204, json: null });
     const polled = await server.call("GET", `/v1/preview/training-jobs/${job.id}/events?limit=100`);
     expect(polled.json.data).toEqual(events);
     expect((await server.call("GET", `/v1/preview/training-jobs/${job.id}/events?after=x`)).status).toBe(404);

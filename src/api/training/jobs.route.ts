@@ -1,7 +1,7 @@
 // Routes that read and steer training jobs. Creating them is submit.route's business.
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { JOB_STATUSES } from "../../store/job-state.ts";
+import { isFinal, JOB_STATUSES } from "../../store/job-state.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { principalOf } from "../http/auth.ts";
 import { streamEvents } from "./event-stream.ts";
@@ -52,7 +52,9 @@ export function registerTrainingJobs(app: FastifyInstance, training: TrainingSer
       const { after, limit } = pageQuery(request.query);
       if (wantsStream(request)) {
         const from = after ?? lastEventId(request);
-        jobs.events(job.id, from, 1);
+        const [next] = jobs.events(job.id, from, 1);
+        // nothing is to come; this status also keeps an EventSource from connecting again
+        if (!next && isFinal(job.status)) return reply.code(204).send();
         reply.hijack();
         streamEvents(reply, jobs, job.id, from);
         return reply;
