@@ -59,3 +59,16 @@ it("says so when the base model of a policy is not served any more", async () =>
   server = await start();
   expect(await names()).toContain("orphan");
 });
+
+it("gives top_logprobs under a policy's name without logprobs, which are on there", async () => {
+  expect((await register("agent")).status).toBe(200);
+  const body = { messages: says("x"), max_tokens: 2, top_logprobs: 3 };
+  for (const logprobs of [undefined, null, true]) {
+    const reply = await server.chat({ ...body, model: "agent", logprobs });
+    for (const entry of reply.choices[0].logprobs.content) expect(entry.top_logprobs).toHaveLength(3);
+  }
+  for (const refused of [{ model: "agent", logprobs: false }, { model: "fake" }, { logprobs: false }]) {
+    const answer = await server.post("/v1/chat/completions", { ...body, ...refused });
+    expect([answer.status, (await answer.json()).error.param]).toEqual([400, "top_logprobs"]);
+  }
+});

@@ -14,7 +14,7 @@ import { buildRun, type Run } from "../run/run-builder.ts";
 import type { Service } from "../service.ts";
 import { type ChatReplyOptions, chatReplyFacts, chatReplyOptions } from "./chat.reply-options.ts";
 import type { ChatBody } from "./chat.schema.ts";
-import { checkTemplateTrust } from "./chat.validate.ts";
+import { checkTemplateTrust, checkTopLogprobs } from "./chat.validate.ts";
 import {
   constraintFor,
   needsSpecialTokens,
@@ -92,6 +92,7 @@ interface LogprobCounts {
 
 function requestedLogprobs({ config, engine }: Service, body: ChatBody, model: ServedModel): LogprobCounts {
   const wanted = body.logprobs ?? model.recordsForTraining;
+  checkTopLogprobs(body, wanted);
   const top = wanted ? (body.top_logprobs ?? 0) : null;
   // An echoed prompt comes with its log probabilities; streams have no place for them.
   const prompt =

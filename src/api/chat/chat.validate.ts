@@ -85,11 +85,14 @@ export function checkStops(stop: ChatBody["stop"]): void {
 }
 
 function checkLogprobs(body: ChatBody): void {
-  const top = body.top_logprobs ?? 0;
-  if (top < -1) {
+  if ((body.top_logprobs ?? 0) < -1) {
     throw refuse("invalid_value", "top_logprobs must be 0 or more, or -1 for the whole vocabulary.", "top_logprobs");
   }
-  if (top !== 0 && body.logprobs !== true) {
+}
+
+/** `wanted`: logprobs are on, by the request or because of its model. */
+export function checkTopLogprobs(body: Pick<ChatBody, "top_logprobs">, wanted: boolean): void {
+  if (!wanted && (body.top_logprobs ?? 0) !== 0) {
     throw refuse("invalid_combination", "top_logprobs needs logprobs: true.", "top_logprobs");
   }
 }
