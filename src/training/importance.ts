@@ -12,6 +12,17 @@ export interface Ratios {
   shared: Float64Array;
 }
 
+/**
+ * Beyond it a ratio grows no more. e^50 is far behind every sensible clip or cap, and gradients that it is a factor of,
+ * where nothing clips it, are still float32 numbers.
+ */
+const LARGEST_LOG_RATIO = 50;
+
+/** The ratio of probabilities whose logarithms differ by this much. */
+export function ratioOf(difference: number): number {
+  return Math.exp(Math.min(difference, LARGEST_LOG_RATIO));
+}
+
 /** `difference` = new - old log-probability; `starts` = first token of each sequence, then the total. */
 export function importanceRatios(
   difference: Float64Array,
@@ -26,9 +37,10 @@ export function importanceRatios(
     const [from, to] = [starts[s]!, starts[s + 1]!];
     let sum = 0;
     for (let t = from; t < to; t++) sum += difference[t]!;
-    const sequence = Math.exp(sum / Math.max(1, to - from));
+    const mean = sum / Math.max(1, to - from);
+    const sequence = ratioOf(mean);
     for (let t = from; t < to; t++) {
-      const token = Math.exp(difference[t]!);
+      const token = ratioOf(difference[t]!);
       switch (level) {
         case "token":
           ratio[t] = own[t] = token;
@@ -42,7 +54,8 @@ export function importanceRatios(
           shared[t] = sequence / 2;
           break;
         case "geometric_average":
-          ratio[t] = Math.sqrt(token * sequence);
+          // not the root of their product: one may vanish while the other is huge
+          ratio[t] = ratioOf((difference[t]! + mean) / 2);
           own[t] = shared[t] = ratio[t]! / 2;
           break;
         default:

@@ -2,6 +2,7 @@
 // the clip did. All finite for finite inputs, so that they can go into events as they are.
 
 import { mean, populationStdDev } from "./advantage.ts";
+import { ratioOf } from "./importance.ts";
 
 /** Everything about the step's trained tokens, flat. */
 export interface StepTokens {
@@ -39,7 +40,7 @@ export function stepDiagnostics(tokens: StepTokens, clip: { low: number; high: n
 
 /** e^(a-b) - (a-b) - 1. */
 export function k3(a: number, b: number): number {
-  return Math.exp(a - b) - (a - b) - 1;
+  return ratioOf(a - b) - (a - b) - 1;
 }
 
 /** Pearson correlation of e^old and e^new; 0 with fewer than two tokens or without variance. */

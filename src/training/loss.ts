@@ -5,7 +5,7 @@
 
 import { algorithmNamed } from "./algorithms/registry.ts";
 import type { LossConfig } from "./config.ts";
-import { backpropRatios, importanceRatios } from "./importance.ts";
+import { backpropRatios, importanceRatios, ratioOf } from "./importance.ts";
 
 /** Trainable tokens only, sequences one after the other. */
 export interface LossInputs {
@@ -110,5 +110,5 @@ function truncation(inputs: LossInputs, old: Float64Array, ratio: number, t: num
   if (limit === null) return 1;
   const sampler = inputs.samplerLogprobs?.[t];
   if (sampler === undefined) return Math.min(ratio, limit);
-  return Number.isNaN(sampler) ? Math.min(1, limit) : Math.min(Math.exp(old[t]! - sampler), limit);
+  return Number.isNaN(sampler) ? Math.min(1, limit) : Math.min(ratioOf(old[t]! - sampler), limit);
 }

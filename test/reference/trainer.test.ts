@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { readModelConfig } from "../../src/model/model-config.ts";
 import { loadPeft } from "../../src/model/peft.ts";
 import { identityAdapter } from "../../src/training/adapter-files.ts";
+import { algorithmNames } from "../../src/training/algorithms/registry.ts";
 import { RL_DEFAULTS } from "../../src/training/config.ts";
 import type { Objective } from "../../src/training/contract.ts";
 import type { TaskSequence } from "../../src/training/onnx/batch.ts";
@@ -13,6 +14,7 @@ import { gradientStep, logprobsOf } from "../../src/training/onnx/gradient-step.
 import { parametersOf } from "../../src/training/onnx/lora-sites.ts";
 import { layOut } from "../../src/training/onnx/micro-batch.ts";
 import { TrainableModel } from "../../src/training/onnx/trainable-model.ts";
+import { adamW } from "../../src/training/optimizer.ts";
 import { seededRandom } from "../../src/training/random.ts";
 import { blocksFrom, chunk, families, fixtureFolder, logSoftmax, openRunner } from "./runner-driver.ts";
 
@@ -169,6 +171,26 @@ describe("rows and micro-batches", () => {
     const nothing = await run(1);
     expect(nothing.dropped).toHaveLength(6);
     expect(Object.values(nothing.metrics).every(Number.isFinite)).toBe(true);
+    await model.close();
+  });
+
+  it("take the least log-probability there is from a sampler", async () => {
+    const options = { folder, weights: "float32", rank: adapter.rank, threads: 1, blockSize: null } as const;
+    const model = await TrainableModel.create(options);
+    model.setParameters(params, adapter.scale);
+    const extreme = sequences.map((sequence) => ({ ...sequence, sampler: sequence.sampler.slice().fill(-9999, 1, 2) }));
+    for (const algorithm of algorithmNames) {
+      const loss = { ...RL_DEFAULTS.loss, algorithm };
+      const step = await gradientStep(
+        { model, sequences: extreme, maxBytes: 1e9, checkpoint },
+        { ...objective, loss },
+        params,
+      );
+      expect(Object.entries(step.metrics).filter(([, value]) => !Number.isFinite(value))).toEqual([]);
+      const update = adamW.update(params, step.gradients, adamW.init(params), RL_DEFAULTS.optimizer);
+      expect(Number.isFinite(update.gradNorm)).toBe(true);
+      for (const values of update.params.values()) expect(values.every(Number.isFinite)).toBe(true);
+    }
     await model.close();
   });
 });
