@@ -35,6 +35,7 @@ export interface BenchOptions {
   maxStepsPerModel?: number;
   maxOpenJobs?: number;
   maxBytesPerOwner?: number;
+  maxTrainedLength?: number;
 }
 
 export function fakeTrainer(stepMs = 2): ProcessTrainer {
@@ -53,7 +54,8 @@ export function trainingBench(options: BenchOptions = {}): TrainingBench {
   const store = openStore(join(folder, "flywheel.db"));
   const base = {
     ...{ name: "tiny", aliases: ["tiny-llama"], folder: LLAMA, weights: "float32" as const },
-    ...{ maxSequenceLength: 64, encoder: toyEncoder, engine, slots },
+    ...{ maxSequenceLength: 64, maxTrainedLength: options.maxTrainedLength ?? 64, encoder: toyEncoder },
+    ...{ engine, slots },
   };
   const service = new TrainingService({
     store,

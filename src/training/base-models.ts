@@ -3,9 +3,10 @@
 
 import type { AdapterSlots } from "../engine/adapter-slots.ts";
 import type { Engine } from "../engine/contract.ts";
+import type { LengthLimits } from "./length-limits.ts";
 import type { ChatEncoder } from "./tokenise.ts";
 
-export interface BaseModel {
+export interface BaseModel extends LengthLimits {
   /** The name clients give as base_model and as model. */
   name: string;
   /** Other names of the same model. */
@@ -14,8 +15,6 @@ export interface BaseModel {
   folder: string;
   /** As served, so that sampler and trainer compute the same numbers. */
   weights: "float32" | "int8" | "int4";
-  /** Longest sequence the model takes. */
-  maxSequenceLength: number;
   encoder: ChatEncoder;
   engine: Engine;
   /** Of the engine, for all who load adapters into it. */

@@ -10,6 +10,7 @@ import { planRl, planSft } from "./gradient-plan.ts";
 import { groupCounts, rewardMetrics } from "./group-metrics.ts";
 import { readInput } from "./job-input.ts";
 import { rewardSpreadMultiplier } from "./learning-rate.ts";
+import { markLeftOut } from "./left-out.ts";
 import { prepareJob } from "./prepare.ts";
 import { type ExampleReport, prepareSft, type SftExample } from "./prepare-sft.ts";
 import type { TokenSequence } from "./token-sequence.ts";
@@ -60,13 +61,13 @@ async function rlWork(job: JobRecord, config: RlConfig, context: WorkContext): P
     encoder: base.encoder,
     config,
     currentStep,
-    maxSequenceLength: base.maxSequenceLength,
+    ...{ maxSequenceLength: base.maxSequenceLength, maxTrainedLength: base.maxTrainedLength },
     preview: false,
     signal,
   });
   const rewards = rewardMetrics(prepared.groups);
   const multiplier = config.scaleLearningRateByRewardStdDev ? spread(job, models, currentStep, rewards) : 1;
-  const totals = { ...groupCounts(prepared.groups), ...prepared.metrics };
+  const totals: Record<string, number> = { ...groupCounts(prepared.groups), ...prepared.metrics };
   const plan = planRl(prepared.sequences.length, config, multiplier);
   const { reference, step: referenceStep } = klReference(job, config, context);
   return {
@@ -84,12 +85,11 @@ async function rlWork(job: JobRecord, config: RlConfig, context: WorkContext): P
     stepMetrics: Object.fromEntries(Object.entries(rewards).map(([name, value]) => [`train/${name}`, value])),
     usedSteps: referenceStep === null ? [] : [referenceStep],
     markDropped(dropped) {
-      for (const { sequence, reason } of dropped) {
-        const { group, trajectory } = prepared.sequences[sequence]!;
-        const entry = prepared.report.find((item) => item.group === group && item.trajectory === trajectory)!;
-        entry.reason = reason;
-        if (entry.sequences === 1) entry.status = "too_long";
-      }
+      const entries = new Map(prepared.report.map((entry) => [`${entry.group} ${entry.trajectory}`, entry]));
+      const reported = prepared.sequences.map((sequence) => {
+        return { sequence, entry: entries.get(`${sequence.group} ${sequence.trajectory}`)! };
+      });
+      totals.num_dropped_too_long! += markLeftOut(reported, dropped);
     },
   };
 }
@@ -97,13 +97,15 @@ async function rlWork(job: JobRecord, config: RlConfig, context: WorkContext): P
 async function sftWork(job: JobRecord, config: SftConfig, context: WorkContext): Promise<JobWork> {
   const { base, workspace, signal } = context;
   const examples = readInput<SftExample>(workspace.jobInput(job.id));
-  const { sequences, report } = await prepareSft(examples, base.encoder, config, base.maxSequenceLength, signal);
+  const { sequences, report } = await prepareSft(examples, base.encoder, config, base, signal);
   const plan = planSft(
     sequences.map(({ example }) => example),
     config,
   );
-  const dropped = report.filter(({ status }) => status !== "trained").length;
-  const totals = { num_trajectories: report.length, num_dropped_trajectories: dropped };
+  const totals = {
+    num_trajectories: report.length,
+    num_dropped_trajectories: report.filter(({ status }) => status !== "trained").length,
+  };
   return {
     batch: sequences.map((sequence) => batchSequence(sequence, { advantage: 1, weight: 1, group: -1 })),
     plan,
@@ -113,10 +115,9 @@ async function sftWork(job: JobRecord, config: SftConfig, context: WorkContext):
     jobMetrics: { ...totals, num_sequences: plan.length, num_gradient_steps: plan.length },
     stepMetrics: {},
     usedSteps: [],
-    markDropped(left) {
-      for (const { sequence, reason } of left) {
-        Object.assign(report[sequences[sequence]!.example]!, { status: "too_long", reason });
-      }
+    markDropped(dropped) {
+      const reported = sequences.map((sequence) => ({ sequence, entry: report[sequence.example]! }));
+      totals.num_dropped_trajectories += markLeftOut(reported, dropped);
     },
   };
 }

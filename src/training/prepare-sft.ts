@@ -4,6 +4,7 @@
 import { PromptError } from "../text/prompt-error.ts";
 import type { SftConfig } from "./config.ts";
 import { type GiveWay, givingWay } from "./give-way.ts";
+import { type LengthLimit, type LengthLimits, lengthLimit, partlyTooLong } from "./length-limits.ts";
 import { Prompts } from "./prompts.ts";
 import { refusalText } from "./refusal.ts";
 import { SequenceBuilder, startsWith, type TokenSequence } from "./token-sequence.ts";
@@ -33,19 +34,20 @@ export async function prepareSft(
   examples: AsyncIterable<SftExample> | Iterable<SftExample>,
   encoder: ChatEncoder,
   config: SftConfig,
-  maxSequenceLength: number,
+  limits: LengthLimits,
   signal?: AbortSignal,
 ): Promise<PreparedSft> {
+  const limit = lengthLimit(limits.maxSequenceLength, limits);
   const prepared: PreparedSft = { sequences: [], report: [] };
   const giveWay = givingWay(signal);
   for await (const example of examples) {
     const index = prepared.report.length;
     const { sequences, refusal } = await attempt(() =>
-      tokeniseExample(example, encoder, config.assistantTurns, maxSequenceLength, giveWay),
+      tokeniseExample(example, encoder, config.assistantTurns, limit.tokens, giveWay),
     );
-    const fitting = sequences.filter(({ ids }) => ids.length <= maxSequenceLength);
+    const fitting = sequences.filter(({ ids }) => ids.length <= limit.tokens);
     prepared.sequences.push(...fitting.map((sequence) => ({ ...sequence, example: index })));
-    prepared.report.push(reportOf(index, sequences, fitting, maxSequenceLength, refusal));
+    prepared.report.push(reportOf(index, sequences, fitting, limit, refusal));
   }
   return prepared;
 }
@@ -106,7 +108,7 @@ function reportOf(
   example: number,
   all: TokenSequence[],
   fitting: TokenSequence[],
-  limit: number,
+  limit: LengthLimit,
   refusal: string | null,
 ): ExampleReport {
   const tokens = fitting.reduce((sum, { ids }) => sum + ids.length, 0);
@@ -115,6 +117,7 @@ function reportOf(
   if (refusal !== null) return { ...counts, status: "unrenderable", reason: refusal };
   if (all.length === 0)
     return { ...counts, status: "no_assistant_turn", reason: "it has no assistant message to learn" };
-  if (fitting.length === 0) return { ...counts, status: "too_long", reason: `longer than ${limit} tokens` };
-  return { ...counts, status: "trained", reason: null };
+  if (fitting.length === 0) return { ...counts, status: "too_long", reason: limit.exceeded };
+  const reason = fitting.length < all.length ? partlyTooLong(all.length, fitting.length, limit) : null;
+  return { ...counts, status: "trained", reason };
 }

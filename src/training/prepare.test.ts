@@ -31,12 +31,12 @@ const trajectory = (reply: string, reward: number, fields: Partial<Trajectory> =
   ...fields,
 });
 const group = (...trajectories: Trajectory[]): TrajectoryGroup => ({ trajectories, exceptions: 0, metrics: {} });
-const prepare = (groups: TrajectoryGroup[], config: Partial<RlConfig> = {}, preview = false) =>
+const prepare = (groups: TrajectoryGroup[], config: Partial<RlConfig> = {}, preview = false, maxTrainedLength = 1e6) =>
   prepareJob(groups, {
     encoder: toyEncoder,
     config: { ...RL_DEFAULTS, ...config },
     currentStep: 10,
-    maxSequenceLength: 64,
+    ...{ maxSequenceLength: 64, maxTrainedLength },
     preview,
   });
 
@@ -84,6 +84,25 @@ describe("prepareJob", () => {
       expect(weight).toBeCloseTo(index === 0 ? 0.625 : 2.5, 5);
       expect(advantage).toBeCloseTo(index === 0 ? 1 : -1, 5);
     }
+  });
+
+  it("leaves out what does not fit the memory for training before anything is normalised", async () => {
+    const long = `a1${" a2".repeat(20)}`;
+    const both = [history("a1 <e>"), history(long)];
+    const groups = [group(trajectory(long, 3), trajectory("a1 <e>", 0), trajectory("a1", 2, { histories: both }))];
+    const job = await prepare(groups, { scaleRewards: false }, false, 20);
+    expect(job.report).toMatchObject([
+      { status: "too_long", advantage: 0 },
+      { status: "trained", reason: null, advantage: expect.closeTo(-5 / 3, 9) },
+      { status: "trained", sequences: 1, tokens: 11, trainableTokens: 2, advantage: expect.closeTo(1 / 3, 9) },
+    ]);
+    const limit = "longer than 20 tokens, the most that fits the memory for training";
+    expect([job.report[0]!.reason, job.report[2]!.reason]).toEqual([
+      `1 of its 1 sequences are ${limit}`,
+      `1 of its 2 sequences are ${limit}`,
+    ]);
+    expect(job.metrics.num_dropped_too_long).toBe(1);
+    expect(job.sequences.map(({ weight }) => weight)).toEqual([expect.closeTo(1, 9), expect.closeTo(1, 9)]);
   });
 
   it("T12: a corrupt record fails a job, naming the place, and is a verdict in a preview", async () => {
@@ -155,9 +174,10 @@ describe("prepareSft", () => {
     { role: "user", content: "q2" },
     { role: "assistant", content: "a2" },
   ];
-  const prepareExamples = async (assistantTurns: "all" | "last", limit = 64) => {
+  const limits = (maxSequenceLength: number, maxTrainedLength = 1e6) => ({ maxSequenceLength, maxTrainedLength });
+  const prepareExamples = async (assistantTurns: "all" | "last", allowed = limits(64), encoder = toyEncoder) => {
     const examples = [{ messages, tools: null }];
-    const { sequences, report } = await prepareSft(examples, toyEncoder, { ...SFT_DEFAULTS, assistantTurns }, limit);
+    const { sequences, report } = await prepareSft(examples, encoder, { ...SFT_DEFAULTS, assistantTurns }, allowed);
     const trained = sequences.map(({ ids, mask }) => ids.filter((_, i) => mask[i] === 1).map(toyEncoder.word));
     return { trained, report };
   };
@@ -177,8 +197,27 @@ describe("prepareSft", () => {
   });
 
   it("reports what it leaves out", async () => {
-    expect((await prepareExamples("all", 5)).report[0]).toMatchObject({ status: "too_long", trainableTokens: 0 });
-    const { report } = await prepareSft([{ messages: [], tools: null }], toyEncoder, SFT_DEFAULTS, 64);
+    expect((await prepareExamples("all", limits(5))).report[0]).toMatchObject({
+      ...{ status: "too_long", reason: "longer than 5 tokens", trainableTokens: 0 },
+    });
+    expect((await prepareExamples("all", limits(64, 5))).report[0]).toMatchObject({
+      status: "too_long",
+      reason: "longer than 5 tokens, the most that fits the memory for training",
+    });
+    const { report } = await prepareSft([{ messages: [], tools: null }], toyEncoder, SFT_DEFAULTS, limits(64));
     expect(report[0]!.status).toBe("no_assistant_turn");
+  });
+
+  it("says when a part of an example is left out", async () => {
+    // a template that rewrites what came before makes a sequence of every turn
+    const encodePrompt: typeof toyEncoder.encodePrompt = (history, tools) => [
+      ...toyIds(`a${history.length}`),
+      ...toyEncoder.encodePrompt(history, tools),
+    ];
+    const rewriting = { ...toyEncoder, encodePrompt };
+    expect((await prepareExamples("all", limits(14), rewriting)).report[0]).toMatchObject({
+      status: "trained",
+      reason: "1 of its 2 sequences are longer than 14 tokens",
+    });
   });
 });

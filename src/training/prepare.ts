@@ -6,6 +6,7 @@ import { groupAdvantages, mean, tokenSignals } from "./advantage.ts";
 import type { RlConfig } from "./config.ts";
 import { givingWay } from "./give-way.ts";
 import type { ScoredGroup } from "./group-metrics.ts";
+import { type LengthLimit, type LengthLimits, lengthLimit, partlyTooLong } from "./length-limits.ts";
 import { seededRandom, shuffled } from "./random.ts";
 import type { TokenSequence } from "./token-sequence.ts";
 import type { TrajectoryGroup } from "./trajectory.ts";
@@ -28,9 +29,7 @@ export interface PreparedJob {
   metrics: Record<string, number>;
 }
 
-export interface PrepareContext extends Omit<JudgeContext, "maxTokens" | "giveWay"> {
-  /** Longest sequence the model takes. */
-  maxSequenceLength: number;
+export interface PrepareContext extends Omit<JudgeContext, "maxTokens" | "giveWay">, LengthLimits {
   signal?: AbortSignal;
 }
 
@@ -52,8 +51,9 @@ export async function prepareJob(
   const { config, maxSequenceLength, signal } = context;
   const giveWay = givingWay(signal);
   // a row is as long as the longest sequence needs: what does not fit into the longest row fits into none
-  const maxTokens = config.packedSequenceLength ?? rowLength(Number.POSITIVE_INFINITY, maxSequenceLength);
-  const judging: JudgeContext = { ...context, maxTokens, giveWay };
+  const row = config.packedSequenceLength ?? rowLength(Number.POSITIVE_INFINITY, maxSequenceLength);
+  const limit = lengthLimit(row, context);
+  const judging: JudgeContext = { ...context, maxTokens: limit.tokens, giveWay };
   for await (const { trajectories, exceptions, metrics } of groups) {
     const group = scored.length;
     scored.push({
@@ -69,7 +69,7 @@ export async function prepareJob(
       if (trajectory.initialPolicyVersion !== null) ages.push(context.currentStep - trajectory.initialPolicyVersion);
     }
   }
-  dropTooLong(judged, maxTokens);
+  dropTooLong(judged, limit);
   const dropped = (status: Verdict) => judged.filter(({ report }) => report.status === status).length;
   return {
     sequences: withSignals(judged, config),
@@ -89,13 +89,13 @@ export async function prepareJob(
   };
 }
 
-/** Sequences longer than the row are left out, never cut; a trajectory that loses all of them is too long. */
-function dropTooLong(judged: Judged[], limit: number): void {
+/** Sequences that are too long are left out, never cut; a trajectory that loses all of them is too long. */
+function dropTooLong(judged: Judged[], limit: LengthLimit): void {
   for (const { report, sequences } of judged) {
     if (report.status !== "trained") continue;
-    const fitting = sequences.filter(({ ids }) => ids.length <= limit);
+    const fitting = sequences.filter(({ ids }) => ids.length <= limit.tokens);
     if (fitting.length === sequences.length) continue;
-    report.reason = `${sequences.length - fitting.length} of its ${sequences.length} sequences are longer than ${limit} tokens`;
+    report.reason = partlyTooLong(sequences.length, fitting.length, limit);
     if (fitting.length === 0) report.status = "too_long";
     else {
       sequences.splice(0, sequences.length, ...fitting);

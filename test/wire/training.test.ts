@@ -241,6 +241,22 @@ describe("jobs", () => {
     expect(readdirSync(join(server.bench.folder, "training", "jobs"))).toEqual([]);
   });
 
+  it("says before training what does not fit the memory for it", async () => {
+    const small = await startTrainingServer({ maxTrainedLength: 11 });
+    try {
+      const model = { project: "demo", name: "agent", base_model: "tiny" };
+      const { id } = (await small.call("POST", "/v1/preview/models", model)).json;
+      const groups = [group(trajectory("a1 <e>", 1), trajectory("a2 a3 <e>", 1), trajectory("a3 <e>", 0))];
+      const body = jobBody(id, groups, { dry_run: true });
+      const { trajectories } = (await small.call("POST", "/v1/preview/training-jobs", body)).json;
+      expect(trajectories.map(({ status }: { status: string }) => status)).toEqual(["trained", "too_long", "trained"]);
+      expect(trajectories[1].message).toMatch(/longer than 11 tokens, the most that fits the memory for training/);
+      expect(trajectories[0].advantage).toBeCloseTo(2 / 3, 5);
+    } finally {
+      await small.close();
+    }
+  });
+
   it("shows what the chat template refuses, in a job and in a preview", async () => {
     const { id } = await newModel();
     const alien = [{ role: "alien", content: "q1" }, choice("a1 <e>")];

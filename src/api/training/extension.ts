@@ -8,6 +8,7 @@ import { ConfigError } from "../../config/load.ts";
 import type { CreateExtension } from "../../serve.ts";
 import { lockDataDir } from "../../store/instance-lock.ts";
 import { BaseModels } from "../../training/base-models.ts";
+import { longestSequence } from "../../training/onnx/longest-sequence.ts";
 import { ProcessTrainer } from "../../training/process-trainer.ts";
 import { TrainingService } from "../../training/service.ts";
 import { chatEncoder } from "./chat-encoder.ts";
@@ -31,6 +32,7 @@ export const createTraining: CreateExtension = async (service, store) => {
     folder: checkpoint.folder,
     weights: checkpoint.weightType,
     maxSequenceLength: engine.info.maxModelLen,
+    maxTrainedLength: longestSequence(checkpoint, engine.info, config.trainingMemoryBytes),
     encoder: chatEncoder(service.text),
     engine,
     slots: service.adapterSlots,

@@ -163,7 +163,7 @@ async function preview(
   const { step } = training.models.step(modelId, owner, "latest");
   const prepared = await prepareJob(readInput<TrajectoryGroup>(draft.path), {
     ...{ encoder: base.encoder, config, currentStep: step, preview: true },
-    maxSequenceLength: base.maxSequenceLength,
+    ...{ maxSequenceLength: base.maxSequenceLength, maxTrainedLength: base.maxTrainedLength },
   });
   // what a job would refuse, a preview refuses too
   planRl(prepared.sequences.length, config, 1);
@@ -181,7 +181,7 @@ async function previewSft(
   await draft.input.finish();
   const { step } = training.models.step(modelId, owner, "latest");
   const examples = readInput<SftExample>(draft.path);
-  const prepared = await prepareSft(examples, base.encoder, config, base.maxSequenceLength);
+  const prepared = await prepareSft(examples, base.encoder, config, base);
   return presentSftPreview(prepared, modelId, step);
 }
 

@@ -5,6 +5,7 @@
 import type { Tensor } from "onnxruntime-node";
 import { floats, int64s } from "../../graph/session.ts";
 import type { Segment } from "./micro-batch.ts";
+import { attentionChunk } from "./pass-pieces.ts";
 import type { Rows } from "./row-slices.ts";
 
 export interface AttentionCall {
@@ -14,9 +15,6 @@ export interface AttentionCall {
   /** mask, and block_mask and padding where serving's blocks are wanted (attention-graphs.ts). */
   feeds: Readonly<Record<string, Tensor>>;
 }
-
-/** Measured: with fewer the calls themselves cost, with more the work above the diagonal does. */
-export const attentionChunk = 128;
 
 /** `window`: of the layer (null = none). `blockSize`: of serving, where its order of summation is wanted. */
 export function attentionCalls(

@@ -7,6 +7,7 @@ import type { ModelConfig } from "../../model/model-config.ts";
 import type { WeightOptions } from "../../model/weight-source.ts";
 import { buildHeadGraph } from "./head-graph.ts";
 import type { Read } from "./micro-batch.ts";
+import { headPiece } from "./pass-pieces.ts";
 
 export interface HeadResult {
   /** One per read. */
@@ -64,9 +65,4 @@ export class Head {
   async close(): Promise<void> {
     await this.session.close();
   }
-}
-
-/** Rows of logits that exist at once: a few megabytes, but enough rows for the product to be fast. */
-export function headPiece({ vocabSize }: ModelConfig): number {
-  return Math.max(64, Math.min(256, Math.floor(2 ** 20 / vocabSize)));
 }

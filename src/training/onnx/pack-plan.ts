@@ -37,8 +37,8 @@ export function planMicroBatches(
   limits: PackLimits,
 ): PackPlan {
   const plan: PackPlan = { batches: [], dropped: [] };
-  const fits = (families: readonly Family[], keeping: Keeping) =>
-    limits.bytes(rowCount(families), longestOf(families), keeping) <= limits.maxBytes;
+  const fits = (families: readonly Family[]) =>
+    limits.bytes(rowCount(families), longestOf(families), "everything") <= limits.maxBytes;
   const add = (families: readonly Family[], keeping: Keeping) => {
     if (families.length > 0) plan.batches.push({ batch: layOut(families), keeping });
   };
@@ -46,15 +46,15 @@ export function planMicroBatches(
   for (const { shared, members } of byGroup(sequences, groupOf)) {
     let own: RowSequence[] = [];
     for (const member of members) {
-      const alone = together(0, [member]);
-      if (!fits(alone, "everything")) {
+      const keeping = keepingAlone(member.ids.length, limits);
+      if (keeping !== "everything") {
         // by itself; the others go on without it
-        if (fits(alone, "layer inputs")) add(alone, "layer inputs");
+        if (keeping) add(together(0, [member]), keeping);
         else plan.dropped.push(member.index);
         continue;
       }
       const next = [...open, ...together(shared, [...own, member])];
-      if (fits(next, "everything") && (next.length === 1 || rowCount(next) <= ENOUGH_ROWS)) own.push(member);
+      if (fits(next) && (next.length === 1 || rowCount(next) <= ENOUGH_ROWS)) own.push(member);
       else {
         add([...open, ...together(shared, own)], "everything");
         open = [];
@@ -65,6 +65,12 @@ export function planMicroBatches(
   }
   add(open, "everything");
   return plan;
+}
+
+/** How much a sequence of this length leaves room to keep when it runs alone; null = it does not fit at all. */
+export function keepingAlone(length: number, { bytes, maxBytes }: PackLimits): Keeping | null {
+  const fits = (keeping: Keeping) => bytes(length, length, keeping) <= maxBytes;
+  return fits("everything") ? "everything" : fits("layer inputs") ? "layer inputs" : null;
 }
 
 /** One family where there is something to share, otherwise one for each. */

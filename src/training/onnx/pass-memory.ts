@@ -2,12 +2,10 @@
 // are counted exactly; what a stage needs while it runs is rounded up from measurements.
 
 import type { ModelConfig } from "../../model/model-config.ts";
-import { attentionChunk } from "./attention-calls.ts";
-import { headPiece } from "./head.ts";
 import { keptGroups } from "./layer-pieces.ts";
 import { groupOut } from "./lora-sites.ts";
 import type { Keeping } from "./pack-plan.ts";
-import { SLICE_ROWS } from "./row-slices.ts";
+import { attentionChunk, headPiece, SLICE_ROWS } from "./pass-pieces.ts";
 
 /** Bytes at the peak of a pass forward and backward over `rows` rows, the longest sequence having `longest`. */
 export function passBytes(

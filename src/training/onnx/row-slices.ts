@@ -4,14 +4,12 @@
 import type { Tensor } from "onnxruntime-node";
 import { joinRows } from "../../graph/join-rows.ts";
 import { floats } from "../../graph/session.ts";
+import { SLICE_ROWS } from "./pass-pieces.ts";
 
 export interface Rows {
   row: number;
   count: number;
 }
-
-/** The most rows that a stage gets at a time. */
-export const SLICE_ROWS = 256;
 
 /** `count` rows in slices of nearly equal size. */
 export function sliceRows(count: number): Rows[] {

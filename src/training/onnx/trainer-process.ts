@@ -5,6 +5,7 @@ import { constants, setPriority } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { TrainerTask } from "../contract.ts";
 import type { FromTrainer, ToTrainer } from "../trainer-messages.ts";
+import { attentionBlock } from "./pass-pieces.ts";
 import { runTask } from "./run-task.ts";
 import { TrainableModel } from "./trainable-model.ts";
 
@@ -43,7 +44,7 @@ async function checkpoint(): Promise<void> {
 
 async function modelFor(task: TrainerTask, rank: number): Promise<TrainableModel> {
   const { baseModel, weights, threads } = task;
-  const blockSize = weights === "float32" ? null : task.blockSize;
+  const blockSize = attentionBlock(weights, task.blockSize);
   const key = JSON.stringify([baseModel, weights, threads, rank, blockSize]);
   if (held?.key === key) return held.model;
   await held?.model.close();
