@@ -9,13 +9,16 @@ export interface TaskSequence extends RowSequence {
   group: number;
   advantage: number;
   weight: number;
-  /** As the sampler reported them, one per trained token; NaN = unknown. */
+  /** As the sampler reported them, one per trained token, within [-9999, 0]; NaN = unknown. */
   sampler: Float64Array;
   /** Recomputed before the first step, when the task asks for it. */
   precalculated: Float64Array | null;
   /** Under the reference policy, when there is one. */
   reference: Float64Array | null;
 }
+
+/** The least log-probability there is on the wire. */
+const LEAST = -9999;
 
 export async function readBatch(path: string): Promise<TaskSequence[]> {
   const sequences: TaskSequence[] = [];
@@ -33,7 +36,7 @@ function taskSequence({ ids, mask, oldLogprobs, ...signal }: BatchSequence, inde
     index,
     ids: Int32Array.from(ids),
     predicting: Int32Array.from(trained, (i) => i - 1),
-    sampler: Float64Array.from(trained, (i) => oldLogprobs[i] ?? Number.NaN),
+    sampler: Float64Array.from(trained, (i) => Math.min(Math.max(oldLogprobs[i] ?? Number.NaN, LEAST), 0)),
     precalculated: null,
     reference: null,
     ...signal,
