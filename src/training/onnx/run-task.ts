@@ -10,6 +10,7 @@ import type { StepMetrics, TrainerResult, TrainerTask } from "../contract.ts";
 import { OPTIMIZER_FILE } from "../contract.ts";
 import { adamW, type NamedTensors } from "../optimizer.ts";
 import { readBatch } from "./batch.ts";
+import { checkStep, checkTrained } from "./check-finite.ts";
 import { gradientStep, logprobsOf, type PassOptions } from "./gradient-step.ts";
 import { parameterName, parametersOf } from "./lora-sites.ts";
 import { loadOptimizerState, saveOptimizerState } from "./optimizer-state.ts";
@@ -48,15 +49,19 @@ export async function runTask(task: TrainerTask, hooks: TaskHooks): Promise<Trai
     if (step.trainedTokens > 0) {
       const update = adamW.update(params, step.gradients, state, { ...task.optimizer, learningRate });
       ({ params, state, gradNorm } = update);
-      checkFinite(gradNorm, step.metrics.loss!, i, learningRate);
     }
-    hooks.onStep({ ...step.metrics, grad_norm: gradNorm, learning_rate: learningRate, gradient_step: i + 1 });
+    const metrics = { ...step.metrics, grad_norm: gradNorm, learning_rate: learningRate, gradient_step: i + 1 };
+    checkStep(metrics, i, task);
+    hooks.onStep(metrics);
   }
+  const tokens = model.rows - rowsBefore;
+  model.setParameters(params, adapter.scale);
+  await checkTrained(model, sequences[0]!, task, hooks.checkpoint);
   savePeft(task.output, withParameters(adapter, params, config), config, { baseModel: baseName(task) });
   saveOptimizerState(join(task.output, OPTIMIZER_FILE), state, task.objective.kind);
   return {
     dropped,
-    tokens: model.rows - rowsBefore,
+    tokens,
     seconds: (performance.now() - start) / 1000,
     peakBytes: process.resourceUsage().maxRSS * 1024,
   };
@@ -92,12 +97,6 @@ function withParameters(adapter: LoraAdapter, params: NamedTensors, config: Trai
   );
   const { rank, alpha, rankStabilised } = adapter;
   return createAdapter(config, { rank, alpha, rankStabilised, layers });
-}
-
-function checkFinite(gradNorm: number, loss: number, step: number, learningRate: number): void {
-  if (Number.isFinite(gradNorm) && Number.isFinite(loss)) return;
-  const advice = `the learning rate (${learningRate}) may be too high`;
-  throw new Error(`the loss or its gradient is not finite in gradient step ${step + 1}; ${advice}`);
 }
 
 /** The checkpoint's own name: an adapter must not carry paths of this machine. */
