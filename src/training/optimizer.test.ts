@@ -47,6 +47,14 @@ describe("AdamW", () => {
     expect(4 * clipFactor(norm, 0.1)).toBeCloseTo(0.079999984, 9);
   });
 
+  it("forgets a huge gradient in time", () => {
+    const config = { ...base, maxGradNorm: 1e30 };
+    const { params, state } = adamW.update(scalar(1), scalar(1e25), adamW.init(scalar(1)), config);
+    expect(Number.isFinite(state.second.get("p")![0]!)).toBe(true);
+    const next = adamW.update(params, scalar(1), state, config);
+    expect(next.state.second.get("p")![0]).toBeLessThan(state.second.get("p")![0]!);
+  });
+
   it("leaves its arguments alone and refuses other shapes", () => {
     const params = scalar(1);
     const state = adamW.init(params);

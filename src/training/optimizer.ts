@@ -22,6 +22,9 @@ export interface AdamUpdate {
 
 const CLIP_EPSILON = 1e-6;
 
+/** Of a float32. An infinite moment would stay so, and its parameter where it is, in all jobs to come. */
+const LARGEST = (2 - 2 ** -23) * 2 ** 127;
+
 export const adamW: {
   init(params: NamedTensors): AdamState;
   update(params: NamedTensors, grads: NamedTensors, state: AdamState, config: OptimizerConfig): AdamUpdate;
@@ -53,7 +56,7 @@ export const adamW: {
         const decayed = param[i]! * (1 - learningRate * weightDecay);
         newParam[i] = decayed - (learningRate * (m / correction1)) / (Math.sqrt(v / correction2) + epsilon);
         newFirst[i] = m;
-        newSecond[i] = v;
+        newSecond[i] = Math.min(v, LARGEST);
       }
       next.params.set(name, newParam);
       next.first.set(name, newFirst);
