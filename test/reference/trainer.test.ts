@@ -174,6 +174,17 @@ describe("rows and micro-batches", () => {
     await model.close();
   });
 
+  it("have room for many replies that are all alike", async () => {
+    const options = { folder, weights: "float32", rank: adapter.rank, threads: 1, blockSize: null } as const;
+    const model = await TrainableModel.create(options);
+    model.setParameters(params, adapter.scale);
+    const reply = tokens(60, 6);
+    const alike = Array.from({ length: 2500 }, (_, i) => trained(i, 0, prompt, reply));
+    const { metrics } = await gradientStep({ model, sequences: alike, maxBytes: 4e9, checkpoint }, objective, params);
+    expect(metrics).toMatchObject({ num_trainable_tokens: 150_000, num_datums: 2500 });
+    await model.close();
+  });
+
   it("take the least log-probability there is from a sampler", async () => {
     const options = { folder, weights: "float32", rank: adapter.rank, threads: 1, blockSize: null } as const;
     const model = await TrainableModel.create(options);

@@ -47,7 +47,7 @@ export async function gradientStep(
     const part = objective.kind === "policy" ? policyPart(pass, batch, bySequence, objective, trainedTokens) : null;
     const dLogprobs = part?.gradient ?? new Float64Array(pass.logprobs.length).fill(-1 / trainedTokens);
     loss += part?.loss ?? -sum(pass.logprobs) / trainedTokens;
-    tokens.entropies.push(...pass.entropies);
+    for (const entropy of pass.entropies) tokens.entropies.push(entropy);
     for (const key of part ? (Object.keys(part.tokens) as (keyof typeof part.tokens)[]) : []) {
       for (const value of part!.tokens[key]) tokens[key].push(value);
     }
