@@ -185,6 +185,16 @@ describe("rows and micro-batches", () => {
     await model.close();
   });
 
+  it("have gradients of zero, not NaN, for the smallest derivatives there are", async () => {
+    const options = { folder, weights: "float32", rank: adapter.rank, threads: 1, blockSize: null } as const;
+    const model = await TrainableModel.create(options);
+    model.setParameters(params, adapter.scale);
+    const loss = { ...RL_DEFAULTS.loss, maxImportanceWeight: 1e-320 };
+    const step = await gradientStep({ model, sequences, maxBytes: 1e9, checkpoint }, { ...objective, loss }, params);
+    for (const values of step.gradients.values()) expect(values.every((value) => value + 0 === 0)).toBe(true);
+    await model.close();
+  });
+
   it("take the least log-probability there is from a sampler", async () => {
     const options = { folder, weights: "float32", rank: adapter.rank, threads: 1, blockSize: null } as const;
     const model = await TrainableModel.create(options);

@@ -162,7 +162,7 @@ export class TrainableModel {
  */
 function powerOfTwo(derivatives: Float64Array): number {
   const largest = derivatives.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-  return largest > 0 && Number.isFinite(largest) ? 2 ** -Math.floor(Math.log2(largest)) : 1;
+  return largest > 0 && Number.isFinite(largest) ? 2 ** Math.min(-Math.floor(Math.log2(largest)), 1023) : 1;
 }
 
 /** Gradient of the last layer's output: each read's direction times its derivative, in the row it was read from. */
