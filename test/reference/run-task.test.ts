@@ -26,7 +26,7 @@ const sequence = (first: number, advantage: number): BatchSequence => ({
   ...{ advantage, weight: 1, group: 0 },
 });
 
-async function run(fields: { learningRates: number[]; tau?: number; kind?: Objective["kind"] }) {
+async function run(fields: { learningRates: number[]; tau?: number; weightDecay?: number; kind?: Objective["kind"] }) {
   const batch = fields.learningRates.map((_, i) => JSON.stringify(sequence(10 + i, i % 2 === 0 ? 1 : -1)));
   writeFileSync(join(folder, "batch.jsonl"), batch.join("\n"));
   const loss = { ...RL_DEFAULTS.loss, tau: fields.tau ?? null };
@@ -38,7 +38,7 @@ async function run(fields: { learningRates: number[]; tau?: number; kind?: Objec
       fields.kind === "cross_entropy"
         ? { kind: "cross_entropy" }
         : { kind: "policy", loss, precalculateLogprobs: false, reference: null },
-    optimizer: RL_DEFAULTS.optimizer,
+    optimizer: { ...RL_DEFAULTS.optimizer, ...(fields.weightDecay && { weightDecay: fields.weightDecay }) },
     output: join(folder, "step"),
     ...{ threads: 1, activationBytes: 1e9 },
   };
@@ -80,6 +80,11 @@ describe("a task", () => {
     await expect(run({ learningRates })).rejects.toThrow(message);
     await expect(run({ learningRates, kind: "cross_entropy" })).rejects.toThrow(message);
     expect(existsSync(join(folder, "step"))).toBe(false);
+  });
+
+  it("names a weight decay that does more than take weights away", async () => {
+    const failed = run({ learningRates: [1e-5], weightDecay: 1e300 });
+    await expect(failed).rejects.toThrow(/the learning rate \(0\.00001\) or weight_decay \(1e\+300\) may be too large/);
   });
 
   it("does not blame a learning rate before anything was learned", async () => {

@@ -33,8 +33,12 @@ export async function checkTrained(
   throw new Error(`the model computes no numbers any more after the last gradient step; ${cause} may be too large`);
 }
 
-function learningRate({ steps }: TrainerTask, step: number): string {
-  return `the learning rate (${steps[step]!.learningRate})`;
+/** What was applied to the weights in this step. */
+function learningRate({ steps, optimizer: { weightDecay } }: TrainerTask, step: number): string {
+  const { learningRate } = steps[step]!;
+  const rate = `the learning rate (${learningRate})`;
+  // decays by more than all there is
+  return learningRate * weightDecay > 1 ? `${rate} or weight_decay (${weightDecay})` : rate;
 }
 
 /** What else multiplies into the loss without a bound. */
