@@ -67,12 +67,19 @@ function rl(items: HistoryItem[], encoder: ChatEncoder, maxSequenceLength: numbe
     ...{ initialPolicyVersion: null, finalPolicyVersion: null },
   });
   return prepareJob([{ trajectories: [trajectory(1), trajectory(0)], exceptions: 0, metrics: {} }], {
-    ...{ encoder, config: RL_DEFAULTS, currentStep: 0, preview: false, maxSequenceLength },
+    ...{ encoder, config: RL_DEFAULTS, currentStep: 0, preview: false },
+    ...{ maxSequenceLength, maxTrainedLength: maxSequenceLength },
     ...(signal ? { signal } : {}),
   });
 }
 const sft = (messages: ChatMessage[], encoder: ChatEncoder, limit: number, signal?: AbortSignal) =>
-  prepareSft([{ messages, tools: null }], encoder, SFT_DEFAULTS, limit, signal);
+  prepareSft(
+    [{ messages, tools: null }],
+    encoder,
+    SFT_DEFAULTS,
+    { maxSequenceLength: limit, maxTrainedLength: limit },
+    signal,
+  );
 
 describe.each([
   ["a trajectory", (...[encoder, signal]: [ChatEncoder, AbortSignal?]) => rl(dialogue(40), encoder, 4096, signal)],

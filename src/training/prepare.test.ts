@@ -190,7 +190,7 @@ describe("prepareSft", () => {
   it("leaves out what the chat template refuses", async () => {
     const alien = [{ role: "alien", content: "q1" }, messages[1]!];
     const examples = [messages, alien, messages].map((list) => ({ messages: list, tools: null }));
-    const { sequences, report } = await prepareSft(examples, toyEncoder, SFT_DEFAULTS, 64);
+    const { sequences, report } = await prepareSft(examples, toyEncoder, SFT_DEFAULTS, limits(64));
     expect(sequences.map(({ example }) => example)).toEqual([0, 2]);
     const reason = "messages[0].role: There are no aliens.";
     expect(report[1]).toMatchObject({ example: 1, status: "unrenderable", reason, tokens: 0 });
@@ -210,9 +210,9 @@ describe("prepareSft", () => {
 
   it("says when a part of an example is left out", async () => {
     // a template that rewrites what came before makes a sequence of every turn
-    const encodePrompt: typeof toyEncoder.encodePrompt = (history, tools) => [
+    const encodePrompt: typeof toyEncoder.encodePrompt = (history, tools, maxTokens) => [
       ...toyIds(`a${history.length}`),
-      ...toyEncoder.encodePrompt(history, tools),
+      ...toyEncoder.encodePrompt(history, tools, maxTokens),
     ];
     const rewriting = { ...toyEncoder, encodePrompt };
     expect((await prepareExamples("all", limits(14), rewriting)).report[0]).toMatchObject({

@@ -104,7 +104,8 @@ describe("a conversation the chat template refuses is left out, with the place",
       trajectory(good, 0, null),
     ];
     const job = await prepareJob([{ trajectories, exceptions: 0, metrics: {} }], {
-      ...{ encoder, config: RL_DEFAULTS, currentStep: 0, maxSequenceLength: 512, preview: false },
+      ...{ encoder, config: RL_DEFAULTS, currentStep: 0, preview: false },
+      ...{ maxSequenceLength: 512, maxTrainedLength: 512 },
     });
     expect(job.report.map(({ status }) => status)).toEqual(["unrenderable", "trained"]);
     expect(job.report[0]!.reason).toMatch(reason);
