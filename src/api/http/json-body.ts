@@ -3,6 +3,7 @@
 // cannot tell 2^63 from 2^63 - 1; such values come out as bigint).
 // Does not validate fields; see lax.ts.
 import { ServiceError } from "../../errors.ts";
+import { stringEnd } from "./json-string.ts";
 
 /** Deeper than any schema or message list needs, shallow enough for every recursive reader downstream. */
 export const MAX_DEPTH = 256;
@@ -54,7 +55,6 @@ function malformed(message: string, cause?: unknown): ServiceError {
 }
 
 const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 /** Integer literals of 16 digits and more may not be exact as a double; beyond 40 no bound can hold anyway. */
 const LONG_INTEGER = /-?\d{16,40}(?![\d.eE])/y;
 
@@ -107,23 +107,6 @@ function readNumber(text: string, start: number, key: string, found: Map<string,
     end++;
   }
   return end;
-}
-
-/** Index of the closing quote of the string that opens at `start`; the end of the text if it never closes. */
-function stringEnd(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1);
-  while (end !== -1 && escaped(text, end)) {
-    end = text.indexOf('"', end + 1);
-  }
-  return end === -1 ? text.length : end;
-}
-
-function escaped(text: string, quote: number): boolean {
-  let slashes = 0;
-  while (text.charCodeAt(quote - 1 - slashes) === BACKSLASH) {
-    slashes++;
-  }
-  return slashes % 2 === 1;
 }
 
 function unquote(key: string): string {

@@ -57,6 +57,16 @@ describe("JsonItems", () => {
     expect(read('{"groups":null}')).toEqual([{ type: "field", key: "groups", value: null }]);
   });
 
+  it("finds non-finite numbers beside texts of any length and any escapes", () => {
+    const long = "NaN x".repeat(4_000_000);
+    const [first] = read(`{"groups":[{"text":"${long}","quoted":"\\\\\\" NaN","low":-Infinity,"reward":NaN}]}`);
+    const { text, ...rest } = (first as { value: Record<string, unknown> }).value;
+    expect(text === long).toBe(true);
+    const [low, reward] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+    expect(rest).toEqual({ quoted: '\\" NaN', low, reward });
+    expect(() => read(`{"groups":[{"text":"${long}","reward":NaN,}]}`)).toThrow(/groups\[0\] is not valid JSON/);
+  });
+
   it.each([
     "",
     "[]",

@@ -1,6 +1,8 @@
 // Reads a large JSON object from a stream of bytes without ever holding all of it: the elements of the arrays named in
 // `streamed` come out one by one, every other top-level value comes out whole. Only structure is scanned here; each
-// value's own syntax is JSON.parse's business. Depth is bounded, so that nothing behind this recurses without end.
+// value's own syntax is json-value's business. Depth is bounded, so that nothing behind this recurses without end.
+
+import { BadValueError, parseValue } from "./json-value.ts";
 
 export type JsonItem =
   | { type: "element"; key: string; index: number; value: unknown }
@@ -28,7 +30,6 @@ export class JsonItems {
   readonly #streamed: ReadonlySet<string>;
   /** Streamed arrays that have begun, empty ones too. */
   readonly seen = new Set<string>();
-  readonly #decoder = new TextDecoder("utf-8", { fatal: true });
   #place: Place = "start";
   /** Whether a key or element must follow (a comma came before). */
   #expectMore = false;
@@ -180,29 +181,16 @@ export class JsonItems {
   #parse(offset: number): unknown {
     try {
       const bytes = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts);
-      return parseValue(this.#decoder.decode(bytes));
+      return parseValue(bytes);
     } catch (cause) {
+      if (!(cause instanceof BadValueError)) throw cause;
       const where = this.#place === "element" ? `${this.#key}[${this.#index}]` : this.#key || "the first field";
-      const why = cause instanceof SyntaxError ? "is not valid JSON" : "is not valid UTF-8";
-      throw new JsonSyntaxError(`${where} ${why}`, offset, cause);
+      throw new JsonSyntaxError(`${where} ${cause.message}`, offset, cause);
     }
   }
 
   #unexpected(i: number, message: string): JsonSyntaxError {
     return new JsonSyntaxError(message, this.#offset + i);
-  }
-}
-
-const STRING_OR_NON_FINITE = /"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g;
-
-/** Python's writers spell non-finite numbers NaN and Infinity. Read as infinite, they are refused by name and place. */
-function parseValue(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    const finite = text.replaceAll(STRING_OR_NON_FINITE, (match) => (match.startsWith('"') ? match : "1e999"));
-    if (finite === text) throw error;
-    return JSON.parse(finite);
   }
 }
 

@@ -1,0 +1,21 @@
+// Where a string in JSON text ends. Not a regular expression: one that repeats an alternative recurses once per
+// character, and a string of some megabytes ends the stack.
+
+const BACKSLASH = 0x5c;
+
+/** Index of the closing quote of the string that opens at `start`; the end of the text if it never closes. */
+export function stringEnd(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end !== -1 && escaped(text, end)) {
+    end = text.indexOf('"', end + 1);
+  }
+  return end === -1 ? text.length : end;
+}
+
+function escaped(text: string, quote: number): boolean {
+  let slashes = 0;
+  while (text.charCodeAt(quote - 1 - slashes) === BACKSLASH) {
+    slashes++;
+  }
+  return slashes % 2 === 1;
+}
