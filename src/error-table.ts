@@ -204,8 +204,9 @@ export const ERRORS = {
   body_too_large: {
     status: 413,
     type: "RequestTooLargeError",
-    meaning: "The body is larger than the route accepts, or has more than 200,000 values.",
-    fix: "Send less, or start the server with a larger `--max-body-bytes`.",
+    meaning:
+      "The body is larger than the route accepts, or has more than 200,000 values; in training data, one trajectory or example has more than 2,000,000, or there are more than 1,000,000 of them.",
+    fix: "Send less, or start the server with a larger `--max-body-bytes` (`--max-training-body-bytes`). In training data, leave out what is not trained: `top_logprobs`, `metadata`, `logs`.",
   },
   invalid_training_request: {
     status: 422,

@@ -1,10 +1,11 @@
-// The submitted data of a job on disk: one group or example as JSON per line, written as it arrives and synced before
-// the job is accepted, read back one line at a time. So a large job never has to fit in memory twice.
+// The submitted data of a job on disk: one example, trajectory or group as JSON per line, written as it arrives and synced
+// before the job is accepted, read back one line at a time. So a large job never has to fit in memory twice.
 
 import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { onDisk } from "./disk-full.ts";
+import type { GroupPart, Trajectory, TrajectoryGroup } from "./trajectory.ts";
 
 const BUFFER_BYTES = 1 << 20;
 
@@ -58,5 +59,17 @@ export async function* readInput<Item>(path: string): AsyncGenerator<Item> {
   } finally {
     lines.close();
     stream.destroy();
+  }
+}
+
+/** Groups from their parts, each complete. */
+export async function* readGroups(path: string): AsyncGenerator<TrajectoryGroup> {
+  let before: Trajectory[] = [];
+  for await (const part of readInput<GroupPart>(path)) {
+    if ("histories" in part) before.push(part);
+    else {
+      yield { ...part, trajectories: [...before, ...part.trajectories] };
+      before = [];
+    }
   }
 }

@@ -8,13 +8,12 @@ import type { OptimizerConfig, RlConfig, SftConfig } from "./config.ts";
 import type { BatchSequence, GradientStepPlan, Objective, TrainerResult } from "./contract.ts";
 import { planRl, planSft } from "./gradient-plan.ts";
 import { groupCounts, rewardMetrics } from "./group-metrics.ts";
-import { readInput } from "./job-input.ts";
+import { readGroups, readInput } from "./job-input.ts";
 import { rewardSpreadMultiplier } from "./learning-rate.ts";
 import { markLeftOut } from "./left-out.ts";
 import { prepareJob } from "./prepare.ts";
 import { type ExampleReport, prepareSft, type SftExample } from "./prepare-sft.ts";
 import type { TokenSequence } from "./token-sequence.ts";
-import type { TrajectoryGroup } from "./trajectory.ts";
 import type { TrajectoryReport } from "./verdict.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -57,7 +56,7 @@ export function workOf(job: JobRecord, context: WorkContext): Promise<JobWork> {
 
 async function rlWork(job: JobRecord, config: RlConfig, context: WorkContext): Promise<JobWork> {
   const { base, models, workspace, currentStep, signal } = context;
-  const prepared = await prepareJob(readInput<TrajectoryGroup>(workspace.jobInput(job.id)), {
+  const prepared = await prepareJob(readGroups(workspace.jobInput(job.id)), {
     encoder: base.encoder,
     config,
     currentStep,

@@ -46,6 +46,9 @@ export interface TrajectoryGroup {
   metrics: Readonly<Record<string, number>>;
 }
 
+/** A long group is kept in parts: trajectories of their own, then the group with those that are not. */
+export type GroupPart = Trajectory | TrajectoryGroup;
+
 export function messageOf(item: HistoryItem): ChatMessage {
   return "choice" in item ? item.choice.message : item.message;
 }

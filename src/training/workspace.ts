@@ -67,7 +67,7 @@ export class Workspace {
     return join(this.#root, "jobs", jobId);
   }
 
-  /** What was submitted: one group or example as JSON per line. */
+  /** What was submitted: one example, trajectory or group as JSON per line. */
   jobInput(jobId: string): string {
     return join(this.jobFolder(jobId), "input.jsonl");
   }

@@ -512,6 +512,31 @@ describe("bodies", () => {
     expect(readdirSync(join(server.bench.folder, "training", "jobs"))).toEqual([]);
   });
 
+  it("limits the values of one trajectory or example, however many a group has together", async () => {
+    const large = await startTrainingServer({ maxBytes: 2 ** 25 });
+    try {
+      const { id } = (await large.call("POST", "/v1/preview/models", modelBody())).json;
+      const noted = (values: number) => trajectory("a1", 0, { metadata: { values: new Array(values).fill(0) } });
+      const post = (groups: unknown[]) =>
+        large.call("POST", "/v1/preview/training-jobs", jobBody(id, groups, { dry_run: true }));
+      const fits = await post([group(noted(1_500_000), noted(1_500_000))]);
+      expect([fits.status, fits.json.trajectories?.length]).toEqual([200, 2]);
+      const tooMany = await post([group(trajectory("a1", 1)), group(trajectory("a1", 1), noted(2_000_000))]);
+      const place = "trajectory_groups[1].trajectories[1]";
+      expect(tooMany.json.error).toMatchObject({
+        ...{ code: 413, type: "RequestTooLargeError", param: "body.trajectory_groups.1.trajectories.1" },
+        message: `${place} has more than 2000000 values.`,
+      });
+      expect([tooMany.status, tooMany.json.detail]).toEqual([413, tooMany.json.error.message]);
+      const example = { messages: [{ role: "assistant", content: "a1" }], tools: new Array(1_000_000).fill({}) };
+      const body = { model_id: id, training_data: [example] };
+      expect((await large.call("POST", "/v1/preview/sft-training-jobs", body)).status).toBe(413);
+      expect(readdirSync(join(large.bench.folder, "training", "jobs"))).toEqual([]);
+    } finally {
+      await large.close();
+    }
+  });
+
   it.each([
     ["no JSON", "nonsense", undefined],
     ["cut JSON", '{"model_id":', undefined],

@@ -2,7 +2,7 @@
 // servers use. What is not there stays null; what is there twice is taken in its most exact form later on.
 
 import type { ChatMessage, HistoryItem, SampledChoice } from "../../training/trajectory.ts";
-import { Fields, type JsonObject } from "./fields.ts";
+import { Fields, isObject, type JsonObject } from "./fields.ts";
 import type { Issues, Loc } from "./issues.ts";
 
 export function choiceFrom(object: JsonObject, loc: Loc, issues: Issues): SampledChoice {
@@ -36,48 +36,77 @@ export function messageFrom(object: JsonObject, loc: Loc, issues: Issues): ChatM
 }
 
 function sampled(fields: Fields, issues: Issues): Omit<SampledChoice, "message"> {
-  const entries = logprobEntries(fields, issues);
-  const tokenIds = fields.integers("token_ids") ?? idsOf(entries);
-  const texts: EntryTexts = { tokens: [], bytes: [] };
-  const logprobs: number[] = [];
-  for (const { object, loc } of entries ?? []) {
-    const entry = new Fields(object, loc, issues);
-    if (tokenIds === null) readText(entry, texts);
-    const logprob = entry.number("logprob");
-    if (entry.raw("logprob") === undefined) entry.missing("logprob");
-    logprobs.push(logprob ?? 0);
+  const list = logprobList(fields, issues);
+  const tokenIds = fields.integers("token_ids") ?? idsOf(list?.values ?? []);
+  const read =
+    tokenIds === null ? { isPlain: isPlainText, from: textFrom } : { isPlain: isPlainEntry, from: entryFrom };
+  const entries: LogprobEntry[] = [];
+  for (const [i, value] of (list?.values ?? []).entries()) {
+    const entry = read.isPlain(value) ? value : read.from(value, [...list!.loc, i], issues);
+    if (entry) entries.push(entry);
   }
+  const texts = {
+    tokens: entries.map(({ token }) => token ?? ""),
+    bytes: entries.map(({ bytes }) => bytes ?? null),
+  };
   return {
     promptTokenIds: fields.integers("prompt_token_ids"),
     tokenIds,
-    logprobs: entries && logprobs,
-    ...(entries && tokenIds === null ? texts : { tokens: null }),
+    logprobs: list && entries.map(({ logprob }) => logprob),
+    ...(list && tokenIds === null ? texts : { tokens: null }),
   };
 }
 
-/** What names a token where no id does. */
-interface EntryTexts {
-  tokens: string[];
-  bytes: (number[] | null)[];
-}
-
-function readText(entry: Fields, { tokens, bytes }: EntryTexts): void {
-  if (entry.raw("token") === undefined) entry.missing("token");
-  tokens.push(entry.text("token") ?? "");
-  bytes.push(entry.integers("bytes"));
-}
-
 /** `token_id` of the entries; null unless all have one. */
-function idsOf(entries: readonly { object: JsonObject }[] | null): number[] | null {
-  const ids = (entries ?? []).map(({ object }) => object.token_id);
+function idsOf(values: readonly unknown[]): number[] | null {
+  const ids = values.map((value) => (isObject(value) ? value.token_id : null));
   return ids.length > 0 && ids.every((id) => Number.isSafeInteger(id)) ? (ids as number[]) : null;
 }
 
-/** The entries of `logprobs.content`, or of `refusal` when the model refused; null when there are none to speak of. */
-function logprobEntries(fields: Fields, issues: Issues): { object: JsonObject; loc: Loc }[] | null {
+/** `logprobs.content`, or `refusal` when the model refused; null when there is none to speak of. */
+function logprobList(fields: Fields, issues: Issues): { values: readonly unknown[]; loc: Loc } | null {
   const logprobs = fields.object("logprobs");
   if (!logprobs) return null;
   const lists = new Fields(logprobs, fields.at("logprobs"), issues);
   const key = lists.array("content") ? "content" : "refusal";
-  return lists.array(key) ? lists.objects(key) : null;
+  const values = lists.array(key);
+  return values && { values, loc: lists.at(key) };
+}
+
+interface LogprobEntry {
+  logprob: number;
+  /** What names the token where no id does. */
+  token?: string;
+  bytes?: number[] | null;
+}
+
+/** As servers write them. There is one per token: they are told from the others without a path for each. */
+function isPlainEntry(value: unknown): value is LogprobEntry {
+  return isObject(value) && Number.isFinite(value.logprob);
+}
+
+/** The same where the entry must name its token. */
+function isPlainText(value: unknown): value is LogprobEntry {
+  if (!isPlainEntry(value) || typeof value.token !== "string") return false;
+  const { bytes } = value;
+  return bytes === undefined || bytes === null || (Array.isArray(bytes) && bytes.every(Number.isSafeInteger));
+}
+
+function entryFrom(value: unknown, loc: Loc, issues: Issues): LogprobEntry | null {
+  if (!isObject(value)) {
+    issues.add(loc, "dict_type", "Input should be a valid dictionary", value);
+    return null;
+  }
+  const fields = new Fields(value, loc, issues);
+  const logprob = fields.number("logprob") ?? 0;
+  if (fields.raw("logprob") === undefined) fields.missing("logprob");
+  return { logprob };
+}
+
+function textFrom(value: unknown, loc: Loc, issues: Issues): LogprobEntry | null {
+  const entry = entryFrom(value, loc, issues);
+  if (!entry) return null;
+  const fields = new Fields(value as JsonObject, loc, issues);
+  if (fields.raw("token") === undefined) fields.missing("token");
+  return { ...entry, token: fields.text("token") ?? "", bytes: fields.integers("bytes") };
 }

@@ -1,69 +1,83 @@
 // Reads a large JSON object from a stream of bytes without ever holding all of it: the elements of the arrays named in
-// `streamed` come out one by one, every other top-level value comes out whole. Only structure is scanned here; each
-// value's own syntax is json-value's business. Depth is bounded, so that nothing behind this recurses without end.
+// `streamed` come out one by one, and each object they are in comes out behind them with the rest of its fields. Only
+// the structure around the values is read here; the values are json-value's business.
 
-import { BadValueError, parseValue } from "./json-value.ts";
+import { JsonSizeError, JsonSyntaxError } from "./json-errors.ts";
+import { BadValueError, ValueReader } from "./json-value.ts";
 
-export type JsonItem =
-  | { type: "element"; key: string; index: number; value: unknown }
-  | { type: "field"; key: string; value: unknown };
-
-export class JsonSyntaxError extends Error {
-  /** Byte offset in the body. */
-  readonly offset: number;
-
-  constructor(message: string, offset: number, cause?: unknown) {
-    super(message, { cause });
-    this.name = "JsonSyntaxError";
-    this.offset = offset;
-  }
+/** Names of the arrays of an object whose elements come out one by one: whole (null) or, objects, in parts as well. */
+export interface Streamed {
+  readonly [array: string]: Streamed | null;
 }
 
-const MAX_DEPTH = 200;
-const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
+export interface JsonItem {
+  /** Names and indices; the outer object, the last item, has none. */
+  path: readonly (string | number)[];
+  /** In place of a streamed array it has an empty one. */
+  value: unknown;
+}
+
+/** In one body: four in a kilobyte of the largest one that is read unless told otherwise. */
+const MAX_ITEMS = 1_000_000;
+
+/** Of a field, where an error speaks of it. */
+const MAX_NAME_LENGTH = 100;
+
+const [QUOTE, COMMA, COLON] = [0x22, 0x2c, 0x3a];
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
 
-/** Where the scanner is in the outer object; inside values it only counts. */
+/** Where the reader is in the innermost object that is read in parts. */
 type Place = "start" | "key" | "colon" | "value" | "element" | "after-element" | "after-value" | "end";
 
+/** An object that is read in parts. */
+interface OpenObject {
+  streamed: Streamed;
+  fields: Record<string, unknown>;
+  /** Values in `fields`. */
+  values: number;
+  key: string;
+  /** Of the element that comes next. */
+  index: number;
+}
+
 export class JsonItems {
-  readonly #streamed: ReadonlySet<string>;
-  /** Streamed arrays that have begun, empty ones too. */
-  readonly seen = new Set<string>();
+  readonly #streamed: Streamed;
+  /** From the outside to the inside. */
+  readonly #open: OpenObject[] = [];
   #place: Place = "start";
   /** Whether a key or element must follow (a comma came before). */
   #expectMore = false;
-  #key = "";
-  #index = 0;
-  #parts: Uint8Array[] = [];
-  #depth = 0;
-  #inString = false;
-  #escaped = false;
-  #capturing = false;
-  /** The byte just seen is the last one of its value, not the separator or bracket behind it. */
-  #closesValue = false;
+  #value: ValueReader | null = null;
+  #count = 0;
   #offset = 0;
 
-  constructor(streamed: readonly string[]) {
-    this.#streamed = new Set(streamed);
+  constructor(streamed: Streamed) {
+    this.#streamed = streamed;
   }
 
   /** Items completed by this chunk. */
   push(chunk: Uint8Array): JsonItem[] {
     const items: JsonItem[] = [];
     let from = 0;
-    for (let i = 0; i < chunk.length; i++) {
-      const byte = chunk[i]!;
-      if (this.#capturing) {
-        if (this.#continues(byte, i)) continue;
-        this.#parts.push(chunk.slice(from, this.#closesValue ? i + 1 : i));
-        this.#finishValue(items, this.#offset + i);
-        if (this.#closesValue) continue;
+    let i = 0;
+    try {
+      for (; i < chunk.length; i++) {
+        const byte = chunk[i]!;
+        if (this.#value) {
+          if (this.#value.goesOn(byte)) continue;
+          const { closed } = this.#value;
+          this.#value.add(chunk.slice(from, closed ? i + 1 : i));
+          this.#finishValue(this.#value, items);
+          if (closed) continue;
+        }
+        if (isSpace(byte)) continue;
+        this.#structure(byte, this.#offset + i, items);
+        from = i;
       }
-      if (isSpace(byte)) continue;
-      if (this.#structure(byte, i)) from = i;
+    } catch (error) {
+      throw error instanceof BadValueError ? this.#located(error, this.#offset + i) : error;
     }
-    if (this.#capturing) this.#parts.push(chunk.slice(from));
+    this.#value?.add(chunk.slice(from));
     this.#offset += chunk.length;
     return items;
   }
@@ -73,124 +87,112 @@ export class JsonItems {
     if (this.#place !== "end") throw new JsonSyntaxError("the JSON ends too early", this.#offset);
   }
 
-  /** One byte inside a value; false when the value is complete. */
-  #continues(byte: number, i: number): boolean {
-    this.#closesValue = false;
-    if (this.#inString) {
-      if (this.#escaped) this.#escaped = false;
-      else if (byte === BACKSLASH) this.#escaped = true;
-      else if (byte === QUOTE) {
-        this.#inString = false;
-        if (this.#depth === 0) {
-          this.#closesValue = true;
-          return false;
-        }
-      }
-      return true;
+  /** One byte that is not part of a value, or the first of one. */
+  #structure(byte: number, at: number, items: JsonItem[]): void {
+    const inner = this.#open.at(-1);
+    if (!inner) {
+      if (this.#place === "end") throw new JsonSyntaxError("nothing may follow the object", at);
+      if (byte !== OPEN_BRACE) throw new JsonSyntaxError("expected an object", at);
+      this.#enter(this.#streamed);
+      return;
     }
-    switch (byte) {
-      case QUOTE:
-        this.#inString = true;
-        return true;
-      case OPEN_BRACE:
-      case OPEN_BRACKET:
-        if (++this.#depth > MAX_DEPTH) throw new JsonSyntaxError("nested too deeply", this.#offset + i);
-        return true;
-      case CLOSE_BRACE:
-      case CLOSE_BRACKET:
-        if (this.#depth === 0) return false;
-        if (--this.#depth > 0) return true;
-        this.#closesValue = true;
-        return false;
-      case COMMA:
-        return this.#depth > 0;
-      default:
-        return true;
-    }
-  }
-
-  /** One byte of the outer structure; true when it begins a value to capture. */
-  #structure(byte: number, i: number): boolean {
     switch (this.#place) {
-      case "start":
-        if (byte !== OPEN_BRACE) throw this.#unexpected(i, "expected an object");
-        this.#place = "key";
-        return false;
       case "key":
-        if (byte === CLOSE_BRACE && !this.#expectMore) return this.#goto("end");
-        if (byte !== QUOTE) throw this.#unexpected(i, "expected a field name");
-        return this.#capture(byte);
+        if (byte === CLOSE_BRACE && !this.#expectMore) this.#leave(items);
+        else if (byte !== QUOTE) throw new JsonSyntaxError("expected a field name", at);
+        else this.#value = new ValueReader(byte, inner.values);
+        return;
       case "colon":
-        if (byte !== COLON) throw this.#unexpected(i, "expected ':'");
-        return this.#goto("value");
+        if (byte !== COLON) throw new JsonSyntaxError("expected ':'", at);
+        this.#place = "value";
+        return;
       case "value":
-        if (byte === OPEN_BRACKET && this.#streamed.has(this.#key)) {
-          if (this.seen.has(this.#key)) throw this.#unexpected(i, `${this.#key} is there twice`);
-          this.seen.add(this.#key);
-          this.#index = 0;
-          this.#expectMore = false;
-          return this.#goto("element");
-        }
-        return this.#capture(byte);
-      case "element":
-        if (byte === CLOSE_BRACKET && !this.#expectMore) return this.#goto("after-value");
-        return this.#capture(byte);
+        if (byte === OPEN_BRACKET && Object.hasOwn(inner.streamed, inner.key)) this.#enterArray(inner, at);
+        else this.#value = new ValueReader(byte, inner.values);
+        return;
+      case "element": {
+        const streamed = inner.streamed[inner.key];
+        if (byte === CLOSE_BRACKET && !this.#expectMore) this.#place = "after-value";
+        else if (byte === OPEN_BRACE && streamed) this.#enter(streamed);
+        else this.#value = new ValueReader(byte, 0);
+        return;
+      }
       case "after-element":
-        if (byte === CLOSE_BRACKET) return this.#goto("after-value");
-        if (byte !== COMMA) throw this.#unexpected(i, "expected ',' or ']'");
-        this.#expectMore = true;
-        return this.#goto("element");
-      case "after-value":
-        if (byte === CLOSE_BRACE) return this.#goto("end");
-        if (byte !== COMMA) throw this.#unexpected(i, "expected ',' or '}'");
-        this.#expectMore = true;
-        return this.#goto("key");
+        if (byte === CLOSE_BRACKET) this.#place = "after-value";
+        else this.#comma(byte, "element", "expected ',' or ']'", at);
+        return;
       default:
-        throw this.#unexpected(i, "nothing may follow the object");
+        if (byte === CLOSE_BRACE) this.#leave(items);
+        else this.#comma(byte, "key", "expected ',' or '}'", at);
     }
   }
 
-  #goto(place: Place): false {
-    this.#place = place;
-    return false;
+  #comma(byte: number, next: Place, message: string, at: number): void {
+    if (byte !== COMMA) throw new JsonSyntaxError(message, at);
+    this.#expectMore = true;
+    this.#place = next;
   }
 
-  #capture(byte: number): true {
-    this.#capturing = true;
-    this.#inString = byte === QUOTE;
-    this.#depth = byte === OPEN_BRACE || byte === OPEN_BRACKET ? 1 : 0;
-    return true;
+  #enter(streamed: Streamed): void {
+    this.#open.push({ streamed, fields: Object.create(null), values: 0, key: "", index: 0 });
+    this.#expectMore = false;
+    this.#place = "key";
   }
 
-  #finishValue(items: JsonItem[], offset: number): void {
-    this.#capturing = false;
-    const value = this.#parse(offset);
-    this.#parts = [];
+  #enterArray(object: OpenObject, at: number): void {
+    // an array that is not streamed never gets there under this name
+    if (Array.isArray(object.fields[object.key])) throw new JsonSyntaxError(`${object.key} is there twice`, at);
+    object.fields[object.key] = [];
+    object.index = 0;
+    this.#expectMore = false;
+    this.#place = "element";
+  }
+
+  #leave(items: JsonItem[]): void {
+    const { fields } = this.#open.pop()!;
+    const outer = this.#open.at(-1);
+    if (outer) this.#element(outer, fields, items);
+    else {
+      items.push({ path: [], value: fields });
+      this.#place = "end";
+    }
+  }
+
+  #finishValue(reader: ValueReader, items: JsonItem[]): void {
+    const object = this.#open.at(-1)!;
+    const value = reader.parse();
+    this.#value = null;
     if (this.#place === "key") {
-      this.#key = value as string;
+      object.key = value as string;
       this.#place = "colon";
     } else if (this.#place === "value") {
-      items.push({ type: "field", key: this.#key, value });
+      object.fields[object.key] = value;
+      object.values = reader.values;
       this.#place = "after-value";
-    } else {
-      items.push({ type: "element", key: this.#key, index: this.#index++, value });
-      this.#place = "after-element";
-    }
+    } else this.#element(object, value, items);
   }
 
-  #parse(offset: number): unknown {
-    try {
-      const bytes = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts);
-      return parseValue(bytes);
-    } catch (cause) {
-      if (!(cause instanceof BadValueError)) throw cause;
-      const where = this.#place === "element" ? `${this.#key}[${this.#index}]` : this.#key || "the first field";
-      throw new JsonSyntaxError(`${where} ${cause.message}`, offset, cause);
-    }
+  #element(object: OpenObject, value: unknown, items: JsonItem[]): void {
+    if (++this.#count > MAX_ITEMS) throw new JsonSizeError(`the body has more than ${MAX_ITEMS} elements`, []);
+    items.push({ path: this.#path(), value });
+    object.index++;
+    this.#place = "after-element";
   }
 
-  #unexpected(i: number, message: string): JsonSyntaxError {
-    return new JsonSyntaxError(message, this.#offset + i);
+  /** Of the element that is being read. */
+  #path(): (string | number)[] {
+    const path: (string | number)[] = [];
+    for (const { key, index } of this.#open) path.push(key, index);
+    return path;
+  }
+
+  #located(error: BadValueError, offset: number): Error {
+    const path = this.#path().map((step) => (typeof step === "string" ? step.slice(0, MAX_NAME_LENGTH) : step));
+    // of a field, not of an element
+    if (this.#place !== "element") path.pop();
+    const place = path.map((step) => (typeof step === "number" ? `[${step}]` : `.${step}`)).join("");
+    const message = `${this.#place === "key" ? "a field name" : place.slice(1)} ${error.message}`;
+    return error.tooLarge ? new JsonSizeError(message, path, error) : new JsonSyntaxError(message, offset, error);
   }
 }
 

@@ -1,19 +1,113 @@
-// One JSON value from its bytes. Says what is wrong with it, not where it was.
+// One JSON value out of a stream of bytes: finds its end, counts what is in it, parses it. Depth and number of values are
+// bounded while the bytes arrive, so that nothing behind this recurses without end or works for long without a pause.
+// Says what is wrong with a value, not where it is.
 
 import { stringEnd } from "../http/json-string.ts";
 
-const utf8 = new TextDecoder("utf-8", { fatal: true });
+/**
+ * Of one trajectory or example, and of the fields kept of one object. A sampled token has 7 to 11 (its entry of
+ * log-probabilities, with or without bytes, and its id), so this is room for 180,000 of them, or for 40 turns that each
+ * carry a prompt of 32,768 ids. Parsing holds up everybody else meanwhile: tens of milliseconds for what trainers send
+ * (32,768 tokens), a few seconds for the costliest nonsense (a new field name for every value).
+ */
+export const MAX_VALUES = 2_000_000;
+
+const MAX_DEPTH = 200;
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
+const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
 
 /** The message goes on after the name of the value: "is not valid JSON". */
 export class BadValueError extends Error {
-  constructor(message: string, cause?: unknown) {
+  /** The value may be right, but it is more than is read here. */
+  readonly tooLarge: boolean;
+
+  constructor(message: string, { tooLarge = false, cause }: { tooLarge?: boolean; cause?: unknown } = {}) {
     super(message, { cause });
     this.name = "BadValueError";
+    this.tooLarge = tooLarge;
   }
 }
 
+export class ValueReader {
+  readonly #parts: Uint8Array[] = [];
+  #depth = 0;
+  #inString: boolean;
+  #escaped = false;
+  #values: number;
+  /** The byte that ended the value was its last one, not the separator or bracket behind it. */
+  closed = false;
+
+  /** `first`: the value's first byte. `held`: values that count besides those of this one. */
+  constructor(first: number, held: number) {
+    this.#inString = first === QUOTE;
+    this.#values = held;
+    this.#count();
+    if (first === OPEN_BRACE || first === OPEN_BRACKET) this.#open();
+  }
+
+  /** Together with those held. */
+  get values(): number {
+    return this.#values;
+  }
+
+  /** The next byte; false when the value is complete. */
+  goesOn(byte: number): boolean {
+    if (this.#inString) return this.#inText(byte);
+    switch (byte) {
+      case QUOTE:
+        this.#inString = true;
+        return true;
+      case OPEN_BRACE:
+      case OPEN_BRACKET:
+        this.#open();
+        return true;
+      case CLOSE_BRACE:
+      case CLOSE_BRACKET:
+        if (this.#depth === 0) return false;
+        this.closed = --this.#depth === 0;
+        return !this.closed;
+      case COMMA:
+        if (this.#depth === 0) return false;
+        this.#count();
+        return true;
+      default:
+        return true;
+    }
+  }
+
+  /** The bytes that were told, in slices. */
+  add(bytes: Uint8Array): void {
+    this.#parts.push(bytes);
+  }
+
+  parse(): unknown {
+    return parseValue(this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts));
+  }
+
+  #inText(byte: number): boolean {
+    if (this.#escaped) this.#escaped = false;
+    else if (byte === BACKSLASH) this.#escaped = true;
+    else if (byte === QUOTE) {
+      this.#inString = false;
+      this.closed = this.#depth === 0;
+    }
+    return !this.closed;
+  }
+
+  #open(): void {
+    if (++this.#depth > MAX_DEPTH) throw new BadValueError("is nested too deeply");
+    this.#count(); // the first one inside
+  }
+
+  #count(): void {
+    if (++this.#values > MAX_VALUES) throw new BadValueError(`has more than ${MAX_VALUES} values`, { tooLarge: true });
+  }
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
 /** Python's writers spell non-finite numbers NaN and Infinity. Read as infinite, they are refused by name and place. */
-export function parseValue(bytes: Uint8Array): unknown {
+function parseValue(bytes: Uint8Array): unknown {
   const text = decode(bytes);
   try {
     return parse(text);
@@ -28,7 +122,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new BadValueError("is not valid JSON", cause);
+    throw new BadValueError("is not valid JSON", { cause });
   }
 }
 
@@ -36,9 +130,8 @@ function decode(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch (cause) {
-    // anything else is a fault of ours
-    if (!(cause instanceof TypeError)) throw cause;
-    throw new BadValueError("is not valid UTF-8", cause);
+    if (cause instanceof TypeError) throw new BadValueError("is not valid UTF-8", { cause });
+    throw new BadValueError("is longer than a text can be", { tooLarge: true, cause });
   }
 }
 

@@ -8,22 +8,21 @@ import type { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { ServiceError } from "../../errors.ts";
 import { invalid } from "./issues.ts";
-import { JsonItems, JsonSyntaxError } from "./json-items.ts";
+import { JsonSizeError, JsonSyntaxError } from "./json-errors.ts";
+import { type JsonItem, JsonItems, type Streamed } from "./json-items.ts";
 
 export interface SubmissionOptions {
-  /** Top-level arrays whose elements are handed on one by one. */
-  streamed: readonly string[];
+  /** Arrays whose elements are handed on one by one. */
+  streamed: Streamed;
   /** After unpacking. */
   maxBytes: number;
   /** Awaited before more is read. */
-  onElement(key: string, index: number, value: unknown): Promise<void> | void;
+  onItem(value: unknown, path: JsonItem["path"]): Promise<void> | void;
 }
 
 export interface Submission {
-  /** Top-level values that are not streamed; a streamed field that is no array is here too. */
+  /** The outer object; its streamed arrays are empty. */
   fields: Record<string, unknown>;
-  /** Streamed arrays that were there, empty ones too. */
-  arrays: ReadonlySet<string>;
   /** SHA-256 of the unpacked body, hexadecimal. */
   hash: string;
 }
@@ -31,7 +30,7 @@ export interface Submission {
 export async function readSubmission(request: IncomingMessage, options: SubmissionOptions): Promise<Submission> {
   const items = new JsonItems(options.streamed);
   const hash = createHash("sha256");
-  const fields: Record<string, unknown> = Object.create(null);
+  let fields: Record<string, unknown> = {};
   let bytes = 0;
   const source = unpacked(request);
   try {
@@ -41,9 +40,9 @@ export async function readSubmission(request: IncomingMessage, options: Submissi
         throw new ServiceError("body_too_large", `The body is larger than ${options.maxBytes} bytes.`);
       }
       hash.update(chunk);
-      for (const item of items.push(chunk)) {
-        if (item.type === "element") await options.onElement(item.key, item.index, item.value);
-        else fields[item.key] = item.value;
+      for (const { path, value } of items.push(chunk)) {
+        if (path.length > 0) await options.onItem(value, path);
+        else fields = value as Record<string, unknown>;
       }
     }
     items.finish();
@@ -51,10 +50,13 @@ export async function readSubmission(request: IncomingMessage, options: Submissi
     request.unpipe();
     request.resume();
     if (error instanceof JsonSyntaxError) throw invalid(["body", error.offset], "json_invalid", error.message);
+    if (error instanceof JsonSizeError) {
+      throw new ServiceError("body_too_large", `${error.message}.`, { param: ["body", ...error.path].join(".") });
+    }
     if (isZlibError(error)) throw invalid(["body"], "value_error", "Value error, the body is not valid gzip");
     throw error;
   }
-  return { fields, arrays: items.seen, hash: hash.digest("hex") };
+  return { fields, hash: hash.digest("hex") };
 }
 
 function unpacked(request: IncomingMessage): Readable {

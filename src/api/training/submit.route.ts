@@ -8,21 +8,21 @@ import type { BaseModel } from "../../training/base-models.ts";
 import type { RlConfig, SftConfig } from "../../training/config.ts";
 import { planRl } from "../../training/gradient-plan.ts";
 import type { ScoredGroup } from "../../training/group-metrics.ts";
-import { readInput } from "../../training/job-input.ts";
+import { readGroups, readInput } from "../../training/job-input.ts";
 import type { JobDraft, Submission as JobSubmission } from "../../training/jobs.ts";
 import { prepareJob } from "../../training/prepare.ts";
 import { prepareSft, type SftExample } from "../../training/prepare-sft.ts";
 import type { TrainingService } from "../../training/service.ts";
-import type { TrajectoryGroup } from "../../training/trajectory.ts";
 import { principalOf } from "../http/auth.ts";
 import { rlConfigFrom } from "./config.wire.ts";
 import { Fields } from "./fields.ts";
 import { Issues, invalid, type Loc } from "./issues.ts";
+import type { Streamed } from "./json-items.ts";
 import { presentJob, presentPreview, presentSftPreview } from "./present.ts";
 import { exampleFrom, sftConfigFrom } from "./sft.wire.ts";
 import { readSubmission } from "./submission.ts";
 import { documented, JobBody, LogBody, NewJobBody, NewSftJobBody } from "./training.schema.ts";
-import { groupFrom } from "./trajectory.wire.ts";
+import { GROUP_PARTS, groupPartFrom } from "./trajectory.wire.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const MAX_KEY_LENGTH = 255;
@@ -41,8 +41,9 @@ export function registerTrainingSubmissions(
     "/v1/preview/training-jobs",
     documented("Create a training job from scored trajectories", { body: NewJobBody, response: JobBody }),
     (request) =>
-      receive(request, training, options, "trajectory_groups", groupFrom, async (body) => {
+      receive(request, training, options, GROUP_PARTS, groupPartFrom, async (body) => {
         const { fields, issues } = body;
+        requireArray(fields, "trajectory_groups");
         const rl = rlConfigFrom(fields.object("experimental_config"), fields.at("experimental_config"), issues);
         const dryRun = fields.flag("dry_run") ?? false;
         const { model, base } = trainable(fields, training, principalOf(request).id, issues);
@@ -60,8 +61,9 @@ export function registerTrainingSubmissions(
     "/v1/preview/sft-training-jobs",
     documented("Create a supervised training job from examples", { body: NewSftJobBody, response: JobBody }),
     (request) =>
-      receive(request, training, options, "training_data", exampleFrom, async (body) => {
+      receive(request, training, options, { training_data: null }, exampleFrom, async (body) => {
         const { fields, issues } = body;
+        requireArray(fields, "training_data");
         if (fields.raw("training_data_url") !== undefined) {
           const instead = "send the examples inline as training_data";
           fields.problem("training_data_url", "value_error", `Value error, this server fetches no URLs; ${instead}`);
@@ -83,22 +85,20 @@ export function registerTrainingSubmissions(
       training.models.owned(request.params.id, owner);
       const issues = new Issues();
       const groups: ScoredGroup[] = [];
+      const scored: ScoredGroup["trajectories"][number][] = [];
       const body = await readSubmission(request.raw, {
-        streamed: ["trajectory_groups"],
+        streamed: GROUP_PARTS,
         maxBytes: options.maxBytes,
-        onElement(key, index, value) {
-          const { trajectories, exceptions, metrics } = groupFrom(value, ["body", key, index], issues);
-          groups.push({
-            trajectories: trajectories.map(({ reward, metrics }) => ({ reward, metrics })),
-            exceptions,
-            metrics,
-          });
+        onItem(value, path) {
+          const part = groupPartFrom(value, ["body", ...path], issues);
+          if ("histories" in part) scored.push({ reward: part.reward, metrics: part.metrics });
+          else groups.push({ ...part, trajectories: scored.splice(0) });
         },
       });
       const fields = new Fields(body.fields, ["body"], issues);
       const split = fields.text("split");
       if (fields.raw("split") === undefined) fields.missing("split");
-      requireArray(fields, body.arrays, "trajectory_groups");
+      requireArray(fields, "trajectory_groups");
       issues.throwIfAny();
       return { metrics: training.models.log(request.params.id, owner, split!, groups) };
     },
@@ -112,12 +112,12 @@ interface Received {
   submit(modelId: string, spec: JobSubmission["spec"]): Promise<JobRecord>;
 }
 
-/** Reads the body with its elements going to a draft on disk; what `work` does not submit is discarded afterwards. */
+/** Reads the body with what is streamed going to a draft on disk; what `work` does not submit is discarded afterwards. */
 async function receive<Answer>(
   request: FastifyRequest,
   training: TrainingService,
   options: SubmitOptions,
-  key: "trajectory_groups" | "training_data",
+  streamed: Streamed,
   parse: (value: unknown, loc: Loc, issues: Issues) => unknown,
   work: (body: Received) => Promise<Answer>,
 ): Promise<Answer> {
@@ -126,20 +126,15 @@ async function receive<Answer>(
   const draft = await training.jobs.draft();
   let submitted = false;
   try {
-    const {
-      fields: raw,
-      arrays,
-      hash,
-    } = await readSubmission(request.raw, {
-      streamed: [key],
+    const { fields: raw, hash } = await readSubmission(request.raw, {
+      streamed,
       maxBytes: options.maxBytes,
-      async onElement(_key, index, value) {
-        const item = parse(value, ["body", key, index], issues);
+      async onItem(value, path) {
+        const item = parse(value, ["body", ...path], issues);
         if (!issues.any) await draft.input.append(item);
       },
     });
     const fields = new Fields(raw, ["body"], issues);
-    requireArray(fields, arrays, key);
     const submit: Received["submit"] = async (modelId, spec) => {
       submitted = true;
       const owner = principalOf(request).id;
@@ -161,7 +156,7 @@ async function preview(
 ) {
   await draft.input.finish();
   const { step } = training.models.step(modelId, owner, "latest");
-  const prepared = await prepareJob(readInput<TrajectoryGroup>(draft.path), {
+  const prepared = await prepareJob(readGroups(draft.path), {
     ...{ encoder: base.encoder, config, currentStep: step, preview: true },
     ...{ maxSequenceLength: base.maxSequenceLength, maxTrainedLength: base.maxTrainedLength },
   });
@@ -197,9 +192,7 @@ function trainable(fields: Fields, training: TrainingService, owner: string, iss
   return { model, base };
 }
 
-/** A streamed array that was there is not among the fields any more. */
-function requireArray(fields: Fields, arrays: ReadonlySet<string>, key: string): void {
-  if (arrays.has(key)) return;
+function requireArray(fields: Fields, key: string): void {
   if (fields.raw(key) === undefined) fields.missing(key);
   else fields.array(key);
 }

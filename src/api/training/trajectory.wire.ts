@@ -2,27 +2,31 @@
 // out with nulls, defaults left out, choices as plain objects, log-probabilities on plain assistant messages, captured
 // exchanges. Told apart by shape: an object with `message` is a choice, one with `role` is a message.
 
-import type { History, HistoryItem, Trajectory, TrajectoryGroup } from "../../training/trajectory.ts";
+import type { GroupPart, History, HistoryItem, Trajectory } from "../../training/trajectory.ts";
 import { choiceFrom, choiceOfMessage, messageFrom } from "./choice.wire.ts";
 import { exchangeHistories } from "./exchange.wire.ts";
 import { AVERAGEABLE, Fields, isObject, type JsonObject } from "./fields.ts";
 import type { Issues, Loc } from "./issues.ts";
+import type { Streamed } from "./json-items.ts";
 
-export function groupFrom(value: unknown, loc: Loc, issues: Issues): TrajectoryGroup {
-  if (!isObject(value)) {
-    issues.add(loc, "dict_type", "Input should be a valid dictionary", value);
-    return { trajectories: [], exceptions: 0, metrics: {} };
-  }
-  const fields = new Fields(value, loc, issues);
+/** A group of long trajectories takes seconds to read as one: they are read one by one. */
+export const GROUP_PARTS: Streamed = { trajectory_groups: { trajectories: null } };
+
+/** One of a group's trajectories, or the group behind the last of them, with none of its own. */
+export function groupPartFrom(value: unknown, loc: Loc, issues: Issues): GroupPart {
+  const object = isObject(value) ? value : {};
+  if (object !== value) issues.add(loc, "dict_type", "Input should be a valid dictionary", value);
+  const fields = new Fields(object, loc, issues);
+  if (loc.at(-2) === "trajectories") return trajectoryFrom(fields, issues);
+  fields.array("trajectories");
   return {
-    trajectories: fields.objects("trajectories").map(({ object, loc }) => trajectoryFrom(object, loc, issues)),
+    trajectories: [],
     exceptions: fields.array("exceptions")?.length ?? 0,
     metrics: fields.metrics("metrics"),
   };
 }
 
-function trajectoryFrom(object: JsonObject, loc: Loc, issues: Issues): Trajectory {
-  const fields = new Fields(object, loc, issues);
+function trajectoryFrom(fields: Fields, issues: Issues): Trajectory {
   // read for their types only
   fields.object("metadata");
   fields.array("logs");
