@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AdapterSlots } from "../src/engine/adapter-slots.ts";
-import { createLog } from "../src/observe/log.ts";
+import { createLog, type Log } from "../src/observe/log.ts";
 import { openStore } from "../src/store/db.ts";
 import type { JobEvent } from "../src/store/event-table.ts";
 import type { JobRecord } from "../src/store/job-table.ts";
@@ -29,6 +29,7 @@ export interface TrainingBench {
 
 export interface BenchOptions {
   folder?: string;
+  log?: Log;
   trainer?: Trainer;
   maxLoras?: number;
   maxParallelJobs?: number;
@@ -62,7 +63,7 @@ export function trainingBench(options: BenchOptions = {}): TrainingBench {
     folder: join(folder, "training"),
     bases: new BaseModels([base]),
     trainer: options.trainer ?? fakeTrainer(),
-    log: createLog({ level: "error", format: "text" }),
+    log: options.log ?? createLog({ level: "error", format: "text" }),
     lora: { rank: 2, alpha: 4 },
     maxParallelJobs: options.maxParallelJobs ?? 2,
     maxStepsPerModel: options.maxStepsPerModel ?? 1000,

@@ -1,6 +1,6 @@
 // Trainable models: registering, forking, rolling back, logging, pruning and deleting. Files first, rows second when
-// something appears; rows first, files second when something goes: a crash in between leaves only orphans, which the
-// next start removes.
+// something appears; rows first, files second when something goes: a crash in between leaves only files that nobody
+// knows, which the next start clears away.
 
 import { randomUUID } from "node:crypto";
 import { ServiceError } from "../errors.ts";

@@ -1,5 +1,6 @@
 // What a start does before anything else: jobs that a dead server left running go back to the line (or end, if they were
-// cancelled or keep bringing the server down), and files that belong to nothing are removed.
+// cancelled or keep bringing the server down), and files that belong to nothing are removed, or moved aside if they may be
+// worth something.
 
 import type { Log } from "../observe/log.ts";
 import type { JobTable } from "../store/job-table.ts";
@@ -19,7 +20,8 @@ export interface RecoveryDeps {
 const MAX_ATTEMPTS = 5;
 
 export function recover({ models, jobTable, jobs, workspace, log }: RecoveryDeps): void {
-  for (const job of jobTable.withStatus("RUNNING")) {
+  const interrupted = jobTable.withStatus("RUNNING");
+  for (const job of interrupted) {
     if (job.cancelRequested) jobs.finish(job.id, cancelled("cancelled"));
     else if (job.attempts >= MAX_ATTEMPTS) {
       jobs.finish(job.id, failed(`the server stopped ${job.attempts} times while this job was running`));
@@ -29,7 +31,14 @@ export function recover({ models, jobTable, jobs, workspace, log }: RecoveryDeps
     }
   }
   const open = jobTable.withStatus("PENDING").map(({ id }) => id);
-  const steps = models.all().map(({ id }) => [id, new Set(models.steps(id).map(({ step }) => step))] as const);
-  const removed = workspace.removeOrphans({ jobs: new Set(open), steps: new Map(steps) });
+  const cut = new Set(interrupted.map(({ modelId }) => modelId));
+  const known = models.all().map(({ id, nextStep }) => {
+    const steps = new Set(models.steps(id).map(({ step }) => step));
+    return [id, { steps, nextStep, interrupted: cut.has(id) }] as const;
+  });
+  const { removed, movedAside } = workspace.clearLeftovers({ jobs: new Set(open), models: new Map(known) });
   if (removed.length > 0) log.info("removed files that belong to nothing", { count: removed.length });
+  for (const { from, to } of movedAside) {
+    log.warn("moved training files aside that the database does not know", { from, folder: to });
+  }
 }

@@ -1,12 +1,14 @@
-// Where training keeps its files, and the only code that moves or deletes them:
+// Where training keeps its files, and with leftovers.ts the only code that moves or deletes them:
 //   models/<model>/step-<n>/   a published step: PEFT adapter and optimiser state; never changes
 //   models/<model>/curves/     metrics.jsonl and TensorBoard files
+//   orphans/                   what a start found and the database did not know
 //   reserve                    room kept aside for a full disk
 //   jobs/<job>/                input, batch and output of an open job; gone when the job is over
 // A step appears by one rename of a folder whose files are already on the disk. Names are ids and numbers of ours.
 
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -18,6 +20,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { syncFolder } from "../model/durable-file.ts";
+import { type Cleared, clearLeftovers, type KnownFiles, removedName, stagingName } from "./leftovers.ts";
 
 const RESERVE_BYTES = 1 << 20;
 
@@ -82,7 +85,7 @@ export class Workspace {
 
   /** Where the next step is made: beside its final place, so that publishing is a rename. Does not exist yet. */
   newStaging(modelId: string, label: string): string {
-    const folder = join(this.modelFolder(modelId), `.staging-${label}`);
+    const folder = join(this.modelFolder(modelId), stagingName(label));
     mkdirSync(this.modelFolder(modelId), { recursive: true, mode: 0o700 });
     rmSync(folder, { recursive: true, force: true });
     return folder;
@@ -106,34 +109,19 @@ export class Workspace {
     rmSync(this.stepFolder(modelId, step), { recursive: true, force: true });
   }
 
+  /** Renamed first: a folder that a crash leaves half deleted is known as one. */
   removeModel(modelId: string): void {
-    rmSync(this.modelFolder(modelId), { recursive: true, force: true });
+    const going = join(this.#root, "models", removedName(modelId));
+    if (existsSync(this.modelFolder(modelId))) renameSync(this.modelFolder(modelId), going);
+    rmSync(going, { recursive: true, force: true });
   }
 
   removeJob(jobId: string): void {
     rmSync(this.jobFolder(jobId), { recursive: true, force: true });
   }
 
-  /** Deletes everything nobody knows: half-written steps, folders of finished jobs and deleted models. */
-  removeOrphans(known: { jobs: ReadonlySet<string>; steps: ReadonlyMap<string, ReadonlySet<number>> }): string[] {
-    const removed: string[] = [];
-    const remove = (...path: string[]) => {
-      rmSync(join(this.#root, ...path), { recursive: true, force: true });
-      removed.push(join(...path));
-    };
-    for (const job of readdirSync(join(this.#root, "jobs"))) if (!known.jobs.has(job)) remove("jobs", job);
-    for (const model of readdirSync(join(this.#root, "models"))) {
-      const steps = known.steps.get(model);
-      if (!steps) {
-        remove("models", model);
-        continue;
-      }
-      for (const entry of readdirSync(join(this.#root, "models", model))) {
-        const step = /^step-(\d+)$/.exec(entry);
-        if (entry.startsWith(".staging-") || (step && !steps.has(Number(step[1])))) remove("models", model, entry);
-      }
-    }
-    return removed;
+  clearLeftovers(known: KnownFiles): Cleared {
+    return clearLeftovers(this.#root, known);
   }
 }
 

@@ -1,7 +1,7 @@
 // kill -9 at random moments: an accepted job is never lost, a step is never half published, nothing is left lying about.
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -70,6 +70,7 @@ describe("kill -9", () => {
         expect(newest!.step).toBe(steps.at(-1));
       }
       expect(readdirSync(join(folder, "training", "jobs"))).toEqual([]);
+      expect(existsSync(join(folder, "training", "orphans"))).toBe(false);
       await bench.close();
     } finally {
       rmSync(folder, { recursive: true, force: true });
