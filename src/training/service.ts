@@ -42,6 +42,8 @@ export class TrainingService {
   readonly #tables: { models: ModelTable; jobs: JobTable; events: EventTable };
   readonly #workspace: Workspace;
   readonly #runner: JobRunner;
+  /** Being written, by model. */
+  readonly #curves = new Map<string, Promise<void>>();
   #closed = false;
 
   constructor(options: TrainingOptions) {
@@ -86,7 +88,7 @@ export class TrainingService {
     const { models, jobs: jobTable } = this.#tables;
     recover({ models, jobTable, jobs: this.jobs, workspace: this.#workspace, log: this.#options.log });
     for (const { id } of models.all()) {
-      writeCurves(id, { ...this.#tables, workspace: this.#workspace }).catch((error) =>
+      this.#writeCurves(id).catch((error) =>
         this.#options.log.error("curves could not be written", { model: id, error }),
       );
     }
@@ -121,9 +123,22 @@ export class TrainingService {
     await this.#options.trainer.close();
   }
 
+  /** One after the other for each model. */
+  #writeCurves(modelId: string): Promise<void> {
+    const before = this.#curves.get(modelId) ?? Promise.resolve();
+    const work = before
+      .catch(() => {})
+      .then(() => writeCurves(modelId, { ...this.#tables, workspace: this.#workspace }))
+      .finally(() => {
+        if (this.#curves.get(modelId) === work) this.#curves.delete(modelId);
+      });
+    this.#curves.set(modelId, work);
+    return work;
+  }
+
   async #afterStep(modelId: string): Promise<void> {
     this.#workspace.keepReserve();
-    await writeCurves(modelId, { ...this.#tables, workspace: this.#workspace });
+    await this.#writeCurves(modelId);
     let excess = this.#tables.models.countSteps(modelId) - this.#options.maxStepsPerModel;
     if (excess <= 0) return;
     for (const { step } of this.#tables.models.steps(modelId).slice(0, -1)) {
