@@ -65,6 +65,25 @@ describe("store", () => {
     store.close();
   });
 
+  it("clears away jobs and events of models that were deleted before these went along", () => {
+    const file = join(folder, "d.db");
+    const before = openStore(file, MIGRATIONS.slice(0, 2));
+    before.run(`INSERT INTO models VALUES ('kept', 'o', 'e', 'p', 'n', 'b', 1, 1, 1, '')`);
+    for (const model of ["kept", "deleted"]) {
+      const values = `'job of ${model}', '${model}', 'o', 'rl', 'COMPLETED', '{}', '', ''`;
+      before.run(
+        `INSERT INTO jobs (id, model_id, owner, kind, status, config, created_at, updated_at) VALUES (${values})`,
+      );
+      before.run(`INSERT INTO job_events (id, job_id, type, data, created_at)
+        VALUES ('event of ${model}', 'job of ${model}', 'training_ended', '{}', '')`);
+    }
+    before.close();
+    const store = openStore(file);
+    expect(store.all("SELECT id FROM jobs")).toEqual([{ id: "job of kept" }]);
+    expect(store.all("SELECT id FROM job_events")).toEqual([{ id: "event of kept" }]);
+    store.close();
+  });
+
   it("applies the real schema", () => {
     const store = openStore(":memory:");
     expect(store.get<{ user_version: number }>("PRAGMA user_version")?.user_version).toBe(MIGRATIONS.length);

@@ -1,4 +1,5 @@
-// What happened in a training job, in order. Rows are only ever added; the order is the order of insertion.
+// What happened in a training job, in order. Rows are only ever added, and go with their job; the order is the order of
+// insertion.
 
 import { randomUUID } from "node:crypto";
 import type { Store } from "./db.ts";

@@ -74,6 +74,10 @@ export class JobTable {
     return jobFrom(this.#store.get("SELECT * FROM jobs WHERE id = ?", id));
   }
 
+  has(id: string): boolean {
+    return this.#store.get("SELECT 1 FROM jobs WHERE id = ?", id) !== undefined;
+  }
+
   owned(id: string, owner: string): JobRecord | null {
     return jobFrom(this.#store.get("SELECT * FROM jobs WHERE id = ? AND owner = ?", id, owner));
   }
@@ -109,6 +113,11 @@ export class JobTable {
   openOf(modelId: string): JobRecord[] {
     const sql = "SELECT * FROM jobs WHERE model_id = ? AND status IN ('PENDING', 'RUNNING') ORDER BY seq";
     return this.#store.all<JobRow>(sql, modelId).map((row) => jobFrom(row)!);
+  }
+
+  /** All jobs of a model, and their events with them. */
+  deleteOf(modelId: string): void {
+    this.#store.run("DELETE FROM jobs WHERE model_id = ?", modelId);
   }
 
   count(status: JobStatus): number {

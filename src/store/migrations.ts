@@ -86,4 +86,10 @@ const tokens: Migration = {
   `,
 };
 
-export const MIGRATIONS: readonly Migration[] = [training, tokens];
+const deletedModels: Migration = {
+  name: "jobs and events of deleted models",
+  // they go with their model now
+  sql: "DELETE FROM jobs WHERE model_id NOT IN (SELECT id FROM models);",
+};
+
+export const MIGRATIONS: readonly Migration[] = [training, tokens, deletedModels];

@@ -63,8 +63,10 @@ export class JobRunner {
   /** Cancels a model's open jobs; resolves when none of them runs. */
   async cancelJobsOf(modelId: string, why: string): Promise<void> {
     const message = `cancelled because ${why}`;
-    for (const job of this.#deps.jobTable.openOf(modelId)) {
-      this.#deps.jobTable.requestCancel(job.id);
+    const { jobTable } = this.#deps;
+    // looked up anew each time: others come and end meanwhile
+    for (let [job] = jobTable.openOf(modelId); job; [job] = jobTable.openOf(modelId)) {
+      jobTable.requestCancel(job.id);
       const running = this.#running.get(job.id);
       if (!running) {
         this.#deps.jobs.finish(job.id, cancelled(message));

@@ -90,6 +90,10 @@ export class Jobs {
       const { job, created } = this.#deps.store.transaction(() => {
         const known = idempotencyKey === null ? null : this.#deps.jobs.byIdempotencyKey(owner, idempotencyKey);
         if (known) return { job: known, created: false };
+        if (!this.#deps.models.owned(modelId, owner)) {
+          // deleted while the data arrived
+          throw new ServiceError("unknown_training_model", `There is no model ${modelId}.`, { param: "model_id" });
+        }
         this.#checkLimits(owner);
         const config = JSON.stringify(spec.config);
         const row = { id: draft.id, modelId, owner, kind: spec.kind, config, idempotencyKey, requestHash };
@@ -113,7 +117,7 @@ export class Jobs {
 
   owned(id: string, owner: string): JobRecord {
     const job = this.#deps.jobs.owned(id, owner);
-    if (!job) throw new ServiceError("unknown_training_job", `There is no training job ${id}.`);
+    if (!job) throw unknownJob(id);
     return job;
   }
 
@@ -139,6 +143,7 @@ export class Jobs {
 
   /** `after`: an event id of this job, exclusive. */
   events(id: string, after: string | null, limit: number): JobEvent[] {
+    if (!this.#deps.jobs.has(id)) throw unknownJob(id);
     const events = this.#deps.events.list(id, after, limit);
     if (!events)
       throw new ServiceError("unknown_training_job", `${after} is not an event of this job.`, { param: "after" });
@@ -190,6 +195,10 @@ export class Jobs {
       throw new ServiceError("quota_exceeded", `${used}; delete some before training on.`);
     }
   }
+}
+
+function unknownJob(id: string): ServiceError {
+  return new ServiceError("unknown_training_job", `There is no training job ${id}.`);
 }
 
 /** Old clients only know that a job failed; the message says that somebody wanted it. */

@@ -97,12 +97,17 @@ export class Models {
     return this.#deps.models.list(owner, filter, after, limit);
   }
 
+  /** With its steps, jobs and their events. Whoever follows an open job hears its end first. */
   async delete(id: string, owner: string): Promise<{ deletedCheckpoints: number }> {
-    const { models, policies, bases, workspace, cancelJobsOf } = this.#deps;
+    const { store, models, jobs, policies, bases, workspace, cancelJobsOf } = this.#deps;
     const model = this.owned(id, owner);
-    await cancelJobsOf(id, "its model was deleted");
+    // nothing is awaited between the last look and the transaction: a job whose row is gone could never end
+    while (jobs.openOf(id).length > 0) await cancelJobsOf(id, "its model was deleted");
     const steps = models.steps(id);
-    models.delete(id);
+    store.transaction(() => {
+      jobs.deleteOf(id);
+      models.delete(id);
+    });
     for (const { step } of steps) await policies.unload(id, step, bases.get(model.baseModel));
     workspace.removeModel(id);
     return { deletedCheckpoints: steps.length };

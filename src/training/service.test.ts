@@ -29,6 +29,16 @@ const stepFolder = (bench: TrainingBench, model: string, step: number) =>
   join(bench.folder, "training", "models", model, `step-${step}`);
 const files = (bench: TrainingBench) => readdirSync(join(bench.folder, "training", "jobs"));
 
+/** A group that makes the fake trainer misbehave in the way of that id, which must be in the vocabulary. */
+const faulty = (id: number) => {
+  const group = scored(["a1 <e>", 1], ["a2 <e>", 0]);
+  for (const { histories } of group.trajectories) {
+    const item = histories[0]!.items[1]!;
+    if ("choice" in item) item.choice.promptTokenIds = [id];
+  }
+  return group;
+};
+
 describe("models", () => {
   it("has a servable step 0, is found again, and does not take a name twice", async () => {
     const bench = start();
@@ -110,20 +120,48 @@ describe("models", () => {
     expect(bench.service.models.steps(model.id, "me").map(({ step }) => step)).toEqual([3, 4]);
   });
 
-  it("goes with everything it has, and its open jobs are told", async () => {
+  it("goes with everything it has, jobs and events too, and its open jobs are told", async () => {
     const bench = start({ trainer: fakeTrainer(50) });
-    const model = newModel(bench);
-    const jobs = [await submit(bench, model.id), await submit(bench, model.id)];
-    expect(await bench.service.models.delete(model.id, "me")).toEqual({ deletedCheckpoints: 1 });
-    for (const job of jobs) {
-      const events = await ended(bench, job);
-      expect(events.at(-1)).toMatchObject({ type: "training_failed" });
-      expect(bench.service.jobs.owned(job.id, "me")).toMatchObject({
-        status: "CANCELLED",
-        errorMessage: expect.stringContaining("its model was deleted"),
+    const [model, other] = [newModel(bench), newModel(bench, "other")];
+    const kept = await submit(bench, other.id);
+    const over = await submit(bench, model.id, []);
+    await ended(bench, over);
+    const open = [await submit(bench, model.id), await submit(bench, model.id)];
+    const told: unknown[] = [];
+    for (const { id } of open) {
+      bench.service.jobs.watch(id, ({ type, data }) => {
+        if (type === "training_failed") told.push(data.error_message);
       });
     }
+    expect(await bench.service.models.delete(model.id, "me")).toEqual({ deletedCheckpoints: 2 });
+    expect(told).toEqual(new Array(2).fill(expect.stringContaining("its model was deleted")));
+    await ended(bench, kept);
+    expect(bench.service.jobs.list("me", null, null, null, 10).map(({ id }) => id)).toEqual([kept.id]);
+    for (const { id } of [over, ...open]) {
+      expect(() => bench.service.jobs.owned(id, "me")).toThrow(/no training job/);
+      expect(() => bench.service.jobs.events(id, null, 10)).toThrow(/no training job/);
+    }
     expect(existsSync(join(bench.folder, "training", "models", model.id))).toBe(false);
+    expect(files(bench)).toEqual([]);
+  });
+
+  it("takes jobs along that come while it is going, and no more afterwards", async () => {
+    const bench = start({ trainer: fakeTrainer(20) });
+    bench.service.bases.get("tiny")!.encoder = { ...bench.service.bases.get("tiny")!.encoder, vocabSize: 256 };
+    const model = newModel(bench);
+    const stubborn = faulty(103);
+    const many = Array.from({ length: 200 }, (_, i) => stubborn.trajectories[i % 2]!);
+    const running = await submit(bench, model.id, [{ ...stubborn, trajectories: many }]);
+    await new Promise<void>((resolve) => {
+      bench.service.jobs.watch(running.id, ({ type }) => type === "gradient_step" && resolve());
+    });
+    const coming = submit(bench, model.id);
+    const deleted = bench.service.models.delete(model.id, "me");
+    const late = await coming;
+    await deleted;
+    expect(() => bench.service.jobs.owned(late.id, "me")).toThrow(/no training job/);
+    await expect(submit(bench, model.id)).rejects.toMatchObject({ code: "unknown_training_model" });
+    expect(bench.service.stats()).toEqual({ running: 0, pending: 0 });
     expect(files(bench)).toEqual([]);
   });
 
@@ -286,15 +324,6 @@ describe("jobs", () => {
 });
 
 describe("faults", () => {
-  const faulty = (id: number) => {
-    const group = scored(["a1 <e>", 1], ["a2 <e>", 0]);
-    for (const { histories } of group.trajectories) {
-      const item = histories[0]!.items[1]!;
-      if ("choice" in item) item.choice.promptTokenIds = [id];
-    }
-    return group;
-  };
-
   it.each([
     ["crashes", 101, /^the trainer process ended with code 7; the server's log has its last words$/],
     ["reports a failure", 102, /told to fail/],

@@ -336,6 +336,25 @@ describe("jobs", () => {
     expect((await server.call("GET", `/v1/preview/training-jobs/${job.id}/events?after=x`)).status).toBe(404);
   });
 
+  it("are gone with their model, and who follows one hears its end", async () => {
+    const { id } = await newModel();
+    const over = (await server.call("POST", "/v1/preview/training-jobs", jobBody(id, []))).json;
+    await finishedJob(over.id);
+    const many = group(...Array.from({ length: 50 }, (_, i) => trajectory("a1 <e>", i % 2)));
+    const job = (await server.call("POST", "/v1/preview/training-jobs", jobBody(id, [many, many]))).json;
+    const stream = await fetch(`${server.url}/v1/preview/training-jobs/${job.id}/events`, {
+      headers: { authorization: "Bearer ann", accept: "text/event-stream" },
+    });
+    expect((await server.call("DELETE", `/v1/preview/models/${id}`)).status).toBe(200);
+    expect(await stream.text()).toMatch(/training_failed.*its model was deleted/);
+    for (const gone of [over.id, job.id]) {
+      for (const path of [gone, `${gone}/events`]) {
+        expect((await server.call("GET", `/v1/preview/training-jobs/${path}`)).status).toBe(404);
+      }
+    }
+    expect((await server.call("GET", `/v1/preview/training-jobs?model_id=${id}`)).json.data).toEqual([]);
+  });
+
   it("cancels, as often as one likes", async () => {
     const { id } = await newModel();
     const many = group(...Array.from({ length: 50 }, (_, i) => trajectory("a1 <e>", i % 2)));

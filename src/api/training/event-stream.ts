@@ -2,6 +2,7 @@
 // the event's id, so that a reader that lost its connection goes on where it was.
 
 import type { FastifyReply } from "fastify";
+import { ServiceError } from "../../errors.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import type { Jobs } from "../../training/jobs.ts";
 import { EventStream } from "../http/sse.ts";
@@ -22,7 +23,8 @@ export function streamEvents(reply: FastifyReply, jobs: Jobs, jobId: string, aft
   // what the socket cannot take yet stays in the table and is read from there later
   const pump = () => {
     while (!ended && !stream.blocked) {
-      const events = jobs.events(jobId, last, PAGE);
+      const events = eventsAfter(last);
+      if (events === null) return finish("");
       if (events.length === 0) return;
       const final = events.findIndex(isLast);
       const shown = final < 0 ? events : events.slice(0, final + 1);
@@ -30,6 +32,15 @@ export function streamEvents(reply: FastifyReply, jobs: Jobs, jobId: string, aft
       const text = shown.map(block).join("");
       if (final < 0) stream.send(text);
       else finish(text);
+    }
+  };
+  /** null when the job was deleted with its model while the reader was behind. */
+  const eventsAfter = (last: string | null): JobEvent[] | null => {
+    try {
+      return jobs.events(jobId, last, PAGE);
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === "unknown_training_job") return null;
+      throw error;
     }
   };
   const finish = (text: string) => {

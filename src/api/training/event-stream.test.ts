@@ -1,0 +1,37 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { FastifyReply } from "fastify";
+import { expect, it } from "vitest";
+import { ServiceError } from "../../errors.ts";
+import type { JobEvent } from "../../store/event-table.ts";
+import type { Jobs } from "../../training/jobs.ts";
+import { streamEvents } from "./event-stream.ts";
+
+it("ends when the job is deleted before its reader has seen the end", async () => {
+  const event = { seq: 1, id: "e1", type: "training_started", data: {}, createdAt: "" };
+  let onEvent: (event: JobEvent) => void = () => {};
+  let gone = false;
+  const jobs = {
+    events(_id: string, after: string | null) {
+      if (gone) throw new ServiceError("unknown_training_job", "There is no training job.");
+      return after === null ? [event] : [];
+    },
+    watch(_id: string, listener: typeof onEvent) {
+      onEvent = listener;
+      return () => {};
+    },
+  };
+  const server = createServer((_request, raw) => {
+    streamEvents({ raw, getHeaders: () => ({}) } as unknown as FastifyReply, jobs as unknown as Jobs, "j", null);
+  }).listen(0);
+  try {
+    await once(server, "listening");
+    const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    gone = true;
+    onEvent(event);
+    expect(await response.text()).toContain("id: e1");
+  } finally {
+    server.close();
+  }
+});
