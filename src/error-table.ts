@@ -7,6 +7,11 @@ export interface ErrorRow {
   type: string;
   meaning: string;
   fix: string;
+  /**
+   * Seconds after which sending it again may help, unless the error knows better (Retry-After); "useless": it cannot help,
+   * and SDKs are told so (x-should-retry). Every 429 and 503 has one of them.
+   */
+  repeat?: number | "useless";
 }
 
 export const ERRORS = {
@@ -231,12 +236,14 @@ export const ERRORS = {
     type: "RateLimitError",
     meaning: "The token's owner has used up the disk or the number of open jobs the operator allows.",
     fix: "Delete checkpoints or models, or wait for jobs to finish. The operator can raise the limits.",
+    repeat: "useless",
   },
   queue_full: {
     status: 429,
     type: "RateLimitError",
     meaning: "All slots are busy and the waiting line is full.",
     fix: "Wait `Retry-After` seconds and send it again; SDKs do so by themselves. The operator can raise `--max-queue`.",
+    repeat: 1,
   },
   headers_too_large: {
     status: 431,
@@ -249,30 +256,35 @@ export const ERRORS = {
     type: "InternalServerError",
     meaning: "A fault in the server. The log has the details under the request id.",
     fix: "Report it with the `x-request-id` of the response.",
+    repeat: "useless",
   },
   engine_failed: {
     status: 500,
     type: "InternalServerError",
     meaning: "The engine ended this request with an error; other requests go on.",
     fix: "The log has the reason under the request id.",
+    repeat: "useless",
   },
   not_supported: {
     status: 501,
     type: "NotImplementedError",
     meaning: "The running engine or model does not offer this feature.",
     fix: "See docs/reference/wire.md for what this server offers.",
+    repeat: "useless",
   },
   shutting_down: {
     status: 503,
     type: "ServiceUnavailableError",
     meaning: "The server is draining and takes no new requests.",
     fix: "Send the request again after `Retry-After` seconds, or to another server.",
+    repeat: 5,
   },
   no_adapter_slot: {
     status: 503,
     type: "ServiceUnavailableError",
     meaning: "Every adapter slot of the engine is in use, by running requests or by adapters that the operator loaded.",
     fix: "Send the request again after `Retry-After` seconds. The operator can raise `--max-loras` or unload an adapter.",
+    repeat: 1,
   },
   storage_full: {
     status: 507,
@@ -284,7 +296,8 @@ export const ERRORS = {
     status: 503,
     type: "ServiceUnavailableError",
     meaning: "The engine stopped and could not be restarted.",
-    fix: "Restart the server; the log says why the engine stopped.",
+    fix: "Restart the server; the log says why the engine stopped. If something restarts it, send the request again after `Retry-After` seconds.",
+    repeat: 10, // a supervisor needs about that long to start the server again
   },
 } as const satisfies Record<string, ErrorRow>;
 

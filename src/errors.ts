@@ -5,7 +5,7 @@ import { ERRORS, type ErrorCode, type ErrorRow } from "./error-table.ts";
 export interface ErrorDetails {
   /** Field the error is about: a plain name, or `body.path.to.field` for schema errors. */
   param?: string | null;
-  /** Seconds, for 429 and 503. */
+  /** Seconds, where more is known than the table says. */
   retryAfter?: number;
   cause?: unknown;
 }
@@ -14,6 +14,7 @@ export interface ErrorDetails {
 export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly param: string | null;
+  /** Seconds; null: nobody knows, or it is no use. */
   readonly retryAfter: number | null;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
@@ -21,7 +22,8 @@ export class ServiceError extends Error {
     this.name = "ServiceError";
     this.code = code;
     this.param = details.param ?? null;
-    this.retryAfter = details.retryAfter ?? null;
+    const { repeat } = this.row;
+    this.retryAfter = details.retryAfter ?? (typeof repeat === "number" ? repeat : null);
   }
 
   get row(): ErrorRow {

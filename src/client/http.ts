@@ -1,6 +1,7 @@
 // Requests to a server: JSON in and out, errors with the server's words, and another try where that is safe. GET and
 // DELETE are repeated after connection faults and 408, 409, 429 and 5xx; POST only when the server said so (429, 503) or
-// the request carries an idempotency key. Waits as long as Retry-After says, else longer each time.
+// the request carries an idempotency key; nothing is repeated that the server calls useless (x-should-retry: false), a
+// quota that is used up for one. Waits as long as Retry-After says, else longer each time.
 
 import { setTimeout as sleep } from "node:timers/promises";
 

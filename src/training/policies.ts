@@ -30,8 +30,6 @@ interface PolicyName {
 /** Step 0 never changed the model, in forks too. */
 const IDENTITY_STEP = 0;
 
-const RETRY_AFTER_S = 1;
-
 const ARTIFACT = /^wandb-artifact:\/\/\/([^/]+)\/([^/]+)\/([^/]+?)(?::(?:step(\d{1,9})|latest))?$/;
 const SHORT = /^(.+?)(?:@(\d{1,9})|:step(\d{1,9}))?$/;
 
@@ -141,7 +139,7 @@ export function parsePolicyName(text: string): PolicyName | null {
 function noAdapterSlot(cause: NoAdapterSlot): ServiceError {
   const users = cause.passing ? "some by running requests" : "by adapters that the operator loaded";
   const message = `Every adapter slot is in use, ${users}.`;
-  return new ServiceError("no_adapter_slot", message, { retryAfter: RETRY_AFTER_S, cause });
+  return new ServiceError("no_adapter_slot", message, { cause });
 }
 
 function stepKey(modelId: string, step: number): string {

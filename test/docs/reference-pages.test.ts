@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { ERRORS, type ErrorRow } from "../../src/error-table.ts";
 import { errorsPage, flagsPage, metricsPage } from "./reference-pages.ts";
 
 it.each([
@@ -12,4 +13,12 @@ it.each([
     writeFileSync(file, page());
   }
   expect(readFileSync(file, "utf8")).toBe(page());
+});
+
+it("every 429 and 503 but a used-up quota says when to come back, that one and our own faults that it is no use", () => {
+  for (const [code, { status, repeat }] of Object.entries(ERRORS as Record<string, ErrorRow>)) {
+    const useless = code === "quota_exceeded" || status === 500 || status === 501;
+    const expected = useless ? "useless" : [429, 503].includes(status) ? "number" : "undefined";
+    expect([code, repeat === "useless" ? repeat : typeof repeat]).toEqual([code, expected]);
+  }
 });

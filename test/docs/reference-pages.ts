@@ -23,7 +23,8 @@ Every error has the same body, for every route and also for unknown paths (which
 
 - \`code\` is the HTTP status. \`param\` is the field at fault: a plain name for rules between fields and bounds,
   \`body.path.to.field\` for fields of the wrong shape, null when no single field is.
-- 401 and 403 carry \`WWW-Authenticate\`; 429 and 503 carry \`Retry-After\`; 500 and 501 carry \`x-should-retry: false\`.
+- 401 and 403 carry \`WWW-Authenticate\`; 429 and 503 carry \`Retry-After\`, all but quota_exceeded. That one, 500 and 501 carry
+  \`x-should-retry: false\`: sending the request again cannot help, and SDKs do not.
 - A request is checked completely before it is admitted, also with \`stream: true\`: a mistake is always a real 4xx.
   After that a stream can only fail with an event \`data: {"error": …}\`, followed by \`data: [DONE]\`.
 - The name in the third column is for talking about errors (and the \`code\` label of

@@ -1,6 +1,6 @@
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { API_KEY, startTestServer, type TestServer, type TestServerOptions } from "./test-server.ts";
 
 let server: TestServer;
@@ -192,6 +192,14 @@ describe("an engine that fails", () => {
     expect(stream).not.toContain("secret");
     broken = false;
     expect((await server.chat({ ...endless, max_tokens: 2 })).usage.completion_tokens).toBe(2);
+  });
+
+  it("is a 503 that says when to come back, once it cannot be started again", async () => {
+    await start();
+    vi.spyOn(server.service.engine, "healthy").mockReturnValue(false);
+    for (const refused of [await server.post("/v1/chat/completions", endless), await server.get("/health")]) {
+      expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "10"]);
+    }
   });
 });
 

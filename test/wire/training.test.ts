@@ -5,6 +5,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FlywheelClient } from "../../src/client/client.ts";
 import { toyIds } from "../toy-encoder.ts";
 import { startTrainingServer, type TrainingServer } from "./training-server.ts";
 
@@ -418,6 +419,28 @@ describe("jobs", () => {
       ...["body.training_data.0.messages", "body.training_data_url"],
     ]);
   });
+});
+
+it("a quota that is used up is a 429 that clients do not repeat", async () => {
+  const full = await startTrainingServer({ maxBytesPerOwner: 10 });
+  let requests = 0;
+  const client = new FlywheelClient({
+    ...{ baseUrl: full.url, apiKey: "ann" },
+    fetch: (...args) => {
+      requests++;
+      return fetch(...args);
+    },
+  });
+  try {
+    const { id } = (await full.call("POST", "/v1/preview/models", modelBody())).json;
+    const refused = await full.call("POST", "/v1/preview/training-jobs", jobBody(id, []));
+    expect(refused.status).toBe(429);
+    expect([refused.headers.get("x-should-retry"), refused.headers.get("retry-after")]).toEqual(["false", null]);
+    await expect(client.submit(id, [], { idempotencyKey: "k" })).rejects.toThrow(/429: Checkpoints use/);
+    expect(requests).toBe(1);
+  } finally {
+    await full.close();
+  }
 });
 
 describe("bodies", () => {

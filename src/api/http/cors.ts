@@ -11,7 +11,7 @@ export function applyCors(request: FastifyRequest, reply: FastifyReply, allowed:
     return;
   }
   reply.header("access-control-allow-origin", allowed.includes("*") ? "*" : origin);
-  reply.header("access-control-expose-headers", "x-request-id, retry-after");
+  reply.header("access-control-expose-headers", "x-request-id, retry-after, x-should-retry");
   if (!allowed.includes("*")) {
     reply.header("vary", "origin");
   }

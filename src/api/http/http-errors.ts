@@ -41,8 +41,8 @@ export function errorHeaders(error: ServiceError): Record<string, string> {
   if (error.retryAfter !== null) {
     headers["retry-after"] = String(error.retryAfter);
   }
-  // Clients repeat every 5xx by default; a fault of ours would only be repeated.
-  if (error.status === 500 || error.status === 501) {
+  // Clients repeat every 429 and 5xx by default.
+  if (error.row.repeat === "useless") {
     headers["x-should-retry"] = "false";
   }
   return headers;

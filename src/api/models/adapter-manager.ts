@@ -15,8 +15,6 @@ export interface LoadAdapter {
   inPlace: boolean;
 }
 
-const RETRY_AFTER_S = 1;
-
 export class AdapterManager {
   readonly #slots: AdapterSlots;
   readonly #models: ModelRegistry;
@@ -62,7 +60,7 @@ export class AdapterManager {
     } catch (error) {
       if (error instanceof NoAdapterSlot && error.passing) {
         const message = "Every adapter slot is in use, some by running requests.";
-        throw new ServiceError("no_adapter_slot", message, { retryAfter: RETRY_AFTER_S, cause: error });
+        throw new ServiceError("no_adapter_slot", message, { cause: error });
       }
       const message = `The adapter cannot be used: ${(error as Error).message}`;
       throw new ServiceError("invalid_adapter_request", message, { param: "lora_path", cause: error });

@@ -28,8 +28,7 @@ export async function refusing<T>(work: () => T | Promise<T>): Promise<T> {
     if (!(error instanceof PromptError)) {
       throw error;
     }
-    const retryAfter = error.code === "template_busy" ? { retryAfter: 1 } : {};
     const param = error.code === "invalid_bad_words" ? null : error.param;
-    throw new ServiceError(CODES[error.code], error.message, { param, cause: error, ...retryAfter });
+    throw new ServiceError(CODES[error.code], error.message, { param, cause: error });
   }
 }

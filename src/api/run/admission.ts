@@ -85,5 +85,5 @@ export class Admission {
 }
 
 export function shuttingDown(): ServiceError {
-  return new ServiceError("shutting_down", "The server is shutting down.", { retryAfter: 5 });
+  return new ServiceError("shutting_down", "The server is shutting down.");
 }
