@@ -527,11 +527,11 @@ describe("steps and the engine's adapter slots", () => {
   });
 
   it("gives a step's slot to the operator while a job trains from that step", async () => {
-    const bench = start({ maxLoras: 1, trainer: fakeTrainer(20) });
+    const bench = start({ maxLoras: 1, trainer: fakeTrainer(400) });
     const model = newModel(bench);
     await ended(bench, await submit(bench, model.id));
     const job = await submit(bench, model.id);
-    await vi.waitFor(() => expect(bench.service.policies.inUse(model.id, 1)).toBe(true));
+    await vi.waitFor(() => expect(bench.service.policies.inUse(model.id, 1)).toBe(true), { interval: 5 });
     const { version } = await bench.slots.hold(operatorAdapter(bench, "o"));
     expect(bench.engine.versions).toEqual(new Set([version]));
     expect((await ended(bench, job)).at(-1)!.type).toBe("training_ended");
