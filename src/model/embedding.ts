@@ -19,8 +19,7 @@ export class Embedding {
     const bytes = tensor.bytes();
     const Stored = tensor.dtype === "F32" ? Float32Array : Uint16Array;
     this.rows = new Stored(bytes.buffer as ArrayBuffer, bytes.byteOffset, tensor.elements);
-    const bits = tensor.dtype === "F32" ? new Uint32Array(this.rows.buffer) : (this.rows as Uint16Array);
-    const bad = firstNonFinite(bits, tensor.dtype as "F32" | "F16" | "BF16");
+    const bad = firstNonFinite(this.rows, tensor.dtype as "F32" | "F16" | "BF16");
     if (bad !== -1) throw new CheckpointError(tensor.file, `tensor "${tensor.name}" has no finite value at ${bad}`);
     this.widen = tensor.dtype === "BF16" ? widenBfloat16 : widenFloat16;
   }

@@ -75,31 +75,26 @@ export class SafetensorsFile {
 
   /** Fills `values` with those from number `first` on. All of them are numbers, and finite. */
   readPart(name: string, first: number, values: Float32Array): void {
-    this.#readValues(name, first, values);
-    const bad = firstNonFinite(new Uint32Array(values.buffer, values.byteOffset, values.length), "F32");
-    if (bad !== -1) {
-      throw new CheckpointError(this.path, `tensor "${name}" has the value ${values[bad]} at ${first + bad}`);
-    }
-  }
-
-  #readValues(name: string, first: number, values: Float32Array): void {
     const entry = this.entry(name);
     if (first + values.length > entry.elements) {
       throw new Error(`tensor "${name}" has ${entry.elements} values, asked for ${first + values.length}`);
     }
     const start = this.#dataStart + entry.begin;
+    let bad: number;
     switch (entry.dtype) {
       case "F32":
         this.#readAt(start + 4 * first, new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
-        return;
+        bad = firstNonFinite(values, "F32");
+        break;
       case "F16":
-        this.#readHalves(start + 2 * first, values, widenFloat16);
-        return;
       case "BF16":
-        this.#readHalves(start + 2 * first, values, widenBfloat16);
-        return;
+        bad = this.#readHalves(start + 2 * first, values, entry.dtype);
+        break;
       default:
         throw new CheckpointError(this.path, `tensor "${name}" has dtype ${entry.dtype}, expected F32, F16 or BF16`);
+    }
+    if (bad !== -1) {
+      throw new CheckpointError(this.path, `tensor "${name}" has the value ${values[bad]} at ${first + bad}`);
     }
   }
 
@@ -131,17 +126,18 @@ export class SafetensorsFile {
     return Number(length[0]);
   }
 
-  #readHalves(
-    position: number,
-    values: Float32Array,
-    widen: (source: Uint16Array, target: Float32Array, offset: number) => void,
-  ): void {
+  /** Returns the number of the first value that is not finite, or -1; those behind its piece are not read then. */
+  #readHalves(position: number, values: Float32Array, dtype: "F16" | "BF16"): number {
+    const widen = dtype === "F16" ? widenFloat16 : widenBfloat16;
     const piece = new Uint16Array(Math.min(pieceBytes / 2, values.length));
     for (let done = 0; done < values.length; done += piece.length) {
       const part = piece.subarray(0, Math.min(piece.length, values.length - done));
       this.#readAt(position + done * 2, new Uint8Array(part.buffer, 0, part.byteLength));
       widen(part, values, done);
+      const bad = firstNonFinite(part, dtype);
+      if (bad !== -1) return done + bad;
     }
+    return -1;
   }
 
   #readAt(position: number, target: Uint8Array): void {
