@@ -69,6 +69,13 @@ export function openCheckpoint(folder: string): Checkpoint {
   }
 }
 
+/** See Checkpoint.identity. */
+export function checkpointIdentity(folder: string): string {
+  const checkpoint = openCheckpoint(folder);
+  checkpoint.close();
+  return checkpoint.identity;
+}
+
 /** The prefix under which this checkpoint keeps its embedding; the usual one when none fits. */
 function tensorPrefix(config: ModelConfig, files: WeightFiles): string {
   const prefixes = familyNamed(config.family).tensorPrefixes;

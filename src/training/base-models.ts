@@ -3,6 +3,7 @@
 
 import type { AdapterSlots } from "../engine/adapter-slots.ts";
 import type { Engine } from "../engine/contract.ts";
+import { checkpointIdentity } from "../model/checkpoint.ts";
 import type { LengthLimits } from "./length-limits.ts";
 import type { ChatEncoder } from "./tokenise.ts";
 
@@ -23,13 +24,23 @@ export interface BaseModel extends LengthLimits {
 
 export class BaseModels {
   readonly #models: readonly BaseModel[];
+  readonly #identities: ReadonlyMap<BaseModel, string>;
 
   constructor(models: readonly BaseModel[]) {
     this.#models = models;
+    this.#identities = new Map(models.map((model) => [model, checkpointIdentity(model.folder)]));
   }
 
   names(): string[] {
     return this.#models.map(({ name }) => name);
+  }
+
+  /** Training reads the weights itself: other ones than those that are served would train another model. */
+  assertUnchanged(model: BaseModel): void {
+    if (checkpointIdentity(model.folder) === this.#identities.get(model)) return;
+    throw new Error(
+      `the files of the base model ${model.name} changed since the server started; it must be started anew`,
+    );
   }
 
   get(name: string): BaseModel | null {

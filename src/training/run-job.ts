@@ -40,6 +40,7 @@ export async function runJob(job: JobRecord, deps: RunDeps, signal: AbortSignal)
   if (!model) throw new Error("its model was deleted");
   const base = bases.get(model.baseModel);
   if (!base) throw new Error(`the base model ${model.baseModel} is not on this server any more`);
+  bases.assertUnchanged(base);
   const from = models.newestStep(model.id)!.step;
   const staging = deps.workspace.newStaging(model.id, job.id);
   const releases = [policies.lease(model.id, from)];
