@@ -24,7 +24,7 @@ export interface SequenceConstraint {
   dispose(): void;
 }
 
-/** Creates one constraint per choice from the key of a grammar that was compiled before the engine sees it. */
+/** Creates one constraint per choice from the key of a grammar that was compiled elsewhere. */
 export interface ConstraintFactory {
   /** `stopTokenIds`: ids that may end the output (EOS and stop ids). */
   create(grammar: string, stopTokenIds: readonly number[], ignoreEos: boolean): SequenceConstraint;

@@ -1,6 +1,6 @@
 // Whether a choice ends with the token just appended, and why. Pure; stop strings are the text layer's business.
 // The order decides what is reported: min_tokens, EOS, other stop ids, budget, repetition. The budget (maxTokens) was
-// clamped to the context before the engine sees it, so the context length needs no check of its own.
+// clamped to the context by the caller, so the context length needs no check of its own.
 
 import type { Finish, RepetitionDetection, SamplingParams } from "./contract.ts";
 

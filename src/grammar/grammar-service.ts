@@ -1,7 +1,7 @@
-// Constraints to keys of compiled grammars, before the engine sees it and away from both the HTTP and the engine thread. Bounded in
-// time and memory per constraint: what exceeds a bound is refused and its worker thread replaced; other compilations wait
-// for nothing but a free worker. Results are cached by content, refusals included, except for taking too long: that may
-// have been the machine's fault.
+// Constraints to keys of compiled grammars, away from both the HTTP and the engine thread. Bounded in time and memory per
+// constraint: what exceeds a bound is refused and its worker thread replaced; other compilations wait for nothing but a
+// free worker. Results are cached by content, refusals included, except for taking too long: that may have been the
+// machine's fault.
 
 import { createHash } from "node:crypto";
 import { CompileThread } from "./compile-thread.ts";

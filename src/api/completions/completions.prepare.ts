@@ -106,11 +106,13 @@ export async function prepareCompletion(
 }
 
 function promptIds(service: Service, prompt: Prompt, addSpecialTokens: boolean, length: LengthRules): number[] {
-  const isText = typeof prompt === "string";
-  const ids = isText ? tokenisePrompt(service.text, prompt, { addSpecialTokens }, length) : prompt;
+  const ids =
+    typeof prompt === "string"
+      ? tokenisePrompt(service.text, prompt, { addSpecialTokens }, length)
+      : fitTokens(prompt, length);
   // Of a text too: a tokenizer may know more tokens than the model has rows for.
   checkTokenIds(ids, service.engine.info.vocabSize, "prompt");
-  return isText ? [...ids] : fitTokens(ids, length);
+  return ids;
 }
 
 function echoText(service: Service, prompt: Prompt, ids: readonly number[]): string {

@@ -1,5 +1,5 @@
 // response_format and structured_outputs → the shape of the output, or none. Exactly one kind may be asked for; the two fields
-// may agree on it. Whether the schema, expression or grammar compiles is found out by grammar/, also before the engine sees it.
+// may agree on it. Whether the schema, expression or grammar compiles is found out by grammar/.
 import type { Static } from "typebox";
 import { ServiceError } from "../../errors.ts";
 import type { OutputShape } from "../../grammar/constraint.ts";

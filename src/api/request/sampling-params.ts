@@ -1,5 +1,5 @@
 // Wire sampling fields → the engine's SamplingParams: defaults from the model's generation_config, bounds, vocabulary
-// checks, stop ids. Everything is refused here, before the engine sees it, so that the engine only sees valid parameters.
+// checks, stop ids. Everything is refused here, so that the engine only sees valid parameters.
 import type { SamplingParams } from "../../engine/contract.ts";
 import { ServiceError } from "../../errors.ts";
 import { tokeniseBadWords } from "../../text/bad-words.ts";
