@@ -32,8 +32,3 @@ export function registerOpenApi(app: FastifyInstance): void {
     });
   });
 }
-
-/** The document as the repository keeps it. The server must be ready. */
-export function openApiText(app: FastifyInstance): string {
-  return `${JSON.stringify(app.swagger(), null, 2)}\n`;
-}

@@ -98,7 +98,7 @@ const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86400, w: 7 * 8
 const LONGEST_LIFETIME = 1000 * UNITS.y!;
 
 /** Seconds; null = forever. */
-export function readLifetime(text: string): number | null {
+function readLifetime(text: string): number | null {
   if (text === "forever") {
     return null;
   }

@@ -104,8 +104,8 @@ export interface PrefillOutput {
   cachedTokens: number;
   /** Element 0 is null; element i is about prompt token i. null when not asked for. */
   promptLogprobs: readonly (TokenLogprobs | null)[] | null;
-  /** Milliseconds from submission to the first step, and from there to the end of the prefill. Absent: not measured. */
-  timing?: { queuedMs: number; prefillMs: number };
+  /** Milliseconds from submission to the first step. Absent: not measured. */
+  queuedMs?: number;
 }
 
 /** New tokens of one choice; `finish` is set on its last output, after which the choice says nothing more. */

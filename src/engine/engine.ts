@@ -129,14 +129,14 @@ export class StepEngine {
   /** Emits the prefill output; returns the choices that now share the leader's blocks and logits. */
   private completePrefill(leader: Sequence): Sequence[] {
     const { request } = leader;
-    const { stats, clock } = this.parts;
+    const { stats } = this.parts;
     request.prefilled = true;
     stats.add("promptTokens", request.prompt.length);
     this.table.emit(request.handle, {
       type: "prefill",
       cachedTokens: request.cachedTokens ?? 0,
       promptLogprobs: request.promptLogprobs,
-      timing: { queuedMs: request.startedAt - request.submittedAt, prefillMs: clock() - request.startedAt },
+      queuedMs: request.startedAt - request.submittedAt,
     });
     return request.followers.splice(0).filter((follower) => this.scheduler.fork(leader, follower));
   }

@@ -21,7 +21,7 @@ type StatName = (typeof NAMES)[number];
 const INDEX = Object.fromEntries(NAMES.map((name, i) => [name, i])) as Record<StatName, number>;
 
 /** Bounds of the histogram of tokens per step. */
-export const STEP_TOKEN_BOUNDS = [1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384] as const;
+const STEP_TOKEN_BOUNDS = [1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384] as const;
 
 /** Cells: one per name, the sum of tokens of all steps, one count per bound and one for what is beyond. */
 const STEP_SUM = NAMES.length;

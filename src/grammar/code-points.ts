@@ -56,10 +56,6 @@ export function subtractSets(a: CodePointSet, b: CodePointSet): CodePointSet {
   return intersectSets(a, complementSet(b));
 }
 
-export function hasCodePoint(set: CodePointSet, point: number): boolean {
-  return set.some(([low, high]) => low <= point && point <= high);
-}
-
 /** Cuts the whole code space so that every given set is a union of the resulting pieces. */
 export function partition(sets: readonly CodePointSet[]): CodePointSet {
   const cuts = new Set<number>([0, 0xd800, 0xe000, maxCodePoint + 1]);

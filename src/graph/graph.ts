@@ -125,7 +125,7 @@ export class Graph {
   }
 }
 
-export function dtypeOf(data: TypedData): DType {
+function dtypeOf(data: TypedData): DType {
   if (data instanceof Float32Array) return "float32";
   if (data instanceof Uint8Array) return "uint8";
   if (data instanceof Int8Array) return "int8";

@@ -30,7 +30,7 @@ export function linear(g: Graph, x: Value, weights: LinearWeights, type: WeightT
 }
 
 /** int4 needs blocks of 32 inputs; a map whose size does not allow that stays int8. */
-export function usableType(type: WeightType, inputs: number): WeightType {
+function usableType(type: WeightType, inputs: number): WeightType {
   return type === "int4" && inputs % INT4_BLOCK !== 0 ? "int8" : type;
 }
 

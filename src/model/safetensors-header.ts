@@ -59,7 +59,7 @@ export function parseSafetensorsHeader(file: string, json: Uint8Array, dataBytes
   return { tensors, metadata };
 }
 
-export function byteLengthOf(dtype: Dtype, elements: number): number {
+function byteLengthOf(dtype: Dtype, elements: number): number {
   return bytesPerElement[dtype] * elements;
 }
 

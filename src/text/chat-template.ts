@@ -28,7 +28,7 @@ export interface RenderInput {
   kwargs: Readonly<Record<string, unknown>>;
 }
 
-export const trustedLimits: RenderLimits = {
+const trustedLimits: RenderLimits = {
   maxSteps: 500_000,
   maxText: 64_000_000,
   maxItems: 1_000_000,

@@ -1,5 +1,5 @@
 // How long a prompt may be. A prompt that does not fit is an error with numbers, never cut silently; cutting happens
-// only where truncate_prompt_tokens asks for it, and keeps the end unless told otherwise.
+// only where truncate_prompt_tokens asks for it, and keeps the end.
 
 import { PromptError } from "./prompt-error.ts";
 
@@ -12,8 +12,6 @@ export interface LengthRules {
   maxTokensParam?: string;
   /** null = no truncation; -1 = as much as fits; n = n tokens. */
   truncatePromptTokens: number | null;
-  /** "left" (default) keeps the last tokens. */
-  truncationSide?: "left" | "right";
 }
 
 /** Tokens around a cut may come out differently than in the whole text; this many more are looked at. */
@@ -52,9 +50,7 @@ export function boundText(text: string, rules: LengthRules, longestToken: number
   }
   const looked = (room + cutMargin) * longestToken;
   if (text.length <= looked) return text;
-  return rules.truncationSide === "right"
-    ? wholeCharacters(text, 0, looked)
-    : wholeCharacters(text, text.length - looked, text.length);
+  return wholeCharacters(text, text.length - looked);
 }
 
 /** The prompt's tokens after truncation; an error when they are none or too many. */
@@ -62,12 +58,7 @@ export function fitTokens(ids: readonly number[], rules: LengthRules): number[] 
   const room = promptRoom(rules);
   const truncate = rules.truncatePromptTokens;
   const keep = truncate === null ? ids.length : truncate < 0 ? room : truncate;
-  const kept =
-    ids.length <= keep
-      ? [...ids]
-      : rules.truncationSide === "right"
-        ? ids.slice(0, keep)
-        : ids.slice(ids.length - keep);
+  const kept = ids.slice(Math.max(0, ids.length - keep));
   if (kept.length === 0) {
     throw new PromptError("empty_prompt", null, "The prompt is empty: there must be at least one prompt token.");
   }
@@ -90,18 +81,16 @@ export interface BudgetSources {
   maxTokens: number | null;
   /** What the model's generation_config.json says, used when the request says nothing. */
   defaultMaxTokens?: number | null;
-  /** The operator's limit. */
-  ceiling?: number | null;
 }
 
 /** Output tokens a request may use. */
 export function outputBudget(sources: BudgetSources): number {
   const wanted = sources.maxTokens ?? sources.defaultMaxTokens ?? Number.POSITIVE_INFINITY;
-  return Math.min(sources.contextLength - sources.promptTokens, wanted, sources.ceiling ?? Number.POSITIVE_INFINITY);
+  return Math.min(sources.contextLength - sources.promptTokens, wanted);
 }
 
-/** text[from, to) without half characters at its ends. */
-function wholeCharacters(text: string, from: number, to: number): string {
-  const isLow = (at: number): boolean => (text.charCodeAt(at) & 0xfc00) === 0xdc00;
-  return text.slice(from > 0 && isLow(from) ? from + 1 : from, to < text.length && isLow(to) ? to - 1 : to);
+/** The end of the text from there on, without half a character at its start. */
+function wholeCharacters(text: string, from: number): string {
+  const isLow = (text.charCodeAt(from) & 0xfc00) === 0xdc00;
+  return text.slice(isLow ? from + 1 : from);
 }

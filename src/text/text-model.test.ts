@@ -33,7 +33,7 @@ const textOf = async (chatTemplate?: string): Promise<string> => {
 
 test("a fixture checkpoint: tokenizer, special tokens and template", async () => {
   const model = await loadTextModel(fixture);
-  expect(model.eosTokenId).toBe(2);
+  expect(model.tokenizer.eosTokenId).toBe(2);
   expect(model.specialTokens).toEqual({ bos_token: "<s>", eos_token: "</s>", pad_token: "<pad>" });
   const prompt = await chatPrompt(model, { messages }, null);
   expect(prompt.text).toBe("<s>user:hi</s><s>assistant:");

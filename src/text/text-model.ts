@@ -26,7 +26,6 @@ export interface TextModelParts extends TextModelOptions {
 
 export class TextModel {
   readonly tokenizer: Tokenizer;
-  readonly eosTokenId: number | null;
   /** bos_token, eos_token, ... -> text. */
   readonly specialTokens: Readonly<Record<string, string>>;
   readonly longestToken: number;
@@ -38,7 +37,6 @@ export class TextModel {
 
   constructor(parts: TextModelParts) {
     this.tokenizer = parts.tokenizer;
-    this.eosTokenId = parts.tokenizer.eosTokenId;
     this.specialTokens = parts.specialTokens;
     this.longestToken = parts.longestToken;
     this.defaultKwargs = parts.chatTemplateKwargs ?? {};
@@ -60,11 +58,6 @@ export class TextModel {
   renderTrusted(input: RenderInput, name: string | null = null): string {
     const source = name === null ? this.#defaultTemplate(input.tools !== null) : (this.#named.get(name) ?? name);
     return this.#compile(source).render(input);
-  }
-
-  /** False: only requests that bring a template can be chats. */
-  get hasChatTemplate(): boolean {
-    return this.#serverTemplate !== null || this.#named.has("default");
   }
 
   close(): void {

@@ -42,6 +42,6 @@ export class TokenTextWalk {
   }
 }
 
-export function tokenIdText(id: number): string {
+function tokenIdText(id: number): string {
   return `token_id:${id}`;
 }

@@ -12,7 +12,6 @@ import type { Workspace } from "./workspace.ts";
 export interface PolicyLease {
   model: ModelRecord;
   step: number;
-  base: BaseModel;
   /** Content version in the engine; null = the base model. */
   adapter: string | null;
   /** Idempotent. */
@@ -29,6 +28,11 @@ interface PolicyName {
 
 /** Step 0 never changed the model, in forks too. */
 const IDENTITY_STEP = 0;
+
+/** A policy's full name: what clients written for W&B's service call it. */
+export function artifactName({ entity, project, name }: ModelRecord): string {
+  return `wandb-artifact:///${entity}/${project}/${name}`;
+}
 
 const ARTIFACT = /^wandb-artifact:\/\/\/([^/]+)\/([^/]+)\/([^/]+?)(?::(?:step(\d{1,9})|latest))?$/;
 const SHORT = /^(.+?)(?:@(\d{1,9})|:step(\d{1,9}))?$/;
@@ -49,14 +53,14 @@ export class Policies {
   }
 
   /** The owner's policy of that name and its step; null when there is none. */
-  find(name: string, owner: string): { model: ModelRecord; step: number; newest: boolean } | null {
+  find(name: string, owner: string): { model: ModelRecord; step: number } | null {
     const parsed = parsePolicyName(name);
     const model = parsed && this.#modelOf(parsed, owner);
     const newest = model && this.#models.newestStep(model.id);
     if (!parsed || !model || !newest) return null;
     const step = parsed.step ?? newest.step;
     if (step !== newest.step && !this.#models.step(model.id, step)) return null;
-    return { model, step, newest: step === newest.step };
+    return { model, step };
   }
 
   /** Makes the engine ready to answer as this policy. null when the name is not one of the owner's. */
@@ -76,7 +80,7 @@ export class Policies {
         slot?.release();
         releaseFiles();
       };
-      return { model, step, base, adapter: slot?.version ?? null, release };
+      return { model, step, adapter: slot?.version ?? null, release };
     } catch (error) {
       releaseFiles();
       throw error instanceof NoAdapterSlot ? noAdapterSlot(error) : error;
@@ -124,7 +128,7 @@ export class Policies {
 }
 
 /** "wandb-artifact:///entity/project/name[:stepN]", "name", "name@N" or "name:stepN". */
-export function parsePolicyName(text: string): PolicyName | null {
+function parsePolicyName(text: string): PolicyName | null {
   const artifact = ARTIFACT.exec(text);
   if (artifact) {
     const [, entity, project, name, step] = artifact;

@@ -1,8 +1,7 @@
 // Wire schemas of chat replies. They document the replies (openapi.json) and the tests hold real replies against
 // them; building the replies is chat.response.ts and chat.stream.ts.
-import { type TSchema, Type } from "typebox";
-
-const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
+import { Type } from "typebox";
+import { nullable } from "../request/schema-parts.ts";
 
 export const Usage = Type.Object(
   {
@@ -21,7 +20,7 @@ const Logprob = Type.Object({
   bytes: Type.Array(Type.Integer()),
 });
 
-export const ChatLogprobs = Type.Object(
+const ChatLogprobs = Type.Object(
   { content: Type.Array(Type.Intersect([Logprob, Type.Object({ top_logprobs: Type.Array(Logprob) })])) },
   { title: "ChatLogprobs" },
 );

@@ -3,7 +3,7 @@
 import { type Static, Type } from "typebox";
 import { AnyObject, orNull } from "../request/schema-parts.ts";
 
-export const ContentPart = Type.Union(
+const ContentPart = Type.Union(
   [
     Type.String({ description: "A bare string is a text part." }),
     Type.Unsafe<Record<string, unknown>>({
@@ -19,7 +19,7 @@ const Content = Type.Union([Type.String(), Type.Array(ContentPart)]);
 const NullableContent = Type.Union([Type.String(), Type.Array(ContentPart), Type.Null()]);
 const Name = Type.Optional(Type.String());
 
-export const ToolFunction = Type.Object({
+const ToolFunction = Type.Object({
   name: Type.String(),
   description: orNull(Type.String()),
   parameters: orNull(AnyObject),
@@ -31,7 +31,7 @@ export const Tool = Type.Object(
   { title: "Tool" },
 );
 
-export const InputToolCall = Type.Object(
+const InputToolCall = Type.Object(
   {
     id: orNull(Type.String()),
     type: Type.Optional(Type.Literal("function")),

@@ -1,8 +1,8 @@
 // Wire schemas of text completions: the older dialect, same engine, raw prompts instead of messages.
-import { type Static, type TSchema, Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { PromptLogprobs, Usage } from "../chat/chat.response-schema.ts";
 import { samplingFields } from "../request/sampling.schema.ts";
-import { orNull } from "../request/schema-parts.ts";
+import { nullable, orNull } from "../request/schema-parts.ts";
 
 const TokenArray = Type.Array(Type.Integer());
 
@@ -23,8 +23,6 @@ export const CompletionRequest = Type.Object(
 );
 
 export type CompletionBody = Static<typeof CompletionRequest>;
-
-const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
 
 const TextLogprobs = Type.Object({
   text_offset: Type.Array(Type.Integer()),

@@ -1,8 +1,8 @@
 // Lenient scalars, pydantic's way: which strings count as numbers and booleans, and how bounds are reported.
 // 64-bit fields (format int64) become bigint so that their exact bounds hold.
 
-export const INT64_MAX = 2n ** 63n - 1n;
-export const INT64_MIN = -(2n ** 63n);
+const INT64_MAX = 2n ** 63n - 1n;
+const INT64_MIN = -(2n ** 63n);
 /** How a JavaScript client spells the 64-bit limits: the nearest double, printed. Taken as the limit itself. */
 const PRINTED_LIMIT = 9223372036854776000n;
 

@@ -1,6 +1,12 @@
 // Small pieces the wire schemas share.
 import { type TSchema, Type } from "typebox";
 
+/** There, and perhaps null. */
+export function nullable<S extends TSchema>(schema: S) {
+  return Type.Union([schema, Type.Null()]);
+}
+
+/** Null or not there at all: the same. */
 export function orNull<S extends TSchema>(schema: S, options: { description?: string; default?: unknown } = {}) {
   return Type.Optional(Type.Union([schema, Type.Null()], options));
 }

@@ -84,7 +84,7 @@ export class GenerationRun {
     for await (const output of generation) {
       if (output.type === "prefill") {
         this.#cachedTokens = output.cachedTokens;
-        this.#queuedMs = output.timing?.queuedMs ?? null;
+        this.#queuedMs = output.queuedMs ?? null;
         yield output;
         continue;
       }

@@ -4,7 +4,7 @@ import type { SampledToken, TokenLogprobs } from "../../engine/contract.ts";
 import { type TokenText, TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 
-export const LOGPROB_FLOOR = -9999;
+const LOGPROB_FLOOR = -9999;
 
 export interface WireLogprob {
   token: string;

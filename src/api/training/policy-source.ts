@@ -1,5 +1,6 @@
 // Trained policies among the served models: their names, and what a request to one of them gets.
 
+import { artifactName } from "../../training/policies.ts";
 import type { TrainingService } from "../../training/service.ts";
 import type { ModelSource } from "../models/model-registry.ts";
 
@@ -9,8 +10,8 @@ export function policySource(training: TrainingService): ModelSource {
       const lease = await training.policies.acquire(name, principal.id);
       if (!lease) return null;
       const { model, step, adapter } = lease;
-      const full = name.startsWith("wandb-artifact:///");
-      const plain = full ? `wandb-artifact:///${model.entity}/${model.project}/${model.name}` : model.name;
+      const full = artifactName(model);
+      const plain = name.startsWith(full) ? full : model.name;
       return {
         name: `${plain}:step${step}`,
         adapter,
@@ -25,7 +26,7 @@ export function policySource(training: TrainingService): ModelSource {
       return answering.map((model) => ({
         id: model.name,
         created: Math.floor(Date.parse(model.createdAt) / 1000),
-        root: `wandb-artifact:///${model.entity}/${model.project}/${model.name}`,
+        root: artifactName(model),
         parent: model.baseModel,
         maxModelLen: null,
       }));

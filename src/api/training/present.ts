@@ -5,6 +5,7 @@ import type { JobEvent } from "../../store/event-table.ts";
 import type { JobRecord } from "../../store/job-table.ts";
 import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
 import type { JobReport } from "../../training/job-work.ts";
+import { artifactName } from "../../training/policies.ts";
 import type { PreparedJob } from "../../training/prepare.ts";
 import type { ExampleReport, PreparedSft } from "../../training/prepare-sft.ts";
 import type { TokenSequence } from "../../training/token-sequence.ts";
@@ -19,7 +20,7 @@ export function presentModel(model: ModelRecord) {
     base_model: model.baseModel,
     run_id: null,
     created_at: model.createdAt,
-    inference_name: `wandb-artifact:///${model.entity}/${model.project}/${model.name}`,
+    inference_name: artifactName(model),
   };
 }
 

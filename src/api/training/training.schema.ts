@@ -2,10 +2,9 @@
 // clients may send and what they get.
 
 import { type TProperties, type TSchema, Type } from "typebox";
-import { AnyObject, orNull } from "../request/schema-parts.ts";
+import { AnyObject, nullable, orNull } from "../request/schema-parts.ts";
 
 const Uuid = Type.String({ format: "uuid" });
-const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
 const Moment = Type.String({ format: "date-time" });
 const Numbers = Type.Record(Type.String(), Type.Number());
 
@@ -21,7 +20,7 @@ const listOf = <S extends TSchema>(item: S, title: string) =>
     { title },
   );
 
-export const TrainingErrorBody = Type.Object(
+const TrainingErrorBody = Type.Object(
   {
     error: Type.Object({
       message: Type.String(),
@@ -101,7 +100,7 @@ const Trajectory = Type.Object(
   { title: "Trajectory" },
 );
 
-export const TrajectoryGroupBody = Type.Object(
+const TrajectoryGroupBody = Type.Object(
   {
     trajectories: Type.Array(Trajectory),
     exceptions: orNull(Type.Array(AnyObject)),
@@ -194,7 +193,7 @@ export const JobBody = Type.Object(
 );
 export const JobList = listOf(JobBody, "TrainingJobList");
 
-export const EventBody = Type.Object(
+const EventBody = Type.Object(
   {
     id: Uuid,
     type: Type.String({ description: "training_started, gradient_step, training_ended or training_failed." }),

@@ -63,7 +63,7 @@ const annotations = new Set([
   "xml",
 ]);
 
-export function isAnnotation(keyword: string): boolean {
+function isAnnotation(keyword: string): boolean {
   return annotations.has(keyword) || keyword.startsWith("x-");
 }
 

@@ -66,7 +66,7 @@ const mustEscape: CodePointSet = [
 ];
 
 /** The same texts as they are written inside a JSON string, with the fewest escapes. */
-export function jsonEncoded(expression: Expression): Expression {
+function jsonEncoded(expression: Expression): Expression {
   switch (expression.kind) {
     case "set": {
       const special = intersectSets(expression.set, mustEscape);

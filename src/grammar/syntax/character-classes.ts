@@ -78,7 +78,7 @@ export function dot(all: boolean): CodePointSet {
 const properties = new Map<string, CodePointSet | null>();
 
 /** \p{name}: general categories, scripts (Script=Greek or Greek) and binary properties; null when there is no such one. */
-export function unicodeProperty(name: string): CodePointSet | null {
+function unicodeProperty(name: string): CodePointSet | null {
   const known = properties.get(name);
   if (known !== undefined) return known;
   const set = scanProperty(name);

@@ -7,7 +7,7 @@ import { f32x4, get, i32, i32x4, repeatWhile, set, v128 } from "./wasm.ts";
 
 /** Entries per block: 16 vectors of 4 floats. */
 export const blockEntries = 64;
-export const blockBytes = blockEntries * 4;
+const blockBytes = blockEntries * 4;
 
 /** The histogram kernel sorts entries into this many buckets; one more takes the entries outside its range. */
 export const histogramBuckets = 2048;

@@ -97,7 +97,7 @@ export class BpeEncoder {
 }
 
 /** The name of the token that stands for one byte in SentencePiece vocabularies. */
-export function byteToken(byte: number): string {
+function byteToken(byte: number): string {
   return `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`;
 }
 

@@ -18,7 +18,7 @@ const styles: Record<string, ReasoningStyle> = {
   deepseek_r1: { ...think, assumed: true },
 };
 
-export function reasoningParserNames(): string[] {
+function reasoningParserNames(): string[] {
   return Object.keys(styles);
 }
 

@@ -14,7 +14,7 @@ const formats: Record<string, ToolCallFormat> = {
   pythonic: "pythonic",
 };
 
-export function toolParserNames(): string[] {
+function toolParserNames(): string[] {
   return Object.keys(formats);
 }
 
