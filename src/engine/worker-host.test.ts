@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type CompiledFakes, compileFakes } from "../../test/fakes/compile-fakes.ts";
+import { InProcessEngine } from "../../test/fakes/in-process-engine.ts";
 import { generateRequest, tokensOf } from "../../test/fakes/requests.ts";
 import { createRunner, EXIT_TOKEN, THROW_TOKEN, type WorkerModelOptions } from "../../test/fakes/worker-model.ts";
 import type { EngineOutput, Generation } from "./contract.ts";
-import { InProcessEngine } from "./in-process-engine.ts";
 import { WorkerEngine, type WorkerEngineOptions } from "./worker-host.ts";
 
 let fakes: CompiledFakes;
@@ -65,7 +65,7 @@ describe("WorkerEngine", () => {
     for (const request of requests) {
       const [a, b] = await Promise.all([local, remote].map((engine) => collect(engine.generate(request))));
       const untimed = (outputs: EngineOutput[]) =>
-        outputs.map((o) => (o.type === "prefill" ? { ...o, timing: null } : o));
+        outputs.map((o) => (o.type === "prefill" ? { ...o, queuedMs: null } : o));
       expect(untimed(b!)).toEqual(untimed(a!));
     }
     const { running, waiting, kvUsage, ...counters } = local.stats();

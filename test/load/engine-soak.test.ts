@@ -5,10 +5,10 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import type { Generation } from "../../src/engine/contract.ts";
-import { InProcessEngine } from "../../src/engine/in-process-engine.ts";
 import { ChoiceConstraints } from "../fakes/choice-constraint.ts";
 import { FakeAdapters } from "../fakes/fake-adapters.ts";
 import { FakeRunner, hashRow, uniformRow } from "../fakes/fake-runner.ts";
+import { InProcessEngine } from "../fakes/in-process-engine.ts";
 import { generateRequest, tokensOf } from "../fakes/requests.ts";
 
 const NUM_BLOCKS = 48;

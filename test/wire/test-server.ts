@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { NEUTRAL_DEFAULTS } from "../../src/api/request/generation-defaults.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/options.ts";
-import { InProcessEngine } from "../../src/engine/in-process-engine.ts";
 import { GrammarService } from "../../src/grammar/grammar-service.ts";
 import { GrammarConstraintFactory } from "../../src/grammar/match/constraint-factory.ts";
 import { tokenVocabulary } from "../../src/grammar/match/token-vocabulary.ts";
@@ -16,6 +15,7 @@ import type { Tokenizer } from "../../src/text/tokenizer-contract.ts";
 import { ByteTokenizer } from "../fakes/byte-tokenizer.ts";
 import { FakeAdapters } from "../fakes/fake-adapters.ts";
 import { FakeRunner, type FakeRunnerOptions, hashRow } from "../fakes/fake-runner.ts";
+import { InProcessEngine } from "../fakes/in-process-engine.ts";
 
 export const TEMPLATE =
   "{% if tools %}[tools]{{ tools | tojson }}\n{% endif %}{% for m in messages %}[{{ m.role }}]{{ m.content }}\n{% endfor %}" +

@@ -1,12 +1,18 @@
-// The engine on the caller's own thread: the same loop and the same client as the worker variant, without the thread.
-// For tests and for models cheap enough not to stall their process; servers use worker-host.ts.
+// The engine on the test's own thread: the same loop and the same client as the worker variant, without the thread.
 
-import type { AdapterInfo, Engine, EngineStats, GenerateRequest, Generation, ModelInfo } from "./contract.ts";
-import { EngineClient } from "./engine-client.ts";
-import { EngineLoop } from "./engine-loop.ts";
-import type { ModelHost } from "./model-host.ts";
-import { type SchedulingOptions, schedulingOptions } from "./scheduling.ts";
-import { StatCells } from "./stats.ts";
+import type {
+  AdapterInfo,
+  Engine,
+  EngineStats,
+  GenerateRequest,
+  Generation,
+  ModelInfo,
+} from "../../src/engine/contract.ts";
+import { EngineClient } from "../../src/engine/engine-client.ts";
+import { EngineLoop } from "../../src/engine/engine-loop.ts";
+import type { ModelHost } from "../../src/engine/model-host.ts";
+import { type SchedulingOptions, schedulingOptions } from "../../src/engine/scheduling.ts";
+import { StatCells } from "../../src/engine/stats.ts";
 
 export interface InProcessOptions {
   scheduling?: Partial<SchedulingOptions>;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { FakeAdapters } from "../../test/fakes/fake-adapters.ts";
 import { FakeRunner, hashRow, scriptedRow, uniformRow } from "../../test/fakes/fake-runner.ts";
+import { InProcessEngine } from "../../test/fakes/in-process-engine.ts";
 import { generateRequest, tokensOf } from "../../test/fakes/requests.ts";
 import type { EngineOutput, Generation } from "./contract.ts";
-import { InProcessEngine } from "./in-process-engine.ts";
 
 const counting = scriptedRow((tokens) => tokens.at(-1)! + 1);
 
@@ -20,7 +20,7 @@ async function until(condition: () => boolean): Promise<void> {
   expect(condition()).toBe(true);
 }
 
-describe("InProcessEngine", () => {
+describe("the loop and its client on one thread", () => {
   it("tells what model it serves", () => {
     const runner = new FakeRunner({ row: uniformRow, maxPositions: 100, blockSize: 4, numBlocks: 20 });
     const engine = new InProcessEngine({ runner, adapters: new FakeAdapters(3) }, { scheduling: { policy: "fcfs" } });
