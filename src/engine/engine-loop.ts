@@ -1,6 +1,6 @@
 // Drives the step engine: takes commands in, steps while there is work, delivers one batch of outputs per step, and
 // sleeps otherwise. Between two steps it gives way to the event loop once, so that messages get in. Commands take
-// effect between steps, in the order given. Used by the worker thread and by the in-process engine alike.
+// effect between steps, in the order given. Used by the worker thread, and by tests without one.
 
 import { setImmediate as macrotask } from "node:timers/promises";
 import { AdapterRegistry } from "./adapter-registry.ts";
