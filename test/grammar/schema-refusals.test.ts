@@ -67,6 +67,15 @@ test.each([
     { oneOf: [{ type: "integer" }, { type: "number" }] },
     /"oneOf" is only supported when its alternatives exclude each other/,
   ],
+  [
+    {
+      oneOf: [
+        { type: "object", properties: { x: {} }, required: ["x"], anyOf: [{ properties: { y: {} }, required: ["y"] }] },
+        { type: "object", properties: { y: {} }, required: ["y"] },
+      ],
+    },
+    /"oneOf" is only supported when its alternatives exclude each other; 0 and 1 may overlap/,
+  ],
   [{ allOf: [{ type: "string" }, { type: "integer" }] }, /no type in common/],
   [{ allOf: [{ pattern: "a" }, { pattern: "b" }] }, /"pattern" cannot be combined/],
   [{ type: "integer", minimum: 5, maximum: 4 }, /no number lies between/],

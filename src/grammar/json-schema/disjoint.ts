@@ -31,8 +31,11 @@ function objectsExclude(compiler: SchemaCompiler, a: SchemaObject, b: SchemaObje
     );
   });
   if (always) return true;
+  // Properties that alternatives inside `a` declare are generated too, and not among those of `a` itself.
+  const alternatives = a.anyOf !== undefined || a.oneOf !== undefined;
   const closed =
-    a.additionalProperties === false || (a.additionalProperties === undefined && Object.keys(left).length > 0);
+    a.additionalProperties === false ||
+    (a.additionalProperties === undefined && Object.keys(left).length > 0 && !alternatives);
   return closed && names(b).some((name) => !Object.hasOwn(left, name) && !names(a).includes(name));
 }
 
