@@ -42,6 +42,7 @@ function oneCall(
   scope: string,
 ): Expression {
   const name = JSON.stringify(tool.name);
+  if (tool.name === "") throw new GrammarError("a function that is to be called needs a name");
   switch (format) {
     case "hermes":
       return sequence(
@@ -56,6 +57,9 @@ function oneCall(
         text("}"),
       );
     case "pythonic":
+      // What text/tools/python-call.ts reads as a name.
+      if (!/^[A-Za-z_][\w.-]*$/.test(tool.name))
+        throw new GrammarError("the name cannot be written as a pythonic call");
       return sequence(text(tool.name), keywordArguments(tool.parameters, json, builder, scope));
     default:
       return format satisfies never;

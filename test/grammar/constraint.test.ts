@@ -11,7 +11,7 @@ import { tokenVocabulary } from "../../src/grammar/match/token-vocabulary.ts";
 import { createReplyParser } from "../../src/text/create-reply-parser.ts";
 import { acceptsText } from "./accepts.ts";
 import { schemas } from "./schemas.ts";
-import { byteVocabulary, clumpedVocabulary, keyOf, legalTokens, plainJson, random, Walker } from "./walk.ts";
+import { byteVocabulary, clumpedVocabulary, keyOf, legalTokens, plainJson, random, refusal, Walker } from "./walk.ts";
 
 const schema = (value: unknown): OutputShape => ({ kind: "json_schema", schema: value as never, json: plainJson });
 const bytes = new Walker(byteVocabulary);
@@ -206,6 +206,16 @@ describe("forced tool calls", () => {
         }
       }
     }
+  });
+  test.each([
+    ["pythonic", "größe", /tool "größe": the name cannot be written as a pythonic call/],
+    ["pythonic", "two words", /cannot be written/],
+    ["hermes", "", /needs a name/],
+    ["llama3_json", "", /needs a name/],
+  ] as const)("%s refuses a name that could not be read back: %j", (format, name, reason) => {
+    expect(refusal({ kind: "tool_calls", format, tools: [{ name, parameters: null }], parallel: false })).toMatch(
+      reason,
+    );
   });
 });
 
