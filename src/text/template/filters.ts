@@ -3,7 +3,7 @@
 
 import type { TemplateValue } from "./library.ts";
 import { pythonJson, pythonRepr, pythonStr } from "./python-format.ts";
-import { characterCount, checkLength, indent, replace, strip } from "./text-functions.ts";
+import { capitalise, characterCount, checkLength, indent, replace, strip } from "./text-functions.ts";
 import { integerOf, textOf } from "./values.ts";
 
 export interface CallArguments {
@@ -20,6 +20,15 @@ const valueFilters: Readonly<Record<string, ValueFilter>> = {
   string: (operand) => textOf(pythonStr(operand)),
   upper: (operand) => textOf(pythonStr(operand).toUpperCase()),
   lower: (operand) => textOf(pythonStr(operand).toLowerCase()),
+  capitalize: (operand) => textOf(capitalise(pythonStr(operand))),
+  // A word begins after space, a hyphen or an opening bracket, not after every sign as with str.title().
+  title: (operand) =>
+    textOf(
+      pythonStr(operand)
+        .split(/([-\s({[<]+)/)
+        .map(capitalise)
+        .join(""),
+    ),
   trim: (operand, args) => textOf(strip(pythonStr(operand), "both", optionalText(argument(args, 0, "chars")))),
   length: (operand) => integerOf(lengthOf(operand)),
   count: (operand) => integerOf(lengthOf(operand)),

@@ -3,7 +3,7 @@
 
 import type { CallArguments } from "./filters.ts";
 import type { TemplateEnvironment, TemplateValue } from "./library.ts";
-import { equal } from "./operators.ts";
+import { contains, equal } from "./operators.ts";
 import { pythonStr } from "./python-format.ts";
 import { join } from "./text-functions.ts";
 import { listOf, nothing, textOf } from "./values.ts";
@@ -42,7 +42,11 @@ const listFilters: Readonly<Record<string, ListFilter>> = {
   },
   selectattr: (items, args, tools) => listOf(items.filter((item) => hasAttribute(item, args, tools))),
   rejectattr: (items, args, tools) => listOf(items.filter((item) => !hasAttribute(item, args, tools))),
+  select: (items, { positional }, tools) => listOf(items.filter((item) => passes(item, positional, tools))),
+  reject: (items, { positional }, tools) => listOf(items.filter((item) => !passes(item, positional, tools))),
 };
+
+const picking = new Set(["map", "select", "selectattr", "reject", "rejectattr"]);
 
 export function listFilter(name: string): ListFilter | null {
   return Object.hasOwn(listFilters, name) ? listFilters[name]! : null;
@@ -50,8 +54,7 @@ export function listFilter(name: string): ListFilter | null {
 
 /** What a list filter works on: those that pick elements take none for an empty list. */
 export function filterElements(name: string, operand: TemplateValue): TemplateValue[] {
-  const picks = name === "map" || name === "selectattr" || name === "rejectattr";
-  return picks && operand.type === "NullValue" ? [] : elementsOf(operand);
+  return picking.has(name) && operand.type === "NullValue" ? [] : elementsOf(operand);
 }
 
 /** The elements of anything that can be looped over; the undefined value has none. */
@@ -74,13 +77,23 @@ function attributeOf(item: TemplateValue, path: string): TemplateValue {
   return found;
 }
 
-function hasAttribute(item: TemplateValue, { positional }: CallArguments, { environment }: ListFilterTools): boolean {
-  const [attribute, testName, expected] = [textOrNull(positional[0]), textOrNull(positional[1]), positional[2]];
+function hasAttribute(item: TemplateValue, { positional }: CallArguments, tools: ListFilterTools): boolean {
+  const attribute = textOrNull(positional[0]);
   if (attribute === null) throw new Error("the name of an attribute is needed");
-  const value = attributeOf(item, attribute);
+  return passes(attributeOf(item, attribute), positional.slice(1), tools);
+}
+
+/** By a test's name and what it compares with; without a name, by truth. */
+function passes(
+  value: TemplateValue,
+  [name, expected]: readonly TemplateValue[],
+  { environment }: ListFilterTools,
+): boolean {
+  const testName = textOrNull(name);
   if (testName === null) return value.__bool__().value;
   if (["eq", "equalto", "=="].includes(testName)) return equal(value, expected ?? nothing);
   if (["ne", "!="].includes(testName)) return !equal(value, expected ?? nothing);
+  if (testName === "in") return contains(expected ?? nothing, value);
   const test = environment.tests.get(testName);
   if (!test) throw new Error(`unknown test '${testName}'`);
   return test(value, expected);

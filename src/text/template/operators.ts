@@ -37,7 +37,7 @@ export function equal(left: TemplateValue, right: TemplateValue): boolean {
 }
 
 /** Python's in: an element of a list, a key of an object, a part of a string; nothing is in an undefined value. */
-function contains(container: TemplateValue, item: TemplateValue): boolean {
+export function contains(container: TemplateValue, item: TemplateValue): boolean {
   const { value } = container;
   if (Array.isArray(value)) return value.some((element) => equal(element, item));
   if (value instanceof Map) return typeof item.value === "string" && value.has(item.value);

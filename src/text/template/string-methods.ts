@@ -1,21 +1,25 @@
 // Methods of strings where the library has none or only half: strip with a set of characters, replace with its growth
-// checked, format. All other methods are the library's.
+// checked, format, capitals as Python sets them. All other methods are the library's.
 
 import type { CallArguments } from "./filters.ts";
 import type { TemplateValue } from "./library.ts";
 import { pythonStr } from "./python-format.ts";
-import { checkLength, replace, strip } from "./text-functions.ts";
+import { capitalise, checkLength, replace, strip } from "./text-functions.ts";
 import { textOf } from "./values.ts";
 
 const sides = { strip: "both", lstrip: "left", rstrip: "right" } as const;
 
+const replaced = new Set(["replace", "format", "capitalize", "title", ...Object.keys(sides)]);
+
 export function isReplacedMethod(name: string): boolean {
-  return name === "replace" || name === "format" || Object.hasOwn(sides, name);
+  return replaced.has(name);
 }
 
 export function callStringMethod(name: string, text: string, args: CallArguments, maxText: number): TemplateValue {
   const { positional, named } = args;
   if (name === "format") return textOf(format(text, args, maxText));
+  if (name === "capitalize") return textOf(capitalise(text));
+  if (name === "title") return textOf(text.replace(/\p{L}+/gu, capitalise));
   if (name === "replace") {
     const [from, to] = [positional[0], positional[1]];
     if (from?.type !== "StringValue" || to?.type !== "StringValue") throw new Error("replace() needs two strings");

@@ -25,6 +25,14 @@ export function characterCount(text: string): number {
   return count;
 }
 
+/** Only the first letter is a capital. */
+export function capitalise(text: string): string {
+  const first = text.codePointAt(0);
+  if (first === undefined) return "";
+  const letter = String.fromCodePoint(first);
+  return letter.toUpperCase() + text.slice(letter.length).toLowerCase();
+}
+
 /** Refuses a result longer than `limit` before building it. `count` < 0 replaces all. */
 export function replace(text: string, from: string, to: string, count: number, limit: number): string {
   const parts = from === "" ? ["", ...Array.from(text), ""] : text.split(from);
