@@ -33,8 +33,8 @@ export const LibraryEnvironment = jinja.Environment as unknown as new (
   parent?: TemplateEnvironment,
 ) => TemplateEnvironment;
 
-/** Whitespace around blocks is treated as transformers does. */
+/** Whitespace around blocks is treated as transformers does; every kind of line end is a newline, as in Jinja. */
 export function parseSource(source: string): AstNode {
-  const tokens = jinja.tokenize(source, { lstrip_blocks: true, trim_blocks: true });
+  const tokens = jinja.tokenize(source.replace(/\r\n?/g, "\n"), { lstrip_blocks: true, trim_blocks: true });
   return jinja.parse(tokens) as unknown as AstNode;
 }

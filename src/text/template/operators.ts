@@ -1,9 +1,9 @@
 // The operators whose meaning in Python differs from the library's: comparison by content, membership, joining anything
-// as text, and no adding of texts to other things.
+// as text, remainders with the sign of the divisor, and no adding of texts to other things.
 
 import type { TemplateValue } from "./library.ts";
 import { pythonStr } from "./python-format.ts";
-import { booleanOf, textOf } from "./values.ts";
+import { booleanOf, integerOf, textOf } from "./values.ts";
 
 /** null: the library's own meaning is right. */
 export function applyOperator(operator: string, left: TemplateValue, right: TemplateValue): TemplateValue | null {
@@ -16,12 +16,21 @@ export function applyOperator(operator: string, left: TemplateValue, right: Temp
     case "in":
     case "not in":
       return booleanOf(contains(right, left) === (operator === "in"));
+    case "%":
+      return left.type === "IntegerValue" && right.type === "IntegerValue"
+        ? integerOf(remainder(left.value as number, right.value as number))
+        : null;
     case "+":
       if ((left.type === "StringValue") === (right.type === "StringValue")) return null;
       throw new Error(`a ${left.type} and a ${right.type} cannot be added`);
     default:
       return null;
   }
+}
+
+function remainder(a: number, b: number): number {
+  if (b === 0) throw new Error("nothing can be divided by zero");
+  return ((a % b) + b) % b;
 }
 
 /** Python's ==: by content, numbers and booleans by value, never across other kinds. */
