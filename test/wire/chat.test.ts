@@ -613,6 +613,8 @@ describe("controls that leave no token", () => {
     const events = await server.stream(body);
     expect(events.at(-1)).toEqual({ error });
     expect(events.some((event) => event.choices?.[0].finish_reason)).toBe(false);
+    // No role chunk where no token came.
+    expect("choices" in events[0]).toBe(/position [1-9]/.test(error.message));
   });
 
   it("a grammar that is too ambiguous to follow: 400 as well", async () => {

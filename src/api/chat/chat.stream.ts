@@ -43,19 +43,19 @@ export class ChatChunks implements ChunkSource {
   accept(_run: number, output: RunOutput): void {
     if (output.type === "prefill") {
       this.#cachedTokens = output.cachedTokens;
+      return;
     }
+    // Not before: a request that fails at its first token has its error as the first event.
     if (!this.#opened) {
       this.#opened = true;
       this.#opening = this.#openingChunks();
     }
-    if (output.type === "delta") {
-      const pending = this.#pending[output.index]!;
-      const shown = output.parts.filter((part) => this.#shows(part));
-      pending.add(output, shown);
-      pending.dirty ||= this.#tokensAreNews(output);
-      this.#sent[output.index]!.toolCalls ||= shown.some((part) => part.kind === "tool_call");
-      this.#size += sizeOf(output);
-    }
+    const pending = this.#pending[output.index]!;
+    const shown = output.parts.filter((part) => this.#shows(part));
+    pending.add(output, shown);
+    pending.dirty ||= this.#tokensAreNews(output);
+    this.#sent[output.index]!.toolCalls ||= shown.some((part) => part.kind === "tool_call");
+    this.#size += sizeOf(output);
   }
 
   take(): string {
