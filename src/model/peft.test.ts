@@ -139,6 +139,11 @@ describe("refused adapters", () => {
       (all) => [...all, { ...all[0]!, name: all[0]!.name.replace("lora_A", "lora_A.other") }],
       /is there twice/,
     ],
+    [
+      "huge",
+      (all) => all.map((t) => ({ ...t, values: t.values.map(() => -1e30) })),
+      /lora_A.weight" has the value -1\.0+\d*e\+30/,
+    ],
     ["not a number", (all) => all.map((t) => ({ ...t, values: t.values.map(() => Number.NaN) })), /the value NaN at 0/],
   ])("weights: %s", (_, change, message) => {
     const folder = changed({}, change);

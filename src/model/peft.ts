@@ -15,6 +15,13 @@ import { SafetensorsFile } from "./safetensors.ts";
 import { encodeSafetensors, type TensorToWrite } from "./safetensors-writer.ts";
 
 const weightsName = "adapter_model.safetensors";
+
+/**
+ * No trained factor comes near. Every row of a step is multiplied with the factors of all adapters in it, and only then
+ * masked (lora-inputs.ts): a product that overflows would make the rows of other requests NaN, as infinity times 0 is.
+ */
+const maxWeight = 1e18;
+
 const linearByModule: ReadonlyMap<string, LinearName> = new Map(linearNames.map((name) => [modulePath(name), name]));
 
 /** Reads an adapter for a model of this configuration; throws CheckpointError. */
@@ -99,7 +106,10 @@ function readLayers(file: SafetensorsFile, peft: PeftConfig, config: ModelConfig
     }
     const pair = layer.get(key.name) ?? {};
     if (pair[key.factor] !== undefined) throw wrong(entry.name, "is there twice, under different adapter names");
-    layer.set(key.name, { ...pair, [key.factor]: file.read(entry.name) });
+    const values = file.read(entry.name);
+    const tooLarge = values.find((value) => Math.abs(value) > maxWeight);
+    if (tooLarge !== undefined) throw wrong(entry.name, `has the value ${tooLarge}: above ${maxWeight} it is broken`);
+    layer.set(key.name, { ...pair, [key.factor]: values });
   }
   return layers.map((layer, index) => {
     for (const [name, pair] of layer) {
