@@ -42,8 +42,8 @@ export interface WorkerStart {
   stats: SharedArrayBuffer;
 }
 
-/** To the worker. */
-export type ToWorker = Command | { type: "close" };
+/** To the worker. `withinMs`: how long a step that is under way may still take. */
+export type ToWorker = Command | { type: "close"; withinMs: number };
 
 /** From the worker; `ready` comes once, first of all but faults. */
 export type FromWorker = Event | { type: "ready"; info: ModelInfo };

@@ -3,6 +3,8 @@ import { type CompiledFakes, compileFakes } from "../../test/fakes/compile-fakes
 import { InProcessEngine } from "../../test/fakes/in-process-engine.ts";
 import { generateRequest, tokensOf } from "../../test/fakes/requests.ts";
 import { createRunner, EXIT_TOKEN, THROW_TOKEN, type WorkerModelOptions } from "../../test/fakes/worker-model.ts";
+import { fixtureFolder } from "../../test/reference/runner-driver.ts";
+import { compiledEntry } from "../compiled-entry.ts";
 import type { EngineOutput, Generation } from "./contract.ts";
 import { WorkerEngine, type WorkerEngineOptions } from "./worker-host.ts";
 
@@ -197,5 +199,23 @@ describe("WorkerEngine", () => {
     expect(engine.healthy()).toBe(false);
     const late = await collect(engine.generate(generateRequest([5])));
     expect(late).toMatchObject([{ finish: { reason: "error", message: "the engine is closed" } }]);
+  });
+
+  // A thread that is ended from outside while the runtime computes aborts the whole process.
+  it("closes in the middle of a step that takes too long, and the process goes on", async () => {
+    const options = {
+      ...{ folder: fixtureFolder("llama"), vocabulary: null, weightType: "float32", threads: 1 },
+      ...{ blockSize: 16, numBlocks: 2048, maxPositions: 512, maxLoras: 0, maxLoraRank: 0, adaptersFromStart: false },
+    };
+    const model = () => ({ module: compiledEntry(import.meta.url, "./onnx-host.ts").href, options });
+    for (const pause of [20, 60, 120]) {
+      const scheduling = { maxNumSeqs: 64, maxNumBatchedTokens: 32_768, prefixCaching: false };
+      const engine = await WorkerEngine.start({ model, scheduling, closeMs: 1 });
+      const prompt = Array.from({ length: 500 }, (_, i) => 3 + (i % 250));
+      const readers = Array.from({ length: 64 }, () => collect(engine.generate(generateRequest(prompt))));
+      await sleep(pause);
+      await engine.close();
+      await Promise.all(readers);
+    }
   });
 });

@@ -29,10 +29,13 @@ export interface WorkerEngineOptions {
   maxRestarts?: number;
   /** Pause before the first restart; doubles with each. */
   backoffMs?: number;
+  /** How long a step may go on after `close`; then the thread ends as soon as the model's current run does. */
+  closeMs?: number;
 }
 
 const STABLE_MS = 60_000;
-const CLOSE_MS = 5_000;
+/** The thread is stuck when it has not ended itself by then. Ending it inside the runtime would abort the process. */
+const STUCK_MS = 60_000;
 
 export class WorkerEngine implements Engine {
   private readonly options: Required<WorkerEngineOptions>;
@@ -51,7 +54,7 @@ export class WorkerEngine implements Engine {
 
   private constructor(options: WorkerEngineOptions) {
     const onFault = options.onFault ?? ((error: Error) => process.emitWarning(error));
-    this.options = { scheduling: {}, maxRestarts: 5, backoffMs: 200, ...options, onFault };
+    this.options = { scheduling: {}, maxRestarts: 5, backoffMs: 200, closeMs: 5_000, ...options, onFault };
     this.scheduling = schedulingOptions(this.options.scheduling);
     this.client = new EngineClient((command) => this.send(command), onFault);
   }
@@ -100,8 +103,9 @@ export class WorkerEngine implements Engine {
     this.backlog = [];
     if (worker === null) return;
     const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
-    this.post(worker, { type: "close" });
-    const timeout = delay(CLOSE_MS, "late", { ref: false });
+    const { closeMs } = this.options;
+    this.post(worker, { type: "close", withinMs: closeMs });
+    const timeout = delay(closeMs + STUCK_MS, "late", { ref: false });
     if ((await Promise.race([exited, timeout])) === "late") await worker.terminate();
   }
 

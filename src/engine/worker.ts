@@ -26,7 +26,10 @@ const crash = (error: unknown): void => {
 const loop = new EngineLoop(model, start.scheduling, new StatCells(start.stats), post, crash);
 await reloadAdapters(start.adapters, loop, (error) => post({ type: "fault", error }));
 
-const close = async (): Promise<void> => {
+const close = async (withinMs: number): Promise<void> => {
+  // From here and not from outside: while this runs, the model does not, and a thread that ends inside the runtime takes
+  // the whole process with it.
+  setTimeout(() => process.exit(), withinMs).unref();
   try {
     await loop.close();
     port.close(); // the last thing that keeps the thread alive
@@ -35,7 +38,7 @@ const close = async (): Promise<void> => {
   }
 };
 port.on("message", (message: ToWorker) => {
-  if (message.type === "close") void close();
+  if (message.type === "close") void close(message.withinMs);
   else loop.send(message);
 });
 post({ type: "ready", info: loop.info });
