@@ -82,7 +82,10 @@ function stopOnSignal(server: RunningServer): Promise<void> {
     let stopping = false;
     const stop = (signal: NodeJS.Signals) => {
       if (stopping) {
-        process.exit(1);
+        // Not by process.exit: it ends the engine's thread, and inside the runtime that aborts with a core dump.
+        process.removeAllListeners(signal);
+        process.kill(process.pid, signal);
+        return;
       }
       stopping = true;
       server.service.log.info("draining", { signal });

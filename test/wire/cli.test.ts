@@ -158,6 +158,26 @@ describe("flywheel serve", () => {
     expect(await server.exit).toBe(0);
   }, 30_000);
 
+  it.each(["SIGTERM", "SIGINT"] as const)(
+    "ends at once with a second %s, also while the model runs",
+    async (signal) => {
+      const server = await serve([MODEL, "--port", "0", "--data", fresh(), "--api-key", "k"]);
+      const stream = { stream: true, ignore_eos: true, n: 16, max_tokens: 400 };
+      const response = await looseFetch(`${server.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: "Bearer k", "content-type": "application/json" },
+        body: JSON.stringify({ messages: [{ role: "user", content: "x" }], ...stream }),
+      });
+      server.process.kill(signal);
+      await expect.poll(() => server.err()).toContain("draining");
+      server.process.kill(signal);
+      await server.exit;
+      expect(server.process.signalCode).toBe(signal); // and not SIGABRT
+      await expect(response.text()).rejects.toThrow();
+    },
+    30_000,
+  );
+
   it.each([
     [["--host", "0.0.0.0"], /refusing to listen on 0\.0\.0\.0 without any token/],
     [["--port", "seventy"], /--port expects a whole number/],
