@@ -83,7 +83,7 @@ export const OPTIONS = {
   kvCacheMemoryBytes: integer(
     "Engine",
     null,
-    "Memory for the key/value cache. Default: a quarter of the machine's, at most 4 GiB.",
+    "Memory for the key/value cache. Default: a quarter of the machine's (or container's), at most 4 GiB.",
     { min: 1 },
     { placeholder: "BYTES" },
   ),

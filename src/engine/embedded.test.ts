@@ -3,7 +3,7 @@
 import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { fixtureFolder } from "../../test/reference/runner-driver.ts";
 import { AdapterSlots } from "./adapter-slots.ts";
 import { NoAdapterSlot } from "./contract.ts";
@@ -28,5 +28,21 @@ it("has one slot for a step and for an operator's adapter, and says across the t
     await expect(slots.lease(join(folder, "nothing"))).rejects.not.toBeInstanceOf(NoAdapterSlot);
   } finally {
     await engine.close();
+  }
+});
+
+it("takes a quarter of what its container may use, not of the machine", async () => {
+  const folder = fixtureFolder("llama");
+  const limit = vi.spyOn(process, "constrainedMemory").mockReturnValue(2 ** 18);
+  try {
+    const engine = await createEmbeddedEngine({ folder, threads: 1 });
+    const { maxModelLen } = engine.info;
+    await engine.close();
+    expect(maxModelLen).toBe(2 ** 16 / (2 * 2 * 2 * 16 * 4)); // 2 layers, keys and values, 2 heads of 16 floats
+    await expect(createEmbeddedEngine({ folder, kvCacheBytes: 2 ** 19 })).rejects.toThrow(/memory \(262144 bytes\)/);
+    limit.mockReturnValue(0); // none is known
+    await (await createEmbeddedEngine({ folder, threads: 1, kvCacheBytes: 2 ** 19 })).close();
+  } finally {
+    limit.mockRestore();
   }
 });

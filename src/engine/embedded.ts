@@ -21,7 +21,7 @@ export interface EmbeddedOptions {
   threads?: number;
   /** Positions per cache block. */
   blockSize?: number;
-  /** Memory for keys and values; default: a quarter of the machine's memory, at most 4 GiB. */
+  /** Memory for keys and values; default: a quarter of the machine's (or container's) memory, at most 4 GiB. */
   kvCacheBytes?: number;
   /** Context length; default: what the model was made for, as far as the cache can hold it. */
   maxModelLen?: number;
@@ -38,7 +38,7 @@ export interface EmbeddedOptions {
 /** Chosen by measurement: docs/reference/engine.md. */
 export const DEFAULT_WEIGHT_TYPE: WeightType = "int8";
 export const DEFAULT_BLOCK_SIZE = 32;
-const DEFAULT_KV_BYTES = Math.min(4 * 2 ** 30, Math.floor(totalmem() / 4));
+const MAX_DEFAULT_KV_BYTES = 4 * 2 ** 30;
 
 /** Resolves when the model is loaded; throws CheckpointError for a bad folder, RangeError for settings that cannot work. */
 export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<Engine> {
@@ -69,9 +69,10 @@ function cacheSize(options: EmbeddedOptions, config: ModelConfig, blockSize: num
   if (!Number.isInteger(blockSize) || blockSize < 16 || blockSize % 16 !== 0) {
     throw new RangeError(`--block-size must be a multiple of 16, found ${blockSize}`);
   }
-  const bytes = options.kvCacheBytes ?? DEFAULT_KV_BYTES;
-  if (bytes > totalmem()) {
-    throw new RangeError(`--kv-cache-memory-bytes ${bytes} is more than this machine's memory (${totalmem()} bytes)`);
+  const memory = usableMemory();
+  const bytes = options.kvCacheBytes ?? Math.min(MAX_DEFAULT_KV_BYTES, Math.floor(memory / 4));
+  if (bytes > memory) {
+    throw new RangeError(`--kv-cache-memory-bytes ${bytes} is more than this machine's memory (${memory} bytes)`);
   }
   const perBlock = KvPool.bytesPerBlock(config, blockSize);
   const numBlocks = Math.floor(bytes / perBlock);
@@ -91,4 +92,9 @@ function cacheSize(options: EmbeddedOptions, config: ModelConfig, blockSize: num
     );
   }
   return { numBlocks, maxModelLen: wanted };
+}
+
+/** The machine's, or less in a container with a limit: the pool fills up with traffic, and whoever exceeds it is killed. */
+function usableMemory(): number {
+  return Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
 }
