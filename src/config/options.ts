@@ -94,7 +94,7 @@ export const OPTIONS = {
     "priority",
     "priority: lower `priority` first; fcfs: strictly by arrival, non-zero priorities are refused.",
   ),
-  threads: integer("Engine", null, "CPU threads for model computation. Default: the number of cores.", {
+  threads: integer("Engine", null, "CPU threads for model computation. Default: the cores it may use.", {
     min: 1,
     max: 1024,
   }),
@@ -112,7 +112,7 @@ export const OPTIONS = {
   trainingThreads: integer(
     "Training",
     null,
-    "CPU threads of a training job. Default: --threads, else the number of cores.",
+    "CPU threads of a training job. Default: --threads, else the cores it may use.",
     {
       min: 1,
       max: 1024,

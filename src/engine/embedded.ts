@@ -1,12 +1,13 @@
 // The embedded engine: a checkpoint folder served by ONNX Runtime in a worker thread. Turns what an operator says
 // (bytes, context length) into blocks and positions, and refuses what cannot work before a thread is started.
 
-import { availableParallelism, totalmem } from "node:os";
+import { totalmem } from "node:os";
 import { compiledEntry } from "../compiled-entry.ts";
 import type { TokenVocabulary } from "../grammar/match/token-vocabulary.ts";
 import { KvPool } from "../model/kv-pool.ts";
 import type { WeightType } from "../model/linear.ts";
 import { type ModelConfig, readModelConfig } from "../model/model-config.ts";
+import { usableCores } from "../usable-cores.ts";
 import type { Engine } from "./contract.ts";
 import type { OnnxHostOptions } from "./onnx-host.ts";
 import type { SchedulingOptions } from "./scheduling.ts";
@@ -17,7 +18,7 @@ export interface EmbeddedOptions {
   folder: string;
   /** "auto": DEFAULT_WEIGHT_TYPE. */
   weightType?: WeightType | "auto";
-  /** Threads of one model step; default: all cores. */
+  /** Threads of one model step; default: all cores it may use. */
   threads?: number;
   /** Positions per cache block. */
   blockSize?: number;
@@ -49,7 +50,7 @@ export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<En
   const host: OnnxHostOptions = {
     folder: options.folder,
     weightType: weightType === "auto" ? DEFAULT_WEIGHT_TYPE : weightType,
-    threads: options.threads ?? availableParallelism(),
+    threads: options.threads ?? usableCores(),
     blockSize,
     numBlocks,
     maxPositions: maxModelLen,

@@ -1,7 +1,6 @@
 // Training as part of a server: made from the served model and the configuration, with its routes and its policies among
 // the served names.
 
-import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { compiledEntry } from "../../compiled-entry.ts";
 import { ConfigError } from "../../config/load.ts";
@@ -11,6 +10,7 @@ import { BaseModels } from "../../training/base-models.ts";
 import { longestSequence } from "../../training/onnx/longest-sequence.ts";
 import { ProcessTrainer } from "../../training/process-trainer.ts";
 import { TrainingService } from "../../training/service.ts";
+import { usableCores } from "../../usable-cores.ts";
 import { chatEncoder } from "./chat-encoder.ts";
 import { policySource } from "./policy-source.ts";
 import { trainingRoutes } from "./routes.ts";
@@ -54,7 +54,7 @@ export const createTraining: CreateExtension = async (service, store) => {
     maxStepsPerModel: config.maxSteps,
     maxOpenJobs: config.maxOpenTrainingJobs,
     maxBytesPerOwner: config.maxStepBytes,
-    threads: config.trainingThreads ?? config.threads ?? availableParallelism(),
+    threads: config.trainingThreads ?? config.threads ?? usableCores(),
     activationBytes: config.trainingMemoryBytes,
   });
   training.models.servedElsewhere = (name) => registry.names.includes(name) || registry.adapter(name) !== undefined;

@@ -1,0 +1,39 @@
+// How many cores this process may use: those it may run on, or fewer where its control group (a container, a service) has
+// a quota of time. More threads than that use the quota up waiting for each other. Node 20 does not look at quotas.
+
+import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join } from "node:path/posix";
+
+/** `root`: where /proc and /sys are. */
+export function usableCores(cores = availableParallelism(), root = "/"): number {
+  return Math.max(1, Math.min(cores, Math.floor(quotaInCores(root))));
+}
+
+function quotaInCores(root: string): number {
+  const read = (...path: string[]): string => {
+    try {
+      return readFileSync(join(root, ...path), "utf8").trim();
+    } catch {
+      return "";
+    }
+  };
+  let least = Number.POSITIVE_INFINITY;
+  // "0::/path", or with controllers of version 1 "4:cpu,cpuacct:/path".
+  for (const line of read("proc/self/cgroup").split("\n")) {
+    const [id, controllers, path] = line.split(":", 3);
+    const isOne = controllers?.split(",").includes("cpu") ?? false;
+    if (path === undefined || !(isOne || id === "0")) continue;
+    const mount = isOne ? `sys/fs/cgroup/${controllers}` : "sys/fs/cgroup";
+    // Every group above limits, too. Inside a container the path may be the host's: then only the root is there.
+    for (let group = path; ; group = join(group, "..")) {
+      const [quota, period] = isOne
+        ? [read(mount, group, "cpu.cfs_quota_us"), read(mount, group, "cpu.cfs_period_us")]
+        : read(mount, group, "cpu.max").split(" ");
+      // No limit: "max", or -1.
+      if (Number(quota) > 0 && Number(period) > 0) least = Math.min(least, Number(quota) / Number(period));
+      if (group === "/" || group === ".") break;
+    }
+  }
+  return least;
+}
