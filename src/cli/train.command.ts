@@ -2,10 +2,10 @@
 // the loss as it moves, and at the end what became of every trajectory. Ctrl-C cancels the job.
 
 import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
 import type { Command } from "commander";
 import type { FlywheelClient } from "../client/client.ts";
 import type { TrainingConfig, TrainingEvent, TrainingJob, TrajectoryGroup } from "../client/types.ts";
+import { linesOf } from "../lines.ts";
 import { bar, sparkline } from "./curve.ts";
 import { addTargetOptions, asUsageErrors, clientFor, type TargetOptions } from "./server-target.ts";
 import { UsageError } from "./usage-error.ts";
@@ -76,11 +76,11 @@ function readConfig({ config, learningRate }: TrainOptions): TrainingConfig {
 }
 
 async function readGroups(file: string): Promise<TrajectoryGroup[]> {
-  const input = file === "-" ? process.stdin : createReadStream(file);
+  const input = file === "-" ? process.stdin.setEncoding("utf8") : createReadStream(file, { encoding: "utf8" });
   const groups: TrajectoryGroup[] = [];
   let number = 0;
   try {
-    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+    for await (const line of linesOf(input)) {
       number++;
       if (line.trim() !== "") groups.push(JSON.parse(line) as TrajectoryGroup);
     }

@@ -3,7 +3,7 @@
 
 import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { createInterface } from "node:readline";
+import { linesOf } from "../lines.ts";
 import { onDisk } from "./disk-full.ts";
 import type { GroupPart, Trajectory, TrajectoryGroup } from "./trajectory.ts";
 
@@ -52,13 +52,8 @@ export class InputWriter {
 
 /** The items in order, one line in memory at a time. */
 export async function* readInput<Item>(path: string): AsyncGenerator<Item> {
-  const stream = createReadStream(path, { encoding: "utf8" });
-  const lines = createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
-  try {
-    for await (const line of lines) if (line !== "") yield JSON.parse(line) as Item;
-  } finally {
-    lines.close();
-    stream.destroy();
+  for await (const line of linesOf(createReadStream(path, { encoding: "utf8" }))) {
+    if (line !== "") yield JSON.parse(line) as Item;
   }
 }
 

@@ -1,7 +1,7 @@
 // The sequences of a task in memory, in the form the passes take, with what the loss needs for every trained token.
 
 import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
+import { linesOf } from "../../lines.ts";
 import type { BatchSequence } from "../contract.ts";
 import type { RowSequence } from "./micro-batch.ts";
 
@@ -22,8 +22,7 @@ const LEAST = -9999;
 
 export async function readBatch(path: string): Promise<TaskSequence[]> {
   const sequences: TaskSequence[] = [];
-  const lines = createInterface({ input: createReadStream(path, "utf8"), crlfDelay: Number.POSITIVE_INFINITY });
-  for await (const line of lines) {
+  for await (const line of linesOf(createReadStream(path, { encoding: "utf8" }))) {
     if (line !== "") sequences.push(taskSequence(JSON.parse(line) as BatchSequence, sequences.length));
   }
   return sequences;
