@@ -225,6 +225,12 @@ export const ERRORS = {
     meaning: "The base model is not one this server can train.",
     fix: "GET /v1/preview/base-models lists them.",
   },
+  adapter_rank_too_large: {
+    status: 422,
+    type: "UnprocessableEntityError",
+    meaning: "The model's adapters have a larger rank than this server serves, so it can be neither asked nor trained.",
+    fix: "The operator starts the server with a larger `--max-lora-rank`. Step 0, the unchanged model, answers as it is.",
+  },
   idempotency_key_reused: {
     status: 422,
     type: "UnprocessableEntityError",

@@ -11,16 +11,17 @@ export interface AdapterEngine extends Engine {
 }
 
 /** `checkpoint`: folder of the base model, to check adapters against. */
-export function adapterEngine(checkpoint: string, maxLoras = 4): AdapterEngine {
+export function adapterEngine(checkpoint: string, maxLoras = 4, maxLoraRank = 16): AdapterEngine {
   const config = readModelConfig(checkpoint);
   const versions = new Set<string>();
   const loads: string[] = [];
   return {
-    info: { vocabSize: 256, maxModelLen: 512, blockSize: 16, policy: "fcfs", maxLoras, maxLoraRank: 16 },
+    info: { vocabSize: 256, maxModelLen: 512, blockSize: 16, policy: "fcfs", maxLoras, maxLoraRank },
     versions,
     loads,
     async loadAdapter(folder) {
       const { version, rank } = loadPeft(folder, config);
+      if (rank > maxLoraRank) throw new Error("the adapter's rank is too large");
       if (versions.size >= maxLoras && !versions.has(version)) throw new NoAdapterSlot("no adapter slot is free");
       versions.add(version);
       loads.push(folder);

@@ -32,6 +32,7 @@ export interface BenchOptions {
   log?: Log;
   trainer?: Trainer;
   maxLoras?: number;
+  maxLoraRank?: number;
   maxParallelJobs?: number;
   maxStepsPerModel?: number;
   maxOpenJobs?: number;
@@ -50,7 +51,7 @@ export function fakeTrainer(stepMs = 2): ProcessTrainer {
 
 export function trainingBench(options: BenchOptions = {}): TrainingBench {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "training-"));
-  const engine = adapterEngine(LLAMA, options.maxLoras);
+  const engine = adapterEngine(LLAMA, options.maxLoras, options.maxLoraRank);
   const slots = new AdapterSlots(engine);
   const store = openStore(join(folder, "flywheel.db"));
   const base = {

@@ -63,6 +63,12 @@ export class Policies {
     return { model, step };
   }
 
+  /** Whether a request under the model's own name can be answered, as far as it depends on the server's options. */
+  answers(model: ModelRecord): boolean {
+    const base = this.#bases.get(model.baseModel);
+    return base !== null && (isServable(model, base) || this.#models.newestStep(model.id)?.step === IDENTITY_STEP);
+  }
+
   /** Makes the engine ready to answer as this policy. null when the name is not one of the owner's. */
   async acquire(name: string, owner: string): Promise<PolicyLease | null> {
     const found = this.find(name, owner);
@@ -73,6 +79,7 @@ export class Policies {
       const message = `The base model ${model.baseModel} of ${model.name} is not served any more.`;
       throw new ServiceError("model_not_found", message, { param: "model" });
     }
+    if (step !== IDENTITY_STEP) assertServable(model, base, "model");
     const releaseFiles = this.lease(model.id, step);
     try {
       const slot = step === IDENTITY_STEP ? null : await base.slots.lease(this.#workspace.stepFolder(model.id, step));
@@ -107,7 +114,7 @@ export class Policies {
 
   /** Loads a step if it can be; otherwise the first request that wants it will, or will learn why not. */
   async loadAhead(model: ModelRecord, step: number, base: BaseModel): Promise<void> {
-    if (step === IDENTITY_STEP) return;
+    if (step === IDENTITY_STEP || !isServable(model, base)) return;
     try {
       await base.slots.preload(this.#workspace.stepFolder(model.id, step));
     } catch (error) {
@@ -125,6 +132,19 @@ export class Policies {
     if (entity !== null && project !== null) return this.#models.named(owner, entity, project, name);
     return this.#models.newestNamed(owner, name);
   }
+}
+
+/** The rank is chosen when a model is made; a server that is started later may serve only lower ones. */
+function isServable({ loraRank }: ModelRecord, { engine }: BaseModel): boolean {
+  return loraRank <= engine.info.maxLoraRank;
+}
+
+/** Throws unless this server can serve the model's trained steps. `param`: the field that names the model. */
+export function assertServable(model: ModelRecord, base: BaseModel, param = "model_id"): void {
+  if (isServable(model, base)) return;
+  const limit = `--max-lora-rank ${base.engine.info.maxLoraRank}`;
+  const message = `The adapters of ${model.name} have rank ${model.loraRank}, more than this server serves (${limit}).`;
+  throw new ServiceError("adapter_rank_too_large", message, { param });
 }
 
 /** "wandb-artifact:///entity/project/name[:stepN]", "name", "name@N" or "name:stepN". */

@@ -17,7 +17,7 @@ import { type BatchSequence, OPTIMIZER_FILE, type StepMetrics, type Trainer } fr
 import { averages } from "./group-metrics.ts";
 import { type JobWork, workOf } from "./job-work.ts";
 import type { Jobs } from "./jobs.ts";
-import type { Policies } from "./policies.ts";
+import { assertServable, type Policies } from "./policies.ts";
 import { folderBytes, hasFile, type Workspace } from "./workspace.ts";
 
 export interface RunDeps {
@@ -41,6 +41,7 @@ export async function runJob(job: JobRecord, deps: RunDeps, signal: AbortSignal)
   const base = bases.get(model.baseModel);
   if (!base) throw new Error(`the base model ${model.baseModel} is not on this server any more`);
   bases.assertUnchanged(base);
+  assertServable(model, base);
   const from = models.newestStep(model.id)!.step;
   const staging = deps.workspace.newStaging(model.id, job.id);
   const releases = [policies.lease(model.id, from)];

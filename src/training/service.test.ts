@@ -550,6 +550,33 @@ describe("steps and the engine's adapter slots", () => {
     expect(bench.engine.versions).toEqual(new Set([version]));
   });
 
+  it("neither serves nor trains a model whose rank is larger than what the server is started with", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "training-"));
+    try {
+      const before = trainingBench({ folder });
+      const model = newModel(before);
+      await ended(before, await submit(before, model.id));
+      await before.close();
+
+      const bench = trainingBench({ folder, maxLoraRank: 1 });
+      const refusal = { code: "adapter_rank_too_large", message: expect.stringContaining("rank 2, more than") };
+      await expect(bench.service.policies.acquire("agent", "me")).rejects.toMatchObject(refusal);
+      expect(bench.service.policies.answers(model)).toBe(false);
+      expect(await bench.service.policies.acquire("agent@0", "me")).toMatchObject({ step: 0, adapter: null });
+      const events = await ended(bench, await submit(bench, model.id));
+      expect(events.map(({ type }) => type)).toEqual(["training_failed"]);
+      expect(events[0]!.data.error_message).toContain("--max-lora-rank 1");
+      expect(bench.service.models.steps(model.id, "me").map(({ step }) => step)).toEqual([0, 1]);
+      await bench.close();
+
+      const after = trainingBench({ folder });
+      expect(await after.service.policies.acquire("agent", "me")).toMatchObject({ step: 1 });
+      await after.close();
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
   it("lets a request finish on a model that is deleted, then frees its slot", async () => {
     const bench = start();
     const model = newModel(bench);

@@ -93,6 +93,7 @@ export class TrainingService {
       );
     }
     this.#workspace.keepReserve();
+    this.#warnOfRanks();
     this.#runner.pump();
   }
 
@@ -121,6 +122,16 @@ export class TrainingService {
     this.#closed = true;
     await this.#runner.close();
     await this.#options.trainer.close();
+  }
+
+  #warnOfRanks(): void {
+    const { models } = this.#tables;
+    const unserved = models.all().filter((model) => this.bases.get(model.baseModel) && !this.policies.answers(model));
+    if (unserved.length === 0) return;
+    this.#options.log.warn("trained models are not served: their rank is larger than --max-lora-rank", {
+      models: unserved.map(({ name }) => name).join(),
+      rank: unserved.reduce((most, { loraRank }) => Math.max(most, loraRank), 0),
+    });
   }
 
   /** One after the other for each model. */

@@ -251,6 +251,21 @@ describe("jobs", () => {
     for (const value of Object.values(metrics)) expect(typeof value).toBe("number");
   });
 
+  it("refuses jobs for a model whose steps this server could not serve", async () => {
+    const small = await startTrainingServer({ maxLoraRank: 1 });
+    try {
+      const { id } = await newModel(small);
+      for (const more of [{}, { dry_run: true }]) {
+        const { status, json } = await small.call("POST", "/v1/preview/training-jobs", { ...jobBody(id), ...more });
+        expect([status, json.detail[0].loc]).toEqual([422, ["body", "model_id"]]);
+        expect(json.detail[0].msg).toContain("--max-lora-rank 1");
+      }
+      expect((await small.call("GET", "/v1/preview/training-jobs")).json.data).toEqual([]);
+    } finally {
+      await small.close();
+    }
+  });
+
   it("refuses a learning rate that is no number before anything is trained", async () => {
     const { id } = await newModel(server);
     const config = { grad_accumulation_sequences: "all", num_trajectories_learning_rate_multiplier_power: 2000 };

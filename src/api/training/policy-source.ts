@@ -22,7 +22,7 @@ export function policySource(training: TrainingService): ModelSource {
     },
     list(principal) {
       const all = training.models.list(principal.id, {}, null, Number.MAX_SAFE_INTEGER);
-      const answering = all.filter(({ baseModel }) => training.bases.get(baseModel) !== null);
+      const answering = all.filter((model) => training.policies.answers(model));
       return answering.map((model) => ({
         id: model.name,
         created: Math.floor(Date.parse(model.createdAt) / 1000),

@@ -10,6 +10,7 @@ import { planRl } from "../../training/gradient-plan.ts";
 import type { ScoredGroup } from "../../training/group-metrics.ts";
 import { readGroups, readInput } from "../../training/job-input.ts";
 import type { JobDraft, Submission as JobSubmission } from "../../training/jobs.ts";
+import { assertServable } from "../../training/policies.ts";
 import { prepareJob } from "../../training/prepare.ts";
 import { prepareSft, type SftExample } from "../../training/prepare-sft.ts";
 import type { TrainingService } from "../../training/service.ts";
@@ -189,6 +190,7 @@ function trainable(fields: Fields, training: TrainingService, owner: string, iss
   const model = training.models.owned(id!.toLowerCase(), owner);
   const base = training.bases.get(model.baseModel);
   if (!base) throw new ServiceError("unknown_base_model", `The base model ${model.baseModel} is not here any more.`);
+  assertServable(model, base);
   return { model, base };
 }
 
