@@ -2,7 +2,7 @@
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { FlywheelClient } from "../../src/client/client.ts";
 import { toyIds } from "../toy-encoder.ts";
 import {
@@ -249,6 +249,27 @@ describe("jobs", () => {
     const log = { split: "val", trajectory_groups: groups };
     const { metrics } = (await server.call("POST", `/v1/preview/models/${id}/log`, log)).json;
     for (const value of Object.values(metrics)) expect(typeof value).toBe("number");
+  });
+
+  it("says that the disk is full whatever the request wanted to write", async () => {
+    const { id } = await newModel(server);
+    const job = await finishedJob(
+      server,
+      (await server.call("POST", "/v1/preview/training-jobs", jobBody(id))).json.id,
+    );
+    const full = () => {
+      throw Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
+    };
+    const { models, jobs } = server.bench.service;
+    const spies = [vi.spyOn(models, "log"), vi.spyOn(jobs, "cancel")].map((spy) => spy.mockImplementation(full));
+    try {
+      const log = { split: "val", trajectory_groups: [goodGroup()] };
+      expect((await server.call("POST", `/v1/preview/models/${id}/log`, log)).status).toBe(507);
+      const { status, json } = await server.call("POST", `/v1/preview/training-jobs/${job.id}/cancel`);
+      expect([status, json.detail]).toEqual([507, "The server's disk is full."]);
+    } finally {
+      for (const spy of spies) spy.mockRestore();
+    }
   });
 
   it("refuses jobs for a model whose steps this server could not serve", async () => {

@@ -3,6 +3,7 @@
 
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { errorEnvelope, ServiceError } from "../../errors.ts";
+import { asStorageFull } from "../../training/disk-full.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { errorHeaders, toWireError } from "../http/http-errors.ts";
 import { parseJsonObject } from "../http/json-body.ts";
@@ -50,7 +51,7 @@ function readSmallBodies(scope: FastifyInstance): void {
 
 function useDetailedErrors(scope: FastifyInstance, service: Service): void {
   scope.setErrorHandler((thrown: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-    const error = toWireError(thrown);
+    const error = toWireError(asStorageFull(thrown));
     if (error.status >= 500) {
       service.log.error("request failed", { id: request.id, url: request.routeOptions.url, error: thrown });
     }
