@@ -4,6 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
 import { ServiceError } from "../errors.ts";
+import type { Log } from "../observe/log.ts";
 import type { Store } from "../store/db.ts";
 import type { EventTable, JobEvent } from "../store/event-table.ts";
 import { isFinal, type JobStatus } from "../store/job-state.ts";
@@ -53,6 +54,7 @@ export interface JobsDeps {
   workspace: Workspace;
   limits: JobLimits;
   observer: JobObserver | null;
+  log: Log;
 }
 
 export class Jobs {
@@ -155,17 +157,27 @@ export class Jobs {
     const { store, events, observer } = this.#deps;
     if (type === "gradient_step") observer?.gradientStep();
     if (type === "training_started") this.#count();
-    this.#watchers.emit(
-      id,
-      store.relaxed(() => events.add(id, type, data)),
-    );
+    const event = store.relaxed(() => events.add(id, type, data));
+    this.#tell(id, event);
   }
 
-  /** The final status and event, in one transaction with `alongside`; frees the job's files. */
+  /**
+   * The final status and event, in one transaction with `alongside`; frees the job's files. Throws only while nothing is
+   * recorded: the caller may then take back what it did, a published step too.
+   */
   finish(id: string, end: JobEnd, alongside: () => void = () => {}): void {
     const event = this.#deps.jobs.finish(id, end, alongside);
-    this.#deps.workspace.removeJob(id);
-    this.#watchers.emit(id, event);
+    try {
+      this.#tell(id, event);
+      this.#countEnd(id, end);
+      // what cannot be deleted now, the next start deletes
+      this.#deps.workspace.removeJob(id);
+    } catch (error) {
+      this.#deps.log.error("after the end of a training job", { job: id, error });
+    }
+  }
+
+  #countEnd(id: string, end: JobEnd): void {
     this.#count();
     const { trainingStart, trainingEnd, report } = this.#deps.jobs.get(id)!;
     const seconds = trainingStart && trainingEnd ? (Date.parse(trainingEnd) - Date.parse(trainingStart)) / 1000 : 0;
@@ -177,6 +189,17 @@ export class Jobs {
   watch(id: string, listener: (event: JobEvent) => void): () => void {
     this.#watchers.on(id, listener);
     return () => this.#watchers.off(id, listener);
+  }
+
+  /** One that fails has no part in the job. */
+  #tell(id: string, event: JobEvent): void {
+    for (const listener of this.#watchers.listeners(id)) {
+      try {
+        listener(event);
+      } catch (error) {
+        this.#deps.log.error("following a training job", { job: id, error });
+      }
+    }
   }
 
   #count(): void {

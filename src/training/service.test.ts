@@ -14,6 +14,7 @@ import {
 } from "../../test/training-bench.ts";
 
 import { RL_DEFAULTS } from "./config.ts";
+import { Workspace } from "./workspace.ts";
 
 const open: TrainingBench[] = [];
 function start(options: BenchOptions = {}): TrainingBench {
@@ -387,6 +388,28 @@ describe("faults", () => {
     expect(() => models.create({ ...fork, returnExisting: false, from })).toThrow(/step 1 are damaged/);
     expect(models.steps(model.id, "me").map(({ step }) => step)).toEqual([0, 1]);
     expect((await models.rollback(model.id, "me", 0)).step).toBe(2);
+  });
+
+  it("keeps a published step whose job's files cannot be deleted, or whose followers fail", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    const remove = vi.spyOn(Workspace.prototype, "removeJob").mockImplementationOnce(() => {
+      throw Object.assign(new Error("resource busy or locked"), { code: "EBUSY" });
+    });
+    try {
+      const first = await submit(bench, model.id);
+      await vi.waitFor(() => expect(bench.service.stats()).toEqual({ running: 0, pending: 0 }), 5_000);
+      expect(bench.service.jobs.owned(first.id, "me")).toMatchObject({ status: "COMPLETED", toStep: 1 });
+    } finally {
+      remove.mockRestore();
+    }
+    const second = await submit(bench, model.id);
+    bench.service.jobs.watch(second.id, () => {
+      throw new Error("a follower that fails");
+    });
+    await vi.waitFor(() => expect(bench.service.stats()).toEqual({ running: 0, pending: 0 }), 5_000);
+    expect(bench.service.jobs.owned(second.id, "me")).toMatchObject({ status: "COMPLETED", toStep: 2 });
+    for (const step of [1, 2]) expect(existsSync(stepFolder(bench, model.id, step))).toBe(true);
   });
 
   it("survives a full disk: refuses what it cannot keep, ends what it cannot finish, and goes on when there is room", async () => {

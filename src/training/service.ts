@@ -65,6 +65,7 @@ export class TrainingService {
       workspace,
       limits: options,
       observer: options.observer ?? null,
+      log,
     });
     this.#runner = new JobRunner(
       {
