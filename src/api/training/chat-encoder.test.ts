@@ -2,8 +2,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { loadTextModel } from "../../text/text-model.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
-import { RL_DEFAULTS } from "../../training/config.ts";
+import { RL_DEFAULTS, SFT_DEFAULTS } from "../../training/config.ts";
 import { prepareJob } from "../../training/prepare.ts";
+import { prepareSft } from "../../training/prepare-sft.ts";
 import { type ChatEncoder, tokeniseHistory } from "../../training/tokenise.ts";
 import { chatEncoder } from "./chat-encoder.ts";
 
@@ -66,6 +67,19 @@ it("a reply comes back as the ids it was sampled as, from texts and bytes alone"
     expect(sequences[0]!.ids.slice(1)).toEqual(ids);
     expect(retokenised).toBe(0);
   }
+});
+
+it.each([
+  ["nothing before it", null],
+  ["tools", [{ type: "function", function: { name: "look_up", parameters: {} } }]],
+])("a conversation may begin with a reply, %s: the template's part of it is not trained", async (_what, tools) => {
+  const messages = [{ role: "assistant", content: "Hello, how can I help?" }];
+  const limits = { maxSequenceLength: 512, maxTrainedLength: 512 };
+  const { sequences } = await prepareSft([{ messages, tools }], encoder, SFT_DEFAULTS, limits);
+  const { ids, mask } = sequences[0]!;
+  expect(ids).toEqual(encoder.encodeConversation(messages, tools).slice(0, ids.length));
+  const trained = ids.filter((_, i) => mask[i] === 1);
+  expect(trained).toEqual([...encoder.encodeText("Hello, how can I help?"), tokenizer.eosTokenId]);
 });
 
 describe("a conversation the chat template refuses is left out, with the place", () => {

@@ -2,6 +2,7 @@
 // conversation becomes the tokens the model was really given.
 
 import { encodeChat } from "../../text/prompt.ts";
+import { PromptError } from "../../text/prompt-error.ts";
 import type { TextModel } from "../../text/text-model.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import { decodeUtf8, encodeUtf8 } from "../../text/utf8.ts";
@@ -14,17 +15,33 @@ export function chatEncoder(text: TextModel): ChatEncoder {
     tools: readonly unknown[] | null,
     addGenerationPrompt: boolean,
     maxTokens?: number,
-  ) =>
-    // a template wants at least one message; without any, a reply begins the conversation
-    messages.length === 0 ? [] : encodeChat(text, { messages, tools, addGenerationPrompt }, maxTokens);
+  ) => encodeChat(text, { messages, tools, addGenerationPrompt }, maxTokens);
   return {
     vocabSize: tokenizer.vocabSize,
     eosTokenId: tokenizer.eosTokenId,
-    encodePrompt: (messages, tools, maxTokens) => encode(messages, tools, true, maxTokens),
+    encodePrompt: (messages, tools, maxTokens) =>
+      messages.length === 0 ? opening(text, tools) : encode(messages, tools, true, maxTokens),
     encodeConversation: (messages, tools) => encode(messages, tools, false),
     encodeText: (content) => tokenizer.encode(content, { addSpecialTokens: false }),
     idOf: (token, bytes) => tokenOf(tokenizer, token, bytes ?? null),
   };
+}
+
+/**
+ * The prompt of a conversation that begins with a reply. A template wants at least one message: the prompt is what two
+ * conversations with different replies have in common. Nothing where the template refuses such a conversation.
+ */
+function opening(text: TextModel, tools: readonly unknown[] | null): number[] {
+  try {
+    const [one, other] = ["a", "b"].map((content) =>
+      encodeChat(text, { messages: [{ role: "assistant", content }], tools, addGenerationPrompt: false }),
+    ) as [number[], number[]];
+    const length = one.findIndex((id, i) => id !== other[i]);
+    return one.slice(0, Math.max(0, length));
+  } catch (error) {
+    if (error instanceof PromptError) return [];
+    throw error;
+  }
 }
 
 /** What servers write for bytes that are no character of their own. */
