@@ -29,11 +29,12 @@ export interface StepRecord {
   createdAt: string;
 }
 
+/** null or absent: any. */
 export interface ModelFilter {
-  entity?: string;
-  project?: string;
-  name?: string;
-  baseModel?: string;
+  entity?: string | null;
+  project?: string | null;
+  name?: string | null;
+  baseModel?: string | null;
 }
 
 export class ModelTable {

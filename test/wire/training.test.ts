@@ -113,6 +113,8 @@ describe("the life of a policy, as an ART client drives it", () => {
     expect(empty.json).toEqual({ object: "list", data: [], first_id: "", last_id: "", has_more: false });
     expect((await server.call("GET", `/v1/preview/models/${id}/checkpoints/7`)).status).toBe(404);
     expect((await server.call("GET", `/v1/preview/models/${id}/checkpoints?limit=101`)).status).toBe(422);
+    const twice = await server.call("GET", "/v1/preview/models?name=a&name=b");
+    expect([twice.status, twice.json.detail[0].loc]).toEqual([422, ["query", "name"]]);
   });
 
   it("forks and rolls back", async () => {

@@ -42,13 +42,13 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     documented("List trainable models", { response: TrainableModelList }),
     async (request) => {
       const { after, limit } = pageQuery(request.query);
-      const query = request.query as Record<string, string | undefined>;
+      const issues = new Issues();
+      const fields = new Fields(request.query as JsonObject, ["query"], issues);
       const filter = {
-        ...pick(query, "entity"),
-        ...pick(query, "project"),
-        ...pick(query, "name"),
-        ...(query.base_model === undefined ? {} : { baseModel: query.base_model }),
+        ...{ entity: fields.text("entity"), project: fields.text("project") },
+        ...{ name: fields.text("name"), baseModel: fields.text("base_model") },
       };
+      issues.throwIfAny();
       const found = models.list(principalOf(request).id, filter, after, limit + 1);
       return page(found, limit, presentModel);
     },
@@ -174,9 +174,4 @@ function objectBody(body: unknown): JsonObject {
   if (body === undefined || body === null) throw invalid(["body"], "missing", "Field required");
   if (!isObject(body)) throw invalid(["body"], "dict_type", "Input should be a valid dictionary");
   return body;
-}
-
-function pick<Key extends string>(query: Record<string, string | undefined>, key: Key): { [K in Key]?: string } {
-  const value = query[key];
-  return value === undefined ? {} : ({ [key]: value } as { [K in Key]: string });
 }
