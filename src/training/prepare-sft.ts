@@ -83,25 +83,35 @@ async function tokeniseExample(
       continue;
     }
     await giveWay();
-    builder.turn(prompt, replyIds(messages.slice(0, element + 1), tools, prompt, encoder), null);
+    const { kept, reply } = replyBehind(prompt, messages.slice(0, element + 1), tools, encoder);
+    builder.turn(kept, reply, null);
   }
   return builder.finish();
 }
 
-/** What the template puts behind the prompt for this reply, up to its end-of-sequence token. */
-function replyIds(
+/**
+ * What the template puts behind the prompt for the last message, up to its end-of-sequence token. Some templates write a
+ * reply otherwise than they open one (with a thought): then its text goes behind the prompt. Tool calls are more than
+ * text: they go where the template writes them, behind what the prompt has in common with that.
+ */
+function replyBehind(
+  prompt: readonly number[],
   messages: readonly ChatMessage[],
   tools: readonly unknown[] | null,
-  prompt: readonly number[],
   encoder: ChatEncoder,
-): number[] {
+): { kept: readonly number[]; reply: number[] } {
+  const message = messages.at(-1)!;
   const whole = encoder.encodeConversation(messages, tools);
   const end = encoder.eosTokenId;
-  if (!startsWith(whole, prompt))
-    return [...encoder.encodeText(textOf(messages.at(-1)!)), ...(end === null ? [] : [end])];
-  const reply = whole.slice(prompt.length);
+  const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0;
+  if (!hasCalls && !startsWith(whole, prompt)) {
+    return { kept: prompt, reply: [...encoder.encodeText(textOf(message)), ...(end === null ? [] : [end])] };
+  }
+  const differs = prompt.findIndex((id, i) => id !== whole[i]);
+  const kept = differs < 0 ? prompt : prompt.slice(0, differs);
+  const reply = whole.slice(kept.length);
   const ends = end === null ? -1 : reply.lastIndexOf(end);
-  return ends < 0 ? reply : reply.slice(0, ends + 1);
+  return { kept, reply: ends < 0 ? reply : reply.slice(0, ends + 1) };
 }
 
 function reportOf(

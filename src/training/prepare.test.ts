@@ -187,6 +187,33 @@ describe("prepareSft", () => {
     expect((await prepareExamples("last")).trained).toEqual([["a2", "<e>"]]);
   });
 
+  it("trains tool calls where the template opens a reply in another way than it writes one", async () => {
+    const toyPrompt = toyEncoder.encodePrompt;
+    const opening: typeof toyEncoder = {
+      ...toyEncoder,
+      encodePrompt: (history, tools, maxTokens) => [...toyPrompt(history, tools, maxTokens), ...toyIds("<think> NL")],
+      encodeConversation: (history, tools) => {
+        const spelled = history.map((message) => ({
+          ...message,
+          content: message.tool_calls ? "maybe" : message.content,
+        }));
+        return toyEncoder.encodeConversation(spelled, tools);
+      },
+    };
+    const trained = async (reply: { role: string; content: string; tool_calls?: unknown[] }) => {
+      const examples = [{ messages: [messages[0]!, reply], tools: null }];
+      const { sequences } = await prepareSft(examples, opening, SFT_DEFAULTS, limits(64));
+      return sequences.map(({ ids, mask }) =>
+        ids
+          .map((id, i) => (mask[i] === 1 ? toyEncoder.word(id) : ""))
+          .join(" ")
+          .trim(),
+      );
+    };
+    expect(await trained({ role: "assistant", content: "", tool_calls: [{}] })).toEqual(["maybe <e>"]);
+    expect(await trained({ role: "assistant", content: "a1" })).toEqual(["a1 <e>"]);
+  });
+
   it("leaves out what the chat template refuses", async () => {
     const alien = [{ role: "alien", content: "q1" }, messages[1]!];
     const examples = [messages, alien, messages].map((list) => ({ messages: list, tools: null }));
