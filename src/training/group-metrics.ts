@@ -17,12 +17,13 @@ export function rewardStdDev(groups: readonly ScoredGroup[]): number {
   return mean(several.map(({ trajectories }) => populationStdDev(trajectories.map(({ reward }) => reward))));
 }
 
+/** Without rewards nothing is said of them: 0 may be better than any, and clients keep the step with the best. */
 export function rewardMetrics(groups: readonly ScoredGroup[]): Record<string, number> {
   const rewards = groups.flatMap(({ trajectories }) => trajectories.map(({ reward }) => reward));
   const exceptions = groups.reduce((sum, group) => sum + group.exceptions, 0);
   return {
-    reward: mean(rewards),
-    reward_std_dev: rewardStdDev(groups),
+    ...(rewards.length > 0 ? { reward: mean(rewards) } : {}),
+    ...(groups.some(({ trajectories }) => trajectories.length > 1) ? { reward_std_dev: rewardStdDev(groups) } : {}),
     exception_rate: exceptions / Math.max(1, rewards.length + exceptions),
   };
 }

@@ -65,7 +65,9 @@ async function rlWork(job: JobRecord, config: RlConfig, context: WorkContext): P
     signal,
   });
   const rewards = rewardMetrics(prepared.groups);
-  const multiplier = config.scaleLearningRateByRewardStdDev ? spread(job, models, currentStep, rewards) : 1;
+  const multiplier = config.scaleLearningRateByRewardStdDev
+    ? spread(job, models, currentStep, rewards.reward_std_dev)
+    : 1;
   const totals: Record<string, number> = { ...groupCounts(prepared.groups), ...prepared.metrics };
   const plan = planRl(prepared.sequences.length, config, multiplier);
   const { reference, step: referenceStep } = klReference(job, config, context);
@@ -143,11 +145,13 @@ function klReference(
   return { reference: workspace.stepFolder(job.modelId, step), step };
 }
 
-/** How far the spread of rewards has shrunk over the model's steps, this job included. */
-function spread(job: JobRecord, models: ModelTable, currentStep: number, rewards: Record<string, number>): number {
-  const past = models.steps(job.modelId).flatMap(({ step, metrics }) => {
-    const rewardStdDev = metrics["train/reward_std_dev"];
-    return rewardStdDev === undefined ? [] : [{ step, rewardStdDev }];
-  });
-  return rewardSpreadMultiplier([...past, { step: currentStep + 1, rewardStdDev: rewards.reward_std_dev! }]);
+/** How far the spread of rewards has shrunk over the model's steps, this job included. Undefined: it has none. */
+function spread(job: JobRecord, models: ModelTable, currentStep: number, rewardStdDev: number | undefined): number {
+  const point = (step: number, value: number | undefined) =>
+    value === undefined ? [] : [{ step, rewardStdDev: value }];
+  // kept with the step that a job made, but about the one before, which earned them
+  const past = models
+    .steps(job.modelId)
+    .flatMap(({ step, metrics }) => point(step - 1, metrics["train/reward_std_dev"]));
+  return rewardSpreadMultiplier([...past, ...point(currentStep, rewardStdDev)]);
 }

@@ -153,4 +153,9 @@ describe("learning-rate multipliers and reward metrics", () => {
       "val/group_pass": 1,
     });
   });
+
+  it("says nothing about rewards that there are none of", () => {
+    expect(splitMetrics("val", [group([], 2)])).toEqual({ "val/exception_rate": 1, "val/group_pass": 1 });
+    expect(splitMetrics("val", [group([-3])])).not.toHaveProperty(["val/reward_std_dev"]);
+  });
 });

@@ -501,6 +501,23 @@ describe("faults", () => {
   });
 });
 
+it("O17: scales the learning rate by how the spread of rewards shrank, from step 0 on", async () => {
+  const bench = start();
+  const model = newModel(bench);
+  const config = { scaleLearningRateByRewardStdDev: true };
+  const rates: unknown[] = [];
+  for (const reward of [1, 0.8, 0.9, 0.6]) {
+    const groups = [scored(["a1 <e>", reward], ["a2 <e>", 0])];
+    const events = await ended(bench, await submit(bench, model.id, groups, { config }));
+    rates.push(events.find(({ type }) => type === "gradient_step")!.data.learning_rate);
+    // a job without rewards to compare says nothing about them
+    if (reward === 0.6) await ended(bench, await submit(bench, model.id, [], { config }));
+  }
+  expect(rates[0]).toBe(5e-6);
+  expect(rates[3]).toBeCloseTo(5e-6 * 0.666666667, 13);
+  expect(bench.service.models.step(model.id, "me", "latest").metrics).toEqual({ "train/exception_rate": 0 });
+});
+
 describe("steps and the engine's adapter slots", () => {
   /** A folder with an adapter of its own content, as an operator would name it. */
   const operatorAdapter = (bench: TrainingBench, name: string): string => {
