@@ -138,7 +138,11 @@ function readTemplate(given: string | null): string | null {
     return null;
   }
   if (existsSync(given)) {
-    return readFileSync(given, "utf8");
+    try {
+      return readFileSync(given, "utf8");
+    } catch (error) {
+      throw new ConfigError(`--chat-template: cannot read ${given}: ${(error as Error).message}`, { cause: error });
+    }
   }
   // A path that does not exist would render as itself in every prompt.
   if (!/[{}\n]/.test(given) && /[./\\]/.test(given)) {

@@ -3,8 +3,8 @@
 // Knows nothing of their fields; see config-fields.ts.
 
 import { closeSync, fstatSync, readSync } from "node:fs";
+import { openFile } from "../open-file.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
-import { openFile } from "./open-file.ts";
 
 /** Deeper than any real checkpoint file; shallow enough that a hostile one costs nothing. */
 const maxDepth = 64;

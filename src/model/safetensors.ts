@@ -3,10 +3,10 @@
 // Synchronous: loading happens at start-up or in a worker. Which tensors a model needs is checkpoint.ts' business.
 
 import { closeSync, fstatSync, readSync } from "node:fs";
+import { openFile } from "../open-file.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { firstNonFinite } from "./finite.ts";
 import { widenBfloat16, widenFloat16 } from "./half-floats.ts";
-import { openFile } from "./open-file.ts";
 import {
   maxHeaderBytes,
   parseSafetensorsHeader,

@@ -1,8 +1,10 @@
 // The files of a Hugging Face checkpoint folder that concern text, read and checked for shape. Optional files may be
 // absent; a file that is there but broken is an error that names it.
 
-import { readdir, readFile } from "node:fs/promises";
+import { closeSync, fstatSync, readFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { openFile } from "../open-file.ts";
 
 export type JsonObject = Record<string, unknown>;
 
@@ -22,19 +24,19 @@ export class TextFilesError extends Error {
 }
 
 export async function readTextFiles(folder: string): Promise<TextFiles> {
-  const tokenizer = await readJson(folder, "tokenizer.json");
+  const tokenizer = readJson(folder, "tokenizer.json");
   if (!tokenizer) {
     throw new TextFilesError(
       `${basename(folder)} has no tokenizer.json: save the tokenizer in the fast (tokenizer.json) format first.`,
     );
   }
-  const tokenizerConfig = (await readJson(folder, "tokenizer_config.json")) ?? {};
+  const tokenizerConfig = readJson(folder, "tokenizer_config.json") ?? {};
   return {
     tokenizer,
     tokenizerConfig,
-    specialTokensMap: (await readJson(folder, "special_tokens_map.json")) ?? {},
-    modelConfig: (await readJson(folder, "config.json")) ?? {},
-    generationConfig: (await readJson(folder, "generation_config.json")) ?? {},
+    specialTokensMap: readJson(folder, "special_tokens_map.json") ?? {},
+    modelConfig: readJson(folder, "config.json") ?? {},
+    generationConfig: readJson(folder, "generation_config.json") ?? {},
     chatTemplates: await readChatTemplates(folder, tokenizerConfig),
   };
 }
@@ -51,21 +53,22 @@ async function readChatTemplates(folder: string, tokenizerConfig: JsonObject): P
       }
     }
   }
-  const legacy = await readJson(folder, "chat_template.json");
+  const legacy = readJson(folder, "chat_template.json");
   if (typeof legacy?.chat_template === "string") templates.set("default", legacy.chat_template);
-  const file = await readIfPresent(join(folder, "chat_template.jinja"));
+  const file = readIfPresent(folder, "chat_template.jinja");
   if (file !== null) templates.set("default", file);
   for (const name of ["additional_chat_templates", "chat_templates"]) {
     for (const entry of await listIfPresent(join(folder, name))) {
       if (!entry.endsWith(".jinja")) continue;
-      templates.set(basename(entry, ".jinja"), await readFile(join(folder, name, entry), "utf8"));
+      const template = readIfPresent(folder, join(name, entry));
+      if (template !== null) templates.set(basename(entry, ".jinja"), template);
     }
   }
   return templates;
 }
 
-async function readJson(folder: string, name: string): Promise<JsonObject | null> {
-  const text = await readIfPresent(join(folder, name));
+function readJson(folder: string, name: string): JsonObject | null {
+  const text = readIfPresent(folder, name);
   if (text === null) return null;
   let value: unknown;
   try {
@@ -77,12 +80,18 @@ async function readJson(folder: string, name: string): Promise<JsonObject | null
   return value;
 }
 
-async function readIfPresent(path: string): Promise<string | null> {
+/** The text of a regular file; null when nothing has that name. */
+function readIfPresent(folder: string, name: string): string | null {
+  let descriptor: number | null = null;
   try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if (isMissing(error)) return null;
-    throw error;
+    descriptor = openFile(join(folder, name));
+    if (!fstatSync(descriptor).isFile()) throw new Error("not a regular file");
+    return readFileSync(descriptor, "utf8");
+  } catch (cause) {
+    if (isMissing(cause)) return null;
+    throw new TextFilesError(`${basename(folder)}/${name} cannot be read: ${(cause as Error).message}.`, { cause });
+  } finally {
+    if (descriptor !== null) closeSync(descriptor);
   }
 }
 

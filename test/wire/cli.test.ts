@@ -187,6 +187,7 @@ describe("flywheel serve", () => {
     [["--lora-modules", "x=/nowhere"], /--lora-modules x: /],
     [["--kv-cache-memory-bytes", "500000Gi"], /--kv-cache-memory-bytes \d+ is more than this machine's memory/],
     [["--chat-template", "./missing.jinja"], /there is no file/],
+    [["--chat-template", "FOLDER"], /--chat-template: cannot read .*EISDIR/],
     [["--data", "FILE"], /cannot use the data directory .*model\.safetensors/],
     [["--model", "DAMAGED"], /model\.safetensors: holds .*truncated/],
     [["--generation-config", "FOLDER"], /generation_config\.json: no such file/],
