@@ -1,10 +1,13 @@
+import { once } from "node:events";
 import { mkdtempSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
 import { loadConfig } from "./config/load.ts";
 import { isLoopback, type LoadModel, readLoraModule, startServer } from "./serve.ts";
 import { openDataDir } from "./store/data-dir.ts";
+import { lockDataDir } from "./store/instance-lock.ts";
 import { ModelTable } from "./store/model-table.ts";
 
 it("tells the model whether adapters were trained before, so that it is prepared for them once", async () => {
@@ -29,6 +32,24 @@ it("tells the model whether adapters were trained before, so that it is prepared
   expect(await toldAtStart()).toBe(false);
   change((models) => models.insertStep("m", 1, null, 1, {}));
   expect(await toldAtStart()).toBe(true);
+});
+
+it("finds out before it reads the weights that the folder or the address is another server's", async () => {
+  const data = mkdtempSync(join(tmpdir(), "flywheel-serve-"));
+  const loadModel = vi.fn<LoadModel>().mockRejectedValue(new Error("read"));
+  const start = (port: number) =>
+    startServer({ ...loadConfig({ env: {} }), data, port, logLevel: "error" }, loadModel, [vi.fn()]);
+  const unlock = lockDataDir(data);
+  await expect(start(0)).rejects.toThrow(/another server is using the data directory/);
+  unlock();
+  const other = createServer();
+  await once(other.listen(0, "127.0.0.1"), "listening");
+  await expect(start((other.address() as AddressInfo).port)).rejects.toThrow(/cannot listen on .* it is in use/);
+  other.close();
+  expect(loadModel).not.toHaveBeenCalled();
+  // A start that failed leaves the folder free.
+  await expect(start(0)).rejects.toThrow("read");
+  await expect(start(0)).rejects.toThrow("read");
 });
 
 it("knows loopback addresses", () => {

@@ -1,7 +1,7 @@
 // Starts and stops a server: data directory, tokens, model, HTTP. The model comes from a factory, so that tests can
 // serve a fake; the real one is in load-model.ts.
 import { randomBytes } from "node:crypto";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createSocket } from "node:net";
 import type { FastifyInstance } from "fastify";
 import type { RouteGroup } from "./api/server.ts";
 import { Service, type ServiceParts } from "./api/service.ts";
@@ -11,6 +11,7 @@ import { createLog, type Log } from "./observe/log.ts";
 import { Metrics } from "./observe/metrics.ts";
 import { openDataDir } from "./store/data-dir.ts";
 import type { Store } from "./store/db.ts";
+import { lockDataDir } from "./store/instance-lock.ts";
 import { ModelTable } from "./store/model-table.ts";
 import { SCOPES, TokenStore } from "./store/tokens.ts";
 import { claimSocketPath } from "./unix-socket.ts";
@@ -54,10 +55,16 @@ export async function startServer(
   const log = createLog({ level: config.logLevel, format: config.logFormat });
   log.info("starting", shownConfig(config));
   const store = openDataDir(config.data);
+  const held = [() => store.close()];
+  const release = () => {
+    for (const give of held.splice(0).reverse()) give();
+  };
   try {
-    return await start(config, loadModel, extensions, log, store);
+    // Without extensions only tokens are kept in the folder, and servers may share them.
+    if (extensions.length > 0) held.push(lockDataDir(config.data));
+    return await start(config, loadModel, extensions, { log, store, release });
   } catch (error) {
-    store.close();
+    release();
     throw error;
   }
 }
@@ -66,11 +73,11 @@ async function start(
   config: Config,
   loadModel: LoadModel,
   extensions: readonly CreateExtension[],
-  log: Log,
-  store: Store,
+  { log, store, release }: { log: Log; store: Store; release: () => void },
 ): Promise<RunningServer> {
   const tokens = new TokenStore(store);
   const needsToken = lacksToken(config, tokens);
+  await tryAddress(config);
   const metrics = new Metrics();
   const adaptersToCome = config.loraModules.length > 0 || new ModelTable(store).hasTrainedSteps();
   // The HTTP framework loads while the engine does.
@@ -113,7 +120,7 @@ async function start(
       await service.drain(config.shutdownTimeout);
       await closeConnections(app);
       await closeAll();
-      store.close();
+      release();
     },
   };
 }
@@ -149,12 +156,28 @@ function tryoutToken(config: Config, service: Service): RunningServer["token"] {
   return { secret, first: false };
 }
 
+/** Listens for a moment: an address that is taken should not be found out after minutes of reading weights. */
+async function tryAddress(config: Config): Promise<void> {
+  if (config.uds !== null) return claimSocketPath(config.uds);
+  const socket = createSocket();
+  await explained(config, (address) => {
+    return new Promise((resolve, reject) => socket.once("error", reject).listen(address, () => socket.close(resolve)));
+  });
+}
+
 async function listen(app: FastifyInstance, config: Config): Promise<void> {
   if (config.uds !== null) {
     await claimSocketPath(config.uds);
   }
+  await explained(config, (address) => app.listen(address));
+}
+
+type Address = { host: string; port: number } | { path: string };
+
+/** Why an address cannot be had, in words. */
+async function explained(config: Config, work: (address: Address) => Promise<unknown>): Promise<void> {
   try {
-    await app.listen(config.uds === null ? { host: config.host, port: config.port } : { path: config.uds });
+    await work(config.uds === null ? { host: config.host, port: config.port } : { path: config.uds });
   } catch (error) {
     const reasons: Record<string, string> = {
       EADDRINUSE: `it is in use; choose another ${config.uds === null ? "--port, or 0 for a free one" : "--uds"}`,

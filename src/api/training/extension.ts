@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { compiledEntry } from "../../compiled-entry.ts";
 import { ConfigError } from "../../config/load.ts";
 import type { CreateExtension } from "../../serve.ts";
-import { lockDataDir } from "../../store/instance-lock.ts";
 import { BaseModels } from "../../training/base-models.ts";
 import { longestSequence } from "../../training/onnx/longest-sequence.ts";
 import { ProcessTrainer } from "../../training/process-trainer.ts";
@@ -24,7 +23,6 @@ export const createTraining: CreateExtension = async (service, store) => {
   if (checkpoint && config.loraRank > config.maxLoraRank) {
     throw new ConfigError(`--lora-rank ${config.loraRank} is more than --max-lora-rank ${config.maxLoraRank}`);
   }
-  const unlock = lockDataDir(config.data);
   const [name, ...aliases] = registry.names;
   const base = checkpoint && {
     name: name!,
@@ -62,9 +60,6 @@ export const createTraining: CreateExtension = async (service, store) => {
   training.start();
   return {
     routes: trainingRoutes(training, { maxBytes: config.maxTrainingBodyBytes }),
-    async close() {
-      await training.close();
-      unlock();
-    },
+    close: () => training.close(),
   };
 };
