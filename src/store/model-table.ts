@@ -75,6 +75,11 @@ export class ModelTable {
     return modelFrom(this.#store.get(`SELECT * FROM models WHERE owner = ? AND name = ? ${order}`, owner, name));
   }
 
+  /** Of any owner. */
+  hasNamed(name: string): boolean {
+    return this.#store.get("SELECT 1 AS found FROM models WHERE name = ? LIMIT 1", name) !== undefined;
+  }
+
   all(): ModelRecord[] {
     return this.#store.all<ModelRow>("SELECT * FROM models ORDER BY rowid").map((row) => modelFrom(row)!);
   }

@@ -69,6 +69,12 @@ export class Policies {
     return base !== null && (isServable(model, base) || this.#models.newestStep(model.id)?.step === IDENTITY_STEP);
   }
 
+  /** Whether the name is that of somebody's policy, or of a step of one. */
+  claims(name: string): boolean {
+    const parsed = parsePolicyName(name);
+    return parsed !== null && this.#models.hasNamed(parsed.name);
+  }
+
   /** Makes the engine ready to answer as this policy. null when the name is not one of the owner's. */
   async acquire(name: string, owner: string): Promise<PolicyLease | null> {
     const found = this.find(name, owner);

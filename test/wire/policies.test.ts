@@ -42,6 +42,20 @@ it("does not register a policy under a name that something else answers to", asy
   expect((await register("agent")).status).toBe(200);
 });
 
+it("does not load an adapter under a name that a policy answers to", async () => {
+  const folder = mkdtempSync(join(data, "adapter"));
+  writeFileSync(join(folder, "adapter_config.json"), "{}");
+  expect((await register("mine")).status).toBe(200);
+  for (const name of ["mine", "mine@0", "mine:step7", "fake"]) {
+    for (const load_inplace of [false, true]) {
+      const answer = await server.post("/v1/load_lora_adapter", { lora_name: name, lora_path: folder, load_inplace });
+      const { error } = await answer.json();
+      expect([name, answer.status, error.type, error.param]).toEqual([name, 400, "InvalidUserInput", "lora_name"]);
+    }
+  }
+  expect((await server.chat({ model: "mine", messages: says("x") })).model).toBe("mine:step0");
+});
+
 it("says so when the base model of a policy is not served any more", async () => {
   expect((await register("orphan")).status).toBe(200);
   const names = async () => (await (await server.get("/v1/models")).json()).data.map(({ id }: { id: string }) => id);

@@ -38,7 +38,11 @@ export class AdapterManager {
       throw new ServiceError("invalid_adapter_request", "Both lora_name and lora_path must be given.");
     }
     const before = this.#models.adapter(name);
-    if (this.#models.names.includes(name) || (before !== undefined && !inPlace)) {
+    if (before === undefined && this.#models.isTaken(name)) {
+      const message = `The name '${name}' is that of the served model or of a policy; choose another one.`;
+      throw new ServiceError("invalid_adapter_request", message, { param: "lora_name" });
+    }
+    if (before !== undefined && !inPlace) {
       const message = `The name '${name}' is taken; use load_inplace to replace an adapter.`;
       throw new ServiceError("invalid_adapter_request", message);
     }

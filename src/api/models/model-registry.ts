@@ -33,6 +33,8 @@ export interface ModelSource {
   /** May load an adapter; throws 503 when no slot is free for it. */
   resolve(name: string, principal: Principal): Promise<ServedModel | null>;
   list(principal: Principal): ModelCard[];
+  /** Whether it answers to this name for anybody. */
+  claims(name: string): boolean;
 }
 
 export interface LoadedAdapter {
@@ -101,6 +103,11 @@ export class ModelRegistry {
       maxModelLen: null,
     }));
     return [...base, ...adapters, ...this.#sources.flatMap((source) => source.list(principal))];
+  }
+
+  /** Whether the base model or a source answers to this name: an adapter under it would hide it, or never be asked. */
+  isTaken(name: string): boolean {
+    return this.names.includes(name) || this.#sources.some((source) => source.claims(name));
   }
 
   adapter(name: string): LoadedAdapter | undefined {

@@ -20,6 +20,7 @@ export function policySource(training: TrainingService): ModelSource {
         release: lease.release,
       };
     },
+    claims: (name) => training.policies.claims(name),
     list(principal) {
       const all = training.models.list(principal.id, {}, null, Number.MAX_SAFE_INTEGER);
       const answering = all.filter((model) => training.policies.answers(model));
