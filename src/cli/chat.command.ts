@@ -3,6 +3,7 @@
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { type ChatMessage, type ChatTarget, streamReply } from "./chat-client.ts";
+import { checkedUrl, findKey, readNumber } from "./server-target.ts";
 import { UsageError } from "./usage-error.ts";
 
 interface ChatOptions {
@@ -40,23 +41,14 @@ export function addChatCommand(program: Command): void {
 }
 
 function readTarget(options: ChatOptions): ChatTarget {
-  const apiKey = options.apiKey ?? process.env.FLYWHEEL_API_KEY ?? process.env.OPENAI_API_KEY;
-  if (apiKey === undefined || apiKey === "") {
-    throw new UsageError("a token is needed: set FLYWHEEL_API_KEY or pass --api-key");
-  }
-  const number = (text: string | undefined, name: string): number | undefined => {
-    if (text !== undefined && !Number.isFinite(Number(text))) {
-      throw new UsageError(`${name} expects a number, not ${text}`);
-    }
-    return text === undefined ? undefined : Number(text);
-  };
-  const base = options.url.replace(/\/+$/, "");
+  const apiKey = findKey(options.apiKey);
+  const base = checkedUrl(options.url).replace(/\/+$/, "");
   return {
     url: base.endsWith("/v1") ? base : `${base}/v1`,
     apiKey,
     model: options.model,
-    maxTokens: number(options.maxTokens, "--max-tokens"),
-    temperature: number(options.temperature, "--temperature"),
+    maxTokens: readNumber(options.maxTokens, "--max-tokens"),
+    temperature: readNumber(options.temperature, "--temperature"),
   };
 }
 

@@ -16,11 +16,37 @@ export function addTargetOptions(command: Command): Command {
 }
 
 export function clientFor({ url, apiKey }: TargetOptions): FlywheelClient {
-  const key = apiKey ?? process.env.FLYWHEEL_API_KEY ?? process.env.OPENAI_API_KEY;
+  return new FlywheelClient({ baseUrl: checkedUrl(url), apiKey: findKey(apiKey), maxRetries: 1 });
+}
+
+/** Without the scheme a request would fail as if the server were not there. */
+export function checkedUrl(url: string): string {
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
+    throw new UsageError(`--url expects something like http://127.0.0.1:8000/v1, not ${url}`);
+  }
+  return url;
+}
+
+/** The token that was given, or the environment's. */
+export function findKey(given: string | undefined): string {
+  const key = given ?? process.env.FLYWHEEL_API_KEY ?? process.env.OPENAI_API_KEY;
   if (key === undefined || key === "") {
     throw new UsageError("a token is needed: set FLYWHEEL_API_KEY or pass --api-key");
   }
-  return new FlywheelClient({ baseUrl: url, apiKey: key, maxRetries: 1 });
+  try {
+    new Headers({ authorization: `Bearer ${key}` });
+  } catch (error) {
+    throw new UsageError("the token has characters that cannot be sent: copy it again", { cause: error });
+  }
+  return key;
+}
+
+/** An empty text is no number either: most likely a shell variable that is not set. */
+export function readNumber(text: string | undefined, flag: string): number | undefined {
+  if (text === undefined) return undefined;
+  const value = text.trim() === "" ? Number.NaN : Number(text);
+  if (!Number.isFinite(value)) throw new UsageError(`${flag} expects a number, not ${text === "" ? "nothing" : text}`);
+  return value;
 }
 
 /** Faults of the server and the network as one line for the person at the terminal. */

@@ -1,8 +1,10 @@
 // `flywheel tokens create | list | revoke`: access tokens in the data directory. Works beside a running server, which
 // sees every change at once. A token's text is printed when it is made and can never be printed again.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { Command } from "commander";
 import { OPTIONS } from "../config/options.ts";
-import { openDataDir } from "../store/data-dir.ts";
+import { DATABASE_FILE, openDataDir } from "../store/data-dir.ts";
 import { SCOPES, type Scope, type TokenRecord, TokenStore } from "../store/tokens.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -37,7 +39,7 @@ export function addTokensCommand(program: Command): void {
     .option("--data <DIR>", "data directory of the server", data)
     .option("--json", "print JSON")
     .action((options: CommonOptions) => {
-      withTokens(options.data, (store) => {
+      withExistingTokens(options.data, (store) => {
         const rows = store.list().map(shown);
         if (options.json) {
           console.log(JSON.stringify(rows));
@@ -63,7 +65,7 @@ export function addTokensCommand(program: Command): void {
     .argument("<ID|NAME>")
     .option("--data <DIR>", "data directory of the server", data)
     .action((idOrName: string, options: CommonOptions) => {
-      withTokens(options.data, (store) => {
+      withExistingTokens(options.data, (store) => {
         const revoked = store.revoke(idOrName);
         if (revoked.length === 0) {
           throw new UsageError(`no valid token has the id or name ${idOrName}`);
@@ -73,6 +75,14 @@ export function addTokensCommand(program: Command): void {
         }
       });
     });
+}
+
+/** A wrong path is an error, not a new and empty folder. */
+function withExistingTokens(dataDir: string, work: (tokens: TokenStore) => void): void {
+  if (!existsSync(join(dataDir, DATABASE_FILE))) {
+    throw new UsageError(`${dataDir} is not the data directory of a server: it has no ${DATABASE_FILE}`);
+  }
+  withTokens(dataDir, work);
 }
 
 function withTokens(dataDir: string, work: (tokens: TokenStore) => void): void {

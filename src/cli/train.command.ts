@@ -7,7 +7,7 @@ import type { FlywheelClient } from "../client/client.ts";
 import type { TrainingConfig, TrainingEvent, TrainingJob, TrajectoryGroup } from "../client/types.ts";
 import { linesOf } from "../lines.ts";
 import { bar, sparkline } from "./curve.ts";
-import { addTargetOptions, asUsageErrors, clientFor, type TargetOptions } from "./server-target.ts";
+import { addTargetOptions, asUsageErrors, clientFor, readNumber, type TargetOptions } from "./server-target.ts";
 import { UsageError } from "./usage-error.ts";
 
 interface TrainOptions extends TargetOptions {
@@ -70,8 +70,8 @@ function readConfig({ config, learningRate }: TrainOptions): TrainingConfig {
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
     throw new UsageError("--config expects a JSON object");
   }
-  const rate = learningRate === undefined ? undefined : Number(learningRate);
-  if (rate !== undefined && !(rate >= 0)) throw new UsageError(`--learning-rate expects a number, not ${learningRate}`);
+  const rate = readNumber(learningRate, "--learning-rate");
+  if (rate !== undefined && rate < 0) throw new UsageError(`--learning-rate must not be negative, as ${rate} is`);
   return { ...parsed, ...(rate === undefined ? {} : { learning_rate: rate }) };
 }
 

@@ -50,6 +50,8 @@ export function text<T extends string | null>(group: OptionGroup, initial: T, he
     if (typeof raw !== "string" && typeof raw !== "number") {
       throw new Error("expects text");
     }
+    // Most likely a shell variable that is not set; an empty host would listen on every address.
+    if (raw === "") throw new Error("must not be empty");
     return String(raw);
   };
   return option<string | T>(group, initial, help, parse, extra);

@@ -1,6 +1,6 @@
 // The command as a person types it: real processes from dist/, a tiny real checkpoint.
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { cpSync, mkdtempSync, truncateSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -292,4 +292,29 @@ describe("flywheel tokens and chat", () => {
       /cannot reach/,
     );
   }, 60_000);
+
+  it("tokens are listed and revoked in a folder of a server only, which a wrong path does not become", async () => {
+    const nowhere = join(fresh(), "typo");
+    for (const command of [["list"], ["revoke", "ci"]]) {
+      const { code, err } = await run(["tokens", ...command, "--data", nowhere]);
+      expect([code, err]).toEqual([
+        1,
+        `flywheel: ${nowhere} is not the data directory of a server: it has no flywheel.db\n`,
+      ]);
+    }
+    expect(existsSync(nowhere)).toBe(false);
+  });
+
+  it.each([
+    [["chat", "--url", "127.0.0.1:8000", "hi"], "x", /--url expects something like http:.* not 127\.0\.0\.1:8000$/m],
+    [["models", "--url", "localhost"], "x", /--url expects something like http:/],
+    [["models"], "a\nb", /the token has characters that cannot be sent/],
+    [["chat", "hi"], "ключ", /the token has characters that cannot be sent/],
+    [["chat", "--temperature", "", "hi"], "x", /--temperature expects a number, not nothing/],
+    [["train", BIN, "--model", "m", "--learning-rate", ""], "x", /--learning-rate expects a number, not nothing/],
+  ])("a mistake in %j is not taken for a server that is away", async (args, key, message) => {
+    const { code, err } = await run(args, { FLYWHEEL_API_KEY: key });
+    expect(code).toBe(1);
+    expect(err).toMatch(message);
+  });
 });
