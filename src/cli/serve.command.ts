@@ -67,13 +67,12 @@ function announce({ url, token, service }: RunningServer): void {
   service.log.info("ready", { model: service.models.baseName, ...service.engine.info });
 }
 
-/** A server goes on when whoever reads its output goes away, as `flywheel serve | head -1` does. */
+/**
+ * A server goes on when its output cannot be written: whoever read it went away, as `flywheel serve | head -1` does, the
+ * terminal was closed, or the log's disk is full.
+ */
 function outliveReaders(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") throw error;
-    });
-  }
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 }
 
 /** Resolves after a clean stop. A second signal stops at once. */

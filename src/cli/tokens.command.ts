@@ -1,6 +1,6 @@
 // `flywheel tokens create | list | revoke`: access tokens in the data directory. Works beside a running server, which
 // sees every change at once. A token's text is printed when it is made and can never be printed again.
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { OPTIONS } from "../config/options.ts";
@@ -79,16 +79,28 @@ export function addTokensCommand(program: Command): void {
 
 /** A wrong path is an error, not a new and empty folder. */
 function withExistingTokens(dataDir: string, work: (tokens: TokenStore) => void): void {
-  if (!existsSync(join(dataDir, DATABASE_FILE))) {
+  if (isMissing(join(dataDir, DATABASE_FILE))) {
     throw new UsageError(`${dataDir} is not the data directory of a server: it has no ${DATABASE_FILE}`);
   }
   withTokens(dataDir, work);
+}
+
+/** A file that cannot be looked at is not missing: opening it says why. */
+function isMissing(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
+  }
 }
 
 function withTokens(dataDir: string, work: (tokens: TokenStore) => void): void {
   const store = openDataDir(dataDir);
   try {
     work(new TokenStore(store));
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`cannot use the data directory ${dataDir}: ${(error as Error).message}`, { cause: error });
   } finally {
     store.close();
   }

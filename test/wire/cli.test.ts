@@ -1,6 +1,6 @@
 // The command as a person types it: real processes from dist/, a tiny real checkpoint.
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, truncateSync, writeFileSync } from "node:fs";
+import { closeSync, cpSync, existsSync, mkdtempSync, openSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -226,6 +226,22 @@ describe("flywheel serve", () => {
     const second = await run(["serve", ...args, "0"]);
     expect(second.err).toMatch(/^flywheel: another server is using the data directory .* another --data$/m);
     expect(second.err).not.toMatch(/^\s+at /m);
+  });
+
+  it.skipIf(process.platform !== "linux")("serves on while its log cannot be written", async () => {
+    const full = openSync("/dev/full", "w");
+    const child = spawn(process.execPath, [BIN, "serve", MODEL, "--port", "0", "--data", fresh()], {
+      env: clean(),
+      stdio: ["ignore", "pipe", full],
+    });
+    started.push(child);
+    let out = "";
+    child.stdout!.on("data", (bytes) => {
+      out += bytes;
+    });
+    await expect.poll(() => out.includes("\ncurl ") || child.exitCode !== null, { timeout: 20_000 }).toBe(true);
+    expect((await paste(out)).status).toBe(200);
+    closeSync(full);
   });
 
   it("has help for newcomers", async () => {
