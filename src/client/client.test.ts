@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FlywheelClient } from "./client.ts";
+import { ApiError as exported, FlywheelClient } from "./client.ts";
 import { ApiError } from "./http.ts";
 import { learningRates } from "./learning-rates.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
@@ -28,6 +28,10 @@ const fault =
 const broken = () => new TypeError("fetch failed");
 
 describe("client", () => {
+  it("has its errors in the file that programs import", () => {
+    expect(exported).toBe(ApiError);
+  });
+
   it("repeats what is safe to repeat", async () => {
     const { client, asked } = canned([fault(500), broken, ok({ id: "j" })]);
     expect(await client.job("j")).toEqual({ id: "j" });

@@ -6,6 +6,7 @@ import { serverSentEvents } from "./server-sent-events.ts";
 import type {
   ChatCompletion,
   Checkpoint,
+  DeletedCheckpoints,
   Message,
   SftConfig,
   SftExample,
@@ -15,6 +16,10 @@ import type {
   TrainingJob,
   TrajectoryGroup,
 } from "./types.ts";
+
+// What a program needs to name beside the client: it can import this file only.
+export { ApiError, type ConnectionOptions } from "./http.ts";
+export type * from "./types.ts";
 
 export interface RegisterOptions {
   project: string;
@@ -85,7 +90,7 @@ export class FlywheelClient {
     return checkpoint.step;
   }
 
-  deleteCheckpoints(modelId: string, steps: readonly number[]): Promise<{ deleted_count: number }> {
+  deleteCheckpoints(modelId: string, steps: readonly number[]): Promise<DeletedCheckpoints> {
     return this.#connection.json("DELETE", `/preview/models/${modelId}/checkpoints`, { body: { steps } });
   }
 

@@ -18,6 +18,13 @@ export interface Checkpoint {
   created_at: string;
 }
 
+/** The newest step and steps in use are kept. */
+export interface DeletedCheckpoints {
+  deleted_count: number;
+  not_found_steps: number[];
+  kept_steps: number[];
+}
+
 export interface TrainingJob {
   id: string;
   model_id: string;
