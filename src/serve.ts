@@ -76,10 +76,11 @@ async function start(
   { log, store, release }: { log: Log; store: Store; release: () => void },
 ): Promise<RunningServer> {
   const tokens = new TokenStore(store);
+  const adapters = config.loraModules.map(readLoraModule);
   const needsToken = lacksToken(config, tokens);
   await tryAddress(config);
   const metrics = new Metrics();
-  const adaptersToCome = config.loraModules.length > 0 || new ModelTable(store).hasTrainedSteps();
+  const adaptersToCome = adapters.length > 0 || new ModelTable(store).hasTrainedSteps();
   // The HTTP framework loads while the engine does.
   const [model, { createServer }] = await Promise.all([
     loadModel(config, log, metrics, adaptersToCome),
@@ -104,7 +105,7 @@ async function start(
       service,
       opened.map(({ routes }) => routes),
     );
-    await loadAdapters(service);
+    await loadAdapters(service, adapters);
     await listen(app, config);
     // Only now: a start that fails shows nothing.
     if (needsToken) first = tokens.createFirst({ name: "first", scopes: SCOPES, lifetime: null })?.secret ?? null;
@@ -194,9 +195,8 @@ async function explained(config: Config, work: (address: Address) => Promise<unk
   }
 }
 
-async function loadAdapters(service: Service): Promise<void> {
-  for (const module of service.config.loraModules) {
-    const { name, path } = readLoraModule(module);
+async function loadAdapters(service: Service, adapters: readonly { name: string; path: string }[]): Promise<void> {
+  for (const { name, path } of adapters) {
     try {
       await service.adapters.load({ name, path, inPlace: false });
     } catch (error) {

@@ -11,7 +11,10 @@ export function addServeCommand(program: Command): void {
     .command("serve")
     .description("Serve a model. Without options: the bundled model on http://127.0.0.1:8000.")
     .argument("[model]", "the same as --model")
-    .option("--config <FILE.yaml>", "options from a file; flags and environment variables win over it");
+    .option(
+      "--config <FILE.yaml>",
+      "options from a file; flags and environment variables win over it [FLYWHEEL_CONFIG]",
+    );
   addOptionFlags(command);
   command.addHelpText("after", HELP_EXAMPLES);
   command.action(async (model: string | undefined, options: { config?: string }) => {
@@ -20,7 +23,7 @@ export function addServeCommand(program: Command): void {
     const config = loadConfig({
       flags: model === undefined || flags.model !== undefined ? flags : { ...flags, model },
       env: process.env,
-      file: options.config ?? process.env.FLYWHEEL_CONFIG,
+      file: options.config ?? (process.env.FLYWHEEL_CONFIG || undefined),
     });
     const list =
       config.model === OPTIONS.model.default && flags.model === undefined && flagWithSeveralValues(process.argv);

@@ -56,6 +56,20 @@ describe("loadConfig", () => {
     });
   });
 
+  it("reads adapters as objects, from a JSON list and from YAML", () => {
+    const adapters = [{ name: "a", path: "x" }, "b=y"];
+    const expected = ['{"name":"a","path":"x"}', "b=y"];
+    expect(loadConfig({ env: { FLYWHEEL_LORA_MODULES: JSON.stringify(adapters) } }).loraModules).toEqual(expected);
+    expect(loadConfig({ file: yaml("lora-modules: [{name: a, path: x}, b=y]") }).loraModules).toEqual(expected);
+    expect(() => loadConfig({ file: yaml("api-key: [{a: b}]") })).toThrow(/expects a list of texts/);
+  });
+
+  it("does not quote a secret in a complaint about it", () => {
+    expect(() => loadConfig({ env: { FLYWHEEL_API_KEY: "[hidden" } })).toThrow(
+      /^FLYWHEEL_API_KEY begins with \[ and is not a JSON list$/,
+    );
+  });
+
   it.each([
     [{ flags: { port: "70000" } }, /--port must be at least 0 and at most 65535/],
     [{ flags: { port: "eighty" } }, /--port expects a whole number.*eighty/],

@@ -29,9 +29,18 @@ export type OptionGroup =
   | "Limits"
   | "Operation";
 
-type Extra = Partial<Pick<Option<unknown>, "secret" | "alsoEnv" | "placeholder">>;
+interface Extra extends Partial<Pick<Option<unknown>, "secret" | "alsoEnv" | "placeholder">> {
+  /** Items of a list may be objects, which become JSON text. */
+  objects?: boolean;
+}
 
-function option<T>(group: OptionGroup, initial: T, help: string, parse: (raw: unknown) => T, extra: Extra): Option<T> {
+function option<T>(
+  group: OptionGroup,
+  initial: T,
+  help: string,
+  parse: (raw: unknown) => T,
+  { objects: _, ...extra }: Extra,
+): Option<T> {
   return {
     group,
     default: initial,
@@ -119,7 +128,8 @@ export function oneOf<const T extends string>(group: OptionGroup, choices: reado
 /** Given several times, or as a list in YAML, or comma-separated in the environment. */
 export function list(group: OptionGroup, initial: readonly string[], help: string, extra: Extra = {}) {
   const parse = (raw: unknown): readonly string[] => {
-    const items = Array.isArray(raw) ? raw : typeof raw === "string" ? splitList(raw) : [raw];
+    const given = Array.isArray(raw) ? raw : typeof raw === "string" ? splitList(raw) : [raw];
+    const items = extra.objects ? given.map(asText) : given;
     if (items.some((item) => typeof item !== "string" && typeof item !== "number")) {
       throw new Error("expects a list of texts");
     }
@@ -149,11 +159,20 @@ export function json(group: OptionGroup, help: string) {
   return option<Record<string, unknown>>(group, {}, help, parse, { placeholder: "JSON" });
 }
 
-/** A JSON array, or names separated by commas; objects inside the array stay JSON text, commas inside braces do not split. */
+function asText(item: unknown): unknown {
+  return typeof item === "object" && item !== null ? JSON.stringify(item) : item;
+}
+
+/** A JSON array, one JSON object, or names separated by commas. */
 function splitList(raw: string): unknown[] {
   const trimmed = raw.trim();
   if (trimmed.startsWith("[")) {
-    return JSON.parse(trimmed) as unknown[];
+    try {
+      return JSON.parse(trimmed) as unknown[];
+    } catch {
+      // The parser's message quotes the text, which may be a secret.
+      throw new Error("begins with [ and is not a JSON list");
+    }
   }
   return trimmed.startsWith("{")
     ? [trimmed]

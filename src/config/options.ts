@@ -104,6 +104,7 @@ export const OPTIONS = {
     "Adapters",
     [],
     'Adapters to load at start: NAME=PATH, or JSON {"name":…,"path":…}. May be repeated.',
+    { objects: true },
   ),
   maxLoras: integer("Adapters", 4, "Adapters that can be loaded at the same time.", { min: 1, max: 256 }),
   maxLoraRank: integer("Adapters", 64, "Largest rank of an adapter.", { min: 1, max: 512 }),

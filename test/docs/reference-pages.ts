@@ -69,8 +69,8 @@ export function flagsPage(): string {
 
 ${GENERATED}
 
-Every option can be given as a flag, an environment variable or a line of a YAML file (\`--config FILE.yaml\`), in this
-order of precedence. vLLM's name is used wherever vLLM has the option. In YAML the key is the flag's name without the
+Every option can be given as a flag, an environment variable or a line of a YAML file (\`--config FILE.yaml\` or
+\`FLYWHEEL_CONFIG\`), in this order of precedence. vLLM's name is used wherever vLLM has the option. In YAML the key is the flag's name without the
 dashes in front (\`max-model-len: 4096\`). Lists are repeated flags, comma-separated variables, or YAML lists. Numbers
 may be written 4k (4000) or 4Ki (4096). A switch is turned off with \`--no-NAME\`.
 

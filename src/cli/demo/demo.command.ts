@@ -9,6 +9,7 @@ import type { Command } from "commander";
 import { FlywheelClient } from "../../client/client.ts";
 import { loadConfig } from "../../config/load.ts";
 import { bar, sparkline } from "../curve.ts";
+import { readNumber } from "../server-target.ts";
 import { type LoopResult, trainOn } from "./loop.ts";
 import { addition, type DemoTask, yesNoMaybe } from "./tasks.ts";
 
@@ -41,6 +42,7 @@ async function run(options: DemoOptions): Promise<void> {
     import("../../load-model.ts"),
     import("../../api/training/extension.ts"),
   ]);
+  const seconds = readNumber(options.seconds, "--seconds")!;
   const data = options.data ?? mkdtempSync(join(tmpdir(), "flywheel-demo-"));
   const apiKey = randomBytes(16).toString("base64url");
   // On loopback, whatever the environment says.
@@ -53,7 +55,7 @@ async function run(options: DemoOptions): Promise<void> {
     const results: { task: DemoTask; result: LoopResult }[] = [];
     for (const task of [yesNoMaybe(SEED), addition(SEED)]) {
       console.log(`\n${task.title}: mean reward of every step's rollouts`);
-      const result = await train(client, baseModel!, task, Number(options.seconds));
+      const result = await train(client, baseModel!, task, seconds);
       results.push({ task, result });
       await show(client, task, baseModel!, result);
     }
