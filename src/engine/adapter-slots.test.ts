@@ -141,6 +141,37 @@ describe("AdapterSlots", () => {
     expect(loaded()).toEqual([]);
   });
 
+  it("keeps a dropped adapter for the requests on it, and lets the next one wait for them", async () => {
+    const { slots, loaded } = setup(1);
+    const { version } = await slots.hold("old");
+    const release = slots.leaseHeld(version);
+    await slots.drop(version);
+    expect(loaded()).toEqual(["old"]);
+    const next = slots.hold("new");
+    await turn();
+    expect(loaded()).toEqual(["old"]);
+    release();
+    await next;
+    expect(loaded()).toEqual(["new"]);
+  });
+
+  it("replaces an adapter in its own slot, after the requests on it", async () => {
+    const { slots, loaded, host } = setup(1);
+    const { version } = await slots.hold("old");
+    const release = slots.leaseHeld(version);
+    const replaced = slots.replace(version, "new");
+    await turn();
+    expect(loaded()).toEqual(["old"]);
+    release();
+    const info = await replaced;
+    expect([loaded(), slots.isHeldOnce(version), slots.isHeldOnce(info.version)]).toEqual([["new"], false, true]);
+    host.gone = "gone";
+    await expect(slots.replace(info.version, "gone")).rejects.toThrow("no adapter in gone");
+    expect(slots.isHeldOnce(info.version)).toBe(false);
+    await slots.hold("next");
+    expect(loaded()).toEqual(["next"]);
+  });
+
   it("goes on after a load that failed", async () => {
     const { slots, loaded } = setup();
     const attempts = ["missing", "one", "missing too"].map((step) => slots.lease(step));

@@ -1,6 +1,7 @@
 // The adapter slots of an engine and who needs them; everybody who loads adapters goes through here. Operators hold an
 // adapter until they drop it. Steps of trained policies are a cache: loaded when first asked for, kept afterwards, and
 // unloaded when somebody needs the slot, least recently used first, but never under a request. Same content, same slot.
+// A request is on an adapter from the moment its name is looked up, long before the engine hears of it.
 // What a slot contains is for model/lora-slots.ts, requests in flight are for adapter-registry.ts.
 
 import { type AdapterInfo, type Engine, NoAdapterSlot } from "./contract.ts";
@@ -20,6 +21,8 @@ interface Slot {
   leased: number;
   /** Folders of the steps it is kept for. */
   steps: Set<string>;
+  /** Operators have no use for it any more: whoever needs the slot waits for its requests. */
+  dropped: boolean;
 }
 
 export class AdapterSlots {
@@ -27,6 +30,8 @@ export class AdapterSlots {
   /** By content version, least recently used first. What is here is in the engine, or was when its thread died. */
   readonly #slots = new Map<string, Slot>();
   #last: Promise<unknown> = Promise.resolve();
+  /** A load that waits for requests to end; only the one whose turn it is can. */
+  #wake: (() => void) | null = null;
 
   constructor(engine: Pick<Engine, "info" | "loadAdapter" | "unloadAdapter">) {
     this.#engine = engine;
@@ -34,19 +39,46 @@ export class AdapterSlots {
 
   /** Loads what the folder contains now, until `drop`. Throws NoAdapterSlot. */
   hold(folder: string): Promise<AdapterInfo> {
+    return this.#inTurn(() => this.#hold(folder));
+  }
+
+  /** Whether `replace` can make room: nobody else holds this content. */
+  isHeldOnce(version: string): boolean {
+    return this.#slots.get(version)?.held === 1;
+  }
+
+  /**
+   * `hold` and `drop` in one slot, for when there is no other: waits for the requests on `version`. The caller sees to it
+   * that no new ones come, and has tried `hold`, so that the folder is known to be sound. When this fails all the same,
+   * `version` may be gone: see `isHeldOnce`.
+   */
+  replace(version: string, folder: string): Promise<AdapterInfo> {
     return this.#inTurn(async () => {
-      const adapter = await this.#load(folder);
-      this.#used(adapter.version).held++;
-      return adapter;
+      const slot = this.#slots.get(version)!;
+      this.#drop(slot);
+      try {
+        return await this.#hold(folder);
+      } catch (error) {
+        if (this.#slots.get(version) === slot) {
+          slot.held++;
+          slot.dropped = false;
+        }
+        throw error;
+      }
     });
   }
 
   /** Ends one `hold`. */
   drop(version: string): Promise<void> {
     return this.#inTurn(async () => {
-      this.#slots.get(version)!.held--;
+      this.#drop(this.#slots.get(version)!);
       await this.#unloadUnused(version);
     });
+  }
+
+  /** Keeps what is held now, dropped or not, at least until the returned function is called. */
+  leaseHeld(version: string): () => void {
+    return this.#lease(version).release;
   }
 
   /** Loads a step, unless it is there, and keeps it at least until `release`. Throws NoAdapterSlot. */
@@ -72,6 +104,19 @@ export class AdapterSlots {
     });
   }
 
+  async #hold(folder: string): Promise<AdapterInfo> {
+    const adapter = await this.#load(folder);
+    const slot = this.#used(adapter.version);
+    slot.held++;
+    slot.dropped = false;
+    return adapter;
+  }
+
+  #drop(slot: Slot): void {
+    slot.held--;
+    slot.dropped = slot.held === 0;
+  }
+
   /** Its content version. Must not be called out of turn. */
   async #loadStep(step: string): Promise<string> {
     const version = this.#versionOf(step) ?? (await this.#load(step)).version;
@@ -88,6 +133,7 @@ export class AdapterSlots {
       leased = false;
       slot.leased--;
       this.#used(version);
+      this.#wake?.();
       if (!isNeeded(slot)) void this.#inTurn(() => this.#unloadUnused(version));
     };
     return { version, release };
@@ -95,7 +141,7 @@ export class AdapterSlots {
 
   async #load(folder: string): Promise<AdapterInfo> {
     // Its content may be in a slot already, so the engine is asked even when no room can be made.
-    while (this.#slots.size >= this.#engine.info.maxLoras && (await this.#evict()));
+    while (this.#slots.size >= this.#engine.info.maxLoras && ((await this.#evict()) || (await this.#someoneLeaves())));
     try {
       return await this.#engine.loadAdapter(folder);
     } catch (error) {
@@ -115,6 +161,17 @@ export class AdapterSlots {
     return false;
   }
 
+  /** Waits for the end of a request. false when none of them is on a dropped adapter, which alone are waited for. */
+  async #someoneLeaves(): Promise<boolean> {
+    const leaving = ({ dropped, leased, steps }: Slot) => dropped && leased > 0 && steps.size === 0;
+    if (![...this.#slots.values()].some(leaving)) return false;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+    this.#wake = null;
+    return true;
+  }
+
   async #unloadUnused(version: string): Promise<void> {
     const slot = this.#slots.get(version);
     if (slot !== undefined && !isNeeded(slot)) await this.#unload(version);
@@ -128,7 +185,7 @@ export class AdapterSlots {
 
   /** The slot, which is now the most recently used one. */
   #used(version: string): Slot {
-    const slot = this.#slots.get(version) ?? { held: 0, leased: 0, steps: new Set<string>() };
+    const slot = this.#slots.get(version) ?? { held: 0, leased: 0, steps: new Set<string>(), dropped: false };
     this.#slots.delete(version);
     this.#slots.set(version, slot);
     return slot;

@@ -97,6 +97,32 @@ it("asks to wait while a request runs on a policy", async () => {
   await vi.waitFor(async () => expect((await load("a")).status).toBe(200));
 });
 
+it("replaces an adapter in place without a second slot, once the requests on it have ended", async () => {
+  await start(1, ["a"]);
+  const stop = await longChat("a");
+  const replaced = server.post("/v1/load_lora_adapter", { lora_name: "a", lora_path: folder("b"), load_inplace: true });
+  await delay(50);
+  const waiting = chat("a");
+  await stop();
+  expect([(await replaced).status, (await waiting).status]).toEqual([200, 200]);
+  const cards: Loose = await (await server.get("/v1/models")).json();
+  expect(cards.data.find(({ id }: Loose) => id === "a").root).toBe(folder("b"));
+  const bad = await load("a", { lora_path: folder("missing"), load_inplace: true });
+  expect(bad.status).toBe(400);
+  expect((await chat("a")).status).toBe(200);
+});
+
+it("answers a request with the adapter it asked for, when that is replaced or unloaded before the engine hears of it", async () => {
+  await start(2, ["a"]);
+  for (const change of [() => load("a", { lora_path: folder("b"), load_inplace: true }), () => unload("a")]) {
+    vi.spyOn(server.service.turns, "next").mockImplementationOnce(async () => {
+      expect((await change()).status).toBe(200);
+    });
+    expect((await chat("a")).status).toBe(200);
+  }
+  expect((await chat("a")).status).toBe(404);
+});
+
 it("refuses one adapter too many, where waiting would not help", async () => {
   await start(1, ["a"]);
   const refused = await load("b");

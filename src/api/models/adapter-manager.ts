@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { AdapterSlots } from "../../engine/adapter-slots.ts";
 import { type AdapterInfo, NoAdapterSlot } from "../../engine/contract.ts";
 import { ServiceError } from "../../errors.ts";
-import type { ModelRegistry } from "./model-registry.ts";
+import type { LoadedAdapter, ModelRegistry } from "./model-registry.ts";
 
 export interface LoadAdapter {
   name: string;
@@ -50,25 +50,34 @@ export class AdapterManager {
     if (config === null || !config.isFile()) {
       throw new ServiceError("not_found", "There is no adapter_config.json at lora_path.", { param: "lora_path" });
     }
-    const info = await this.#loadFolder(path);
-    this.#models.setAdapter(name, path, info.version);
-    if (before !== undefined) {
-      await this.#slots.drop(before.version);
+    try {
+      const info = await this.#slots.hold(path);
+      this.#serve(name, path, info);
+      if (before !== undefined) await this.#slots.drop(before.version);
+      return info;
+    } catch (error) {
+      if (error instanceof NoAdapterSlot && before !== undefined && this.#slots.isHeldOnce(before.version)) {
+        return this.#models.replacing(name, () => this.#replace(before, path));
+      }
+      throw refusal(error);
     }
-    return info;
   }
 
-  async #loadFolder(path: string): Promise<AdapterInfo> {
+  /** Without a slot for both at the same time. */
+  async #replace({ name, version }: LoadedAdapter, path: string): Promise<AdapterInfo> {
     try {
-      return await this.#slots.hold(path);
+      const info = await this.#slots.replace(version, path);
+      this.#serve(name, path, info);
+      return info;
     } catch (error) {
-      if (error instanceof NoAdapterSlot && error.passing) {
-        const message = "Every adapter slot is in use, some by running requests.";
-        throw new ServiceError("no_adapter_slot", message, { cause: error });
-      }
-      const message = `The adapter cannot be used: ${(error as Error).message}`;
-      throw new ServiceError("invalid_adapter_request", message, { param: "lora_path", cause: error });
+      // Only if the folder changed since it was found to be sound, a moment ago.
+      if (!this.#slots.isHeldOnce(version)) this.#models.removeAdapter(name);
+      throw refusal(error);
     }
+  }
+
+  #serve(name: string, path: string, { version }: AdapterInfo): void {
+    this.#models.setAdapter({ name, path, version, lease: () => this.#slots.leaseHeld(version) });
   }
 
   async #unload(name: string): Promise<void> {
@@ -88,4 +97,13 @@ export class AdapterManager {
     this.#last = turn.catch(() => undefined);
     return turn;
   }
+}
+
+function refusal(error: unknown): ServiceError {
+  if (error instanceof NoAdapterSlot && error.passing) {
+    const message = "Every adapter slot is in use, some by running requests.";
+    return new ServiceError("no_adapter_slot", message, { cause: error });
+  }
+  const message = `The adapter cannot be used: ${(error as Error).message}`;
+  return new ServiceError("invalid_adapter_request", message, { param: "lora_path", cause: error });
 }

@@ -42,6 +42,8 @@ export interface LoadedAdapter {
   path: string;
   version: string;
   created: number;
+  /** Keeps it loaded until the returned function is called. */
+  lease(): () => void;
 }
 
 export class ModelRegistry {
@@ -51,6 +53,8 @@ export class ModelRegistry {
   readonly #created = Math.floor(Date.now() / 1000);
   readonly #adapters = new Map<string, LoadedAdapter>();
   readonly #sources: ModelSource[] = [];
+  /** Names of adapters that are being replaced. */
+  readonly #replacing = new Map<string, Promise<unknown>>();
 
   /** `names`: at least one; the first is the one replies carry. `root`: where the weights come from. */
   constructor(names: readonly string[], root: string, maxModelLen: number) {
@@ -73,9 +77,10 @@ export class ModelRegistry {
     if (name === undefined || name === null || name === "" || this.names.includes(name)) {
       return { name: this.baseName, adapter: null, ...plain };
     }
+    while (this.#replacing.has(name)) await this.#replacing.get(name);
     const adapter = this.#adapters.get(name);
     if (adapter !== undefined) {
-      return { name, adapter: adapter.version, ...plain };
+      return { name, adapter: adapter.version, ...plain, release: adapter.lease() };
     }
     for (const source of this.#sources) {
       const model = await source.resolve(name, principal);
@@ -118,8 +123,22 @@ export class ModelRegistry {
     return [...this.#adapters.values()];
   }
 
-  setAdapter(name: string, path: string, version: string): void {
-    this.#adapters.set(name, { name, path, version, created: Math.floor(Date.now() / 1000) });
+  setAdapter(adapter: Omit<LoadedAdapter, "created">): void {
+    this.#adapters.set(adapter.name, { ...adapter, created: Math.floor(Date.now() / 1000) });
+  }
+
+  /** Requests under this name wait until `work` is done. */
+  async replacing<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const done = work();
+    this.#replacing.set(
+      name,
+      done.catch(() => undefined),
+    );
+    try {
+      return await done;
+    } finally {
+      this.#replacing.delete(name);
+    }
   }
 
   removeAdapter(name: string): void {
