@@ -64,6 +64,15 @@ describe("loadConfig", () => {
     expect(() => loadConfig({ file: yaml("api-key: [{a: b}]") })).toThrow(/expects a list of texts/);
   });
 
+  it("reads origins as browsers send them", () => {
+    const given = ["https://App.example/", "http://x:80", "http://localhost:3000", "chrome-extension://abc", "*"];
+    const expected = ["https://app.example", "http://x", "http://localhost:3000", "chrome-extension://abc", "*"];
+    expect(loadConfig({ flags: { allowedOrigins: given } }).allowedOrigins).toEqual(expected);
+    for (const bad of ["app.example", "https://app.example/path", "https://"]) {
+      expect(() => loadConfig({ flags: { allowedOrigins: [bad] } }), bad).toThrow(/--allowed-origins expects origins/);
+    }
+  });
+
   it("does not quote a secret in a complaint about it", () => {
     expect(() => loadConfig({ env: { FLYWHEEL_API_KEY: "[hidden" } })).toThrow(
       /^FLYWHEEL_API_KEY begins with \[ and is not a JSON list$/,

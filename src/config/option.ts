@@ -140,6 +140,23 @@ export function list(group: OptionGroup, initial: readonly string[], help: strin
   return { ...option<readonly string[]>(group, initial, help, parse, extra), repeatable: true };
 }
 
+/** A list of web origins as browsers send them, or `*`. */
+export function origins(group: OptionGroup, initial: readonly string[], help: string) {
+  const option = list(group, initial, help);
+  return { ...option, parse: (raw: unknown) => option.parse(raw).map(asOrigin) };
+}
+
+/** Without the slash at the end and the usual port; apps and extensions have schemes of their own. */
+function asOrigin(text: string): string {
+  if (text === "*" || text === "null") return text;
+  const bare = text.replace(/\/$/, "");
+  if (!/^[a-z][\w+.-]*:\/\/[^/?#]+$/i.test(bare) || !URL.canParse(bare)) {
+    throw new Error("expects origins like https://app.example, without a path, or *");
+  }
+  const { origin } = new URL(bare);
+  return origin === "null" ? bare : origin;
+}
+
 /** A JSON object on the command line and in the environment; a mapping in YAML. */
 export function json(group: OptionGroup, help: string) {
   const parse = (raw: unknown): Record<string, unknown> => {

@@ -3,7 +3,7 @@
 // the YAML key max-model-len. docs/reference/flags.md and `--help` are made from this table.
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { flag, integer, json, list, type Option, oneOf, seconds, text } from "./option.ts";
+import { flag, integer, json, list, type Option, oneOf, origins, seconds, text } from "./option.ts";
 
 export const OPTIONS = {
   model: text(
@@ -37,7 +37,7 @@ export const OPTIONS = {
   data: text("Server", join(homedir(), ".flywheel"), "Folder for the database and trained adapters.", {
     placeholder: "DIR",
   }),
-  allowedOrigins: list("Server", ["*"], "Origins that browsers may call from (CORS)."),
+  allowedOrigins: origins("Server", ["*"], "Origins that browsers may call from (CORS)."),
   shutdownTimeout: seconds(
     "Server",
     30,

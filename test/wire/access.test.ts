@@ -168,6 +168,22 @@ describe("routes", () => {
     expect(response.headers.get("access-control-allow-origin")).toBe("*");
     expect(response.headers.get("access-control-allow-headers")).toBe("authorization");
   });
+
+  it("lets the named origins in, and says that answers differ by origin also where it lets nobody in", async () => {
+    const picky = await startTestServer({ config: { allowedOrigins: ["http://app.test"] } });
+    const answered = [];
+    for (const origin of ["http://app.test", "http://other.test", null]) {
+      const headers = origin === null ? undefined : { origin };
+      const { headers: got } = await looseFetch(`${picky.url}/health`, { ...(headers && { headers }) });
+      answered.push([got.get("access-control-allow-origin"), got.get("vary")]);
+    }
+    expect(answered).toEqual([
+      ["http://app.test", "origin"],
+      [null, "origin"],
+      [null, "origin"],
+    ]);
+    await picky.close();
+  });
 });
 
 describe("start", () => {

@@ -3,6 +3,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 
 export function applyCors(request: FastifyRequest, reply: FastifyReply, allowed: readonly string[]): void {
+  // Also where there is nothing to allow: a cache must not give that answer to another page.
+  if (!allowed.includes("*")) reply.header("vary", "origin");
   const origin = request.headers.origin;
   if (origin === undefined) {
     return;
@@ -12,9 +14,6 @@ export function applyCors(request: FastifyRequest, reply: FastifyReply, allowed:
   }
   reply.header("access-control-allow-origin", allowed.includes("*") ? "*" : origin);
   reply.header("access-control-expose-headers", "x-request-id, retry-after, x-should-retry");
-  if (!allowed.includes("*")) {
-    reply.header("vary", "origin");
-  }
   if (isPreflight(request)) {
     reply.header("access-control-allow-methods", "GET, POST, DELETE, OPTIONS");
     reply.header("access-control-allow-headers", request.headers["access-control-request-headers"] ?? "*");
