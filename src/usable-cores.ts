@@ -26,13 +26,13 @@ function quotaInCores(root: string): number {
     if (path === undefined || !(isOne || id === "0")) continue;
     const mount = isOne ? `sys/fs/cgroup/${controllers}` : "sys/fs/cgroup";
     // Every group above limits, too. Inside a container the path may be the host's: then only the root is there.
-    for (let group = path; ; group = join(group, "..")) {
+    for (let group = join("/", path); ; group = join(group, "..")) {
       const [quota, period] = isOne
         ? [read(mount, group, "cpu.cfs_quota_us"), read(mount, group, "cpu.cfs_period_us")]
         : read(mount, group, "cpu.max").split(" ");
       // No limit: "max", or -1.
       if (Number(quota) > 0 && Number(period) > 0) least = Math.min(least, Number(quota) / Number(period));
-      if (group === "/" || group === ".") break;
+      if (group === "/") break;
     }
   }
   return least;
