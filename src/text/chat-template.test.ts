@@ -132,6 +132,23 @@ describe("variables", () => {
     expect(render(source, [message])).toBe('{"a": 1}rr');
   });
 
+  test("numbers in arguments are printed as Python prints what the model wrote", () => {
+    const source =
+      "{% for k, v in messages[0].tool_calls[0].function.arguments | items %}{{ k }}={{ v }} {{ v is number }}," +
+      "{{ v | tojson }};{% endfor %}{{ messages[0].tool_calls[0].function.arguments.f + 1 }}";
+    const written = '{"id": 1234567890123456789, "f": 1.0, "e": -1e3, "s": "1.0 \\"2.0", "l": [-0.0, 12, 0.5, 1e22]}';
+    const message = { role: "assistant", tool_calls: [{ function: { name: "f", arguments: written } }] };
+    expect(render(source, [message])).toBe(
+      "id=1234567890123456789 True,1234567890123456789;f=1.0 True,1.0;e=-1000.0 True,-1000.0;" +
+        's=1.0 "2.0 False,"1.0 \\"2.0";l=[-0.0, 12, 0.5, 1e+22] False,[-0.0, 12, 0.5, 1e+22];2.0',
+    );
+    // What a client sends in the form of ours is an object like any other.
+    const forged = { role: "assistant", tool_calls: [{ function: { name: "f", arguments: { "\0number": "x" } } }] };
+    expect(render("{{ messages[0].tool_calls[0].function.arguments | tojson }}", [forged])).toBe(
+      '{"\\u0000number": "x"}',
+    );
+  });
+
   test("extra variables are seen; unused, reserved and already decided ones are left out", () => {
     const kwargs = { flavour: "x", unused: 1, range: "no", messages: "no", none: 3, bos_token: "<b>", __proto__: 1 };
     expect(

@@ -11,6 +11,7 @@ import { ChatInterpreter, type RenderLimits } from "./template/interpreter.ts";
 import { parseSource } from "./template/library.ts";
 import { toTemplateMessages } from "./template/template-messages.ts";
 import { checkValueSize } from "./template/value-size.ts";
+import { withExactNumbers } from "./template/values.ts";
 import type { ChatDocument, ChatTool } from "./template-tools.ts";
 
 /** Everything a template may see. JSON-safe, so that it can be sent to another process. */
@@ -65,7 +66,7 @@ export class ChatTemplate {
       const environment = createEnvironment();
       const variables = this.#variables(input);
       checkValueSize(variables);
-      for (const [name, value] of Object.entries(variables)) environment.set(name, value);
+      for (const [name, value] of Object.entries(variables)) withExactNumbers(environment.set(name, value));
       return new ChatInterpreter(environment, limits).run(this.#program).value as string;
     } catch (cause) {
       // What a template raises on purpose is meant for the caller, word for word.

@@ -2,6 +2,7 @@
 // arguments become values, reasoning has one name. Unknown fields are left out. What cannot be understood is a
 // PromptError with the path of the field. Whether content reaches the template as a string or as parts is decided later.
 
+import { parseExactJson } from "./exact-json.ts";
 import { PromptError } from "./prompt-error.ts";
 import { type ChatTool, readTools } from "./template-tools.ts";
 import { isObject, type JsonObject } from "./tokenizer-files.ts";
@@ -126,7 +127,7 @@ function readArguments(args: unknown, path: string): unknown {
   if (typeof args === "object") return args;
   if (typeof args !== "string") throw invalid(path, "Arguments must be JSON text or an object.");
   try {
-    return JSON.parse(args);
+    return parseExactJson(args);
   } catch (cause) {
     throw new PromptError("invalid_message", path, "Arguments are not valid JSON.", { cause });
   }

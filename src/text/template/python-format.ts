@@ -2,6 +2,7 @@
 // Prompts must match, byte for byte, what models saw when Python rendered the same template in training.
 
 import type { TemplateValue } from "./library.ts";
+import type { LongInteger } from "./values.ts";
 
 export interface JsonStyle {
   indent: number | null;
@@ -79,7 +80,7 @@ export function pythonJson(value: TemplateValue, style: JsonStyle): string {
 }
 
 function number(value: TemplateValue): string {
-  if (value.type === "IntegerValue") return wholeNumber(value.value as number);
+  if (value.type === "IntegerValue") return (value as LongInteger).digits ?? wholeNumber(value.value as number);
   if (value.type === "FloatValue") return float(value.value as number);
   throw new Error(`A ${value.type} cannot be written as text`);
 }

@@ -1,5 +1,6 @@
 // Making template values. The library does not export its value classes, so they are taken from values it makes itself.
 
+import { exactNumberKey } from "../exact-json.ts";
 import { LibraryEnvironment, type TemplateValue } from "./library.ts";
 
 type Constructor<T> = new (value: T) => TemplateValue;
@@ -8,6 +9,7 @@ const samples = new LibraryEnvironment();
 const StringValue = samples.set("text", "").constructor as Constructor<string>;
 const BooleanValue = samples.set("flag", true).constructor as Constructor<boolean>;
 const IntegerValue = samples.set("number", 0).constructor as Constructor<number>;
+const FloatValue = samples.set("fraction", 0.5).constructor as Constructor<number>;
 const ArrayValue = samples.set("list", []).constructor as Constructor<TemplateValue[]>;
 const ObjectValue = samples.set("object", {}).constructor as Constructor<Map<string, TemplateValue>>;
 
@@ -21,6 +23,31 @@ export const booleanOf = (value: boolean): TemplateValue => (value ? yes : no);
 export const integerOf = (value: number): TemplateValue => new IntegerValue(value);
 export const listOf = (value: TemplateValue[]): TemplateValue => new ArrayValue(value);
 export const objectOf = (value: Map<string, TemplateValue>): TemplateValue => new ObjectValue(value);
+
+/** An integer with more digits than a double has; arithmetic with it is not exact. */
+export interface LongInteger extends TemplateValue {
+  readonly digits: string;
+}
+
+/** The value, with numbers in place of the objects that stand for them (see exact-json.ts). Changes lists and objects. */
+export function withExactNumbers(value: TemplateValue): TemplateValue {
+  const inner = value.value;
+  if (Array.isArray(inner)) {
+    inner.forEach((item: TemplateValue, i) => {
+      inner[i] = withExactNumbers(item);
+    });
+  } else if (inner instanceof Map) {
+    const written = (inner.get(exactNumberKey) as TemplateValue | undefined)?.value;
+    if (inner.size === 1 && typeof written === "string" && /^-?\d[\d.eE+-]*$/.test(written)) return numberOf(written);
+    for (const [key, item] of inner as Map<string, TemplateValue>) inner.set(key, withExactNumbers(item));
+  }
+  return value;
+}
+
+function numberOf(written: string): TemplateValue {
+  if (/[.eE]/.test(written)) return new FloatValue(Number(written));
+  return Object.assign(new IntegerValue(Number(written)), { digits: written });
+}
 
 export function isIterable({ type, value }: TemplateValue): boolean {
   return type === "UndefinedValue" || typeof value === "string" || Array.isArray(value) || value instanceof Map;
