@@ -56,6 +56,8 @@ test.each([
   [{ type: "string", format: "nonsense" }, /"format" with "nonsense" is not supported/],
   [{ type: "string", pattern: "(?=x)" }, /"pattern": invalid regex: lookahead is not supported, at position 0, at #/],
   [{ type: "number", multipleOf: 0.1 }, /"multipleOf" is only supported for integers/],
+  [{ const: 2 ** 60 }, /integers beyond 2\^53 in enum and const lose digits/],
+  [{ enum: [1, { id: [-(2 ** 60)] }] }, /integers beyond 2\^53/],
   [{ $ref: "https://example.com/schema" }, /may only point into the same schema/],
   [{ $ref: "#/$defs/nope" }, /points to nothing/],
   [{ $ref: "#" }, /can never be satisfied/],

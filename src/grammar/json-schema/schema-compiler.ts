@@ -135,6 +135,9 @@ export class SchemaCompiler {
     const values = only === undefined ? (listed as JsonValue[]) : [only];
     const fitting = values.filter((value) => conforms(this, value, listed === undefined ? rest : schema, path));
     if (fitting.length === 0) throw schemaError("no listed value fits the rest of the schema", path);
+    if (fitting.some(hasInexactInteger)) {
+      throw schemaError("integers beyond 2^53 in enum and const lose digits on their way: list them as strings", path);
+    }
     const scalars = fitting.filter((value) => typeof value !== "object" || value === null);
     const nested = fitting.filter((value) => typeof value === "object" && value !== null);
     const options = nested.map((value) => this.text.literal(value));
@@ -159,6 +162,12 @@ export class SchemaCompiler {
         return compileObject(this, schema, path);
     }
   }
+}
+
+/** What was sent may have been another integer: a double holds no more than 53 bits. */
+function hasInexactInteger(value: JsonValue): boolean {
+  if (typeof value === "number") return Number.isInteger(value) && Math.abs(value) > 2 ** 53;
+  return typeof value === "object" && value !== null && Object.values(value).some(hasInexactInteger);
 }
 
 const keywordTypes: Record<string, readonly string[]> = {
