@@ -95,6 +95,16 @@ describe("hermes", () => {
       ],
     ],
     ['<tool_call>{"arguments": {"x": 1}, "name": "late"}</tool_call>', "", [["late", '{"x":1}']]],
+    [
+      '<tool_call>{"arguments": {"id": 1234567890123456789, "s": "1.0", "t": [1.0]}, "name": "late"}</tool_call>',
+      "",
+      [["late", '{"id":1234567890123456789,"s":"1.0","t":[1.0]}']],
+    ],
+    [
+      '<tool_call>{"arguments": 1.0, "name": "f"}</tool_call>',
+      '<tool_call>{"arguments": 1.0, "name": "f"}</tool_call>',
+      [],
+    ],
     ['<tool_call>{"name": "s", "arguments": "{\\"x\\": 1}"}</tool_call>', "", [["s", '{"x": 1}']]],
     ['<tool_call>{"name": "open", "arguments": {"x": [1]}}', "", [["open", '{"x": [1]}']]],
     ["<tool_call>not json</tool_call> after", "<tool_call>not json</tool_call> after", []],

@@ -11,6 +11,11 @@ export function parseExactJson(text: string): unknown {
   return marked === null ? value : JSON.parse(marked);
 }
 
+/** The other way round. Inside strings nothing looks like our objects: their quotes are escaped there. */
+export function writeExactJson(value: unknown): string {
+  return JSON.stringify(value).replace(/\{"\\u0000number":"(-?\d[\d.eE+-]*)"\}/g, "$1");
+}
+
 const before = `{${JSON.stringify(exactNumberKey)}:"`;
 
 /** Valid JSON with the numbers replaced that need it; null: none do. */

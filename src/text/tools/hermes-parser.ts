@@ -1,6 +1,7 @@
 // Tool calls in the Hermes and Qwen style: <tool_call>{"name": …, "arguments": {…}}</tool_call>, any number of them, with
 // text around. A block that is no call stays content, tags included.
 
+import { parseExactJson, writeExactJson } from "../exact-json.ts";
 import { markerPrefix } from "../reasoning/reasoning-parser.ts";
 import type { ReplyDelta, ReplyParser } from "../reply-parser.ts";
 import { JsonCallReader } from "./json-call-reader.ts";
@@ -118,9 +119,11 @@ function blankThenPrefix(text: string, prefix: number): number {
 
 /** Keys in another order, or arguments written as a JSON string. */
 function wholeCall(block: string): { name: string; argumentsText: string } | null {
+  type Call = { name?: unknown; arguments?: unknown; parameters?: unknown };
+  const argumentsOf = (call: Call): unknown => call.arguments ?? call.parameters ?? {};
   try {
-    const call = JSON.parse(block) as { name?: unknown; arguments?: unknown; parameters?: unknown };
-    const given = call.arguments ?? call.parameters ?? {};
+    const call = JSON.parse(block) as Call;
+    const given = argumentsOf(call);
     const value: unknown = typeof given === "string" ? JSON.parse(given) : given;
     if (
       typeof call.name !== "string" ||
@@ -131,7 +134,10 @@ function wholeCall(block: string): { name: string; argumentsText: string } | nul
     ) {
       return null;
     }
-    return { name: call.name, argumentsText: typeof given === "string" ? given : JSON.stringify(value) };
+    // Numbers as the model wrote them.
+    const argumentsText =
+      typeof given === "string" ? given : writeExactJson(argumentsOf(parseExactJson(block) as Call));
+    return { name: call.name, argumentsText };
   } catch {
     return null;
   }
