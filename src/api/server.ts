@@ -1,7 +1,8 @@
 // The HTTP server: limits, request ids, authentication before any body is read, one error shape for everything, and
 // the routes. Knows nothing about models; each route file registers itself with a Service.
 import { randomUUID } from "node:crypto";
-import Fastify, { type FastifyInstance } from "fastify";
+import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
+import { ServiceError } from "../errors.ts";
 import { registerChat } from "./chat/chat.route.ts";
 import { registerCompletions } from "./completions/completions.route.ts";
 import { authorize } from "./http/auth.ts";
@@ -39,9 +40,13 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => JSON.stringify);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/json", { parseAs: "buffer" }, async (_request: unknown, body: Buffer) =>
-    parseJsonObject(body),
-  );
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) => {
+    const encoding = request.headers["content-encoding"] ?? "identity";
+    if (encoding.trim().toLowerCase() !== "identity") {
+      throw new ServiceError("unsupported_media_type", `Content-Encoding ${encoding} is not known here; send none.`);
+    }
+    return parseJsonObject(body);
+  });
   app.decorateRequest("principal", null);
 
   addHooks(app, service);

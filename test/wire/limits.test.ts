@@ -26,6 +26,9 @@ describe("bodies", () => {
     for (const type of ["application/json; charset=utf-8", "Application/JSON"]) {
       expect((await server.post("/v1/chat/completions", body, { "content-type": type })).status).toBe(200);
     }
+    const packed = await server.post("/v1/chat/completions", body, { "content-encoding": "gzip" });
+    expect([packed.status, (await packed.json()).error.message]).toEqual([400, expect.stringContaining("gzip")]);
+    expect((await server.post("/v1/chat/completions", body, { "content-encoding": "identity" })).status).toBe(200);
   });
 
   it("answers 413 to bodies beyond the limit, announced or not, and goes on", async () => {
