@@ -68,6 +68,9 @@ describe("/v1/completions", () => {
     const { logprobs } = (await complete({ prompt: order("abc"), logprobs: 2 })).choices[0];
     expect(logprobs.tokens).toEqual(["a", "b", "c", "</s>"]);
     expect(logprobs.text_offset).toEqual([0, 1, 2, 3]);
+    const wide = (await complete({ prompt: order("😀b"), logprobs: 0 })).choices[0].logprobs;
+    expect(wide.tokens).toEqual(["", "", "", "😀", "b", "</s>"]);
+    expect(wide.text_offset).toEqual([0, 0, 0, 0, 1, 2]);
     expect(logprobs.token_logprobs.every((x: number) => x <= 0 && x > -1)).toBe(true);
     for (const [i, top] of logprobs.top_logprobs.entries()) {
       expect(top[logprobs.tokens[i]]).toBe(logprobs.token_logprobs[i]);

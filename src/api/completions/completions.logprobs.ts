@@ -20,6 +20,7 @@ export interface TextLogprob {
 }
 
 export class TextLogprobWriter {
+  /** In characters, not UTF-16 units: what a Python client counts. */
   #offset = 0;
 
   /** `entries` as arrays, offsets going on from the last call. */
@@ -30,7 +31,7 @@ export class TextLogprobWriter {
       arrays.token_logprobs.push(logprob);
       arrays.tokens.push(token);
       arrays.top_logprobs.push(top);
-      this.#offset += token.length;
+      this.#offset += Array.from(token).length;
     }
     return arrays;
   }
