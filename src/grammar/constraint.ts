@@ -26,7 +26,7 @@ export type ToolCallFormat = "hermes" | "llama3_json" | "pythonic";
 
 export interface ToolSignature {
   name: string;
-  /** JSON Schema of the arguments; null = any object. */
+  /** JSON Schema of the arguments; null = there are none. */
   parameters: JsonValue;
 }
 

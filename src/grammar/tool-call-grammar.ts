@@ -5,7 +5,7 @@ import type { ToolCallFormat, ToolSignature } from "./constraint.ts";
 import { choice, type Expression, type GrammarBuilder, repeat, sequence, text } from "./expression.ts";
 import { GrammarError } from "./grammar-error.ts";
 import { type JsonLayout, jsonLayout } from "./json-schema/json-layout.ts";
-import { isSchema, type JsonValue, type Schema } from "./json-schema/keywords.ts";
+import { isObject, isSchema, type JsonValue, type Schema } from "./json-schema/keywords.ts";
 import { compileObject } from "./json-schema/objects.ts";
 import { SchemaCompiler } from "./json-schema/schema-compiler.ts";
 
@@ -95,10 +95,24 @@ function keywordArguments(parameters: JsonValue, json: JsonLayout, builder: Gram
   });
 }
 
+const noParameters: Schema = { type: "object", additionalProperties: false };
+
+/** Keywords that can name or ask for properties elsewhere than under `properties`. */
+const otherSources = ["additionalProperties", "minProperties", "$ref", "allOf", "anyOf", "oneOf", "enum", "const"];
+
+/** A function that declares no parameters is called with none: without a schema, with an empty one, with no `properties`. */
 function parameterSchema(parameters: JsonValue): Schema {
-  if (parameters === null) return { type: "object" };
+  if (parameters === null) return noParameters;
   if (!isSchema(parameters)) throw new GrammarError("parameters must be a JSON schema");
-  return parameters;
+  if (typeof parameters === "boolean") return parameters;
+  if (Object.keys(parameters).length === 0) return noParameters;
+  const { properties, required } = parameters;
+  const declaresNone =
+    isObject(properties) &&
+    Object.keys(properties).length === 0 &&
+    !(Array.isArray(required) && required.length > 0) &&
+    !otherSources.some((keyword) => Object.hasOwn(parameters, keyword));
+  return declaresNone ? { ...parameters, additionalProperties: false } : parameters;
 }
 
 function named(tool: ToolSignature, build: () => Expression): Expression {

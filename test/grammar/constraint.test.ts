@@ -207,6 +207,20 @@ describe("forced tool calls", () => {
       }
     }
   });
+  const open = { type: "object", additionalProperties: { type: "integer" } };
+  test.each([
+    [null, false],
+    [{}, false],
+    [{ type: "object", properties: {}, required: [], title: "t" }, false],
+    [{ type: "object" }, true],
+    [{ properties: {}, ...open }, true],
+    [{ properties: {}, allOf: [{ properties: { x: { type: "integer" } } }] }, true],
+  ])("a function with the parameters %j is called with others: %s", (declared, others) => {
+    const one = [{ name: "f", parameters: declared }];
+    const key = keyOf({ kind: "tool_calls", format: "llama3_json", tools: one, parallel: false });
+    expect(acceptsText(key, '{"name": "f", "parameters": {}}')).toBe(true);
+    expect(acceptsText(key, '{"name": "f", "parameters": {"x": 1}}')).toBe(others);
+  });
   test.each([
     ["pythonic", "größe", /tool "größe": the name cannot be written as a pythonic call/],
     ["pythonic", "two words", /cannot be written/],
