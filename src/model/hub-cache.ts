@@ -8,6 +8,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, 
 import { homedir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { syncFolder, temporaryBeside, writeFileDurably } from "./durable-file.ts";
+import { isFolder } from "./folder.ts";
 import { readJsonObject } from "./json-file.ts";
 import { parseWeightMap } from "./weight-files.ts";
 
@@ -40,7 +41,8 @@ export class RepositoryCache {
   commitOf(revision: string): string | null {
     if (isCommit(revision)) return revision;
     const file = join(this.folder, "refs", revision);
-    if (!existsSync(file)) return null;
+    // A folder: the beginning of other names, as refs/pr is of pr/1.
+    if (!existsSync(file) || isFolder(file)) return null;
     const commit = readFileSync(file, "utf8").trim();
     return isCommit(commit) ? commit : null;
   }

@@ -281,6 +281,8 @@ describe("refusals that explain themselves", () => {
       `some-org/tiny.Model-1 is not in the cache folder ${root}, and HF_HUB_OFFLINE forbids downloading it`,
     );
     expect(hub.requests).toEqual([]);
+    mkdirSync(join(repositoryFolder, "refs", "pr"), { recursive: true }); // of pr/1, say
+    expect(await refusal(`${repository}@pr`)).toMatch(/@pr is not in the cache folder/);
     delete options.env.HF_HUB_OFFLINE;
     await hub.close();
     const message = await refusal();
