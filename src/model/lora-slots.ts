@@ -1,6 +1,6 @@
 // The adapters a runner serves: PEFT folders loaded at run time, each in a slot (0 is the base model). For a step, the
-// factors of the slots it uses are laid side by side as lora-inputs.ts describes; the last few layouts are kept, because
-// steps mostly use the same adapters as the one before.
+// factors of the slots it uses (or of all) are laid side by side as lora-inputs.ts describes; the last few layouts are kept,
+// because steps mostly use the same adapters as the one before.
 
 import { type AdapterInfo, NoAdapterSlot } from "../engine/contract.ts";
 import type { AdapterHost } from "../engine/model-host.ts";
@@ -23,19 +23,31 @@ interface Layout {
 
 const KEPT_LAYOUTS = 4;
 
+/** Adapters that lie together in a layout for all steps: unused ones cost a little arithmetic in each. */
+const MOST_TOGETHER = 8;
+
+/** After this many steps with the same adapters, a layout of their own pays off. */
+const STEADY_STEPS = 32;
+
 export class LoraSlots implements AdapterHost {
   readonly maxLoras: number;
   readonly maxLoraRank: number;
   private readonly config: ModelConfig;
   /** Slot i + 1. */
   private readonly slots: (LoraAdapter | null)[];
+  /** By the slots in them, least recently used first. */
   private readonly layouts = new Map<string, Layout>();
+  /** For steps of the base model alone. */
+  private readonly none: Layout;
+  private lastKey = "";
+  private inARow = 0;
 
   constructor(config: ModelConfig, maxLoras: number, maxLoraRank: number) {
     this.config = config;
     this.maxLoras = maxLoras;
     this.maxLoraRank = maxLoraRank;
     this.slots = new Array<LoraAdapter | null>(maxLoras).fill(null);
+    this.none = this.buildLayout([]);
   }
 
   async load(folder: string): Promise<AdapterInfo & { slot: number }> {
@@ -87,13 +99,28 @@ export class LoraSlots implements AdapterHost {
     }
   }
 
+  /** Laying factors out takes as long as several steps, so steps that mix adapters in many ways share a layout of all. */
   private layoutOf(used: number[]): Layout {
+    if (used.length === 0) return this.none;
     const key = used.sort((a, b) => a - b).join();
-    const known = this.layouts.get(key);
-    if (known !== undefined) return known;
-    const layout = this.buildLayout(used);
-    if (this.layouts.size >= KEPT_LAYOUTS) this.layouts.delete(this.layouts.keys().next().value!);
+    this.inARow = key === this.lastKey ? this.inARow + 1 : 1;
+    this.lastKey = key;
+    const exact = this.layouts.get(key);
+    if (exact !== undefined) return this.keep(key, exact);
+    if (this.layouts.size < KEPT_LAYOUTS || this.inARow === STEADY_STEPS) return this.keep(key, this.buildLayout(used));
+    for (const [wider, layout] of this.layouts) {
+      if (used.every((slot) => layout.position.has(slot))) return this.keep(wider, layout);
+    }
+    const loaded = this.slots.flatMap((adapter, i) => (adapter === null ? [] : [i + 1]));
+    const wanted = loaded.length <= MOST_TOGETHER ? loaded : used;
+    return this.keep(wanted.join(), this.buildLayout(wanted));
+  }
+
+  /** As the most recently used one. */
+  private keep(key: string, layout: Layout): Layout {
+    this.layouts.delete(key);
     this.layouts.set(key, layout);
+    if (this.layouts.size > KEPT_LAYOUTS) this.layouts.delete(this.layouts.keys().next().value!);
     return layout;
   }
 
