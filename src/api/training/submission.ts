@@ -53,6 +53,9 @@ export async function readSubmission(request: IncomingMessage, options: Submissi
     if (error instanceof JsonSizeError) {
       throw new ServiceError("body_too_large", `${error.message}.`, { param: ["body", ...error.path].join(".") });
     }
+    if (!request.complete && request.destroyed) {
+      throw new ServiceError("bad_http", "The connection ended before the body did.", { cause: error });
+    }
     if (isZlibError(error)) throw invalid(["body"], "value_error", "Value error, the body is not valid gzip");
     throw error;
   }

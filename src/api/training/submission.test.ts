@@ -1,0 +1,26 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { gzipSync } from "node:zlib";
+import { afterEach, expect, it } from "vitest";
+import { readSubmission } from "./submission.ts";
+
+const server = createServer();
+afterEach(() => {
+  server.close();
+});
+
+it.each([
+  ["plain", "", Buffer.from('{"data": [1, 2')],
+  ["packed", "Content-Encoding: gzip\r\n", gzipSync(`{"data": [${"1,".repeat(10_000)}1]}`).subarray(0, 20)],
+])("a client that leaves in the middle of its %s body is no fault of the server", async (_what, header, sent) => {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  socket.write(`POST / HTTP/1.1\r\nHost: x\r\n${header}Content-Length: 1000\r\n\r\n`);
+  socket.write(sent);
+  const [request] = (await once(server, "request")) as [IncomingMessage];
+  const reading = readSubmission(request, { streamed: { data: null }, maxBytes: 1e6, onItem() {} });
+  socket.destroy();
+  await expect(reading).rejects.toMatchObject({ status: 400, message: "The connection ended before the body did." });
+});
