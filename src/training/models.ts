@@ -131,8 +131,12 @@ export class Models {
     const newest = models.newestStep(this.owned(id, owner).id)?.step;
     const wanted = [...new Set(steps)];
     const existing = wanted.filter((step) => models.step(id, step) !== null);
-    const kept = existing.filter((step) => step === newest || this.#deps.policies.inUse(id, step));
-    for (const step of existing) if (!kept.includes(step)) await this.removeStep(id, step);
+    const kept: number[] = [];
+    for (const step of existing) {
+      // looked at just before: a request may have taken it while another was removed
+      if (step === newest || this.#deps.policies.inUse(id, step)) kept.push(step);
+      else await this.removeStep(id, step);
+    }
     return {
       deletedCount: existing.length - kept.length,
       notFoundSteps: wanted.filter((step) => !existing.includes(step)),
@@ -171,6 +175,7 @@ export class Models {
       return models.step(id, next)!;
     } catch (error) {
       workspace.removeStaging(staging);
+      if (models.get(id)?.nextStep === next) workspace.removeStep(id, next);
       throw asStorageFull(error);
     } finally {
       release();

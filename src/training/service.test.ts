@@ -13,6 +13,7 @@ import {
   trainingBench,
 } from "../../test/training-bench.ts";
 
+import { ModelTable } from "../store/model-table.ts";
 import { RL_DEFAULTS } from "./config.ts";
 import { Workspace } from "./workspace.ts";
 
@@ -410,6 +411,28 @@ describe("faults", () => {
     await vi.waitFor(() => expect(bench.service.stats()).toEqual({ running: 0, pending: 0 }), 5_000);
     expect(bench.service.jobs.owned(second.id, "me")).toMatchObject({ status: "COMPLETED", toStep: 2 });
     for (const step of [1, 2]) expect(existsSync(stepFolder(bench, model.id, step))).toBe(true);
+  });
+
+  it("leaves no files of a rollback that cannot be recorded", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    const insert = vi.spyOn(ModelTable.prototype, "insertStep").mockImplementationOnce(() => {
+      throw Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
+    });
+    await expect(bench.service.models.rollback(model.id, "me", 0)).rejects.toMatchObject({ status: 507 });
+    insert.mockRestore();
+    expect(readdirSync(join(bench.folder, "training", "models", model.id))).toEqual(["step-0"]);
+  });
+
+  it("keeps a step that a request takes while others are deleted", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    for (let i = 0; i < 3; i++) await ended(bench, await submit(bench, model.id));
+    const deleting = bench.service.models.deleteSteps(model.id, "me", [1, 2]);
+    const lease = await bench.service.policies.acquire("agent@2", "me");
+    expect(await deleting).toMatchObject({ deletedCount: 1, keptSteps: [2] });
+    expect(existsSync(stepFolder(bench, model.id, 2))).toBe(true);
+    lease!.release();
   });
 
   it("survives a full disk: refuses what it cannot keep, ends what it cannot finish, and goes on when there is room", async () => {
