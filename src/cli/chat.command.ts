@@ -75,7 +75,7 @@ async function answer(target: ChatTarget, messages: readonly ChatMessage[], stop
   let text = "";
   try {
     for await (const piece of streamReply(target, messages, stop.signal)) {
-      const dimmed = piece.kind === "reasoning" && process.stdout.isTTY;
+      const dimmed = piece.kind === "reasoning" && process.stdout.isTTY && !process.env.NO_COLOR;
       process.stdout.write(dimmed ? `\u001b[2m${piece.text}\u001b[22m` : piece.text);
       text += piece.kind === "content" ? piece.text : "";
     }

@@ -23,6 +23,7 @@ export function createProgram(): Command {
 }
 
 export async function main(argv: readonly string[]): Promise<void> {
+  process.stdout.on("error", endWithReader);
   try {
     await createProgram().parseAsync(argv.map(dashed));
   } catch (error) {
@@ -33,6 +34,12 @@ export async function main(argv: readonly string[]): Promise<void> {
     }
     process.exitCode = 1;
   }
+}
+
+/** What nobody reads need not be said: `flywheel chat … | head -1`. A server goes on (serve.command.ts). */
+function endWithReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
+  process.exit();
 }
 
 /** `--max_model_len` is understood as `--max-model-len`. */

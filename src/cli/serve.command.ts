@@ -75,7 +75,7 @@ function announce({ url, token, service }: RunningServer): void {
  * terminal was closed, or the log's disk is full.
  */
 function outliveReaders(): void {
-  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+  for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners("error").on("error", () => {});
 }
 
 /** Resolves after a clean stop. A second signal stops at once. */

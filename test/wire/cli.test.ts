@@ -303,6 +303,15 @@ describe("flywheel tokens and chat", () => {
       const refused = await run(["tokens", "create", "--lifetime", lifetime, "--data", data]);
       expect(refused.err, lifetime).toMatch(/lifetime looks like/);
     }
+    const chat = ["chat", "--url", server.url, "--api-key", "k", "--max-tokens", "400", "hello"];
+    const headed = spawn(process.execPath, [BIN, ...chat], { env: clean() });
+    let complaint = "";
+    headed.stderr.on("data", (bytes) => {
+      complaint += bytes;
+    });
+    headed.stdout.once("data", () => headed.stdout.destroy());
+    const code = await new Promise((resolve) => headed.on("exit", resolve));
+    expect([code, complaint]).toEqual([0, ""]);
     expect((await run(["chat", "hi"])).err).toMatch(/a token is needed/);
     expect((await run(["chat", "--url", "http://127.0.0.1:1", "hi"], { FLYWHEEL_API_KEY: "x" })).err).toMatch(
       /cannot reach/,
