@@ -13,7 +13,7 @@ import { TrainingService } from "../../dist/training/service.js";
 const [folder, checkpoint] = process.argv.slice(2);
 lockDataDir(folder);
 const engine = {
-  info: { maxLoras: 4 },
+  info: { maxLoras: 4, maxLoraRank: 8 },
   loadAdapter: async (path) => ({ version: path, rank: 2 }),
   unloadAdapter: async () => {},
 };
