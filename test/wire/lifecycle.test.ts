@@ -75,7 +75,9 @@ describe("a client that leaves", () => {
       await Promise.all(Array.from({ length: 100 }, (_, i) => leave(i % 2 === 0, 5 + (i % 40))));
     }
     await expect.poll(() => server.service.admission.active, { timeout: 10_000 }).toBe(0);
-    await expect.poll(() => server.service.engine.stats()).toMatchObject({ running: 0, waiting: 0, kvUsage: 0 });
+    await expect
+      .poll(() => server.service.engine.stats(), { timeout: 10_000 })
+      .toMatchObject({ running: 0, waiting: 0, kvUsage: 0 });
     // Requests whose bytes were still on the way when their client left are over soon, too.
     let steps: number;
     do {
