@@ -24,8 +24,8 @@ export const ERRORS = {
   unsupported_media_type: {
     status: 400,
     type: "Bad Request",
-    meaning: "The Content-Type header is missing or is not application/json.",
-    fix: "Send `Content-Type: application/json`.",
+    meaning: "Content-Type is missing or is not application/json, or Content-Encoding is not one the route knows.",
+    fix: "Send `Content-Type: application/json`; only training routes take gzip.",
   },
   invalid_body: {
     status: 400,
