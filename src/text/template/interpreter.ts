@@ -164,11 +164,22 @@ export class ChatInterpreter extends LibraryInterpreter {
   #call(node: AstNode, environment: TemplateEnvironment): TemplateValue {
     const callee = node.callee as AstNode;
     const method = callee.type === "MemberExpression" && !callee.computed ? (callee.property as AstNode).value : null;
-    if (typeof method !== "string" || !isReplacedMethod(method)) return super.evaluate(node, environment);
+    if (typeof method !== "string") return super.evaluate(node, environment);
+    if (objectMethods.has(method)) return this.#callOfObject(node, callee, method, environment);
+    if (!isReplacedMethod(method)) return super.evaluate(node, environment);
     const target = this.#run(callee.object, environment);
     if (target.type !== "StringValue") throw new Error(`a ${target.type} has no method '${method}'`);
     const args = this.#arguments(node.args as AstNode[], environment);
     return callStringMethod(method, target.value as string, args, this.#limits.maxText);
+  }
+
+  /** What is called is the method, also where the object has a key of that name: schemas of arrays have `items`. */
+  #callOfObject(node: AstNode, callee: AstNode, method: string, environment: TemplateEnvironment): TemplateValue {
+    const object = this.#run(callee.object, environment);
+    if (object.type === "UndefinedValue") throw new Error(`${nameOf(callee.object as AstNode)} is undefined`);
+    const own = object.type === "ObjectValue" ? object.builtins?.get(method) : undefined;
+    const called = own === undefined ? { ...callee, object: literal(object) } : literal(own);
+    return super.evaluate({ ...node, callee: called }, environment);
   }
 
   #arguments(args: readonly AstNode[], environment: TemplateEnvironment): CallArguments {
@@ -197,6 +208,8 @@ export class ChatInterpreter extends LibraryInterpreter {
     return textOf(text);
   }
 }
+
+const objectMethods = new Set(["get", "items", "keys", "values"]);
 
 const noArguments: CallArguments = { positional: [], named: new Map() };
 

@@ -8,6 +8,8 @@ import type { AstNode } from "./ast.ts";
 export interface TemplateValue {
   readonly type: string;
   readonly value: unknown;
+  /** Its methods. */
+  readonly builtins?: ReadonlyMap<string, TemplateValue>;
   __bool__(): { value: boolean };
 }
 
