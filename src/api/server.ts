@@ -6,6 +6,7 @@ import { ServiceError } from "../errors.ts";
 import { registerChat } from "./chat/chat.route.ts";
 import { registerCompletions } from "./completions/completions.route.ts";
 import { authorize } from "./http/auth.ts";
+import { leftWhileSending } from "./http/client-gone.ts";
 import { applyCors, isPreflight } from "./http/cors.ts";
 import { answerClientError, notFound, sendError, toWireError } from "./http/http-errors.ts";
 import { parseJsonObject } from "./http/json-body.ts";
@@ -57,6 +58,7 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
       // connection instead of the answer. Left open, the rest of the body is read and thrown away.
       reply.removeHeader("connection");
     }
+    if (leftWhileSending(request.raw, error)) return sendError(reply, wire); // which nobody hears
     if (wire.status === 500) {
       service.log.error("request failed", { id: request.id, url: request.routeOptions.url, error });
     }

@@ -16,6 +16,19 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const slow = { before: () => pause(1) as Promise<void> };
 
 describe("a client that leaves", () => {
+  it("while it sends its body is no failure of the server", async () => {
+    await start();
+    const logged = vi.spyOn(server.service.log, "error");
+    const head = `authorization: Bearer ${API_KEY}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n`;
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+    socket.write(`POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n${head}\r\n{`);
+    await pause(50);
+    socket.destroy();
+    await pause(50);
+    expect(logged).not.toHaveBeenCalled();
+    expect(await (await server.get("/metrics")).text()).not.toMatch(/flywheel_rejected_requests_total\{/);
+  });
+
   it.each([true, false])("ends its work before the next step (stream: %s)", async (stream) => {
     await start({ runner: slow });
     const gone = new AbortController();

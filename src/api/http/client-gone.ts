@@ -1,5 +1,10 @@
 // Tells when the client of a response has left before the response was complete, so that work for it can stop.
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+/** Whether `error` says no more than that the client left before it had sent its body: nothing failed here. */
+export function leftWhileSending(request: IncomingMessage, error: unknown): boolean {
+  return request.destroyed && !request.complete && (error as NodeJS.ErrnoException).code === "ECONNRESET";
+}
 
 export function clientGone(response: ServerResponse): AbortSignal {
   const gone = new AbortController();

@@ -5,6 +5,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { errorEnvelope, ServiceError } from "../../errors.ts";
 import { asStorageFull } from "../../training/disk-full.ts";
 import type { TrainingService } from "../../training/service.ts";
+import { leftWhileSending } from "../http/client-gone.ts";
 import { errorHeaders, toWireError } from "../http/http-errors.ts";
 import { parseJsonObject } from "../http/json-body.ts";
 import type { RouteGroup } from "../server.ts";
@@ -52,10 +53,11 @@ function readSmallBodies(scope: FastifyInstance): void {
 function useDetailedErrors(scope: FastifyInstance, service: Service): void {
   scope.setErrorHandler((thrown: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     const error = toWireError(asStorageFull(thrown));
-    if (error.status >= 500) {
+    const left = leftWhileSending(request.raw, thrown);
+    if (error.status >= 500 && !left) {
       service.log.error("request failed", { id: request.id, url: request.routeOptions.url, error: thrown });
     }
-    service.metrics.rejected(error.code);
+    if (!left) service.metrics.rejected(error.code);
     reply.headers(errorHeaders(error));
     return reply
       .code(error.status)
