@@ -23,6 +23,9 @@ export function createProgram(): Command {
 }
 
 export async function main(argv: readonly string[]): Promise<void> {
+  // ONNX Runtime would report its use to its makers, and leave a device id and log files behind. Read when the library
+  // is loaded, and from the process's own environment: a thread's is a copy.
+  process.env.ORT_DISABLE_TELEMETRY ??= "1";
   process.stdout.on("error", endWithReader);
   try {
     await createProgram().parseAsync(argv.map(dashed));

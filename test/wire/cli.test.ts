@@ -1,6 +1,15 @@
 // The command as a person types it: real processes from dist/, a tiny real checkpoint.
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { closeSync, cpSync, existsSync, mkdtempSync, openSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -242,6 +251,12 @@ describe("flywheel serve", () => {
     await expect.poll(() => out.includes("\ncurl ") || child.exitCode !== null, { timeout: 20_000 }).toBe(true);
     expect((await paste(out)).status).toBe(200);
     closeSync(full);
+  });
+
+  it("does not let the runtime report to its makers, or leave files of that behind", async () => {
+    const [home, temporary] = [fresh(), fresh()];
+    await serve([MODEL, "--port", "0", "--data", fresh()], { HOME: home, TMPDIR: temporary, XDG_CACHE_HOME: home });
+    expect([readdirSync(home), readdirSync(temporary)]).toEqual([[], []]);
   });
 
   it("has help for newcomers", async () => {
