@@ -4,8 +4,10 @@
 import type { Dim, Graph, Value } from "../graph/graph.ts";
 import {
   add,
+  choose,
   div,
   exp,
+  greater,
   ints,
   matmul,
   matmulTransposed,
@@ -140,6 +142,9 @@ export function weightsOf(g: Graph, scores: Value, highest: Value): Value {
   return sub(g, exp(g, max(g, sub(g, scores, highest), lowest)), exp(g, lowest));
 }
 
+/** The runtime divides the inner size of a product after this many; up to there a product adds one after the other. */
+const MOST_AT_ONCE = 128;
+
 /**
  * x: [blocks, ...] -> shape: the blocks added one after the other. A product with a row of ones gives the bits of the
  * runtime's own sum and takes a third of its time where rows are long. Two rows, because of what products with one do.
@@ -147,9 +152,15 @@ export function weightsOf(g: Graph, scores: Value, highest: Value): Value {
 function sumInOrder(g: Graph, x: Value, shape: readonly Dim[]): Value {
   const blocks = x.shape[0]!;
   const [count] = g.add("Shape", [x], [{ shape: [1], dtype: "int64" }], { start: 0, end: 1 });
-  const [ones] = g.add("Expand", [g.constant(Float32Array.of(1, 1), [2, 1]), count!], [{ shape: [2, blocks] }]);
-  const [flat] = g.add("Reshape", [x, ints(g, [0, -1])], [{ shape: [blocks, "size"] }]);
-  return reshape(g, slice(g, matmul(g, ones!, flat!), 0, 0, 1, 1), shape);
+  const [sum] = choose(g, greater(g, count!, ints(g, [MOST_AT_ONCE])), [shape], {
+    yes: (sub) => [reshape(sub, reduceSum(sub, x, 0), shape)],
+    no: (sub) => {
+      const [ones] = sub.add("Expand", [sub.constant(Float32Array.of(1, 1), [2, 1]), count!], [{ shape: [2, blocks] }]);
+      const [flat] = sub.add("Reshape", [x, ints(sub, [0, -1])], [{ shape: [blocks, "size"] }]);
+      return [reshape(sub, slice(sub, matmul(sub, ones!, flat!), 0, 0, 1, 1), shape)];
+    },
+  });
+  return sum!;
 }
 
 /** [n, numHeads * headDim], or with heads apart -> [n, kvHeads, group, headDim]. */

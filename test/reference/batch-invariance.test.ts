@@ -71,8 +71,8 @@ async function expectSameBits(runner: DecoderRunner, threaded: DecoderRunner, sl
   expect(bits(await runAlone(runner, tail))).toEqual(whole.slice(4 * 32 * runner.vocabSize));
 }
 
-const withOneAndTwoThreads = (folder: string, weightType: WeightType) =>
-  Promise.all([1, 2].map((threads) => openRunner(folder, { weightType, threads })));
+const withOneAndTwoThreads = (folder: string, weightType: WeightType, maxLoraRank = 8) =>
+  Promise.all([1, 2].map((threads) => openRunner(folder, { weightType, threads, maxLoras: 3, maxLoraRank })));
 
 describe.each(families)("%s", (family) => {
   it.each(weightTypes)("%s: the same bits however a token is computed", async (weightType) => {
@@ -86,20 +86,33 @@ describe.each(families)("%s", (family) => {
   });
 });
 
+/** A new adapter that changes the model, in a folder of its own. */
+function randomAdapter(model: string, rank: number): string {
+  const config = readModelConfig(model);
+  const random = seededRandom(rank);
+  const adapter = identityAdapter(config, { rank, alpha: 8 }, 1);
+  for (const { pair } of eachPair(adapter.layers)) for (const i of pair.b.keys()) pair.b[i] = random() - 0.5;
+  const folder = join(mkdtempSync(join(tmpdir(), "flywheel-adapter-")), "adapter");
+  savePeft(folder, adapter, config, { baseModel: "model" });
+  return folder;
+}
+
+/** `slot` in a prefill and in a decode step, alone and with a row on each of `others`. */
+async function expectSameBeside(runner: DecoderRunner, slot: number, others: readonly number[]): Promise<void> {
+  const mine = chunk([5, 6, 7, 8], 0, Int32Array.of(0), { adapterSlot: slot });
+  const next = chunk([9], 4, Int32Array.of(0), { adapterSlot: slot });
+  const beside = others.map((adapterSlot, i) => chunk([9 + i], 0, Int32Array.of(1 + i), { adapterSlot }));
+  for (const step of [mine, next]) {
+    const alone = bits(await runAlone(runner, step));
+    expect(bits((await runner.forward([step, ...beside]))[0]!)).toEqual(alone);
+  }
+}
+
 it("gives an adapter of rank 1 the same bits alone as beside another adapter", async () => {
   const folder = fixtureFolder("llama");
-  const config = readModelConfig(folder);
   const runner = await openRunner(folder);
-  const thin = join(mkdtempSync(join(tmpdir(), "flywheel-rank-1-")), "adapter");
-  const random = seededRandom(1);
-  const adapter = identityAdapter(config, { rank: 1, alpha: 8 }, 1);
-  for (const { pair } of eachPair(adapter.layers)) for (const i of pair.b.keys()) pair.b[i] = random() - 0.5;
-  savePeft(thin, adapter, config, { baseModel: "llama" });
-  const [one, other] = [(await runner.adapters.load(thin)).slot, (await runner.adapters.load(folder)).slot];
-  const mine = chunk([5, 6, 7, 8], 0, Int32Array.of(0), { adapterSlot: one });
-  const beside = chunk([9], 0, Int32Array.of(1), { adapterSlot: other });
-  const alone = bits(await runAlone(runner, mine));
-  expect(bits((await runner.forward([mine, beside]))[0]!)).toEqual(alone);
+  const { slot } = await runner.adapters.load(randomAdapter(folder, 1));
+  await expectSameBeside(runner, slot, [(await runner.adapters.load(folder)).slot]);
   await runner.close();
 });
 
@@ -118,6 +131,44 @@ describe.each([
     await expectSameBits(runner!, threaded!, 0);
     await Promise.all([runner!.close(), threaded!.close()]);
   });
+
+  it("with adapters: the same bits however a token is computed, and whoever else is in the batch", async () => {
+    const [runner, threaded] = await withOneAndTwoThreads(folder, "int8", 32);
+    const slots: number[] = [];
+    for (const rank of [8, 32, 3]) {
+      const adapter = randomAdapter(folder, rank);
+      slots.push((await runner!.adapters.load(adapter)).slot);
+      await threaded!.adapters.load(adapter);
+    }
+    await expectSameBits(runner!, threaded!, slots[0]!);
+    for (const slot of slots) {
+      for (const others of [[], slots.slice(0, 2), slots]) {
+        await expectSameBeside(runner!, slot, [0, ...others]);
+        await expectSameBeside(threaded!, slot, [0, ...others]);
+      }
+    }
+    await Promise.all([runner!.close(), threaded!.close()]);
+  });
+});
+
+it("gives the same bits behind more than 128 blocks, where the runtime divides sums over blocks", async () => {
+  const length = 2200;
+  const runner = await openRunner(fixtureFolder("llama"), { threads: 2, maxPositions: length + 8 });
+  const long = tokensOf(4, length);
+  const blocks = blocksFrom(0, length + 8, runner.blockSize);
+  const chunked = async (from: number, step: number): Promise<string> => {
+    const rows: string[] = [];
+    for (let at = from; at < length; at += step) {
+      rows.push(bits(await runAlone(runner, chunk(long.slice(at, Math.min(at + step, length)), at, blocks))));
+    }
+    return rows.join("");
+  };
+  const first = 2080; // 130 blocks of 16
+  await chunked(0, 512);
+  const whole = await chunked(first, length);
+  expect(await chunked(first, 48)).toEqual(whole);
+  expect(await chunked(first, 1)).toEqual(whole);
+  await runner.close();
 });
 
 it.each([

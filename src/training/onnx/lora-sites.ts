@@ -7,7 +7,7 @@ import { matmul, mul, split } from "../../graph/ops.ts";
 import { type Site, siteParts } from "../../model/decoder.ts";
 import { type LinearName, linearNames, linearShape } from "../../model/expected-tensors.ts";
 import type { LoraAdapter } from "../../model/lora-adapter.ts";
-import { paddedRank, siteShape } from "../../model/lora-inputs.ts";
+import { narrowed, paddedRank, siteShape } from "../../model/lora-inputs.ts";
 import type { ModelConfig } from "../../model/model-config.ts";
 import type { NamedTensors } from "../optimizer.ts";
 
@@ -75,7 +75,7 @@ export function siteDeltas(
   { a, b }: Factors<Value>,
   scale: Value,
 ): { narrow: Value; deltas: Value[] } {
-  const narrow = mul(g, matmul(g, x, a), scale);
+  const narrow = mul(g, narrowed(g, x, a), scale);
   const columns = b.map(({ shape }) => shape[0] as number);
   const parts = b.length === 1 ? [narrow] : split(g, narrow, 1, columns);
   return { narrow, deltas: parts.map((part, i) => matmul(g, part, b[i]!)) };
