@@ -42,6 +42,12 @@ export function transposedMatmul(g: Graph, a: Value, b: Value, scale = 1): Value
   return g.add("FusedMatMul", [a, b], [{ shape }], { transA: 1, alpha: { float: scale } }, MICROSOFT)[0]!;
 }
 
+/** a: [n, p, k], b: [p, k, m] -> [p, n, m]: piece by piece of what each row of `a` holds. */
+export function piecesMatmul(g: Graph, a: Value, b: Value): Value {
+  const shape = [a.shape[1]!, a.shape[0]!, b.shape[2]!];
+  return g.add("FusedMatMul", [a, b], [{ shape }], { transBatchA: 1 }, MICROSOFT)[0]!;
+}
+
 /** scale * a · b, equal leading dimensions. */
 export function scaledMatmul(g: Graph, a: Value, b: Value, scale: number): Value {
   const shape = [...a.shape.slice(0, -1), b.shape.at(-1)!];

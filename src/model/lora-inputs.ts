@@ -6,8 +6,8 @@
 // `rank` is the same power of two for all slots: a row's sum then splits at the same places whatever its slot is, so
 // the result does not depend on who else is in the batch.
 
-import type { Graph, Value } from "../graph/graph.ts";
-import { matmul, matmulTransposed, mul, reshape, transpose, transposedMatmul } from "../graph/ops.ts";
+import type { Dim, Graph, Value } from "../graph/graph.ts";
+import { matmul, matmulTransposed, mul, piecesMatmul, reduceSum, reshape, transposedMatmul } from "../graph/ops.ts";
 import { type Site, siteParts, sites } from "./decoder.ts";
 import { linearShape } from "./expected-tensors.ts";
 import type { ModelConfig } from "./model-config.ts";
@@ -17,7 +17,7 @@ export interface LoraInputs {
   delta(g: Graph, layer: number, site: Site, x: Value): Value;
 }
 
-/** Graph inputs: lora_mask.P [1, n, P * columns] for each number of parts P, lora_a.L.SITE, lora_b.L.SITE. */
+/** Graph inputs: lora_mask.P [n, P * columns] for each number of parts P, lora_a.L.SITE, lora_b.L.SITE. */
 export function loraInputs(g: Graph, config: ModelConfig): LoraInputs {
   const masks = new Map<number, Value>();
   const factors = config.layers.map((_, layer) => {
@@ -25,7 +25,7 @@ export function loraInputs(g: Graph, config: ModelConfig): LoraInputs {
     for (const site of sites) {
       const parts = siteParts[site].length;
       const columns = `lora${parts}`;
-      if (!masks.has(parts)) masks.set(parts, g.input(`lora_mask.${parts}`, [1, "n", columns]));
+      if (!masks.has(parts)) masks.set(parts, g.input(`lora_mask.${parts}`, ["n", columns]));
       const { inputs, out } = siteShape(config, site);
       ofLayer[site] = {
         a: g.input(`lora_a.${layer}.${site}`, [inputs, columns]),
@@ -45,18 +45,27 @@ export function loraInputs(g: Graph, config: ModelConfig): LoraInputs {
 }
 
 /**
- * x · A, [n, in] -> [n, columns] or [n, 1, in] -> [1, n, columns]. A matrix that is an input is not packed ahead, and the runtime
- * then divides the sums in places that depend on rows, columns and threads, unless it has to transpose x: then always after 128.
- * (It would undo a transposition of two dimensions.)
+ * x · A, x: [n, in] or [n, 1, in] -> [n, columns]. A matrix that is an input is not packed ahead, and the runtime divides long sums
+ * of such products in places that depend on rows, columns and threads. So the inputs come in pieces short enough not to be
+ * divided, and their sums are added in order.
  */
 export function narrowed(g: Graph, x: Value, a: Value): Value {
-  const [rows, inputs] = [x.shape[0]!, x.shape.at(-1)!];
-  const apart = x.shape.length === 3 ? x : reshape(g, x, [rows, 1, inputs]);
-  const product = transposedMatmul(g, transpose(g, apart, [1, 2, 0]), a);
-  if (apart === x) return product;
-  const y = reshape(g, product, [rows, a.shape[1]!]);
+  const [inputs, columns] = a.shape as readonly [number, Dim];
+  const piece = pieceOf(inputs);
+  const pieces = reshape(g, x, [x.shape[0]!, inputs / piece, piece]);
+  const y = reduceSum(g, piecesMatmul(g, pieces, reshape(g, a, [inputs / piece, piece, columns])), 0);
   g.defineGradient(y, [x, a], (at, dy) => [matmulTransposed(at, dy, a), transposedMatmul(at, x, dy)]);
   return y;
+}
+
+/** The runtime's pieces of a sum are at least this long. */
+const UNDIVIDED = 128;
+
+/** The largest number of inputs that divides them all and is not divided itself. */
+function pieceOf(inputs: number): number {
+  let piece = Math.min(inputs, UNDIVIDED);
+  while (inputs % piece !== 0) piece--;
+  return piece;
 }
 
 /**

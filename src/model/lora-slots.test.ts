@@ -43,7 +43,7 @@ it("lays factors out a few times only, however steps mix adapters, and gives eac
     for (const used of mixes) {
       const feeds = feedsOf(slots, used);
       expect(known).toContain(factors(feeds));
-      const [, n, columns] = feeds["lora_mask.1"]!.dims as [number, number, number];
+      const [n, columns] = feeds["lora_mask.1"]!.dims as [number, number];
       const mask = feeds["lora_mask.1"]!.data as Float32Array;
       for (let row = 0; row < n; row++) {
         const scales = new Set(mask.subarray(row * columns, (row + 1) * columns).filter((value) => value !== 0));

@@ -95,7 +95,7 @@ export class LoraSlots implements AdapterHost {
         }
         row += tokens.length;
       }
-      feeds[`lora_mask.${parts}`] = floats(mask, [1, n, columns]);
+      feeds[`lora_mask.${parts}`] = floats(mask, [n, columns]);
     }
   }
 
