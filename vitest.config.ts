@@ -8,6 +8,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     maxWorkers: 2,
     globalSetup: "test/temporary-folder.ts",
+    // As cli/main.ts does for a server.
+    env: { ORT_DISABLE_TELEMETRY: "1" },
     setupFiles: "test/property-seed.ts",
   },
 });

@@ -27,6 +27,8 @@ export async function startRemote<T extends Callable<T>>(module: URL, options: u
   const child = fork(entry, [module.href], {
     stdio: ["ignore", "ignore", "pipe", "ipc"],
     serialization: "advanced",
+    // ONNX Runtime would report its use otherwise.
+    env: { ...process.env, ORT_DISABLE_TELEMETRY: "1" },
   });
   const pending = new Map<number, Pending>();
   let memory: Memory = { residentBytes: 0, peakBytes: 0 };
