@@ -83,6 +83,8 @@ describe("loadConfig", () => {
     [{ flags: { port: "70000" } }, /--port must be at least 0 and at most 65535/],
     [{ flags: { port: "eighty" } }, /--port expects a whole number.*eighty/],
     [{ flags: { apiKey: [""] } }, /--api-key must not be empty/],
+    [{ flags: { apiKey: ["two words"] } }, /--api-key must be ASCII without spaces$/],
+    [{ env: { VLLM_API_KEY: "schlüssel" } }, /VLLM_API_KEY must be ASCII without spaces$/],
     [{ flags: { host: "" } }, /--host must not be empty/],
     [{ env: { FLYWHEEL_DTYPE: "float8" } }, /FLYWHEEL_DTYPE must be one of auto/],
     [{ flags: { overrideGenerationConfig: "[1]" } }, /expects a JSON object/],

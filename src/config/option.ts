@@ -140,6 +140,17 @@ export function list(group: OptionGroup, initial: readonly string[], help: strin
   return { ...option<readonly string[]>(group, initial, help, parse, extra), repeatable: true };
 }
 
+/** A list of access tokens, each as it can stand in an Authorization header. */
+export function secrets(group: OptionGroup, help: string, extra: Extra) {
+  const option = list(group, [], help, { ...extra, secret: true });
+  const parse = (raw: unknown) => {
+    const items = option.parse(raw);
+    if (!items.every((item) => /^[\x21-\x7e]+$/.test(item))) throw new Error("must be ASCII without spaces");
+    return items;
+  };
+  return { ...option, parse };
+}
+
 /** A list of web origins as browsers send them, or `*`. */
 export function origins(group: OptionGroup, initial: readonly string[], help: string) {
   const option = list(group, initial, help);

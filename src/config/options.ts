@@ -3,7 +3,7 @@
 // the YAML key max-model-len. docs/reference/flags.md and `--help` are made from this table.
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { flag, integer, json, list, type Option, oneOf, origins, seconds, text } from "./option.ts";
+import { flag, integer, json, list, type Option, oneOf, origins, seconds, secrets, text } from "./option.ts";
 
 export const OPTIONS = {
   model: text(
@@ -44,8 +44,7 @@ export const OPTIONS = {
     "After SIGTERM, how long running streams may take before they are cut; 0: not at all.",
   ),
 
-  apiKey: list("Access", [], "Accept this token, with every scope, beside the stored ones. May be repeated.", {
-    secret: true,
+  apiKey: secrets("Access", "Accept this token, with every scope, beside the stored ones. May be repeated.", {
     alsoEnv: ["VLLM_API_KEY"],
   }),
 
