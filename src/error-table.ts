@@ -118,7 +118,7 @@ export const ERRORS = {
     status: 400,
     type: "InvalidUserInput",
     meaning:
-      "The adapter request is incomplete, the name is taken, the adapter cannot be used, or loaded adapters have every slot.",
+      "The adapter request is incomplete, the name is taken, the adapter's rank is too large, or loaded adapters have every slot.",
     fix: "Send both `lora_name` and `lora_path`; use `load_inplace: true` to replace a loaded adapter. Without a slot, unload an adapter or raise `--max-loras`.",
   },
   missing_token: {
@@ -262,6 +262,13 @@ export const ERRORS = {
     type: "InternalServerError",
     meaning: "A fault in the server. The log has the details under the request id.",
     fix: "Report it with the `x-request-id` of the response.",
+    repeat: "useless",
+  },
+  broken_adapter: {
+    status: 500,
+    type: "InternalServerError",
+    meaning: "The adapter's files are damaged, do not fit the model, or use what is not supported.",
+    fix: "The message names the file or tensor: save the adapter again, for this base model.",
     repeat: "useless",
   },
   engine_failed: {

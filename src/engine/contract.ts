@@ -143,6 +143,14 @@ export class NoAdapterSlot extends Error {
   }
 }
 
+/** A sound adapter, but of a larger rank than this server serves. */
+export class AdapterTooLarge extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "AdapterTooLarge";
+  }
+}
+
 export interface EngineStats {
   running: number;
   waiting: number;

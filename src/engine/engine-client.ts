@@ -1,9 +1,9 @@
 // The caller's side of the engine, whatever thread the loop runs in: gives requests a handle, turns method calls into
 // commands, routes outputs to their generations and replies to their callers.
 
-import { type AdapterInfo, type GenerateRequest, type Generation, NoAdapterSlot } from "./contract.ts";
+import { type AdapterInfo, AdapterTooLarge, type GenerateRequest, type Generation, NoAdapterSlot } from "./contract.ts";
 import { GenerationStream } from "./generation-stream.ts";
-import type { Command, Event } from "./messages.ts";
+import type { CallResult, Command, Event } from "./messages.ts";
 
 interface Call {
   resolve: (adapter: AdapterInfo | null) => void;
@@ -62,7 +62,7 @@ export class EngineClient {
         const { result } = event;
         this.calls.delete(event.call);
         if (result.ok) call?.resolve(result.adapter);
-        else call?.reject(result.noSlot ? new NoAdapterSlot(result.error.message) : result.error);
+        else call?.reject(failureOf(result));
         return;
       }
       case "fault":
@@ -107,4 +107,9 @@ export class EngineClient {
       this.send(command(call));
     });
   }
+}
+
+function failureOf({ error, kind }: CallResult & { ok: false }): Error {
+  if (kind === "NoAdapterSlot") return new NoAdapterSlot(error.message);
+  return kind === "AdapterTooLarge" ? new AdapterTooLarge(error.message) : error;
 }

@@ -5,7 +5,7 @@
 import { setImmediate as macrotask } from "node:timers/promises";
 import { AdapterRegistry } from "./adapter-registry.ts";
 import { maxModelLen } from "./admission.ts";
-import { type AdapterInfo, type ModelInfo, NoAdapterSlot } from "./contract.ts";
+import { type AdapterInfo, AdapterTooLarge, type ModelInfo, NoAdapterSlot } from "./contract.ts";
 import { StepEngine } from "./engine.ts";
 import type { CallResult, Command, Event } from "./messages.ts";
 import type { ModelHost } from "./model-host.ts";
@@ -137,7 +137,7 @@ export class EngineLoop {
     const reply = (result: CallResult): void => this.deliver({ type: "reply", call, result });
     work.then(
       (adapter) => reply({ ok: true, adapter }),
-      (error: unknown) => reply({ ok: false, error: toError(error), noSlot: error instanceof NoAdapterSlot }),
+      (error: unknown) => reply({ ok: false, error: toError(error), kind: kindOf(error) }),
     );
   }
 
@@ -155,4 +155,9 @@ function takeAll<T>(list: T[]): T[] {
 
 function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
+}
+
+function kindOf(error: unknown): (CallResult & { ok: false })["kind"] {
+  if (error instanceof NoAdapterSlot) return "NoAdapterSlot";
+  return error instanceof AdapterTooLarge ? "AdapterTooLarge" : null;
 }

@@ -21,8 +21,10 @@ export type Event =
   /** An error that belongs to no request. */
   | { type: "fault"; error: Error };
 
-/** `noSlot`: the error is a NoAdapterSlot; its class gets lost between threads. */
-export type CallResult = { ok: true; adapter: AdapterInfo | null } | { ok: false; error: Error; noSlot: boolean };
+/** `kind`: the error's class, which gets lost between threads; null = no special one. */
+export type CallResult =
+  | { ok: true; adapter: AdapterInfo | null }
+  | { ok: false; error: Error; kind: "NoAdapterSlot" | "AdapterTooLarge" | null };
 
 /** Content in the engine, and the folders it was loaded from: any of them may go away while it is there. */
 export interface LoadedAdapter {

@@ -2,7 +2,7 @@
 // factors of the slots it uses (or of all) are laid side by side as lora-inputs.ts describes; the last few layouts are kept,
 // because steps mostly use the same adapters as the one before.
 
-import { type AdapterInfo, NoAdapterSlot } from "../engine/contract.ts";
+import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../engine/contract.ts";
 import type { AdapterHost } from "../engine/model-host.ts";
 import type { Chunk } from "../engine/runner.ts";
 import { type Feeds, floats } from "../graph/session.ts";
@@ -56,7 +56,7 @@ export class LoraSlots implements AdapterHost {
     const known = this.slotOf(version);
     if (known !== null) return { version, rank, slot: known };
     if (rank > this.maxLoraRank) {
-      throw new Error(`the adapter has rank ${rank}, more than --max-lora-rank ${this.maxLoraRank}`);
+      throw new AdapterTooLarge(`the adapter has rank ${rank}, more than --max-lora-rank ${this.maxLoraRank}`);
     }
     const free = this.slots.indexOf(null);
     if (free === -1) {

@@ -1,7 +1,7 @@
 // Adapter slots without weights: the version of a folder is its name ("red copy" has the content of "red"), and a slot
 // number is all a fake model sees.
 
-import { type AdapterInfo, NoAdapterSlot } from "../../src/engine/contract.ts";
+import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../src/engine/contract.ts";
 import type { AdapterHost } from "../../src/engine/model-host.ts";
 
 export class FakeAdapters implements AdapterHost {
@@ -19,6 +19,7 @@ export class FakeAdapters implements AdapterHost {
 
   async load(folder: string): Promise<AdapterInfo & { slot: number }> {
     if (folder.includes("missing") || folder === this.gone) throw new Error(`no adapter in ${folder}`);
+    if (folder.includes("large")) throw new AdapterTooLarge("the adapter's rank is too large");
     const version = `version of ${folder.replace(/ copy$/, "")}`;
     const at = this.slots.indexOf(this.slots.includes(version) ? version : null);
     if (at < 0) throw new NoAdapterSlot(`all ${this.maxLoras} adapter slots are in use`);

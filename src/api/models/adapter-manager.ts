@@ -3,7 +3,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { AdapterSlots } from "../../engine/adapter-slots.ts";
-import { type AdapterInfo, NoAdapterSlot } from "../../engine/contract.ts";
+import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../engine/contract.ts";
 import { ServiceError } from "../../errors.ts";
 import type { LoadedAdapter, ModelRegistry } from "./model-registry.ts";
 
@@ -104,6 +104,8 @@ function refusal(error: unknown): ServiceError {
     const message = "Every adapter slot is in use, some by running requests.";
     return new ServiceError("no_adapter_slot", message, { cause: error });
   }
+  const code =
+    error instanceof NoAdapterSlot || error instanceof AdapterTooLarge ? "invalid_adapter_request" : "broken_adapter";
   const message = `The adapter cannot be used: ${(error as Error).message}`;
-  return new ServiceError("invalid_adapter_request", message, { param: "lora_path", cause: error });
+  return new ServiceError(code, message, { param: "lora_path", cause: error });
 }
