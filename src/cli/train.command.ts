@@ -5,6 +5,7 @@ import { createReadStream } from "node:fs";
 import type { Command } from "commander";
 import type { FlywheelClient } from "../client/client.ts";
 import type { TrainingConfig, TrainingEvent, TrainingJob, TrajectoryGroup } from "../client/types.ts";
+import { isJsonObject } from "../json-object.ts";
 import { linesOf } from "../lines.ts";
 import { bar, sparkline } from "./curve.ts";
 import { addTargetOptions, asUsageErrors, clientFor, readNumber, type TargetOptions } from "./server-target.ts";
@@ -67,9 +68,7 @@ function readConfig({ config, learningRate }: TrainOptions): TrainingConfig {
   } catch (error) {
     throw new UsageError(`--config is not valid JSON: ${(error as Error).message}`);
   }
-  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
-    throw new UsageError("--config expects a JSON object");
-  }
+  if (!isJsonObject(parsed)) throw new UsageError("--config expects a JSON object");
   const rate = readNumber(learningRate, "--learning-rate");
   if (rate !== undefined && rate < 0) throw new UsageError(`--learning-rate must not be negative, as ${rate} is`);
   return { ...parsed, ...(rate === undefined ? {} : { learning_rate: rate }) };

@@ -1,7 +1,9 @@
 // Puts the effective configuration together: flag > environment > YAML file > default. Every problem names the
 // place it came from, so that a typo in a file does not look like a typo in a flag.
+
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { isJsonObject } from "../json-object.ts";
 import type { Option } from "./option.ts";
 import { type Config, envName, flagName, OPTIONS, type OptionName } from "./options.ts";
 
@@ -85,7 +87,7 @@ function readFile(path: string): Map<string, unknown> {
   if (document === null) {
     return new Map();
   }
-  if (typeof document !== "object" || Array.isArray(document)) {
+  if (!isJsonObject(document)) {
     throw new ConfigError(`${path}: expects a mapping of option names to values`);
   }
   const names = new Map(Object.keys(OPTIONS).map((name) => [flagName(name), name]));

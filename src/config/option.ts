@@ -1,6 +1,8 @@
 // One server option and how to read it: from a flag or environment variable (text) or from YAML (a typed value).
 // The table of options is in options.ts; the precedence rules are in load.ts.
 
+import { isJsonObject } from "../json-object.ts";
+
 export interface Option<T> {
   /** How `--help` and the docs describe it. */
   help: string;
@@ -179,10 +181,8 @@ export function json(group: OptionGroup, help: string) {
         throw new Error(`expects a JSON object: ${(error as Error).message}`, { cause: error });
       }
     }
-    if (typeof value !== "object" || value === null || Array.isArray(value)) {
-      throw new Error("expects a JSON object");
-    }
-    return value as Record<string, unknown>;
+    if (!isJsonObject(value)) throw new Error("expects a JSON object");
+    return value;
   };
   return option<Record<string, unknown>>(group, {}, help, parse, { placeholder: "JSON" });
 }

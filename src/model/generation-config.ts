@@ -4,8 +4,9 @@
 // temperature (0 = greedy) decides.
 
 import { join } from "node:path";
+import type { JsonObject } from "../json-object.ts";
 import { ConfigFields } from "./config-fields.ts";
-import { type JsonObject, readJsonObject, readOptionalJsonObject } from "./json-file.ts";
+import { readJsonObject, readOptionalJsonObject } from "./json-file.ts";
 
 export interface GenerationDefaults {
   /** null in all of these: the file says nothing. */

@@ -3,17 +3,12 @@
 // Knows nothing of their fields; see config-fields.ts.
 
 import { closeSync, fstatSync, readSync } from "node:fs";
+import { isJsonObject, type JsonObject } from "../json-object.ts";
 import { openFile } from "../open-file.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 
 /** Deeper than any real checkpoint file; shallow enough that a hostile one costs nothing. */
 const maxDepth = 64;
-
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /** The JSON object in `file`. `maxBytes` bounds what is read into memory. */
 export function readJsonObject(file: string, maxBytes: number): JsonObject {

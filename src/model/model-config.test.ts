@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { JsonObject } from "../json-object.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
-import type { JsonObject } from "./json-file.ts";
 import { type ModelConfig, parseModelConfig, readModelConfig } from "./model-config.ts";
 
 const parse = (json: JsonObject): ModelConfig => parseModelConfig("config.json", json);

@@ -4,11 +4,12 @@
 // looked at here; see checkpoint.ts.
 
 import { join } from "node:path";
+import type { JsonObject } from "../json-object.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { ConfigFields } from "./config-fields.ts";
 import type { FamilyName, FamilyTraits } from "./families/family.ts";
 import { familyOf } from "./families/registry.ts";
-import { type JsonObject, readJsonObject } from "./json-file.ts";
+import { readJsonObject } from "./json-file.ts";
 import { parseRope, type RopeSpec } from "./rope.ts";
 
 export interface ModelConfig {

@@ -2,8 +2,9 @@
 // Everything is checked before a caller sees it: known dtypes, sizes that follow from the shapes, tensors that fill the
 // data section exactly, without gaps or overlaps. So later reads cannot go out of bounds.
 
+import { isJsonObject } from "../json-object.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
-import { isJsonObject, parseJsonObject } from "./json-file.ts";
+import { parseJsonObject } from "./json-file.ts";
 
 /** The format's own limit. */
 export const maxHeaderBytes = 100_000_000;

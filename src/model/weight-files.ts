@@ -4,8 +4,9 @@
 
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { isJsonObject, type JsonObject } from "../json-object.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
-import { isJsonObject, type JsonObject, readJsonObject } from "./json-file.ts";
+import { readJsonObject } from "./json-file.ts";
 import { SafetensorsFile } from "./safetensors.ts";
 
 const indexName = "model.safetensors.index.json";

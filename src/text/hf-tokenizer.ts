@@ -2,6 +2,7 @@
 // are those of @huggingface/tokenizers; BPE merging, added tokens, bytes and decoding are ours, because answers need
 // exact bytes per token and prompts need bounded time. Decoding never "cleans up" spaces.
 
+import { isJsonObject, type JsonObject } from "../json-object.ts";
 import { Detokenizer } from "./detokenizer.ts";
 import { AddedTokenSplitter } from "./encoding/added-tokens.ts";
 import { BpeEncoder, type BpeModelJson } from "./encoding/bpe-encoder.ts";
@@ -11,7 +12,7 @@ import { readSpecialTokens, type SpecialTokens } from "./encoding/special-tokens
 import { Vocabulary } from "./encoding/vocabulary.ts";
 import { createWordSplitter, planSplitting } from "./encoding/word-splitter.ts";
 import type { Tokenizer } from "./tokenizer-contract.ts";
-import { isObject, type JsonObject, type TextFiles, TextFilesError } from "./tokenizer-files.ts";
+import { type TextFiles, TextFilesError } from "./tokenizer-files.ts";
 
 /** May stop as soon as there are more than `maxTokens` ids. */
 type Encode = (text: string, maxTokens: number) => number[];
@@ -34,7 +35,7 @@ export class HfTokenizer implements Tokenizer {
 
   constructor(files: TextFiles) {
     const model = files.tokenizer.model;
-    if (!isObject(model)) throw new TextFilesError("tokenizer.json has no model.");
+    if (!isJsonObject(model)) throw new TextFilesError("tokenizer.json has no model.");
     const special = readSpecialTokens(files);
     const { spelling, stripsLeadingSpace } = readPieceSpelling(files.tokenizer);
     const modelVocab = readVocab(model);
@@ -165,6 +166,6 @@ function isPlainBpe(model: JsonObject): boolean {
 /** BPE vocabularies are objects, Unigram ones are [piece, score] lists in id order. */
 function readVocab(model: JsonObject): Map<string, number> {
   if (Array.isArray(model.vocab)) return new Map(model.vocab.map((entry, id) => [String(entry[0]), id]));
-  if (isObject(model.vocab)) return new Map(Object.entries(model.vocab).map(([piece, id]) => [piece, Number(id)]));
+  if (isJsonObject(model.vocab)) return new Map(Object.entries(model.vocab).map(([piece, id]) => [piece, Number(id)]));
   throw new TextFilesError("tokenizer.json has no vocabulary.");
 }

@@ -2,10 +2,10 @@
 // arguments become values, reasoning has one name. Unknown fields are left out. What cannot be understood is a
 // PromptError with the path of the field. Whether content reaches the template as a string or as parts is decided later.
 
+import { isJsonObject, type JsonObject } from "../json-object.ts";
 import { parseExactJson } from "./exact-json.ts";
 import { PromptError } from "./prompt-error.ts";
 import { type ChatTool, readTools } from "./template-tools.ts";
-import { isObject, type JsonObject } from "./tokenizer-files.ts";
 
 export interface ChatMessage {
   role: string;
@@ -48,7 +48,7 @@ export function readMessages(messages: readonly unknown[]): ChatMessage[] {
 }
 
 function readMessage(value: unknown, path: string): ChatMessage {
-  if (!isObject(value)) throw invalid(path, "A message must be an object.");
+  if (!isJsonObject(value)) throw invalid(path, "A message must be an object.");
   const { role } = value;
   if (typeof role !== "string") throw invalid(`${path}.role`, "A message needs a role, which is a string.");
   const message: ChatMessage = { role, ...readContent(value.content, role, `${path}.content`) };
@@ -82,7 +82,7 @@ function readContent(content: unknown, role: string, path: string): Pick<ChatMes
 /** null: a text part that says null, which counts for nothing. */
 function readPart(part: unknown, path: string): string | null {
   if (typeof part === "string") return part;
-  if (!isObject(part)) throw invalid(path, "A content part must be a string or an object.");
+  if (!isJsonObject(part)) throw invalid(path, "A content part must be a string or an object.");
   const { type } = part;
   if (typeof type !== "string") throw invalid(`${path}.type`, "A content part needs a type, for example text.");
   const field = Object.hasOwn(textFields, type) ? textFields[type]! : null;
@@ -110,10 +110,10 @@ function readToolCalls(calls: unknown, path: string): ChatToolCall[] {
 }
 
 function readToolCall(call: unknown, path: string): ChatToolCall {
-  if (!isObject(call)) throw invalid(path, "A tool call must be an object.");
+  if (!isJsonObject(call)) throw invalid(path, "A tool call must be an object.");
   if (call.type != null && call.type !== "function")
     throw invalid(`${path}.type`, "Only function calls are supported.");
-  if (!isObject(call.function)) throw invalid(`${path}.function`, "A tool call needs a function.");
+  if (!isJsonObject(call.function)) throw invalid(`${path}.function`, "A tool call needs a function.");
   const { name } = call.function;
   if (typeof name !== "string") throw invalid(`${path}.function.name`, "A tool call needs the name of its function.");
   const args = readArguments(call.function.arguments, `${path}.function.arguments`);

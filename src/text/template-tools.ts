@@ -1,8 +1,8 @@
 // Tool definitions and documents in the exact form templates print them: what a client left out of a tool appears as
 // null, because the prompts models were trained on show it so.
 
+import { isJsonObject } from "../json-object.ts";
 import { PromptError } from "./prompt-error.ts";
-import { isObject } from "./tokenizer-files.ts";
 
 export interface ChatTool {
   type: "function";
@@ -19,11 +19,12 @@ export function readTools(tools: unknown, path = "tools"): ChatTool[] | null {
 }
 
 function readTool(tool: unknown, path: string): ChatTool {
-  if (!isObject(tool)) throw new PromptError("invalid_tool", path, "A tool must be an object.");
+  if (!isJsonObject(tool)) throw new PromptError("invalid_tool", path, "A tool must be an object.");
   if (tool.type != null && tool.type !== "function") {
     throw new PromptError("invalid_tool", `${path}.type`, "The type of a tool must be function.");
   }
-  if (!isObject(tool.function)) throw new PromptError("invalid_tool", `${path}.function`, "A tool needs a function.");
+  if (!isJsonObject(tool.function))
+    throw new PromptError("invalid_tool", `${path}.function`, "A tool needs a function.");
   const { name, description, parameters, strict } = tool.function;
   if (typeof name !== "string") {
     throw new PromptError("invalid_tool", `${path}.function.name`, "The function of a tool needs a name.");
@@ -47,7 +48,7 @@ export function readDocuments(documents: unknown): ChatDocument[] | null {
   if (!Array.isArray(documents)) throw new PromptError("invalid_document", "documents", "Documents must be an array.");
   return documents.map((document, index) => {
     const path = `documents.${index}`;
-    if (!isObject(document)) throw new PromptError("invalid_document", path, "A document must be an object.");
+    if (!isJsonObject(document)) throw new PromptError("invalid_document", path, "A document must be an object.");
     for (const [key, value] of Object.entries(document)) {
       if (typeof value !== "string") {
         throw new PromptError("invalid_document", `${path}.${key}`, "The values of a document must be strings.");

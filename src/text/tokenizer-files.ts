@@ -4,9 +4,8 @@
 import { closeSync, fstatSync, readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { isJsonObject, type JsonObject } from "../json-object.ts";
 import { openFile } from "../open-file.ts";
-
-export type JsonObject = Record<string, unknown>;
 
 export interface TextFiles {
   tokenizer: JsonObject;
@@ -48,7 +47,7 @@ async function readChatTemplates(folder: string, tokenizerConfig: JsonObject): P
   if (typeof declared === "string") templates.set("default", declared);
   if (Array.isArray(declared)) {
     for (const entry of declared) {
-      if (isObject(entry) && typeof entry.name === "string" && typeof entry.template === "string") {
+      if (isJsonObject(entry) && typeof entry.name === "string" && typeof entry.template === "string") {
         templates.set(entry.name, entry.template);
       }
     }
@@ -76,7 +75,7 @@ function readJson(folder: string, name: string): JsonObject | null {
   } catch (cause) {
     throw new TextFilesError(`${basename(folder)}/${name} is not valid JSON.`, { cause });
   }
-  if (!isObject(value)) throw new TextFilesError(`${basename(folder)}/${name} must hold a JSON object.`);
+  if (!isJsonObject(value)) throw new TextFilesError(`${basename(folder)}/${name} must hold a JSON object.`);
   return value;
 }
 
@@ -107,8 +106,4 @@ async function listIfPresent(path: string): Promise<string[]> {
 function isMissing(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code;
   return code === "ENOENT" || code === "ENOTDIR";
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,9 @@
 // text parses quickly, 16 MB of `{},` take seconds), and integers of the top level kept exactly (JavaScript numbers
 // cannot tell 2^63 from 2^63 - 1; such values come out as bigint).
 // Does not validate fields; see lax.ts.
+
 import { ServiceError } from "../../errors.ts";
+import { isJsonObject } from "../../json-object.ts";
 import { stringEnd } from "./json-string.ts";
 
 /** Deeper than any schema or message list needs, shallow enough for every recursive reader downstream. */
@@ -11,11 +13,9 @@ export const MAX_DEPTH = 256;
 /** Enough for prompts of token ids far beyond any context; few enough to parse and check between two messages. */
 export const MAX_VALUES = 200_000;
 
-export type JsonObject = Record<string, unknown>;
-
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-export function parseJsonObject(bytes: Uint8Array): JsonObject {
+export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> {
   const text = decode(bytes);
   const longIntegers = scan(text);
   let value: unknown;
@@ -24,10 +24,8 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject {
   } catch (error) {
     throw malformed(`The body is not valid JSON (json_invalid): ${(error as Error).message}`, error);
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw malformed("The body must be a JSON object.");
-  }
-  const object = value as JsonObject;
+  if (!isJsonObject(value)) throw malformed("The body must be a JSON object.");
+  const object: Record<string, unknown> = value;
   for (const [key, integer] of longIntegers) {
     if (object[key] === Number(integer)) {
       object[key] = integer;

@@ -71,8 +71,8 @@ function wantedByFormat(format: Format): Wanted {
 
 /** Current form: `format`; legacy form: `structures` and `triggers`. */
 function tagOfFormat(format: Format): unknown {
-  const isObject = (value: unknown) => typeof value === "object" && value !== null && Object.keys(value).length > 0;
-  if (isObject(format.format)) {
+  const isGiven = (value: unknown) => typeof value === "object" && value !== null && Object.keys(value).length > 0;
+  if (isGiven(format.format)) {
     return { type: "structural_tag", format: format.format };
   }
   if (Array.isArray(format.structures) && Array.isArray(format.triggers)) {

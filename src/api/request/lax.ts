@@ -3,8 +3,10 @@
 // path and pydantic's word for it, because clients look for those words. Keywords understood: type, const, enum,
 // properties, required, items, patternProperties, anyOf (+ discriminator), minimum, maximum, minLength, minItems,
 // format int64 (→ bigint). Cross-field rules are not here.
+
 import type { Static, TSchema } from "typebox";
 import { ServiceError } from "../../errors.ts";
+import { isJsonObject } from "../../json-object.ts";
 import { laxBoolean, laxInteger, laxNumber } from "./lax-scalars.ts";
 
 interface Violation {
@@ -121,22 +123,21 @@ function readArray(node: Node, value: unknown, path: Path, out: Violation[]): un
 }
 
 function readObject(node: Node, value: unknown, path: Path, out: Violation[]): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (!isJsonObject(value)) {
     out.push({ path, kind: "dict_type", text: "Input should be an object" });
     return undefined;
   }
-  const source = value as Record<string, unknown>;
   const pattern = node.patternProperties === undefined ? undefined : Object.values(node.patternProperties)[0];
   if (node.properties === undefined) {
     return pattern === undefined
-      ? source
-      : Object.fromEntries(Object.entries(source).map(([key, v]) => [key, read(pattern, v, [...path, key], out)]));
+      ? value
+      : Object.fromEntries(Object.entries(value).map(([key, v]) => [key, read(pattern, v, [...path, key], out)]));
   }
   const result: Record<string, unknown> = {};
   for (const [key, child] of Object.entries(node.properties)) {
     // An absent optional field stays absent: "not given" and "null" differ for some of them.
-    if (Object.hasOwn(source, key) && source[key] !== undefined) {
-      result[key] = read(child, source[key], [...path, key], out);
+    if (Object.hasOwn(value, key) && value[key] !== undefined) {
+      result[key] = read(child, value[key], [...path, key], out);
     } else if (node.required?.includes(key)) {
       out.push({ path: [...path, key], kind: "missing", text: "Field required" });
     }

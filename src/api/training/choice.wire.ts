@@ -1,8 +1,9 @@
 // One sampled choice from the wire: its message, the token ids and log-probabilities it carries in any of the forms
 // servers use. What is not there stays null; what is there twice is taken in its most exact form later on.
 
+import { isJsonObject, type JsonObject } from "../../json-object.ts";
 import type { ChatMessage, HistoryItem, SampledChoice } from "../../training/trajectory.ts";
-import { Fields, isObject, type JsonObject } from "./fields.ts";
+import { Fields } from "./fields.ts";
 import type { Issues, Loc } from "./issues.ts";
 
 export function choiceFrom(object: JsonObject, loc: Loc, issues: Issues): SampledChoice {
@@ -59,7 +60,7 @@ function sampled(fields: Fields, issues: Issues): Omit<SampledChoice, "message">
 
 /** `token_id` of the entries; null unless all have one. */
 function idsOf(values: readonly unknown[]): number[] | null {
-  const ids = values.map((value) => (isObject(value) ? value.token_id : null));
+  const ids = values.map((value) => (isJsonObject(value) ? value.token_id : null));
   return ids.length > 0 && ids.every((id) => Number.isSafeInteger(id)) ? (ids as number[]) : null;
 }
 
@@ -82,7 +83,7 @@ interface LogprobEntry {
 
 /** As servers write them. There is one per token: they are told from the others without a path for each. */
 function isPlainEntry(value: unknown): value is LogprobEntry {
-  return isObject(value) && Number.isFinite(value.logprob);
+  return isJsonObject(value) && Number.isFinite(value.logprob);
 }
 
 /** The same where the entry must name its token. */
@@ -93,7 +94,7 @@ function isPlainText(value: unknown): value is LogprobEntry {
 }
 
 function entryFrom(value: unknown, loc: Loc, issues: Issues): LogprobEntry | null {
-  if (!isObject(value)) {
+  if (!isJsonObject(value)) {
     issues.add(loc, "dict_type", "Input should be a valid dictionary", value);
     return null;
   }

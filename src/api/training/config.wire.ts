@@ -1,9 +1,10 @@
 // `experimental_config` from the wire to RlConfig: ART's names, meanings and defaults, null meaning "not given",
 // contradictions refused, and a few fields of our own. Unknown fields are ignored, so that newer clients work.
 
+import type { JsonObject } from "../../json-object.ts";
 import { algorithmNames } from "../../training/algorithms/registry.ts";
 import { RL_DEFAULTS, type RlConfig } from "../../training/config.ts";
-import { Fields, type JsonObject } from "./fields.ts";
+import { Fields } from "./fields.ts";
 import type { Issues, Loc } from "./issues.ts";
 
 const LEVELS = ["token", "sequence", "average", "geometric_average"] as const;

@@ -1,16 +1,11 @@
 // Reading one JSON object field by field, with every problem noted under its path. null means "not given" everywhere.
 // Unknown fields are ignored.
 
+import { isJsonObject, type JsonObject } from "../../json-object.ts";
 import type { Issues, Loc } from "./issues.ts";
-
-export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** For numbers that are averaged: up to this, sums of them and of their squares are finite. */
 export const AVERAGEABLE = { min: -1e100, max: 1e100 };
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 export class Fields {
   readonly #object: JsonObject;
@@ -97,7 +92,7 @@ export class Fields {
 
   object(key: string): JsonObject | null {
     const value = this.raw(key);
-    if (value === undefined || isObject(value)) return value ?? null;
+    if (value === undefined || isJsonObject(value)) return value ?? null;
     return this.problem(key, "dict_type", "Input should be a valid dictionary");
   }
 
@@ -105,7 +100,7 @@ export class Fields {
   objects(key: string): { object: JsonObject; loc: Loc; index: number }[] {
     return (this.array(key) ?? []).flatMap((object, index) => {
       const loc = [...this.at(key), index];
-      if (isObject(object)) return [{ object, loc, index }];
+      if (isJsonObject(object)) return [{ object, loc, index }];
       this.#issues.add(loc, "dict_type", "Input should be a valid dictionary", object);
       return [];
     });

@@ -1,11 +1,12 @@
 // Routes that read and steer training jobs. Creating them is submit.route's business.
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { JsonObject } from "../../json-object.ts";
 import { isFinal, JOB_STATUSES } from "../../store/job-state.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { principalOf } from "../http/auth.ts";
 import { streamEvents } from "./event-stream.ts";
-import { Fields, type JsonObject } from "./fields.ts";
+import { Fields } from "./fields.ts";
 import { Issues } from "./issues.ts";
 import { page, pageQuery } from "./paging.ts";
 import { presentEvent, presentJob } from "./present.ts";

@@ -2,10 +2,11 @@
 
 import type { FastifyInstance } from "fastify";
 import { ServiceError } from "../../errors.ts";
+import { isJsonObject, type JsonObject } from "../../json-object.ts";
 import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { type Principal, principalOf } from "../http/auth.ts";
-import { Fields, isObject, type JsonObject } from "./fields.ts";
+import { Fields } from "./fields.ts";
 import { Issues, invalid } from "./issues.ts";
 import { page, pageQuery } from "./paging.ts";
 import { presentModel, presentStep } from "./present.ts";
@@ -172,6 +173,6 @@ function afterId(steps: readonly StepRecord[], after: string | null): readonly S
 
 function objectBody(body: unknown): JsonObject {
   if (body === undefined || body === null) throw invalid(["body"], "missing", "Field required");
-  if (!isObject(body)) throw invalid(["body"], "dict_type", "Input should be a valid dictionary");
+  if (!isJsonObject(body)) throw invalid(["body"], "dict_type", "Input should be a valid dictionary");
   return body;
 }

@@ -1,14 +1,15 @@
 // SFT jobs from the wire: example conversations and their configuration.
 
+import { isJsonObject, type JsonObject } from "../../json-object.ts";
 import { SFT_DEFAULTS, type SftConfig } from "../../training/config.ts";
 import type { SftExample } from "../../training/prepare-sft.ts";
 import { messageFrom } from "./choice.wire.ts";
-import { Fields, isObject, type JsonObject } from "./fields.ts";
+import { Fields } from "./fields.ts";
 import type { Issues, Loc } from "./issues.ts";
 
 /** `{messages, tools?}`; the last message must be the assistant's. */
 export function exampleFrom(value: unknown, loc: Loc, issues: Issues): SftExample {
-  if (!isObject(value)) {
+  if (!isJsonObject(value)) {
     issues.add(loc, "dict_type", "Input should be a valid dictionary", value);
     return { messages: [], tools: null };
   }

@@ -2,10 +2,11 @@
 // out with nulls, defaults left out, choices as plain objects, log-probabilities on plain assistant messages, captured
 // exchanges. Told apart by shape: an object with `message` is a choice, one with `role` is a message.
 
+import { isJsonObject, type JsonObject } from "../../json-object.ts";
 import type { GroupPart, History, HistoryItem, Trajectory } from "../../training/trajectory.ts";
 import { choiceFrom, choiceOfMessage, messageFrom } from "./choice.wire.ts";
 import { exchangeHistories } from "./exchange.wire.ts";
-import { AVERAGEABLE, Fields, isObject, type JsonObject } from "./fields.ts";
+import { AVERAGEABLE, Fields } from "./fields.ts";
 import type { Issues, Loc } from "./issues.ts";
 import type { Streamed } from "./json-items.ts";
 
@@ -14,7 +15,7 @@ export const GROUP_PARTS: Streamed = { trajectory_groups: { trajectories: null }
 
 /** One of a group's trajectories, or the group behind the last of them, with none of its own. */
 export function groupPartFrom(value: unknown, loc: Loc, issues: Issues): GroupPart {
-  const object = isObject(value) ? value : {};
+  const object = isJsonObject(value) ? value : {};
   if (object !== value) issues.add(loc, "dict_type", "Input should be a valid dictionary", value);
   const fields = new Fields(object, loc, issues);
   if (loc.at(-2) === "trajectories") return trajectoryFrom(fields, issues);
@@ -57,7 +58,7 @@ function historyFrom(fields: Fields, issues: Issues): History {
 
 function itemFrom(object: JsonObject, loc: Loc, issues: Issues): HistoryItem | null {
   const hasRole = object.role !== undefined && object.role !== null;
-  const hasMessage = isObject(object.message);
+  const hasMessage = isJsonObject(object.message);
   if (hasRole === hasMessage) {
     const problem = hasRole
       ? "both a message (role) and a choice (message)"

@@ -2,8 +2,8 @@
 // config.json into the one ModelConfig; nothing here computes anything. To add a family: describe it in a file of its
 // own beside this one and list it in families/registry.ts.
 
+import type { JsonObject } from "../../json-object.ts";
 import type { ConfigFields } from "../config-fields.ts";
-import type { JsonObject } from "../json-file.ts";
 
 export type FamilyName = "llama" | "mistral" | "qwen2" | "qwen3" | "gemma3";
 

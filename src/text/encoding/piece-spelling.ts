@@ -2,7 +2,8 @@
 // served: byte-level alphabets and SentencePiece-style space marks. Others (WordPiece, CTC) are refused at load time,
 // because text could not be rebuilt byte by byte from single tokens.
 
-import { isObject, type JsonObject, TextFilesError } from "../tokenizer-files.ts";
+import { isJsonObject, type JsonObject } from "../../json-object.ts";
+import { TextFilesError } from "../tokenizer-files.ts";
 import type { PieceSpelling } from "./vocabulary.ts";
 
 const defaultSpaceMark = "\u2581";
@@ -37,7 +38,7 @@ function stripsSpace(stage: JsonObject): boolean {
 }
 
 function patternOf(stage: JsonObject | undefined): string | null {
-  return isObject(stage?.pattern) ? textOf(stage.pattern.String) : null;
+  return isJsonObject(stage?.pattern) ? textOf(stage.pattern.String) : null;
 }
 
 function textOf(value: unknown): string | null {
@@ -45,7 +46,7 @@ function textOf(value: unknown): string | null {
 }
 
 function stagesOf(section: unknown, listName: string): JsonObject[] {
-  if (!isObject(section)) return [];
+  if (!isJsonObject(section)) return [];
   if (section.type !== "Sequence") return [section];
   const list = section[listName];
   return Array.isArray(list) ? list.flatMap((stage) => stagesOf(stage, listName)) : [];

@@ -2,7 +2,8 @@
 // special_tokens_map.json the way transformers does: the configuration names roles (bos, eos, ...) and may add tokens
 // that tokenizer.json lacks; a token with a role is special whatever its flag says.
 
-import { isObject, type JsonObject, type TextFiles } from "../tokenizer-files.ts";
+import { isJsonObject, type JsonObject } from "../../json-object.ts";
+import type { TextFiles } from "../tokenizer-files.ts";
 import type { AddedToken } from "./added-tokens.ts";
 
 const roles = ["bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token"] as const;
@@ -27,9 +28,9 @@ export function readSpecialTokens(files: TextFiles): SpecialTokens {
   const added = new Map<number, AddedToken>();
   for (const entry of asArray(files.tokenizer.added_tokens)) addToken(added, entry.id, entry, special);
   const declared = files.tokenizerConfig.added_tokens_decoder;
-  if (isObject(declared)) {
+  if (isJsonObject(declared)) {
     for (const [id, entry] of Object.entries(declared)) {
-      if (isObject(entry) && !added.has(Number(id))) addToken(added, Number(id), entry, special);
+      if (isJsonObject(entry) && !added.has(Number(id))) addToken(added, Number(id), entry, special);
     }
   }
   return { added: [...added.values()], roles: named };
@@ -55,9 +56,9 @@ function additional(config: JsonObject): string[] {
 
 function tokenText(value: unknown): string | null {
   if (typeof value === "string") return value;
-  return isObject(value) && typeof value.content === "string" ? value.content : null;
+  return isJsonObject(value) && typeof value.content === "string" ? value.content : null;
 }
 
 function asArray(value: unknown): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }

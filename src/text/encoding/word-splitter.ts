@@ -1,7 +1,7 @@
 // Section of text -> words for the BPE model: the pre-tokenizer of tokenizer.json without its byte mapping, which the
 // encoder does on bytes directly. Splitting rules other than the byte-level one are run by @huggingface/tokenizers.
 
-import { isObject, type JsonObject } from "../tokenizer-files.ts";
+import { isJsonObject, type JsonObject } from "../../json-object.ts";
 import type { LibraryStages } from "./library.ts";
 
 /** `sectionIndex` counts the sections between added tokens; 0 is the beginning of the text. */
@@ -20,7 +20,7 @@ export interface SplitPlan {
 
 /** null when a byte-level stage is anywhere but at the end: such a pre-tokenizer cannot be taken apart. */
 export function planSplitting(preTokenizer: unknown): SplitPlan | null {
-  if (!isObject(preTokenizer)) return { libraryStages: null, byteLevel: null };
+  if (!isJsonObject(preTokenizer)) return { libraryStages: null, byteLevel: null };
   const stages = preTokenizer.type === "Sequence" ? flatten(preTokenizer) : [preTokenizer];
   const at = stages.findIndex((stage) => stage.type === "ByteLevel");
   if (at >= 0 && at < stages.length - 1) return null;
@@ -52,6 +52,6 @@ function digitsAsSplit(stage: JsonObject): JsonObject {
 }
 
 function flatten(sequence: JsonObject): JsonObject[] {
-  const stages = Array.isArray(sequence.pretokenizers) ? sequence.pretokenizers.filter(isObject) : [];
+  const stages = Array.isArray(sequence.pretokenizers) ? sequence.pretokenizers.filter(isJsonObject) : [];
   return stages.flatMap((stage) => (stage.type === "Sequence" ? flatten(stage) : [stage]));
 }

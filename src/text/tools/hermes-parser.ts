@@ -1,6 +1,7 @@
 // Tool calls in the Hermes and Qwen style: <tool_call>{"name": …, "arguments": {…}}</tool_call>, any number of them, with
 // text around. A block that is no call stays content, tags included.
 
+import { isJsonObject } from "../../json-object.ts";
 import { parseExactJson, writeExactJson } from "../exact-json.ts";
 import { markerPrefix } from "../reasoning/reasoning-parser.ts";
 import type { ReplyDelta, ReplyParser } from "../reply-parser.ts";
@@ -125,20 +126,12 @@ function wholeCall(block: string): { name: string; argumentsText: string } | nul
     const call = JSON.parse(block) as Call;
     const given = argumentsOf(call);
     const value: unknown = typeof given === "string" ? JSON.parse(given) : given;
-    if (
-      typeof call.name !== "string" ||
-      call.name === "" ||
-      typeof value !== "object" ||
-      value === null ||
-      Array.isArray(value)
-    ) {
-      return null;
-    }
+    if (typeof call.name !== "string" || call.name === "" || !isJsonObject(value)) return null;
     // Numbers as the model wrote them.
     const argumentsText =
       typeof given === "string" ? given : writeExactJson(argumentsOf(parseExactJson(block) as Call));
     return { name: call.name, argumentsText };
   } catch {
-    return null;
+    return null; // no JSON: it stays content
   }
 }
