@@ -2,6 +2,8 @@
 // the digits of 1234567890123456789 are somebody's id. Such a number becomes an object with one key (JSON-safe: values
 // travel to other processes); template/values.ts makes a number of it again.
 
+import { stringEnd } from "../json-string.ts";
+
 /** Key of the object that stands for a number; its value is the number as it was written. */
 export const exactNumberKey = "\u0000number";
 
@@ -24,7 +26,7 @@ function markNumbers(text: string): string | null {
   let copied = 0;
   for (let i = 0; i < text.length; i++) {
     const char = text[i]!;
-    if (char === '"') i = closingQuote(text, i);
+    if (char === '"') i = stringEnd(text, i);
     if (char !== "-" && !isDigit(char)) continue;
     const start = i;
     while (i + 1 < text.length && isOfNumber(text[i + 1]!)) i++;
@@ -42,12 +44,6 @@ function isDigit(char: string): boolean {
 
 function isOfNumber(char: string): boolean {
   return isDigit(char) || char === "." || char === "e" || char === "E" || char === "+" || char === "-";
-}
-
-function closingQuote(text: string, start: number): number {
-  let i = start + 1;
-  while (i < text.length && text[i] !== '"') i += text[i] === "\\" ? 2 : 1;
-  return i;
 }
 
 /** A fraction or exponent that is a whole number, or more digits than a double has. */

@@ -5,7 +5,7 @@
 
 import { ServiceError } from "../../errors.ts";
 import { isJsonObject } from "../../json-object.ts";
-import { stringEnd } from "./json-string.ts";
+import { stringEnd } from "../../json-string.ts";
 
 /** Deeper than any schema or message list needs, shallow enough for every recursive reader downstream. */
 export const MAX_DEPTH = 256;

@@ -2,7 +2,7 @@
 // bounded while the bytes arrive, so that nothing behind this recurses without end or works for long without a pause.
 // Says what is wrong with a value, not where it is.
 
-import { stringEnd } from "../http/json-string.ts";
+import { stringEnd } from "../../json-string.ts";
 
 /**
  * Of one trajectory or example, and of the fields kept of one object. A sampled token has 7 to 11 (its entry of
