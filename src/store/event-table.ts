@@ -5,7 +5,6 @@ import { randomUUID } from "node:crypto";
 import type { Store } from "./db.ts";
 
 export interface JobEvent {
-  seq: number;
   id: string;
   type: string;
   data: Record<string, unknown>;
@@ -25,8 +24,7 @@ export class EventTable {
       "INSERT INTO job_events (id, job_id, type, data, created_at) VALUES (?, ?, ?, ?, ?)",
       ...[event.id, jobId, type, JSON.stringify(data), event.createdAt],
     );
-    const { seq } = this.#store.get<{ seq: number }>("SELECT seq FROM job_events WHERE id = ?", event.id)!;
-    return { seq, ...event };
+    return event;
   }
 
   /** Oldest first, after the event with that id; null when the job has no such event. */
@@ -35,7 +33,7 @@ export class EventTable {
     if (seen === null) return null;
     return this.#store
       .all<EventRow>("SELECT * FROM job_events WHERE job_id = ? AND seq > ? ORDER BY seq LIMIT ?", jobId, seen, limit)
-      .map(({ seq, id, type, data, created_at }) => ({ seq, id, type, data: JSON.parse(data), createdAt: created_at }));
+      .map(({ id, type, data, created_at }) => ({ id, type, data: JSON.parse(data), createdAt: created_at }));
   }
 
   count(jobId: string, type: string): number {
@@ -51,7 +49,6 @@ export class EventTable {
 }
 
 interface EventRow {
-  seq: number;
   id: string;
   type: string;
   data: string;

@@ -6,8 +6,6 @@ import type { EventTable, JobEvent } from "./event-table.ts";
 import { type JobStatus, transition } from "./job-state.ts";
 
 export interface JobRecord {
-  /** Order of submission. */
-  seq: number;
   id: string;
   modelId: string;
   owner: string;
@@ -197,7 +195,6 @@ export class JobTable {
 }
 
 interface JobRow {
-  seq: number;
   id: string;
   model_id: string;
   owner: string;
@@ -222,7 +219,6 @@ interface JobRow {
 function jobFrom(row: JobRow | undefined): JobRecord | null {
   if (!row) return null;
   return {
-    seq: row.seq,
     id: row.id,
     modelId: row.model_id,
     owner: row.owner,
