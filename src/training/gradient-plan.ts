@@ -9,7 +9,8 @@ import { sequenceCountMultiplier } from "./learning-rate.ts";
 export function planRl(sequences: number, config: RlConfig, multiplier: number): GradientStepPlan[] {
   const size = config.gradAccumulationSequences === "all" ? Math.max(1, sequences) : config.gradAccumulationSequences;
   return ranges(sequences, size).map(({ from, to }) => ({
-    ...{ from, to },
+    from,
+    to,
     learningRate: learningRate(to - from, config, multiplier),
   }));
 }

@@ -60,7 +60,8 @@ async function rlWork(job: JobRecord, config: RlConfig, context: WorkContext): P
     encoder: base.encoder,
     config,
     currentStep,
-    ...{ maxSequenceLength: base.maxSequenceLength, maxTrainedLength: base.maxTrainedLength },
+    maxSequenceLength: base.maxSequenceLength,
+    maxTrainedLength: base.maxTrainedLength,
     preview: false,
     signal,
   });

@@ -69,13 +69,27 @@ export class TrainingService {
     });
     this.#runner = new JobRunner(
       {
-        ...{ models, jobTable, events, jobs: this.jobs, bases, policies: this.policies, workspace },
-        ...{ trainer, threads, activationBytes },
+        models,
+        jobTable,
+        events,
+        jobs: this.jobs,
+        bases,
+        policies: this.policies,
+        workspace,
+        trainer,
+        threads,
+        activationBytes,
       },
       { maxParallelJobs: options.maxParallelJobs, log, onPublished: (modelId) => this.#afterStep(modelId) },
     );
     this.models = new Models({
-      ...{ store, models, jobs: jobTable, bases, policies: this.policies, workspace, lora: options.lora },
+      store,
+      models,
+      jobs: jobTable,
+      bases,
+      policies: this.policies,
+      workspace,
+      lora: options.lora,
       cancelJobsOf: (modelId, why) => this.#runner.cancelJobsOf(modelId, why),
     });
     this.jobs.onChange = (change) => {

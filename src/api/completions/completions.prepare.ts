@@ -65,8 +65,11 @@ export async function prepareCompletion(
     });
     amount += logprobAmount(
       {
-        ...{ choices: n, maxTokens: sampling.maxTokens, promptTokens: ids.length },
-        ...{ top: sampling.logprobs, prompt: sampling.promptLogprobs },
+        choices: n,
+        maxTokens: sampling.maxTokens,
+        promptTokens: ids.length,
+        top: sampling.logprobs,
+        prompt: sampling.promptLogprobs,
       },
       vocabSize,
     );

@@ -46,8 +46,10 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
       const issues = new Issues();
       const fields = new Fields(request.query as JsonObject, ["query"], issues);
       const filter = {
-        ...{ entity: fields.text("entity"), project: fields.text("project") },
-        ...{ name: fields.text("name"), baseModel: fields.text("base_model") },
+        entity: fields.text("entity"),
+        project: fields.text("project"),
+        name: fields.text("name"),
+        baseModel: fields.text("base_model"),
       };
       issues.throwIfAny();
       const found = models.list(principalOf(request).id, filter, after, limit + 1);

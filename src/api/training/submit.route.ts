@@ -158,8 +158,12 @@ async function preview(
   await draft.input.finish();
   const { step } = training.models.step(modelId, owner, "latest");
   const prepared = await prepareJob(readGroups(draft.path), {
-    ...{ encoder: base.encoder, config, currentStep: step, preview: true },
-    ...{ maxSequenceLength: base.maxSequenceLength, maxTrainedLength: base.maxTrainedLength },
+    encoder: base.encoder,
+    config,
+    currentStep: step,
+    preview: true,
+    maxSequenceLength: base.maxSequenceLength,
+    maxTrainedLength: base.maxTrainedLength,
   });
   // what a job would refuse, a preview refuses too
   planRl(prepared.sequences.length, config, 1);

@@ -71,7 +71,10 @@ async function train(client: FlywheelClient, baseModel: string, task: DemoTask, 
   const seen: number[] = [];
   const start = performance.now();
   return trainOn({
-    ...{ client, baseModel, task, steps: 30 },
+    client,
+    baseModel,
+    task,
+    steps: 30,
     deadline: start + seconds * 1000,
     onStep(step, reward) {
       seen.push(reward);

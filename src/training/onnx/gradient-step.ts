@@ -39,7 +39,12 @@ export async function gradientStep(
   const gradients = new Map([...params].map(([name, values]) => [name, new Float32Array(values.length)]));
   const bySequence = new Map(fitting.map((sequence) => [sequence.index, sequence]));
   const tokens: Record<keyof StepTokens, number[]> = {
-    ...{ logprobs: [], oldLogprobs: [], ratios: [], advantages: [], entropies: [], klToReference: [] },
+    logprobs: [],
+    oldLogprobs: [],
+    ratios: [],
+    advantages: [],
+    entropies: [],
+    klToReference: [],
   };
   let loss = 0;
   for (const { batch, keeping } of plan.batches) {
