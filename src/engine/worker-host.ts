@@ -3,7 +3,7 @@
 // started again, a bounded number of times with growing pauses; requests made meanwhile wait for it.
 
 import { setTimeout as delay } from "node:timers/promises";
-import { type Transferable, Worker } from "node:worker_threads";
+import { Worker } from "node:worker_threads";
 import { compiledEntry } from "../compiled-entry.ts";
 import type { AdapterInfo, Engine, EngineStats, GenerateRequest, Generation, ModelInfo } from "./contract.ts";
 import { EngineClient } from "./engine-client.ts";
@@ -16,11 +16,10 @@ export interface ModelSpec {
   module: string;
   /** For `createRunner`, through structured clone. */
   options: unknown;
-  transferList?: readonly Transferable[];
 }
 
 export interface WorkerEngineOptions {
-  /** Called for every start of the thread, so that ports in the options are fresh each time. */
+  /** Called for every start of the thread. */
   model: () => ModelSpec;
   scheduling?: Partial<SchedulingOptions>;
   /** Told when the thread died, when a restart failed, and about errors of no request; default: a process warning. */
@@ -124,11 +123,11 @@ export class WorkerEngine implements Engine {
 
   /** Start a thread and wait until it is ready. */
   private async launch(): Promise<void> {
-    const { module, options, transferList } = this.options.model();
+    const { module, options } = this.options.model();
     const adapters = [...this.adapters].map(([version, folders]) => ({ version, folders: [...folders] }));
     const start: WorkerStart = { module, options, scheduling: this.scheduling, adapters, stats: this.cells.memory };
     const entry = compiledEntry(import.meta.url, "./worker.ts");
-    const worker = new Worker(entry, { workerData: start, transferList: [...(transferList ?? [])] });
+    const worker = new Worker(entry, { workerData: start });
     this.worker = worker;
     await new Promise<void>((resolve, reject) => {
       let cause: Error | null = null;
