@@ -189,8 +189,8 @@ function maskPositions(
   end: number,
   window: number | null,
 ): void {
-  const visible = window === null ? 0 : Math.max(0, end - window + 1 - first);
-  if (visible > 0) mask.fill(-Infinity, at, at + Math.min(visible, blockSize));
+  const tooOld = window === null ? 0 : Math.max(0, end - window + 1 - first);
+  if (tooOld > 0) mask.fill(-Infinity, at, at + Math.min(tooOld, blockSize));
   const beyond = Math.max(0, end - first);
   if (beyond < blockSize) mask.fill(-Infinity, at + beyond, at + blockSize);
 }
