@@ -87,8 +87,7 @@ export class JobRunner {
 
   #next(): JobRecord | null {
     try {
-      const job = this.#deps.jobTable.nextRunnable(new Set(this.#running.keys()));
-      return job;
+      return this.#deps.jobTable.nextRunnable(new Set(this.#running.keys()));
     } catch (error) {
       this.#options.log.error("the next training job could not be looked up", { error });
       return null;

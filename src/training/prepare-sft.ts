@@ -10,6 +10,7 @@ import { refusalText } from "./refusal.ts";
 import { SequenceBuilder, startsWith, type TokenSequence } from "./token-sequence.ts";
 import { type ChatEncoder, textOf } from "./tokenise.ts";
 import type { ChatMessage } from "./trajectory.ts";
+import { tokenCounts } from "./verdict.ts";
 
 export interface SftExample {
   messages: readonly ChatMessage[];
@@ -121,8 +122,7 @@ function reportOf(
   limit: LengthLimit,
   refusal: string | null,
 ): ExampleReport {
-  const tokens = fitting.reduce((sum, { ids }) => sum + ids.length, 0);
-  const trainableTokens = fitting.reduce((sum, { mask }) => sum + mask.filter((bit) => bit === 1).length, 0);
+  const { tokens, trainableTokens } = tokenCounts(fitting);
   const counts = { example, tokens, trainableTokens };
   if (refusal !== null) return { ...counts, status: "unrenderable", reason: refusal };
   if (all.length === 0)

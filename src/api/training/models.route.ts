@@ -79,9 +79,10 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     async (request) => {
       const issues = new Issues();
       const fields = new Fields(objectBody(request.body), ["body"], issues);
-      const step = fields.integer("step", { min: 0 }) ?? fields.raw("step") ?? fields.missing("step");
+      const step = fields.integer("step", { min: 0 });
+      if (fields.raw("step") === undefined) fields.missing("step");
       issues.throwIfAny();
-      return presentStep(await models.rollback(request.params.id, principalOf(request).id, step as number));
+      return presentStep(await models.rollback(request.params.id, principalOf(request).id, step!));
     },
   );
 

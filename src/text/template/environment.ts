@@ -2,6 +2,7 @@
 
 import { LibraryEnvironment, type TemplateEnvironment } from "./library.ts";
 import { strftime } from "./strftime.ts";
+import { capitalise } from "./text-functions.ts";
 
 const maxRange = 100_000;
 
@@ -33,7 +34,7 @@ const functions = {
 /** Names a variable cannot take. */
 export const reservedNames: ReadonlySet<string> = new Set([
   ...Object.keys(functions),
-  ...constants.flatMap(([name]) => [name, capitalised(name)]),
+  ...constants.flatMap(([name]) => [name, capitalise(name)]),
   "namespace",
 ]);
 
@@ -41,12 +42,8 @@ export function createEnvironment(): TemplateEnvironment {
   const environment = new LibraryEnvironment();
   for (const [name, value] of constants) {
     environment.set(name, value);
-    environment.set(capitalised(name), value);
+    environment.set(capitalise(name), value);
   }
   for (const [name, run] of Object.entries(functions)) environment.set(name, run);
   return environment;
-}
-
-function capitalised(name: string): string {
-  return name[0]!.toUpperCase() + name.slice(1);
 }
