@@ -2,7 +2,7 @@
 // quantisation (weights and activations rounded with one scale per tensor); int4 in blocks of 32 (MatMulNBits).
 
 import { type Graph, MICROSOFT, type Value } from "../../src/graph/graph.ts";
-import { cast, matmul, mul, scalar } from "../../src/graph/ops.ts";
+import { matmul, mul, scalar } from "../../src/graph/ops.ts";
 import { matrixOf } from "../../src/model/matrix-rows.ts";
 import { INT4_BLOCK, quantizeInt4 } from "../../src/model/quantize.ts";
 import type { Precision } from "../contenders/contender.ts";
@@ -47,6 +47,13 @@ export function exportedLinear(g: Graph, x: Value, w: ExportedWeights, precision
     return mul(g, cast(g, product, "float32"), mul(g, rows[1]!, scalar(g, scale)));
   }
   return matmul(g, x, g.initializer(w.name, [w.inputs, w.out], transposed(w.values, w)));
+}
+
+/** ONNX's numbers for them. */
+const ELEMENT_TYPES = { float32: 1, int32: 6 } as const;
+
+export function cast(g: Graph, x: Value, dtype: keyof typeof ELEMENT_TYPES): Value {
+  return g.add("Cast", [x], [{ shape: x.shape, dtype }], { to: ELEMENT_TYPES[dtype] })[0]!;
 }
 
 /** [out, in] -> [in, out] */

@@ -6,13 +6,13 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Graph, MICROSOFT, type Value } from "../../src/graph/graph.ts";
 import { emitOnnx } from "../../src/graph/onnx.ts";
-import { add, cast, gather, ints, mul, rmsNorm, silu, slice, sub } from "../../src/graph/ops.ts";
+import { add, gather, ints, mul, rmsNorm, silu, slice, sub } from "../../src/graph/ops.ts";
 import type { Checkpoint } from "../../src/model/checkpoint.ts";
 import type { LinearTensors, TensorSpec } from "../../src/model/expected-tensors.ts";
 import { readJsonObject } from "../../src/model/json-file.ts";
 import type { ModelConfig } from "../../src/model/model-config.ts";
 import { RotaryTable } from "../../src/model/rotary-table.ts";
-import { type ExportPrecision, exportedLinear } from "./onnx-export-linear.ts";
+import { cast, type ExportPrecision, exportedLinear } from "./onnx-export-linear.ts";
 
 /** Endings of the files are how transformers.js finds the precision asked for. */
 const FILE: Readonly<Record<ExportPrecision, string>> = { f32: "model", int8: "model_quantized", int4: "model_q4" };

@@ -56,8 +56,6 @@ export const rules: Readonly<Record<string, Rule>> = {
 
   Identity: (_g, _node, [dy]) => [() => dy!],
   Reshape: (g, node, [dy]) => [() => reshapedLike(g, dy!, inputsOf(node)[0]!)],
-  Unsqueeze: (g, node, [dy]) => [() => reshapedLike(g, dy!, inputsOf(node)[0]!)],
-  Squeeze: (g, node, [dy]) => [() => reshapedLike(g, dy!, inputsOf(node)[0]!)],
 
   Transpose: (g, node, [dy]) => {
     const perm = node.attributes.perm as readonly number[];

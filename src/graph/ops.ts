@@ -2,7 +2,7 @@
 // Only what the decoder and its gradient use. Every function takes the graph to append to, because branches of a
 // condition are graphs of their own.
 
-import { type Dim, type DType, type Graph, MICROSOFT, type Value } from "./graph.ts";
+import { type Dim, type Graph, MICROSOFT, type Value } from "./graph.ts";
 
 const binary = (op: string) => (g: Graph, a: Value, b: Value) =>
   g.add(op, [a, b], [{ shape: broadcast(a.shape, b.shape), dtype: a.dtype }])[0]!;
@@ -198,11 +198,6 @@ export function ones(g: Graph, size: number): Value {
 
 export function ints(g: Graph, values: readonly number[]): Value {
   return g.constant(BigInt64Array.from(values, BigInt));
-}
-
-export function cast(g: Graph, x: Value, dtype: DType): Value {
-  const code: Record<DType, number> = { float32: 1, uint8: 2, int8: 3, int32: 6, int64: 7, bool: 9 };
-  return g.add("Cast", [x], [{ shape: x.shape, dtype }], { to: code[dtype] })[0]!;
 }
 
 function broadcast(a: readonly Dim[], b: readonly Dim[]): Dim[] {
