@@ -135,18 +135,18 @@ describe("special tokens", () => {
     expect(plain.isSpecial(plain.idOf("<tool>")!)).toBe(false);
     expect(tokenizer.isSpecial(tokenizer.idOf("<tool>")!)).toBe(true);
     expect(tokenizer.eosTokenId).toBe(tokenizer.idOf("<tool>"));
-    expect(tokenizer.bosTokenId).toBe(tokenizer.idOf("<|im_start|>"));
     expect(tokenizer.specialTokens).toEqual({ eos_token: "<tool>", bos_token: "<|im_start|>" });
     expect(tokenizer.encode("a<late>b")).toEqual([97, next, 98]);
     expect(tokenizer.isSpecial(next)).toBe(false);
   });
 
-  test("ids come from generation_config.json when no token has the role", () => {
+  test("the id of end of sequence comes from generation_config.json when no token has the role", () => {
     const files = textFiles(readFixture("gpt2-style.json"));
     files.generationConfig = { eos_token_id: [558, 556] };
-    files.modelConfig = { bos_token_id: 557, eos_token_id: 3 };
-    const tokenizer = new HfTokenizer(files);
-    expect([tokenizer.eosTokenId, tokenizer.bosTokenId]).toEqual([558, 557]);
+    files.modelConfig = { eos_token_id: 557 };
+    expect(new HfTokenizer(files).eosTokenId).toBe(558);
+    files.generationConfig = {};
+    expect(new HfTokenizer(files).eosTokenId).toBe(557);
   });
 
   test("shown special tokens in a row appear as the vocabulary spells them when no spaces are wanted", () => {
@@ -162,7 +162,7 @@ test("fixture checkpoints: ids are byte values", async () => {
   const files = await readTextFiles(fileURLToPath(new URL("../../test/fixtures/llama", import.meta.url)));
   const tokenizer = new HfTokenizer(files);
   expect(tokenizer.encode("<s>hé</s>")).toEqual([1, 0x68, 0xc3, 0xa9, 2]);
-  expect([tokenizer.vocabSize, tokenizer.bosTokenId, tokenizer.eosTokenId]).toEqual([256, 1, 2]);
+  expect([tokenizer.vocabSize, tokenizer.eosTokenId]).toEqual([256, 2]);
 });
 
 test("a decoder that cannot be taken apart token by token is refused at load time", () => {

@@ -20,7 +20,6 @@ type Encode = (text: string, maxTokens: number) => number[];
 export class HfTokenizer implements Tokenizer {
   readonly vocabSize: number;
   readonly eosTokenId: number | null;
-  readonly bosTokenId: number | null;
   readonly kind: "byte_level" | "sentencepiece";
   readonly stripsLeadingSpace: boolean;
   /** bos_token, eos_token, ... -> their text. */
@@ -45,8 +44,7 @@ export class HfTokenizer implements Tokenizer {
     this.kind = spelling.kind;
     this.stripsLeadingSpace = stripsLeadingSpace;
     this.specialTokens = special.roles;
-    this.bosTokenId = this.#roleId("bos_token", files);
-    this.eosTokenId = this.#roleId("eos_token", files);
+    this.eosTokenId = this.#eosId(files);
     this.#encode =
       createBpeEncode(files, model, modelVocab, special, spelling.kind) ??
       libraryEncoder(files.tokenizer, files.tokenizerConfig, special.added);
@@ -88,11 +86,11 @@ export class HfTokenizer implements Tokenizer {
     return this.#vocabulary.isSpecial(id);
   }
 
-  #roleId(role: "bos_token" | "eos_token", files: TextFiles): number | null {
-    const text = this.specialTokens[role];
+  #eosId(files: TextFiles): number | null {
+    const text = this.specialTokens.eos_token;
     const named = text === undefined ? null : this.#vocabulary.idOf(text);
     if (named !== null) return named;
-    const declared = files.generationConfig[`${role}_id`] ?? files.modelConfig[`${role}_id`];
+    const declared = files.generationConfig.eos_token_id ?? files.modelConfig.eos_token_id;
     const first = Array.isArray(declared) ? declared[0] : declared;
     return typeof first === "number" && this.#vocabulary.piece(first) !== null ? first : null;
   }

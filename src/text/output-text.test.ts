@@ -13,7 +13,6 @@ function listTokenizer(tokens: readonly (string | readonly number[])[]): Tokeniz
   return {
     vocabSize: tokens.length,
     eosTokenId: null,
-    bosTokenId: null,
     kind: "byte_level",
     encode: () => {
       throw new Error("not needed");

@@ -5,7 +5,6 @@ export interface Tokenizer {
   /** Number of ids, special and added tokens included (largest id + 1). */
   readonly vocabSize: number;
   readonly eosTokenId: number | null;
-  readonly bosTokenId: number | null;
   /**
    * Special and added tokens written in the text are recognised as such. With `maxTokens` the ids after the first
    * `maxTokens` + 1 do not matter, and need not be there.

@@ -1,21 +1,13 @@
 // A tokenizer of 256 ids: id = byte value, except 0-2, which are <pad> <s> </s>, exactly like the fixture checkpoints.
 // The bytes 0-2 themselves have no token and are dropped when encoding.
 
+import { byteToChar } from "../../src/text/encoding/byte-alphabet.ts";
 import type { Tokenizer } from "../../src/text/tokenizer-contract.ts";
 
 const SPECIALS = ["<pad>", "<s>", "</s>"];
 
-/** GPT-2's printable stand-in for each byte. */
-const PIECES: readonly string[] = (() => {
-  const printable = (byte: number): boolean =>
-    (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || (byte >= 0xae && byte <= 0xff);
-  let next = 256;
-  return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(printable(byte) ? byte : next++));
-})();
-
 export class ByteTokenizer implements Tokenizer {
   readonly vocabSize = 256;
-  readonly bosTokenId = 1;
   readonly eosTokenId = 2;
   readonly kind = "byte_level";
 
@@ -36,7 +28,7 @@ export class ByteTokenizer implements Tokenizer {
   }
 
   piece(id: number): string | null {
-    return SPECIALS[id] ?? PIECES[id] ?? null;
+    return SPECIALS[id] ?? byteToChar[id] ?? null;
   }
 
   bytes(id: number): Uint8Array {
@@ -46,7 +38,7 @@ export class ByteTokenizer implements Tokenizer {
   idOf(piece: string): number | null {
     const special = SPECIALS.indexOf(piece);
     if (special >= 0) return special;
-    const id = PIECES.indexOf(piece);
+    const id = byteToChar.indexOf(piece);
     return id > 2 ? id : null;
   }
 
