@@ -215,6 +215,12 @@ describe("faults and limits", () => {
     ["{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", /nested too deeply/],
     ["{% for i in range(100001) %}{% endfor %}", /at most 100000/],
     ["{{ 'a' | indent(999999999, true) }}", /grew beyond/],
+    ["{{ 'x' * 10 ** 9 }}", /grew beyond/],
+    ["{{ [1] * 10 ** 9 }}", /grew beyond/],
+    ["{{ 'x'.center(10 ** 9) }}", /grew beyond/],
+    ["{{ '7'.zfill(10 ** 12) }}", /grew beyond/],
+    ["{{ '%999999999d' % 1 }}", /grew beyond/],
+    ["{{ '{:>999999999}'.format(1) }}", /grew beyond/],
   ])("%#: %s", (source, message) => {
     expect(() => render(source)).toThrow(TemplateError);
     expect(() => render(source)).toThrow(message);

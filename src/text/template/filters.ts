@@ -2,7 +2,8 @@
 // format, and those that could blow a text up (replace, indent) with the size checked first.
 
 import type { TemplateValue } from "./library.ts";
-import { pythonJson, pythonRepr, pythonStr } from "./python-format.ts";
+import { pythonJson, pythonStr } from "./python-format.ts";
+import { printf } from "./text-format.ts";
 import { capitalise, characterCount, checkLength, indent, replace, strip } from "./text-functions.ts";
 import { integerOf, textOf } from "./values.ts";
 
@@ -74,20 +75,6 @@ function lengthOf(operand: TemplateValue): number {
   if (value instanceof Map) return value.size;
   if (operand.type === "UndefinedValue") return 0;
   throw new Error(`a ${operand.type} has no length`);
-}
-
-function printf(text: string, { positional }: CallArguments, maxText: number): string {
-  let next = 0;
-  let length = text.length;
-  return text.replace(/%(.)/gs, (directive, letter: string) => {
-    if (letter === "%") return "%";
-    const value = positional[next++];
-    if (value === undefined || !"srd".includes(letter)) throw new Error(`format cannot fill in ${directive}`);
-    const inserted = letter === "r" ? pythonRepr(value) : pythonStr(value);
-    length += inserted.length;
-    checkLength(length, maxText);
-    return inserted;
-  });
 }
 
 function spaces(count: number, maxText: number): string {

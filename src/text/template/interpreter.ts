@@ -7,11 +7,11 @@ import { type CallArguments, valueFilter } from "./filters.ts";
 import { LibraryInterpreter, type TemplateEnvironment, type TemplateValue } from "./library.ts";
 import { filterElements, listFilter } from "./list-filters.ts";
 import { type LoopHost, LoopSignal, runLoop } from "./loops.ts";
+import { methodOf } from "./methods.ts";
 import { applyOperator } from "./operators.ts";
 import { pythonStr } from "./python-format.ts";
-import { callStringMethod, isReplacedMethod } from "./string-methods.ts";
 import { checkLength } from "./text-functions.ts";
-import { booleanOf, isIterable, objectOf, textOf } from "./values.ts";
+import { booleanOf, isIterable, keyOf, nothing, objectOf, type TemplateEntries, textOf } from "./values.ts";
 
 export interface RenderLimits {
   /** Nodes evaluated. */
@@ -87,7 +87,7 @@ export class ChatInterpreter extends LibraryInterpreter {
       case "MemberExpression": {
         const object = this.#run(node.object, environment);
         if (object.type === "UndefinedValue") throw new Error(`${nameOf(node.object as AstNode)} is undefined`);
-        return super.evaluate({ ...node, object: literal(object) }, environment);
+        return this.#member(node, object, environment);
       }
       case "FilterExpression":
         return this.#filter(node, environment);
@@ -118,9 +118,11 @@ export class ChatInterpreter extends LibraryInterpreter {
   }
 
   #object(pairs: ReadonlyMap<AstNode, AstNode>, environment: TemplateEnvironment): TemplateValue {
-    const entries = new Map<string, TemplateValue>();
-    for (const [key, value] of pairs)
-      entries.set(pythonStr(this.#run(key, environment)), this.#run(value, environment));
+    const entries: TemplateEntries = new Map();
+    for (const [keyNode, valueNode] of pairs) {
+      const key = this.#run(keyNode, environment);
+      entries.set(keyOf(key) ?? pythonStr(key), this.#run(valueNode, environment));
+    }
     return objectOf(entries);
   }
 
@@ -129,7 +131,7 @@ export class ChatInterpreter extends LibraryInterpreter {
     if (operator === "and" || operator === "or") return super.evaluate(node, environment);
     const left = this.#run(node.left, environment);
     const right = this.#run(node.right, environment);
-    const value = applyOperator(operator, left, right);
+    const value = applyOperator(operator, left, right, this.#limits);
     if (value !== null) return value;
     return super.evaluate({ ...node, left: literal(left), right: literal(right) }, environment);
   }
@@ -160,26 +162,30 @@ export class ChatInterpreter extends LibraryInterpreter {
     throw new Error(`the filter '${name}' cannot be used here`);
   }
 
-  /** Methods of strings that the library has in part only; every other call is the library's. */
-  #call(node: AstNode, environment: TemplateEnvironment): TemplateValue {
-    const callee = node.callee as AstNode;
-    const method = callee.type === "MemberExpression" && !callee.computed ? (callee.property as AstNode).value : null;
-    if (typeof method !== "string") return super.evaluate(node, environment);
-    if (objectMethods.has(method)) return this.#callOfObject(node, callee, method, environment);
-    if (!isReplacedMethod(method)) return super.evaluate(node, environment);
-    const target = this.#run(callee.object, environment);
-    if (target.type !== "StringValue") throw new Error(`a ${target.type} has no method '${method}'`);
-    const args = this.#arguments(node.args as AstNode[], environment);
-    return callStringMethod(method, target.value as string, args, this.#limits.maxText);
+  /** Elements of texts by character, integer keys of objects; everything else is the library's. */
+  #member(node: AstNode, object: TemplateValue, environment: TemplateEnvironment): TemplateValue {
+    if (!node.computed || (node.property as AstNode).type === "SliceExpression") {
+      return super.evaluate({ ...node, object: literal(object) }, environment);
+    }
+    const property = this.#run(node.property, environment);
+    if (property.type === "IntegerValue") {
+      const at = property.value as number;
+      if (object.type === "StringValue") return characterAt(object.value as string, at);
+      if (object.value instanceof Map) return object.value.get(at) ?? nothing;
+    }
+    return super.evaluate({ ...node, object: literal(object), property: literal(property) }, environment);
   }
 
-  /** What is called is the method, also where the object has a key of that name: schemas of arrays have `items`. */
-  #callOfObject(node: AstNode, callee: AstNode, method: string, environment: TemplateEnvironment): TemplateValue {
-    const object = this.#run(callee.object, environment);
-    if (object.type === "UndefinedValue") throw new Error(`${nameOf(callee.object as AstNode)} is undefined`);
-    const own = object.type === "ObjectValue" ? object.builtins?.get(method) : undefined;
-    const called = own === undefined ? { ...callee, object: literal(object) } : literal(own);
-    return super.evaluate({ ...node, callee: called }, environment);
+  /** Methods of texts, lists and objects are ours; every other call is the library's. */
+  #call(node: AstNode, environment: TemplateEnvironment): TemplateValue {
+    const callee = node.callee as AstNode;
+    const name = callee.type === "MemberExpression" && !callee.computed ? (callee.property as AstNode).value : null;
+    if (typeof name !== "string") return super.evaluate(node, environment);
+    const target = this.#run(callee.object, environment);
+    if (target.type === "UndefinedValue") throw new Error(`${nameOf(callee.object as AstNode)} is undefined`);
+    const method = methodOf(target, name, this.#limits.maxText);
+    if (method) return method(this.#arguments(node.args as AstNode[], environment));
+    return super.evaluate({ ...node, callee: { ...callee, object: literal(target) } }, environment);
   }
 
   #arguments(args: readonly AstNode[], environment: TemplateEnvironment): CallArguments {
@@ -209,13 +215,16 @@ export class ChatInterpreter extends LibraryInterpreter {
   }
 }
 
-const objectMethods = new Set(["get", "items", "keys", "values"]);
-
 const noArguments: CallArguments = { positional: [], named: new Map() };
 
 /** A value that stands where the library expects an expression. */
 function literal(value: TemplateValue): AstNode {
   return { type: "Literal", value };
+}
+
+function characterAt(text: string, index: number): TemplateValue {
+  const character = /[\ud800-\udfff]/.test(text) ? Array.from(text).at(index) : text.at(index);
+  return character === undefined ? nothing : textOf(character);
 }
 
 /** How an error speaks of an expression. */

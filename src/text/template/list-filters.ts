@@ -6,7 +6,7 @@ import type { TemplateEnvironment, TemplateValue } from "./library.ts";
 import { contains, equal } from "./operators.ts";
 import { pythonStr } from "./python-format.ts";
 import { join } from "./text-functions.ts";
-import { listOf, nothing, textOf } from "./values.ts";
+import { keyValue, listOf, nothing, textOf } from "./values.ts";
 
 export interface ListFilterTools {
   environment: TemplateEnvironment;
@@ -62,7 +62,7 @@ export function elementsOf(operand: TemplateValue): TemplateValue[] {
   const { value } = operand;
   if (Array.isArray(value)) return value;
   if (typeof value === "string") return Array.from(value, textOf);
-  if (value instanceof Map) return Array.from(value.keys(), textOf);
+  if (value instanceof Map) return Array.from(value.keys(), keyValue);
   if (operand.type === "UndefinedValue") return [];
   throw new Error(`a ${operand.type} has no elements`);
 }

@@ -2,7 +2,7 @@
 // Prompts must match, byte for byte, what models saw when Python rendered the same template in training.
 
 import type { TemplateValue } from "./library.ts";
-import type { LongInteger } from "./values.ts";
+import { keyValue, type LongInteger, type TemplateEntries } from "./values.ts";
 
 export interface JsonStyle {
   indent: number | null;
@@ -33,7 +33,7 @@ export function pythonRepr(value: TemplateValue): string {
     case "ObjectValue":
     case "NamespaceValue":
       return `{${entries(value)
-        .map(([key, entry]) => `${quote(key)}: ${pythonRepr(entry)}`)
+        .map(([key, entry]) => `${pythonRepr(keyValue(key))}: ${pythonRepr(entry)}`)
         .join(", ")}}`;
     default:
       return number(value);
@@ -69,7 +69,7 @@ export function pythonJson(value: TemplateValue, style: JsonStyle): string {
       case "ObjectValue":
       case "NamespaceValue": {
         const sorted = style.sortKeys ? entries(item).sort(([a], [b]) => (a < b ? -1 : 1)) : entries(item);
-        const parts = sorted.map(([key, entry]) => text(key) + keySeparator + write(entry, depth + 1));
+        const parts = sorted.map(([key, entry]) => text(String(key)) + keySeparator + write(entry, depth + 1));
         return wrap("{", parts, "}", depth);
       }
       default:
@@ -118,6 +118,6 @@ function items(value: TemplateValue): TemplateValue[] {
   return value.value as TemplateValue[];
 }
 
-function entries(value: TemplateValue): [string, TemplateValue][] {
-  return [...(value.value as Map<string, TemplateValue>)];
+function entries(value: TemplateValue): [string | number, TemplateValue][] {
+  return [...(value.value as TemplateEntries)];
 }

@@ -5,6 +5,13 @@
 const pythonWhitespace =
   "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000";
 
+/** Where str.splitlines() ends a line. */
+const lineEnds = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029";
+const line = new RegExp(`[^${lineEnds}]*(?:\r\n|[${lineEnds}]|$)`, "g");
+const lineEnd = new RegExp(`(?:\r\n|[${lineEnds}])$`);
+
+const word = new RegExp(`[^${pythonWhitespace}]+`, "g");
+
 export type Side = "both" | "left" | "right";
 
 export function strip(text: string, side: Side, characters: string | null): string {
@@ -52,6 +59,44 @@ export function join(parts: readonly string[], separator: string, limit: number)
   for (const part of parts) length += part.length;
   checkLength(length, limit);
   return parts.join(separator);
+}
+
+/** At a separator; at most `limit` times (< 0: everywhere), counted from one end. */
+export function splitText(text: string, separator: string, limit: number, fromRight: boolean): string[] {
+  if (separator === "") throw new Error("an empty separator splits nothing");
+  const parts = text.split(separator);
+  if (limit < 0 || parts.length <= limit + 1) return parts;
+  if (!fromRight) return [...parts.slice(0, limit), parts.slice(limit).join(separator)];
+  const kept = parts.length - limit;
+  return [parts.slice(0, kept).join(separator), ...parts.slice(kept)];
+}
+
+/** At runs of whitespace; the rest after `limit` splits keeps its inner whitespace. */
+export function splitWords(text: string, limit: number, fromRight: boolean): string[] {
+  const words = [...text.matchAll(word)];
+  if (limit < 0 || words.length <= limit + 1) return words.map(([found]) => found);
+  const spans = words.map(({ 0: { length }, index }) => [index, index + length] as const);
+  const write = ([from, to]: readonly [number, number]): string => text.slice(from, to);
+  if (!fromRight) return [...spans.slice(0, limit).map(write), text.slice(spans[limit]![0])];
+  const kept = spans.length - limit;
+  return [text.slice(0, spans[kept - 1]![1]), ...spans.slice(kept).map(write)];
+}
+
+export function splitLines(text: string, keepEnds: boolean): string[] {
+  const lines = text.match(line) ?? [];
+  // The match of nothing at the very end is no line.
+  lines.pop();
+  return keepEnds ? lines : lines.map((whole) => whole.replace(lineEnd, ""));
+}
+
+/** Up to `width` characters; `before`: the share of the filling that comes first (0, 1 or, for the middle, 0.5). */
+export function pad(text: string, width: number, fill: string, before: 0 | 0.5 | 1, limit: number): string {
+  if (characterCount(fill) !== 1) throw new Error("a text is filled up with exactly one character");
+  const missing = Math.max(0, width - characterCount(text));
+  checkLength(text.length + missing * fill.length, limit);
+  // str.center() puts the odd character first where the width is odd.
+  const first = before === 0.5 ? Math.floor(missing / 2) + (missing & width & 1) : missing * before;
+  return fill.repeat(first) + text + fill.repeat(missing - first);
 }
 
 export function indent(text: string, margin: string, first: boolean, blank: boolean, limit: number): string {

@@ -1,7 +1,10 @@
 // Making template values. The library does not export its value classes, so they are taken from values it makes itself.
 
 import { exactNumberKey } from "../exact-json.ts";
-import { LibraryEnvironment, type TemplateValue } from "./library.ts";
+import { LibraryEnvironment, LibraryInterpreter, type TemplateValue } from "./library.ts";
+
+/** What an object holds. Keys that a template writes as integers stay numbers: `{0: "a"}` has no key "0". */
+export type TemplateEntries = Map<string | number, TemplateValue>;
 
 type Constructor<T> = new (value: T) => TemplateValue;
 
@@ -11,18 +14,31 @@ const BooleanValue = samples.set("flag", true).constructor as Constructor<boolea
 const IntegerValue = samples.set("number", 0).constructor as Constructor<number>;
 const FloatValue = samples.set("fraction", 0.5).constructor as Constructor<number>;
 const ArrayValue = samples.set("list", []).constructor as Constructor<TemplateValue[]>;
-const ObjectValue = samples.set("object", {}).constructor as Constructor<Map<string, TemplateValue>>;
+const ObjectValue = samples.set("object", {}).constructor as Constructor<TemplateEntries>;
+const emptyTuple = new LibraryInterpreter(samples).evaluate({ type: "TupleLiteral", value: [] }, samples);
+const TupleValue = emptyTuple.constructor as Constructor<TemplateValue[]>;
 
 /** The undefined value. */
 export const nothing: TemplateValue = samples.set("nothing", undefined);
+/** None. */
+export const none: TemplateValue = samples.set("none", null);
 
 export const textOf = (value: string): TemplateValue => new StringValue(value);
 const yes = new BooleanValue(true);
 const no = new BooleanValue(false);
 export const booleanOf = (value: boolean): TemplateValue => (value ? yes : no);
 export const integerOf = (value: number): TemplateValue => new IntegerValue(value);
+export const floatOf = (value: number): TemplateValue => new FloatValue(value);
 export const listOf = (value: TemplateValue[]): TemplateValue => new ArrayValue(value);
-export const objectOf = (value: Map<string, TemplateValue>): TemplateValue => new ObjectValue(value);
+export const tupleOf = (value: TemplateValue[]): TemplateValue => new TupleValue(value);
+export const objectOf = (value: TemplateEntries): TemplateValue => new ObjectValue(value);
+
+/** The key of an object as a value, and a value as a key (null: it cannot be one). */
+export const keyValue = (key: string | number): TemplateValue =>
+  typeof key === "string" ? textOf(key) : integerOf(key);
+export function keyOf({ type, value }: TemplateValue): string | number | null {
+  return type === "StringValue" || type === "IntegerValue" ? (value as string | number) : null;
+}
 
 /** An integer with more digits than a double has; arithmetic with it is not exact. */
 export interface LongInteger extends TemplateValue {
@@ -39,7 +55,7 @@ export function withExactNumbers(value: TemplateValue): TemplateValue {
   } else if (inner instanceof Map) {
     const written = (inner.get(exactNumberKey) as TemplateValue | undefined)?.value;
     if (inner.size === 1 && typeof written === "string" && /^-?\d[\d.eE+-]*$/.test(written)) return numberOf(written);
-    for (const [key, item] of inner as Map<string, TemplateValue>) inner.set(key, withExactNumbers(item));
+    for (const [key, item] of inner as TemplateEntries) inner.set(key, withExactNumbers(item));
   }
   return value;
 }
