@@ -220,6 +220,10 @@ describe("faults and limits", () => {
     ["{{ 'x'.center(10 ** 9) }}", /grew beyond/],
     ["{{ '7'.zfill(10 ** 12) }}", /grew beyond/],
     ["{{ '%999999999d' % 1 }}", /grew beyond/],
+    ["{{ 'x' | center(10 ** 9) }}", /grew beyond/],
+    ["{{ [1] | batch(10 ** 9, 0) }}", /at most/],
+    ["{{ [1] | slice(10 ** 9) }}", /at most/],
+    ["{{ {} | tojson(indent='          ' * 10) }}", /indents by 0 to 32/],
     ["{{ '{:>999999999}'.format(1) }}", /grew beyond/],
   ])("%#: %s", (source, message) => {
     expect(() => render(source)).toThrow(TemplateError);

@@ -2,15 +2,20 @@
 // format, and those that could blow a text up (replace, indent) with the size checked first.
 
 import type { TemplateValue } from "./library.ts";
+import { round, toFloat, toInteger } from "./number-filters.ts";
 import { pythonJson, pythonStr } from "./python-format.ts";
 import { printf } from "./text-format.ts";
-import { capitalise, characterCount, checkLength, indent, replace, strip } from "./text-functions.ts";
-import { integerOf, textOf } from "./values.ts";
-
-export interface CallArguments {
-  positional: TemplateValue[];
-  named: Map<string, TemplateValue>;
-}
+import { capitalise, characterCount, checkLength, indent, pad, replace, strip } from "./text-functions.ts";
+import {
+  type CallArguments,
+  floatOf,
+  integerOf,
+  keyValue,
+  listOf,
+  type TemplateEntries,
+  textOf,
+  tupleOf,
+} from "./values.ts";
 
 type ValueFilter = (operand: TemplateValue, args: CallArguments, maxText: number) => TemplateValue;
 
@@ -30,6 +35,30 @@ const valueFilters: Readonly<Record<string, ValueFilter>> = {
         .map(capitalise)
         .join(""),
     ),
+  int: toInteger,
+  float: toFloat,
+  round,
+  abs: ({ type, value }) => (type === "FloatValue" ? floatOf : integerOf)(Math.abs(numberOf(value))),
+  default: fallback,
+  d: fallback,
+  // Nothing is escaped unless asked for, so that there is nothing to mark as safe.
+  safe: (operand) => operand,
+  e: (operand) => textOf(escapeHtml(pythonStr(operand))),
+  escape: (operand) => textOf(escapeHtml(pythonStr(operand))),
+  items: (operand) => listOf(pairsOf(operand)),
+  wordcount: (operand) => integerOf(pythonStr(operand).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0),
+  center: (operand, args, maxText) =>
+    textOf(pad(pythonStr(operand), optionalNumber(argument(args, 0, "width")) ?? 80, " ", 0.5, maxText)),
+  urlencode: (operand) => textOf(encodeURIComponent(pythonStr(operand)).replace(/[!'()*]|%2F/g, encodeRest)),
+  truncate(operand, args) {
+    const letters = Array.from(pythonStr(operand));
+    const length = optionalNumber(argument(args, 0, "length")) ?? 255;
+    const end = optionalText(argument(args, 2, "end")) ?? "...";
+    if (letters.length <= length + (optionalNumber(argument(args, 3, "leeway")) ?? 5)) return textOf(letters.join(""));
+    const kept = letters.slice(0, Math.max(0, length - characterCount(end))).join("");
+    const wholeWords = !argument(args, 1, "killwords")?.__bool__().value && kept.includes(" ");
+    return textOf((wholeWords ? kept.slice(0, kept.lastIndexOf(" ")) : kept) + end);
+  },
   trim: (operand, args) => textOf(strip(pythonStr(operand), "both", optionalText(argument(args, 0, "chars")))),
   length: (operand) => integerOf(lengthOf(operand)),
   count: (operand) => integerOf(lengthOf(operand)),
@@ -52,18 +81,53 @@ export function valueFilter(name: string): ValueFilter | null {
   return Object.hasOwn(valueFilters, name) ? valueFilters[name]! : null;
 }
 
-function json(operand: TemplateValue, { named }: CallArguments): string {
-  const indentation = optionalNumber(named.get("indent"));
-  if (indentation !== null && !(indentation >= 0 && indentation <= maxJsonIndent)) {
+function fallback(operand: TemplateValue, args: CallArguments): TemplateValue {
+  const replacement = argument(args, 0, "default_value") ?? textOf("");
+  const emptyToo = argument(args, 1, "boolean")?.__bool__().value ?? false;
+  return operand.type === "UndefinedValue" || (emptyToo && !operand.__bool__().value) ? replacement : operand;
+}
+
+/** The entries of an object as (key, value); an undefined value has none. */
+export function pairsOf(operand: TemplateValue): TemplateValue[] {
+  if (operand.type === "UndefinedValue") return [];
+  if (!(operand.value instanceof Map)) throw new Error(`a ${operand.type} has no entries`);
+  return Array.from(operand.value as TemplateEntries, ([key, value]) => tupleOf([keyValue(key), value]));
+}
+
+function escapeHtml(text: string): string {
+  const names: Readonly<Record<string, string>> = {
+    "&": "&amp;",
+    "<": "&lt;",
+    ">": "&gt;",
+    "'": "&#39;",
+    '"': "&#34;",
+  };
+  return text.replace(/[&<>'"]/g, (sign) => names[sign]!);
+}
+
+/** The signs on which encodeURIComponent and Python's quote differ. */
+function encodeRest(sign: string): string {
+  return sign === "%2F" ? "/" : `%${sign.charCodeAt(0).toString(16).toUpperCase()}`;
+}
+
+function numberOf(value: unknown): number {
+  if (typeof value !== "number" && typeof value !== "boolean") throw new Error("a number is needed");
+  return Number(value);
+}
+
+function json(operand: TemplateValue, args: CallArguments): string {
+  const indentation = argument(args, 1, "indent");
+  const width = optionalText(indentation)?.length ?? optionalNumber(indentation) ?? null;
+  if (width !== null && !(width >= 0 && width <= maxJsonIndent)) {
     throw new Error(`tojson indents by 0 to ${maxJsonIndent} spaces`);
   }
-  const separators = named.get("separators")?.value;
+  const separators = argument(args, 2, "separators")?.value;
   const pair = Array.isArray(separators) ? separators.map(pythonStr) : null;
   if (pair && pair.length !== 2) throw new Error("separators must be two strings");
   return pythonJson(operand, {
-    indent: indentation,
-    ensureAscii: named.get("ensure_ascii")?.__bool__().value ?? false,
-    sortKeys: named.get("sort_keys")?.__bool__().value ?? false,
+    indent: width === null ? null : (optionalText(indentation) ?? " ".repeat(width)),
+    ensureAscii: argument(args, 0, "ensure_ascii")?.__bool__().value ?? false,
+    sortKeys: argument(args, 3, "sort_keys")?.__bool__().value ?? false,
     separators: pair ? [pair[0]!, pair[1]!] : null,
   });
 }

@@ -3,15 +3,16 @@
 // attributes. Everything else is the library's. A template cannot reach anything but the values it is given.
 
 import { type AstNode, memberName } from "./ast.ts";
-import { type CallArguments, valueFilter } from "./filters.ts";
+import { valueFilter } from "./filters.ts";
 import { LibraryInterpreter, type TemplateEnvironment, type TemplateValue } from "./library.ts";
 import { filterElements, listFilter } from "./list-filters.ts";
 import { type LoopHost, LoopSignal, runLoop } from "./loops.ts";
 import { methodOf } from "./methods.ts";
 import { applyOperator } from "./operators.ts";
 import { pythonStr } from "./python-format.ts";
+import { passesTest } from "./tests.ts";
 import { checkLength } from "./text-functions.ts";
-import { booleanOf, isIterable, keyOf, nothing, objectOf, type TemplateEntries, textOf } from "./values.ts";
+import { booleanOf, type CallArguments, keyOf, nothing, objectOf, type TemplateEntries, textOf } from "./values.ts";
 
 export interface RenderLimits {
   /** Nodes evaluated. */
@@ -82,8 +83,7 @@ export class ChatInterpreter extends LibraryInterpreter {
       case "BinaryExpression":
         return this.#binary(node, environment);
       case "TestExpression":
-        if ((node.test as AstNode).value !== "iterable") break;
-        return booleanOf(isIterable(this.#run(node.operand, environment)) !== node.negate);
+        return this.#test(node, environment);
       case "MemberExpression": {
         const object = this.#run(node.object, environment);
         if (object.type === "UndefinedValue") throw new Error(`${nameOf(node.object as AstNode)} is undefined`);
@@ -136,30 +136,39 @@ export class ChatInterpreter extends LibraryInterpreter {
     return super.evaluate({ ...node, left: literal(left), right: literal(right) }, environment);
   }
 
+  #test(node: AstNode, environment: TemplateEnvironment): TemplateValue {
+    const name = (node.test as AstNode).value as string;
+    return booleanOf(passesTest(name, this.#run(node.operand, environment)) !== node.negate);
+  }
+
   #filter(node: AstNode, environment: TemplateEnvironment): TemplateValue {
     const filter = node.filter as AstNode;
     const isCall = filter.type === "CallExpression";
     const name = (isCall ? (filter.callee as AstNode).value : filter.value) as string;
-    if (!listFilter(name) && !valueFilter(name)) return super.evaluate(node, environment);
     const operand = this.#run(node.operand, environment);
     const args = isCall ? this.#arguments(filter.args as AstNode[], environment) : noArguments;
-    return this.#applyFilter(name, operand, args, environment);
+    return this.#applyFilter(name, operand, args);
   }
 
-  #applyFilter(
-    name: string,
-    operand: TemplateValue,
-    args: CallArguments,
-    environment: TemplateEnvironment,
-  ): TemplateValue {
+  #applyFilter(name: string, operand: TemplateValue, args: CallArguments): TemplateValue {
+    this.#step();
     const { maxText } = this.#limits;
-    const apply = (inner: string, item: TemplateValue, innerArgs: CallArguments): TemplateValue =>
-      this.#applyFilter(inner, item, innerArgs, environment);
+    if (name === "reverse" && operand.type === "StringValue") {
+      return textOf(
+        Array.from(operand.value as string)
+          .reverse()
+          .join(""),
+      );
+    }
     const overList = listFilter(name);
-    if (overList) return overList(filterElements(name, operand), args, { environment, maxText, apply });
+    if (overList) {
+      const apply = (inner: string, item: TemplateValue, innerArgs: CallArguments): TemplateValue =>
+        this.#applyFilter(inner, item, innerArgs);
+      return overList(filterElements(name, operand), args, { maxText, apply });
+    }
     const overValue = valueFilter(name);
     if (overValue) return overValue(operand, args, maxText);
-    throw new Error(`the filter '${name}' cannot be used here`);
+    throw new Error(`unknown filter '${name}'`);
   }
 
   /** Elements of texts by character, integer keys of objects; everything else is the library's. */

@@ -18,8 +18,6 @@ export interface TemplateEnvironment {
   /** Converts a plain value or function; a name can be set once. */
   set(name: string, value: unknown): TemplateValue;
   setVariable(name: string, value: TemplateValue): void;
-  /** What stands behind "is": name -> test of a value. */
-  readonly tests: ReadonlyMap<string, (value: TemplateValue, argument?: TemplateValue) => boolean>;
 }
 
 interface LibraryInterpreterShape {

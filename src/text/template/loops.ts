@@ -4,7 +4,8 @@
 import { type AstNode, walk } from "./ast.ts";
 import { LibraryEnvironment, type TemplateEnvironment, type TemplateValue } from "./library.ts";
 import { elementsOf } from "./list-filters.ts";
-import { booleanOf, integerOf, nothing, objectOf } from "./values.ts";
+import { equal } from "./operators.ts";
+import { booleanOf, functionOf, integerOf, listOf, nothing, objectOf, type TemplateEntries } from "./values.ts";
 
 /** Thrown by break and continue; gathers the text of the blocks it passes through. */
 export class LoopSignal extends Error {
@@ -27,12 +28,13 @@ export interface LoopHost {
 export function runLoop(node: AstNode, environment: TemplateEnvironment, host: LoopHost): string {
   const items = loopItems(node, environment, host);
   const needsLoop = mentionsLoop(node);
+  const changed = changeTest();
   let text = "";
   let completed = false;
   for (let index = 0; index < items.length; index++) {
     host.step();
     const scope = openScope(node, items[index]!, environment);
-    if (needsLoop) scope.setVariable("loop", loopVariable(index, items));
+    if (needsLoop) scope.setVariable("loop", loopVariable(index, items, changed));
     try {
       text += host.block(node.body as AstNode[], scope);
       completed = true;
@@ -91,19 +93,31 @@ function assign(target: AstNode, item: TemplateValue, scope: TemplateEnvironment
   });
 }
 
-function loopVariable(index: number, items: readonly TemplateValue[]): TemplateValue {
+/** loop.changed(): whether it is called with other values than the last time in this loop. */
+function changeTest(): TemplateValue {
+  let last: TemplateValue | null = null;
+  return functionOf(({ positional }) => {
+    const values = listOf(positional);
+    const isChanged = last === null || !equal(values, last);
+    last = values;
+    return booleanOf(isChanged);
+  });
+}
+
+function loopVariable(index: number, items: readonly TemplateValue[], changed: TemplateValue): TemplateValue {
   const { length } = items;
-  return objectOf(
-    new Map([
-      ["index", integerOf(index + 1)],
-      ["index0", integerOf(index)],
-      ["revindex", integerOf(length - index)],
-      ["revindex0", integerOf(length - index - 1)],
-      ["first", booleanOf(index === 0)],
-      ["last", booleanOf(index === length - 1)],
-      ["length", integerOf(length)],
-      ["previtem", items[index - 1] ?? nothing],
-      ["nextitem", items[index + 1] ?? nothing],
-    ]),
-  );
+  const entries: TemplateEntries = new Map([
+    ["index", integerOf(index + 1)],
+    ["index0", integerOf(index)],
+    ["revindex", integerOf(length - index)],
+    ["revindex0", integerOf(length - index - 1)],
+    ["first", booleanOf(index === 0)],
+    ["last", booleanOf(index === length - 1)],
+    ["length", integerOf(length)],
+    ["previtem", items[index - 1] ?? nothing],
+    ["nextitem", items[index + 1] ?? nothing],
+    ["changed", changed],
+    ["cycle", functionOf(({ positional }) => positional[index % positional.length] ?? nothing)],
+  ]);
+  return objectOf(entries);
 }

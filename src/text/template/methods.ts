@@ -1,11 +1,11 @@
 // Methods of values. What is called is the method, also where an object has a key of that name: schemas of arrays have
 // `items`.
 
-import type { CallArguments } from "./filters.ts";
 import type { TemplateValue } from "./library.ts";
 import { equal } from "./operators.ts";
 import { callStringMethod } from "./string-methods.ts";
 import {
+  type CallArguments,
   integerOf,
   keyOf,
   keyValue,

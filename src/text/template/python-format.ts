@@ -5,7 +5,8 @@ import type { TemplateValue } from "./library.ts";
 import { keyValue, type LongInteger, type TemplateEntries } from "./values.ts";
 
 export interface JsonStyle {
-  indent: number | null;
+  /** What each level is indented by; null: everything on one line. */
+  indent: string | null;
   ensureAscii: boolean;
   sortKeys: boolean;
   separators: readonly [item: string, key: string] | null;
@@ -46,8 +47,8 @@ export function pythonJson(value: TemplateValue, style: JsonStyle): string {
   const wrap = (open: string, parts: string[], close: string, depth: number): string => {
     if (parts.length === 0) return open + close;
     if (style.indent === null) return open + parts.join(itemSeparator) + close;
-    const margin = `\n${" ".repeat(style.indent * (depth + 1))}`;
-    return `${open}${margin}${parts.join(itemSeparator + margin)}\n${" ".repeat(style.indent * depth)}${close}`;
+    const margin = `\n${style.indent.repeat(depth + 1)}`;
+    return `${open}${margin}${parts.join(itemSeparator + margin)}\n${style.indent.repeat(depth)}${close}`;
   };
   const write = (item: TemplateValue, depth: number): string => {
     switch (item.type) {

@@ -1,6 +1,5 @@
 // The methods of strings, as Python has them: positions and lengths count characters, growth is checked before it happens.
 
-import type { CallArguments } from "./filters.ts";
 import type { TemplateValue } from "./library.ts";
 import { braceFormat } from "./text-format.ts";
 import {
@@ -14,7 +13,7 @@ import {
   splitWords,
   strip,
 } from "./text-functions.ts";
-import { booleanOf, integerOf, keyValue, listOf, textOf, tupleOf } from "./values.ts";
+import { booleanOf, type CallArguments, integerOf, keyValue, listOf, textOf, tupleOf } from "./values.ts";
 
 type StringMethod = (text: string, args: CallArguments, maxText: number) => TemplateValue;
 

@@ -1,9 +1,9 @@
 // Python's two ways to fill values into a text: "%s" % values and "{}".format(values).
 
-import type { CallArguments } from "./filters.ts";
 import type { TemplateValue } from "./library.ts";
 import { pythonRepr, pythonStr } from "./python-format.ts";
 import { characterCount, checkLength } from "./text-functions.ts";
+import type { CallArguments } from "./values.ts";
 
 interface Layout {
   fill: string;

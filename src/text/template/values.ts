@@ -18,6 +18,24 @@ const ObjectValue = samples.set("object", {}).constructor as Constructor<Templat
 const emptyTuple = new LibraryInterpreter(samples).evaluate({ type: "TupleLiteral", value: [] }, samples);
 const TupleValue = emptyTuple.constructor as Constructor<TemplateValue[]>;
 
+/** A function as the library calls it: named arguments come last, as one value. */
+type LibraryFunction = (args: TemplateValue[]) => TemplateValue;
+
+const FunctionValue = samples.set("function", () => null).constructor as Constructor<LibraryFunction>;
+
+export interface CallArguments {
+  positional: TemplateValue[];
+  named: Map<string, TemplateValue>;
+}
+
+export function functionOf(run: (args: CallArguments) => TemplateValue): TemplateValue {
+  return new FunctionValue((args) => {
+    const last = args.at(-1);
+    if (last?.type !== "KeywordArgumentsValue") return run({ positional: args, named: new Map() });
+    return run({ positional: args.slice(0, -1), named: last.value as Map<string, TemplateValue> });
+  });
+}
+
 /** The undefined value. */
 export const nothing: TemplateValue = samples.set("nothing", undefined);
 /** None. */
@@ -65,6 +83,6 @@ function numberOf(written: string): TemplateValue {
   return Object.assign(new IntegerValue(Number(written)), { digits: written });
 }
 
-export function isIterable({ type, value }: TemplateValue): boolean {
+export function isIterable({ type, value }: Pick<TemplateValue, "type" | "value">): boolean {
   return type === "UndefinedValue" || typeof value === "string" || Array.isArray(value) || value instanceof Map;
 }
