@@ -31,18 +31,9 @@ export type OptionGroup =
   | "Limits"
   | "Operation";
 
-interface Extra extends Partial<Pick<Option<unknown>, "secret" | "alsoEnv" | "placeholder">> {
-  /** Items of a list may be objects, which become JSON text. */
-  objects?: boolean;
-}
+type Extra = Partial<Pick<Option<unknown>, "secret" | "alsoEnv" | "placeholder">>;
 
-function option<T>(
-  group: OptionGroup,
-  initial: T,
-  help: string,
-  parse: (raw: unknown) => T,
-  { objects: _, ...extra }: Extra,
-): Option<T> {
+function option<T>(group: OptionGroup, initial: T, help: string, parse: (raw: unknown) => T, extra: Extra): Option<T> {
   return {
     group,
     default: initial,
@@ -127,11 +118,19 @@ export function oneOf<const T extends string>(group: OptionGroup, choices: reado
   return option<T>(group, initial, help, parse, { placeholder: choices.join("|") });
 }
 
-/** Given several times, or as a list in YAML, or comma-separated in the environment. */
-export function list(group: OptionGroup, initial: readonly string[], help: string, extra: Extra = {}) {
+/**
+ * Given several times, or as a list in YAML, or comma-separated in the environment. `objects`: items may be objects, which
+ * become JSON text.
+ */
+export function list(
+  group: OptionGroup,
+  initial: readonly string[],
+  help: string,
+  { objects = false, ...extra }: Extra & { objects?: boolean } = {},
+) {
   const parse = (raw: unknown): readonly string[] => {
     const given = Array.isArray(raw) ? raw : typeof raw === "string" ? splitList(raw) : [raw];
-    const items = extra.objects ? given.map(asText) : given;
+    const items = objects ? given.map(asText) : given;
     if (items.some((item) => typeof item !== "string" && typeof item !== "number")) {
       throw new Error("expects a list of texts");
     }
