@@ -71,6 +71,6 @@ function errorMessage(text: string): string {
   try {
     return (JSON.parse(text) as { error?: { message?: string } }).error?.message ?? text;
   } catch {
-    return text.slice(0, 500);
+    return text.slice(0, 500); // not JSON: perhaps a proxy's page
   }
 }

@@ -1,5 +1,5 @@
-// The command line: `flywheel serve | chat | tokens | train | models …`. Each command registers itself; errors that a person can fix
-// are printed as one line, everything else with its stack.
+// The command line: `flywheel serve | chat | tokens | train | models | demo`. Each command adds itself; errors that a
+// person can fix are printed as one line, everything else with its stack.
 import { Command } from "commander";
 import { ConfigError } from "../config/load.ts";
 import { DataDirError } from "../store/data-dir-error.ts";
@@ -7,7 +7,7 @@ import { PACKAGE_VERSION } from "../version.ts";
 import { addChatCommand } from "./chat.command.ts";
 import { addServeCommand } from "./serve.command.ts";
 import { addTokensCommand } from "./tokens.command.ts";
-import { registerTrainCommands } from "./training-commands.ts";
+import { addTrainingCommands } from "./training-commands.ts";
 import { UsageError } from "./usage-error.ts";
 
 export function createProgram(): Command {
@@ -18,7 +18,7 @@ export function createProgram(): Command {
   addServeCommand(program);
   addChatCommand(program);
   addTokensCommand(program);
-  registerTrainCommands(program);
+  addTrainingCommands(program);
   return program;
 }
 

@@ -3,11 +3,8 @@ import { type Command, Option as Flag } from "commander";
 import type { Option } from "../config/option.ts";
 import { envName, flagName, OPTIONS, type OptionName } from "../config/options.ts";
 
-export function addOptionFlags(
-  command: Command,
-  names: readonly OptionName[] = Object.keys(OPTIONS) as OptionName[],
-): void {
-  for (const name of names) {
+export function addOptionFlags(command: Command): void {
+  for (const name of Object.keys(OPTIONS) as OptionName[]) {
     const option = OPTIONS[name] as Option<unknown>;
     const flag = flagName(name);
     if (option.placeholder === null) {

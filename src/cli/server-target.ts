@@ -1,7 +1,7 @@
 // Where commands that talk to a server find it, and with which token.
 
 import type { Command } from "commander";
-import { FlywheelClient } from "../client/client.ts";
+import { ApiError, FlywheelClient } from "../client/client.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface TargetOptions {
@@ -56,10 +56,7 @@ export async function asUsageErrors<Result>(url: string, work: () => Promise<Res
   } catch (error) {
     if (error instanceof TypeError)
       throw new UsageError(`cannot reach ${url}: is the server running?`, { cause: error });
-    const name = (error as Error).name;
-    if (name === "ApiError" || name === "TrainingFailedError") {
-      throw new UsageError((error as Error).message, { cause: error });
-    }
+    if (error instanceof ApiError) throw new UsageError(error.message, { cause: error });
     throw error;
   }
 }

@@ -5,7 +5,7 @@ import { addDemoCommand } from "./demo/demo.command.ts";
 import { addModelsCommand } from "./models.command.ts";
 import { addTrainCommand } from "./train.command.ts";
 
-export function registerTrainCommands(program: Command): void {
+export function addTrainingCommands(program: Command): void {
   addTrainCommand(program);
   addModelsCommand(program);
   addDemoCommand(program);
