@@ -4,6 +4,7 @@
 // A request is on an adapter from the moment its name is looked up, long before the engine hears of it.
 // What a slot contains is for model/lora-slots.ts, requests in flight are for adapter-registry.ts.
 
+import { InTurn } from "../in-turn.ts";
 import { type AdapterInfo, type Engine, NoAdapterSlot } from "./contract.ts";
 
 export interface SlotLease {
@@ -29,7 +30,8 @@ export class AdapterSlots {
   readonly #engine: Pick<Engine, "info" | "loadAdapter" | "unloadAdapter">;
   /** By content version, least recently used first. What is here is in the engine, or was when its thread died. */
   readonly #slots = new Map<string, Slot>();
-  #last: Promise<unknown> = Promise.resolve();
+  /** Each load and unload must see how much room the one before left. */
+  readonly #turns = new InTurn();
   /** A load that waits for requests to end; only the one whose turn it is can. */
   #wake: (() => void) | null = null;
 
@@ -39,7 +41,7 @@ export class AdapterSlots {
 
   /** Loads what the folder contains now, until `drop`. Throws NoAdapterSlot. */
   hold(folder: string): Promise<AdapterInfo> {
-    return this.#inTurn(() => this.#hold(folder));
+    return this.#turns.run(() => this.#hold(folder));
   }
 
   /** Whether `replace` can make room: nobody else holds this content. */
@@ -53,7 +55,7 @@ export class AdapterSlots {
    * `version` may be gone: see `isHeldOnce`.
    */
   replace(version: string, folder: string): Promise<AdapterInfo> {
-    return this.#inTurn(async () => {
+    return this.#turns.run(async () => {
       const slot = this.#slots.get(version)!;
       this.#drop(slot);
       try {
@@ -70,7 +72,7 @@ export class AdapterSlots {
 
   /** Ends one `hold`. */
   drop(version: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#turns.run(async () => {
       this.#drop(this.#slots.get(version)!);
       await this.#unloadUnused(version);
     });
@@ -86,17 +88,17 @@ export class AdapterSlots {
     const version = this.#versionOf(step);
     // Without waiting for a turn: others' loads do not hold up a request whose own step is there.
     if (version !== null) return this.#lease(version);
-    return this.#inTurn(async () => this.#lease(await this.#loadStep(step)));
+    return this.#turns.run(async () => this.#lease(await this.#loadStep(step)));
   }
 
   /** Loads a step before it is asked for. Throws NoAdapterSlot. */
   async preload(step: string): Promise<void> {
-    await this.#inTurn(() => this.#loadStep(step));
+    await this.#turns.run(() => this.#loadStep(step));
   }
 
   /** A step that goes away is kept no longer than for the requests on it. */
   forget(step: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#turns.run(async () => {
       const version = this.#versionOf(step);
       if (version === null) return;
       this.#slots.get(version)!.steps.delete(step);
@@ -134,7 +136,7 @@ export class AdapterSlots {
       slot.leased--;
       this.#used(version);
       this.#wake?.();
-      if (!isNeeded(slot)) void this.#inTurn(() => this.#unloadUnused(version));
+      if (!isNeeded(slot)) void this.#turns.run(() => this.#unloadUnused(version));
     };
     return { version, release };
   }
@@ -194,13 +196,6 @@ export class AdapterSlots {
   #versionOf(step: string): string | null {
     for (const [version, { steps }] of this.#slots) if (steps.has(step)) return version;
     return null;
-  }
-
-  /** One after the other: each must see how much room the one before left. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(work);
-    this.#last = turn.catch(() => {});
-    return turn;
   }
 }
 

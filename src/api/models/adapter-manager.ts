@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { AdapterSlots } from "../../engine/adapter-slots.ts";
 import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../engine/contract.ts";
 import { ServiceError } from "../../errors.ts";
+import { InTurn } from "../../in-turn.ts";
 import type { LoadedAdapter, ModelRegistry } from "./model-registry.ts";
 
 export interface LoadAdapter {
@@ -18,7 +19,7 @@ export interface LoadAdapter {
 export class AdapterManager {
   readonly #slots: AdapterSlots;
   readonly #models: ModelRegistry;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #turns = new InTurn();
 
   constructor(slots: AdapterSlots, models: ModelRegistry) {
     this.#slots = slots;
@@ -26,11 +27,11 @@ export class AdapterManager {
   }
 
   load(adapter: LoadAdapter): Promise<AdapterInfo> {
-    return this.#inTurn(() => this.#load(adapter));
+    return this.#turns.run(() => this.#load(adapter));
   }
 
   unload(name: string): Promise<void> {
-    return this.#inTurn(() => this.#unload(name));
+    return this.#turns.run(() => this.#unload(name));
   }
 
   async #load({ name, path, inPlace }: LoadAdapter): Promise<AdapterInfo> {
@@ -90,12 +91,6 @@ export class AdapterManager {
     }
     this.#models.removeAdapter(name);
     await this.#slots.drop(adapter.version);
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(work, work);
-    this.#last = turn.catch(() => undefined);
-    return turn;
   }
 }
 
