@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { ServiceError } from "../../errors.ts";
 import { principalOf } from "../http/auth.ts";
-import { ErrorBody } from "../request/schema-parts.ts";
+import { ErrorBody, nullable } from "../request/schema-parts.ts";
 import type { Service } from "../service.ts";
 import type { ModelCard } from "./model-registry.ts";
 
@@ -18,7 +18,7 @@ const Permission = Type.Object({
   allow_view: Type.Boolean(),
   allow_fine_tuning: Type.Boolean(),
   organization: Type.String(),
-  group: Type.Union([Type.String(), Type.Null()]),
+  group: nullable(Type.String()),
   is_blocking: Type.Boolean(),
 });
 
@@ -30,7 +30,7 @@ const Model = Type.Object(
     owned_by: Type.String(),
     root: Type.String(),
     parent: Type.Union([Type.String(), Type.Null()], { description: "The base model of an adapter." }),
-    max_model_len: Type.Union([Type.Integer(), Type.Null()]),
+    max_model_len: nullable(Type.Integer()),
     permission: Type.Array(Permission),
   },
   { title: "Model" },

@@ -9,7 +9,7 @@ import { Message, Tool } from "../chat/message.schema.ts";
 import { principalOf } from "../http/auth.ts";
 import { readBody } from "../request/lax.ts";
 import { refusing } from "../request/prompt-errors.ts";
-import { AnyObject, ErrorBody, orNull } from "../request/schema-parts.ts";
+import { AnyObject, ErrorBody, nullable, orNull } from "../request/schema-parts.ts";
 import { checkTokenIds } from "../request/token-ids.ts";
 import type { Service } from "../service.ts";
 
@@ -36,7 +36,7 @@ const TokenizeReply = Type.Object(
     count: Type.Integer(),
     max_model_len: Type.Integer(),
     tokens: Type.Array(Type.Integer()),
-    token_strs: Type.Union([Type.Array(Type.String()), Type.Null()]),
+    token_strs: nullable(Type.Array(Type.String())),
   },
   { title: "TokenizeReply" },
 );

@@ -51,7 +51,7 @@ export const ErrorBody = Type.Object(
     error: Type.Object({
       message: Type.String(),
       type: Type.String(),
-      param: Type.Union([Type.String(), Type.Null()]),
+      param: nullable(Type.String()),
       code: Type.Integer({ description: "The HTTP status." }),
     }),
   },
