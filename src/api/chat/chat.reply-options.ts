@@ -1,5 +1,5 @@
-// What a chat reply shows and how, decided once per request: ids and usage (facts), and role, echo, reasoning and
-// tool calls (options).
+// What a chat reply shows and how, decided once per request: names and usage (facts), and token ids, role, echo,
+// reasoning and tool calls (options).
 import type { FinishReason } from "../../engine/contract.ts";
 import type { ChatPrompt } from "../../text/prompt.ts";
 import type { ServedModel } from "../models/model-registry.ts";
@@ -10,6 +10,9 @@ import type { ReplyParsing } from "./reply-parsing.ts";
 
 export interface ChatReplyOptions {
   promptTokenIds: readonly number[];
+  returnTokenIds: boolean;
+  /** Whether choices carry logprobs. */
+  logprobs: boolean;
   /** "assistant", or the last message's role when no generation prompt was added. */
   role: string;
   /** Text put before every choice; "" for none. */
@@ -48,8 +51,6 @@ export function chatReplyFacts(
     model: model.name,
     systemFingerprint,
     promptTokens: prompt.tokenIds.length,
-    returnTokenIds: body.return_token_ids ?? model.recordsForTraining,
-    logprobs: body.logprobs ?? model.recordsForTraining,
     includeUsage: body.stream_options?.include_usage === true || config.enableForceIncludeUsage,
     continuousUsage: body.stream_options?.continuous_usage_stats === true,
     promptTokensDetails: config.enablePromptTokensDetails,
@@ -66,6 +67,8 @@ export function chatReplyOptions(
   const includeReasoning = body.include_reasoning ?? true;
   return {
     promptTokenIds: prompt.tokenIds,
+    returnTokenIds: body.return_token_ids ?? model.recordsForTraining,
+    logprobs: body.logprobs ?? model.recordsForTraining,
     role: prompt.replyRole,
     echo: body.echo === true ? (prompt.echoText ?? "") : "",
     parsesReasoning: parsing.reasoning !== null,

@@ -67,7 +67,7 @@ export class ChatCollector {
   /** The reply as JSON text; every choice must have ended. */
   toJson(tokenizer: Tokenizer): string {
     const facts = this.#facts;
-    const { promptTokenIds } = this.#options;
+    const { promptTokenIds, returnTokenIds } = this.#options;
     const counts = {
       completion: this.#choices.reduce((sum, choice) => sum + choice.tokenIds.length, 0),
       cached: this.#prefill?.cachedTokens ?? 0,
@@ -84,7 +84,7 @@ export class ChatCollector {
       system_fingerprint: facts.systemFingerprint,
       usage: usageOf(facts, counts),
       prompt_logprobs: null,
-      prompt_token_ids: facts.returnTokenIds ? promptTokenIds : null,
+      prompt_token_ids: returnTokenIds ? promptTokenIds : null,
       kv_transfer_params: null,
     };
     return jsonWith(reply, {
@@ -111,10 +111,10 @@ export class ChatCollector {
         reasoning,
         ...(options.reasoningAlias ? { reasoning_content: reasoning } : {}),
       },
-      logprobs: this.#facts.logprobs && details !== null ? { content: details.logprobs } : null,
+      logprobs: options.logprobs && details !== null ? { content: details.logprobs } : null,
       finish_reason: wireFinishReason(end.reason, calls.length > 0, options.namedTool),
       stop_reason: end.stopReason,
-      token_ids: this.#facts.returnTokenIds && details !== null ? details.tokenIds : null,
+      token_ids: options.returnTokenIds && details !== null ? details.tokenIds : null,
       // A choice of a trained policy carries what a training job needs, prompt included.
       ...(options.policyVersion === null
         ? {}

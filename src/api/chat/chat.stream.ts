@@ -84,9 +84,9 @@ export class ChatChunks implements ChunkSource {
 
   /** One role chunk per choice, then the echo. */
   #openingChunks(): string {
-    const { role, echo, promptTokenIds } = this.#options;
+    const { role, echo, promptTokenIds, returnTokenIds } = this.#options;
     const nothingElse = { logprobs: null, finish_reason: null };
-    const prompt = { prompt_token_ids: this.#facts.returnTokenIds ? promptTokenIds : null };
+    const prompt = { prompt_token_ids: returnTokenIds ? promptTokenIds : null };
     let events = "";
     for (let index = 0; index < this.#pending.length; index++) {
       events += this.#event([{ index, delta: { role, content: "" }, ...nothingElse }], index, prompt);
@@ -112,13 +112,12 @@ export class ChatChunks implements ChunkSource {
 
   /** Tokens make a chunk even without text, unless a parser swallowed them and nobody asked to see them. */
   #tokensAreNews(delta: ChoiceDelta): boolean {
-    const { hideDetails, parses } = this.#options;
-    const asked = this.#facts.returnTokenIds || this.#facts.logprobs;
-    return delta.tokenIds.length > 0 && !hideDetails && (!parses || asked);
+    const { hideDetails, parses, returnTokenIds, logprobs } = this.#options;
+    return delta.tokenIds.length > 0 && !hideDetails && (!parses || returnTokenIds || logprobs);
   }
 
   #chunk(pending: PendingChunk, index: number): string {
-    const { hideDetails, namedTool, policyVersion } = this.#options;
+    const { hideDetails, namedTool, policyVersion, returnTokenIds, logprobs } = this.#options;
     const facts = this.#facts;
     const sent = this.#sent[index]!;
     sent.tokens += pending.tokenIds.length;
@@ -126,9 +125,9 @@ export class ChatChunks implements ChunkSource {
     const choice: Record<string, unknown> = {
       index,
       delta: this.#delta(pending),
-      logprobs: facts.logprobs && !hideDetails ? { content: pending.logprobs } : null,
+      logprobs: logprobs && !hideDetails ? { content: pending.logprobs } : null,
       finish_reason: null,
-      token_ids: facts.returnTokenIds && !hideDetails ? pending.tokenIds : null,
+      token_ids: returnTokenIds && !hideDetails ? pending.tokenIds : null,
     };
     if (pending.end === null) {
       return this.#event([choice], index);

@@ -136,8 +136,6 @@ function completionFacts(
     model: model.name,
     systemFingerprint: service.systemFingerprint,
     promptTokens: promptTokenCount,
-    returnTokenIds: body.return_token_ids === true,
-    logprobs: body.logprobs !== undefined && body.logprobs !== null,
     includeUsage:
       body.stream === true && (body.stream_options?.include_usage === true || config.enableForceIncludeUsage),
     continuousUsage: body.stream_options?.continuous_usage_stats === true,

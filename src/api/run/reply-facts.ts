@@ -1,4 +1,4 @@
-// What every reply to one request shares, whether it streams or not: id, names, which details were asked for.
+// What every reply to one request shares, in both dialects and whether it streams or not: id, names, usage.
 // Computed once per request.
 import { randomUUID } from "node:crypto";
 
@@ -11,9 +11,6 @@ export interface ReplyFacts {
   systemFingerprint: string;
   /** Counted once however many choices there are. */
   promptTokens: number;
-  returnTokenIds: boolean;
-  /** Whether choices carry logprobs. */
-  logprobs: boolean;
   includeUsage: boolean;
   continuousUsage: boolean;
   /** Put prompt_tokens_details into usage. */
