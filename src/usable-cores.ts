@@ -15,7 +15,7 @@ function quotaInCores(root: string): number {
     try {
       return readFileSync(join(root, ...path), "utf8").trim();
     } catch {
-      return "";
+      return ""; // no such system, or not readable: nothing is known of a quota
     }
   };
   let least = Number.POSITIVE_INFINITY;

@@ -32,6 +32,7 @@ export function copyStep(from: string, to: string): void {
     try {
       linkSync(source, target);
     } catch {
+      // no links on this file system; what else is wrong, the copy says
       copyFileSync(source, target);
     }
   }

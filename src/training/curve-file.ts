@@ -71,6 +71,6 @@ function parseLine(text: string): CurveLine | null {
     const line = JSON.parse(text) as Partial<CurveLine> | null;
     return Number.isInteger(line?.step) && Number.isInteger(line?.gradient_step) ? (line as CurveLine) : null;
   } catch {
-    return null;
+    return null; // cut off by a crash
   }
 }

@@ -119,6 +119,6 @@ function readHeader(text: string): { name: string; argumentsAt: number } | "part
     const value = JSON.parse(found[0]) as string;
     return value === "" ? "mismatch" : { name: value, argumentsAt: at };
   } catch {
-    return "mismatch";
+    return "mismatch"; // an escape that JSON does not know
   }
 }
