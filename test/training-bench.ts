@@ -95,7 +95,6 @@ export function scored(...replies: (readonly [reply: string, reward: number])[])
     trajectories: replies.map(([reply, reward]) => ({
       reward,
       initialPolicyVersion: null,
-      finalPolicyVersion: null,
       metrics: {},
       histories: [
         {

@@ -64,7 +64,7 @@ const mostInOneTurn = (calls: readonly number[]) =>
 function rl(items: HistoryItem[], encoder: ChatEncoder, maxSequenceLength: number, signal?: AbortSignal) {
   const trajectory = (reward: number) => ({
     ...{ histories: [{ items, tools: null }], reward, metrics: {} },
-    ...{ initialPolicyVersion: null, finalPolicyVersion: null },
+    initialPolicyVersion: null,
   });
   return prepareJob([{ trajectories: [trajectory(1), trajectory(0)], exceptions: 0, metrics: {} }], {
     ...{ encoder, config: RL_DEFAULTS, currentStep: 0, preview: false },

@@ -26,7 +26,6 @@ const trajectory = (reply: string, reward: number, fields: Partial<Trajectory> =
   histories: [history(reply)],
   reward,
   initialPolicyVersion: null,
-  finalPolicyVersion: null,
   metrics: {},
   ...fields,
 });

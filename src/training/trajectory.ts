@@ -34,8 +34,8 @@ export interface Trajectory {
   /** The primary history, then the additional ones. */
   histories: readonly History[];
   reward: number;
+  /** The policy step it began with; null = unknown. */
   initialPolicyVersion: number | null;
-  finalPolicyVersion: number | null;
   metrics: Readonly<Record<string, number>>;
 }
 

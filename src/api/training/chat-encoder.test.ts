@@ -103,7 +103,7 @@ describe("a conversation the chat template refuses is left out, with the place",
   ])("%s", async (_what, { messages, tools }, reason) => {
     const message = { role: "assistant", content: "ok" };
     const choice = { message, promptTokenIds: null, tokenIds: [5], logprobs: [-1], tokens: null };
-    const facts = { initialPolicyVersion: null, finalPolicyVersion: null, metrics: {} };
+    const facts = { initialPolicyVersion: null, metrics: {} };
     const trajectory = (items: { message: { role: string } }[], reward: number, own: unknown[] | null) => ({
       ...{ histories: [{ items: [...items, { choice }], tools: own }], reward },
       ...facts,

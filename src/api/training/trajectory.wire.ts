@@ -32,6 +32,7 @@ function trajectoryFrom(fields: Fields, issues: Issues): Trajectory {
   fields.object("metadata");
   fields.array("logs");
   fields.text("start_time");
+  fields.integer("final_policy_version");
   return {
     histories: exchangeHistories(fields, issues) ?? [
       historyFrom(fields, issues),
@@ -43,7 +44,6 @@ function trajectoryFrom(fields: Fields, issues: Issues): Trajectory {
     ],
     reward: fields.number("reward", AVERAGEABLE) ?? 0,
     initialPolicyVersion: fields.integer("initial_policy_version"),
-    finalPolicyVersion: fields.integer("final_policy_version"),
     metrics: fields.metrics("metrics"),
   };
 }
