@@ -45,9 +45,9 @@ export function loraInputs(g: Graph, config: ModelConfig): LoraInputs {
 }
 
 /**
- * x · A, x: [n, in] or [n, 1, in] -> [n, columns]. A matrix that is an input is not packed ahead, and the runtime divides long sums
- * of such products in places that depend on rows, columns and threads. So the inputs come in pieces short enough not to be
- * divided, and their sums are added in order.
+ * x · A, x: [n, in] or [n, 1, in] -> [n, columns]. A matrix that is an input is not packed ahead, and the runtime divides
+ * long sums of such products in places that depend on rows, columns and threads. So the inputs come in pieces short enough
+ * not to be divided, and their sums are added in order.
  */
 export function narrowed(g: Graph, x: Value, a: Value): Value {
   const [inputs, columns] = a.shape as readonly [number, Dim];

@@ -1,6 +1,6 @@
 // The adapters a runner serves: PEFT folders loaded at run time, each in a slot (0 is the base model). For a step, the
-// factors of the slots it uses (or of all) are laid side by side as lora-inputs.ts describes; the last few layouts are kept,
-// because steps mostly use the same adapters as the one before.
+// factors of the slots it uses (or of all) are laid side by side as lora-inputs.ts describes; the last few layouts are
+// kept, because steps mostly use the same adapters as the one before.
 
 import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../engine/contract.ts";
 import type { AdapterHost } from "../engine/model-host.ts";
@@ -39,6 +39,7 @@ export class LoraSlots implements AdapterHost {
   private readonly layouts = new Map<string, Layout>();
   /** For steps of the base model alone. */
   private readonly none: Layout;
+  /** What the last step used, and how many steps in a row. */
   private lastKey = "";
   private inARow = 0;
 
