@@ -14,6 +14,13 @@ export const anyCodePoint: CodePointSet = [
 
 export const noCodePoint: CodePointSet = [];
 
+/** Characters that cannot stand in a JSON string as they are. */
+export const escapedInJson: CodePointSet = [
+  [0, 0x1f],
+  [0x22, 0x22],
+  [0x5c, 0x5c],
+];
+
 /** Sorts and merges any ranges; drops surrogates. */
 export function codePoints(ranges: Iterable<CodePointRange>): CodePointSet {
   return intersectSets(merged(ranges), anyCodePoint);

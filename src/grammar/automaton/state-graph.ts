@@ -1,7 +1,7 @@
 // A growing nondeterministic automaton over bytes with calls between rules. Only construction lives here; sizes are
 // bounded so that a hostile constraint ends in an error instead of eating memory.
 
-import { type CodePointSet, intersectSets, subtractSets } from "../code-points.ts";
+import { type CodePointSet, escapedInJson, intersectSets, subtractSets } from "../code-points.ts";
 import { GrammarError } from "../grammar-error.ts";
 import { type ByteRange, utf8Ranges } from "./utf8.ts";
 
@@ -70,9 +70,9 @@ export class StateGraph {
 
   /** One character of the set as it is written inside a JSON string: raw where allowed, else its shortest escape. */
   jsonCharacters(from: number, set: CodePointSet, to: number): void {
-    this.characters(from, subtractSets(set, mustEscape), to);
+    this.characters(from, subtractSets(set, escapedInJson), to);
     const escapes: string[] = [];
-    for (const [low, high] of intersectSets(set, mustEscape)) {
+    for (const [low, high] of intersectSets(set, escapedInJson)) {
       for (let point = low; point <= high; point++)
         escapes.push(JSON.stringify(String.fromCodePoint(point)).slice(1, -1));
     }
@@ -105,12 +105,6 @@ export class StateGraph {
     if (++this.#edges > maxEdges) throw tooLarge();
   }
 }
-
-const mustEscape: CodePointSet = [
-  [0, 0x1f],
-  [0x22, 0x22],
-  [0x5c, 0x5c],
-];
 
 function tooLarge(): GrammarError {
   return new GrammarError(

@@ -1,6 +1,6 @@
 // The pieces JSON text is made of: strings, literals, objects' and arrays' punctuation, in one layout.
 
-import { anyCodePoint, codePointsOf, subtractSets } from "../code-points.ts";
+import { anyCodePoint, codePointsOf, escapedInJson, subtractSets } from "../code-points.ts";
 import {
   charSet,
   choice,
@@ -42,13 +42,7 @@ export class JsonText {
   get character(): Expression {
     return this.builder.named("json character", () => {
       const hex = charSet(codePointsOf("0123456789abcdefABCDEF"));
-      const raw = charSet(
-        subtractSets(anyCodePoint, [
-          [0, 0x1f],
-          [0x22, 0x22],
-          [0x5c, 0x5c],
-        ]),
-      );
+      const raw = charSet(subtractSets(anyCodePoint, escapedInJson));
       const plain = choice(
         sequence(charSet(codePointsOf("0123456789abcefABCEF")), hex, hex, hex),
         sequence(charSet(codePointsOf("dD")), charSet(codePointsOf("01234567")), hex, hex),

@@ -8,7 +8,7 @@ export interface Bound {
   exclusive: boolean;
 }
 
-/** Digits of an integer without bounds: all of int64's range and a little less. */
+/** Digits of an integer without bounds: nearly all of int64's range. */
 const freeIntegerDigits = 18;
 export const freeFractionDigits = 9;
 

@@ -50,6 +50,6 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    return part;
+    return part; // a % that escapes nothing stands for itself
   }
 }

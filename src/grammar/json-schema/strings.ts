@@ -1,7 +1,7 @@
 // String schemas: length, pattern and format, over the decoded text.
 
 import { determinise, intersectDfas, withLength } from "../char-dfa.ts";
-import { type CodePointSet, intersectSets, subtractSets } from "../code-points.ts";
+import { escapedInJson, intersectSets, subtractSets } from "../code-points.ts";
 import { charSet, choice, type Expression, repeat, sequence, texts } from "../expression.ts";
 import { GrammarError } from "../grammar-error.ts";
 import { parseRegex } from "../syntax/regex.ts";
@@ -59,18 +59,12 @@ export function stringPatterns(schema: SchemaObject, path: string): Expression[]
   return patterns;
 }
 
-const mustEscape: CodePointSet = [
-  [0, 0x1f],
-  [0x22, 0x22],
-  [0x5c, 0x5c],
-];
-
 /** The same texts as they are written inside a JSON string, with the fewest escapes. */
 function jsonEncoded(expression: Expression): Expression {
   switch (expression.kind) {
     case "set": {
-      const special = intersectSets(expression.set, mustEscape);
-      const raw = charSet(subtractSets(expression.set, mustEscape));
+      const special = intersectSets(expression.set, escapedInJson);
+      const raw = charSet(subtractSets(expression.set, escapedInJson));
       if (special.length === 0) return raw;
       const escapes: string[] = [];
       for (const [low, high] of special) {

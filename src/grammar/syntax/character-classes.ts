@@ -106,7 +106,7 @@ function compiled(name: string): RegExp | null {
   try {
     return new RegExp(`^\\p{${name}}$`, "u");
   } catch {
-    return null;
+    return null; // there is no such property
   }
 }
 
