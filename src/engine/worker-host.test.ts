@@ -183,7 +183,7 @@ describe("WorkerEngine", () => {
     const engine = await start({ numBlocks: 256 });
     const storm = Array.from({ length: 1000 }, (_, i) => engine.generate(endless(3 + (i % 200))));
     const readers = storm.map((generation) => collect(generation));
-    await sleep(10);
+    await until(() => engine.stats().running > 0);
     for (const generation of storm) generation.abort();
     await Promise.all(readers);
     expect(tokensOf(await collect(engine.generate(generateRequest([5], { maxTokens: 2 }))))).toEqual([6, 7]);
@@ -193,7 +193,7 @@ describe("WorkerEngine", () => {
   it("closes in the middle of everything", async () => {
     const engine = await start({ busyMs: 5 });
     const readers = Array.from({ length: 5 }, () => collect(engine.generate(endless(5))));
-    await sleep(30);
+    await until(() => engine.stats().running === 5);
     await engine.close();
     await Promise.all(readers);
     expect(engine.healthy()).toBe(false);
