@@ -4,7 +4,7 @@
 // /metrics) and how its CPU time divides between the HTTP thread and everything else (Linux only). A benchmark: it
 // asserts nothing but exits 1 when a stream failed.
 import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -116,7 +116,10 @@ function startServer() {
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   return new Promise((resolve, reject) => {
     let out = "";
-    child.on("exit", (code) => reject(new Error(`the server ended with ${code}`)));
+    child.on("exit", (code) => {
+      rmSync(data, { recursive: true, force: true });
+      reject(new Error(`the server ended with ${code}`));
+    });
     child.stdout.on("data", (bytes) => {
       out += bytes;
       const url = /listening on (\S+)/.exec(out)?.[1];
