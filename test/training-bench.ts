@@ -1,8 +1,9 @@
 // A training service on a temporary data directory with a fake trainer process, and the data it is fed with.
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { afterEach } from "vitest";
 import { AdapterSlots } from "../src/engine/adapter-slots.ts";
 import { createLog, type Log } from "../src/observe/log.ts";
 import { openStore } from "../src/store/db.ts";
@@ -87,6 +88,28 @@ export function trainingBench(options: BenchOptions = {}): TrainingBench {
   };
 }
 
+/** A function that starts benches; they are closed after each test. */
+export function benchesOfTest(): (options?: BenchOptions) => TrainingBench {
+  const open: TrainingBench[] = [];
+  afterEach(async () => {
+    for (const bench of open.splice(0)) await bench.close();
+  });
+  return (options = {}) => {
+    const bench = trainingBench(options);
+    open.push(bench);
+    return bench;
+  };
+}
+
+export function stepFolder(bench: TrainingBench, model: string, step: number): string {
+  return join(bench.folder, "training", "models", model, `step-${step}`);
+}
+
+/** Names of the folders of open jobs. */
+export function jobFolders(bench: TrainingBench): string[] {
+  return readdirSync(join(bench.folder, "training", "jobs"));
+}
+
 /** A group of one-turn trajectories with these replies and rewards. */
 export function scored(...replies: (readonly [reply: string, reward: number])[]): TrajectoryGroup {
   return {
@@ -156,4 +179,14 @@ export async function ended(bench: TrainingBench, job: JobRecord): Promise<JobEv
     });
   }
   return all();
+}
+
+/** A group that makes the fake trainer misbehave in the way of that id, which must be in the vocabulary. */
+export function faulty(id: number): TrajectoryGroup {
+  const group = scored(["a1 <e>", 1], ["a2 <e>", 0]);
+  for (const { histories } of group.trajectories) {
+    const item = histories[0]!.items[1]!;
+    if ("choice" in item) item.choice.promptTokenIds = [id];
+  }
+  return group;
 }

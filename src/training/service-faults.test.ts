@@ -1,0 +1,206 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import {
+  benchesOfTest,
+  ended,
+  fakeTrainer,
+  faulty,
+  jobFolders,
+  newModel,
+  scored,
+  stepFolder,
+  submit,
+  trainingBench,
+} from "../../test/training-bench.ts";
+import { ModelTable } from "../store/model-table.ts";
+import { RL_DEFAULTS } from "./config.ts";
+import { Workspace } from "./workspace.ts";
+
+const start = benchesOfTest();
+
+describe("faults", () => {
+  it.each([
+    ["crashes", 101, /^the trainer process ended with code 7; the server's log has its last words$/],
+    ["reports a failure", 102, /told to fail/],
+    ["writes a corrupt adapter", 104, /adapter_model/],
+  ])("a trainer that %s fails its job with the reason, and the next job runs", async (_what, id, reason) => {
+    const bench = start();
+    bench.service.bases.get("tiny")!.encoder = { ...bench.service.bases.get("tiny")!.encoder, vocabSize: 256 };
+    const model = newModel(bench);
+    const job = await submit(bench, model.id, [faulty(id)]);
+    const events = await ended(bench, job);
+    expect(events.at(-1)!.type).toBe("training_failed");
+    expect(bench.service.jobs.owned(job.id, "me")).toMatchObject({
+      status: "FAILED",
+      errorMessage: expect.stringMatching(reason),
+    });
+    expect(readdirSync(join(bench.folder, "training", "models", model.id))).toEqual(["step-0"]);
+    expect((await ended(bench, await submit(bench, model.id))).at(-1)!.type).toBe("training_ended");
+    expect(bench.service.models.step(model.id, "me", "latest").step).toBe(1);
+  });
+
+  it("kills a trainer that does not react to a cancellation", async () => {
+    const bench = start({ trainer: fakeTrainer(20) });
+    bench.service.bases.get("tiny")!.encoder = { ...bench.service.bases.get("tiny")!.encoder, vocabSize: 256 };
+    const model = newModel(bench);
+    const group = faulty(103);
+    const many = { ...group, trajectories: Array.from({ length: 200 }, (_, i) => group.trajectories[i % 2]!) };
+    const job = await submit(bench, model.id, [many]);
+    await new Promise<void>((resolve) => {
+      bench.service.jobs.watch(job.id, ({ type }) => type === "gradient_step" && resolve());
+    });
+    bench.service.jobs.cancel(job.id, "me");
+    expect((await ended(bench, job)).at(-1)!.data).toEqual({ error_message: "cancelled" });
+  });
+
+  it("fails a job whose base model, starting weights or data are gone, and goes on", async () => {
+    const bench = start({ maxParallelJobs: 1, trainer: fakeTrainer(50) });
+    const model = newModel(bench);
+    const first = await submit(bench, model.id);
+    const second = await submit(bench, model.id);
+    rmSync(join(bench.folder, "training", "jobs", second.id, "input.jsonl"));
+    await ended(bench, first);
+    const missing = (await ended(bench, second)).at(-1)!.data.error_message;
+    expect(missing).toMatch(/ENOENT/);
+    expect(missing).not.toContain(bench.folder);
+
+    writeFileSync(join(stepFolder(bench, model.id, 1), "adapter_model.safetensors"), "rubbish");
+    const third = await ended(bench, await submit(bench, model.id));
+    expect(third.at(-1)!.type).toBe("training_failed");
+    expect(third.at(-1)!.data.error_message).not.toContain(bench.folder);
+  });
+
+  it("copies no step whose files are damaged", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    await ended(bench, await submit(bench, model.id));
+    const { models } = bench.service;
+    writeFileSync(join(stepFolder(bench, model.id, 1), "adapter_model.safetensors"), "rubbish");
+    await expect(models.rollback(model.id, "me", 1)).rejects.toMatchObject({ code: "damaged_checkpoint" });
+    const fork = { ...{ owner: "me", entity: "team", project: "demo", name: "fork" }, baseModel: null };
+    const from = { modelId: model.id, step: 1 };
+    expect(() => models.create({ ...fork, returnExisting: false, from })).toThrow(/step 1 are damaged/);
+    expect(models.steps(model.id, "me").map(({ step }) => step)).toEqual([0, 1]);
+    expect((await models.rollback(model.id, "me", 0)).step).toBe(2);
+  });
+
+  it("keeps a published step whose job's files cannot be deleted, or whose followers fail", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    const remove = vi.spyOn(Workspace.prototype, "removeJob").mockImplementationOnce(() => {
+      throw Object.assign(new Error("resource busy or locked"), { code: "EBUSY" });
+    });
+    try {
+      const first = await submit(bench, model.id);
+      await vi.waitFor(() => expect(bench.service.stats()).toEqual({ running: 0, pending: 0 }), 5_000);
+      expect(bench.service.jobs.owned(first.id, "me")).toMatchObject({ status: "COMPLETED", toStep: 1 });
+    } finally {
+      remove.mockRestore();
+    }
+    const second = await submit(bench, model.id);
+    bench.service.jobs.watch(second.id, () => {
+      throw new Error("a follower that fails");
+    });
+    await vi.waitFor(() => expect(bench.service.stats()).toEqual({ running: 0, pending: 0 }), 5_000);
+    expect(bench.service.jobs.owned(second.id, "me")).toMatchObject({ status: "COMPLETED", toStep: 2 });
+    for (const step of [1, 2]) expect(existsSync(stepFolder(bench, model.id, step))).toBe(true);
+  });
+
+  it("leaves no files of a rollback that cannot be recorded", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    const insert = vi.spyOn(ModelTable.prototype, "insertStep").mockImplementationOnce(() => {
+      throw Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
+    });
+    await expect(bench.service.models.rollback(model.id, "me", 0)).rejects.toMatchObject({ status: 507 });
+    insert.mockRestore();
+    expect(readdirSync(join(bench.folder, "training", "models", model.id))).toEqual(["step-0"]);
+  });
+
+  it("keeps a step that a request takes while others are deleted", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    for (let i = 0; i < 3; i++) await ended(bench, await submit(bench, model.id));
+    const deleting = bench.service.models.deleteSteps(model.id, "me", [1, 2]);
+    const lease = await bench.service.policies.acquire("agent@2", "me");
+    expect(await deleting).toMatchObject({ deletedCount: 1, keptSteps: [2] });
+    expect(existsSync(stepFolder(bench, model.id, 2))).toBe(true);
+    lease!.release();
+  });
+
+  it("survives a full disk: refuses what it cannot keep, ends what it cannot finish, and goes on when there is room", async () => {
+    const full = (code: string) => Object.assign(new Error("no space left"), { code });
+    const bench = start();
+    const model = newModel(bench);
+    const draft = await bench.service.jobs.draft();
+    vi.spyOn(draft.input, "finish").mockRejectedValue(full("ENOSPC"));
+    const submission = { owner: "me", modelId: model.id, idempotencyKey: null, requestHash: "" };
+    const spec = { kind: "rl" as const, config: RL_DEFAULTS };
+    await expect(bench.service.jobs.submit(draft, { ...submission, spec })).rejects.toMatchObject({ status: 507 });
+    expect(jobFolders(bench)).toEqual([]);
+
+    const reserve = join(bench.folder, "training", "reserve");
+    expect(statSync(reserve).size).toBe(2 ** 20);
+    const finish = vi.spyOn(bench.service.jobs, "finish").mockImplementationOnce(() => {
+      throw full("SQLITE_FULL");
+    });
+    const job = await submit(bench, model.id);
+    expect((await ended(bench, job)).at(-1)).toMatchObject({
+      type: "training_failed",
+      data: { error_message: "no space left" },
+    });
+    expect(finish).toHaveBeenCalledTimes(2);
+    // it fails once more, in recording the failure: the room kept aside is given up for it
+    finish.mockImplementationOnce(() => {
+      throw full("SQLITE_FULL");
+    });
+    finish.mockImplementationOnce(() => {
+      throw full("SQLITE_FULL");
+    });
+    await ended(bench, await submit(bench, model.id));
+    expect(existsSync(reserve)).toBe(false);
+    expect(readdirSync(join(bench.folder, "training", "models", model.id)).filter((name) => name !== "curves")).toEqual(
+      ["step-0"],
+    );
+    await ended(bench, await submit(bench, model.id));
+    await expect.poll(() => existsSync(reserve), { timeout: 20_000 }).toBe(true);
+    expect(bench.service.models.step(model.id, "me", "latest").step).toBe(1);
+  });
+
+  it("names a corrupt record's place in the failure", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    const group = scored(["a1 <e>", 1], ["a2 <e>", 0]);
+    const item = group.trajectories[1]!.histories[0]!.items[1]!;
+    if ("choice" in item) item.choice.logprobs = [-1];
+    const events = await ended(bench, await submit(bench, model.id, [group]));
+    expect(events.at(-1)!.data.error_message).toMatch(/group 0, trajectory 1, messages_and_choices\[1\]/);
+  });
+
+  it("goes on after an orderly stop where it was, without repeating an event", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "training-"));
+    try {
+      const many = scored(...Array.from({ length: 12 }, (_, i) => ["a1 <e>", i % 2] as const));
+      const first = trainingBench({ folder, trainer: fakeTrainer(20) });
+      const model = newModel(first);
+      const job = await submit(first, model.id, [many]);
+      await expect
+        .poll(() => first.service.jobs.events(job.id, null, 100).length, { timeout: 20_000 })
+        .toBeGreaterThan(3);
+      await first.close();
+      const second = trainingBench({ folder });
+      expect(second.service.jobs.owned(job.id, "me").attempts).toBeLessThanOrEqual(1);
+      const events = await ended(second, job);
+      expect(events.map(({ type }) => type)).toEqual([
+        "training_started",
+        ...new Array(12).fill("gradient_step"),
+        "training_ended",
+      ]);
+      await second.close();
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});

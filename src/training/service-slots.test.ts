@@ -1,0 +1,141 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import {
+  benchesOfTest,
+  ended,
+  fakeTrainer,
+  newModel,
+  stepFolder,
+  submit,
+  type TrainingBench,
+  trainingBench,
+} from "../../test/training-bench.ts";
+
+const start = benchesOfTest();
+
+describe("steps and the engine's adapter slots", () => {
+  /** A folder with an adapter of its own content, as an operator would name it. */
+  const operatorAdapter = (bench: TrainingBench, name: string): string => {
+    const step = stepFolder(bench, newModel(bench, name).id, 0);
+    const folder = join(bench.folder, name);
+    cpSync(step, folder, { recursive: true });
+    const weights = readFileSync(join(folder, "adapter_model.safetensors"));
+    weights.writeFloatLE(name.length, weights.length - 4);
+    writeFileSync(join(folder, "adapter_model.safetensors"), weights);
+    return folder;
+  };
+  const fork = (bench: TrainingBench, modelId: string) =>
+    bench.service.models.create({
+      ...{ owner: "me", entity: "team", project: "demo", name: "fork", baseModel: null, returnExisting: false },
+      from: { modelId, step: null },
+    });
+
+  it("makes room for a policy by unloading the least recently used one", async () => {
+    const bench = start({ maxLoras: 2 });
+    const model = newModel(bench);
+    for (let i = 0; i < 4; i++) await ended(bench, await submit(bench, model.id));
+    expect(bench.engine.versions.size).toBe(2);
+    const held = await bench.service.policies.acquire("agent@1", "me");
+    const other = await bench.service.policies.acquire("agent:step2", "me");
+    expect(bench.engine.versions).toEqual(new Set([held!.adapter, other!.adapter]));
+    await expect(bench.service.policies.acquire("agent@3", "me")).rejects.toThrow(/adapter slot is in use/);
+    other!.release();
+    const third = await bench.service.policies.acquire("agent@3", "me");
+    expect(bench.engine.versions).toEqual(new Set([held!.adapter, third!.adapter]));
+  });
+
+  it("publishes, rolls back and forks although the operator's adapters have every slot", async () => {
+    const bench = start({ maxLoras: 2 });
+    const model = newModel(bench);
+    const held = await bench.slots.hold(operatorAdapter(bench, "o"));
+    await bench.slots.hold(operatorAdapter(bench, "oo"));
+    const events = await ended(bench, await submit(bench, model.id));
+    expect(events.at(-1)).toMatchObject({ type: "training_ended", data: { step: 1 } });
+    expect((await bench.service.models.rollback(model.id, "me", 0)).step).toBe(2);
+    const forked = fork(bench, model.id);
+    expect((await bench.service.models.rollback(forked.id, "me", 2)).step).toBe(3);
+    await expect(bench.service.policies.acquire("agent@1", "me")).rejects.toMatchObject({
+      code: "no_adapter_slot",
+      retryAfter: 1,
+      message: expect.stringContaining("by adapters that the operator loaded"),
+    });
+    expect(bench.engine.versions.size).toBe(2);
+    await bench.slots.drop(held.version);
+    const lease = await bench.service.policies.acquire("agent@1", "me");
+    expect(bench.engine.versions).toContain(lease!.adapter);
+  });
+
+  it("publishes and rolls back although the engine cannot load", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    const load = vi.spyOn(bench.engine, "loadAdapter").mockRejectedValue(new Error("the engine thread ended"));
+    expect((await ended(bench, await submit(bench, model.id))).at(-1)!.type).toBe("training_ended");
+    expect((await bench.service.models.rollback(model.id, "me", 1)).step).toBe(2);
+    load.mockRestore();
+    expect((await bench.service.policies.acquire("agent", "me"))!.step).toBe(2);
+  });
+
+  it("gives a step's slot to the operator while a job trains from that step", async () => {
+    const bench = start({ maxLoras: 1, trainer: fakeTrainer(400) });
+    const model = newModel(bench);
+    await ended(bench, await submit(bench, model.id));
+    const job = await submit(bench, model.id);
+    await vi.waitFor(() => expect(bench.service.policies.inUse(model.id, 1)).toBe(true), { interval: 5 });
+    const { version } = await bench.slots.hold(operatorAdapter(bench, "o"));
+    expect(bench.engine.versions).toEqual(new Set([version]));
+    expect((await ended(bench, job)).at(-1)!.type).toBe("training_ended");
+  });
+
+  it("shares the slot of an operator's adapter with the same content", async () => {
+    const bench = start({ maxLoras: 1 });
+    const model = newModel(bench);
+    await ended(bench, await submit(bench, model.id));
+    const { version } = await bench.slots.hold(stepFolder(bench, model.id, 1));
+    const lease = await bench.service.policies.acquire("agent", "me");
+    expect(lease!.adapter).toBe(version);
+    lease!.release();
+    await bench.service.models.rollback(model.id, "me", 0);
+    await bench.service.models.deleteSteps(model.id, "me", [1]);
+    expect(bench.engine.versions).toEqual(new Set([version]));
+  });
+
+  it("neither serves nor trains a model whose rank is larger than what the server is started with", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "training-"));
+    try {
+      const before = trainingBench({ folder });
+      const model = newModel(before);
+      await ended(before, await submit(before, model.id));
+      await before.close();
+
+      const bench = trainingBench({ folder, maxLoraRank: 1 });
+      const refusal = { code: "adapter_rank_too_large", message: expect.stringContaining("rank 2, more than") };
+      await expect(bench.service.policies.acquire("agent", "me")).rejects.toMatchObject(refusal);
+      expect(bench.service.policies.answers(model)).toBe(false);
+      expect(await bench.service.policies.acquire("agent@0", "me")).toMatchObject({ step: 0, adapter: null });
+      const events = await ended(bench, await submit(bench, model.id));
+      expect(events.map(({ type }) => type)).toEqual(["training_failed"]);
+      expect(events[0]!.data.error_message).toContain("--max-lora-rank 1");
+      expect(bench.service.models.steps(model.id, "me").map(({ step }) => step)).toEqual([0, 1]);
+      await bench.close();
+
+      const after = trainingBench({ folder });
+      expect(await after.service.policies.acquire("agent", "me")).toMatchObject({ step: 1 });
+      await after.close();
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  it("lets a request finish on a model that is deleted, then frees its slot", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    await ended(bench, await submit(bench, model.id));
+    const lease = await bench.service.policies.acquire("agent", "me");
+    await bench.service.models.delete(model.id, "me");
+    expect(bench.engine.versions).toEqual(new Set([lease!.adapter]));
+    lease!.release();
+    await vi.waitFor(() => expect(bench.engine.versions.size).toBe(0));
+  });
+});
