@@ -109,7 +109,7 @@ it("reads server-sent events in any pieces", async () => {
   }
 });
 
-it("O13: learning-rate schedules", () => {
+it("learning-rate schedules", () => {
   const close = (values: number[]) => values.map((value) => expect.closeTo(value, 8));
   expect(learningRates({ peak: 1, batches: 5, shape: "linear" })).toEqual(close([1, 0.75, 0.5, 0.25, 0]));
   expect(learningRates({ peak: 1, batches: 5, shape: "cosine" })).toEqual(close([1, 0.853553391, 0.5, 0.146446609, 0]));

@@ -173,13 +173,13 @@ it("gives the same numbers when a step is computed in parts", () => {
 });
 
 describe("diagnostics", () => {
-  it("O16: correlates old and new probabilities", () => {
+  it("correlates old and new probabilities", () => {
     expect(probabilityCorrelation([-0.1, -0.5, -1], [-0.2, -0.4, -1.1])).toBeCloseTo(0.959655262, 8);
     expect(probabilityCorrelation([-1], [-2])).toBe(0);
     expect(probabilityCorrelation([-1, -1], [-2, -3])).toBe(0);
   });
 
-  it("O21: has the k3 estimate", () => expect(k3(-1.2, -1)).toBeCloseTo(0.018730753, 8));
+  it("has the k3 estimate", () => expect(k3(-1.2, -1)).toBeCloseTo(0.018730753, 8));
 
   it("is finite, for no tokens too", () => {
     const none: StepTokens = {

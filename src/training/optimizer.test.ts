@@ -36,7 +36,7 @@ describe("AdamW", () => {
     for (const [i, gradient] of gradients.entries()) expect(norms[i]).toBeCloseTo(Math.abs(gradient), 8);
   });
 
-  it("O06: clips to a global norm and reports the norm before", () => {
+  it("clips to a global norm and reports the norm before", () => {
     const gradient = new Map([
       ["a", Float32Array.of(3)],
       ["b", Float32Array.of(4)],
@@ -122,14 +122,14 @@ describe("O07-O09: a policy of three logits", () => {
 });
 
 describe("learning-rate multipliers and reward metrics", () => {
-  it("O17: reward spread", () => {
+  it("reward spread", () => {
     const history = [0.5, 0.4, 0.45, 0.3].map((rewardStdDev, step) => ({ step, rewardStdDev }));
     expect(rewardSpreadMultiplier(history)).toBeCloseTo(0.666666667, 8);
     expect(rewardSpreadMultiplier(history.slice(0, 1))).toBe(1);
     expect(rewardSpreadMultiplier([0, 1].map((rewardStdDev, step) => ({ step, rewardStdDev })))).toBe(1);
   });
 
-  it("O18: sequence count", () => {
+  it("sequence count", () => {
     expect(sequenceCountMultiplier(5, 0.5)).toBeCloseTo(2.236067977, 8);
     expect(sequenceCountMultiplier(5, 0)).toBe(1);
   });
@@ -140,7 +140,7 @@ describe("learning-rate multipliers and reward metrics", () => {
     metrics: { pass: 1 },
   });
 
-  it("O15: reward standard deviation leaves single trajectories out", () => {
+  it("reward standard deviation leaves single trajectories out", () => {
     expect(rewardStdDev([group([1, 0]), group([1, 0, 0, 0]), group([7])])).toBeCloseTo(0.466506351, 8);
   });
 

@@ -75,7 +75,7 @@ describe("prepareJob", () => {
     expect(job.metrics).toMatchObject({ num_dropped_too_long: 1, num_dropped_stale: 1, steps_off_policy: 5 });
   });
 
-  it("W08: histories of a trajectory share its weight", async () => {
+  it("histories of a trajectory share its weight", async () => {
     const both = trajectory("a1 <e>", 1, { histories: [history("a1 <e>"), history("a2 <e>")] });
     const { sequences } = await prepare([group(both, trajectory("a1", 0))]);
     expect(sequences).toHaveLength(3);
@@ -104,7 +104,7 @@ describe("prepareJob", () => {
     expect(job.sequences.map(({ weight }) => weight)).toEqual([expect.closeTo(1, 9), expect.closeTo(1, 9)]);
   });
 
-  it("T12: a corrupt record fails a job, naming the place, and is a verdict in a preview", async () => {
+  it("a corrupt record fails a job, naming the place, and is a verdict in a preview", async () => {
     const corrupt = trajectory("a1", 1, { histories: [history("a1 <e>", { logprobs: [-1] })] });
     const groups = [group(trajectory("a1", 0)), group(trajectory("a1", 0), corrupt)];
     await expect(prepare(groups)).rejects.toThrow(/group 1, trajectory 1, messages_and_choices\[1\]/);
@@ -157,12 +157,12 @@ it.each([
   [2049, 4096],
   [5000, 6144],
   [40000, 32768],
-])("O14: rows for a longest sequence of %i have %i tokens", (longest, expected) => {
+])("rows for a longest sequence of %i have %i tokens", (longest, expected) => {
   expect(rowLength(longest, 1e6)).toBe(expected);
   expect(rowLength(longest, 512)).toBe(512);
 });
 
-it("O20: drops only what is older than the limit", () => {
+it("drops only what is older than the limit", () => {
   expect([5, 6, 7, 10, null].map((version) => isStale(version, 10, 4))).toEqual([true, false, false, false, false]);
 });
 

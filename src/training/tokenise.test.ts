@@ -37,7 +37,7 @@ async function single(items: HistoryItem[], allow = false) {
 }
 
 describe("template path (ChatML-like toy: <s> role NL content <e> NL)", () => {
-  it("T01: masks the sampled tokens only and adds no second end", async () => {
+  it("masks the sampled tokens only and adds no second end", async () => {
     const { sequence, words, trained } = await single([user("q1"), sampled("a1", "a1 <e>")]);
     expect(words).toEqual("<s> user NL q1 <e> NL <s> assistant NL a1 <e>".split(" "));
     expect(sequence.mask).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
@@ -46,14 +46,14 @@ describe("template path (ChatML-like toy: <s> role NL content <e> NL)", () => {
     expect(sequence.oldLogprobs.slice(0, 9).every(Number.isNaN)).toBe(true);
   });
 
-  it("T02: a reply cut by length gets no end token", async () => {
+  it("a reply cut by length gets no end token", async () => {
     const { words, trained } = await single([user("q1"), sampled("a1", "a1")]);
     expect(words).toHaveLength(10);
     expect(words.at(-1)).toBe("a1");
     expect(trained).toEqual(["a1"]);
   });
 
-  it("T03: two choices are one sequence, nothing between them is trained", async () => {
+  it("two choices are one sequence, nothing between them is trained", async () => {
     const { words, trained } = await single([
       user("q1"),
       sampled("a1", "a1 <e>"),
@@ -71,24 +71,24 @@ describe("template path (ChatML-like toy: <s> role NL content <e> NL)", () => {
     expect(trained).toEqual(["a1", "a2", "<e>"]);
   });
 
-  it("T04: an assistant message is context", async () => {
+  it("an assistant message is context", async () => {
     const { trained } = await single([user("q1"), assistant("a1"), user("q2"), sampled("a2", "a2 <e>")]);
     expect(trained).toEqual(["a2", "<e>"]);
   });
 
-  it("T05: what follows the last choice is left out", async () => {
+  it("what follows the last choice is left out", async () => {
     const { words } = await single([user("q1"), sampled("a1", "a1 <e>"), user("q2")]);
     expect(words).not.toContain("q2");
   });
 
   it.each([
-    ["T06: only messages", [user("q1"), assistant("a1")]],
-    ["T08: a choice without log-probabilities", [user("q1"), choice("a1", { tokenIds: toyIds("a1 <e>") })]],
+    ["only messages", [user("q1"), assistant("a1")]],
+    ["a choice without log-probabilities", [user("q1"), choice("a1", { tokenIds: toyIds("a1 <e>") })]],
   ])("%s: nothing to train", async (_name, items) => {
     expect((await tokenise(items)).sequences).toEqual([]);
   });
 
-  it("T07: messages are trained on request, without old log-probabilities and without an end token", async () => {
+  it("messages are trained on request, without old log-probabilities and without an end token", async () => {
     const { sequence, words, trained } = await single([user("q1"), assistant("a1")], true);
     expect(trained).toEqual(["a1"]);
     expect(words.at(-1)).toBe("a1");
@@ -98,11 +98,11 @@ describe("template path (ChatML-like toy: <s> role NL content <e> NL)", () => {
     ).rejects.toThrow(/tool calls can only be trained from its token ids/);
   });
 
-  it("T09: sampled ids win over the text", async () => {
+  it("sampled ids win over the text", async () => {
     expect((await single([user("q1"), sampled("a1 a2", "a3 <e>")])).trained).toEqual(["a3", "<e>"]);
   });
 
-  it("T10: token texts are looked up, an empty one is the end of sequence", async () => {
+  it("token texts are looked up, an empty one is the end of sequence", async () => {
     const item = choice("a1", { tokens: ["a1", ""], logprobs: [-0.1, -0.2] });
     expect((await single([user("q1"), item])).trained).toEqual(["a1", "<e>"]);
   });
@@ -148,7 +148,7 @@ describe("exact-token path", () => {
       logprobs: falling(toyIds(output).length),
     });
 
-  it("T11: a prompt that extends the sequence continues it", async () => {
+  it("a prompt that extends the sequence continues it", async () => {
     const { words, trained } = await single([
       user("q1"),
       turn("q1", "a1 <e>"),
@@ -159,7 +159,7 @@ describe("exact-token path", () => {
     expect(trained).toEqual(["a1", "<e>", "a2", "<e>"]);
   });
 
-  it("T11: any other prompt starts a new sequence, and each choice is trained once", async () => {
+  it("any other prompt starts a new sequence, and each choice is trained once", async () => {
     const { sequences } = await tokenise([user("q1"), turn("q1", "a1 <e>"), user("q2"), turn("q1 <e> q2", "a2 <e>")]);
     expect(sequences.map(({ ids }) => ids.map((id) => toyEncoder.word(id)).join(" "))).toEqual([
       "q1 a1 <e>",
@@ -167,7 +167,7 @@ describe("exact-token path", () => {
     ]);
   });
 
-  it("T12: refuses another number of log-probabilities than tokens, as a corrupt record", async () => {
+  it("refuses another number of log-probabilities than tokens, as a corrupt record", async () => {
     const items = [user("q1"), choice("a1", { tokenIds: toyIds("a1 <e>"), logprobs: [-0.1] })];
     await expect(tokenise(items)).rejects.toThrow(TokenMismatchError);
     await expect(tokenise(items)).rejects.toThrow(/1 log-probabilities for 2 tokens/);
