@@ -124,10 +124,7 @@ export class SchemaCompiler {
     const { const: only, ...others } = schema;
     if (only !== undefined || schema.enum !== undefined) return this.#listed(only, others, path);
     const types = typesOf(schema);
-    const expression = choice(
-      ...types.map((type) => this.#typed(type, schema, path)).filter((option) => !isNever(option)),
-    );
-    return expression;
+    return choice(...types.map((type) => this.#typed(type, schema, path)).filter((option) => !isNever(option)));
   }
 
   #listed(only: JsonValue | undefined, schema: SchemaObject, path: string): Expression {

@@ -5,11 +5,10 @@
 
 import { BrokenConstraintError } from "../../engine/constraint.ts";
 import type { Program } from "../automaton/program.ts";
-import { StackGraph, type StackNode } from "./stack-graph.ts";
+import { StackGraph, type StackNode, stateRadix } from "./stack-graph.ts";
 
 /** After this many configurations the memory of a program is dropped and built up anew. */
 const maxConfigurations = 20_000;
-const maxStates = 2 ** 19;
 
 export class Configuration {
   /** Items that can consume a byte; same length. */
@@ -144,11 +143,13 @@ export class Matcher {
 
   #configuration(states: readonly number[], nodes: readonly StackNode[]): Configuration {
     if (states.length === 1) {
-      const key = nodes[0]!.id * maxStates + states[0]!;
+      const key = nodes[0]!.id * stateRadix + states[0]!;
       const known = this.#single.get(key);
       return known ?? this.#intern(this.#single, key, states, nodes);
     }
-    const keys = [...new Set(states.map((state, index) => nodes[index]!.id * maxStates + state))].sort((a, b) => a - b);
+    const keys = [...new Set(states.map((state, index) => nodes[index]!.id * stateRadix + state))].sort(
+      (a, b) => a - b,
+    );
     if (keys.length === 1) return this.#configuration(states.slice(0, 1), nodes.slice(0, 1));
     const key = keys.join(" ");
     const known = this.#several.get(key);
@@ -157,8 +158,8 @@ export class Matcher {
     return this.#intern(
       this.#several,
       key,
-      keys.map((item) => item % maxStates),
-      keys.map((item) => byId.get(Math.floor(item / maxStates))!),
+      keys.map((item) => item % stateRadix),
+      keys.map((item) => byId.get(Math.floor(item / stateRadix))!),
     );
   }
 

@@ -20,7 +20,8 @@ export class StackNode {
   }
 }
 
-const maxStates = 2 ** 19;
+/** More than a program has states: node.id * stateRadix + state is a number for the pair. */
+export const stateRadix = 2 ** 19;
 /** A closure that grows is stopped on the way, not after it. */
 const workPerCheck = 1000;
 
@@ -57,7 +58,7 @@ export class StackGraph {
     let work = 0;
     const add = (state: number, node: StackNode): void => {
       work++;
-      const key = node.id * maxStates + state;
+      const key = node.id * stateRadix + state;
       if (seen.has(key)) return;
       seen.add(key);
       states.push(state);
@@ -139,7 +140,7 @@ export class StackGraph {
 
   #intern(node: StackNode): StackNode {
     const key = node.returns
-      .map((returnTo, i) => node.parents[i]!.id * maxStates + returnTo)
+      .map((returnTo, i) => node.parents[i]!.id * stateRadix + returnTo)
       .sort((a, b) => a - b)
       .join(" ");
     const known = this.#interned.get(key);
