@@ -1,7 +1,7 @@
 // The trainer's passes: the same log-probabilities as the sampler for the same tokens, in every weight type, and the same
 // numbers however sequences are put into rows and micro-batches.
 
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -22,6 +22,7 @@ import { TrainableModel } from "../../src/training/onnx/trainable-model.ts";
 import { adamW } from "../../src/training/optimizer.ts";
 import { seededRandom } from "../../src/training/random.ts";
 import { blocksFrom, chunk, families, fixtureFolder, logSoftmax, openRunner } from "./runner-driver.ts";
+import { writeWideCheckpoint } from "./wide-checkpoint.ts";
 
 const LIMITS = { float32: 1e-4, int8: 1e-3, int4: 1e-3 } as const;
 const checkpoint = async () => {};
@@ -116,6 +117,29 @@ describe("the bundled model: sampler and trainer agree", () => {
     for (const { pair } of eachPair(adapter.layers)) for (const i of pair.b.keys()) pair.b[i] = (random() - 0.5) / 10;
     await expectSame(weights, adapter, 2);
   });
+});
+
+// One query head for each key head: 129 queries must not become calls of 128 and of one.
+it("gives a shared beginning of 129 tokens the bits that it has in a sequence alone", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "flywheel-heads-"));
+  writeWideCheckpoint(folder, { family: "llama", hidden: 256, intermediate: 256, heads: 8, kvHeads: 8, headDim: 32 });
+  const adapter = identityAdapter(readModelConfig(folder), { rank: 2, alpha: 4 }, 1);
+  const model = await TrainableModel.create({ folder, weights: "float32", rank: 2, threads: 1, blockSize: 16 });
+  model.setParameters(parametersOf(adapter), adapter.scale);
+  const predicting = Int32Array.from({ length: 139 }, (_, p) => p);
+  for (const seed of [1, 2, 3]) {
+    const ids = tokens(140, seed);
+    const members = [ids, [...ids.slice(0, 129), ...tokens(11, 9)]].map((each, index) => ({
+      index,
+      ids: Int32Array.from(each),
+      predicting,
+    }));
+    const alone = await model.forward(layOut([{ shared: 0, members: members.slice(0, 1) }]), "nothing", checkpoint);
+    const shared = await model.forward(layOut([{ shared: 129, members }]), "nothing", checkpoint);
+    expect(shared.logprobs.slice(0, 139)).toEqual(alone.logprobs);
+  }
+  await model.close();
+  rmSync(folder, { recursive: true });
 });
 
 describe("rows and micro-batches", () => {

@@ -25,8 +25,8 @@ export function attentionCalls(
   const masks = new Map<string, AttentionCall["feeds"]>();
   return segments.flatMap((segment) => {
     const calls: AttentionCall[] = [];
-    for (let done = 0; done < segment.count; done += attentionChunk) {
-      const count = Math.min(attentionChunk, segment.count - done);
+    for (let done = 0, count = 0; done < segment.count; done += count) {
+      count = chunkOf(segment.count - done);
       const position = segment.position + done;
       const oldest = window === null ? 0 : Math.max(0, position - window + 1);
       // serving's blocks begin at multiples of their size
@@ -38,6 +38,14 @@ export function attentionCalls(
     }
     return calls;
   });
+}
+
+/**
+ * How many of the queries that are left the next call takes: never all but one. Where each key head has one query head, a query
+ * alone would be a product with a single row (see paged-attention.ts).
+ */
+function chunkOf(left: number): number {
+  return left === attentionChunk + 1 ? attentionChunk - 1 : Math.min(attentionChunk, left);
 }
 
 /** Rows of the positions from .. to - 1 of a sequence that ends in this segment. */
