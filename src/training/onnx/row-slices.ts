@@ -11,11 +11,11 @@ export interface Rows {
   count: number;
 }
 
-/** `count` rows in slices of nearly equal size. */
+/** `count` rows in slices of equal size, give or take one: the last is never a row alone, whose products have other bits. */
 export function sliceRows(count: number): Rows[] {
   const slices = Math.ceil(count / SLICE_ROWS);
-  const size = Math.ceil(count / slices);
-  return Array.from({ length: slices }, (_, i) => ({ row: i * size, count: Math.min(size, count - i * size) }));
+  const start = (i: number) => Math.floor((i * count) / slices);
+  return Array.from({ length: slices }, (_, i) => ({ row: start(i), count: start(i + 1) - start(i) }));
 }
 
 /** Some rows of a matrix [n, width], read in place. */
