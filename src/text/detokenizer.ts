@@ -4,6 +4,7 @@
 
 import type { Tokenizer } from "./tokenizer-contract.ts";
 import { concatBytes, decodeUtf8, encodeUtf8, incompleteTail, noBytes } from "./utf8.ts";
+import { WholeTexts } from "./whole-texts.ts";
 
 export interface DetokenizerOptions {
   promptTokenIds: readonly number[];
@@ -22,7 +23,7 @@ export class Detokenizer {
   readonly #tokenizer: Tokenizer;
   readonly #skipSpecial: boolean;
   readonly #rawAfterSpecial: boolean;
-  readonly #wholeTexts: (string | null | undefined)[];
+  readonly #wholeTexts: WholeTexts;
   /** The beginning of a character, 0..3 bytes. */
   #pending: Uint8Array = noBytes;
   #atStart: boolean;
@@ -32,7 +33,7 @@ export class Detokenizer {
     this.#tokenizer = tokenizer;
     this.#skipSpecial = options.skipSpecialTokens ?? false;
     this.#rawAfterSpecial = options.spacesBetweenSpecialTokens === false && !this.#skipSpecial;
-    this.#wholeTexts = wholeTextsOf(tokenizer);
+    this.#wholeTexts = WholeTexts.of(tokenizer);
     const prompt = options.promptTokenIds;
     const strips = tokenizer.stripsLeadingSpace === true && options.keepLeadingSpace !== true;
     this.#atStart = strips && !prompt.some((id) => this.#isShown(id));
@@ -65,16 +66,8 @@ export class Detokenizer {
   }
 
   #textOf(id: number): string {
-    if (this.#pending.length === 0 && id < this.#tokenizer.vocabSize) {
-      let whole = this.#wholeTexts[id];
-      if (whole === undefined) {
-        const bytes = this.#tokenizer.bytes(id);
-        whole = incompleteTail(bytes) === 0 ? decodeUtf8(bytes) : null;
-        this.#wholeTexts[id] = whole;
-      }
-      if (whole !== null) return whole;
-    }
-    return this.#decode(this.#tokenizer.bytes(id));
+    const whole = this.#pending.length === 0 ? this.#wholeTexts.text(id) : null;
+    return whole ?? this.#decode(this.#tokenizer.bytes(id));
   }
 
   #decode(added: Uint8Array): string {
@@ -83,16 +76,4 @@ export class Detokenizer {
     this.#pending = complete === bytes.length ? noBytes : bytes.slice(complete);
     return decodeUtf8(bytes.subarray(0, complete));
   }
-}
-
-/** Per tokenizer: the text of tokens made of whole characters; null for the others. */
-const wholeTexts = new WeakMap<Tokenizer, (string | null | undefined)[]>();
-
-function wholeTextsOf(tokenizer: Tokenizer): (string | null | undefined)[] {
-  let texts = wholeTexts.get(tokenizer);
-  if (!texts) {
-    texts = [];
-    wholeTexts.set(tokenizer, texts);
-  }
-  return texts;
 }

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ByteTokenizer } from "../../test/fakes/byte-tokenizer.ts";
 import { TokenTextWalk } from "./token-text.ts";
-import { encodeUtf8 } from "./utf8.ts";
+import type { Tokenizer } from "./tokenizer-contract.ts";
+import { decodeUtf8, encodeUtf8, incompleteTail } from "./utf8.ts";
 
 const tokenizer = new ByteTokenizer();
 
@@ -33,6 +34,35 @@ test("tokens joined are the text, bytes joined are its bytes", () => {
       const expected = [...text].filter((char) => char > "\x02").join("");
       expect(entries.map((entry) => entry.token).join("")).toBe(expected);
       expect(entries.flatMap((entry) => entry.bytes)).toEqual([...encodeUtf8(expected)]);
+    }),
+  );
+});
+
+test("however tokens cut characters, each shows what it completes after all the bytes before it", () => {
+  const cutTexts = fc
+    .tuple(fc.string({ unit: "binary", minLength: 1, maxLength: 6 }), fc.nat(8), fc.nat(8))
+    .map(([text, from, length]) => encodeUtf8(text).slice(from, from + length));
+  const tokens = fc.array(fc.oneof(cutTexts, fc.uint8Array({ maxLength: 4 })), { minLength: 1, maxLength: 6 });
+  const walked = fc.array(fc.nat(), { maxLength: 12 });
+  fc.assert(
+    fc.property(tokens, walked, (bytes, steps) => {
+      const pieces = { vocabSize: bytes.length, bytes: (id: number) => bytes[id] ?? new Uint8Array(0) } as Tokenizer;
+      const walk = new TokenTextWalk(pieces);
+      let before: number[] = [];
+      for (const step of steps) {
+        // One id is beyond the vocabulary.
+        const all = [...bytes.keys(), bytes.length].map((id) => ({ id, own: [...pieces.bytes(id)] }));
+        const tail = before.slice(before.length - incompleteTail(Uint8Array.from(before)));
+        const expected = all.map(({ own }) => {
+          const joined = Uint8Array.from([...tail, ...own]);
+          return { token: decodeUtf8(joined.subarray(0, joined.length - incompleteTail(joined))), bytes: own };
+        });
+        expect(all.map(({ id }) => walk.describe(id))).toEqual(expected);
+        expect(all.map(({ id }) => walk.text(id))).toEqual(expected.map(({ token }) => token));
+        const { id, own } = all[step % all.length]!;
+        expect(walk.advance(id).bytes).toEqual(own);
+        before = [...before, ...own];
+      }
     }),
   );
 });

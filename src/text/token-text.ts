@@ -4,35 +4,47 @@
 
 import type { Tokenizer } from "./tokenizer-contract.ts";
 import { concatBytes, decodeUtf8, incompleteTail, noBytes } from "./utf8.ts";
+import { WholeTexts } from "./whole-texts.ts";
 
 export interface TokenText {
   token: string;
   bytes: number[];
 }
 
-/** Walks along a sequence of tokens; `describe` looks at alternatives for the position reached. */
+/** Walks along a sequence of tokens; `describe` and `text` look at alternatives for the position reached. */
 export class TokenTextWalk {
   readonly #tokenizer: Tokenizer;
   readonly #asIds: boolean;
+  readonly #wholeTexts: WholeTexts;
+  /** The beginning of a character, 0..3 bytes. */
   #pending: Uint8Array = noBytes;
 
   /** `asIds`: tokens are written as `token_id:<id>`. */
   constructor(tokenizer: Tokenizer, options: { asIds?: boolean } = {}) {
     this.#tokenizer = tokenizer;
     this.#asIds = options.asIds ?? false;
+    this.#wholeTexts = WholeTexts.of(tokenizer);
   }
 
   /** A token that could stand at this position. */
   describe(id: number): TokenText {
-    const bytes = this.#tokenizer.bytes(id);
-    return { token: this.#asIds ? tokenIdText(id) : this.#completedBy(bytes), bytes: Array.from(bytes) };
+    return { token: this.text(id), bytes: numbers(this.#tokenizer.bytes(id)) };
+  }
+
+  /** Its `token` alone. */
+  text(id: number): string {
+    if (this.#asIds) return tokenIdText(id);
+    const whole = this.#pending.length === 0 ? this.#wholeTexts.text(id) : null;
+    return whole ?? this.#completedBy(this.#tokenizer.bytes(id));
   }
 
   /** The token that does stand here; the walk moves on to the next position. */
   advance(id: number): TokenText {
     const described = this.describe(id);
-    const bytes = concatBytes(this.#pending, this.#tokenizer.bytes(id));
-    this.#pending = bytes.slice(bytes.length - incompleteTail(bytes));
+    if (this.#pending.length > 0 || this.#wholeTexts.text(id) === null) {
+      const bytes = concatBytes(this.#pending, this.#tokenizer.bytes(id));
+      this.#pending = bytes.slice(bytes.length - incompleteTail(bytes));
+    }
     return described;
   }
 
@@ -40,6 +52,13 @@ export class TokenTextWalk {
     const bytes = concatBytes(this.#pending, added);
     return decodeUtf8(bytes.subarray(0, bytes.length - incompleteTail(bytes)));
   }
+}
+
+/** Array.from goes through an iterator, which takes several times as long. */
+function numbers(bytes: Uint8Array): number[] {
+  const list: number[] = [];
+  for (let i = 0; i < bytes.length; i++) list.push(bytes[i]!);
+  return list;
 }
 
 function tokenIdText(id: number): string {

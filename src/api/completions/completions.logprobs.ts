@@ -54,7 +54,7 @@ export function promptEntries(
   return ids.map((id, i) => {
     const here = logprobs[i] ?? null;
     const alternatives = (here?.topIds ?? []).map((other, k): [string, number] => [
-      walk.describe(other).token,
+      walk.text(other),
       floored(here!.topLogprobs[k]!),
     ]);
     const { token } = walk.advance(id);

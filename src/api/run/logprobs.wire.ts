@@ -26,15 +26,14 @@ export function floored(logprob: number): number {
  */
 export function contentEntry(walk: TokenTextWalk, sampled: SampledToken, top: number): WireTokenLogprob {
   const { id, logprobs } = sampled;
-  const value = floored(logprobs?.logprob ?? LOGPROB_FLOOR);
-  const alternatives = logprobs === null || top === 0 ? [] : topEntries(walk, id, logprobs, top);
-  const own = entry(walk.advance(id), value);
-  return { ...own, top_logprobs: alternatives };
+  const others = logprobs === null || top === 0 ? null : otherEntries(walk, id, logprobs, top);
+  const own = entry(walk.advance(id), floored(logprobs?.logprob ?? LOGPROB_FLOOR));
+  return { ...own, top_logprobs: others === null ? [] : [own, ...others] };
 }
 
-function topEntries(walk: TokenTextWalk, id: number, logprobs: TokenLogprobs, top: number): WireLogprob[] {
-  const entries = [entry(walk.describe(id), floored(logprobs.logprob))];
-  const wanted = top < 0 ? logprobs.topIds.length : top;
+function otherEntries(walk: TokenTextWalk, id: number, logprobs: TokenLogprobs, top: number): WireLogprob[] {
+  const entries: WireLogprob[] = [];
+  const wanted = (top < 0 ? logprobs.topIds.length : top) - 1;
   for (let i = 0; i < logprobs.topIds.length && entries.length < wanted; i++) {
     const other = logprobs.topIds[i]!;
     if (other !== id) {
@@ -69,7 +68,7 @@ export function promptLogprobsJson(
 
 function positionJson(walk: TokenTextWalk, id: number, here: TokenLogprobs): string {
   const member = (token: number, logprob: number, rank: number) =>
-    `"${token}":${JSON.stringify({ logprob: floored(logprob), rank, decoded_token: walk.describe(token).token })}`;
+    `"${token}":${JSON.stringify({ logprob: floored(logprob), rank, decoded_token: walk.text(token) })}`;
   const members = [member(id, here.logprob, here.rank)];
   here.topIds.forEach((other, i) => {
     if (other !== id) {
