@@ -5,7 +5,7 @@ import type { ReplyDelta } from "../../text/reply-parser.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
 import type { RunOutput } from "../run/generation-run.ts";
-import { jsonWith, promptLogprobsJson, type WireTokenLogprob } from "../run/logprobs.wire.ts";
+import { jsonWith, promptLogprobsJson } from "../run/logprobs.wire.ts";
 import { type ReplyFacts, toolCallId, usageOf } from "../run/reply-facts.ts";
 import { type ChatReplyOptions, wireFinishReason } from "./chat.reply-options.ts";
 
@@ -20,7 +20,8 @@ interface Collected {
   reasoning: string;
   toolCalls: ToolCall[];
   tokenIds: number[];
-  logprobs: WireTokenLogprob[];
+  /** JSON of the entries, made as they come: all of it at the end would keep the other requests waiting. */
+  logprobs: string;
   reasoningTokens: number;
   end: ChoiceEnd | null;
 }
@@ -39,10 +40,14 @@ export class ChatCollector {
       reasoning: "",
       toolCalls: [],
       tokenIds: [],
-      logprobs: [],
+      logprobs: "",
       reasoningTokens: 0,
       end: null,
     }));
+  }
+
+  get #showsLogprobs(): boolean {
+    return this.#options.logprobs && !this.#options.hideDetails;
   }
 
   accept(output: RunOutput): void {
@@ -59,7 +64,9 @@ export class ChatCollector {
       addPart(choice, part);
     }
     choice.tokenIds.push(...delta.tokenIds);
-    choice.logprobs.push(...delta.logprobs);
+    for (const entry of this.#showsLogprobs ? delta.logprobs : []) {
+      choice.logprobs += `${choice.logprobs === "" ? "" : ","}${JSON.stringify(entry)}`;
+    }
     choice.reasoningTokens += delta.reasoningTokens;
     choice.end = delta.end ?? choice.end;
   }
@@ -79,7 +86,7 @@ export class ChatCollector {
       object: "chat.completion",
       created: facts.created,
       model: facts.model,
-      choices: this.#choices.map((choice, index) => this.#choice(choice, index)),
+      choices: null,
       service_tier: null,
       system_fingerprint: facts.systemFingerprint,
       usage: usageOf(facts, counts),
@@ -87,18 +94,22 @@ export class ChatCollector {
       prompt_token_ids: returnTokenIds ? promptTokenIds : null,
       kv_transfer_params: null,
     };
+    let choices = "";
+    this.#choices.forEach((choice, index) => {
+      choices += `${index === 0 ? "" : ","}${this.#choiceJson(choice, index)}`;
+    });
     return jsonWith(reply, {
+      choices: `[${choices}]`,
       prompt_logprobs: promptLogprobs === null ? null : promptLogprobsJson(tokenizer, promptTokenIds, promptLogprobs),
     });
   }
 
-  #choice(choice: Collected, index: number) {
+  #choiceJson(choice: Collected, index: number): string {
     const options = this.#options;
     const end = choice.end!;
     const calls = options.parallelToolCalls ? choice.toolCalls : choice.toolCalls.slice(0, 1);
     const { content, reasoning } = this.#texts(choice, calls.length > 0);
-    const details = options.hideDetails ? null : choice;
-    return {
+    const wire = {
       index,
       message: {
         role: options.role,
@@ -111,15 +122,16 @@ export class ChatCollector {
         reasoning,
         ...(options.reasoningAlias ? { reasoning_content: reasoning } : {}),
       },
-      logprobs: options.logprobs && details !== null ? { content: details.logprobs } : null,
+      logprobs: null,
       finish_reason: wireFinishReason(end.reason, calls.length > 0, options.namedTool),
       stop_reason: end.stopReason,
-      token_ids: options.returnTokenIds && details !== null ? details.tokenIds : null,
+      token_ids: options.returnTokenIds && !options.hideDetails ? choice.tokenIds : null,
       // A choice of a trained policy carries what a training job needs, prompt included.
       ...(options.policyVersion === null
         ? {}
         : { policy_version: options.policyVersion, prompt_token_ids: options.promptTokenIds }),
     };
+    return jsonWith(wire, { logprobs: this.#showsLogprobs ? `{"content":[${choice.logprobs}]}` : null });
   }
 
   /** With a reasoning parser or tool calls, nothing to say is null; a plain reply is "" then. */
