@@ -65,11 +65,11 @@ describe("group advantages", () => {
 });
 
 describe("weights, balance and normalisation over a job", () => {
-  const w01 = [
+  const pair = [
     { advantage: 0.999998, trainableTokens: 2 },
     { advantage: -0.999998, trainableTokens: 4 },
   ];
-  const w09 = [...groupAdvantages([1, 0], true), ...groupAdvantages([1, 0, 0], true)].map((advantage, i) => ({
+  const mixed = [...groupAdvantages([1, 0], true), ...groupAdvantages([1, 0, 0], true)].map((advantage, i) => ({
     advantage,
     trainableTokens: [2, 4, 1, 1, 1][i]!,
   }));
@@ -80,15 +80,15 @@ describe("weights, balance and normalisation over a job", () => {
     }));
 
   it.each([
-    ["W01", w01, 0, [1.5, 0.75], [1, -1]],
-    ["W02", w01, 0.5, [1.5, 0.75], [1.333333, -0.666667]],
-    ["W03", w01, 1, [1.5, 0.75], [2, 0]],
-    ["W04", w01, -0.5, [1.5, 0.75], [0.666667, -1.333333]],
-    ["W05", w01, -1, [1.5, 0.75], [0, -2]],
-    ["W06", twoGroups(false), 0, [1, 1, 1, 1], [0.181818, -0.181818, 1.818182, -1.818182]],
-    ["W07", twoGroups(true), 0, [1, 1, 1, 1], [1, -1, 1, -1]],
+    ["no balance", pair, 0, [1.5, 0.75], [1, -1]],
+    ["negative advantages at half", pair, 0.5, [1.5, 0.75], [1.333333, -0.666667]],
+    ["negative advantages at nothing", pair, 1, [1.5, 0.75], [2, 0]],
+    ["positive advantages at half", pair, -0.5, [1.5, 0.75], [0.666667, -1.333333]],
+    ["positive advantages at nothing", pair, -1, [1.5, 0.75], [0, -2]],
+    ["two groups, rewards not scaled", twoGroups(false), 0, [1, 1, 1, 1], [0.181818, -0.181818, 1.818182, -1.818182]],
+    ["two groups, rewards scaled", twoGroups(true), 0, [1, 1, 1, 1], [1, -1, 1, -1]],
     [
-      "W08",
+      "four tokens against one",
       [
         { advantage: 1, trainableTokens: 4 },
         { advantage: -1, trainableTokens: 1 },
@@ -97,7 +97,13 @@ describe("weights, balance and normalisation over a job", () => {
       [0.625, 2.5],
       [1, -1],
     ],
-    ["W09", w09, 0, [0.9, 0.45, 1.8, 1.8, 1.8], [1.035534, -1.035534, 1.464466, -0.732233, -0.732233]],
+    [
+      "groups of two and of three, scaled",
+      mixed,
+      0,
+      [0.9, 0.45, 1.8, 1.8, 1.8],
+      [1.035534, -1.035534, 1.464466, -0.732233, -0.732233],
+    ],
   ] as const)("%s", (_id, trajectories, balance, weights, advantages) => {
     const signals = tokenSignals(trajectories, balance);
     for (const [i, weight] of weights.entries()) expect(signals[i]!.weight).toBeCloseTo(weight, 5);
