@@ -1,12 +1,12 @@
 // Starts and stops a server: data directory, tokens, model, HTTP. The model comes from a factory, so that tests can
 // serve a fake; the real one is in load-model.ts.
 import { randomBytes } from "node:crypto";
-import { type AddressInfo, createServer as createSocket } from "node:net";
 import type { FastifyInstance } from "fastify";
 import type { RouteGroup } from "./api/server.ts";
 import { Service, type ServiceParts } from "./api/service.ts";
 import { ConfigError, shownConfig } from "./config/load.ts";
 import type { Config } from "./config/options.ts";
+import { addressOf, isLoopback, listen, tryAddress } from "./listen.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { Metrics } from "./observe/metrics.ts";
 import { openDataDir } from "./store/data-dir.ts";
@@ -14,7 +14,6 @@ import type { Store } from "./store/db.ts";
 import { lockDataDir } from "./store/instance-lock.ts";
 import { ModelTable } from "./store/model-table.ts";
 import { SCOPES, TokenStore } from "./store/tokens.ts";
-import { claimSocketPath } from "./unix-socket.ts";
 
 /** What a model brings along. `close` frees what is not the engine's. */
 export interface LoadedModel extends Omit<ServiceParts, "config" | "tokens" | "metrics" | "log"> {
@@ -157,44 +156,6 @@ function tryoutToken(config: Config, service: Service): RunningServer["token"] {
   return { secret, first: false };
 }
 
-/** Listens for a moment: an address that is taken should not be found out after minutes of reading weights. */
-async function tryAddress(config: Config): Promise<void> {
-  if (config.uds !== null) return claimSocketPath(config.uds);
-  const socket = createSocket();
-  await explained(config, (address) => {
-    return new Promise((resolve, reject) => socket.once("error", reject).listen(address, () => socket.close(resolve)));
-  });
-}
-
-async function listen(app: FastifyInstance, config: Config): Promise<void> {
-  if (config.uds !== null) {
-    await claimSocketPath(config.uds);
-  }
-  await explained(config, (address) => app.listen(address));
-}
-
-type Address = { host: string; port: number } | { path: string };
-
-/** Why an address cannot be had, in words. */
-async function explained(config: Config, work: (address: Address) => Promise<unknown>): Promise<void> {
-  try {
-    await work(config.uds === null ? { host: config.host, port: config.port } : { path: config.uds });
-  } catch (error) {
-    const reasons: Record<string, string> = {
-      EADDRINUSE: `it is in use; choose another ${config.uds === null ? "--port, or 0 for a free one" : "--uds"}`,
-      EACCES: "that is not permitted",
-      EADDRNOTAVAIL: "this machine has no such address",
-      ENOTFOUND: "there is no such host",
-    };
-    const reason = reasons[(error as NodeJS.ErrnoException).code ?? ""];
-    if (reason === undefined) {
-      throw error;
-    }
-    const address = config.uds ?? `${config.host}:${config.port}`;
-    throw new ConfigError(`cannot listen on ${address}: ${reason}`, { cause: error });
-  }
-}
-
 async function loadAdapters(service: Service, adapters: readonly { name: string; path: string }[]): Promise<void> {
   for (const { name, path } of adapters) {
     try {
@@ -222,16 +183,4 @@ export function readLoraModule(text: string): { name: string; path: string } {
     throw new ConfigError(`--lora-modules expects NAME=PATH or {"name":…,"path":…}, not ${text}`);
   }
   return { name: text.slice(0, split), path: text.slice(split + 1) };
-}
-
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
-}
-
-function addressOf(app: FastifyInstance, config: Config): string {
-  if (config.uds !== null) {
-    return `unix:${config.uds}`;
-  }
-  const { port } = app.server.address() as AddressInfo;
-  return `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
 }

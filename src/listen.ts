@@ -1,0 +1,57 @@
+// Where a server listens: a host and port, or a Unix socket. What is wrong with an address is said in words.
+import { type AddressInfo, createServer as createSocket } from "node:net";
+import type { FastifyInstance } from "fastify";
+import { ConfigError } from "./config/load.ts";
+import type { Config } from "./config/options.ts";
+import { claimSocketPath } from "./unix-socket.ts";
+
+/** Listens for a moment: an address that is taken should not be found out after minutes of reading weights. */
+export async function tryAddress(config: Config): Promise<void> {
+  if (config.uds !== null) return claimSocketPath(config.uds);
+  const socket = createSocket();
+  await explained(config, (address) => {
+    return new Promise((resolve, reject) => socket.once("error", reject).listen(address, () => socket.close(resolve)));
+  });
+}
+
+export async function listen(app: FastifyInstance, config: Config): Promise<void> {
+  if (config.uds !== null) {
+    await claimSocketPath(config.uds);
+  }
+  await explained(config, (address) => app.listen(address));
+}
+
+type Address = { host: string; port: number } | { path: string };
+
+/** Why an address cannot be had, in words. */
+async function explained(config: Config, work: (address: Address) => Promise<unknown>): Promise<void> {
+  try {
+    await work(config.uds === null ? { host: config.host, port: config.port } : { path: config.uds });
+  } catch (error) {
+    const reasons: Record<string, string> = {
+      EADDRINUSE: `it is in use; choose another ${config.uds === null ? "--port, or 0 for a free one" : "--uds"}`,
+      EACCES: "that is not permitted",
+      EADDRNOTAVAIL: "this machine has no such address",
+      ENOTFOUND: "there is no such host",
+    };
+    const reason = reasons[(error as NodeJS.ErrnoException).code ?? ""];
+    if (reason === undefined) {
+      throw error;
+    }
+    const address = config.uds ?? `${config.host}:${config.port}`;
+    throw new ConfigError(`cannot listen on ${address}: ${reason}`, { cause: error });
+  }
+}
+
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+/** What clients are told. */
+export function addressOf(app: FastifyInstance, config: Config): string {
+  if (config.uds !== null) {
+    return `unix:${config.uds}`;
+  }
+  const { port } = app.server.address() as AddressInfo;
+  return `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
+}
