@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { ChoiceConstraints } from "../../test/fakes/choice-constraint.ts";
 import { EngineDriver } from "../../test/fakes/engine-driver.ts";
 import { FakeRunner, hashRow, type RowFunction, scriptedRow } from "../../test/fakes/fake-runner.ts";
-import { generateRequest, tokensOf } from "../../test/fakes/requests.ts";
+import { finishOf, generateRequest, prefillOf, tokensOf } from "../../test/fakes/requests.ts";
 import type { ConstraintFactory } from "./constraint.ts";
-import type { EngineOutput, Finish, PrefillOutput } from "./contract.ts";
+import type { EngineOutput } from "./contract.ts";
 
 const BLOCK = 4;
 const range = (length: number, from = 10): number[] => Array.from({ length }, (_, i) => from + i);
@@ -13,14 +13,6 @@ const counting = scriptedRow((tokens) => (tokens.at(-1)! >= 20 ? 2 : tokens.at(-
 
 function runnerOf(row: RowFunction, options: Partial<ConstructorParameters<typeof FakeRunner>[0]> = {}): FakeRunner {
   return new FakeRunner({ row, blockSize: BLOCK, ...options });
-}
-
-function finishOf(outputs: readonly EngineOutput[], index = 0): Finish | null {
-  return outputs.reduce<Finish | null>((last, o) => (o.type === "tokens" && o.index === index ? o.finish : last), null);
-}
-
-function prefillOf(outputs: readonly EngineOutput[]): PrefillOutput {
-  return outputs.find((output) => output.type === "prefill")!;
 }
 
 describe("constraints", () => {

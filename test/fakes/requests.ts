@@ -1,6 +1,12 @@
 // Requests for tests: every field at its neutral value, overridden as needed.
 
-import type { EngineOutput, GenerateRequest, SamplingParams } from "../../src/engine/contract.ts";
+import type {
+  EngineOutput,
+  Finish,
+  GenerateRequest,
+  PrefillOutput,
+  SamplingParams,
+} from "../../src/engine/contract.ts";
 
 /** Greedy, 8 tokens, ends on token 2. */
 export function samplingParams(overrides: Partial<SamplingParams> = {}): SamplingParams {
@@ -50,4 +56,13 @@ export function generateRequest(
 /** Token ids of one choice, joined over its outputs. */
 export function tokensOf(outputs: readonly EngineOutput[], index = 0): number[] {
   return outputs.flatMap((o) => (o.type === "tokens" && o.index === index ? o.tokens.map((token) => token.id) : []));
+}
+
+/** The finish of a choice; null while it runs. */
+export function finishOf(outputs: readonly EngineOutput[], index = 0): Finish | null {
+  return outputs.reduce<Finish | null>((last, o) => (o.type === "tokens" && o.index === index ? o.finish : last), null);
+}
+
+export function prefillOf(outputs: readonly EngineOutput[]): PrefillOutput {
+  return outputs.find((output) => output.type === "prefill")!;
 }
