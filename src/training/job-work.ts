@@ -31,7 +31,7 @@ export interface JobWork {
   objective: Objective;
   optimizer: OptimizerConfig;
   report: JobReport;
-  /** Goes into every gradient_step event. */
+  /** Goes into every gradient_step event. `num_sequences` is what ART clients call the number of gradient steps. */
   jobMetrics: Record<string, number>;
   /** Goes to the new step's metrics. */
   stepMetrics: Record<string, number>;

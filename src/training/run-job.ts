@@ -74,6 +74,7 @@ async function train(
   const { workspace, jobs, events, jobTable } = deps;
   const adapter = workspace.stepFolder(model.id, from);
   if (events.count(job.id, "training_started") === 0) {
+    // gradient steps, under the name that ART clients know
     jobs.addEvent(job.id, "training_started", { num_sequences: work.plan.length });
   }
   if (work.plan.length === 0) {

@@ -1,4 +1,4 @@
-// Requests for tests: every field at its neutral value, overridden as needed.
+// Requests for tests, every field at its neutral value and overridden as needed, and what came of them.
 
 import type {
   EngineOutput,
