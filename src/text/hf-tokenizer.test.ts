@@ -158,6 +158,56 @@ describe("special tokens", () => {
   });
 });
 
+describe("added tokens as Hugging Face's tokenizers finds them", () => {
+  const json = readFixture("gpt2-style.json") as JsonObject;
+  const first = new HfTokenizer(textFiles(json)).vocabSize;
+  const withTokens = (...added: JsonObject[]): HfTokenizer =>
+    new HfTokenizer(
+      textFiles({
+        ...json,
+        added_tokens: [
+          ...(json.added_tokens as JsonObject[]),
+          ...added.map((token, i) => ({ id: first + i, ...token })),
+        ],
+      }),
+    );
+  const found = (tokenizer: HfTokenizer, text: string): string => {
+    const bytesOf = (id: number): Uint8Array => (id >= first ? encodeUtf8(`<${id - first}>`) : tokenizer.bytes(id));
+    return decodeUtf8(Uint8Array.from(tokenizer.encode(text).flatMap((id) => [...bytesOf(id)])));
+  };
+
+  test("a single word only between things that are no letters, digits or underscores", () => {
+    const tokenizer = withTokens({ content: "[w]", single_word: true }, { content: "cat", single_word: true });
+    expect(found(tokenizer, "a cat, cats concat cat")).toBe("a <1>, cats concat <1>");
+    expect(found(tokenizer, "cat")).toBe("<1>");
+    expect(found(tokenizer, "é[w] [w]_ ([w])")).toBe("é[w] [w]_ (<0>)");
+  });
+
+  test("lstrip and rstrip take Unicode's whitespace, which a byte order mark is not", () => {
+    const tokenizer = withTokens({ content: "[l]", lstrip: true }, { content: "[r]", rstrip: true });
+    expect(found(tokenizer, "a \u0085\u3000[l]b")).toBe("a<0>b");
+    expect(found(tokenizer, "a\ufeff[l]b")).toBe("a\ufeff<0>b");
+    expect(found(tokenizer, "a[r]\u0085 b")).toBe("a<1>b");
+    expect(found(tokenizer, "a[r]\ufeffb")).toBe("a<1>\ufeffb");
+  });
+
+  test("those of the raw text come before those of the normalised text, with and without a normaliser", () => {
+    const tokenizer = withTokens({ content: "[a]", normalized: false }, { content: "x[a]", normalized: true });
+    expect(found(tokenizer, "x[a]")).toBe("x<0>");
+  });
+});
+
+test("a space mark for the beginning is not put behind an added token of the normalised text", () => {
+  const json = readFixture("metaspace-style.json") as JsonObject;
+  const pre_tokenizer = { type: "Metaspace", replacement: "▁", prepend_scheme: "first", split: false };
+  const id = new HfTokenizer(textFiles(json)).vocabSize;
+  const added_tokens = [...(json.added_tokens as JsonObject[]), { id, content: "[n]", normalized: true }];
+  const tokenizer = new HfTokenizer(textFiles({ ...json, normalizer: { type: "NFC" }, pre_tokenizer, added_tokens }));
+  const [mark] = tokenizer.piece(tokenizer.encode("the")[0]!)!;
+  expect(mark).toBe("▁");
+  expect(tokenizer.encode("[n]the").slice(1)).not.toEqual(tokenizer.encode("the"));
+});
+
 test("fixture checkpoints: ids are byte values", async () => {
   const files = await readTextFiles(fileURLToPath(new URL("../../test/fixtures/llama", import.meta.url)));
   const tokenizer = new HfTokenizer(files);

@@ -125,28 +125,30 @@ function createBpeEncode(
   const normalizer = library.normalizer;
   const words = createWordSplitter(plan, library.pre_tokenizer);
   const encoder = new BpeEncoder(model as unknown as BpeModelJson, modelVocab, kind === "byte_level");
-  const late = normalizer ? special.added.filter((token) => token.normalized) : [];
-  const early = special.added.filter((token) => !late.includes(token));
+  const late = special.added.filter((token) => token.normalized);
+  const early = special.added.filter((token) => !token.normalized);
   const rawSplitter = new AddedTokenSplitter(early.map((token) => ({ spelling: token.content, token })));
   const normalSplitter = new AddedTokenSplitter(
     late.map((token) => ({ spelling: normalizer?.normalize(token.content) ?? token.content, token })),
   );
   return (text, maxTokens) => {
     const ids: number[] = [];
-    let index = -1;
+    // Only what stands at the very beginning of the text is section 0.
+    let index = 0;
     for (const section of rawSplitter.split(text)) {
-      index++;
       if (ids.length > maxTokens) return ids;
       if (typeof section === "number") {
         ids.push(section);
+        index++;
         continue;
       }
       for (const part of normalSplitter.split(normalizer ? normalizer.normalize(section) : section)) {
         if (typeof part === "number") {
           ids.push(part);
+          index++;
           continue;
         }
-        for (const word of words(part, index)) {
+        for (const word of words(part, index++)) {
           if (ids.length > maxTokens) return ids;
           encoder.encodeWord(word, ids);
         }

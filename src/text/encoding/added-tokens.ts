@@ -7,6 +7,8 @@ export interface AddedToken {
   special: boolean;
   lstrip: boolean;
   rstrip: boolean;
+  /** Not inside a word. */
+  singleWord: boolean;
   /** Looked for after normalisation instead of in the raw text. */
   normalized: boolean;
 }
@@ -53,8 +55,12 @@ export class AddedTokenSplitter {
         at++;
         continue;
       }
+      if (match.token.singleWord && isInWord(text, at, match.end)) {
+        at = match.end;
+        continue;
+      }
       let plain = text.slice(plainFrom, at);
-      if (match.token.lstrip) plain = plain.trimEnd();
+      if (match.token.lstrip) plain = plain.slice(0, startOfWhitespace(plain));
       if (plain !== "") yield plain;
       yield match.token.id;
       at = match.end;
@@ -76,8 +82,23 @@ export class AddedTokenSplitter {
   }
 }
 
+/** What Rust's \w matches. */
+const wordBefore = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]$/u;
+const wordAfter = /^[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]/u;
+
+/** Looks at one character (at most two UTF-16 units) on each side. */
+function isInWord(text: string, from: number, to: number): boolean {
+  return wordBefore.test(text.slice(Math.max(0, from - 2), from)) || wordAfter.test(text.slice(to, to + 2));
+}
+
+function startOfWhitespace(text: string): number {
+  let at = text.length;
+  while (at > 0 && /\p{White_Space}/u.test(text[at - 1]!)) at--;
+  return at;
+}
+
 function endOfWhitespace(text: string, from: number): number {
-  const whitespace = /\s*/y;
+  const whitespace = /\p{White_Space}*/uy;
   whitespace.lastIndex = from;
   whitespace.test(text);
   return whitespace.lastIndex;

@@ -45,6 +45,7 @@ function addToken(into: Map<number, AddedToken>, id: unknown, entry: JsonObject,
     special: isSpecial,
     lstrip: entry.lstrip === true,
     rstrip: entry.rstrip === true,
+    singleWord: entry.single_word === true,
     normalized: typeof entry.normalized === "boolean" ? entry.normalized : !isSpecial,
   });
 }
