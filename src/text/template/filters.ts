@@ -5,13 +5,15 @@ import type { TemplateValue } from "./library.ts";
 import { round, toFloat, toInteger } from "./number-filters.ts";
 import { pythonJson, pythonStr } from "./python-format.ts";
 import { printf } from "./text-format.ts";
-import { capitalise, characterCount, checkLength, indent, pad, replace, strip } from "./text-functions.ts";
+import { capitalise, characterCount, checkLength, escapeHtml, indent, pad, replace, strip } from "./text-functions.ts";
 import {
   type CallArguments,
   floatOf,
   integerOf,
+  isMarkup,
   keyValue,
   listOf,
+  markupOf,
   type TemplateEntries,
   textOf,
   tupleOf,
@@ -41,10 +43,9 @@ const valueFilters: Readonly<Record<string, ValueFilter>> = {
   abs: ({ type, value }) => (type === "FloatValue" ? floatOf : integerOf)(Math.abs(numberOf(value))),
   default: fallback,
   d: fallback,
-  // Nothing is escaped unless asked for, so that there is nothing to mark as safe.
-  safe: (operand) => operand,
-  e: (operand) => textOf(escapeHtml(pythonStr(operand))),
-  escape: (operand) => textOf(escapeHtml(pythonStr(operand))),
+  safe: (operand) => markupOf(pythonStr(operand)),
+  e: (operand) => (isMarkup(operand) ? operand : markupOf(escapeHtml(pythonStr(operand)))),
+  escape: (operand) => (isMarkup(operand) ? operand : markupOf(escapeHtml(pythonStr(operand)))),
   items: (operand) => listOf(pairsOf(operand)),
   wordcount: (operand) => integerOf(pythonStr(operand).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0),
   center: (operand, args, maxText) =>
@@ -92,17 +93,6 @@ export function pairsOf(operand: TemplateValue): TemplateValue[] {
   if (operand.type === "UndefinedValue") return [];
   if (!(operand.value instanceof Map)) throw new Error(`a ${operand.type} has no entries`);
   return Array.from(operand.value as TemplateEntries, ([key, value]) => tupleOf([keyValue(key), value]));
-}
-
-function escapeHtml(text: string): string {
-  const names: Readonly<Record<string, string>> = {
-    "&": "&amp;",
-    "<": "&lt;",
-    ">": "&gt;",
-    "'": "&#39;",
-    '"': "&#34;",
-  };
-  return text.replace(/[&<>'"]/g, (sign) => names[sign]!);
 }
 
 /** The signs on which encodeURIComponent and Python's quote differ. */

@@ -1,10 +1,10 @@
 // Runs a template with limits on work and size, and with Python's meaning where the template library's differs:
-// printing (None, True, 1.0, dicts), not, ==, in, ~, tojson, strip with arguments, loops over strings, missing
-// attributes. Everything else is the library's. A template cannot reach anything but the values it is given.
+// printing, operators, filters, tests, methods, loops, the scope of macros, missing attributes. Everything else is the
+// library's. A template cannot reach anything but the values it is given.
 
 import { type AstNode, memberName } from "./ast.ts";
 import { valueFilter } from "./filters.ts";
-import { LibraryInterpreter, type TemplateEnvironment, type TemplateValue } from "./library.ts";
+import { LibraryEnvironment, LibraryInterpreter, type TemplateEnvironment, type TemplateValue } from "./library.ts";
 import { filterElements, listFilter } from "./list-filters.ts";
 import { type LoopHost, LoopSignal, runLoop } from "./loops.ts";
 import { methodOf } from "./methods.ts";
@@ -12,7 +12,17 @@ import { applyOperator } from "./operators.ts";
 import { pythonStr } from "./python-format.ts";
 import { passesTest } from "./tests.ts";
 import { checkLength } from "./text-functions.ts";
-import { booleanOf, type CallArguments, keyOf, nothing, objectOf, type TemplateEntries, textOf } from "./values.ts";
+import {
+  booleanOf,
+  type CallArguments,
+  FunctionValue,
+  keyOf,
+  type LibraryFunction,
+  nothing,
+  objectOf,
+  type TemplateEntries,
+  textOf,
+} from "./values.ts";
 
 export interface RenderLimits {
   /** Nodes evaluated. */
@@ -71,6 +81,8 @@ export class ChatInterpreter extends LibraryInterpreter {
         throw new LoopSignal("break");
       case "Continue":
         throw new LoopSignal("continue");
+      case "Macro":
+        return this.#macro(node, environment);
       case "CallStatement":
         return this.#counted(pythonStr(super.evaluate(node, environment)));
       case "Literal":
@@ -124,6 +136,22 @@ export class ChatInterpreter extends LibraryInterpreter {
       entries.set(keyOf(key) ?? pythonStr(key), this.#run(valueNode, environment));
     }
     return objectOf(entries);
+  }
+
+  /** A macro sees the variables of the place where it stands, not those of its callers (the library's way). */
+  #macro(node: AstNode, environment: TemplateEnvironment): TemplateValue {
+    const result = super.evaluate(node, environment);
+    const { value } = node.name as AstNode;
+    const run = environment.lookupVariable(value as string).value as LibraryFunction;
+    const bound = new FunctionValue((args, from) => {
+      const scope = new LibraryEnvironment(environment);
+      // Where a call statement calls, it has put what it encloses into a scope of its own.
+      const caller = from.variables.get("caller");
+      if (caller) scope.setVariable("caller", caller);
+      return run(args, scope);
+    });
+    environment.setVariable(value as string, bound);
+    return result;
   }
 
   #binary(node: AstNode, environment: TemplateEnvironment): TemplateValue {
@@ -181,7 +209,7 @@ export class ChatInterpreter extends LibraryInterpreter {
       const at = property.value as number;
       if (object.type === "StringValue") return characterAt(object.value as string, at);
       if (object.value instanceof Map) return object.value.get(at) ?? nothing;
-    }
+    } else if (property.type !== "StringValue") return nothing;
     return super.evaluate({ ...node, object: literal(object), property: literal(property) }, environment);
   }
 

@@ -18,6 +18,9 @@ export interface TemplateEnvironment {
   /** Converts a plain value or function; a name can be set once. */
   set(name: string, value: unknown): TemplateValue;
   setVariable(name: string, value: TemplateValue): void;
+  lookupVariable(name: string): TemplateValue;
+  /** Those of this scope alone. */
+  readonly variables: ReadonlyMap<string, TemplateValue>;
 }
 
 interface LibraryInterpreterShape {

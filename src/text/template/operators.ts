@@ -4,8 +4,8 @@
 import type { TemplateValue } from "./library.ts";
 import { pythonStr } from "./python-format.ts";
 import { percentFormat } from "./text-format.ts";
-import { checkLength } from "./text-functions.ts";
-import { booleanOf, floatOf, integerOf, keyOf, listOf, textOf, tupleOf } from "./values.ts";
+import { checkLength, escapeHtml } from "./text-functions.ts";
+import { booleanOf, floatOf, integerOf, isMarkup, keyOf, listOf, markupOf, textOf, tupleOf } from "./values.ts";
 
 export interface SizeLimits {
   /** Characters of one text. */
@@ -48,6 +48,9 @@ export function applyOperator(
   if (operator === "+" && left.type === "TupleValue" && right.type === "TupleValue") {
     return tupleOf([...(left.value as TemplateValue[]), ...(right.value as TemplateValue[])]);
   }
+  if (operator === "+" && (isMarkup(left) || isMarkup(right)) && left.type === right.type) {
+    return markupOf(escaped(left) + escaped(right));
+  }
   if (operator !== "+" || left.type === right.type) return null;
   throw new Error(`a ${left.type} and a ${right.type} cannot be added`);
 }
@@ -66,6 +69,10 @@ function calculate(operator: string, left: TemplateValue, right: TemplateValue):
   if (operator === "//") return result(Math.floor(a / b));
   if (operator === "%") return result(((a % b) + b) % b);
   return null;
+}
+
+function escaped(text: TemplateValue): string {
+  return isMarkup(text) ? (text.value as string) : escapeHtml(text.value as string);
 }
 
 function repeat(value: TemplateValue, count: number, { maxText, maxItems }: SizeLimits): TemplateValue | null {

@@ -110,3 +110,14 @@ export function indent(text: string, margin: string, first: boolean, blank: bool
 export function checkLength(length: number, limit: number): void {
   if (length > limit) throw new Error(`a text grew beyond ${limit} characters`);
 }
+
+export function escapeHtml(text: string): string {
+  const names: Readonly<Record<string, string>> = {
+    "&": "&amp;",
+    "<": "&lt;",
+    ">": "&gt;",
+    "'": "&#39;",
+    '"': "&#34;",
+  };
+  return text.replace(/[&<>'"]/g, (sign) => names[sign]!);
+}

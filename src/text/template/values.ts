@@ -1,7 +1,7 @@
 // Making template values. The library does not export its value classes, so they are taken from values it makes itself.
 
 import { exactNumberKey } from "../exact-json.ts";
-import { LibraryEnvironment, LibraryInterpreter, type TemplateValue } from "./library.ts";
+import { LibraryEnvironment, LibraryInterpreter, type TemplateEnvironment, type TemplateValue } from "./library.ts";
 
 /** What an object holds. Keys that a template writes as integers stay numbers: `{0: "a"}` has no key "0". */
 export type TemplateEntries = Map<string | number, TemplateValue>;
@@ -19,9 +19,9 @@ const emptyTuple = new LibraryInterpreter(samples).evaluate({ type: "TupleLitera
 const TupleValue = emptyTuple.constructor as Constructor<TemplateValue[]>;
 
 /** A function as the library calls it: named arguments come last, as one value. */
-type LibraryFunction = (args: TemplateValue[]) => TemplateValue;
+export type LibraryFunction = (args: TemplateValue[], callerScope: TemplateEnvironment) => TemplateValue;
 
-const FunctionValue = samples.set("function", () => null).constructor as Constructor<LibraryFunction>;
+export const FunctionValue = samples.set("function", () => null).constructor as Constructor<LibraryFunction>;
 
 export interface CallArguments {
   positional: TemplateValue[];
@@ -42,6 +42,11 @@ export const nothing: TemplateValue = samples.set("nothing", undefined);
 export const none: TemplateValue = samples.set("none", null);
 
 export const textOf = (value: string): TemplateValue => new StringValue(value);
+
+/** A text that the filters `safe` and `escape` give: what is added to it with "+" is escaped, as in Python. */
+export const markupOf = (value: string): TemplateValue => Object.assign(new StringValue(value), { isMarkup: true });
+export const isMarkup = (value: TemplateValue): boolean => "isMarkup" in value;
+
 const yes = new BooleanValue(true);
 const no = new BooleanValue(false);
 export const booleanOf = (value: boolean): TemplateValue => (value ? yes : no);
