@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import { type AddressInfo, connect } from "node:net";
+import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { afterEach, expect, it } from "vitest";
 import { readSubmission } from "./submission.ts";
@@ -23,4 +24,28 @@ it.each([
   const reading = readSubmission(request, { streamed: { data: null }, maxBytes: 1e6, onItem() {} });
   socket.destroy();
   await expect(reading).rejects.toMatchObject({ status: 400, message: "The connection ended before the body did." });
+});
+
+it("lets the event loop turn between any two chunks, however fast they come", async () => {
+  const items = Array.from({ length: 20 }, (_, i) => i);
+  const chunks = ['{"data": [', ...items.map((i) => (i === 0 ? `${i}` : `,${i}`)), "]}"];
+  const request = Readable.from(chunks.map((chunk) => Buffer.from(chunk)));
+  let turn = 0;
+  const count = (): void => {
+    turn++;
+    counting = setImmediate(count);
+  };
+  let counting = setImmediate(count);
+  const seen: number[] = [];
+  try {
+    await readSubmission(Object.assign(request, { headers: {} }) as unknown as IncomingMessage, {
+      streamed: { data: null },
+      maxBytes: 1e6,
+      onItem: () => void seen.push(turn),
+    });
+  } finally {
+    clearImmediate(counting);
+  }
+  expect(seen).toHaveLength(items.length);
+  expect(new Set(seen).size).toBe(items.length);
 });

@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { createGunzip } from "node:zlib";
 import { ServiceError } from "../../errors.ts";
 import { invalid } from "./issues.ts";
@@ -44,6 +45,7 @@ export async function readSubmission(request: IncomingMessage, options: Submissi
         if (path.length > 0) await options.onItem(value, path);
         else fields = value as Record<string, unknown>;
       }
+      await nextTurn(); // a fast sender's chunks come many at once, and streams of output would wait for all of them
     }
     items.finish();
   } catch (error) {
