@@ -4,7 +4,7 @@
 // A request is on an adapter from the moment its name is looked up, long before the engine hears of it.
 // What a slot contains is for model/lora-slots.ts, requests in flight are for adapter-registry.ts.
 
-import { InTurn } from "../in-turn.ts";
+import { SerialWork } from "../serial-work.ts";
 import { type AdapterInfo, type Engine, NoAdapterSlot } from "./contract.ts";
 
 export interface SlotLease {
@@ -31,7 +31,7 @@ export class AdapterSlots {
   /** By content version, least recently used first. What is here is in the engine, or was when its thread died. */
   readonly #slots = new Map<string, Slot>();
   /** Each load and unload must see how much room the one before left. */
-  readonly #turns = new InTurn();
+  readonly #turns = new SerialWork();
   /** A load that waits for requests to end; only the one whose turn it is can. */
   #wake: (() => void) | null = null;
 

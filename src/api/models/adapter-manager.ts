@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { AdapterSlots } from "../../engine/adapter-slots.ts";
 import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../engine/contract.ts";
 import { ServiceError } from "../../errors.ts";
-import { InTurn } from "../../in-turn.ts";
+import { SerialWork } from "../../serial-work.ts";
 import type { LoadedAdapter, ModelRegistry } from "./model-registry.ts";
 
 export interface LoadAdapter {
@@ -19,7 +19,7 @@ export interface LoadAdapter {
 export class AdapterManager {
   readonly #slots: AdapterSlots;
   readonly #models: ModelRegistry;
-  readonly #turns = new InTurn();
+  readonly #turns = new SerialWork();
 
   constructor(slots: AdapterSlots, models: ModelRegistry) {
     this.#slots = slots;

@@ -11,12 +11,11 @@ import {
   floatOf,
   integerOf,
   isMarkup,
-  keyValue,
   listOf,
   markupOf,
+  pairsIn,
   type TemplateEntries,
   textOf,
-  tupleOf,
 } from "./values.ts";
 
 type ValueFilter = (operand: TemplateValue, args: CallArguments, maxText: number) => TemplateValue;
@@ -44,8 +43,8 @@ const valueFilters: Readonly<Record<string, ValueFilter>> = {
   default: fallback,
   d: fallback,
   safe: (operand) => markupOf(pythonStr(operand)),
-  e: (operand) => (isMarkup(operand) ? operand : markupOf(escapeHtml(pythonStr(operand)))),
-  escape: (operand) => (isMarkup(operand) ? operand : markupOf(escapeHtml(pythonStr(operand)))),
+  e: escapeMarkup,
+  escape: escapeMarkup,
   items: (operand) => listOf(pairsOf(operand)),
   wordcount: (operand) => integerOf(pythonStr(operand).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0),
   center: (operand, args, maxText) =>
@@ -88,11 +87,15 @@ function fallback(operand: TemplateValue, args: CallArguments): TemplateValue {
   return operand.type === "UndefinedValue" || (emptyToo && !operand.__bool__().value) ? replacement : operand;
 }
 
+function escapeMarkup(operand: TemplateValue): TemplateValue {
+  return isMarkup(operand) ? operand : markupOf(escapeHtml(pythonStr(operand)));
+}
+
 /** The entries of an object as (key, value); an undefined value has none. */
 export function pairsOf(operand: TemplateValue): TemplateValue[] {
   if (operand.type === "UndefinedValue") return [];
   if (!(operand.value instanceof Map)) throw new Error(`a ${operand.type} has no entries`);
-  return Array.from(operand.value as TemplateEntries, ([key, value]) => tupleOf([keyValue(key), value]));
+  return pairsIn(operand.value as TemplateEntries);
 }
 
 /** The signs on which encodeURIComponent and Python's quote differ. */

@@ -4,13 +4,13 @@
 
 import { type AstNode, memberName } from "./ast.ts";
 import { valueFilter } from "./filters.ts";
+import { passesTest } from "./is-tests.ts";
 import { LibraryEnvironment, LibraryInterpreter, type TemplateEnvironment, type TemplateValue } from "./library.ts";
 import { filterElements, listFilter } from "./list-filters.ts";
 import { type LoopHost, LoopSignal, runLoop } from "./loops.ts";
 import { methodOf } from "./methods.ts";
 import { applyOperator } from "./operators.ts";
 import { pythonStr } from "./python-format.ts";
-import { passesTest } from "./tests.ts";
 import { checkLength } from "./text-functions.ts";
 import {
   booleanOf,

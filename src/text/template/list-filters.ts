@@ -2,10 +2,10 @@
 // the first of no elements is undefined, and map can apply another filter to each element.
 
 import { pairsOf } from "./filters.ts";
+import { passesTest } from "./is-tests.ts";
 import type { TemplateValue } from "./library.ts";
 import { applyOperator, compare, equal } from "./operators.ts";
 import { pythonStr } from "./python-format.ts";
-import { passesTest } from "./tests.ts";
 import { join } from "./text-functions.ts";
 import { booleanOf, type CallArguments, integerOf, keyValue, listOf, nothing, textOf, tupleOf } from "./values.ts";
 

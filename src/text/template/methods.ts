@@ -13,8 +13,8 @@ import {
   none,
   nothing,
   objectOf,
+  pairsIn,
   type TemplateEntries,
-  tupleOf,
 } from "./values.ts";
 
 type Method = (args: CallArguments) => TemplateValue;
@@ -32,7 +32,7 @@ function objectMethod(entries: TemplateEntries, name: string): Method | null {
       return ({ positional: [key = nothing, fallback], named }) =>
         entries.get(keyOf(key) ?? "") ?? fallback ?? named.get("default") ?? none;
     case "items":
-      return () => listOf(Array.from(entries, ([key, value]) => tupleOf([keyValue(key), value])));
+      return () => listOf(pairsIn(entries));
     case "keys":
       return () => listOf(Array.from(entries.keys(), keyValue));
     case "values":

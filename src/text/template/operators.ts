@@ -59,20 +59,26 @@ export function applyOperator(
 function calculate(operator: string, left: TemplateValue, right: TemplateValue): TemplateValue | null {
   const [a, b] = [Number(left.value), Number(right.value)];
   const result = left.type === "FloatValue" || right.type === "FloatValue" ? floatOf : integerOf;
-  if ((operator === "/" || operator === "//" || operator === "%") && b === 0) {
-    throw new Error("nothing can be divided by zero");
-  }
+  if ((operator === "/" || operator === "//") && b === 0) throw new Error(byZero);
   if (operator === "+") return result(a + b);
   if (operator === "-") return result(a - b);
   if (operator === "*") return result(a * b);
   if (operator === "/") return floatOf(a / b);
   if (operator === "//") return result(Math.floor(a / b));
-  if (operator === "%") return result(((a % b) + b) % b);
+  if (operator === "%") return result(remainder(a, b));
   return null;
 }
 
 function escaped(text: TemplateValue): string {
   return isMarkup(text) ? (text.value as string) : escapeHtml(text.value as string);
+}
+
+const byZero = "nothing can be divided by zero";
+
+/** With the sign of the divisor. */
+export function remainder(a: number, b: number): number {
+  if (b === 0) throw new Error(byZero);
+  return ((a % b) + b) % b;
 }
 
 function repeat(value: TemplateValue, count: number, { maxText, maxItems }: SizeLimits): TemplateValue | null {

@@ -59,6 +59,10 @@ export const objectOf = (value: TemplateEntries): TemplateValue => new ObjectVal
 /** The key of an object as a value, and a value as a key (null: it cannot be one). */
 export const keyValue = (key: string | number): TemplateValue =>
   typeof key === "string" ? textOf(key) : integerOf(key);
+
+/** The entries of an object as (key, value). */
+export const pairsIn = (entries: TemplateEntries): TemplateValue[] =>
+  Array.from(entries, ([key, value]) => tupleOf([keyValue(key), value]));
 export function keyOf({ type, value }: TemplateValue): string | number | null {
   return type === "StringValue" || type === "IntegerValue" ? (value as string | number) : null;
 }

@@ -1,7 +1,7 @@
 // What stands behind "is", as Jinja defines it.
 
 import type { TemplateValue } from "./library.ts";
-import { compare, contains, equal } from "./operators.ts";
+import { compare, contains, equal, remainder } from "./operators.ts";
 import { pythonStr } from "./python-format.ts";
 import { isIterable, nothing } from "./values.ts";
 
@@ -33,9 +33,9 @@ const tests: Readonly<Record<string, Test>> = {
   sequence: ({ type, value }) => type !== "NamespaceValue" && isIterable({ type, value }),
   iterable: isIterable,
   callable: isOf("FunctionValue"),
-  odd: ({ value }) => remainder(value, 2) === 1,
-  even: ({ value }) => remainder(value, 2) === 0,
-  divisibleby: ({ value }, other) => remainder(value, other.value) === 0,
+  odd: ({ value }) => divided(value, 2) === 1,
+  even: ({ value }) => divided(value, 2) === 0,
+  divisibleby: ({ value }, other) => divided(value, other.value) === 0,
   lower: (value) => isCased(pythonStr(value), (text) => text.toLowerCase()),
   upper: (value) => isCased(pythonStr(value), (text) => text.toUpperCase()),
   // Objects and lists by identity, as in Python; the small values a template can compare so are equal ones.
@@ -64,10 +64,9 @@ export function passesTest(name: string, value: TemplateValue, other: TemplateVa
   return tests[name]!(value, other);
 }
 
-function remainder(value: unknown, divisor: unknown): number {
+function divided(value: unknown, divisor: unknown): number {
   if (typeof value !== "number" || typeof divisor !== "number") throw new Error("only numbers can be divided");
-  if (divisor === 0) throw new Error("nothing can be divided by zero");
-  return ((value % divisor) + divisor) % divisor;
+  return remainder(value, divisor);
 }
 
 /** As str.islower() and str.isupper(): something in it has a case, and all of it this one. */

@@ -1,6 +1,6 @@
 // Work that must not overlap: each piece begins when the one before has ended, however that ended.
 
-export class InTurn {
+export class SerialWork {
   #last: Promise<unknown> = Promise.resolve();
 
   run<T>(work: () => Promise<T>): Promise<T> {
