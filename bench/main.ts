@@ -3,11 +3,14 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import type { ModelConfig } from "../src/model/model-config.ts";
+import type { Precision } from "./contenders/contender.ts";
 import { type Flags, readFlags, USAGE } from "./flags.ts";
 import { ModelFiles } from "./models/model-files.ts";
 import { sizes } from "./models/random-checkpoint.ts";
-import { type Cell, entrants } from "./plan.ts";
+import { type Cell, cellName, entrants } from "./plan.ts";
 import type { GemmProbe } from "./probes/gemm.ts";
+import type { ProductsProbe, ProductsProbeOptions } from "./probes/int8-products.ts";
 import type { PrefixProbe, PrefixProbeOptions } from "./probes/prefix-cache.ts";
 import { type Remote, startRemote } from "./process/remote.ts";
 import type { Lap } from "./process/stopwatch.ts";
@@ -24,18 +27,24 @@ async function bench({ plan, quick, model }: Flags, files: ModelFiles): Promise<
   const { config } = files.checkpoint;
   const results: EntrantResult[] = [];
   const gemm: Lap[] = [];
+  const int8Products = new Map<string, Lap[]>();
   for (const precision of plan.precisions) {
     log(`— ${precision}`);
-    const probe =
-      precision === "f32" ? await startRemote<GemmProbe>(new URL("./probes/gemm.js", import.meta.url), plan) : null;
+    const probe = await startProbe(precision, plan.threads, config);
     const round = await runRound(entrants(plan, precision), {
       plan,
       vocab: config.vocabSize,
       modelOf: (entrant) => files.pathFor(entrant.engine, entrant.precision),
       log,
       between: async (cell: Cell) => {
-        const wanted = probe !== null && cell.kind === "prefill" && cell.tokens === 512;
-        if (wanted) gemm.push(await probe.object.run());
+        if (probe?.kind === "gemm" && cell.kind === "prefill" && cell.tokens === 512)
+          gemm.push(await probe.object.run());
+        if (probe?.kind === "products") {
+          const lap = await (cell.kind === "prefill"
+            ? probe.object.run(cell.tokens, 1, 1)
+            : probe.object.run(cell.batch, cell.batch, cell.steps));
+          int8Products.set(cellName(cell), [...(int8Products.get(cellName(cell)) ?? []), lap]);
+        }
       },
     });
     await probe?.stop();
@@ -43,7 +52,21 @@ async function bench({ plan, quick, model }: Flags, files: ModelFiles): Promise<
   }
   const prefix = plan.engines.includes("flywheel") ? await prefixAttempts(files, plan.threads, plan.repeats) : [];
   const name = model === null ? "random weights" : basename(files.checkpoint.folder);
-  return { startedAt, quick, plan, machine, model: name, config, entrants: results, gemm, prefix };
+  return { startedAt, quick, plan, machine, model: name, config, entrants: results, gemm, int8Products, prefix };
+}
+
+type Probe = (Remote<GemmProbe> & { kind: "gemm" }) | (Remote<ProductsProbe> & { kind: "products" });
+
+/** What the runtime itself reaches at a precision, measured in turns with the engines. */
+async function startProbe(precision: Precision, threads: number, config: ModelConfig): Promise<Probe | null> {
+  if (precision === "f32") {
+    const remote = await startRemote<GemmProbe>(new URL("./probes/gemm.js", import.meta.url), { threads });
+    return { kind: "gemm", ...remote };
+  }
+  if (precision !== "int8") return null;
+  const options: ProductsProbeOptions = { config, threads };
+  const remote = await startRemote<ProductsProbe>(new URL("./probes/int8-products.js", import.meta.url), options);
+  return { kind: "products", ...remote };
 }
 
 async function prefixAttempts(files: ModelFiles, threads: number, repeats: number): Promise<BenchResults["prefix"]> {

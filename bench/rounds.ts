@@ -30,7 +30,7 @@ export interface RoundOptions {
   modelOf(entrant: Entrant): string;
   log(line: string): void;
   /** Called before every repetition of a cell, to take turns too. */
-  between?(cell: Cell): Promise<void>;
+  between(cell: Cell): Promise<void>;
 }
 
 const MODULES: Readonly<Record<EngineName, string>> = {
@@ -86,7 +86,8 @@ export async function runRound(entrants: readonly Entrant[], options: RoundOptio
       const prompt = new Random(7).tokens(cell.kind === "prefill" ? cell.tokens : cell.past, options.vocab);
       for (const each of running) await attempt(each, () => prepare(each.remote.object, cell, prompt));
       for (let repeat = 0; repeat < options.plan.repeats; repeat++) {
-        await options.between?.(cell);
+        await delay(SETTLE_MS);
+        await options.between(cell);
         for (const each of running) {
           await attempt(each, async () => {
             await delay(SETTLE_MS);

@@ -20,6 +20,8 @@ export interface BenchResults {
   entrants: readonly EntrantResult[];
   /** Laps of probes/gemm.ts: their tokens are floating point operations. */
   gemm: readonly Lap[];
+  /** Laps of probes/int8-products.ts, by cell name. */
+  int8Products: ReadonlyMap<string, readonly Lap[]>;
   /** Attempts of probes/prefix-cache.ts. */
   prefix: readonly { coldSeconds: number; cachedSeconds: number; cachedTokens: number }[];
 }
@@ -27,8 +29,17 @@ export interface BenchResults {
 export type Per = "seconds" | "cpuSeconds";
 
 /** Tokens per second or CPU-second in a cell; null = not measured. */
-export function speed(result: EntrantResult, cell: Cell, per: Per): number | null {
-  const laps = result.laps.get(cellName(cell));
+export function speed({ laps }: EntrantResult, cell: Cell, per: Per): number | null {
+  return speedOf(laps, cell, per);
+}
+
+/** The same for the integer products of our int8 steps, with nothing around them. */
+export function productsSpeed({ int8Products }: BenchResults, cell: Cell, per: Per): number | null {
+  return speedOf(int8Products, cell, per);
+}
+
+function speedOf(lapsByCell: ReadonlyMap<string, readonly Lap[]>, cell: Cell, per: Per): number | null {
+  const laps = lapsByCell.get(cellName(cell));
   return laps === undefined ? null : median(laps.map((lap) => lap.tokens / lap[per]));
 }
 

@@ -5,8 +5,10 @@ import { weightCounts } from "./flops.ts";
 import {
   agreements,
   type BenchResults,
+  best,
   LARGEST_F32_DIFFERENCE,
   type Per,
+  productsSpeed,
   ratio,
   speed,
   strangers,
@@ -34,6 +36,7 @@ export function report(results: BenchResults): string {
     "## How many times as fast as the others",
     "Flywheel's speed divided by that of the other engine's fastest variant at the same precision.",
     ratioTable(results, cells),
+    ...productsSection(results, cells),
     "## Memory",
     memoryTable(results),
     "## The same model?",
@@ -85,10 +88,29 @@ function ratioTable(results: BenchResults, cells: readonly Cell[]): string {
       }
     }
   }
-  return table(
-    ["", ...cells.map((cell) => (cell.kind === "prefill" ? `prefill ${cell.tokens}` : columnName(cell)))],
-    rows,
-  );
+  return table(["", ...cells.map(mixedColumnName)], rows);
+}
+
+/** How much room the runtime leaves: its integer products alone beside whole steps of llama.cpp. */
+function productsSection(results: BenchResults, cells: readonly Cell[]): string[] {
+  if (results.int8Products.size === 0) return [];
+  const shares = cells.map((cell) => {
+    const products = productsSpeed(results, cell, "seconds");
+    const theirs = best(results, "llama.cpp", "int8", cell, "seconds");
+    return products === null || theirs === null ? "–" : (products / theirs).toFixed(2);
+  });
+  const text =
+    "The linear maps of our int8 steps alone, with nothing between them but what carries one into the next: no attention, no " +
+    "norms, no sampling. What is below 1 here, or little above it, cannot be reached by a whole step on this runtime.";
+  const rows = [
+    ["products alone, tokens per second", ...cells.map((cell) => number(productsSpeed(results, cell, "seconds")))],
+    ["divided by llama.cpp's whole steps", ...shares],
+  ];
+  return [
+    "## What the runtime's integer products leave room for",
+    text,
+    table(["", ...cells.map(mixedColumnName)], rows),
+  ];
 }
 
 function memoryTable({ entrants }: BenchResults): string {
@@ -125,6 +147,11 @@ function failures({ entrants }: BenchResults): string[] {
 
 function columnName(cell: Cell): string {
   return cell.kind === "prefill" ? String(cell.tokens) : `${cell.batch} × ${cell.past}`;
+}
+
+/** For tables with both kinds of cells. */
+function mixedColumnName(cell: Cell): string {
+  return cell.kind === "prefill" ? `prefill ${cell.tokens}` : columnName(cell);
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

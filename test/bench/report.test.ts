@@ -32,6 +32,7 @@ function resultsOf(results: EntrantResult[]): BenchResults {
     config,
     entrants: results,
     gemm: [{ tokens: 2 * prefillFlops(config, 512), seconds: 512 / 100, cpuSeconds: 1 }],
+    int8Products: new Map([[cellName(plan.cells[0]!), [{ tokens: 90, seconds: 1, cpuSeconds: 2 }]]]),
     prefix: [{ coldSeconds: 0.9, cachedSeconds: 0.1, cachedTokens: 992 }],
   };
 }
@@ -70,6 +71,14 @@ describe("measurements", () => {
       null,
       null,
     ]);
+  });
+
+  it("says what the runtime's products alone leave room for, where they were measured", () => {
+    const results = resultsOf([entrantResult(ours, 30), entrantResult(flash, 50), entrantResult(plain, 100)]);
+    const page = report(results);
+    expect(page).toMatch(/\| products alone, tokens per second \| 90 \| –/);
+    expect(page).toMatch(/\| divided by llama\.cpp's whole steps \| 0\.90 \| –/);
+    expect(report({ ...results, int8Products: new Map() })).not.toContain("products alone");
   });
 
   it("writes a page that names the machine and admits that it was busy", () => {
