@@ -90,9 +90,17 @@ describe("loadConfig", () => {
     [{ flags: { overrideGenerationConfig: "[1]" } }, /expects a JSON object/],
     [{ flags: { enableLora: "perhaps" } }, /true or false/],
     [{ file: "does-not-exist.yaml" }, /cannot read does-not-exist.yaml/],
+    [
+      { flags: { maxLoraRank: "4" } },
+      /^--lora-rank 8 is more than --max-lora-rank 4: give --lora-rank 4 or --max-lora-rank 8$/,
+    ],
   ])("refuses %j", (sources, message) => {
     expect(() => loadConfig(sources)).toThrow(ConfigError);
     expect(() => loadConfig(sources)).toThrow(message);
+  });
+
+  it("takes any rank of adapters when nothing is trained", () => {
+    expect(loadConfig({ flags: { maxLoraRank: "4", training: false } }).maxLoraRank).toBe(4);
   });
 
   it("refuses unknown keys and non-mappings in a file", () => {

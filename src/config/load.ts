@@ -39,6 +39,7 @@ export function loadConfig(sources: ConfigSources = {}): Config {
       config[name] = option.default;
     }
   }
+  checkRanks(config as Config);
   return config as Config;
 }
 
@@ -53,6 +54,13 @@ export function shownConfig(config: Config): Record<string, unknown> {
     }
   }
   return shown;
+}
+
+/** New models whose adapters could not be served would be found out after the weights were read. */
+function checkRanks({ training, loraRank, maxLoraRank }: Config): void {
+  if (!training || loraRank <= maxLoraRank) return;
+  const fix = `give --lora-rank ${maxLoraRank} or --max-lora-rank ${loraRank}`;
+  throw new ConfigError(`--lora-rank ${loraRank} is more than --max-lora-rank ${maxLoraRank}: ${fix}`);
 }
 
 function parsed(option: Option<unknown>, raw: unknown, where: string): unknown {

@@ -3,7 +3,6 @@
 
 import { join } from "node:path";
 import { compiledEntry } from "../../compiled-entry.ts";
-import { ConfigError } from "../../config/load.ts";
 import type { CreateExtension } from "../../serve.ts";
 import { BaseModels } from "../../training/base-models.ts";
 import { longestSequence } from "../../training/onnx/longest-sequence.ts";
@@ -20,9 +19,6 @@ const CANCEL_GRACE_MS = 30_000;
 
 export const createTraining: CreateExtension = async (service, store) => {
   const { config, engine, log, checkpoint, models: registry } = service;
-  if (checkpoint && config.loraRank > config.maxLoraRank) {
-    throw new ConfigError(`--lora-rank ${config.loraRank} is more than --max-lora-rank ${config.maxLoraRank}`);
-  }
   const [name, ...aliases] = registry.names;
   const base = checkpoint && {
     name: name!,
