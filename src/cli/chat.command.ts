@@ -59,28 +59,39 @@ async function converse(target: ChatTarget, history: ChatMessage[]): Promise<voi
   terminal.prompt();
   for await (const line of terminal) {
     if (line.trim() !== "") {
-      history.push({ role: "user", content: line });
+      const question = { role: "user", content: line };
       answering = new AbortController();
-      const content = await answer(target, history, answering);
+      try {
+        const content = await answer(target, [...history, question], answering);
+        history.push(question, { role: "assistant", content });
+      } catch (error) {
+        // What the server refused is not part of the conversation, which goes on without it.
+        if (!(error instanceof UsageError)) throw error;
+        console.error(`flywheel: ${error.message.replace(/\s*\n\s*/g, " ")}`);
+        // whoever piped the questions in reads no errors
+        if (!process.stdin.isTTY) process.exitCode = 1;
+      }
       answering = null;
-      history.push({ role: "assistant", content });
     }
     terminal.prompt();
   }
   process.stdout.write("\n");
 }
 
-/** Prints the answer as it comes; aborting `stop` ends it and keeps what was said. */
+/** Prints the answer as it comes; aborting `stop` ends it and keeps what was said. UsageError: the server's, or no server. */
 async function answer(target: ChatTarget, messages: readonly ChatMessage[], stop: AbortController): Promise<string> {
   let text = "";
+  let begun = false;
   try {
     for await (const piece of streamReply(target, messages, stop.signal)) {
+      begun = true;
       const dimmed = piece.kind === "reasoning" && process.stdout.isTTY && !process.env.NO_COLOR;
       process.stdout.write(dimmed ? `\u001b[2m${piece.text}\u001b[22m` : piece.text);
       text += piece.kind === "content" ? piece.text : "";
     }
   } catch (error) {
     if (!stop.signal.aborted) {
+      if (begun) process.stdout.write("\n");
       throw error instanceof TypeError
         ? new UsageError(`cannot reach ${target.url}: is the server running?`, { cause: error })
         : error;

@@ -10,8 +10,11 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { json, text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { looseFetch } from "./test-server.ts";
@@ -332,6 +335,40 @@ describe("flywheel tokens and chat", () => {
       /cannot reach/,
     );
   }, 60_000);
+
+  it("a conversation goes on after an error of the server, without the question that was refused", async () => {
+    const asked: string[][] = [];
+    const refusals = [null, "too long:\n  by 3 tokens", null, null];
+    const server = createServer(async (request, response) => {
+      const { messages } = (await json(request)) as { messages: { content: string }[] };
+      asked.push(messages.map(({ content }) => content));
+      const message = refusals[asked.length - 1];
+      if (message) {
+        response.writeHead(400).end(JSON.stringify({ error: { message } }));
+        return;
+      }
+      response.write(`data: {"choices":[{"delta":{"content":"answer ${asked.length}"}}]}\n\n`);
+      response.end(asked.length === 3 ? 'data: {"error":{"message":"it broke"}}\n\n' : "data: [DONE]\n\n");
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    const chat = execFile(process.execPath, [BIN, "chat", "--url", `http://127.0.0.1:${port}`, "--api-key", "k"], {
+      env: clean(),
+    });
+    const [out, err] = [text(chat.stdout!), text(chat.stderr!)];
+    chat.stdin!.end("one\ntwo\nthree\nfour\n");
+    const code = await new Promise((resolve) => chat.on("exit", resolve));
+    server.close();
+    expect(asked).toEqual([
+      ["one"],
+      ["one", "answer 1", "two"],
+      ["one", "answer 1", "three"],
+      ["one", "answer 1", "four"],
+    ]);
+    expect(await err).toBe("flywheel: the server answered 400: too long: by 3 tokens\nflywheel: it broke\n");
+    expect(await out).toBe("> answer 1\n> > answer 3\n> answer 4\n> \n");
+    expect(code).toBe(1);
+  }, 30_000);
 
   it("tokens are listed and revoked in a folder of a server only, which a wrong path does not become", async () => {
     const nowhere = join(fresh(), "typo");
