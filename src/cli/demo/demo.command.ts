@@ -44,27 +44,62 @@ async function run(options: DemoOptions): Promise<void> {
   ]);
   const seconds = readNumber(options.seconds, "--seconds")!;
   const data = options.data ?? mkdtempSync(join(tmpdir(), "flywheel-demo-"));
-  const apiKey = randomBytes(16).toString("base64url");
-  // On loopback, whatever the environment says.
-  const flags = { host: "127.0.0.1", port: options.port, data, logLevel: "error", apiKey: [apiKey] };
-  const server = await startServer(loadConfig({ flags, env: process.env }), loadModel, [createTraining]);
-  try {
-    const client = new FlywheelClient({ baseUrl: server.url, apiKey });
-    const [baseModel] = await client.baseModels();
-    console.log(`${baseModel} is served at ${server.url} (token: ${apiKey})`);
-    const results: { task: DemoTask; result: LoopResult }[] = [];
-    for (const task of [yesNoMaybe(SEED), addition(SEED)]) {
-      console.log(`\n${task.title}: mean reward of every step's rollouts`);
-      const result = await train(client, baseModel!, task, seconds);
-      results.push({ task, result });
-      await show(client, task, baseModel!, result);
-    }
-    if (options.png !== undefined) await draw(options.png, results);
-    if (!options.stop) await serveOn(server.url, apiKey, results);
-  } finally {
-    await server.close();
+  const removeData = () => {
     if (options.data === undefined) rmSync(data, { recursive: true, force: true });
+  };
+  // Set while there is a server to stop. Before that, and the second time, a signal ends the process at once.
+  let interrupt: ((signal: NodeJS.Signals) => void) | null = null;
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (interrupt === null) {
+      removeData();
+      endBy(signal);
+    }
+    interrupt?.(signal);
+    interrupt = null;
+  };
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, onSignal);
+  let cutShort: NodeJS.Signals | null;
+  try {
+    const apiKey = randomBytes(16).toString("base64url");
+    // On loopback, whatever the environment says.
+    const flags = { host: "127.0.0.1", port: options.port, data, logLevel: "error", apiKey: [apiKey] };
+    const server = await startServer(loadConfig({ flags, env: process.env }), loadModel, [createTraining]);
+    const interrupted = new Promise<NodeJS.Signals>((resolve) => {
+      interrupt = resolve;
+    });
+    try {
+      cutShort = await Promise.race([demonstrate(server.url, apiKey, seconds, options), interrupted]);
+      if (cutShort === null && !options.stop) await interrupted;
+    } finally {
+      await server.close();
+    }
+  } finally {
+    removeData();
   }
+  // The demonstration's requests are still tried again.
+  if (cutShort !== null) endBy(cutShort);
+}
+
+/** As if nobody had listened for the signal. */
+function endBy(signal: NodeJS.Signals): void {
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+}
+
+async function demonstrate(url: string, apiKey: string, seconds: number, { png, stop }: DemoOptions): Promise<null> {
+  const client = new FlywheelClient({ baseUrl: url, apiKey });
+  const [baseModel] = await client.baseModels();
+  console.log(`${baseModel} is served at ${url} (token: ${apiKey})`);
+  const results: { task: DemoTask; result: LoopResult }[] = [];
+  for (const task of [yesNoMaybe(SEED), addition(SEED)]) {
+    console.log(`\n${task.title}: mean reward of every step's rollouts`);
+    const result = await train(client, baseModel!, task, seconds);
+    results.push({ task, result });
+    await show(client, task, baseModel!, result);
+  }
+  if (png !== undefined) await draw(png, results);
+  if (!stop) announce(url, apiKey, results);
+  return null;
 }
 
 async function train(client: FlywheelClient, baseModel: string, task: DemoTask, seconds: number): Promise<LoopResult> {
@@ -119,14 +154,10 @@ async function draw(file: string, results: readonly { task: DemoTask; result: Lo
   console.log(`\ncurves drawn into ${file}`);
 }
 
-/** Until Ctrl-C. */
-async function serveOn(url: string, apiKey: string, results: readonly { result: LoopResult }[]): Promise<void> {
+function announce(url: string, apiKey: string, results: readonly { result: LoopResult }[]): void {
   const names = results.map(({ result }) => result.modelName).join(" and ");
   console.log(`\n${names} stay served until Ctrl-C; try:`);
   console.log(
     `  flywheel chat --url ${url} --api-key ${apiKey} --model ${results[0]!.result.modelName} "Shall we go? Yes or no?"`,
   );
-  await new Promise<void>((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => resolve());
-  });
 }
