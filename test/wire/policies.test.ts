@@ -9,9 +9,9 @@ import { LLAMA } from "../training-bench.ts";
 import { says, startTestServer, type TestServer } from "./test-server.ts";
 
 const data = mkdtempSync(join(tmpdir(), "flywheel-policies-"));
-const start = (names?: string[]) =>
+const start = (names?: string[], loraModules: string[] = []) =>
   startTestServer({
-    config: { data, loraRank: 2 },
+    config: { data, loraRank: 2, loraModules },
     model: { checkpoint: { folder: LLAMA, weightType: "float32" }, ...(names ? { names } : {}) },
     extensions: [createTraining],
   });
@@ -72,6 +72,18 @@ it("says so when the base model of a policy is not served any more", async () =>
   await server.close();
   server = await start();
   expect(await names()).toContain("orphan");
+});
+
+it("does not start with a served model or an adapter that would hide a policy", async () => {
+  expect((await register("mine")).status).toBe(200);
+  await server.close();
+  for (const name of ["mine", "mine@0"]) {
+    await expect(start(["fake", name])).rejects.toThrow(
+      `${name} is the name of a trained policy, which the served model would hide: give another --served-model-name`,
+    );
+    await expect(start(["fake"], [`${name}=${data}`])).rejects.toThrow(/--lora-modules mine.* or of a policy/);
+  }
+  server = await start();
 });
 
 it("gives top_logprobs under a policy's name without logprobs, which are on there", async () => {

@@ -3,6 +3,7 @@
 
 import { join } from "node:path";
 import { compiledEntry } from "../../compiled-entry.ts";
+import { ConfigError } from "../../config/load.ts";
 import type { CreateExtension } from "../../serve.ts";
 import { BaseModels } from "../../training/base-models.ts";
 import { longestSequence } from "../../training/onnx/longest-sequence.ts";
@@ -51,6 +52,11 @@ export const createTraining: CreateExtension = async (service, store) => {
     threads: config.trainingThreads ?? config.threads ?? usableCores(),
     activationBytes: config.trainingMemoryBytes,
   });
+  const hiding = registry.names.find((served) => training.policies.claims(served));
+  if (hiding !== undefined) {
+    const why = "is the name of a trained policy, which the served model would hide";
+    throw new ConfigError(`${hiding} ${why}: give another --served-model-name`);
+  }
   training.models.servedElsewhere = (name) => registry.names.includes(name) || registry.adapter(name) !== undefined;
   registry.addSource(policySource(training));
   training.start();
