@@ -96,7 +96,17 @@ export function tokenisePrompt(
     }
     return model.tokenizer.encode(text, options);
   }
-  return fitTokens(model.tokenizer.encode(boundText(text, length, model.longestToken), options), length);
+  return fitTokens(encodeBounded(model, text, options, length), length);
+}
+
+/** The tokens of a text before truncation; of a text far too long, those of its end. */
+export function encodeBounded(
+  model: TextModel,
+  text: string,
+  options: { addSpecialTokens: boolean },
+  length: LengthRules,
+): number[] {
+  return model.tokenizer.encode(boundText(text, length, model.longestToken), options);
 }
 
 function renderInput(model: TextModel, request: ChatRequest): RenderInput {

@@ -92,6 +92,20 @@ describe("/v1/completions", () => {
     expect(alone.usage.completion_tokens).toBe(0);
   });
 
+  it.each([
+    ["in the middle", 4, " end"],
+    ["within a character", 6, "\ufffd: end"],
+    ["nowhere", 16, "start 😀: end"],
+  ])("echoes what truncation leaves of the prompt: cut %s", async (_where, truncate_prompt_tokens, kept) => {
+    const prompt = "start 😀: end";
+    for (const form of [prompt, [...Buffer.from(prompt)]]) {
+      const body = { prompt: form, truncate_prompt_tokens, echo: true, logprobs: 0, max_tokens: 0 };
+      const { text, logprobs } = (await complete(body)).choices[0];
+      expect([text, logprobs.tokens.join("")]).toEqual([kept, kept]);
+      expect(logprobs.tokens).toHaveLength(Math.min(truncate_prompt_tokens, Buffer.byteLength(prompt)));
+    }
+  });
+
   it("puts prompt logprobs inside the choice", async () => {
     const reply = await complete({ prompt: "abc", prompt_logprobs: 1, max_tokens: 1 });
     expect(reply.choices[0].prompt_logprobs).toHaveLength(3);

@@ -1,7 +1,9 @@
 // A text completion on its way to the engine: one run per prompt, everything checked before the engine sees it.
-import { tokenisePrompt } from "../../text/prompt.ts";
+import { Detokenizer } from "../../text/detokenizer.ts";
+import { encodeBounded } from "../../text/prompt.ts";
 import { fitTokens, type LengthRules, outputBudget } from "../../text/prompt-length.ts";
 import { PlainReplyParser } from "../../text/reply-parser.ts";
+import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import type { ServedModel } from "../models/model-registry.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
 import { compileConstraint } from "../request/constraint.compile.ts";
@@ -54,7 +56,7 @@ export async function prepareCompletion(
   const runs: Run[] = [];
   const choices: PromptChoices[] = [];
   for (const [promptIndex, prompt] of prompts.entries()) {
-    const ids = promptIds(service, prompt, body.add_special_tokens ?? true, length);
+    const { ids, text } = readPrompt(service, prompt, body.add_special_tokens ?? true, length);
     const sampling = toSamplingParams(body, {
       tokenizer,
       vocabSize,
@@ -92,7 +94,7 @@ export async function prepareCompletion(
       promptIndex,
       promptTokenIds: ids,
       n,
-      echo: body.echo === true ? echoText(service, prompt, ids) : null,
+      echo: body.echo === true ? text() : null,
       promptOnly,
       logprobs: count !== null,
       tokensAsIds,
@@ -108,18 +110,25 @@ export async function prepareCompletion(
   return { facts: completionFacts(service, body, model, requestId, total), runs, prompts: choices };
 }
 
-function promptIds(service: Service, prompt: Prompt, addSpecialTokens: boolean, length: LengthRules): number[] {
-  const ids =
-    typeof prompt === "string"
-      ? tokenisePrompt(service.text, prompt, { addSpecialTokens }, length)
-      : fitTokens(prompt, length);
+/** The tokens the model sees, and their text. */
+function readPrompt(
+  { text: model, engine }: Service,
+  prompt: Prompt,
+  addSpecialTokens: boolean,
+  length: LengthRules,
+): { ids: number[]; text: () => string } {
+  const whole = typeof prompt === "string" ? encodeBounded(model, prompt, { addSpecialTokens }, length) : prompt;
+  const ids = fitTokens(whole, length);
   // Of a text too: a tokenizer may know more tokens than the model has rows for.
-  checkTokenIds(ids, service.engine.info.vocabSize, "prompt");
-  return ids;
+  checkTokenIds(ids, engine.info.vocabSize, "prompt");
+  if (ids.length < whole.length) return { ids, text: () => spelled(model.tokenizer, ids) };
+  return { ids, text: () => (typeof prompt === "string" ? prompt : model.tokenizer.decode(ids)) };
 }
 
-function echoText(service: Service, prompt: Prompt, ids: readonly number[]): string {
-  return typeof prompt === "string" ? prompt : service.text.tokenizer.decode(ids);
+/** The text of a prompt that was cut, token by token as log-probabilities show it: a space at its start is part of it. */
+function spelled(tokenizer: Tokenizer, ids: readonly number[]): string {
+  const detokenizer = new Detokenizer(tokenizer, { promptTokenIds: [], keepLeadingSpace: true });
+  return ids.map((id) => detokenizer.push(id)).join("");
 }
 
 function completionFacts(
