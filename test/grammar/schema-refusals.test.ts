@@ -21,7 +21,6 @@ test.each([
   "minContains",
   "maxContains",
   "patternProperties",
-  "propertyNames",
   "$dynamicRef",
   "madeUp",
 ])("%s is refused with its place", (keyword) => {
@@ -88,6 +87,12 @@ test.each([
     /required property "a" is neither declared nor allowed/,
   ],
   [{ type: "object", properties: { a: false }, required: ["a"] }, /can never be satisfied/],
+  [{ propertyNames: "a" }, /"propertyNames" must be a schema/],
+  [
+    { propertyNames: { anyOf: [{ const: "a" }, { pattern: "b" }] } },
+    /"anyOf" is not supported for names, at #\/propertyNames/,
+  ],
+  [{ required: ["a"], propertyNames: { enum: ["b"] } }, /can never be satisfied/],
   ["text", /a JSON schema must be an object/],
   [[1], /a JSON schema must be an object/],
 ])("%j", (schema, expected) => {

@@ -55,6 +55,37 @@ export const schemas: Record<string, unknown> = {
     minProperties: 2,
     maxProperties: 4,
   },
+  "a record as zod writes it": {
+    type: "object",
+    propertyNames: { type: "string" },
+    additionalProperties: { type: "number" },
+    maxProperties: 3,
+  },
+  "names by a referenced list, as pydantic writes them": {
+    $defs: { Colour: { enum: ["red", "green", "blue"], type: "string", title: "Colour" } },
+    type: "object",
+    propertyNames: { $ref: "#/$defs/Colour" },
+    additionalProperties: { type: "integer", minimum: 0, maximum: 9 },
+  },
+  "every listed name": {
+    type: "object",
+    propertyNames: { type: "string", enum: ["a", "b"] },
+    additionalProperties: { type: "boolean" },
+    required: ["b", "a"],
+  },
+  "names by pattern and length": {
+    type: "object",
+    properties: { id: { type: "integer" }, Id: { type: "integer" } },
+    propertyNames: { pattern: "^[a-z]+$", maxLength: 4 },
+    additionalProperties: { type: "null" },
+    maxProperties: 3,
+  },
+  "names from two sides": {
+    allOf: [
+      { type: "object", propertyNames: { pattern: "^a" }, additionalProperties: { type: "null" }, maxProperties: 2 },
+      { propertyNames: { enum: ["ab", "b", "ac"] } },
+    ],
+  },
   "additional properties by schema": {
     type: "object",
     properties: { id: { type: "integer" } },

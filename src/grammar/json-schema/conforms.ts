@@ -73,7 +73,9 @@ function objectConforms(value: { [key: string]: JsonValue }, schema: SchemaObjec
   if (((schema.required ?? []) as string[]).some((name) => !Object.hasOwn(value, name))) return false;
   if (names.length < ((schema.minProperties ?? 0) as number)) return false;
   if (names.length > ((schema.maxProperties ?? names.length) as number)) return false;
-  return names.every((name) =>
-    valid(value[name]!, Object.hasOwn(properties, name) ? properties[name] : schema.additionalProperties),
+  return names.every(
+    (name) =>
+      valid(name, schema.propertyNames) &&
+      valid(value[name]!, Object.hasOwn(properties, name) ? properties[name] : schema.additionalProperties),
   );
 }

@@ -44,7 +44,7 @@ function flatValues(compiler: SchemaCompiler, schema: JsonValue, path: string): 
   return flat === false ? [] : listedValues(flat);
 }
 
-function listedValues(schema: SchemaObject): JsonValue[] | null {
+export function listedValues(schema: SchemaObject): JsonValue[] | null {
   if (schema.const !== undefined) return [schema.const];
   return schema.enum === undefined ? null : (schema.enum as JsonValue[]);
 }

@@ -33,6 +33,7 @@ const enforced = new Set([
   "pattern",
   "prefixItems",
   "properties",
+  "propertyNames",
   "required",
   "type",
   "uniqueItems",
@@ -133,6 +134,7 @@ function wrongType(keyword: string, value: JsonValue): string | null {
         : "a schema or an array of schemas";
     case "additionalItems":
     case "additionalProperties":
+    case "propertyNames":
       return isSchema(value) ? null : "a schema";
     case "properties":
       return isObject(value) && Object.values(value).every(isSchema) ? null : "an object of schemas";

@@ -36,6 +36,7 @@ function mergeKeyword(keyword: string, a: JsonValue, b: JsonValue, path: string)
     case "maxProperties":
       return Math.min(a as number, b as number);
     case "additionalProperties":
+    case "propertyNames":
       return both(a as Schema, b as Schema);
     case "nullable":
       return false;

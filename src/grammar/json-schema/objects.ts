@@ -3,6 +3,7 @@
 
 import { otherThan } from "../char-dfa.ts";
 import {
+  type CharDfa,
   choice,
   type Expression,
   empty,
@@ -14,15 +15,19 @@ import {
   text,
 } from "../expression.ts";
 import { GrammarError } from "../grammar-error.ts";
+import { conforms } from "./conforms.ts";
+import { listedValues } from "./disjoint.ts";
 import type { JsonText } from "./json-text.ts";
 import { type Schema, type SchemaObject, schemaError } from "./keywords.ts";
+import { typeList } from "./merge.ts";
 import type { SchemaCompiler } from "./schema-compiler.ts";
+import { stringDfa } from "./strings.ts";
 
 /** How an object is written: as JSON, or as the arguments of a call. */
 export interface ObjectStyle {
   member(name: string, value: Expression): Expression;
-  /** A member with any key but the declared names; null = there are none in this style. */
-  extra(declared: readonly string[], value: Expression): Expression | null;
+  /** A member with one of these keys; null = there are none in this style. */
+  extra(keys: CharDfa, value: Expression): Expression | null;
   readonly comma: Expression;
   readonly none: string;
   wrap(content: Expression): Expression;
@@ -31,7 +36,7 @@ export interface ObjectStyle {
 function jsonStyle(json: JsonText): ObjectStyle {
   return {
     member: (name, value) => json.member(text(JSON.stringify(name)), value),
-    extra: (declared, value) => json.member(json.quoted({ kind: "dfa", dfa: otherThan(declared), json: true }), value),
+    extra: (keys, value) => json.member(json.quoted({ kind: "dfa", dfa: keys, json: true }), value),
     comma: json.comma,
     none: "{}",
     wrap: (content) => json.braces(content),
@@ -55,22 +60,32 @@ export function compileObject(
   const min = (schema.minProperties ?? 0) as number;
   const max = (schema.maxProperties ?? null) as number | null;
   const additional = additionalSchema(compiler, schema);
+  const names = nameSchema(compiler, schema, path);
   const declared = declaredProperties(schema, path);
-  if (declared.length === 0 && additional === true && min === 0 && max === null && !given) {
+  if (declared.length === 0 && additional === true && min === 0 && max === null && names === null && !given) {
     return compiler.text.anyObject;
+  }
+  const listed = names && listedValues(names);
+  if (listed !== null && additional !== false) {
+    const known = new Set(declared.map(([name]) => name));
+    for (const name of listed) {
+      if (typeof name === "string" && !known.has(name)) declared.push([name, additional]);
+    }
   }
   const required = new Set((schema.required ?? []) as string[]);
   const members: Member[] = [];
   for (const [name, property] of declared) {
-    const value = compiler.compile(property, `${path}/properties/${name}`);
+    const value =
+      names === null || conforms(compiler, name, names, path)
+        ? compiler.compile(property, `${path}/properties/${name}`)
+        : never;
     if (isNever(value) && required.has(name)) return never;
     if (isNever(value)) continue;
     // Reached from several nodes of the graph, so it is stored once.
     members.push({ expression: compiler.text.builder.rule(style.member(name, value)), required: required.has(name) });
   }
   const further = additional === false ? never : compiler.compile(additional, `${path}/additionalProperties`);
-  const names = declared.map(([name]) => name);
-  const extra = isNever(further) ? null : style.extra(names, further);
+  const extra = isNever(further) || listed !== null ? null : style.extra(otherNames(declared, names, path), further);
   const content = new ObjectContent(style.comma, members, extra, min, max);
   const options: Expression[] = [];
   if (min === 0 && !members.some((member) => member.required)) options.push(text(style.none));
@@ -172,6 +187,26 @@ function declaredProperties(schema: SchemaObject, path: string): [string, Schema
     entries.push([name, (schema.additionalProperties ?? true) as Schema]);
   }
   return entries;
+}
+
+/** What `propertyNames` demands of every name, flat; null = nothing. */
+function nameSchema(compiler: SchemaCompiler, schema: SchemaObject, path: string): SchemaObject | null {
+  if (schema.propertyNames === undefined) return null;
+  const flat = compiler.flatten(schema.propertyNames as Schema, `${path}/propertyNames`);
+  if (flat === false || (flat.type !== undefined && !typeList(flat.type).includes("string"))) return { enum: [] };
+  for (const keyword of ["anyOf", "oneOf"]) {
+    if (flat[keyword] !== undefined) {
+      throw schemaError(`the schema keyword "${keyword}" is not supported for names`, `${path}/propertyNames`);
+    }
+  }
+  const narrowing = ["const", "enum", "pattern", "format", "minLength", "maxLength"];
+  return narrowing.some((keyword) => flat[keyword] !== undefined) ? flat : null;
+}
+
+/** Undeclared names that `names` allows. */
+function otherNames(declared: readonly [string, Schema][], names: SchemaObject | null, path: string): CharDfa {
+  const others = otherThan(declared.map(([name]) => name));
+  return names === null ? others : stringDfa(names, others, `${path}/propertyNames`);
 }
 
 /** Undeclared properties are generated only when asked for, or when nothing at all is declared. */

@@ -168,7 +168,7 @@ function hasInexactInteger(value: JsonValue): boolean {
 }
 
 const keywordTypes: Record<string, readonly string[]> = {
-  object: ["properties", "required", "additionalProperties", "minProperties", "maxProperties"],
+  object: ["properties", "required", "additionalProperties", "minProperties", "maxProperties", "propertyNames"],
   array: ["items", "prefixItems", "additionalItems", "minItems", "maxItems"],
   string: ["pattern", "format", "minLength", "maxLength"],
   number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],

@@ -1,8 +1,8 @@
 // String schemas: length, pattern and format, over the decoded text.
 
-import { determinise, intersectDfas, withLength } from "../char-dfa.ts";
+import { determinise, intersectDfas, otherThan, withLength } from "../char-dfa.ts";
 import { escapedInJson, intersectSets, subtractSets } from "../code-points.ts";
-import { charSet, choice, type Expression, repeat, sequence, texts } from "../expression.ts";
+import { type CharDfa, charSet, choice, type Expression, repeat, sequence, texts } from "../expression.ts";
 import { GrammarError } from "../grammar-error.ts";
 import { parseRegex } from "../syntax/regex.ts";
 import { formatPattern, knownFormats } from "./formats.ts";
@@ -13,11 +13,7 @@ import { type SchemaObject, schemaError } from "./keywords.ts";
 const maxCounted = 20_000;
 
 export function compileString(json: JsonText, schema: SchemaObject, path: string): Expression {
-  const min = (schema.minLength ?? 0) as number;
-  const declaredMax = (schema.maxLength ?? null) as number | null;
-  if (min > maxCounted) throw schemaError(`the schema keyword "minLength" is supported up to ${maxCounted}`, path);
-  if (declaredMax !== null && declaredMax < min) throw schemaError('"maxLength" is less than "minLength"', path);
-  const max = declaredMax === null ? null : Math.min(declaredMax, maxCounted);
+  const [min, max] = lengthBounds(schema, path);
   const patterns = stringPatterns(schema, path);
   if (patterns.length === 0) {
     if (min === 0 && max === null) return json.string;
@@ -27,11 +23,28 @@ export function compileString(json: JsonText, schema: SchemaObject, path: string
   const [shortest, longest] = lengthRange(first!);
   const fits = shortest >= min && (max === null || longest <= max);
   if (patterns.length === 1 && fits) return json.quoted(jsonEncoded(first!));
+  return json.quoted({ kind: "dfa", dfa: stringDfa(schema, null, path), json: true });
+}
+
+/** Decoded texts that the string keywords allow, of those in `among` (null: of all). */
+export function stringDfa(schema: SchemaObject, among: CharDfa | null, path: string): CharDfa {
+  const [min, max] = lengthBounds(schema, path);
   const subject = `the combination of string keywords at ${path}`;
-  let dfa = determinise(first!, subject);
-  for (const pattern of patterns.slice(1)) dfa = intersectDfas(dfa, determinise(pattern, subject), subject);
-  if (min > 0 || max !== null) dfa = withLength(dfa, min, max, subject);
-  return json.quoted({ kind: "dfa", dfa, json: true });
+  let dfa = among;
+  for (const pattern of stringPatterns(schema, path)) {
+    const next = determinise(pattern, subject);
+    dfa = dfa === null ? next : intersectDfas(dfa, next, subject);
+  }
+  dfa ??= otherThan([]);
+  return min > 0 || max !== null ? withLength(dfa, min, max, subject) : dfa;
+}
+
+function lengthBounds(schema: SchemaObject, path: string): [min: number, max: number | null] {
+  const min = (schema.minLength ?? 0) as number;
+  const max = (schema.maxLength ?? null) as number | null;
+  if (min > maxCounted) throw schemaError(`the schema keyword "minLength" is supported up to ${maxCounted}`, path);
+  if (max !== null && max < min) throw schemaError('"maxLength" is less than "minLength"', path);
+  return [min, max === null ? null : Math.min(max, maxCounted)];
 }
 
 /** Decoded-text languages of `pattern` and `format`. */
