@@ -66,7 +66,9 @@ export class ChatTemplate {
       const environment = createEnvironment();
       const variables = this.#variables(input);
       checkValueSize(variables);
-      for (const [name, value] of Object.entries(variables)) withExactNumbers(environment.set(name, value));
+      for (const [name, value] of Object.entries(variables)) {
+        environment.setVariable(name, withExactNumbers(environment.set(name, value)));
+      }
       return new ChatInterpreter(environment, limits).run(this.#program).value as string;
     } catch (cause) {
       // What a template raises on purpose is meant for the caller, word for word.

@@ -2,15 +2,14 @@
 // the digits of 1234567890123456789 are somebody's id. Such a number becomes an object with one key (JSON-safe: values
 // travel to other processes); template/values.ts makes a number of it again.
 
+import { isJsonObject } from "../json-object.ts";
 import { stringEnd } from "../json-string.ts";
 
 /** Key of the object that stands for a number; its value is the number as it was written. */
 export const exactNumberKey = "\u0000number";
 
 export function parseExactJson(text: string): unknown {
-  const value: unknown = JSON.parse(text);
-  const marked = markNumbers(text);
-  return marked === null ? value : JSON.parse(marked);
+  return JSON.parse(markNumbers(text));
 }
 
 /** The other way round. Inside strings nothing looks like our objects: their quotes are escaped there. */
@@ -18,10 +17,20 @@ export function writeExactJson(value: unknown): string {
   return JSON.stringify(value).replace(/\{"\\u0000number":"(-?\d[\d.eE+-]*)"\}/g, "$1");
 }
 
+/** The value with ordinary numbers, for those who calculate. */
+export function plainNumbers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plainNumbers);
+  if (!isJsonObject(value)) return value;
+  const entries = Object.entries(value);
+  const [key, written] = entries[0] ?? [];
+  if (entries.length === 1 && key === exactNumberKey && isJsonNumber(written)) return Number(written);
+  return Object.fromEntries(entries.map(([name, item]) => [name, plainNumbers(item)]));
+}
+
 const before = `{${JSON.stringify(exactNumberKey)}:"`;
 
-/** Valid JSON with the numbers replaced that need it; null: none do. */
-function markNumbers(text: string): string | null {
+/** JSON text with the numbers replaced that need it. What is no JSON does not become JSON. */
+export function markNumbers(text: string): string {
   const parts: string[] = [];
   let copied = 0;
   for (let i = 0; i < text.length; i++) {
@@ -35,7 +44,38 @@ function markNumbers(text: string): string | null {
     parts.push(text.slice(copied, start), before, literal, '"}');
     copied = i + 1;
   }
-  return copied === 0 ? null : parts.join("") + text.slice(copied);
+  return copied === 0 ? text : parts.join("") + text.slice(copied);
+}
+
+/** The same within the fields of tools and tool calls that templates print. Inside a string none of this has its quotes. */
+export function markPrintedNumbers(text: string): string {
+  const printedField = /"(?:parameters|arguments)"\s*:\s*(?=[{[])/g;
+  const parts: string[] = [];
+  let copied = 0;
+  while (printedField.exec(text) !== null) {
+    const start = printedField.lastIndex;
+    const end = valueEnd(text, start);
+    parts.push(text.slice(copied, start), markNumbers(text.slice(start, end)));
+    copied = end;
+    printedField.lastIndex = end;
+  }
+  return copied === 0 ? text : parts.join("") + text.slice(copied);
+}
+
+/** Index behind the object or list that opens at `start`; the end of the text if it never closes. */
+function valueEnd(text: string, start: number): number {
+  let depth = 0;
+  for (let i = start; i < text.length; i++) {
+    const char = text[i]!;
+    if (char === '"') i = stringEnd(text, i);
+    else if (char === "{" || char === "[") depth++;
+    else if ((char === "}" || char === "]") && --depth === 0) return i + 1;
+  }
+  return text.length;
+}
+
+export function isJsonNumber(text: unknown): text is string {
+  return typeof text === "string" && /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text);
 }
 
 function isDigit(char: string): boolean {
@@ -48,6 +88,7 @@ function isOfNumber(char: string): boolean {
 
 /** A fraction or exponent that is a whole number, or more digits than a double has. */
 function isForgotten(literal: string): boolean {
+  if (!isJsonNumber(literal)) return false;
   const value = Number(literal);
   return /[.eE]/.test(literal) ? Number.isInteger(value) : !Number.isSafeInteger(value);
 }

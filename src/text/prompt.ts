@@ -2,6 +2,7 @@
 // into the engine for chats; completions and /tokenize use the same text half. Throws PromptError.
 
 import type { RenderInput } from "./chat-template.ts";
+import { writeExactJson } from "./exact-json.ts";
 import { type ChatMessage, readMessages } from "./messages.ts";
 import { PromptError } from "./prompt-error.ts";
 import { boundText, fitTokens, type LengthRules } from "./prompt-length.ts";
@@ -70,7 +71,7 @@ function checkBesideMessages(
 ): void {
   const longest = contextLength * model.longestToken;
   for (const [param, value] of Object.entries({ tools, documents })) {
-    const characters = value === null ? 0 : JSON.stringify(value).length;
+    const characters = value === null ? 0 : writeExactJson(value).length;
     if (characters <= longest) continue;
     const message = `${param} of ${characters} characters do not fit into a context of ${contextLength} tokens: send fewer.`;
     throw new PromptError("context_length_exceeded", param, message);

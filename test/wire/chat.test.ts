@@ -347,6 +347,35 @@ describe("prompt", () => {
     expect(await promptOf({ ...named, ...both })).toBe("as a field");
   });
 
+  it("prints numbers as they were written", async () => {
+    const numbers = "[1.0, 1, 12345678901234567890, -0.0, 1e3, 2.50]";
+    const printed = "[1.0, 1, 12345678901234567890, -0.0, 1000.0, 2.5]"; // what Python makes of them
+    const tool = `{"type":"function","function":{"name":"f","parameters":{"enum":${numbers},"arguments":{"x":1.0}}}}`;
+    const call = `{"id":"1","type":"function","function":{"name":"f","arguments":{"a":${numbers}}}}`;
+    const body = `{
+      "messages": [
+        {"role":"developer","content":"7.0","tools":[${tool}]},
+        {"role":"assistant","content":null,"tool_calls":[${call}]}
+      ],
+      "tools": [${tool}],
+      "chat_template_kwargs": {"one": 1.0, "long": 9007199254740993, "all": {"n": ${numbers}, "s": "1.0"}},
+      "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object",
+        "properties": {"parameters": {"type": "integer", "minimum": 3.0, "maximum": 3.0}}, "required": ["parameters"]}}},
+      "chat_template": "{{ messages[0].content if messages[0].role == 'developer' }} {{ messages[0].tools[0].function.parameters.enum | tojson }} {{
+        messages[1].tool_calls[0].function.arguments.a }} {{ tools[0].function.parameters | tojson }} {{ one }} {{
+        one | tojson }} {{ one is float }} {{ long }} {{ long | tojson }} {{ all | tojson }} {{ all.n }}",
+      "max_tokens": 40, "temperature": 0, "return_token_ids": true
+    }`.replaceAll("\n", " ");
+    const response = await server.post("/v1/chat/completions", body);
+    const reply = await response.json();
+    expect([response.status, reply.error]).toEqual([200, undefined]);
+    expect(Buffer.from(reply.prompt_token_ids).toString()).toBe(
+      `7.0 ${printed} ${printed} {"enum": ${printed}, "arguments": {"x": 1.0}} 1.0 1.0 True ` +
+        `9007199254740993 9007199254740993 {"n": ${printed}, "s": "1.0"} ${printed}`,
+    );
+    expect(JSON.parse(reply.choices[0].message.content).parameters).toBe(3);
+  });
+
   it("continues, echoes and answers in the last role without a generation prompt", async () => {
     const messages = [
       { role: "user", content: "hi" },

@@ -151,3 +151,15 @@ describe("AI SDK", () => {
     expectBothResultsInPrompt();
   });
 });
+
+it("a schema's numbers are printed as written and obeyed as numbers", async () => {
+  const schema = `{"type":"object","properties":{"a":{"type":"integer","minimum":3.0,"maximum":3e0}},"required":["a"]}`;
+  const reply = await server.post(
+    "/v1/chat/completions",
+    `{"messages":[{"role":"user","content":"go on"}],"temperature":0,"max_tokens":100,"tool_choice":"required",
+      "parallel_tool_calls":false,"tools":[{"type":"function","function":{"name":"f","parameters":${schema}}}]}`,
+  );
+  const [made] = (await reply.json()).choices[0].message.tool_calls;
+  expect(JSON.parse(made.function.arguments).a).toBe(3);
+  expect(prompts[0]).toContain('"minimum": 3.0, "maximum": 3.0');
+});

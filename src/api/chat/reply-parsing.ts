@@ -5,6 +5,7 @@ import { ServiceError } from "../../errors.ts";
 import type { Constraint, OutputShape, ToolCallFormat } from "../../grammar/constraint.ts";
 import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
 import { createReplyParser } from "../../text/create-reply-parser.ts";
+import { plainNumbers } from "../../text/exact-json.ts";
 import type { ChatPrompt } from "../../text/prompt.ts";
 import { type ReasoningState, type ReasoningStyle, reasoningState } from "../../text/reasoning/reasoning-style.ts";
 import type { ReplyParser } from "../../text/reply-parser.ts";
@@ -67,7 +68,10 @@ function toolShape(
   return {
     kind: "tool_calls",
     format,
-    tools: allowed.map(({ function: f }) => ({ name: f.name, parameters: (f.parameters ?? null) as JsonValue })),
+    tools: allowed.map(({ function: f }) => ({
+      name: f.name,
+      parameters: plainNumbers(f.parameters ?? null) as JsonValue,
+    })),
     parallel: choice === "required" && (body.parallel_tool_calls ?? true),
   };
 }

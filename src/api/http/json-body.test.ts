@@ -49,6 +49,32 @@ describe("parseJsonObject", () => {
     expect(parse(JSON.stringify({ a: "1,[".repeat(MAX_VALUES) }))).toHaveProperty("a");
   });
 
+  it("keeps the written form of numbers that templates print, and of no others", () => {
+    const exact = (written: string) => ({ "\0number": written });
+    expect(parse('{"chat_template_kwargs":{"a":1.0,"b":1,"c":"1.0"},"temperature":1.0}')).toEqual({
+      chat_template_kwargs: { a: exact("1.0"), b: 1, c: "1.0" },
+      temperature: 1,
+    });
+    expect(
+      parse('{"tools":[{"function":{"strict":1.0,"parameters":{"parameters":[2.0]}}}],"x":{"parameters":[3.0]}}'),
+    ).toEqual({
+      tools: [{ function: { strict: 1, parameters: { parameters: [exact("2.0")] } } }],
+      x: { parameters: [3] },
+    });
+    expect(parse('{"messages":[{"a":"\\"arguments\\":[1.0]","arguments" : {"n":1e2}}],"m":"tools"}')).toEqual({
+      messages: [{ a: '"arguments":[1.0]', arguments: { n: exact("1e2") } }],
+      m: "tools",
+    });
+  });
+
+  it.each(["1.", "-.0", "00.0", "1.0 2.0", "1.0e", "{1.0:2}", "1.0]"])("refuses %s there as anywhere", (written) => {
+    expect(() => parse(`{"chat_template_kwargs":{"a":${written}}}`)).toThrow(/not valid JSON/);
+  });
+
+  it("speaks of malformed text as it was written", () => {
+    expect(() => parse('{"chat_template_kwargs":{"a":1.0},"b":}')).toThrow(/":1\.0},"b":}/);
+  });
+
   it("keeps long integers of the outermost object exactly", () => {
     const body = parse(
       '{"seed":9223372036854775808,"messages":[{"x":9223372036854775808}],"priority":-9223372036854775808}',

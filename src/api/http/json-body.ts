@@ -1,11 +1,12 @@
 // Bytes → a JSON object, safely: UTF-8 checked, depth and number of values bounded before JSON.parse sees it (a long
 // text parses quickly, 16 MB of `{},` take seconds), and integers of the top level kept exactly (JavaScript numbers
-// cannot tell 2^63 from 2^63 - 1; such values come out as bigint).
-// Does not validate fields; see lax.ts.
+// cannot tell 2^63 from 2^63 - 1; such values come out as bigint). Numbers that templates print are kept as they were
+// written (see exact-json.ts). Does not validate fields; see lax.ts.
 
 import { ServiceError } from "../../errors.ts";
 import { isJsonObject } from "../../json-object.ts";
 import { stringEnd } from "../../json-string.ts";
+import { markNumbers, markPrintedNumbers } from "../../text/exact-json.ts";
 
 /** Deeper than any schema or message list needs, shallow enough for every recursive reader downstream. */
 export const MAX_DEPTH = 256;
@@ -17,10 +18,10 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> {
   const text = decode(bytes);
-  const longIntegers = scan(text);
+  const { longIntegers, printed } = scan(text);
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseMarked(text, printed);
   } catch (error) {
     throw malformed(`The body is not valid JSON (json_invalid): ${(error as Error).message}`, error);
   }
@@ -32,6 +33,21 @@ export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> {
     }
   }
   return object;
+}
+
+/** `printed`: see Scanned. */
+function parseMarked(text: string, printed: Scanned["printed"]): unknown {
+  let marked = "";
+  let copied = 0;
+  for (const { mark, from, to } of printed) {
+    marked += text.slice(copied, from) + mark(text.slice(from, to));
+    copied = to;
+  }
+  try {
+    return JSON.parse(marked + text.slice(copied));
+  } catch {
+    return JSON.parse(text); // whose error speaks of what the client wrote
+  }
 }
 
 /** JSON text inside a field: the same depth limit, before anything recursive reads it. */
@@ -56,12 +72,28 @@ const QUOTE = 0x22;
 /** Integer literals of 16 digits and more may not be exact as a double; beyond 40 no bound can hold anyway. */
 const LONG_INTEGER = /-?\d{16,40}(?![\d.eE])/y;
 
+/** Fields with numbers that templates print, and what keeps them. */
+const PRINTED = new Map([
+  ['"chat_template_kwargs"', markNumbers],
+  ['"tools"', markPrintedNumbers],
+  ['"messages"', markPrintedNumbers],
+]);
+
+interface Scanned {
+  /** Of the outermost object. */
+  longIntegers: Map<string, bigint>;
+  /** Where the values of such fields are, in the text's order. */
+  printed: { mark: (json: string) => string; from: number; to: number }[];
+}
+
 /**
- * One pass over the text. Finds the exact value of long integers that sit directly in the outermost object and
- * refuses documents nested too deeply or with too many values. Malformed text may pass; JSON.parse refuses it afterwards.
+ * One pass over the text. Finds the exact value of long integers that sit directly in the outermost object, where its
+ * printed fields are, and refuses documents nested too deeply or with too many values. Malformed text may pass;
+ * JSON.parse refuses it afterwards.
  */
-function scan(text: string): Map<string, bigint> {
-  const found = new Map<string, bigint>();
+function scan(text: string): Scanned {
+  const longIntegers: Scanned["longIntegers"] = new Map();
+  const printed: Scanned["printed"] = [];
   let depth = 0;
   let values = 1;
   let key = "";
@@ -79,18 +111,21 @@ function scan(text: string): Map<string, bigint> {
       if (depth > MAX_DEPTH) {
         throw malformed(`The body is nested more than ${MAX_DEPTH} levels deep.`);
       }
+      const mark = depth === 2 ? PRINTED.get(key) : undefined;
+      if (mark !== undefined) printed.push({ mark, from: i, to: text.length });
     } else if (c === 0x7d || c === 0x5d) {
       depth--;
+      if (depth === 1 && PRINTED.has(key)) printed.at(-1)!.to = i + 1;
     } else if (c === 0x2c) {
       values++;
       if (values > MAX_VALUES) {
         throw new ServiceError("body_too_large", `The body has more than ${MAX_VALUES} values.`, { param: "body" });
       }
     } else if (depth === 1 && (c === 0x2d || (c >= 0x30 && c <= 0x39))) {
-      i = readNumber(text, i, key, found);
+      i = readNumber(text, i, key, longIntegers);
     }
   }
-  return found;
+  return { longIntegers, printed };
 }
 
 function readNumber(text: string, start: number, key: string, found: Map<string, bigint>): number {

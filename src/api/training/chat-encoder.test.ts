@@ -6,7 +6,9 @@ import { RL_DEFAULTS, SFT_DEFAULTS } from "../../training/config.ts";
 import { prepareJob } from "../../training/prepare.ts";
 import { prepareSft } from "../../training/prepare-sft.ts";
 import { type ChatEncoder, tokeniseHistory } from "../../training/tokenise.ts";
+import type { ChatMessage } from "../../training/trajectory.ts";
 import { chatEncoder } from "./chat-encoder.ts";
+import { JsonItems } from "./json-items.ts";
 
 let tokenizer: Tokenizer;
 let encoder: ChatEncoder;
@@ -80,6 +82,22 @@ it.each([
   expect(ids).toEqual(encoder.encodeConversation(messages, tools).slice(0, ids.length));
   const trained = ids.filter((_, i) => mask[i] === 1);
   expect(trained).toEqual([...encoder.encodeText("Hello, how can I help?"), tokenizer.eosTokenId]);
+});
+
+it("numbers of tools and calls are printed as they were written, as in requests", () => {
+  const body = `{"training_data": [{
+    "tools": [{"type": "function", "function": {"name": "f", "parameters": {"properties": {"n": {"enum": [1.0, 2e0]}}}}}],
+    "messages": [{"role": "assistant", "content": "", "tool_calls": [
+      {"function": {"name": "f", "arguments": {"n": 1.0, "id": 12345678901234567890}}}
+    ]}],
+    "reward": 1.0
+  }]}`;
+  const [item] = new JsonItems({ training_data: null }).push(Buffer.from(body));
+  const { tools, messages, reward } = item!.value as Record<"tools" | "messages", unknown[]> & { reward: unknown };
+  const text = tokenizer.decode(encoder.encodeConversation(messages as ChatMessage[], tools));
+  expect(text).toContain("f(n?: 1.0 | 2.0)");
+  expect(text).toContain('"arguments": {"n": 1.0, "id": 12345678901234567890}');
+  expect(reward).toBe(1);
 });
 
 describe("a conversation the chat template refuses is left out, with the place", () => {

@@ -1,8 +1,9 @@
 // One JSON value out of a stream of bytes: finds its end, counts what is in it, parses it. Depth and number of values are
 // bounded while the bytes arrive, so that nothing behind this recurses without end or works for long without a pause.
-// Says what is wrong with a value, not where it is.
+// Numbers that templates print are kept as they were written. Says what is wrong with a value, not where it is.
 
 import { stringEnd } from "../../json-string.ts";
+import { markPrintedNumbers } from "../../text/exact-json.ts";
 
 /**
  * Of one trajectory or example, and of the fields kept of one object. A sampled token has 7 to 11 (its entry of
@@ -120,7 +121,7 @@ function parseValue(bytes: Uint8Array): unknown {
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(markPrintedNumbers(text));
   } catch (cause) {
     throw new BadValueError("is not valid JSON", { cause });
   }
