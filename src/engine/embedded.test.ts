@@ -1,8 +1,9 @@
 // The engine as servers have it: a real model in its own thread.
 
-import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Worker } from "node:worker_threads";
 import { expect, it, vi } from "vitest";
 import { fixtureFolder } from "../../test/reference/runner-driver.ts";
 import { AdapterSlots } from "./adapter-slots.ts";
@@ -30,6 +31,31 @@ it("has one slot for a step and for an operator's adapter, and says across the t
     await engine.close();
   }
 });
+
+it("does not go on with other weights when its thread is started again", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "embedded-"));
+  cpSync(fixtureFolder("llama"), folder, { recursive: true });
+  const faults: string[] = [];
+  const onFault = (error: Error) => void faults.push(error.message);
+  const engine = await createEmbeddedEngine({ folder, threads: 1, kvCacheBytes: 2 ** 20, onFault });
+  const endThread = () => (engine as unknown as { worker: Worker }).worker.terminate();
+  try {
+    await endThread();
+    await engine.loadAdapter(folder); // waits for the new thread, which has the same weights
+    const weights = join(folder, "model.safetensors");
+    cpSync(weights, `${weights}.new`);
+    renameSync(`${weights}.new`, weights);
+    faults.length = 0;
+    await endThread();
+    await expect(engine.loadAdapter(folder)).rejects.toThrow(/could not be restarted/);
+    expect(engine.healthy()).toBe(false);
+    expect(faults.at(-1)).toBe(
+      `the engine thread ended: ${folder}: the files changed since the server started; it must be started anew`,
+    );
+  } finally {
+    await engine.close();
+  }
+}, 30_000);
 
 it("takes a quarter of what its container may use, not of the machine", async () => {
   const folder = fixtureFolder("llama");

@@ -4,6 +4,7 @@
 import { totalmem } from "node:os";
 import { compiledEntry } from "../compiled-entry.ts";
 import type { TokenVocabulary } from "../grammar/match/token-vocabulary.ts";
+import { checkpointIdentity } from "../model/checkpoint.ts";
 import { KvPool } from "../model/kv-pool.ts";
 import type { WeightType } from "../model/linear.ts";
 import { type ModelConfig, readModelConfig } from "../model/model-config.ts";
@@ -49,6 +50,7 @@ export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<En
   const weightType = options.weightType ?? "auto";
   const host: OnnxHostOptions = {
     folder: options.folder,
+    identity: checkpointIdentity(options.folder),
     weightType: weightType === "auto" ? DEFAULT_WEIGHT_TYPE : weightType,
     threads: options.threads ?? usableCores(),
     blockSize,

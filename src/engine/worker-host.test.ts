@@ -5,6 +5,7 @@ import { generateRequest, tokensOf } from "../../test/fakes/requests.ts";
 import { createRunner, EXIT_TOKEN, THROW_TOKEN, type WorkerModelOptions } from "../../test/fakes/worker-model.ts";
 import { fixtureFolder } from "../../test/reference/runner-driver.ts";
 import { compiledEntry } from "../compiled-entry.ts";
+import { checkpointIdentity } from "../model/checkpoint.ts";
 import type { EngineOutput, Generation } from "./contract.ts";
 import { WorkerEngine, type WorkerEngineOptions } from "./worker-host.ts";
 
@@ -203,8 +204,9 @@ describe("WorkerEngine", () => {
 
   // A thread that is ended from outside while the runtime computes aborts the whole process.
   it("closes in the middle of a step that takes too long, and the process goes on", async () => {
+    const folder = fixtureFolder("llama");
     const options = {
-      ...{ folder: fixtureFolder("llama"), vocabulary: null, weightType: "float32", threads: 1 },
+      ...{ folder, identity: checkpointIdentity(folder), vocabulary: null, weightType: "float32", threads: 1 },
       ...{ blockSize: 16, numBlocks: 2048, maxPositions: 512, maxLoras: 0, maxLoraRank: 0, adaptersFromStart: false },
     };
     const model = () => ({ module: compiledEntry(import.meta.url, "./onnx-host.ts").href, options });
