@@ -1,7 +1,7 @@
 // The data directory: where the database and trained adapters live. Private to its owner, because the database holds
 // token hashes and training data.
-import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { DataDirError } from "./data-dir-error.ts";
 import { openStore, type Store } from "./db.ts";
 
@@ -11,12 +11,23 @@ export const DATABASE_FILE = "flywheel.db";
 export function openDataDir(dataDir: string): Store {
   const file = join(dataDir, DATABASE_FILE);
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makeFolder(dataDir);
     // Before it is opened: the files that the database makes beside it get its mode.
     closeSync(openSync(file, "a", 0o600));
     chmodSync(file, 0o600);
     return openStore(file);
   } catch (error) {
     throw new DataDirError(`cannot use the data directory ${dataDir}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** Node's own recursive mkdir never ends under /proc, where a folder cannot be made although the one above exists. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  if (!existsSync(dirname(path))) makeFolder(dirname(path));
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (!existsSync(path)) throw error; // else another process just made it
   }
 }
