@@ -236,6 +236,49 @@ test("a Unigram model is encoded by the library", () => {
   expect(tokenizer.decode([5, 1, 6])).toBe("ab c");
 });
 
+describe("characters without a token, as Hugging Face's tokenizers writes them", () => {
+  // é is C3 A9, è is C3 A8
+  const vocab = { "<unk>": 0, a: 1, b: 2, ab: 3, "<0xC3>": 4, "<0xA9>": 5 };
+  const encoded = (model: JsonObject, texts: string[]) => {
+    const bpe = { type: "BPE", vocab, merges: ["a b"], unk_token: "<unk>", byte_fallback: true, ...model };
+    const tokenizer = new HfTokenizer(textFiles({ model: bpe, decoder: { type: "ByteFallback" } }));
+    return texts.map((text) => tokenizer.encode(text));
+  };
+
+  test("bytes stand for those that have all of theirs, which overtake an unknown one before them", () => {
+    expect(encoded({}, ["aéb", "è", "èéa", "aèéèb"])).toEqual([[1, 4, 5, 2], [0], [4, 5, 0, 1], [1, 4, 5, 0, 0, 2]]);
+    expect(encoded({ byte_fallback: false }, ["aéb", "éé"])).toEqual([
+      [1, 0, 2],
+      [0, 0],
+    ]);
+  });
+
+  test("unknown ones in a row are one with fuse_unk, bytes between them or not", () => {
+    expect(encoded({ fuse_unk: true }, ["èè", "aèéèb", "èaè"])).toEqual([[0], [1, 4, 5, 0, 2], [0, 1, 0]]);
+  });
+
+  test("without an unknown token they are left out, and what they stood between may merge", () => {
+    expect(encoded({ unk_token: null }, ["aèb", "è", "aéb"])).toEqual([[3], [], [1, 4, 5, 2]]);
+  });
+
+  test("the unknown token may merge like any other", () => {
+    const merges = ["<unk> a"];
+    expect(encoded({ vocab: { ...vocab, "<unk>a": 6 }, merges }, ["èa", "aè"])).toEqual([[6], [1, 0]]);
+  });
+
+  test("byte-level vocabularies may lack bytes, too", () => {
+    const model = { type: "BPE", vocab: { "<unk>": 0, a: 1, b: 2, ab: 3 }, merges: ["a b"] };
+    const byteLevel = { type: "ByteLevel", add_prefix_space: false, use_regex: false };
+    const ids = (more: JsonObject) =>
+      new HfTokenizer(textFiles({ model: { ...model, ...more }, pre_tokenizer: byteLevel, decoder: byteLevel })).encode(
+        "aéb",
+      );
+    expect(ids({})).toEqual([3]);
+    expect(ids({ unk_token: "<unk>" })).toEqual([1, 0, 0, 2]);
+    expect(ids({ unk_token: "<unk>", fuse_unk: true })).toEqual([1, 0, 2]);
+  });
+});
+
 const realModel = process.env.FLYWHEEL_TEST_MODEL;
 
 test.skipIf(!realModel || !existsSync(`${realModel}/reference.json`))(

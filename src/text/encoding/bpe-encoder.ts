@@ -28,6 +28,7 @@ export class BpeEncoder {
   readonly #fuseUnknown: boolean;
   /** byte -> id: of the byte's letter (byte level) or of its <0xNN> token (byte fallback); -1 = none. */
   readonly #byteIds: Int32Array;
+  readonly #hasEveryByte: boolean;
   readonly #byteFallback: boolean;
   readonly #cache = new Map<string, readonly number[]>();
 
@@ -38,7 +39,8 @@ export class BpeEncoder {
     this.#unknownId = model.unk_token == null ? null : (vocab.get(model.unk_token) ?? null);
     this.#fuseUnknown = model.fuse_unk ?? false;
     this.#byteIds = Int32Array.from(byteToChar, (char, byte) => vocab.get(byteLevel ? char : byteToken(byte)) ?? -1);
-    this.#byteFallback = !byteLevel && (model.byte_fallback ?? false) && !this.#byteIds.includes(-1);
+    this.#hasEveryByte = !this.#byteIds.includes(-1);
+    this.#byteFallback = !byteLevel && (model.byte_fallback ?? false);
     this.#merges = new MergeTable(readMerges(model.merges, vocab));
   }
 
@@ -66,32 +68,38 @@ export class BpeEncoder {
     }
     const symbols = this.#byteLevel ? this.#byteSymbols(word) : this.#characterSymbols(word);
     const length = this.#merges.apply(symbols, symbols.length);
-    let afterUnknown = false;
-    for (let i = 0; i < length; i++) {
-      const id = symbols[i]!;
-      if (id >= 0) into.push(id);
-      else if (this.#unknownId !== null && !(afterUnknown && this.#fuseUnknown)) into.push(this.#unknownId);
-      afterUnknown = id < 0;
-    }
+    for (let i = 0; i < length; i++) into.push(symbols[i]!);
   }
 
   #byteSymbols(word: string): Int32Array {
+    if (!this.#hasEveryByte) return this.#characterSymbols(spell(word));
     const bytes = encodeUtf8(word);
     const symbols = new Int32Array(bytes.length);
     for (let i = 0; i < bytes.length; i++) symbols[i] = this.#byteIds[bytes[i]!]!;
     return symbols;
   }
 
+  /**
+   * As Hugging Face's tokenizers has them: the unknown token is written when the next character is (one for several, if
+   * they are fused), so that fallback bytes in between come before it; without one, unknown characters are left out.
+   */
   #characterSymbols(word: string): Int32Array {
     // A character takes at most as many symbols as it has bytes: three per UTF-16 unit.
     const symbols = new Int32Array(word.length * (this.#byteFallback ? 3 : 1));
     let length = 0;
+    let unknown: number | null = null;
     for (const char of word) {
       const id = this.#vocab.get(char);
+      const bytes = id === undefined && this.#byteFallback ? encodeUtf8(char) : null;
+      if (bytes?.every((byte) => this.#byteIds[byte]! >= 0)) {
+        for (const byte of bytes) symbols[length++] = this.#byteIds[byte]!;
+        continue;
+      }
+      if (unknown !== null && (id !== undefined || !this.#fuseUnknown)) symbols[length++] = unknown;
+      unknown = id === undefined ? this.#unknownId : null;
       if (id !== undefined) symbols[length++] = id;
-      else if (this.#byteFallback) for (const byte of encodeUtf8(char)) symbols[length++] = this.#byteIds[byte]!;
-      else symbols[length++] = -1;
     }
+    if (unknown !== null) symbols[length++] = unknown;
     return symbols.subarray(0, length);
   }
 }

@@ -1,6 +1,6 @@
-// The merges of a BPE model and their application to one word. Symbols are token ids; -1 is a symbol outside the
-// vocabulary, which nothing merges with. Every word ends as HF tokenizers would end it: lowest rank first, leftmost on
-// ties. Short words are scanned, long ones use a heap, so that a megabyte without a space costs n log n.
+// The merges of a BPE model and their application to one word. Symbols are token ids. Every word ends as HF tokenizers
+// would end it: lowest rank first, leftmost on ties. Short words are scanned, long ones use a heap, so that a megabyte
+// without a space costs n log n.
 
 const scanLimit = 32;
 /** Heap keys are rank * positions + position, exact in a double. */
