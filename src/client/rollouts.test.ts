@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import { gatherGroups } from "./rollouts.ts";
 
@@ -46,6 +47,29 @@ describe("gatherGroups", () => {
       },
     });
     await expect(gathering).rejects.toThrow("enough");
+  });
+
+  it("gives every attempt a signal of its own, on which listeners may stay", async () => {
+    const stop = new AbortController();
+    const signals = new Set<AbortSignal>();
+    let heard = 0;
+    const gathering = gatherGroups({
+      scenarios: [1],
+      groupSize: 24,
+      concurrency: 24,
+      signal: stop.signal,
+      async rollout(_, { signal }) {
+        signals.add(signal);
+        signal.addEventListener("abort", () => heard++);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        if (signals.size === 24) stop.abort(new Error("enough"));
+        return { messages_and_choices: [], reward: 0 };
+      },
+    });
+    await gathering;
+    expect(signals.size).toBe(24);
+    expect(heard).toBe(24);
+    expect(getEventListeners(stop.signal, "abort")).toEqual([]);
   });
 
   it("keeps attempts in order whichever comes first, and failed ones apart", async () => {

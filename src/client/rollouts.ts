@@ -43,7 +43,9 @@ export async function gatherGroups<Scenario>(options: RolloutOptions<Scenario>):
   const rewards: number[] = [];
 
   const attempt = async ({ scenario, group, index }: (typeof work)[number]) => {
-    const result = await withRetries(() => rollout(scenario, { index, signal }), maxRetries, signal);
+    // A signal of its own per try: SDKs leave listeners on it, and on a shared one they would pile up.
+    const tryOnce = () => rollout(scenario, { index, signal: AbortSignal.any([signal]) });
+    const result = await withRetries(tryOnce, maxRetries, signal);
     results[group]![index] = result;
     progress.done++;
     if (result.failure !== null) progress.failed++;
