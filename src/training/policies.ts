@@ -63,10 +63,10 @@ export class Policies {
     return { model, step };
   }
 
-  /** Whether a request under the model's own name can be answered, as far as it depends on the server's options. */
-  answers(model: ModelRecord): boolean {
+  /** Whether a request for this step (by default the newest) can be answered, as far as the server's options go. */
+  answers(model: ModelRecord, step = this.#models.newestStep(model.id)?.step): boolean {
     const base = this.#bases.get(model.baseModel);
-    return base !== null && (isServable(model, base) || this.#models.newestStep(model.id)?.step === IDENTITY_STEP);
+    return base !== null && (isServable(model, base) || step === IDENTITY_STEP);
   }
 
   /** Whether the name is that of somebody's policy, or of a step of one. */

@@ -86,6 +86,34 @@ it("does not start with a served model or an adapter that would hide a policy", 
   server = await start();
 });
 
+it("describes a policy under every name that chat answers to, and lists each under one of its own", async () => {
+  const inProject = (project: string) =>
+    server.post("/v1/preview/models", { project, name: "twin", base_model: "fake", return_existing: true });
+  const [older, newer] = [await (await inProject("one")).json(), await (await inProject("two")).json()];
+  const { data } = await (await server.get("/v1/models")).json();
+  const twins = data.filter(({ root }: { root: string }) => root.endsWith("/twin"));
+  expect(twins.map(({ id, root }: { id: string; root: string }) => [id, root])).toEqual([
+    [older.inference_name, older.inference_name],
+    ["twin", newer.inference_name],
+  ]);
+  const cases = [
+    ["twin", newer],
+    ["twin@0", newer],
+    ["twin:step0", newer],
+    [newer.inference_name, newer],
+    [older.inference_name, older],
+    [`${older.inference_name}:step0`, older],
+  ];
+  for (const [name, policy] of cases) {
+    expect((await server.chat({ model: name, messages: says("x"), max_tokens: 1 })).model).toMatch(/:step0$/);
+    const answer = await server.get(`/v1/models/${encodeURIComponent(name)}`);
+    expect(await answer.json()).toMatchObject({ id: name, root: policy.inference_name, parent: "fake" });
+  }
+  for (const name of ["twin@1", "twins", `${older.inference_name}:step1`]) {
+    expect((await server.get(`/v1/models/${encodeURIComponent(name)}`)).status).toBe(404);
+  }
+});
+
 it("gives top_logprobs under a policy's name without logprobs, which are on there", async () => {
   expect((await register("agent")).status).toBe(200);
   const body = { messages: says("x"), max_tokens: 2, top_logprobs: 3 };

@@ -33,6 +33,8 @@ export interface ModelSource {
   /** May load an adapter; throws 503 when no slot is free for it. */
   resolve(name: string, principal: Principal): Promise<ServedModel | null>;
   list(principal: Principal): ModelCard[];
+  /** Under any name it resolves for this caller; null = under none. */
+  card(name: string, principal: Principal): ModelCard | null;
   /** Whether it answers to this name for anybody. */
   claims(name: string): boolean;
 }
@@ -108,6 +110,17 @@ export class ModelRegistry {
       maxModelLen: null,
     }));
     return [...base, ...adapters, ...this.#sources.flatMap((source) => source.list(principal))];
+  }
+
+  /** What this caller gets under this name; null = nothing. */
+  card(name: string, principal: Principal): ModelCard | null {
+    const listed = this.cards(principal).find((card) => card.id === name);
+    if (listed !== undefined) return listed;
+    for (const source of this.#sources) {
+      const card = source.card(name, principal);
+      if (card !== null) return card;
+    }
+    return null;
   }
 
   /** Whether the base model or a source answers to this name: an adapter under it would hide it, or never be asked. */

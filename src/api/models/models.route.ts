@@ -57,10 +57,9 @@ export function registerModels(app: FastifyInstance, service: Service): void {
     async (request) => {
       // A wildcard, because names contain slashes.
       const name = request.params["*"];
-      const principal = principalOf(request);
-      const listed = service.models.cards(principal).find((card) => card.id === name);
-      if (listed !== undefined) {
-        return toWire(listed);
+      const card = service.models.card(name, principalOf(request));
+      if (card !== null) {
+        return toWire(card);
       }
       throw new ServiceError("model_not_found", `The model \`${name}\` does not exist.`, { param: "model" });
     },

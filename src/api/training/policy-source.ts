@@ -1,8 +1,9 @@
 // Trained policies among the served models: their names, and what a request to one of them gets.
 
+import type { ModelRecord } from "../../store/model-table.ts";
 import { artifactName } from "../../training/policies.ts";
 import type { TrainingService } from "../../training/service.ts";
-import type { ModelSource } from "../models/model-registry.ts";
+import type { ModelCard, ModelSource } from "../models/model-registry.ts";
 
 export function policySource(training: TrainingService): ModelSource {
   return {
@@ -21,16 +22,23 @@ export function policySource(training: TrainingService): ModelSource {
       };
     },
     claims: (name) => training.policies.claims(name),
+    // The short name is that of the newest policy which has it; the others are asked for by their full names.
     list(principal) {
       const all = training.models.list(principal.id, {}, null, Number.MAX_SAFE_INTEGER);
+      const newest = new Map(all.map((model) => [model.name, model]));
       const answering = all.filter((model) => training.policies.answers(model));
-      return answering.map((model) => ({
-        id: model.name,
-        created: Math.floor(Date.parse(model.createdAt) / 1000),
-        root: artifactName(model),
-        parent: model.baseModel,
-        maxModelLen: null,
-      }));
+      return answering.map((model) =>
+        cardOf(model, newest.get(model.name) === model ? model.name : artifactName(model)),
+      );
+    },
+    card(name, principal) {
+      const found = training.policies.find(name, principal.id);
+      return found && training.policies.answers(found.model, found.step) ? cardOf(found.model, name) : null;
     },
   };
+}
+
+function cardOf(model: ModelRecord, id: string): ModelCard {
+  const created = Math.floor(Date.parse(model.createdAt) / 1000);
+  return { id, created, root: artifactName(model), parent: model.baseModel, maxModelLen: null };
 }
