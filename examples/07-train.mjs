@@ -24,7 +24,13 @@ for (let step = 0; step < Number(process.env.STEPS ?? 8); step++) {
     async rollout(prompt) {
       const messages = [{ role: "user", content: prompt }];
       // eight answers in one request; ids and log-probabilities come with them, because the name is a policy's
-      const reply = await client.chat({ model: model.name, messages, n: 8, temperature: 1, max_tokens: maxTokens });
+      const reply = await client.chat({
+        model: model.inference_name,
+        messages,
+        n: 8,
+        temperature: 1,
+        max_tokens: maxTokens,
+      });
       return reply.choices.map((choice) => ({ messages_and_choices: [...messages, choice], reward: score(choice) }));
     },
   });

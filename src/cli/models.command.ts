@@ -47,6 +47,7 @@ async function listModels(client: FlywheelClient, { json }: ModelsOptions): Prom
 
 async function listSteps(client: FlywheelClient, name: string, { json }: ModelsOptions): Promise<void> {
   const model = await newestNamed(client, name);
+  if (!model) throw new UsageError(`there is no policy ${name}; \`flywheel models\` lists them`);
   const steps: Checkpoint[] = [];
   for await (const step of client.checkpoints(model.id)) steps.push(step);
   if (json) {
@@ -62,10 +63,10 @@ async function listSteps(client: FlywheelClient, name: string, { json }: ModelsO
   printTable([["policy", "created", ...shown], ...cells]);
 }
 
-async function newestNamed(client: FlywheelClient, name: string): Promise<TrainableModel> {
+/** The policy that answers under this name. */
+export async function newestNamed(client: FlywheelClient, name: string): Promise<TrainableModel | null> {
   let found: TrainableModel | null = null;
   for await (const model of client.models()) if (model.name === name) found = model;
-  if (!found) throw new UsageError(`there is no policy ${name}; \`flywheel models\` lists them`);
   return found;
 }
 

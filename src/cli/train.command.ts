@@ -8,12 +8,13 @@ import type { TrainingConfig, TrainingEvent, TrainingJob, TrajectoryGroup } from
 import { isJsonObject } from "../json-object.ts";
 import { linesOf } from "../lines.ts";
 import { bar, sparkline } from "./curve.ts";
+import { newestNamed } from "./models.command.ts";
 import { addTargetOptions, asUsageErrors, clientFor, readNumber, type TargetOptions } from "./server-target.ts";
 import { UsageError } from "./usage-error.ts";
 
 interface TrainOptions extends TargetOptions {
   model: string;
-  project: string;
+  project?: string;
   baseModel?: string;
   learningRate?: string;
   config?: string;
@@ -29,7 +30,7 @@ export function addTrainCommand(program: Command): void {
       'one group per line: {"trajectories":[{"messages_and_choices":[…],"reward":1}, …]}; - reads standard input',
     )
     .requiredOption("--model <NAME>", "policy to train; made when it does not exist")
-    .option("--project <NAME>", "project of the policy", "default")
+    .option("--project <NAME>", "project of the policy; without it that of the policy of this name, or default")
     .option("--base-model <NAME>", "what a new policy starts from; the server's model without it")
     .option("--learning-rate <RATE>", "learning rate")
     .option("--config <JSON>", "more of experimental_config, for example '{\"ppo\":true}'")
@@ -43,7 +44,8 @@ async function train(file: string, options: TrainOptions): Promise<void> {
   const config = readConfig(options);
   const groups = await readGroups(file);
   const base = options.baseModel ?? (await firstBaseModel(client));
-  const model = await client.register({ project: options.project, name: options.model, base_model: base });
+  const project = options.project ?? (await newestNamed(client, options.model))?.project ?? "default";
+  const model = await client.register({ project, name: options.model, base_model: base });
   const job = await client.submit(model.id, groups, { config });
   const stop = () =>
     void client.cancel(job.id).catch((error: Error) => console.error(`not cancelled: ${error.message}`));

@@ -76,6 +76,12 @@ describe("flywheel train", () => {
     expect(lines.at(-1)).toMatchObject({ status: "COMPLETED", step: 2 });
   });
 
+  it("goes on with the policy of that name, whatever its project", async () => {
+    await run("train", groupsFile(groups), "--model", "other", "--project", "theirs");
+    expect(await run("train", groupsFile(groups), "--model", "other")).toContain("other is at step 2");
+    expect(await run("train", groupsFile(groups), "--model", "other", "--project", "ours")).toContain("at step 1");
+  });
+
   it.each([
     [["{"], [], /line 1: not valid JSON/],
     [[], [], /has no groups/],
