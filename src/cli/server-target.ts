@@ -15,8 +15,9 @@ export function addTargetOptions(command: Command): Command {
     .option("--api-key <KEY>", "access token with the scope training [FLYWHEEL_API_KEY, OPENAI_API_KEY]");
 }
 
-export function clientFor({ url, apiKey }: TargetOptions): FlywheelClient {
-  return new FlywheelClient({ baseUrl: checkedUrl(url), apiKey: findKey(apiKey), maxRetries: 1 });
+/** Gives up soon on a server that does not answer, unless told otherwise. */
+export function clientFor({ url, apiKey }: TargetOptions, maxRetries = 1): FlywheelClient {
+  return new FlywheelClient({ baseUrl: checkedUrl(url), apiKey: findKey(apiKey), maxRetries });
 }
 
 /** Without the scheme a request would fail as if the server were not there. */

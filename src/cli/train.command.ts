@@ -12,6 +12,9 @@ import { newestNamed } from "./models.command.ts";
 import { addTargetOptions, asUsageErrors, clientFor, readNumber, type TargetOptions } from "./server-target.ts";
 import { UsageError } from "./usage-error.ts";
 
+/** A job outlives its server's restart, so following it does too: for about 40 s. */
+const FOLLOWING_RETRIES = 8;
+
 interface TrainOptions extends TargetOptions {
   model: string;
   project?: string;
@@ -52,14 +55,25 @@ async function train(file: string, options: TrainOptions): Promise<void> {
   process.once("SIGINT", stop);
   try {
     const screen = options.json ? jsonScreen() : drawnScreen();
-    for await (const event of client.events(job.id)) screen.show(event);
-    const done = await client.job(job.id);
+    const done = await followed(clientFor(options, FOLLOWING_RETRIES), job.id, screen);
     screen.end();
     if (options.json) console.log(JSON.stringify(done));
     else summarise(done, options.model);
     if (done.status !== "COMPLETED") process.exitCode = 1;
   } finally {
     process.off("SIGINT", stop);
+  }
+}
+
+async function followed(client: FlywheelClient, jobId: string, screen: Screen): Promise<TrainingJob> {
+  try {
+    for await (const event of client.events(jobId)) screen.show(event);
+    return await client.job(jobId);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    screen.end();
+    const message = `the server does not answer any more; the job ${jobId} goes on when it is back`;
+    throw new UsageError(message, { cause: error });
   }
 }
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { bar, sparkline } from "../../src/cli/curve.ts";
 import { createProgram } from "../../src/cli/main.ts";
+import { FlywheelClient } from "../../src/client/client.ts";
 import { toyIds } from "../toy-encoder.ts";
 import { startTrainingServer, type TrainingServer } from "./training-server.ts";
 
@@ -80,6 +81,32 @@ describe("flywheel train", () => {
     await run("train", groupsFile(groups), "--model", "other", "--project", "theirs");
     expect(await run("train", groupsFile(groups), "--model", "other")).toContain("other is at step 2");
     expect(await run("train", groupsFile(groups), "--model", "other", "--project", "ours")).toContain("at step 1");
+  });
+
+  it("follows a job over a restart of the server", async () => {
+    const real = globalThis.fetch;
+    let failures = 3;
+    const spy = vi.spyOn(globalThis, "fetch").mockImplementation((input, init) => {
+      if (String(input).includes("/events") && failures-- > 0) return Promise.reject(new TypeError("fetch failed"));
+      return real(input, init);
+    });
+    try {
+      expect(await run("train", groupsFile(groups), "--model", "cli")).toMatch(/cli is at step \d/);
+    } finally {
+      spy.mockRestore();
+    }
+  }, 30_000);
+
+  it("says what becomes of the job when the server stays away", async () => {
+    const spy = vi.spyOn(FlywheelClient.prototype, "events").mockImplementation(() => {
+      throw new TypeError("fetch failed");
+    });
+    try {
+      const training = run("train", groupsFile(groups), "--model", "cli");
+      await expect(training).rejects.toThrow(/the job [0-9a-f-]{36} goes on when it is back/);
+    } finally {
+      spy.mockRestore();
+    }
   });
 
   it.each([
