@@ -134,6 +134,18 @@ describe("routes", () => {
     const missing = await looseFetch(`${server.url}/nothing`);
     expect(missing.status).toBe(404);
     expect(await missing.json()).toMatchObject({ detail: "Not Found", error: { type: "NotFoundError", code: 404 } });
+    for (const [path, hint] of [
+      ["/chat/completions", /base URL ends with \/v1/],
+      ["/models/fake", /base URL ends with \/v1/],
+      ["/v1/responses", /Responses API is not offered/],
+      ["/v1/responses/resp_1/cancel", /Responses API is not offered/],
+      ["/api/chat", /Ollama's API is not offered/],
+      ["/v1/embeddings", /^There is nothing at this path\.$/],
+    ] as const) {
+      const answer = await server.post(path, {});
+      expect([path, answer.status]).toEqual([path, 404]);
+      expect((await answer.json()).error.message).toMatch(hint);
+    }
     const wrong = await server.get("/v1/chat/completions");
     expect(wrong.status).toBe(405);
     expect(wrong.headers.get("allow")).toBe("POST");

@@ -61,12 +61,23 @@ export function notFound(app: FastifyInstance): void {
     const path = request.url.split("?")[0]!;
     const allowed = routes.filter((route) => route.pattern.test(path)).map((route) => route.method);
     if (allowed.length === 0) {
-      return sendWithDetail(reply, new ServiceError("not_found", "There is nothing at this path."), "Not Found");
+      const isRoute = (other: string) => routes.some(({ pattern }) => pattern.test(other));
+      return sendWithDetail(reply, new ServiceError("not_found", whyNothing(path, isRoute)), "Not Found");
     }
     reply.header("allow", [...new Set(allowed)].join(", "));
     const error = new ServiceError("method_not_allowed", `${request.method} is not offered at this path.`);
     return sendWithDetail(reply, error, "Method Not Allowed");
   });
+}
+
+/** What people ask for most who are led here by another server's or an SDK's defaults. */
+function whyNothing(path: string, isRoute: (path: string) => boolean): string {
+  if (isRoute(`/v1${path}`)) return `There is nothing at this path: a client's base URL ends with /v1 here.`;
+  if (/^(\/v1)?\/responses\b/.test(path))
+    return "The Responses API is not offered: set the client to chat completions (/v1/chat/completions).";
+  if (path.startsWith("/api/"))
+    return "Ollama's API is not offered: use an OpenAI client with a base URL that ends with /v1.";
+  return "There is nothing at this path.";
 }
 
 function sendWithDetail(reply: FastifyReply, error: ServiceError, detail: string): FastifyReply {
