@@ -45,11 +45,6 @@ export async function chatPrompt(
   request: ChatRequest,
   length: LengthRules | null,
 ): Promise<ChatPrompt> {
-  // Every message takes a token at least: a conversation this long is not worth rendering.
-  if (length !== null && request.messages.length > length.contextLength) {
-    const message = `${request.messages.length} messages do not fit into a context of ${length.contextLength} tokens: send fewer.`;
-    throw new PromptError("context_length_exceeded", "messages", message);
-  }
   const input = renderInput(model, request);
   if (length !== null) checkBesideMessages(model, input, length);
   const text = await model.render(input, requestedTemplate(request));
@@ -63,7 +58,7 @@ export async function chatPrompt(
   };
 }
 
-/** Tools and documents that are longer than a context can be are not worth rendering either. */
+/** Tools and documents that are longer than a context can be are not worth rendering. */
 function checkBesideMessages(
   model: TextModel,
   { tools, documents }: RenderInput,

@@ -111,6 +111,16 @@ describe("bodies", () => {
     await works();
   });
 
+  it("refuses more messages than the context has tokens without reading them", async () => {
+    await start();
+    const response = await server.post("/v1/chat/completions", { messages: new Array(2049).fill(0) });
+    expect([response.status, (await response.json()).error]).toEqual([
+      400,
+      expect.objectContaining({ param: "messages", message: expect.stringMatching(/2049 messages .* 2048 tokens/) }),
+    ]);
+    await works();
+  });
+
   it("answers bytes that are not HTTP in the envelope", async () => {
     await start();
     const answer = await new Promise<string>((resolve) => {

@@ -47,7 +47,8 @@ export function registerChat(app: FastifyInstance, service: Service): void {
 async function answerChat(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const arrivedAt = performance.now();
   const gone = clientGone(reply.raw);
-  const rules = { toolChoice: service.config.enableAutoToolChoice, policy: service.engine.info.policy };
+  const { policy, maxModelLen } = service.engine.info;
+  const rules = { toolChoice: service.config.enableAutoToolChoice, policy, contextLength: maxModelLen };
   const { body, ignored } = validateChat(bodyWithPriority(request), rules);
   service.logIgnored(request.id, ignored);
   service.assertServing();

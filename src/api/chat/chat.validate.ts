@@ -9,6 +9,8 @@ export interface ChatRules {
   /** The server parses tool calls, so tool_choice may be other than none. */
   toolChoice: boolean;
   policy: "priority" | "fcfs";
+  /** In tokens. */
+  contextLength: number;
 }
 
 export interface ValidatedChat {
@@ -21,6 +23,7 @@ export function validateChat(raw: unknown, rules: ChatRules): ValidatedChat {
   const source = (typeof raw === "object" && raw !== null ? raw : {}) as Record<string, unknown>;
   checkLogprobSpelling(source);
   checkToolChoiceSpelling(source);
+  checkMessageCount(source.messages, rules);
   const { value: body, ignored } = readBody(ChatRequest, raw ?? null);
   if (body.messages.length === 0) {
     throw refuse("invalid_value", "messages must have at least one message.", "messages");
@@ -57,6 +60,14 @@ function checkToolChoiceSpelling(source: Record<string, unknown>): void {
     return;
   }
   throw refuse("invalid_value", 'tool_choice must be "none", "auto", "required" or name a function.', "tool_choice");
+}
+
+/** Every message takes a token at least: a conversation that cannot fit is not worth reading, which takes a while. */
+function checkMessageCount(messages: unknown, { contextLength }: ChatRules): void {
+  if (Array.isArray(messages) && messages.length > contextLength) {
+    const message = `${messages.length} messages do not fit into a context of ${contextLength} tokens: send fewer.`;
+    throw new ServiceError("context_length_exceeded", message, { param: "messages" });
+  }
 }
 
 /** `options`: stream_options as they came, with what nobody knows. */
