@@ -7,10 +7,6 @@ export class WaitingQueue {
   /** Worst first. */
   private readonly sorted: Sequence[] = [];
 
-  get length(): number {
-    return this.sorted.length;
-  }
-
   add(sequence: Sequence): void {
     this.sorted.splice(this.position(sequence), 0, sequence);
   }

@@ -47,8 +47,6 @@ export function loadPeft(folder: string, config: ModelConfig): LoraAdapter {
 export interface PeftInfo {
   /** What PEFT calls base_model_name_or_path: a hub name or a path. */
   baseModel: string;
-  /** How weights are stored; float32 keeps them exactly. */
-  dtype?: TensorToWrite["dtype"];
 }
 
 /** Writes the adapter as a new folder. Refuses a folder that exists: versions are never overwritten. */
@@ -59,7 +57,7 @@ export function savePeft(folder: string, adapter: LoraAdapter, config: ModelConf
   const temporary = temporaryBeside(target);
   try {
     mkdirSync(temporary);
-    writeNewFile(join(temporary, weightsName), encodeSafetensors(tensorsOf(adapter, config, info), { format: "pt" }));
+    writeNewFile(join(temporary, weightsName), encodeSafetensors(tensorsOf(adapter, config), { format: "pt" }));
     const json = `${JSON.stringify(peftJson(adapter, info), null, 2)}\n`;
     writeNewFile(join(temporary, "adapter_config.json"), [new TextEncoder().encode(json)]);
     syncFolder(temporary);
@@ -135,8 +133,9 @@ function parseKey(tensor: string, config: ModelConfig): TensorKey | null {
   return { layer: Number(place[1]), name, factor: match[2] === "A" ? "a" : "b", module };
 }
 
-function tensorsOf(adapter: LoraAdapter, config: ModelConfig, info: PeftInfo): TensorToWrite[] {
-  const dtype = info.dtype ?? "F32";
+/** As float32, which keeps them exactly. */
+function tensorsOf(adapter: LoraAdapter, config: ModelConfig): TensorToWrite[] {
+  const dtype = "F32";
   return [...eachPair(adapter.layers)].flatMap(({ layer, name, pair }) => {
     const [outSize, inSize] = linearShape(config, name);
     const path = `base_model.model.model.layers.${layer}.${modulePath(name)}`;

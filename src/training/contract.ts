@@ -37,7 +37,6 @@ export type Objective =
   | { kind: "cross_entropy" };
 
 export interface TrainerTask {
-  jobId: string;
   /** Checkpoint folder of the base model. */
   baseModel: string;
   /** Base weights as they are served, so that both sides compute the same numbers. */

@@ -94,7 +94,6 @@ async function train(
   const optimizerState = join(adapter, OPTIMIZER_FILE);
   const result = await deps.trainer.train(
     {
-      jobId: job.id,
       baseModel: base.folder,
       weights: base.weights,
       blockSize: base.engine.info.blockSize,
