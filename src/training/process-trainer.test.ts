@@ -1,8 +1,11 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, expect, it } from "vitest";
+import { compiledEntry } from "../compiled-entry.ts";
 import type { TrainerTask } from "./contract.ts";
 import { ProcessTrainer } from "./process-trainer.ts";
 
@@ -34,6 +37,20 @@ it("keeps a process for the next task, and gives none to a process that was just
   const second = await new Promise<number>((resolve, reject) => setTimeout(() => run().then(resolve, reject), 0));
   expect(second).not.toBe(first);
 });
+
+it("leaves it to the server to stop a job: a terminal's Ctrl-C and a service manager's SIGTERM reach every process", async () => {
+  const child = fork(compiledEntry(import.meta.url, "./onnx/trainer-process.ts"), { stdio: "ignore" });
+  const end = once(child, "exit");
+  const answer = async () => {
+    child.send({ type: "train", task: {} });
+    return ((await Promise.race([once(child, "message"), end])) as [{ type: string }])[0];
+  };
+  expect(await answer()).toMatchObject({ type: "failed" });
+  for (const signal of ["SIGINT", "SIGTERM"] as const) child.kill(signal);
+  expect(await answer()).toMatchObject({ type: "failed" });
+  child.disconnect();
+  expect(await end).toEqual([0, null]);
+}, 30_000);
 
 it("tells of a death without what the process wrote, which is the error's cause", async () => {
   start('console.error("secret path"); process.exit(3)', 60_000);

@@ -95,7 +95,7 @@ export class ProcessTrainer implements Trainer {
     worker.idleTimer = setTimeout(() => {
       // Before it is gone: the next task must not be given to it.
       this.#forget(worker);
-      worker.child.kill();
+      worker.child.kill("SIGKILL");
     }, this.#options.idleMs);
     worker.idleTimer.unref();
     this.#idle.set(key, [...(this.#idle.get(key) ?? []), worker]);

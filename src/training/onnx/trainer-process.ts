@@ -14,6 +14,8 @@ class Cancelled extends Error {}
 let held: { key: string; model: TrainableModel } | null = null;
 let cancelled = false;
 
+// They reach every process of a terminal or a service: the server decides what becomes of the job.
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => {});
 process.on("disconnect", () => process.exit(0));
 process.on("message", (message: ToTrainer) => {
   if (message.type === "cancel") cancelled = true;
