@@ -68,6 +68,16 @@ describe("bodies", () => {
     expect(json.trajectories[2].mask).toEqual([0, 1, 1, 0, 1, 1]);
   });
 
+  it.each([null, []])("takes the tokens of a refusal where content is %j", async (content) => {
+    const { id } = await newModel(server);
+    const refusal = choice("a1 <e>").logprobs.content;
+    const refused = choice("", { logprobs: { content, refusal } });
+    const groups = [group(trajectory("", 1, { messages_and_choices: [{ role: "user", content: "q1" }, refused] }))];
+    const { json } = await server.call("POST", "/v1/preview/training-jobs", jobBody(id, groups, { dry_run: true }));
+    expect(json.trajectories[0].tokens.slice(-2)).toEqual(toyIds("a1 <e>"));
+    expect(json.trajectories[0].mask.slice(-2)).toEqual([1, 1]);
+  });
+
   it("knows tokens by their bytes, whatever their text looks like", async () => {
     const { id } = await newModel(server);
     const entry = (token: string, bytes: string | null) => ({

@@ -64,14 +64,14 @@ function idsOf(values: readonly unknown[]): number[] | null {
   return ids.length > 0 && ids.every((id) => Number.isSafeInteger(id)) ? (ids as number[]) : null;
 }
 
-/** `logprobs.content`, or `refusal` when the model refused; null when there is none to speak of. */
+/** `logprobs.content`, or `refusal` when the model refused (then content is null or empty); null when there is neither. */
 function logprobList(fields: Fields, issues: Issues): { values: readonly unknown[]; loc: Loc } | null {
   const logprobs = fields.object("logprobs");
   if (!logprobs) return null;
   const lists = new Fields(logprobs, fields.at("logprobs"), issues);
-  const key = lists.array("content") ? "content" : "refusal";
-  const values = lists.array(key);
-  return values && { values, loc: lists.at(key) };
+  const [content, refusal] = [lists.array("content"), lists.array("refusal")];
+  if (refusal && (content ?? []).length === 0) return { values: refusal, loc: lists.at("refusal") };
+  return content && { values: content, loc: lists.at("content") };
 }
 
 interface LogprobEntry {
