@@ -55,6 +55,25 @@ export const schemas: Record<string, unknown> = {
     minProperties: 2,
     maxProperties: 4,
   },
+  "addresses with lengths": {
+    type: "object",
+    properties: {
+      url: { type: "string", format: "uri", minLength: 1, maxLength: 2083 },
+      link: { type: "string", format: "uri", maxLength: 255 },
+      short: { type: "string", format: "uri", minLength: 5, maxLength: 60 },
+      reference: { type: "string", format: "uri-reference", maxLength: 500 },
+      mail: { type: "string", format: "email", maxLength: 100 },
+    },
+    required: ["url", "link", "short", "reference", "mail"],
+  },
+  "checks as zod writes them": {
+    type: "object",
+    properties: {
+      a: { type: "string", format: "starts_with", pattern: "^ab.*" },
+      b: { type: "string", format: "lowercase", pattern: "^[^A-Z]*$", maxLength: 5 },
+    },
+    required: ["a", "b"],
+  },
   "a record as zod writes it": {
     type: "object",
     propertyNames: { type: "string" },

@@ -26,10 +26,37 @@ const formats: Record<string, string> = {
   ipv4,
   ipv6: `(?:(?:${hexGroup}:){7}${hexGroup}|(?:${hexGroup}:){1,6}:${hexGroup}|::${hexGroup}|::1)`,
   uuid: "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+  uuid4: "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
   uri: `https?://${hostname}(?::[1-9][0-9]{0,3})?${address}`,
   "uri-reference": `(?:https?://${hostname})?${address}`,
   "json-pointer": "(?:/(?:[^~/]|~[01])*)*",
 };
+
+const segment = "[A-Za-z0-9._~-]";
+const query = "[A-Za-z0-9._~=&+-]";
+const shortUris = [
+  `https?://${hostname}(?:/${segment}{1,40}){0,20}(?:\\?${query}{1,200})?`, // at most 1,226 characters
+  `https?://[a-z0-9]{1,20}(?:\\.[a-z0-9]{1,12})?\\.[a-z]{2,6}(?:/${segment}{1,30}){0,4}(?:\\?${query}{1,60})?`, // 233
+  "https?://[a-z0-9]{1,20}\\.[a-z]{2,6}(?:/[A-Za-z0-9_-]{1,20})?", // 56
+];
+
+/** Parts of formats that are wide enough to be too complex together with a length, long ones first. */
+const shortFormats: Record<string, readonly string[]> = {
+  email: ["[A-Za-z0-9_+-]{1,20}@[a-z0-9]{1,20}\\.[a-z]{2,10}"], // 52
+  uri: shortUris,
+  "uri-reference": shortUris,
+};
+
+export function shortPatterns(name: string): readonly string[] {
+  return Object.hasOwn(shortFormats, name) ? shortFormats[name]! : [];
+}
+
+/** What zod calls checks that it writes out as a pattern: beside one they say nothing more. */
+const patternNames = new Set(["starts_with", "ends_with", "includes", "lowercase", "uppercase"]);
+
+export function isPatternName(format: string): boolean {
+  return patternNames.has(format);
+}
 
 export function formatPattern(name: string): string | null {
   return Object.hasOwn(formats, name) ? formats[name]! : null;

@@ -5,7 +5,7 @@ import { escapedInJson, intersectSets, subtractSets } from "../code-points.ts";
 import { type CharDfa, charSet, choice, type Expression, repeat, sequence, texts } from "../expression.ts";
 import { GrammarError } from "../grammar-error.ts";
 import { parseRegex } from "../syntax/regex.ts";
-import { formatPattern, knownFormats } from "./formats.ts";
+import { formatPattern, isPatternName, knownFormats, shortPatterns } from "./formats.ts";
 import type { JsonText } from "./json-text.ts";
 import { type SchemaObject, schemaError } from "./keywords.ts";
 
@@ -19,10 +19,15 @@ export function compileString(json: JsonText, schema: SchemaObject, path: string
     if (min === 0 && max === null) return json.string;
     return json.quoted(repeat(json.character, min, max));
   }
-  const [first] = patterns;
-  const [shortest, longest] = lengthRange(first!);
-  const fits = shortest >= min && (max === null || longest <= max);
-  if (patterns.length === 1 && fits) return json.quoted(jsonEncoded(first!));
+  const fits = (pattern: Expression): boolean => {
+    const [shortest, longest] = lengthRange(pattern);
+    return shortest >= min && (max === null || longest <= max);
+  };
+  if (patterns.length === 1) {
+    const narrower = schema.pattern === undefined ? shortPatterns(schema.format as string) : [];
+    const fitting = [...patterns, ...narrower.map((source) => parseRegex(source, "full"))].find(fits);
+    if (fitting !== undefined) return json.quoted(jsonEncoded(fitting));
+  }
   return json.quoted({ kind: "dfa", dfa: stringDfa(schema, null, path), json: true });
 }
 
@@ -58,7 +63,8 @@ export function stringPatterns(schema: SchemaObject, path: string): Expression[]
       throw error;
     }
   }
-  if (schema.format !== undefined) {
+  const isNamed = schema.pattern !== undefined && isPatternName(String(schema.format));
+  if (schema.format !== undefined && !isNamed) {
     const pattern = formatPattern(schema.format as string);
     if (pattern === null) {
       const name = JSON.stringify((schema.format as string).slice(0, 40));
