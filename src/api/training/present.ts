@@ -4,6 +4,7 @@
 import type { JobEvent } from "../../store/event-table.ts";
 import type { JobRecord } from "../../store/job-table.ts";
 import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
+import { givingWay } from "../../training/give-way.ts";
 import type { JobReport } from "../../training/job-work.ts";
 import { artifactName } from "../../training/policies.ts";
 import type { PreparedJob } from "../../training/prepare.ts";
@@ -51,44 +52,58 @@ export function presentEvent({ id, type, data, createdAt }: JobEvent) {
   return { id, type, data, created_at: createdAt };
 }
 
-export function presentPreview(prepared: PreparedJob, modelId: string, step: number) {
+/** What `dry_run` answers, as pieces of JSON: there may be tens of megabytes of it, which take a second to write. */
+export function previewJson(prepared: PreparedJob, modelId: string, step: number): AsyncGenerator<string> {
+  const { sequences, metrics, report, tokenised } = prepared;
+  const head = { ...previewHead(modelId, step, sequences.length), metrics };
+  return jsonWithList(head, "trajectories", report, (entry, i) => ({
+    ...presentVerdict(entry),
+    ...presentTokens(tokenised[i]!),
+  }));
+}
+
+export function sftPreviewJson(prepared: PreparedSft, modelId: string, step: number): AsyncGenerator<string> {
+  const { sequences, report } = prepared;
+  const ofExample: TokenSequence[][] = report.map(() => []);
+  for (const sequence of sequences) ofExample[sequence.example]!.push(sequence);
+  return jsonWithList(previewHead(modelId, step, sequences.length), "examples", report, (entry, i) => ({
+    ...presentExample(entry),
+    ...presentTokens(ofExample[i]!),
+  }));
+}
+
+function previewHead(modelId: string, step: number, sequences: number) {
   return {
     object: "training_job.preview",
     dry_run: true,
     model_id: modelId,
     from_step: step,
-    num_sequences: prepared.sequences.length,
-    metrics: prepared.metrics,
-    trajectories: prepared.report.map((report, i) => ({
-      ...presentVerdict(report),
-      ...presentTokens(prepared.tokenised[i]!),
-    })),
+    num_sequences: sequences,
   };
 }
 
-export function presentSftPreview({ sequences, report }: PreparedSft, modelId: string, step: number) {
-  const ofExample: TokenSequence[][] = report.map(() => []);
-  for (const sequence of sequences) ofExample[sequence.example]!.push(sequence);
-  return {
-    object: "training_job.preview",
-    dry_run: true,
-    model_id: modelId,
-    from_step: step,
-    num_sequences: sequences.length,
-    examples: report.map((entry, i) => ({ ...presentExample(entry), ...presentTokens(ofExample[i]!) })),
-  };
+/** `head` with one more field, a list. */
+async function* jsonWithList<T>(
+  head: object,
+  key: string,
+  items: readonly T[],
+  present: (item: T, index: number) => object,
+): AsyncGenerator<string> {
+  const giveWay = givingWay();
+  yield `${JSON.stringify(head).slice(0, -1)},${JSON.stringify(key)}:[`;
+  for (const [i, item] of items.entries()) {
+    await giveWay();
+    yield (i === 0 ? "" : ",") + JSON.stringify(present(item, i));
+  }
+  yield "]}";
 }
 
 function presentTokens(tokenised: readonly TokenSequence[]) {
-  const sequences = tokenised.map(({ ids, mask, oldLogprobs }) => ({
-    tokens: ids,
-    mask,
-    logprobs: oldLogprobs.map((value) => (Number.isNaN(value) ? null : value)),
-  }));
   return {
-    tokens: sequences.flatMap(({ tokens }) => tokens),
-    mask: sequences.flatMap(({ mask }) => mask),
-    sequences,
+    tokens: tokenised.flatMap(({ ids }) => ids),
+    mask: tokenised.flatMap(({ mask }) => mask),
+    // JSON has no NaN: null is written for it
+    sequences: tokenised.map(({ ids, mask, oldLogprobs }) => ({ tokens: ids, mask, logprobs: oldLogprobs })),
   };
 }
 

@@ -1,7 +1,8 @@
 // Routes whose bodies may be large: creating jobs and logging groups. Bodies are read as streams; a job's data goes
 // straight to its file.
 
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import { Readable } from "node:stream";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ServiceError } from "../../errors.ts";
 import type { JobRecord } from "../../store/job-table.ts";
 import type { BaseModel } from "../../training/base-models.ts";
@@ -19,7 +20,7 @@ import { rlConfigFrom } from "./config.wire.ts";
 import { Fields } from "./fields.ts";
 import { Issues, invalid, type Loc } from "./issues.ts";
 import type { Streamed } from "./json-items.ts";
-import { presentJob, presentPreview, presentSftPreview } from "./present.ts";
+import { presentJob, previewJson, sftPreviewJson } from "./present.ts";
 import { exampleFrom, sftConfigFrom } from "./sft.wire.ts";
 import { readSubmission } from "./submission.ts";
 import { documented, JobBody, LogBody, NewJobBody, NewSftJobBody } from "./training.schema.ts";
@@ -41,7 +42,7 @@ export function registerTrainingSubmissions(
   app.post(
     "/v1/preview/training-jobs",
     documented("Create a training job from scored trajectories", { body: NewJobBody, response: JobBody }),
-    (request) =>
+    (request, reply) =>
       receive(request, training, options, GROUP_PARTS, groupPartFrom, async (body) => {
         const { fields, issues } = body;
         requireArray(fields, "trajectory_groups");
@@ -53,7 +54,9 @@ export function registerTrainingSubmissions(
           issues.add(at, "less_than_equal", `Input should be at most ${base.maxSequenceLength}, the model's context`);
         }
         issues.throwIfAny();
-        if (dryRun) return preview(training, body.draft, model.id, base, rl, principalOf(request).id);
+        if (dryRun) {
+          return streamedJson(reply, await preview(training, body.draft, model.id, base, rl, principalOf(request).id));
+        }
         return presentJob(await body.submit(model.id, { kind: "rl", config: rl }), false);
       }),
   );
@@ -61,7 +64,7 @@ export function registerTrainingSubmissions(
   app.post(
     "/v1/preview/sft-training-jobs",
     documented("Create a supervised training job from examples", { body: NewSftJobBody, response: JobBody }),
-    (request) =>
+    (request, reply) =>
       receive(request, training, options, { training_data: null }, exampleFrom, async (body) => {
         const { fields, issues } = body;
         requireArray(fields, "training_data");
@@ -73,7 +76,12 @@ export function registerTrainingSubmissions(
         const dryRun = fields.flag("dry_run") ?? false;
         const { model, base } = trainable(fields, training, principalOf(request).id, issues);
         issues.throwIfAny();
-        if (dryRun) return previewSft(training, body.draft, model.id, base, sft, principalOf(request).id);
+        if (dryRun) {
+          return streamedJson(
+            reply,
+            await previewSft(training, body.draft, model.id, base, sft, principalOf(request).id),
+          );
+        }
         return presentJob(await body.submit(model.id, { kind: "sft", config: sft }), false);
       }),
   );
@@ -167,7 +175,7 @@ async function preview(
   });
   // what a job would refuse, a preview refuses too
   planRl(prepared.sequences.length, config, 1);
-  return presentPreview(prepared, modelId, step);
+  return previewJson(prepared, modelId, step);
 }
 
 async function previewSft(
@@ -182,7 +190,13 @@ async function previewSft(
   const { step } = training.models.step(modelId, owner, "latest");
   const examples = readInput<SftExample>(draft.path);
   const prepared = await prepareSft(examples, base.encoder, config, base);
-  return presentSftPreview(prepared, modelId, step);
+  return sftPreviewJson(prepared, modelId, step);
+}
+
+/** What a handler returns to have them sent one by one. */
+function streamedJson(reply: FastifyReply, pieces: AsyncGenerator<string>): Readable {
+  reply.type("application/json; charset=utf-8");
+  return Readable.from(pieces);
 }
 
 /** The model to train. Form problems are noted with the others; a model that is not the caller's is a 404. */
