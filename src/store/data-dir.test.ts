@@ -1,15 +1,29 @@
-import { existsSync, mkdtempSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { Workspace } from "../training/workspace.ts";
 import { openDataDir } from "./data-dir.ts";
 import { DataDirError } from "./data-dir-error.ts";
+import { lockDataDir } from "./instance-lock.ts";
 
 it("makes every folder of the path, for its owner only", () => {
   const dir = join(mkdtempSync(join(tmpdir(), "flywheel-data-")), "a", "b");
   openDataDir(dir).close();
   openDataDir(dir).close();
   for (const made of [dir, join(dir, "..")]) expect(statSync(made).mode & 0o077).toBe(0);
+});
+
+it("says so when something else has the name of its lock or its training folder", () => {
+  const dir = mkdtempSync(join(tmpdir(), "flywheel-data-"));
+  const lock = join(dir, "server.lock");
+  writeFileSync(lock, "this is not the lock of a server, though it has its name");
+  expect(() => lockDataDir(dir)).toThrow(DataDirError);
+  rmSync(lock);
+  mkdirSync(lock);
+  expect(() => lockDataDir(dir)).toThrow(`cannot use the data directory ${dir}: server.lock`);
+  writeFileSync(join(dir, "training"), "");
+  expect(() => new Workspace(join(dir, "training"))).toThrow(DataDirError);
 });
 
 // There a folder that exists has no room for new ones, which looks as if it did not exist.

@@ -5,16 +5,20 @@ import { join } from "node:path";
 import Database from "libsql";
 import { DataDirError } from "./data-dir-error.ts";
 
+const LOCK_FILE = "server.lock";
+
 /** Throws if another process holds the directory. Returns what gives it back. */
 export function lockDataDir(dataDir: string): () => void {
-  const db = new Database(join(dataDir, "server.lock"));
+  let db: Database.Database | null = null;
   try {
+    db = new Database(join(dataDir, LOCK_FILE));
     db.exec("BEGIN EXCLUSIVE");
   } catch (error) {
-    db.close();
+    db?.close();
     const busy = (error as { code?: string }).code?.startsWith("SQLITE_BUSY");
-    if (!busy) throw error;
-    const message = `another server is using the data directory ${dataDir}; stop it or choose another --data`;
+    const message = busy
+      ? `another server is using the data directory ${dataDir}; stop it or choose another --data`
+      : `cannot use the data directory ${dataDir}: ${LOCK_FILE}: ${(error as Error).message}`;
     throw new DataDirError(message, { cause: error });
   }
   return () => db.close();

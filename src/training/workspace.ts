@@ -20,6 +20,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { syncFolder } from "../model/durable-file.ts";
+import { DataDirError } from "../store/data-dir-error.ts";
 import { type Cleared, clearLeftovers, type KnownFiles, removedName, stagingName } from "./leftovers.ts";
 
 const RESERVE_BYTES = 1 << 20;
@@ -29,8 +30,12 @@ export class Workspace {
 
   constructor(root: string) {
     this.#root = root;
-    for (const folder of [join(root, "models"), join(root, "jobs")])
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
+    try {
+      for (const folder of [join(root, "models"), join(root, "jobs")])
+        mkdirSync(folder, { recursive: true, mode: 0o700 });
+    } catch (error) {
+      throw new DataDirError(`cannot keep training files: ${(error as Error).message}`, { cause: error });
+    }
   }
 
   /** Some room kept aside, so that the end of a job can still be recorded when the disk has become full. */
