@@ -7,9 +7,13 @@ function isDiskFull(error: unknown): boolean {
   return code === "ENOSPC" || code === "EDQUOT" || code === "SQLITE_FULL";
 }
 
+export function storageFull(cause?: unknown): ServiceError {
+  return new ServiceError("storage_full", "The server's disk is full.", { cause });
+}
+
 /** The error for clients when the disk is full; anything else stays what it is. */
 export function asStorageFull(error: unknown): unknown {
-  return isDiskFull(error) ? new ServiceError("storage_full", "The server's disk is full.", { cause: error }) : error;
+  return isDiskFull(error) ? storageFull(error) : error;
 }
 
 export async function onDisk<Result>(work: () => Promise<Result>): Promise<Result> {

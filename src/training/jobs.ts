@@ -11,7 +11,7 @@ import { isFinal, type JobStatus } from "../store/job-state.ts";
 import type { JobEnd, JobRecord, JobTable } from "../store/job-table.ts";
 import type { ModelTable } from "../store/model-table.ts";
 import type { RlConfig, SftConfig } from "./config.ts";
-import { asStorageFull } from "./disk-full.ts";
+import { asStorageFull, storageFull } from "./disk-full.ts";
 import { InputWriter } from "./job-input.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -68,6 +68,8 @@ export class Jobs {
   }
 
   async draft(): Promise<JobDraft> {
+    // what is taken must be able to end
+    if (!this.#deps.workspace.keepReserve()) throw storageFull();
     const id = randomUUID();
     try {
       this.#deps.workspace.createJobFolder(id);

@@ -36,6 +36,8 @@ export interface RunDeps {
 /** Resolves when the new step is published; rejects with a message for the user. The job's row is RUNNING. */
 export async function runJob(job: JobRecord, deps: RunDeps, signal: AbortSignal): Promise<void> {
   const { models, bases, policies } = deps;
+  // else its events and files take the room that recording its end needs
+  if (!deps.workspace.keepReserve()) throw new Error("the server's disk is full");
   const model = models.get(job.modelId);
   if (!model) throw new Error("its model was deleted");
   const base = bases.get(model.baseModel);

@@ -169,6 +169,25 @@ describe("faults", () => {
     expect(bench.service.models.step(model.id, "me", "latest").step).toBe(1);
   });
 
+  it("takes and starts no job while there is no room to record its end", async () => {
+    const bench = start({ maxParallelJobs: 1, trainer: fakeTrainer(50) });
+    const model = newModel(bench);
+    const first = await submit(bench, model.id);
+    const second = await submit(bench, model.id);
+    const keep = vi.spyOn(Workspace.prototype, "keepReserve").mockReturnValue(false);
+    try {
+      await expect(bench.service.jobs.draft()).rejects.toMatchObject({ status: 507 });
+      await ended(bench, first);
+      expect(await ended(bench, second)).toMatchObject([
+        { type: "training_failed", data: { error_message: "the server's disk is full" } },
+      ]);
+      expect(jobFolders(bench)).toEqual([]);
+    } finally {
+      keep.mockRestore();
+    }
+    expect((await ended(bench, await submit(bench, model.id))).at(-1)).toMatchObject({ data: { step: 2 } });
+  });
+
   it("names a corrupt record's place in the failure", async () => {
     const bench = start();
     const model = newModel(bench);

@@ -38,15 +38,16 @@ export class Workspace {
     }
   }
 
-  /** Some room kept aside, so that the end of a job can still be recorded when the disk has become full. */
-  keepReserve(): void {
+  /** Some room kept aside, so that the end of a job can still be recorded when the disk has become full. False: there is none. */
+  keepReserve(): boolean {
     const file = join(this.#root, "reserve");
-    if (statSync(file, { throwIfNoEntry: false })?.size === RESERVE_BYTES) return;
+    if (statSync(file, { throwIfNoEntry: false })?.size === RESERVE_BYTES) return true;
     try {
       writeFileSync(file, new Uint8Array(RESERVE_BYTES));
+      return true;
     } catch {
-      // there is no room to keep aside; the next finished job tries again
       rmSync(file, { force: true });
+      return false;
     }
   }
 
