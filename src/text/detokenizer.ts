@@ -10,6 +10,8 @@ export interface DetokenizerOptions {
   promptTokenIds: readonly number[];
   /** Hide special tokens (default false). */
   skipSpecialTokens?: boolean;
+  /** Special tokens that are shown all the same: the markers that a reply parser looks for. */
+  shownTokenIds?: readonly number[];
   /** false: a shown special token right after another one appears exactly as the vocabulary spells it. */
   spacesBetweenSpecialTokens?: boolean;
   /** The text is exactly what the tokens spell, a space at its very beginning included: for constrained output. */
@@ -22,6 +24,7 @@ const longestCharacter = 4;
 export class Detokenizer {
   readonly #tokenizer: Tokenizer;
   readonly #skipSpecial: boolean;
+  readonly #shown: readonly number[];
   readonly #rawAfterSpecial: boolean;
   readonly #wholeTexts: WholeTexts;
   /** The beginning of a character, 0..3 bytes. */
@@ -32,6 +35,7 @@ export class Detokenizer {
   constructor(tokenizer: Tokenizer, options: DetokenizerOptions) {
     this.#tokenizer = tokenizer;
     this.#skipSpecial = options.skipSpecialTokens ?? false;
+    this.#shown = options.shownTokenIds ?? [];
     this.#rawAfterSpecial = options.spacesBetweenSpecialTokens === false && !this.#skipSpecial;
     this.#wholeTexts = WholeTexts.of(tokenizer);
     const prompt = options.promptTokenIds;
@@ -62,7 +66,7 @@ export class Detokenizer {
   }
 
   #isShown(id: number): boolean {
-    return !(this.#skipSpecial && this.#tokenizer.isSpecial(id));
+    return !(this.#skipSpecial && this.#tokenizer.isSpecial(id)) || this.#shown.includes(id);
   }
 
   #textOf(id: number): string {

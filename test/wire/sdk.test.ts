@@ -191,6 +191,20 @@ describe("reasoning", () => {
     expect(onlyThought.choices[0].message).toMatchObject({ content: null, reasoning: "hm" });
   });
 
+  it("is told by markers that are special tokens, while other special tokens stay hidden", async () => {
+    const marked = await startTestServer({ model: { reasoning: { start: "<s>", end: "<pad>", assumed: false } } });
+    try {
+      const body = { messages: user("say:<s>hm<pad>done"), ignore_eos: true, max_tokens: 10 };
+      const [hidden, shown] = [await marked.chat(body), await marked.chat({ ...body, skip_special_tokens: false })];
+      expect(hidden.choices[0].message).toMatchObject({ reasoning: "hm", content: "done" });
+      expect(shown.choices[0].message).toMatchObject({ reasoning: "hm", content: "done</s></s>" });
+      const included = await marked.chat({ messages: body.messages, include_stop_str_in_output: true });
+      expect(included.choices[0].message).toMatchObject({ reasoning: "hm", content: "done" });
+    } finally {
+      await marked.close();
+    }
+  });
+
   it("comes before structured output", async () => {
     const reply = await tools.chat({
       messages: user("say:<think>ok</think>"),

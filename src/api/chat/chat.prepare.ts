@@ -17,7 +17,7 @@ import type { ChatBody } from "./chat.schema.ts";
 import { checkTemplateTrust, checkTopLogprobs } from "./chat.validate.ts";
 import {
   constraintFor,
-  needsSpecialTokens,
+  markerTokenIds,
   parserFor,
   type ReplyParsing,
   replyParsing,
@@ -65,7 +65,7 @@ export async function prepareChat(
   const state = stateAfter(parsing, prompt, body.continue_final_message === true);
   const grammar = await compileConstraint(service, constraintFor(parsing, state, body.include_reasoning ?? true));
   const run = buildRun(tokenizer, {
-    body: needsSpecialTokens(parsing, tokenizer) ? { ...body, skip_special_tokens: false } : body,
+    body,
     requestId,
     promptTokenIds: prompt.tokenIds,
     n: readChoiceCount(body.n),
@@ -75,6 +75,7 @@ export async function prepareChat(
     top: logprobs.top,
     tokensAsIds: body.return_tokens_as_token_ids ?? (model.recordsForTraining || service.config.returnTokensAsTokenIds),
     parser: () => parserFor(parsing, state),
+    shownTokenIds: markerTokenIds(parsing, tokenizer),
     ...(body.mm_processor_kwargs ? { extra: { mmProcessorKwargs: body.mm_processor_kwargs } } : {}),
   });
   return {

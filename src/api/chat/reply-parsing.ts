@@ -105,14 +105,11 @@ export function constraintFor(
   return { ...parsing.shape, reasoning: waits ? { start: reasoning.start, end: reasoning.end, mode: state } : null };
 }
 
-/** Markers the parsers look for must reach them even where the tokenizer calls them special. */
-export function needsSpecialTokens({ reasoning, tools }: ReplyParsing, tokenizer: Tokenizer): boolean {
+/** Markers the parsers look for, where they are tokens: they must reach them even if the tokenizer calls them special. */
+export function markerTokenIds({ reasoning, tools }: ReplyParsing, tokenizer: Tokenizer): number[] {
   const markers = [
     ...(reasoning === null ? [] : [reasoning.start, reasoning.end]),
     ...(tools === null ? [] : toolMarkers(tools)),
   ];
-  return markers.some((marker) => {
-    const id = tokenizer.idOf(marker);
-    return id !== null && tokenizer.isSpecial(id);
-  });
+  return markers.map((marker) => tokenizer.idOf(marker)).filter((id) => id !== null);
 }

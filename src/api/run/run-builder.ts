@@ -37,6 +37,8 @@ export interface RunSpec {
   top: number | null;
   tokensAsIds: boolean;
   parser: () => ReplyParser;
+  /** Special tokens the parser wants to see. */
+  shownTokenIds?: readonly number[];
   /** More for engines that know it, beside kv_transfer_params and engine_xargs. */
   extra?: Readonly<Record<string, unknown>>;
 }
@@ -57,6 +59,7 @@ export function buildRun(tokenizer: Tokenizer, spec: RunSpec): Run {
         text: new OutputText(tokenizer, {
           promptTokenIds,
           skipSpecialTokens: body.skip_special_tokens ?? true,
+          shownTokenIds: spec.shownTokenIds ?? [],
           spacesBetweenSpecialTokens: body.spaces_between_special_tokens ?? true,
           keepLeadingSpace: spec.grammar !== null,
           stops,
