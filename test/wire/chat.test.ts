@@ -646,6 +646,30 @@ describe("controls that leave no token", () => {
     expect("choices" in events[0]).toBe(/position [1-9]/.test(error.message));
   });
 
+  it("does not matter behind the end of the reply, however far the forced text reaches", async () => {
+    const forced = { ...babble, structured_outputs: { choice: ["hello world"] } };
+    const end = async (fields: object) => {
+      const { message, ...rest } = (await server.chat({ ...forced, ...fields, return_token_ids: true })).choices[0];
+      return { text: message.content, tokens: rest.token_ids.length, finish: rest.finish_reason, by: rest.stop_reason };
+    };
+    const stopped = { text: "he", tokens: 3, finish: "stop", by: "l" };
+    expect(await end({ bad_words: ["wo"], stop: ["l"] })).toEqual(stopped);
+    expect(await end({ stop_token_ids: ids("w"), stop: ["l"] })).toEqual(stopped);
+    const cut = { text: "hello", tokens: 5, finish: "length", by: null };
+    expect(await end({ stop_token_ids: ids("w"), max_tokens: 5 })).toEqual(cut);
+  });
+
+  it("a constraint that only stop tokens could continue: 400 that names stop_token_ids, after the text so far", async () => {
+    const body = { ...babble, structured_outputs: { choice: ["left"] }, stop_token_ids: ids("t") };
+    const response = await server.post("/v1/chat/completions", body);
+    expect(response.status).toBe(400);
+    const { error } = await response.json();
+    expect(error).toMatchObject({ param: "structured_outputs", message: expect.stringMatching(/stop_token_ids/) });
+    const events = await server.stream(body);
+    expect(events.map((event) => event.choices?.[0].delta.content ?? "").join("")).toBe("lef");
+    expect(events.at(-1)).toEqual({ error });
+  });
+
   it("a grammar that is too ambiguous to follow: 400 as well", async () => {
     const grammar = 'root ::= s\ns ::= s s s | s s | "a" | ""';
     const body = { ...babble, structured_outputs: { grammar }, max_tokens: 500, ignore_eos: true };

@@ -88,15 +88,20 @@ export class GenerationRun {
         yield output;
         continue;
       }
-      if (output.finish?.reason === "error") {
-        throw finishError(output.finish);
-      }
-      const delta = choices[output.index]!.accept(output);
+      const choice = choices[output.index]!;
+      const failed = output.finish?.reason === "error" ? output.finish : null;
+      // Tokens before the error count: among them a stop string may have ended the choice.
+      const delta = choice.accept(failed === null ? output : { ...output, finish: null });
       if (delta.stopEngine) {
         generation.stop(output.index);
       }
       this.#tick(output.index, delta.tokenIds.length);
-      yield delta;
+      if (failed === null || delta.tokenIds.length > 0) {
+        yield delta;
+      }
+      if (failed !== null && choice.end === null) {
+        throw finishError(failed);
+      }
       if (choices.every((choice) => choice.end !== null)) {
         return;
       }

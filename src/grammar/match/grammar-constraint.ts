@@ -36,6 +36,7 @@ export class GrammarConstraint implements SequenceConstraint {
   mask(): Int32Array | null {
     if (this.#complete()) return null;
     this.#legalInto(this.#configuration, this.#buffer);
+    if (!hasAny(this.#buffer)) throw this.#deadEnd();
     const marker = this.#markerToken;
     if (marker >= 0) this.#buffer[marker >>> 5]! |= 1 << (marker & 31);
     return this.#buffer;
@@ -91,12 +92,21 @@ export class GrammarConstraint implements SequenceConstraint {
       if (configuration.accepting) out[id >>> 5]! |= 1 << (id & 31);
       else out[id >>> 5]! &= ~(1 << (id & 31));
     }
-    if (!out.some((word) => word !== 0)) {
-      throw new BrokenConstraintError("No token of this model's vocabulary can continue the constraint.");
-    }
   }
 
-  /** The single legal token, or -1. Not accepting, so stop ids are illegal. */
+  #deadEnd(): BrokenConstraintError {
+    const onlyStops = hasAny(this.#rationed(() => this.#masks.of(this.#configuration)));
+    return new BrokenConstraintError(
+      onlyStops
+        ? "Only stop tokens can continue the constraint, and they are legal only where it may end: take them out of stop_token_ids."
+        : "No token of this model's vocabulary can continue the constraint.",
+    );
+  }
+
+  /**
+   * The single legal token, or -1: also where there is none, which is an error only if the output gets that far. Not
+   * accepting, so stop ids are illegal.
+   */
   #onlyToken(configuration: Configuration): number {
     this.#legalInto(configuration, this.#buffer);
     let only = -1;
@@ -119,4 +129,8 @@ export class GrammarConstraint implements SequenceConstraint {
       matcher.allowance = Number.POSITIVE_INFINITY;
     }
   }
+}
+
+function hasAny(bits: Int32Array): boolean {
+  return bits.some((word) => word !== 0);
 }
