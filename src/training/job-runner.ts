@@ -105,7 +105,8 @@ export class JobRunner {
         return;
       }
       const message = this.#forClients(job, error instanceof Error ? error.message : String(error));
-      log.warn("training job ended without a new step", { job: job.id, model: job.modelId, error });
+      if (error instanceof Stop) log.info("training job cancelled", { job: job.id, model: job.modelId, message });
+      else log.warn("training job ended without a new step", { job: job.id, model: job.modelId, error });
       await this.#finishSurely(job, error instanceof Stop ? cancelled(message) : failed(message));
       return;
     }

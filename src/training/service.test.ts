@@ -12,6 +12,7 @@ import {
   stepFolder,
   submit,
 } from "../../test/training-bench.ts";
+import { createLog } from "../observe/log.ts";
 
 const start = benchesOfTest();
 
@@ -232,7 +233,9 @@ describe("jobs", () => {
   });
 
   it("cancels a waiting job at once and a running one within a step", async () => {
-    const bench = start({ trainer: fakeTrainer(30), maxParallelJobs: 1 });
+    const warnings: string[] = [];
+    const log = createLog({ level: "warn", format: "text", write: (line) => warnings.push(line) });
+    const bench = start({ trainer: fakeTrainer(30), maxParallelJobs: 1, log });
     const model = newModel(bench);
     const many = scored(...Array.from({ length: 40 }, (_, i) => ["a1 <e>", i % 2] as const));
     const running = await submit(bench, model.id, [many]);
@@ -249,6 +252,7 @@ describe("jobs", () => {
     expect(bench.service.jobs.cancel(running.id, "me").status).toBe("CANCELLED");
     expect(bench.service.models.step(model.id, "me", "latest").step).toBe(0);
     expect(() => bench.service.jobs.cancel(running.id, "you")).toThrow(/no training job/);
+    expect(warnings).toEqual([]);
   });
 
   it("answers a repeated idempotency key with the first job, and refuses another body under it", async () => {
