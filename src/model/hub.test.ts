@@ -89,6 +89,11 @@ describe("folders", () => {
   });
 });
 
+test.each(["/models/llama.Q4_K_M.gguf", "models/llama.GGUF"])("%j is told apart from a hub name", async (model) => {
+  expect(await refusal(model)).toMatch(/is a GGUF file: give the original checkpoint/);
+  expect(hub.requests).toEqual([]);
+});
+
 describe("a fresh download", () => {
   test("fills the cache in its standard layout with the files serving needs, and can be opened", async () => {
     const resolved = await resolveModel(repository, options);
