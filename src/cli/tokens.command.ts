@@ -45,13 +45,13 @@ export function addTokensCommand(program: Command): void {
           console.log(JSON.stringify(rows));
           return;
         }
-        console.log(["id".padEnd(8), "scopes".padEnd(26), "created".padEnd(20), "state".padEnd(28), "name"].join("  "));
+        console.log(["id".padEnd(8), "scopes".padEnd(26), "created".padEnd(20), "state".padEnd(31), "name"].join("  "));
         for (const row of rows) {
           const cells = [
             row.id,
             row.scopes.join(",").padEnd(26),
             row.created.padEnd(20),
-            row.state.padEnd(28),
+            row.state.padEnd(31),
             row.name,
           ];
           console.log(cells.join("  "));
