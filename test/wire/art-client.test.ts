@@ -2,14 +2,11 @@
 // what one would write by hand: a JSON content type without a body, every field spelled out, plain keep-alive requests.
 
 import { request as httpRequest } from "node:http";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { startTrainingServer, type TrainingServer } from "./training-server.ts";
+import { expect, it } from "vitest";
+import { shared } from "./shared-server.ts";
+import { startTrainingServer } from "./training-server.ts";
 
-let server: TrainingServer;
-beforeAll(async () => {
-  server = await startTrainingServer();
-});
-afterAll(() => server.close());
+const server = shared(() => startTrainingServer());
 
 const ART_HEADERS = {
   "accept-encoding": "gzip, deflate",

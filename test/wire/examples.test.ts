@@ -2,20 +2,17 @@
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
-import { API_KEY, startTestServer, type TestServer } from "./test-server.ts";
+import { sharedServer } from "./shared-server.ts";
+import { API_KEY } from "./test-server.ts";
 
 const folder = fileURLToPath(new URL("../../examples/", import.meta.url));
 const files = readdirSync(folder);
 /** The server here has no trainer; test/e2e/training-examples.test.ts runs those that need one. */
 const plain = files.filter((file) => file.endsWith(".mjs") && !file.includes("train"));
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer();
-});
-afterAll(() => server.close());
+const server = sharedServer();
 
 it.each(plain)("%s runs", async (file) => {
   const env = { ...process.env, OPENAI_BASE_URL: `${server.url}/v1`, OPENAI_API_KEY: API_KEY, MODEL: "fake" };

@@ -1,14 +1,10 @@
 // Whatever a client sends is answered: a reply, or a 4xx in the envelope; never a 5xx, never a hang.
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { ChatRequest } from "../../src/api/chat/chat.schema.ts";
-import { startTestServer, type TestServer } from "./test-server.ts";
+import { sharedServer } from "./shared-server.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer();
-});
-afterAll(() => server.close());
+const server = sharedServer();
 
 const fields = Object.keys(ChatRequest.properties).filter((field) => field !== "messages");
 const nasty = fc.constantFrom<unknown>(

@@ -1,20 +1,12 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Ajv2020 } from "ajv/dist/2020.js";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { CompletionChunk, CompletionReply } from "../../src/api/completions/completions.schema.ts";
-import { type LooseResponse, says, startTestServer, type TestServer } from "./test-server.ts";
+import { expectShape, sharedServer } from "./shared-server.ts";
+import { type LooseResponse, says } from "./test-server.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer();
-});
-afterAll(() => server.close());
-
-const ajv = new Ajv2020({ strict: false });
-const isReply = ajv.compile(CompletionReply);
-const isChunk = ajv.compile(CompletionChunk);
+const server = sharedServer();
 const json = async (response: Promise<LooseResponse>) => (await response).json();
 const complete = (body: object) => json(server.post("/v1/completions", body));
 const order = (text: string) => `say:${text}\n[assistant]`;
@@ -22,7 +14,7 @@ const order = (text: string) => `say:${text}\n[assistant]`;
 describe("/v1/completions", () => {
   it("completes a text", async () => {
     const reply = await complete({ prompt: order("hello") });
-    expect(isReply(reply), JSON.stringify(isReply.errors)).toBe(true);
+    expectShape(CompletionReply, reply);
     expect(reply).toMatchObject({
       id: expect.stringMatching(/^cmpl-/),
       object: "text_completion",
@@ -123,7 +115,7 @@ describe("/v1/completions", () => {
       "/v1/completions",
     );
     for (const chunk of chunks) {
-      expect(isChunk(chunk), JSON.stringify([chunk, isChunk.errors])).toBe(true);
+      expectShape(CompletionChunk, chunk);
     }
     const first = chunks.find((c) => c.choices[0]?.index === 1);
     expect(first.choices[0].prompt_token_ids).toEqual([...Buffer.from(order("cde"))]);

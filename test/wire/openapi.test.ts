@@ -1,15 +1,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { createTraining } from "../../src/api/training/extension.ts";
-import { says, startTestServer, type TestServer } from "./test-server.ts";
+import { sharedServer } from "./shared-server.ts";
+import { says } from "./test-server.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer({ extensions: [createTraining] });
-});
-afterAll(() => server.close());
-
+const server = sharedServer({ extensions: [createTraining] });
 const file = new URL("../../openapi.json", import.meta.url);
 
 it("openapi.json is what the server says", async () => {

@@ -3,23 +3,19 @@ import { ChatOpenAI, OpenAI as LangChainText } from "@langchain/openai";
 import { generateObject, generateText, streamText } from "ai";
 import OpenAI7 from "openai";
 import OpenAI6 from "openai-v6";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { toolCallFormat } from "../../src/text/tools/tool-format.ts";
-import { API_KEY, startTestServer, type TestServer } from "./test-server.ts";
+import { sharedServer } from "./shared-server.ts";
+import { API_KEY, type TestServer } from "./test-server.ts";
 
-let server: TestServer;
-let tools: TestServer;
-beforeAll(async () => {
-  server = await startTestServer();
-  tools = await startTestServer({
-    config: { enableAutoToolChoice: true, toolCallParser: "hermes", reasoningContentAlias: true },
-    model: {
-      toolFormat: toolCallFormat("hermes"),
-      reasoning: { start: "<think>", end: "</think>", assumed: false },
-    },
-  });
+const server = sharedServer();
+const tools = sharedServer({
+  config: { enableAutoToolChoice: true, toolCallParser: "hermes", reasoningContentAlias: true },
+  model: {
+    toolFormat: toolCallFormat("hermes"),
+    reasoning: { start: "<think>", end: "</think>", assumed: false },
+  },
 });
-afterAll(() => Promise.all([server.close(), tools.close()]));
 
 const user = (content: string) => [{ role: "user" as const, content }];
 const CALL = '<tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>';

@@ -4,16 +4,13 @@ import { randomUUID } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { toyIds } from "../toy-encoder.ts";
+import { shared } from "./shared-server.ts";
 import { choice, group, jobBody, modelBody, newModel, trajectory } from "./training-requests.ts";
-import { startTrainingServer, type TrainingServer } from "./training-server.ts";
+import { startTrainingServer } from "./training-server.ts";
 
-let server: TrainingServer;
-beforeAll(async () => {
-  server = await startTrainingServer({ maxOpenJobs: 1000 });
-});
-afterAll(() => server.close());
+const server = shared(() => startTrainingServer({ maxOpenJobs: 1000 }));
 
 describe("bodies", () => {
   it("takes gzip, defaults left out, unknown fields, messages with log-probabilities and captured exchanges", async () => {

@@ -2,9 +2,10 @@
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { FlywheelClient } from "../../src/client/client.ts";
 import { toyIds } from "../toy-encoder.ts";
+import { shared } from "./shared-server.ts";
 import {
   artConfig,
   choice,
@@ -16,13 +17,9 @@ import {
   newModel,
   trajectory,
 } from "./training-requests.ts";
-import { startTrainingServer, type TrainingServer } from "./training-server.ts";
+import { startTrainingServer } from "./training-server.ts";
 
-let server: TrainingServer;
-beforeAll(async () => {
-  server = await startTrainingServer({ maxOpenJobs: 1000 });
-});
-afterAll(() => server.close());
+const server = shared(() => startTrainingServer({ maxOpenJobs: 1000 }));
 
 /** Polls as an ART client does: the cursor does not move past training_started. */
 async function artPoll(id: string) {

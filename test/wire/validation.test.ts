@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestServer, type TestServer } from "./test-server.ts";
+import { describe, expect, it } from "vitest";
+import { sharedServer } from "./shared-server.ts";
 import { CASES } from "./validation-cases.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startTestServer();
-});
-afterAll(() => server.close());
+const server = sharedServer();
 
 const minimal = { messages: [{ role: "user", content: "hi" }], max_tokens: 2 };
 

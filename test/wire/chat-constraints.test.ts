@@ -1,0 +1,101 @@
+// Structured output, and controls that leave nothing to say.
+import { describe, expect, it } from "vitest";
+import { babble, sharedServer } from "./shared-server.ts";
+
+const server = sharedServer();
+
+it("constrains output and refuses what cannot be compiled, without harm to others", async () => {
+  const schema = {
+    type: "object",
+    properties: { a: { type: "integer" } },
+    required: ["a"],
+    additionalProperties: false,
+  };
+  const wanted = [
+    { response_format: { type: "json_schema", json_schema: { name: "x", schema } } },
+    { structured_outputs: { json: JSON.stringify(schema) } },
+    { structured_outputs: { regex: "[a-c]{3}" } },
+    { structured_outputs: { choice: ["left", "right"] } },
+    { structured_outputs: { grammar: 'root ::= "yes" | "no"' } },
+  ];
+  const replies = await Promise.all(wanted.map((body) => server.chat({ ...babble, ...body, max_tokens: 200 })));
+  const texts = replies.map((reply) => reply.choices[0].message.content);
+  expect(Number.isInteger(JSON.parse(texts[0]).a)).toBe(true);
+  expect(Number.isInteger(JSON.parse(texts[1]).a)).toBe(true);
+  expect(texts[2]).toMatch(/^[a-c]{3}$/);
+  expect(["left", "right"]).toContain(texts[3]);
+  expect(["yes", "no"]).toContain(texts[4]);
+});
+
+describe("controls that leave no token", () => {
+  const ids = (text: string) => [...Buffer.from(text)];
+  const cases = [
+    [
+      "allowed_token_ids and bad_words",
+      { allowed_token_ids: ids("q"), bad_words: ["q"] },
+      /allowed_token_ids, bad_words/,
+    ],
+    [
+      "a constraint and allowed_token_ids",
+      { structured_outputs: { choice: ["left"] }, allowed_token_ids: ids("x") },
+      /constraint, allowed_token_ids/,
+    ],
+    [
+      "a constraint and bad_words, after some output",
+      { structured_outputs: { regex: "[a-c]{2}q" }, bad_words: ["q"], logprobs: true },
+      /position 2: the structured-output constraint, bad_words/,
+    ],
+    ["min_tokens and allowed_token_ids", { allowed_token_ids: [2], min_tokens: 3 }, /allowed_token_ids, min_tokens/],
+  ] as const;
+
+  it.each(cases)("%s: 400 that names them, in a stream an error event", async (_name, fields, message) => {
+    const body = { ...babble, ...fields, max_tokens: 20 };
+    const response = await server.post("/v1/chat/completions", body);
+    expect(response.status).toBe(400);
+    const { error } = await response.json();
+    expect(error).toEqual({ message: expect.stringMatching(message), type: "BadRequestError", param: null, code: 400 });
+    const events = await server.stream(body);
+    expect(events.at(-1)).toEqual({ error });
+    expect(events.some((event) => event.choices?.[0].finish_reason)).toBe(false);
+    // No role chunk where no token came.
+    expect("choices" in events[0]).toBe(/position [1-9]/.test(error.message));
+  });
+
+  it("does not matter behind the end of the reply, however far the forced text reaches", async () => {
+    const forced = { ...babble, structured_outputs: { choice: ["hello world"] } };
+    const end = async (fields: object) => {
+      const { message, ...rest } = (await server.chat({ ...forced, ...fields, return_token_ids: true })).choices[0];
+      return { text: message.content, tokens: rest.token_ids.length, finish: rest.finish_reason, by: rest.stop_reason };
+    };
+    const stopped = { text: "he", tokens: 3, finish: "stop", by: "l" };
+    expect(await end({ bad_words: ["wo"], stop: ["l"] })).toEqual(stopped);
+    expect(await end({ stop_token_ids: ids("w"), stop: ["l"] })).toEqual(stopped);
+    const cut = { text: "hello", tokens: 5, finish: "length", by: null };
+    expect(await end({ stop_token_ids: ids("w"), max_tokens: 5 })).toEqual(cut);
+  });
+
+  it("a constraint that only stop tokens could continue: 400 that names stop_token_ids, after the text so far", async () => {
+    const body = { ...babble, structured_outputs: { choice: ["left"] }, stop_token_ids: ids("t") };
+    const response = await server.post("/v1/chat/completions", body);
+    expect(response.status).toBe(400);
+    const { error } = await response.json();
+    expect(error).toMatchObject({ param: "structured_outputs", message: expect.stringMatching(/stop_token_ids/) });
+    const events = await server.stream(body);
+    expect(events.map((event) => event.choices?.[0].delta.content ?? "").join("")).toBe("lef");
+    expect(events.at(-1)).toEqual({ error });
+  });
+
+  it("a grammar that is too ambiguous to follow: 400 as well", async () => {
+    const grammar = 'root ::= s\ns ::= s s s | s s | "a" | ""';
+    const body = { ...babble, structured_outputs: { grammar }, max_tokens: 500, ignore_eos: true };
+    const response = await server.post("/v1/chat/completions", body);
+    expect([response.status, (await response.json()).error]).toEqual([
+      400,
+      expect.objectContaining({
+        type: "BadRequestError",
+        param: "structured_outputs",
+        message: expect.stringMatching(/ambiguous/),
+      }),
+    ]);
+  });
+});
