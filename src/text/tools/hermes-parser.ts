@@ -65,20 +65,13 @@ export class HermesParser implements ReplyParser {
   }
 
   #call(deltas: ReplyDelta[]): boolean {
-    const text = this.#held;
-    this.#held = "";
-    if (text === "") return false;
-    const progress = this.#reader!.push(text);
-    if (progress.state === "refused") {
-      this.#held = progress.text;
-      this.#phase = "block";
-      return true;
-    }
+    if (this.#held === "") return false;
+    const progress = this.#reader!.push(this.#held);
     deltas.push(...progress.deltas);
+    this.#held = progress.left;
     if (progress.state === "reading") return false;
-    this.#calls++;
-    this.#held = progress.rest;
-    this.#phase = "closing";
+    if (progress.state === "done") this.#calls++;
+    this.#phase = progress.state === "done" ? "closing" : "block";
     return true;
   }
 

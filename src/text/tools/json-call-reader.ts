@@ -4,12 +4,13 @@
 
 import type { ReplyDelta } from "../reply-parser.ts";
 
-export type CallProgress =
-  | { state: "reading"; deltas: ReplyDelta[] }
-  /** The object is complete; `rest` follows it. */
-  | { state: "done"; deltas: ReplyDelta[]; rest: string }
-  /** Not a call: `text` is everything that was read. */
-  | { state: "refused"; text: string };
+export interface CallProgress {
+  /** "refused": not a call, nothing was given out. */
+  state: "reading" | "done" | "refused";
+  deltas: ReplyDelta[];
+  /** Text that is not of the call: behind a complete one, or everything that was read of what is none. */
+  left: string;
+}
 
 export class JsonCallReader {
   readonly #index: number;
@@ -39,8 +40,8 @@ export class JsonCallReader {
     if (this.#phase === "header") {
       this.#header += text;
       const header = readHeader(this.#header);
-      if (header === "partial") return { state: "reading", deltas };
-      if (header === "mismatch") return { state: "refused", text: this.#header };
+      if (header === "partial") return { state: "reading", deltas, left: "" };
+      if (header === "mismatch") return { state: "refused", deltas, left: this.#header };
       deltas.push({ kind: "tool_call", index: this.#index, name: header.name });
       rest = this.#header.slice(header.argumentsAt);
       this.#phase = "arguments";
@@ -50,13 +51,13 @@ export class JsonCallReader {
       const fragment = rest.slice(0, end);
       if (fragment !== "") deltas.push({ kind: "tool_call", index: this.#index, argumentsText: fragment });
       rest = rest.slice(end);
-      if (this.#depth > 0) return { state: "reading", deltas };
+      if (this.#depth > 0) return { state: "reading", deltas, left: "" };
       this.#phase = "tail";
       this.#depth = 1; // the object around the arguments
     }
     const end = this.#scan(rest);
-    if (this.#depth > 0) return { state: "reading", deltas };
-    return { state: "done", deltas, rest: rest.slice(end) };
+    if (this.#depth > 0) return { state: "reading", deltas, left: "" };
+    return { state: "done", deltas, left: rest.slice(end) };
   }
 
   /** Position after the bracket that brings the depth back to 0, else the end of the text. */

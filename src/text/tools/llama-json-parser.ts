@@ -60,20 +60,13 @@ export class LlamaJsonParser implements ReplyParser {
   }
 
   #call(deltas: ReplyDelta[]): boolean {
-    const text = this.#held;
-    this.#held = "";
-    if (text === "") return false;
-    const progress = this.#reader!.push(text);
-    if (progress.state === "refused") {
-      this.#held = progress.text;
-      this.#phase = "content";
-      return true;
-    }
+    if (this.#held === "") return false;
+    const progress = this.#reader!.push(this.#held);
     deltas.push(...progress.deltas);
+    this.#held = progress.left;
     if (progress.state === "reading") return false;
-    this.#calls++;
-    this.#held = progress.rest;
-    this.#phase = "between";
+    if (progress.state === "done") this.#calls++;
+    this.#phase = progress.state === "done" ? "between" : "content";
     return true;
   }
 
