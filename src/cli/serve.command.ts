@@ -39,6 +39,7 @@ export function addServeCommand(program: Command): void {
       import("../load-model.ts"),
       import("../api/training/extension.ts"),
     ]);
+    const stopOnSignal = listenForSignals();
     const server = await startServer(config, loadModel, config.training ? [createTraining] : []);
     announce(server);
     await stopOnSignal(server);
@@ -78,22 +79,29 @@ function outliveReaders(): void {
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners("error").on("error", () => {});
 }
 
-/** Resolves after a clean stop. A second signal stops at once. */
-function stopOnSignal(server: RunningServer): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let stopping = false;
-    const stop = (signal: NodeJS.Signals) => {
-      if (stopping) {
-        // Not by process.exit: it ends the engine's thread, and inside the runtime that aborts with a core dump.
-        process.removeAllListeners(signal);
-        process.kill(process.pid, signal);
-        return;
-      }
-      stopping = true;
-      server.service.log.info("draining", { signal });
-      server.close().then(resolve, reject);
-    };
-    process.on("SIGTERM", stop);
-    process.on("SIGINT", stop);
-  });
+/**
+ * The returned function resolves after a clean stop. A second signal stops at once, and so does one before there is a
+ * server; but the first process of a container cannot end itself by a signal: it stops as soon as it has started.
+ */
+function listenForSignals(): (server: RunningServer) => Promise<void> {
+  let first: NodeJS.Signals | null = null;
+  let drain: ((signal: NodeJS.Signals) => void) | null = null;
+  const listen = (signal: NodeJS.Signals) => {
+    const atOnce = first !== null || drain === null;
+    first ??= signal;
+    if (!atOnce) return drain!(signal);
+    // Not by process.exit: it ends the engine's thread, and inside the runtime that aborts with a core dump.
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  };
+  process.on("SIGTERM", listen);
+  process.on("SIGINT", listen);
+  return (server) =>
+    new Promise((resolve, reject) => {
+      drain = (signal) => {
+        server.service.log.info("draining", { signal });
+        server.close().then(resolve, reject);
+      };
+      if (first !== null) drain(first);
+    });
 }

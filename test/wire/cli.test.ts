@@ -1,5 +1,5 @@
 // The command as a person types it: real processes from dist/, a tiny real checkpoint.
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
 import {
   closeSync,
   cpSync,
@@ -120,6 +120,24 @@ describe("flywheel serve", () => {
     server.process.kill("SIGTERM"); // logs, too
     expect(await server.exit).toBe(0);
   }, 60_000);
+
+  // The system drops signals that the first process of a container does not handle.
+  const inContainer = ["-rpf", "--kill-child"];
+  it.runIf(spawnSync("unshare", [...inContainer, "true"]).status === 0)(
+    "as the first process of a container, stops when it was told to while it started",
+    async () => {
+      const command = [process.execPath, BIN, "serve", MODEL, "--port", "0", "--data", fresh(), "--api-key", "k"];
+      // the shell tells its parent, the first process, as soon as that says that it starts
+      const signalOnceStarting =
+        'exec "$@" 2> >(while read -r line; do case $line in *starting*) kill -TERM 1;; esac; done)';
+      const child = spawn("unshare", [...inContainer, "bash", "-c", signalOnceStarting, "bash", ...command], {
+        env: clean(),
+      });
+      started.push(child);
+      expect(await new Promise((resolve) => child.on("exit", resolve))).toBe(0);
+    },
+    30_000,
+  );
 
   it("takes flags, environment and file, and masks secrets", async () => {
     const file = join(fresh(), "config.yaml");
