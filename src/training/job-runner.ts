@@ -63,13 +63,14 @@ export class JobRunner {
   /** Cancels a model's open jobs; resolves when none of them runs. */
   async cancelJobsOf(modelId: string, why: string): Promise<void> {
     const message = `cancelled because ${why}`;
-    const { jobTable } = this.#deps;
+    const { jobTable, jobs, workspace } = this.#deps;
     // looked up anew each time: others come and end meanwhile
     for (let [job] = jobTable.openOf(modelId); job; [job] = jobTable.openOf(modelId)) {
-      jobTable.requestCancel(job.id);
-      const running = this.#running.get(job.id);
+      const { id } = job;
+      workspace.makingRoom(() => jobTable.requestCancel(id));
+      const running = this.#running.get(id);
       if (!running) {
-        this.#deps.jobs.finish(job.id, cancelled(message));
+        workspace.makingRoom(() => jobs.finish(id, cancelled(message)));
         continue;
       }
       running.controller.abort(new Stop("cancelled", message));

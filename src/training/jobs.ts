@@ -139,8 +139,9 @@ export class Jobs {
   cancel(id: string, owner: string): JobRecord {
     const job = this.owned(id, owner);
     if (isFinal(job.status)) return job;
-    this.#deps.jobs.requestCancel(id);
-    if (job.status === "PENDING") this.finish(id, cancelled("cancelled before it started"));
+    const { jobs, workspace } = this.#deps;
+    workspace.makingRoom(() => jobs.requestCancel(id));
+    if (job.status === "PENDING") workspace.makingRoom(() => this.finish(id, cancelled("cancelled before it started")));
     else this.onChange({ type: "cancel", id });
     return this.owned(id, owner);
   }

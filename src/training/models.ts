@@ -104,10 +104,12 @@ export class Models {
     // nothing is awaited between the last look and the transaction: a job whose row is gone could never end
     while (jobs.openOf(id).length > 0) await cancelJobsOf(id, "its model was deleted");
     const steps = models.steps(id);
-    store.transaction(() => {
-      jobs.deleteOf(id);
-      models.delete(id);
-    });
+    workspace.makingRoom(() =>
+      store.transaction(() => {
+        jobs.deleteOf(id);
+        models.delete(id);
+      }),
+    );
     for (const { step } of steps) await policies.unload(id, step, bases.get(model.baseModel));
     workspace.removeModel(id);
     return { deletedCheckpoints: steps.length };
@@ -148,7 +150,7 @@ export class Models {
   async removeStep(id: string, step: number): Promise<void> {
     const { models, policies, bases, workspace } = this.#deps;
     const baseModel = models.get(id)?.baseModel;
-    models.deleteStep(id, step);
+    workspace.makingRoom(() => models.deleteStep(id, step));
     await policies.unload(id, step, baseModel === undefined ? null : bases.get(baseModel));
     workspace.removeStep(id, step);
   }

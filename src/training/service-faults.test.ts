@@ -14,6 +14,7 @@ import {
   submit,
   trainingBench,
 } from "../../test/training-bench.ts";
+import { JobTable } from "../store/job-table.ts";
 import { ModelTable } from "../store/model-table.ts";
 import { RL_DEFAULTS } from "./config.ts";
 import { Workspace } from "./workspace.ts";
@@ -186,6 +187,34 @@ describe("faults", () => {
       keep.mockRestore();
     }
     expect((await ended(bench, await submit(bench, model.id))).at(-1)).toMatchObject({ data: { step: 2 } });
+  });
+
+  it("deletes and cancels on a full disk, in the room kept aside", async () => {
+    const bench = start({ maxParallelJobs: 1, trainer: fakeTrainer(50) });
+    const { models, jobs } = bench.service;
+    const model = newModel(bench);
+    for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, model.id));
+    const release = vi.spyOn(Workspace.prototype, "releaseReserve");
+    const full = () => {
+      throw Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
+    };
+    vi.spyOn(ModelTable.prototype, "deleteStep").mockImplementationOnce(full);
+    expect(await models.deleteSteps(model.id, "me", [1])).toMatchObject({ deletedCount: 1 });
+    expect(existsSync(stepFolder(bench, model.id, 1))).toBe(false);
+
+    const job = await submit(bench, model.id);
+    vi.spyOn(JobTable.prototype, "requestCancel").mockImplementationOnce(full);
+    jobs.cancel(job.id, "me");
+    expect((await ended(bench, job)).at(-1)!.data).toEqual({ error_message: "cancelled" });
+
+    await submit(bench, model.id);
+    vi.spyOn(JobTable.prototype, "requestCancel").mockImplementationOnce(full);
+    vi.spyOn(ModelTable.prototype, "delete").mockImplementationOnce(full);
+    expect(await models.delete(model.id, "me")).toEqual({ deletedCheckpoints: 2 });
+    expect(readdirSync(join(bench.folder, "training", "models"))).toEqual([]);
+    expect(release).toHaveBeenCalledTimes(4);
+    expect(existsSync(join(bench.folder, "training", "reserve"))).toBe(true);
+    vi.restoreAllMocks();
   });
 
   it("names a corrupt record's place in the failure", async () => {

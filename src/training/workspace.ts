@@ -21,6 +21,7 @@ import {
 import { join } from "node:path";
 import { syncFolder } from "../model/durable-file.ts";
 import { DataDirError } from "../store/data-dir-error.ts";
+import { isDiskFull } from "./disk-full.ts";
 import { type Cleared, clearLeftovers, type KnownFiles, removedName, stagingName } from "./leftovers.ts";
 
 const RESERVE_BYTES = 1 << 20;
@@ -53,6 +54,21 @@ export class Workspace {
 
   releaseReserve(): void {
     rmSync(join(this.#root, "reserve"), { force: true });
+  }
+
+  /** Does what gives room back in the end; the little that it takes before, on a full disk, is there for it. */
+  makingRoom<Result>(work: () => Result): Result {
+    try {
+      return work();
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      this.releaseReserve();
+      try {
+        return work();
+      } finally {
+        this.keepReserve();
+      }
+    }
   }
 
   /** The text without the place of these files on this machine: what it says may go to clients. */
