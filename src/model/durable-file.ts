@@ -23,6 +23,11 @@ export function temporaryBeside(path: string): string {
   return join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
 }
 
+/** Whether `temporaryBeside` gives such names: what bears one at a start was cut off. */
+export function isTemporaryName(name: string): boolean {
+  return name.startsWith(".") && name.endsWith(".tmp");
+}
+
 /** Makes renames and new files in a folder durable. */
 export function syncFolder(folder: string): void {
   // Windows cannot open folders; its file systems order these operations themselves.

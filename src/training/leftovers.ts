@@ -4,6 +4,7 @@
 
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { isTemporaryName } from "../model/durable-file.ts";
 
 export interface KnownFiles {
   /** Ids of open jobs. */
@@ -56,13 +57,13 @@ export function clearLeftovers(root: string, known: KnownFiles): Cleared {
     const model = known.models.get(entry.name);
     if (model) {
       for (const name of readdirSync(folder)) {
-        if (name.startsWith(STAGING)) remove("models", entry.name, name);
+        if (isUnfinished(name)) remove("models", entry.name, name);
         const step = /^step-(\d+)$/.exec(name);
         if (!step || model.steps.has(Number(step[1]))) continue;
         if (isRest(Number(step[1]), model)) remove("models", entry.name, name);
         else moveAside(entry.name, name);
       }
-    } else if (entry.name.startsWith(REMOVED) || (entry.isDirectory() && onlyStaging(folder))) {
+    } else if (entry.name.startsWith(REMOVED) || (entry.isDirectory() && readdirSync(folder).every(isUnfinished))) {
       remove("models", entry.name);
     } else moveAside(entry.name);
   }
@@ -74,8 +75,9 @@ function isRest(step: number, { nextStep, interrupted }: KnownModel): boolean {
   return step < nextStep || (step === nextStep && interrupted);
 }
 
-function onlyStaging(folder: string): boolean {
-  return readdirSync(folder).every((name) => name.startsWith(STAGING));
+/** A step in the making, or what becomes one: adapters are written under a temporary name too. */
+function isUnfinished(name: string): boolean {
+  return name.startsWith(STAGING) || isTemporaryName(name);
 }
 
 function freeName(path: string): string {

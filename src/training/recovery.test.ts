@@ -9,9 +9,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ended, fakeTrainer, newModel, submit, type TrainingBench, trainingBench } from "../../test/training-bench.ts";
+import { temporaryBeside } from "../model/durable-file.ts";
 import { createLog } from "../observe/log.ts";
 import { openStore } from "../store/db.ts";
 import type { Trainer } from "./contract.ts";
@@ -93,8 +94,10 @@ describe("a start", () => {
     await restart(() => {
       for (const left of [
         [id, ".staging-x"],
+        [id, basename(temporaryBeside(".staging-y"))],
         [id, "step-0"],
         ["unborn", ".staging-first"],
+        ["cut-short", basename(temporaryBeside(".staging-first"))],
         [".removed-y", "step-3"],
       ]) {
         mkdirSync(at("models", ...left), { recursive: true });
