@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -50,6 +50,18 @@ it("finds out before it reads the weights that the folder or the address is anot
   // A start that failed leaves the folder free.
   await expect(start(0)).rejects.toThrow("read");
   await expect(start(0)).rejects.toThrow("read");
+});
+
+it("finds out before it reads the weights that an adapter is not there or has the name of another", async () => {
+  const data = mkdtempSync(join(tmpdir(), "flywheel-serve-"));
+  const loadModel = vi.fn<LoadModel>().mockRejectedValue(new Error("read"));
+  const start = (...loraModules: string[]) =>
+    startServer({ ...loadConfig({ env: {} }), data, port: 0, loraModules, logLevel: "error" }, loadModel);
+  await expect(start(`a=${data}`)).rejects.toThrow(`--lora-modules a: there is no adapter_config.json in ${data}`);
+  writeFileSync(join(data, "adapter_config.json"), "{}");
+  await expect(start(`a=${data}`, `a=${data}`)).rejects.toThrow("--lora-modules has the name a twice");
+  expect(loadModel).not.toHaveBeenCalled();
+  await expect(start(`a=${data}`, `b=${data}`)).rejects.toThrow("read");
 });
 
 it("reads adapters from the command line", () => {

@@ -1,6 +1,8 @@
 // Starts and stops a server: data directory, tokens, model, HTTP. The model comes from a factory, so that tests can
 // serve a fake; the real one is in load-model.ts.
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { RouteGroup } from "./api/server.ts";
 import { Service, type ServiceParts } from "./api/service.ts";
@@ -76,6 +78,7 @@ async function start(
 ): Promise<RunningServer> {
   const tokens = new TokenStore(store);
   const adapters = config.loraModules.map(readLoraModule);
+  checkAdapters(adapters);
   const needsToken = lacksToken(config, tokens);
   await tryAddress(config);
   const metrics = new Metrics();
@@ -154,6 +157,18 @@ function tryoutToken(config: Config, service: Service): RunningServer["token"] {
   const principal = { id: "tryout", name: "printed example", scopes: new Set(["inference"] as const) };
   service.auth.addKey(secret, principal, Date.now() + TRYOUT_SECONDS * 1000);
   return { secret, first: false };
+}
+
+/** What would be found out after minutes of reading weights. */
+function checkAdapters(adapters: readonly { name: string; path: string }[]): void {
+  for (const [i, { name, path }] of adapters.entries()) {
+    if (adapters.findIndex((other) => other.name === name) < i) {
+      throw new ConfigError(`--lora-modules has the name ${name} twice`);
+    }
+    if (!existsSync(join(path, "adapter_config.json"))) {
+      throw new ConfigError(`--lora-modules ${name}: there is no adapter_config.json in ${path}`);
+    }
+  }
 }
 
 async function loadAdapters(service: Service, adapters: readonly { name: string; path: string }[]): Promise<void> {

@@ -77,6 +77,7 @@ it("says so when the base model of a policy is not served any more", async () =>
 it("does not start with a served model or an adapter that would hide a policy", async () => {
   expect((await register("mine")).status).toBe(200);
   await server.close();
+  writeFileSync(join(data, "adapter_config.json"), "{}");
   for (const name of ["mine", "mine@0"]) {
     await expect(start(["fake", name])).rejects.toThrow(
       `${name} is the name of a trained policy, which the served model would hide: give another --served-model-name`,
