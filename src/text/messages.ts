@@ -84,11 +84,12 @@ function readPart(part: unknown, path: string): string | null {
   if (typeof part === "string") return part;
   if (!isJsonObject(part)) throw invalid(path, "A content part must be a string or an object.");
   const { type } = part;
-  if (typeof type !== "string") throw invalid(`${path}.type`, "A content part needs a type, for example text.");
+  const wrongType = (message: string) => new PromptError("invalid_part_type", `${path}.type`, message);
+  if (typeof type !== "string") throw wrongType("A content part needs a type, for example text.");
   const field = Object.hasOwn(textFields, type) ? textFields[type]! : null;
   if (field === null) {
     const reason = mediaTypes.test(type) ? "this model reads text only" : "use text";
-    throw invalid(`${path}.type`, `Content parts of the type ${JSON.stringify(type)} are not supported: ${reason}.`);
+    throw wrongType(`Content parts of the type ${JSON.stringify(type)} are not supported: ${reason}.`);
   }
   const text = part[field];
   if (text === null) return null;

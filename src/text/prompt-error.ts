@@ -3,6 +3,7 @@
 
 export type PromptErrorCode =
   | "invalid_message"
+  | "invalid_part_type"
   | "invalid_tool"
   | "invalid_document"
   | "invalid_stop"

@@ -79,8 +79,11 @@ describe("reply", () => {
     expect(cached[1] % 16).toBe(0);
     expect(cached[1]).toBeLessThan(again.usage.prompt_tokens);
     expect(cached[2]).toBe(0);
-    const logprobs = await server.chat({ messages, cache_salt: "a", prompt_logprobs: 0 });
-    expect(logprobs.usage.prompt_tokens_details.cached_tokens).toBe(0);
+    const logprobs = { messages, cache_salt: "a", prompt_logprobs: 0 };
+    const streamed = (await server.stream({ ...logprobs, stream_options: { include_usage: true } })).at(-1);
+    for (const { usage } of [await server.chat(logprobs), streamed]) {
+      expect(usage.prompt_tokens_details.cached_tokens).toBe(0);
+    }
   });
 
   it("gives n choices in order, usage counted as the dialect does", async () => {

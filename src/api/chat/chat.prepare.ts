@@ -95,9 +95,10 @@ function requestedLogprobs({ config, engine }: Service, body: ChatBody, model: S
   const wanted = body.logprobs ?? model.recordsForTraining;
   checkTopLogprobs(body, wanted);
   const top = wanted ? (body.top_logprobs ?? 0) : null;
-  // An echoed prompt comes with its log probabilities; streams have no place for them.
-  const prompt =
-    body.stream === true ? null : (body.prompt_logprobs ?? (body.echo === true ? (body.top_logprobs ?? 0) : null));
+  // An echoed prompt comes with its log probabilities. Streams have no place for them, but who asks for 0 of them has the
+  // prompt computed anew there, too.
+  const echoed = body.echo === true && body.stream !== true;
+  const prompt = body.prompt_logprobs ?? (echoed ? (body.top_logprobs ?? 0) : null);
   checkLogprobCount(top, config.maxLogprobs, engine.info.vocabSize, "logprobs");
   checkLogprobCount(prompt, config.maxLogprobs, engine.info.vocabSize, "prompt_logprobs");
   return { top, prompt };

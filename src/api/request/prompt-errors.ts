@@ -5,6 +5,7 @@ import { PromptError, type PromptErrorCode } from "../../text/prompt-error.ts";
 
 const CODES: Record<PromptErrorCode, ErrorCode> = {
   invalid_message: "unsupported_content",
+  invalid_part_type: "unsupported_content",
   invalid_tool: "invalid_value",
   invalid_document: "invalid_value",
   invalid_stop: "invalid_value",
@@ -28,7 +29,19 @@ export async function refusing<T>(work: () => T | Promise<T>): Promise<T> {
     if (!(error instanceof PromptError)) {
       throw error;
     }
-    const param = error.code === "invalid_bad_words" ? null : error.param;
-    throw new ServiceError(CODES[error.code], error.message, { param, cause: error });
+    const { param, message } = asTheDialectSays(error);
+    throw new ServiceError(CODES[error.code], message, { param, cause: error });
+  }
+}
+
+/** Where it names a field otherwise than we do. */
+function asTheDialectSays({ code, param, message }: PromptError): Pick<PromptError, "param" | "message"> {
+  switch (code) {
+    case "invalid_bad_words":
+      return { param: null, message };
+    case "invalid_part_type":
+      return { param: "type", message: `${param}: ${message}` };
+    default:
+      return { param, message };
   }
 }
