@@ -152,3 +152,18 @@ test.each([
   for (const text of yes) expect(acceptsText(key, JSON.stringify(text)), text).toBe(true);
   for (const text of no) expect(acceptsText(key, JSON.stringify(text)), text).toBe(false);
 });
+
+test.each([
+  ["int8", ["-128", "127"], ["128", "-129"]],
+  ["int32", ["-2147483648", "2147483647"], ["2147483648", "-2147483649"]],
+  ["uint8", ["0", "255"], ["-1", "256"]],
+  ["uint64", ["0", "123456789012345678"], ["-1"]],
+  ["int64", ["-123456789012345678"], []],
+])("format %s of an integer", (format, yes, no) => {
+  const key = keyOf({ kind: "json_schema", schema: { type: "integer", format }, json: plainJson });
+  for (const text of yes) expect(acceptsText(key, text), text).toBe(true);
+  for (const text of no) expect(acceptsText(key, text), text).toBe(false);
+  const narrow = { type: "integer", format, minimum: 3, exclusiveMaximum: 5 };
+  const within = keyOf({ kind: "json_schema", schema: narrow, json: plainJson });
+  expect(["2", "3", "4", "5"].filter((text) => acceptsText(within, text))).toEqual(["3", "4"]);
+});

@@ -11,14 +11,25 @@ const maxDivisor = 1000;
 /** Beyond this a double no longer tells neighbouring integers apart, and a multiple could be read as something else. */
 const exactLimit = 1e15;
 
+/** Formats of OpenAPI that are bounds. The others hold whatever is generated: at most 18 digits, 15 before a point. */
+const widths = new Map<unknown, readonly [least: number, greatest: number]>([
+  ...[8, 16, 32].map((bits) => [`int${bits}`, [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1]] as const),
+  ...[8, 16, 32].map((bits) => [`uint${bits}`, [0, 2 ** bits - 1]] as const),
+  ["uint", [0, Number.POSITIVE_INFINITY]],
+  ["uint64", [0, Number.POSITIVE_INFINITY]],
+]);
+
 export function compileNumber(
   json: JsonText,
   schema: SchemaObject,
   type: "integer" | "number",
   path: string,
 ): Expression {
-  const low = tighter(schema.minimum as number | undefined, schema.exclusiveMinimum as number | undefined, Math.max);
-  const high = tighter(schema.maximum as number | undefined, schema.exclusiveMaximum as number | undefined, Math.min);
+  const [least, greatest] = widths.get(schema.format) ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+  const minimum = Math.max(least, (schema.minimum ?? Number.NEGATIVE_INFINITY) as number);
+  const maximum = Math.min(greatest, (schema.maximum ?? Number.POSITIVE_INFINITY) as number);
+  const low = tighter(finite(minimum), schema.exclusiveMinimum as number | undefined, Math.max);
+  const high = tighter(finite(maximum), schema.exclusiveMaximum as number | undefined, Math.min);
   const divisor = schema.multipleOf as number | undefined;
   if (divisor !== undefined && divisor !== 1) return multiples(divisor, low, high, path);
   if (type === "integer" || divisor === 1) {
@@ -36,6 +47,10 @@ function multiples(divisor: number, low: Bound | null, high: Bound | null, path:
   const subject = `"multipleOf" at ${path}`;
   const range = determinise(integerBetween(from, to), subject);
   return { kind: "dfa", dfa: intersectDfas(range, multiplesOf(divisor), subject), json: false };
+}
+
+function finite(bound: number): number | undefined {
+  return Number.isFinite(bound) ? bound : undefined;
 }
 
 function tighter(
