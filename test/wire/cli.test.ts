@@ -296,7 +296,9 @@ describe("flywheel demo", () => {
     ["removes its folder at the second signal, too", /is served/, ["SIGTERM", "SIGTERM"]],
   ] as const)("%s", { timeout: 120_000 }, async (_title, begun, signals) => {
     const folder = fresh();
-    const demo = spawn(process.execPath, [BIN, "demo"], { env: { ...clean(), TMPDIR: folder } });
+    // A socket's path for other servers does not matter.
+    const env = { ...clean(), TMPDIR: folder, FLYWHEEL_UDS: join(folder, "socket") };
+    const demo = spawn(process.execPath, [BIN, "demo"], { env });
     started.push(demo);
     let out = "";
     demo.stdout.on("data", (bytes) => {

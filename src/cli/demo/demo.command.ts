@@ -63,7 +63,8 @@ async function run(options: DemoOptions): Promise<void> {
     const apiKey = randomBytes(16).toString("base64url");
     // On loopback, whatever the environment says.
     const flags = { host: "127.0.0.1", port: options.port, data, logLevel: "error", apiKey: [apiKey] };
-    const server = await startServer(loadConfig({ flags, env: process.env }), loadModel, [createTraining]);
+    const config = { ...loadConfig({ flags, env: process.env }), uds: null };
+    const server = await startServer(config, loadModel, [createTraining]);
     const interrupted = new Promise<NodeJS.Signals>((resolve) => {
       interrupt = resolve;
     });
