@@ -10,7 +10,7 @@ import { type Checkpoint, openCheckpoint } from "./checkpoint.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { buildDecoderGraph } from "./decoder-graph.ts";
 import { Embedding } from "./embedding.ts";
-import { INT4_ROWS, int4RowsDifferAlone } from "./int4-probe.ts";
+import { INT4_ROWS, int4RowsDifferAlone, usableWeights } from "./int4-probe.ts";
 import { probeDigitSteps } from "./int8-probe.ts";
 import { KvPool } from "./kv-pool.ts";
 import type { WeightType } from "./linear.ts";
@@ -105,7 +105,8 @@ export class DecoderRunner implements Runner {
   }
 
   /** Reads the weights and prepares the graph; the checkpoint may be closed afterwards. */
-  static async create(checkpoint: Checkpoint, options: DecoderRunnerOptions): Promise<DecoderRunner> {
+  static async create(checkpoint: Checkpoint, wanted: DecoderRunnerOptions): Promise<DecoderRunner> {
+    const options = { ...wanted, weightType: await usableWeights(wanted.weightType) };
     const session = await createSession(checkpoint, options, options.adaptersFromStart);
     const int4RowsDiffer = options.weightType === "int4" && (await int4RowsDifferAlone());
     return new DecoderRunner(checkpoint, options, session, int4RowsDiffer);

@@ -2,20 +2,21 @@ import { expect, it } from "vitest";
 import { Graph } from "../graph/graph.ts";
 import { floats, GraphSession } from "../graph/session.ts";
 import { seededRandom } from "../training/random.ts";
-import { INT4_ROWS, int4RowsDifferAlone } from "./int4-probe.ts";
+import { INT4_ROWS, int4RowsDifferAlone, usableWeights } from "./int4-probe.ts";
 import { linear } from "./linear.ts";
 import { matrixOf } from "./matrix-rows.ts";
 
-const [inputs, out] = [64, 48];
+const [inputs, out] = [512, 48];
 
 it("tells which rows of an int4 product have the same bits in any batch", async () => {
   const random = seededRandom(5);
   const values = (count: number) => Float32Array.from({ length: count }, () => random() - 0.5);
   const weight = matrixOf(values(out * inputs), out, inputs);
   const x = values((2 * INT4_ROWS + 2) * inputs);
+  const type = await usableWeights("int4");
   for (const threads of [1, 2]) {
     const g = new Graph();
-    g.output("y", linear(g, g.input("x", ["n", inputs]), { name: "w", weight, bias: null, digitSteps: 63 }, "int4"));
+    g.output("y", linear(g, g.input("x", ["n", inputs]), { name: "w", weight, bias: null, digitSteps: 63 }, type));
     const session = await GraphSession.create(g, { threads });
     const product = async (rows: number) => {
       const { y } = await session.run({ x: floats(x.slice(0, rows * inputs), [rows, inputs]) });

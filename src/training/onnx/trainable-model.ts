@@ -7,6 +7,7 @@ import type { Tensor } from "onnxruntime-node";
 import { type Feeds, floats } from "../../graph/session.ts";
 import { openCheckpoint } from "../../model/checkpoint.ts";
 import { sites } from "../../model/decoder.ts";
+import { usableWeights } from "../../model/int4-probe.ts";
 import { probeDigitSteps } from "../../model/int8-probe.ts";
 import type { WeightType } from "../../model/linear.ts";
 import type { ModelConfig } from "../../model/model-config.ts";
@@ -75,7 +76,7 @@ export class TrainableModel {
     try {
       const digitSteps = weights === "float32" ? 127 : await probeDigitSteps();
       // training shares the cores with serving: its threads do not wait in a busy loop
-      const common = { weightType: weights, digitSteps, threads, spinning: false } as const;
+      const common = { weightType: await usableWeights(weights), digitSteps, threads, spinning: false } as const;
       return new TrainableModel(checkpoint.config, options, {
         layers: await LayerRunner.create(checkpoint, { ...common, rank, blockSize }),
         head: await Head.create(checkpoint, common),
