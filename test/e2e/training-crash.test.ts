@@ -37,14 +37,16 @@ async function runAndKill(folder: string, ms: number): Promise<string[]> {
 }
 
 describe("kill -9", () => {
-  it(`${KILLS} times: every accepted job ends, steps are whole, no file is orphaned`, {
+  it(`at least ${KILLS} times: every accepted job ends, steps are whole, no file is orphaned`, {
     timeout: 400_000,
   }, async () => {
     const folder = mkdtempSync(join(tmpdir(), "training-crash-"));
     try {
       const accepted: string[] = [];
-      for (let i = 0; i < KILLS; i++) accepted.push(...(await runAndKill(folder, Math.random() * 250)));
-      expect(accepted.length).toBeGreaterThan(KILLS / 2);
+      // On a busy machine few jobs are accepted before a kill; then there are more kills.
+      for (let kills = 0; kills < KILLS || accepted.length <= KILLS / 2; kills++) {
+        accepted.push(...(await runAndKill(folder, Math.random() * 250)));
+      }
 
       const bench = trainingBench({ folder });
       const { jobs, models } = bench.service;

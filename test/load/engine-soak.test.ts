@@ -28,7 +28,7 @@ interface Insides {
 }
 interface EngineInsides {
   table: { requests: Map<number, unknown>; outputs: unknown[] };
-  scheduler: { running: unknown[]; waiting: { length: number } };
+  scheduler: { running: unknown[]; waiting: { values(): Iterable<unknown> } };
   kv: { available: number };
   checkIntegrity(): void;
 }
@@ -45,7 +45,7 @@ async function leftovers(engine: InProcessEngine): Promise<Record<string, number
     commands: loop.commands.length,
     requests: table.requests.size,
     running: scheduler.running.length,
-    waiting: scheduler.waiting.length,
+    waiting: [...scheduler.waiting.values()].length,
     outputs: table.outputs.length,
     heldBlocks: NUM_BLOCKS - kv.available,
   };
