@@ -5,7 +5,10 @@ import { isJsonObject, type JsonObject } from "../json-object.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 
 /** Larger than any dimension of any model; keeps products of two dimensions exact. */
-const maxInteger = 2 ** 31 - 1;
+export const maxInteger = 2 ** 31 - 1;
+
+/** The smallest that is not subnormal. */
+const smallestFloat32 = 2 ** -126;
 
 export class ConfigFields {
   readonly file: string;
@@ -38,9 +41,10 @@ export class ConfigFields {
     return this.#read(key, fallback, "a positive integer", (v) => isInteger(v) && v >= 1);
   }
 
-  /** A finite number greater than zero. */
+  /** A number greater than zero that is still one, and finite, in float32: models are computed in it. */
   positive(key: string, fallback?: number): number {
-    return this.#read(key, fallback, "a positive number", (v) => isFiniteNumber(v) && v > 0);
+    const holds = (v: number) => v >= smallestFloat32 && Number.isFinite(Math.fround(v));
+    return this.#read(key, fallback, "a positive number", (v) => isFiniteNumber(v) && holds(v));
   }
 
   /** A finite number in [min, max]. */

@@ -263,6 +263,14 @@ describe("refused configurations", () => {
     [{ ...llama, hidden_act: "gelu" }, /hidden_act must be one of silu, swish, gelu_pytorch_tanh, found "gelu"/],
     [{ ...llama, hidden_act: "constructor" }, /hidden_act must be one of/],
     [{ ...llama, rope_scaling: { rope_type: "dynamic", factor: 2 } }, /rope_type "dynamic" is not supported/],
+    [
+      { ...llama, max_position_embeddings: 512, rope_scaling: { rope_type: "linear", factor: 0.001 } },
+      /linear rotary scaling by 0.001 makes 512 positions 0/,
+    ],
+    [
+      { ...llama, rope_scaling: { rope_type: "yarn", factor: 1e9, original_max_position_embeddings: 64 } },
+      /yarn rotary scaling by 1000000000 makes 64 positions 64000000000/,
+    ],
     [{ ...llama, partial_rotary_factor: 0.5 }, /partial_rotary_factor must be 1/],
     [{ ...llama, quantization_config: { quant_method: "gptq" } }, /quantised checkpoints are not supported/],
     [{ ...llama, eos_token_id: [1, "2"] }, /eos_token_id must be a token id or a list of token ids/],

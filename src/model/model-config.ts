@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import type { JsonObject } from "../json-object.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
-import { ConfigFields } from "./config-fields.ts";
+import { ConfigFields, maxInteger } from "./config-fields.ts";
 import type { FamilyName, FamilyTraits } from "./families/family.ts";
 import { familyOf } from "./families/registry.ts";
 import { readJsonObject } from "./json-file.ts";
@@ -116,7 +116,7 @@ export function parseModelConfig(file: string, json: JsonObject): ModelConfig {
     numKvHeads,
     headDim,
     rmsNormEps: fields.positive("rms_norm_eps"),
-    maxPositions: traits.scaledContext ? maxPositions : scaledPositions(maxPositions, layers[0]!.rope),
+    maxPositions: traits.scaledContext ? maxPositions : scaledPositions(file, maxPositions, layers[0]!.rope),
     tieWordEmbeddings: outermost("tie_word_embeddings").flag("tie_word_embeddings", false),
     qkvBias: traits.qkvBias,
     oBias: traits.oBias,
@@ -135,10 +135,15 @@ export function parseModelConfig(file: string, json: JsonObject): ModelConfig {
 }
 
 /** vLLM's rule: linear and YaRN scaling stretch the context; Llama-3 configurations state the stretched one. */
-function scaledPositions(declared: number, { scaling }: RopeSpec): number {
-  if (scaling?.type === "linear") return Math.floor(declared * scaling.factor);
-  if (scaling?.type === "yarn") return Math.floor(scaling.originalMaxPositions * scaling.factor);
-  return declared;
+function scaledPositions(file: string, declared: number, { scaling }: RopeSpec): number {
+  if (scaling === null || scaling.type === "llama3") return declared;
+  const { type, factor } = scaling;
+  const unscaled = type === "yarn" ? scaling.originalMaxPositions : declared;
+  const positions = Math.floor(unscaled * factor);
+  if (positions < 1 || positions > maxInteger) {
+    throw new CheckpointError(file, `${type} rotary scaling by ${factor} makes ${unscaled} positions ${positions}`);
+  }
+  return positions;
 }
 
 type LayerKind = "full" | "sliding";

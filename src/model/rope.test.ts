@@ -88,6 +88,10 @@ describe("fields", () => {
     [{ rope_type: "linear", factor: 0 }, /factor must be a positive number, found 0/],
     [{ rope_type: "llama3", factor: 8, low_freq_factor: 4, high_freq_factor: 4 }, /greater than low_freq_factor/],
     [{ rope_type: "default", partial_rotary_factor: 0.5 }, /partial_rotary_factor must be 1/],
+    [{ rope_type: "linear", factor: 1e-300 }, /factor must be a positive number, found 1e-300/],
+    [{ rope_theta: 1e39 }, /rope_theta must be a positive number, found 1e\+39/],
+    [{ factor: 8 }, /rope_type must be a string where there is factor, it is missing/],
+    [{ type: null, rope_theta: 5e5, full_attention: {} }, /rope_type must be a string where there is full_attention/],
     [{ rope_theta: "big" }, /rope_theta must be a positive number, found "big"/],
   ])("refuses %j", (json, message) => {
     expect(() => spec(json)).toThrow(message);

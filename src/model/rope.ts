@@ -53,7 +53,7 @@ export function parseRope(
   }
   const plain = { theta, attentionFactor: 1 };
   const original = () => positions.original ?? fields.count("original_max_position_embeddings", positions.max);
-  const type = fields.text("rope_type", fields.text("type", "default"));
+  const type = ropeType(fields);
   switch (type) {
     case "default":
       return { ...plain, scaling: null };
@@ -82,6 +82,18 @@ export function parseRope(
         `rope_type "${type}" is not supported (supported: default, linear, llama3, yarn)`,
       );
   }
+}
+
+/** Fields that mean something without a type. */
+const plainFields: readonly string[] = ["rope_theta", "partial_rotary_factor"];
+
+/** Plain where nothing says otherwise. A factor of no stated kind does: left out, it would be another model. */
+function ropeType(fields: ConfigFields): string {
+  const type = fields.text("rope_type", fields.text("type", ""));
+  if (type !== "") return type;
+  const other = fields.keys().find((key) => fields.raw(key) !== undefined && !plainFields.includes(key));
+  if (other !== undefined) throw fields.problem("rope_type", `a string where there is ${other}`);
+  return "default";
 }
 
 /** One frequency in radians per position for each pair of dimensions; length headDim / 2. */
