@@ -74,6 +74,26 @@ export const schemas: Record<string, unknown> = {
     },
     required: ["a", "b"],
   },
+  "several checks as zod writes them": {
+    type: "object",
+    properties: {
+      a: { type: "string", format: "ends_with", minLength: 3, allOf: [{ pattern: "^a.*" }, { pattern: ".*b$" }] },
+      host: {
+        type: "string",
+        format: "hostname",
+        pattern:
+          "^(?=.{1,253}\\.?$)[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[-0-9a-zA-Z]{0,61}[0-9a-zA-Z])?)*\\.?$",
+      },
+      digest: { type: "string", format: "md5_base64", pattern: "^[A-Za-z0-9+/]{22}==$" },
+      id: { type: "string", format: "cuid2", pattern: "^[0-9a-z]+$" },
+    },
+    required: ["a", "host", "digest", "id"],
+  },
+  "a pattern on both sides and one among alternatives": {
+    type: "string",
+    pattern: "^[ab]",
+    anyOf: [{ pattern: "c$" }, { allOf: [{ pattern: "d$" }, { pattern: "^.{3,5}$" }] }],
+  },
   "a record as zod writes it": {
     type: "object",
     propertyNames: { type: "string" },

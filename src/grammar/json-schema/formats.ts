@@ -6,6 +6,8 @@ const ipv4 = `${ipv4Part}(?:\\.${ipv4Part}){3}`;
 const hexGroup = "[0-9a-f]{1,4}";
 const label = "[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?";
 const hostname = `${label}(?:\\.${label}){0,5}`;
+// The URL standard reads a last label that begins with a digit as a number, and rejects most of them.
+const uriHost = `(?:(?:${label}\\.){0,5}[a-z](?:[a-z0-9-]{0,30}[a-z0-9])?|${ipv4})`;
 const leapYear = "(?:(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26]))|(?:(?:0[48]|[2468][048]|[13579][26])00))";
 const date =
   "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))" +
@@ -14,6 +16,18 @@ const clock = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,6})?";
 const offset = "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])";
 const pathCharacter = "(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-F]{2})";
 const address = `(?:/${pathCharacter}+)*/?(?:\\?(?:${pathCharacter}|[/?])*)?(?:#(?:${pathCharacter}|[/?])*)?`;
+
+const ipv6 = `(?:(?:${hexGroup}:){7}${hexGroup}|(?:${hexGroup}:){1,6}:${hexGroup}|::${hexGroup}|::1)`;
+const cidrv4 = `${ipv4}/(?:[12]?[0-9]|3[0-2])`;
+const cidrv6 = `${ipv6}/(?:12[0-8]|1[01][0-9]|[1-9]?[0-9])`;
+// Networks have no bits set beyond their prefix.
+const network4 = `(?:${ipv4}/32|(?:${ipv4Part}\\.){3}0/24|(?:${ipv4Part}\\.){2}0\\.0/16|${ipv4Part}\\.0\\.0\\.0/8)`;
+const network6 = `(?:${ipv6}/128|(?:${hexGroup}:){1,4}:/64|(?:${hexGroup}:){1,3}:/48|(?:${hexGroup}:){1,2}:/32)`;
+const base64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?";
+
+function uuid(version: string): string {
+  return `[0-9a-f]{8}-[0-9a-f]{4}-${version}[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`;
+}
 
 const formats: Record<string, string> = {
   date,
@@ -24,18 +38,39 @@ const formats: Record<string, string> = {
   email: `[A-Za-z0-9_+-]{1,20}(?:\\.[A-Za-z0-9_+-]{1,20}){0,2}@${label}(?:\\.${label}){0,3}\\.[a-z]{2,10}`,
   hostname,
   ipv4,
-  ipv6: `(?:(?:${hexGroup}:){7}${hexGroup}|(?:${hexGroup}:){1,6}:${hexGroup}|::${hexGroup}|::1)`,
+  ipv6,
   uuid: "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
-  uuid4: "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
-  uri: `https?://${hostname}(?::[1-9][0-9]{0,3})?${address}`,
-  "uri-reference": `(?:https?://${hostname})?${address}`,
+  ...Object.fromEntries(Array.from("12345678", (version) => [`uuid${version}`, uuid(version)])),
+  uri: `https?://${uriHost}(?::[1-9][0-9]{0,3})?${address}`,
+  "uri-reference": `(?:https?://${uriHost})?${address}`,
   "json-pointer": "(?:/(?:[^~/]|~[01])*)*",
+  ipvanyaddress: `(?:${ipv4}|${ipv6})`,
+  ipv4interface: cidrv4,
+  ipv6interface: cidrv6,
+  ipvanyinterface: `(?:${cidrv4}|${cidrv6})`,
+  ipv4network: network4,
+  ipv6network: network6,
+  ipvanynetwork: `(?:${network4}|${network6})`,
+  cidrv4,
+  cidrv6,
+  mac: "(?:[0-9a-f]{2}:){5}[0-9a-f]{2}",
+  byte: base64,
+  base64,
+  base64url: "(?:[A-Za-z0-9_-]{4})*", // whole groups: some readers want padding after others, some want none
+  hex: "(?:[0-9a-f]{2})*",
+  e164: "\\+[1-9][0-9]{6,14}",
+  nanoid: "[A-Za-z0-9_-]{21}",
+  cuid: "c[0-9a-z]{24}",
+  cuid2: "[a-z][0-9a-z]{1,31}",
+  ulid: "[0-7][0-9A-HJKMNP-TV-Z]{25}",
+  xid: "[0-9a-v]{20}",
+  ksuid: "[A-Za-z0-9]{27}",
 };
 
 const segment = "[A-Za-z0-9._~-]";
 const query = "[A-Za-z0-9._~=&+-]";
 const shortUris = [
-  `https?://${hostname}(?:/${segment}{1,40}){0,20}(?:\\?${query}{1,200})?`, // at most 1,226 characters
+  `https?://${uriHost}(?:/${segment}{1,40}){0,20}(?:\\?${query}{1,200})?`, // at most 1,226 characters
   `https?://[a-z0-9]{1,20}(?:\\.[a-z0-9]{1,12})?\\.[a-z]{2,6}(?:/${segment}{1,30}){0,4}(?:\\?${query}{1,60})?`, // 233
   "https?://[a-z0-9]{1,20}\\.[a-z]{2,6}(?:/[A-Za-z0-9_-]{1,20})?", // 56
 ];
@@ -52,10 +87,27 @@ export function shortPatterns(name: string): readonly string[] {
 }
 
 /** What zod calls checks that it writes out as a pattern: beside one they say nothing more. */
-const patternNames = new Set(["starts_with", "ends_with", "includes", "lowercase", "uppercase"]);
+const patternNames =
+  /^(?:starts_with|ends_with|includes|lowercase|uppercase|emoji|(?:md5|sha1|sha256|sha384|sha512)_(?:hex|base64|base64url))$/;
 
 export function isPatternName(format: string): boolean {
-  return patternNames.has(format);
+  return patternNames.test(format);
+}
+
+/** Hints for whoever shows or stores the text: any text has them. */
+const freeFormats = new Set(["password", "binary", "path"]);
+
+export function isFreeFormat(format: string): boolean {
+  return freeFormats.has(format);
+}
+
+/** zod's pattern beside the format hostname. What is generated for that format has labels and lengths within it. */
+const hostnamePattern =
+  "^(?=.{1,253}\\.?$)[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[-0-9a-zA-Z]{0,61}[0-9a-zA-Z])?)*\\.?$";
+
+/** The pattern says nothing that the format's own form does not: together they would be a large automaton. */
+export function isImplied(pattern: string, format: string): boolean {
+  return format === "hostname" && pattern === hostnamePattern;
 }
 
 export function formatPattern(name: string): string | null {
@@ -63,5 +115,5 @@ export function formatPattern(name: string): string | null {
 }
 
 export function knownFormats(): string[] {
-  return Object.keys(formats);
+  return [...Object.keys(formats), ...freeFormats];
 }

@@ -92,11 +92,20 @@ export function checkedKeywords(schema: SchemaObject, path: string): SchemaObjec
   return kept;
 }
 
+const patternLists = new WeakSet<object>();
+
+/** Several patterns that all hold, as a value of `pattern`. A schema as it was sent cannot hold such a list. */
+export function mergedPatterns(patterns: string[]): JsonValue {
+  patternLists.add(patterns);
+  return patterns;
+}
+
 function wrongType(keyword: string, value: JsonValue): string | null {
   switch (keyword) {
+    case "pattern":
+      return typeof value === "string" || patternLists.has(value as object) ? null : "a string";
     case "$ref":
     case "format":
-    case "pattern":
       return typeof value === "string" ? null : "a string";
     case "nullable":
     case "uniqueItems":

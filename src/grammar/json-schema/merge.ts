@@ -1,7 +1,7 @@
 // The conjunction of two schemas as one schema, for allOf and for keywords beside $ref, anyOf and oneOf. Both sides were
 // checked and hold enforced keywords only. What cannot be merged exactly is refused.
 
-import { isObject, type JsonValue, type Schema, type SchemaObject, schemaError } from "./keywords.ts";
+import { isObject, type JsonValue, mergedPatterns, type Schema, type SchemaObject, schemaError } from "./keywords.ts";
 
 export function mergeSchemas(a: SchemaObject, b: SchemaObject, path: string): SchemaObject {
   const out: Record<string, JsonValue> = { ...a };
@@ -47,6 +47,8 @@ function mergeKeyword(keyword: string, a: JsonValue, b: JsonValue, path: string)
       return a; // replaced by mergeProperties and mergeItems
     case "allOf":
       return [...(a as JsonValue[]), ...(b as JsonValue[])];
+    case "pattern":
+      return mergedPatterns([...new Set([a, b].flat())] as string[]);
     case "anyOf":
       if ((a as JsonValue[]).length * (b as JsonValue[]).length <= 64) {
         return (a as Schema[]).flatMap((x) => (b as Schema[]).map((y) => both(x, y)));

@@ -5,7 +5,7 @@ import { escapedInJson, intersectSets, subtractSets } from "../code-points.ts";
 import { type CharDfa, charSet, choice, type Expression, repeat, sequence, texts } from "../expression.ts";
 import { GrammarError } from "../grammar-error.ts";
 import { parseRegex } from "../syntax/regex.ts";
-import { formatPattern, isPatternName, knownFormats, shortPatterns } from "./formats.ts";
+import { formatPattern, isFreeFormat, isImplied, isPatternName, knownFormats, shortPatterns } from "./formats.ts";
 import type { JsonText } from "./json-text.ts";
 import { type SchemaObject, schemaError } from "./keywords.ts";
 
@@ -24,7 +24,7 @@ export function compileString(json: JsonText, schema: SchemaObject, path: string
     return shortest >= min && (max === null || longest <= max);
   };
   if (patterns.length === 1) {
-    const narrower = schema.pattern === undefined ? shortPatterns(schema.format as string) : [];
+    const narrower = schema.pattern === undefined ? shortPatterns(String(schema.format)) : [];
     const fitting = [...patterns, ...narrower.map((source) => parseRegex(source, "full"))].find(fits);
     if (fitting !== undefined) return json.quoted(jsonEncoded(fitting));
   }
@@ -54,28 +54,30 @@ function lengthBounds(schema: SchemaObject, path: string): [min: number, max: nu
 
 /** Decoded-text languages of `pattern` and `format`. */
 export function stringPatterns(schema: SchemaObject, path: string): Expression[] {
-  const patterns: Expression[] = [];
-  if (schema.pattern !== undefined) {
-    try {
-      patterns.push(parseRegex(schema.pattern as string, "search"));
-    } catch (error) {
-      if (error instanceof GrammarError) throw schemaError(`the schema keyword "pattern": ${error.message}`, path);
-      throw error;
-    }
+  const format = schema.format as string | undefined;
+  const sources = ((schema.pattern === undefined ? [] : [schema.pattern].flat()) as string[]).filter(
+    (source) => format === undefined || !isImplied(source, format),
+  );
+  const patterns = sources.map((source) => searchPattern(source, path));
+  if (format === undefined || isFreeFormat(format) || (sources.length > 0 && isPatternName(format))) return patterns;
+  const pattern = formatPattern(format);
+  if (pattern === null) {
+    const name = JSON.stringify(format.slice(0, 40));
+    throw schemaError(
+      `the schema keyword "format" with ${name} is not supported (known: ${knownFormats().join(", ")})`,
+      path,
+    );
   }
-  const isNamed = schema.pattern !== undefined && isPatternName(String(schema.format));
-  if (schema.format !== undefined && !isNamed) {
-    const pattern = formatPattern(schema.format as string);
-    if (pattern === null) {
-      const name = JSON.stringify((schema.format as string).slice(0, 40));
-      throw schemaError(
-        `the schema keyword "format" with ${name} is not supported (known: ${knownFormats().join(", ")})`,
-        path,
-      );
-    }
-    patterns.push(parseRegex(pattern, "full"));
+  return [...patterns, parseRegex(pattern, "full")];
+}
+
+function searchPattern(source: string, path: string): Expression {
+  try {
+    return parseRegex(source, "search");
+  } catch (error) {
+    if (error instanceof GrammarError) throw schemaError(`the schema keyword "pattern": ${error.message}`, path);
+    throw error;
   }
-  return patterns;
 }
 
 /** The same texts as they are written inside a JSON string, with the fewest escapes. */
