@@ -3,8 +3,10 @@
 
 import {
   anyCodePoint,
+  type CodePointRange,
   type CodePointSet,
   codePoints,
+  includesPoint,
   intersectSets,
   partition,
   subtractSets,
@@ -42,17 +44,19 @@ export function determinise(expression: Expression, subject: string): CharDfa {
     (members) => members.includes(end),
     (members) => {
       const edges = members.flatMap((member) => nfa[member]!.edges);
-      const targets = new Map<string, { set: CodePointSet; members: number[] }>();
+      // Classes have hundreds of ranges, and most of them lead to the same place.
+      const pieces = new Map<string, { ranges: CodePointRange[]; hit: CharEdge[] }>();
       for (const piece of partition(edges.map((edge) => edge.set))) {
-        const hit = edges.filter((edge) => intersectSets(edge.set, [piece]).length > 0);
-        if (hit.length === 0) continue;
-        const next = closure(hit.map((edge) => edge.target));
-        const key = next.join();
-        const known = targets.get(key);
-        if (known) known.set = unionSets(known.set, [piece]);
-        else targets.set(key, { set: [piece], members: next });
+        const hit = edges.filter((edge) => includesPoint(edge.set, piece[0]));
+        const targets = hit.map((edge) => edge.target).join();
+        const known = pieces.get(targets);
+        if (known) known.ranges.push(piece);
+        else if (hit.length > 0) pieces.set(targets, { ranges: [piece], hit });
       }
-      return [...targets.values()].map(({ set, members: next }) => ({ set, target: next }));
+      return [...pieces.values()].map(({ ranges, hit }) => ({
+        set: unionSets(ranges),
+        target: closure(hit.map((edge) => edge.target)),
+      }));
     },
     subject,
   );
@@ -88,6 +92,16 @@ export function intersectDfas(a: CharDfa, b: CharDfa, subject: string): CharDfa 
       ),
     subject,
   );
+}
+
+/** Texts that the automaton does not accept. */
+export function complementDfa(dfa: CharDfa): CharDfa {
+  const anything = dfa.states.length;
+  const states = dfa.states.map(({ final, edges }) => {
+    const rest = subtractSets(anyCodePoint, unionSets(...edges.map((edge) => edge.set)));
+    return { final: !final, edges: rest.length === 0 ? edges : [...edges, { set: rest, target: anything }] };
+  });
+  return { states: [...states, { final: true, edges: [{ set: anyCodePoint, target: anything }] }] };
 }
 
 /** Every text except these. */
@@ -202,9 +216,18 @@ function build(expression: Expression, from: number, to: number, nfa: NfaState[]
       }
       return;
     }
+    case "dfa": {
+      const ids = expression.dfa.states.map(state);
+      nfa[from]!.epsilon.push(ids[0]!);
+      for (const [index, { final, edges }] of expression.dfa.states.entries()) {
+        const { edges: out, epsilon } = nfa[ids[index]!]!;
+        for (const { set, target } of edges) out.push({ set, target: ids[target]! });
+        if (final) epsilon.push(to);
+      }
+      return;
+    }
     case "rule":
     case "graph":
-    case "dfa":
     case "dispatch":
       throw new Error(`${expression.kind} cannot be determinised`);
     default:

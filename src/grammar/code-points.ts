@@ -48,6 +48,17 @@ export function intersectSets(a: CodePointSet, b: CodePointSet): CodePointSet {
   return out;
 }
 
+export function includesPoint(set: CodePointSet, point: number): boolean {
+  let from = 0;
+  let to = set.length;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (set[middle]![1] < point) from = middle + 1;
+    else to = middle;
+  }
+  return from < set.length && set[from]![0] <= point;
+}
+
 export function complementSet(set: CodePointSet): CodePointSet {
   const out: CodePointRange[] = [];
   let next = 0;

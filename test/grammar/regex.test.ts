@@ -28,6 +28,15 @@ const patterns = [
   "\\s\\S\\W",
   "[^\\s]{3}[^\\d]",
   "[\\s\\S]{2}",
+  "(?!no)[a-z]{2,4}",
+  "(?=.{3,5}$)[ab]*c?",
+  "a(?=b|y)(?:b|c|y)(?!c)[a-e]",
+  "(?:a(?!b)|x(?=yes))?[a-z]{1,3}",
+  "(?!\\W)[^x]{1,3}",
+  // A Decimal of pydantic, with and without a limit, and a duration of zod.
+  "^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$",
+  "^(?!^[-+.]*$)[+-]?0*(?:\\d{0,3}|(?=[\\d.]{1,6}0*$)\\d{0,3}\\.\\d{0,2}0*$)",
+  "^P(?:(\\d+W)|(?!.*W)(?=\\d|T\\d)(\\d+Y)?(\\d+M)?(\\d+D)?(T(?=\\d)(\\d+H)?(\\d+M)?(\\d+([.,]\\d+)?S)?)?)$",
   "",
 ];
 
@@ -72,7 +81,13 @@ test("refused, with the position", () => {
   const message = (pattern: string) => refusal({ kind: "regex", pattern });
   expect(message("a(b")).toBe("invalid regex: unclosed group, at position 1");
   expect(message("a)b")).toMatch(/unmatched \), at position 1/);
-  expect(message("(?=a)b")).toMatch(/lookahead is not supported, at position 0/);
+  expect(message("(?=a)b")).toMatch(/can never be satisfied/);
+  expect(message("x(?:(?=a)a|b)*")).toMatch(/lookahead inside a repetition is not supported, at position 1/);
+  expect(message("(?!a(?!b))[a-z]*")).toMatch(/a negative lookahead inside another is not supported, at position 4/);
+  expect(message("(?i)(?!a)[a-z]*")).toMatch(/a negative lookahead with the flag i is not supported, at position 4/);
+  expect(message("(?!(?i:a))[a-z]*")).toMatch(/the flag i inside a negative lookahead is not supported, at position 3/);
+  expect(message("(?=[ab]*a[ab]{20}$)[ab]*")).toMatch(/a regex with lookahead is too complex/);
+  expect(refusal({ kind: "grammar", source: "start: /a(?=b)/ /b/" })).toMatch(/lookahead is not supported here/);
   expect(message("x(?<!a)b")).toMatch(/lookbehind is not supported, at position 1/);
   expect(message("(a)\\1")).toMatch(/back references are not supported, at position 3/);
   expect(message("a\\b")).toMatch(/word boundaries are not supported, at position 1/);

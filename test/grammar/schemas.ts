@@ -94,6 +94,20 @@ export const schemas: Record<string, unknown> = {
     pattern: "^[ab]",
     anyOf: [{ pattern: "c$" }, { allOf: [{ pattern: "d$" }, { pattern: "^.{3,5}$" }] }],
   },
+  "patterns with lookahead": {
+    type: "object",
+    properties: {
+      price: { type: "string", pattern: "^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$", maxLength: 8 },
+      mood: {
+        type: "string",
+        format: "emoji",
+        pattern:
+          "^(?=[\\s\\S]*[\\p{Extended_Pictographic}\\p{Regional_Indicator}\\u20E3])[\\p{Extended_Pictographic}\\p{Emoji_Component}]+$",
+      },
+      code: { type: "string", pattern: "^(?!.*--)[a-z-]{2,6}(?!\\d)" },
+    },
+    required: ["price", "mood", "code"],
+  },
   "a record as zod writes it": {
     type: "object",
     propertyNames: { type: "string" },

@@ -57,7 +57,7 @@ export function jsonLayout(options: JsonLayoutOptions): JsonLayout {
 function whitespacePattern(pattern: string): Expression {
   let parsed: Expression;
   try {
-    parsed = parseRegex(pattern, "full");
+    parsed = parseRegex(pattern, "part");
   } catch (error) {
     if (error instanceof GrammarError) throw new GrammarError(`whitespace_pattern: ${error.message}`);
     throw error;

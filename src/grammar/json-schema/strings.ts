@@ -102,6 +102,8 @@ function jsonEncoded(expression: Expression): Expression {
       return choice(...expression.options.map(jsonEncoded));
     case "repeat":
       return repeat(jsonEncoded(expression.body), expression.min, expression.max);
+    case "dfa":
+      return { ...expression, json: true };
     default:
       throw new Error(`${expression.kind} has no JSON form`);
   }

@@ -70,9 +70,9 @@ export function posixClass(name: string): CodePointSet | null {
   return codePoints(members);
 }
 
-/** What `.` stands for: no line ends in any dialect; with `all`, every character. */
-export function dot(all: boolean): CodePointSet {
-  return all ? anyCodePoint : subtractSets(anyCodePoint, codePointsOf("\n\r\u2028\u2029"));
+/** What `.` stands for: no line ends in any dialect (`wide`: in every one); with `all`, every character. */
+export function dot(all: boolean, wide = false): CodePointSet {
+  return all ? anyCodePoint : subtractSets(anyCodePoint, codePointsOf(wide ? "\n" : "\n\r\u2028\u2029"));
 }
 
 const properties = new Map<string, CodePointSet | null>();

@@ -189,7 +189,7 @@ class LarkParser {
     if (/[^is]/.test(flags)) throw this.#fail(`regex flags ${flags} are not supported`, position);
     const source = found[1]!.replace(/\\\//g, "/");
     try {
-      return parseRegex(flags === "" ? source : `(?${flags})${source}`, "full");
+      return parseRegex(flags === "" ? source : `(?${flags})${source}`, "part");
     } catch (error) {
       if (error instanceof GrammarError) throw this.#fail(error.message, position);
       throw error;

@@ -9,8 +9,8 @@ type Fail = (message: string, position?: number) => GrammarError;
 
 const controlEscapes: Record<string, number> = { n: 10, r: 13, t: 9, f: 12, v: 11, a: 7, e: 27, "0": 0 };
 
-/** After the opening bracket. `ignoreCase` widens the members before a negation is applied. */
-export function parseClass(reader: SourceReader, fail: Fail, ignoreCase = false): CodePointSet {
+/** After the opening bracket. `ignoreCase` widens the members before a negation is applied; `wide`: see perlClass. */
+export function parseClass(reader: SourceReader, fail: Fail, ignoreCase = false, wide = false): CodePointSet {
   const start = reader.position - 1;
   const negated = reader.take("^");
   let set: CodePointSet = noCodePoint;
@@ -22,12 +22,12 @@ export function parseClass(reader: SourceReader, fail: Fail, ignoreCase = false)
       throw fail("set operations inside a character class are not supported");
     }
     const position = reader.position;
-    const low = classItem(reader, fail, negated);
+    const low = classItem(reader, fail, negated !== wide);
     if (reader.at("-") && !reader.at("-]")) {
       const lowPoint = singlePoint(low);
       reader.next();
       if (reader.done) throw fail("unclosed character class", start);
-      const highPoint = singlePoint(classItem(reader, fail, negated));
+      const highPoint = singlePoint(classItem(reader, fail, negated !== wide));
       if (lowPoint === null || highPoint === null) throw fail("a range needs single characters at both ends", position);
       if (lowPoint > highPoint) throw fail("range in the wrong order", position);
       set = unionSets(set, codePoints([[lowPoint, highPoint]]));

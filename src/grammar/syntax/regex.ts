@@ -1,9 +1,11 @@
-// Regular expressions (the syntax shared by Rust and ECMAScript, without lookaround and back references) to
-// expressions. `full`: the whole text matches. `search`: the text contains a match, as JSON Schema's `pattern` means it.
+// Regular expressions (the syntax shared by Rust and ECMAScript, with ECMAScript's lookahead, without lookbehind and back
+// references) to expressions. `full`: the whole text matches. `search`: the text contains a match, as JSON Schema's `pattern` means it.
+// `part`: like full, but more text follows, into which a lookahead would see; it is refused.
 
+import { complementDfa, determinise, intersectDfas } from "../char-dfa.ts";
 import { anyCodePoint, type CodePointSet, codePointsOf } from "../code-points.ts";
 import { charSet, choice, type Expression, empty, repeat, sequence } from "../expression.ts";
-import { errorAt, type GrammarError } from "../grammar-error.ts";
+import { errorAt, GrammarError } from "../grammar-error.ts";
 import { dot, ignoringCase } from "./character-classes.ts";
 import { parseClass, parseClassEscape } from "./regex-class.ts";
 import { SourceReader } from "./source-reader.ts";
@@ -12,18 +14,37 @@ const maxDepth = 200;
 const maxRepeat = 100_000;
 
 type Assertion = "start" | "end";
-/** Anchors stay visible until the edges of each alternative are known. */
-type Part = Expression | { kind: "anchor"; anchor: Assertion; position: number };
+interface Look {
+  kind: "look";
+  negative: boolean;
+  branches: Part[][];
+  position: number;
+}
+/** A group with a lookahead inside, kept whole because the lookahead speaks of what follows the group. */
+interface OpenGroup {
+  kind: "open group";
+  optional: boolean;
+  branches: Part[][];
+}
+/** Anchors and lookaheads stay visible until what stands before and after them is known. */
+type Part = Expression | { kind: "anchor"; anchor: Assertion; position: number } | Look | OpenGroup;
 interface Flags {
   ignoreCase: boolean;
   dotAll: boolean;
+  /** Inside a negative lookahead: what matches is excluded, so it is read as widely as any dialect does. */
+  wide: boolean;
 }
 
-export function parseRegex(pattern: string, mode: "full" | "search"): Expression {
+const anything = repeat(charSet(anyCodePoint), 0, null);
+const subject = "a regex with lookahead";
+
+type Mode = "full" | "search" | "part";
+
+export function parseRegex(pattern: string, mode: Mode): Expression {
   const nul = pattern.indexOf("\0");
   if (nul >= 0) throw errorAt("a regex must not contain a NUL character", nul);
   const parser = new RegexParser(pattern);
-  const branches = parser.alternatives({ ignoreCase: false, dotAll: false }, 0);
+  const branches = parser.alternatives({ ignoreCase: false, dotAll: false, wide: false }, 0);
   if (!parser.reader.done) throw parser.error("unmatched )");
   return choice(...branches.map((branch) => resolveAnchors(branch, mode)));
 }
@@ -59,6 +80,12 @@ class RegexParser {
         parts.push(...atom);
         continue;
       }
+      if (hasLook(atom)) {
+        if (quantifier.min !== 0 || quantifier.max !== 1 || atom[0]?.kind === "look")
+          throw this.error("lookahead inside a repetition is not supported", start);
+        parts.push({ kind: "open group", optional: true, branches: [atom] });
+        continue;
+      }
       if (atom.some((part) => part.kind === "anchor")) throw this.error("an anchor cannot be repeated", start);
       parts.push(repeat(sequence(...(atom as Expression[])), quantifier.min, quantifier.max));
     }
@@ -70,9 +97,9 @@ class RegexParser {
     const position = reader.position;
     if (reader.take("(")) return this.#group(flags, depth, position);
     if (reader.take("[")) {
-      return [charSet(parseClass(reader, (message, at) => this.error(message, at), flags.ignoreCase))];
+      return [charSet(parseClass(reader, (message, at) => this.error(message, at), flags.ignoreCase, flags.wide))];
     }
-    if (reader.take(".")) return [charSet(dot(flags.dotAll))];
+    if (reader.take(".")) return [charSet(dot(flags.dotAll, flags.wide))];
     if (reader.take("^")) return [{ kind: "anchor", anchor: "start", position }];
     if (reader.take("$")) return [{ kind: "anchor", anchor: "end", position }];
     if (reader.take("\\")) return [this.#escape(flags, position)];
@@ -86,7 +113,7 @@ class RegexParser {
     const reader = this.reader;
     let scope = flags;
     if (reader.take("?")) {
-      if (reader.at("=") || reader.at("!")) throw this.error("lookahead is not supported", position);
+      if (reader.at("=") || reader.at("!")) return [this.#look(flags, depth, position)];
       if (reader.at("<=") || reader.at("<!")) throw this.error("lookbehind is not supported", position);
       if (reader.at(">")) throw this.error("atomic groups are not supported", position);
       if (reader.take("P<") || reader.take("<")) {
@@ -105,6 +132,7 @@ class RegexParser {
     const branches = this.alternatives(scope, depth + 1);
     if (!reader.take(")")) throw this.error("unclosed group", position);
     if (branches.length === 1) return branches[0]!;
+    if (branches.some(hasLook)) return [{ kind: "open group", optional: false, branches }];
     // Anchors inside a group with alternatives: only the edges of the whole pattern could satisfy them.
     const anchored = branches.flat().find((part) => part.kind === "anchor");
     if (anchored?.kind === "anchor") {
@@ -116,13 +144,25 @@ class RegexParser {
     return [choice(...branches.map((branch) => sequence(...(branch as Expression[]))))];
   }
 
+  #look(flags: Flags, depth: number, position: number): Look {
+    const negative = this.reader.next() === "!";
+    if (negative && flags.wide) throw this.error("a negative lookahead inside another is not supported", position);
+    if (negative && flags.ignoreCase)
+      throw this.error("a negative lookahead with the flag i is not supported", position);
+    const branches = this.alternatives({ ...flags, wide: flags.wide || negative }, depth + 1);
+    if (!this.reader.take(")")) throw this.error("unclosed group", position);
+    return { kind: "look", negative, branches, position };
+  }
+
   #flags(current: Flags, position: number): Flags {
     const flags = { ...current };
     let on = true;
     for (;;) {
       if (this.reader.take("-")) on = false;
-      else if (this.reader.take("i")) flags.ignoreCase = on;
-      else if (this.reader.take("s")) flags.dotAll = on;
+      else if (this.reader.take("i")) {
+        if (on && flags.wide) throw this.error("the flag i inside a negative lookahead is not supported", position);
+        flags.ignoreCase = on;
+      } else if (this.reader.take("s")) flags.dotAll = on;
       else if (this.reader.take("u")) {
         if (!on) throw this.error("the u flag cannot be switched off", position);
       } else if (this.reader.at("m") || this.reader.at("x") || this.reader.at("U") || this.reader.at("R")) {
@@ -139,7 +179,7 @@ class RegexParser {
     if (reader.take("A")) return { kind: "anchor", anchor: "start", position };
     if (reader.take("z") || reader.take("Z")) return { kind: "anchor", anchor: "end", position };
     return this.#set(
-      parseClassEscape(reader, (message, at) => this.error(message, at)),
+      parseClassEscape(reader, (message, at) => this.error(message, at), flags.wide),
       flags,
     );
   }
@@ -172,18 +212,52 @@ class RegexParser {
   }
 }
 
-function resolveAnchors(parts: readonly Part[], mode: "full" | "search"): Expression {
+function hasLook(parts: readonly Part[]): boolean {
+  return parts.some((part) => part.kind === "look" || part.kind === "open group");
+}
+
+/** Texts of `parts` and whatever may follow them. A lookahead is an intersection with all of the rest of the text. */
+function followed(parts: readonly Part[], after: Expression, atStart: boolean): Expression {
+  const leading = parts.findIndex((part) => part.kind !== "anchor" && part.kind !== "look");
+  let rest = after;
+  for (const [index, part] of [...parts.entries()].reverse()) {
+    const first = atStart && (leading < 0 || index <= leading);
+    if (part.kind === "anchor") {
+      const holds = part.anchor === "start" ? first : determinise(rest, subject).states[0]!.final;
+      if (!holds) throw errorAt("invalid regex: an anchor in the middle can never match", part.position);
+      if (part.anchor === "end") rest = empty;
+    } else if (part.kind === "look") {
+      const seen = determinise(choice(...part.branches.map((branch) => followed(branch, anything, first))), subject);
+      const wanted = part.negative ? complementDfa(seen) : seen;
+      rest = { kind: "dfa", dfa: intersectDfas(wanted, determinise(rest, subject), subject), json: false };
+    } else if (part.kind === "open group") {
+      const options = part.branches.map((branch) => followed(branch, rest, first));
+      if (part.optional) options.push(rest);
+      // As an automaton the rest stays one thing, however often it is needed before.
+      rest = { kind: "dfa", dfa: determinise(choice(...options), subject), json: false };
+    } else {
+      rest = sequence(part, rest);
+    }
+  }
+  return rest;
+}
+
+function resolveAnchors(parts: readonly Part[], mode: Mode): Expression {
   const isAnchor = (part: Part | undefined, anchor: Assertion): boolean =>
     part?.kind === "anchor" && part.anchor === anchor;
   let from = 0;
   let to = parts.length;
   while (from < to && isAnchor(parts[from], "start")) from++;
   while (to > from && isAnchor(parts[to - 1], "end")) to--;
+  if (hasLook(parts)) {
+    if (mode === "part") throw new GrammarError("invalid regex: lookahead is not supported here");
+    if (mode === "full" || from > 0) return followed(parts, mode === "full" ? empty : anything, true);
+    return sequence(anything, followed(parts, anything, false));
+  }
   const inner = parts.slice(from, to);
   for (const part of inner) {
     if (part.kind === "anchor") throw errorAt("invalid regex: an anchor in the middle can never match", part.position);
   }
-  const anything = repeat(charSet(anyCodePoint), 0, null);
   const before = mode === "search" && from === 0 ? anything : empty;
   const after = mode === "search" && to === parts.length ? anything : empty;
   return sequence(before, ...(inner as Expression[]), after);
