@@ -219,6 +219,7 @@ function object(value: JsonValue, where: string): Fields {
 function string(fields: Fields, name: string, where: string): string {
   const value = fields[name];
   if (typeof value !== "string") throw new GrammarError(`"${name}" must be a string, at ${where}`);
+  if (/\p{Surrogate}/u.test(value)) throw new GrammarError(`"${name}" contains half of a surrogate pair, at ${where}`);
   return value;
 }
 

@@ -68,6 +68,7 @@ test.each([
   [{ exclusiveMinimum: true, minimum: 3 }, /"exclusiveMinimum" must be a number/],
   [{ enum: [] }, /"enum" must be a non-empty array/],
   [{ enum: ["a"], type: "integer" }, /no listed value fits/],
+  [{ enum: [-1, 256], type: "integer", format: "uint8" }, /no listed value fits/],
   [
     { oneOf: [{ type: "integer" }, { type: "number" }] },
     /"oneOf" is only supported when its alternatives exclude each other/,
@@ -103,6 +104,13 @@ test.each([
   [[1], /a JSON schema must be an object/],
 ])("%j", (schema, expected) => {
   expect(message(schema)).toMatch(expected);
+});
+
+test("half of a surrogate pair is no choice", () => {
+  expect(refusal({ kind: "choice", choices: ["a", "b\ud83d"] })).toMatch(/half of a surrogate pair/);
+  expect(refusal({ kind: "choice", choices: ["\u{1f600}"] })).toBe("accepted");
+  const tag = { type: "structural_tag", format: { type: "const_string", value: "a\udc00" } };
+  expect(refusal({ kind: "structural_tag", tag, json: plainJson })).toMatch(/half of a surrogate pair/);
 });
 
 describe("options", () => {

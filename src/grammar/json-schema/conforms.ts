@@ -6,6 +6,7 @@ import { linkProgram } from "../automaton/link.ts";
 import { Matcher } from "../match/matcher.ts";
 import { isObject, type JsonValue, type Schema, type SchemaObject } from "./keywords.ts";
 import { sameJson, typeList } from "./merge.ts";
+import { formatBounds } from "./numeric-schema.ts";
 import type { SchemaCompiler } from "./schema-compiler.ts";
 import { stringPatterns } from "./strings.ts";
 
@@ -38,7 +39,10 @@ function hasType(value: JsonValue, schema: SchemaObject): boolean {
 function numberConforms(value: number, schema: SchemaObject): boolean {
   const within = (keyword: string, test: (bound: number) => boolean): boolean =>
     schema[keyword] === undefined || test(schema[keyword] as number);
+  const [least, greatest] = formatBounds(schema.format);
   return (
+    value >= least &&
+    value <= greatest &&
     within("minimum", (bound) => value >= bound) &&
     within("maximum", (bound) => value <= bound) &&
     within("exclusiveMinimum", (bound) => value > bound) &&

@@ -19,13 +19,18 @@ const widths = new Map<unknown, readonly [least: number, greatest: number]>([
   ["uint64", [0, Number.POSITIVE_INFINITY]],
 ]);
 
+/** What the format of a number demands. */
+export function formatBounds(format: unknown): readonly [least: number, greatest: number] {
+  return widths.get(format) ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+}
+
 export function compileNumber(
   json: JsonText,
   schema: SchemaObject,
   type: "integer" | "number",
   path: string,
 ): Expression {
-  const [least, greatest] = widths.get(schema.format) ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+  const [least, greatest] = formatBounds(schema.format);
   const minimum = Math.max(least, (schema.minimum ?? Number.NEGATIVE_INFINITY) as number);
   const maximum = Math.min(greatest, (schema.maximum ?? Number.POSITIVE_INFINITY) as number);
   const low = tighter(finite(minimum), schema.exclusiveMinimum as number | undefined, Math.max);
