@@ -20,7 +20,6 @@ test.each([
   "contains",
   "minContains",
   "maxContains",
-  "patternProperties",
   "$dynamicRef",
   "madeUp",
 ])("%s is refused with its place", (keyword) => {
@@ -94,6 +93,16 @@ test.each([
     /required property "a" is neither declared nor allowed/,
   ],
   [{ type: "object", properties: { a: false }, required: ["a"] }, /can never be satisfied/],
+  [{ patternProperties: { "(": {} } }, /"pattern": invalid regex: .*, at #\/patternProperties/],
+  [{ patternProperties: { a: 1 } }, /"patternProperties" must be an object of schemas/],
+  [
+    { allOf: [{ patternProperties: { a: { type: "null" } } }, { properties: { a: { type: "null" } } }] },
+    /"patternProperties" cannot be combined with another object schema, at #/,
+  ],
+  [
+    { type: "object", patternProperties: { a: {} }, required: ["b"], additionalProperties: false },
+    /required property "b" is neither declared nor allowed/,
+  ],
   [{ propertyNames: "a" }, /"propertyNames" must be a schema/],
   [
     { propertyNames: { anyOf: [{ const: "a" }, { pattern: "b" }] } },

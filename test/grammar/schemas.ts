@@ -108,6 +108,28 @@ export const schemas: Record<string, unknown> = {
     },
     required: ["price", "mood", "code"],
   },
+  "names by pattern, as pydantic writes them": {
+    type: "object",
+    patternProperties: { "^[a-z]{1,3}$": { type: "integer", minimum: 0, maximum: 9 } },
+    maxProperties: 3,
+  },
+  "patterns that meet": {
+    type: "object",
+    properties: { ab: { type: "integer" }, z: { type: "null" } },
+    required: ["ab", "b1"],
+    patternProperties: { "^a": { maximum: 9 }, "b$|1": { type: "integer", minimum: 5, maximum: 99 } },
+    additionalProperties: { type: "boolean" },
+    maxProperties: 6,
+  },
+  "patterns and a list of names": {
+    propertyNames: { enum: ["x_a", "x_b", "y"] },
+    patternProperties: { "^x_": { type: "null" } },
+    minProperties: 1,
+  },
+  "a listed object under patterns": {
+    enum: [{ a: 1 }, { a: "x" }, { b: "x" }],
+    patternProperties: { "^a": { type: "integer" } },
+  },
   "a record as zod writes it": {
     type: "object",
     propertyNames: { type: "string" },

@@ -77,9 +77,13 @@ function objectConforms(value: { [key: string]: JsonValue }, schema: SchemaObjec
   if (((schema.required ?? []) as string[]).some((name) => !Object.hasOwn(value, name))) return false;
   if (names.length < ((schema.minProperties ?? 0) as number)) return false;
   if (names.length > ((schema.maxProperties ?? names.length) as number)) return false;
-  return names.every(
-    (name) =>
+  const patterns = Object.entries((schema.patternProperties ?? {}) as Record<string, JsonValue>);
+  return names.every((name) => {
+    const by = patterns.filter(([pattern]) => valid(name, { pattern })).map(([, demanded]) => demanded);
+    if (Object.hasOwn(properties, name)) by.push(properties[name]!);
+    return (
       valid(name, schema.propertyNames) &&
-      valid(value[name]!, Object.hasOwn(properties, name) ? properties[name] : schema.additionalProperties),
-  );
+      (by.length > 0 ? by : [schema.additionalProperties]).every((demanded) => valid(value[name]!, demanded))
+    );
+  });
 }

@@ -23,7 +23,7 @@ function objectsExclude(compiler: SchemaCompiler, a: SchemaObject, b: SchemaObje
   const right = (b.properties ?? {}) as Record<string, JsonValue>;
   const names = (schema: SchemaObject): string[] => (schema.required ?? []) as string[];
   const always = names(a).some((name) => {
-    if (!Object.hasOwn(right, name)) return b.additionalProperties === false;
+    if (!Object.hasOwn(right, name)) return b.additionalProperties === false && b.patternProperties === undefined;
     const values = Object.hasOwn(left, name) ? flatValues(compiler, left[name]!, path) : null;
     const others = flatValues(compiler, right[name]!, path);
     return (
@@ -34,8 +34,9 @@ function objectsExclude(compiler: SchemaCompiler, a: SchemaObject, b: SchemaObje
   // Properties that alternatives inside `a` declare are generated too, and not among those of `a` itself.
   const alternatives = a.anyOf !== undefined || a.oneOf !== undefined;
   const closed =
-    a.additionalProperties === false ||
-    (a.additionalProperties === undefined && Object.keys(left).length > 0 && !alternatives);
+    a.patternProperties === undefined &&
+    (a.additionalProperties === false ||
+      (a.additionalProperties === undefined && Object.keys(left).length > 0 && !alternatives));
   return closed && names(b).some((name) => !Object.hasOwn(left, name) && !names(a).includes(name));
 }
 

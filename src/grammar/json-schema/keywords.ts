@@ -31,6 +31,7 @@ const enforced = new Set([
   "nullable",
   "oneOf",
   "pattern",
+  "patternProperties",
   "prefixItems",
   "properties",
   "propertyNames",
@@ -145,6 +146,7 @@ function wrongType(keyword: string, value: JsonValue): string | null {
     case "additionalProperties":
     case "propertyNames":
       return isSchema(value) ? null : "a schema";
+    case "patternProperties":
     case "properties":
       return isObject(value) && Object.values(value).every(isSchema) ? null : "an object of schemas";
     case "type":

@@ -4,6 +4,12 @@
 import { isObject, type JsonValue, mergedPatterns, type Schema, type SchemaObject, schemaError } from "./keywords.ts";
 
 export function mergeSchemas(a: SchemaObject, b: SchemaObject, path: string): SchemaObject {
+  // Which of its keys a side calls additional would depend on the patterns of that side alone.
+  for (const [side, other] of [[a, b] as const, [b, a] as const]) {
+    if (side.patternProperties === undefined || sameJson(a, b)) continue;
+    if (["properties", "patternProperties", "additionalProperties"].some((keyword) => other[keyword] !== undefined))
+      throw schemaError('the schema keyword "patternProperties" cannot be combined with another object schema', path);
+  }
   const out: Record<string, JsonValue> = { ...a };
   for (const [keyword, value] of Object.entries(b)) {
     const other = a[keyword];
@@ -94,7 +100,7 @@ function mergeItems(a: SchemaObject, b: SchemaObject, path: string): { [key: str
   return merged;
 }
 
-function both(a: Schema, b: Schema): Schema {
+export function both(a: Schema, b: Schema): Schema {
   if (a === false || b === false) return false;
   if (a === true) return b;
   if (b === true || sameJson(a, b)) return a;

@@ -1,7 +1,7 @@
 // Object schemas: declared properties in their order, optional ones left out freely, further ones where the schema allows
 // them. The content is a chain of rules over (next property, members written so far).
 
-import { otherThan } from "../char-dfa.ts";
+import { complementDfa, intersectDfas, otherThan } from "../char-dfa.ts";
 import {
   type CharDfa,
   choice,
@@ -19,7 +19,7 @@ import { conforms } from "./conforms.ts";
 import { listedValues } from "./disjoint.ts";
 import type { JsonText } from "./json-text.ts";
 import { type Schema, type SchemaObject, schemaError } from "./keywords.ts";
-import { typeList } from "./merge.ts";
+import { both, typeList } from "./merge.ts";
 import type { SchemaCompiler } from "./schema-compiler.ts";
 import { stringDfa } from "./strings.ts";
 
@@ -49,6 +49,34 @@ interface Member {
 }
 
 const maxNodes = 20_000;
+/** Names fall into as many classes as patterns can meet in. */
+const maxPatterns = 6;
+
+/** What the patterns of a name demand together, or what holds for names without one. */
+function unlessNone(byPattern: readonly Schema[], additional: Schema): Schema {
+  return byPattern.length === 0 ? additional : byPattern.reduce(both);
+}
+
+/** `names` cut along the patterns of patternProperties: the names that match exactly the same ones. */
+function nameClasses(
+  names: CharDfa,
+  patterns: readonly [string, Schema][],
+  path: string,
+): { keys: CharDfa; by: Schema[] }[] {
+  let classes: { keys: CharDfa; by: Schema[] }[] = [{ keys: names, by: [] }];
+  const subject = `the combination of patterns at ${path}/patternProperties`;
+  for (const [pattern, schema] of patterns) {
+    const matching = stringDfa({ pattern }, null, `${path}/patternProperties`);
+    const others = complementDfa(matching);
+    classes = classes
+      .flatMap(({ keys, by }) => [
+        { keys: intersectDfas(keys, matching, subject), by: [...by, schema] },
+        { keys: intersectDfas(keys, others, subject), by },
+      ])
+      .filter(({ keys }) => keys.states.some((state) => state.final));
+  }
+  return classes;
+}
 
 export function compileObject(
   compiler: SchemaCompiler,
@@ -61,15 +89,21 @@ export function compileObject(
   const max = (schema.maxProperties ?? null) as number | null;
   const additional = additionalSchema(compiler, schema);
   const names = nameSchema(compiler, schema, path);
-  const declared = declaredProperties(schema, path);
-  if (declared.length === 0 && additional === true && min === 0 && max === null && names === null && !given) {
+  const patterns = Object.entries((schema.patternProperties ?? {}) as Record<string, Schema>);
+  if (patterns.length > maxPatterns)
+    throw schemaError(`the schema keyword "patternProperties" is supported for up to ${maxPatterns} patterns`, path);
+  const byPattern = (name: string): Schema[] =>
+    patterns.filter(([pattern]) => conforms(compiler, name, { pattern }, path)).map(([, by]) => by);
+  const declared = declaredProperties(schema, byPattern, path);
+  const free = min === 0 && max === null && names === null && patterns.length === 0;
+  if (declared.length === 0 && additional === true && free && !given) {
     return compiler.text.anyObject;
   }
   const listed = names && listedValues(names);
-  if (listed !== null && additional !== false) {
+  if (listed !== null) {
     const known = new Set(declared.map(([name]) => name));
     for (const name of listed) {
-      if (typeof name === "string" && !known.has(name)) declared.push([name, additional]);
+      if (typeof name === "string" && !known.has(name)) declared.push([name, unlessNone(byPattern(name), additional)]);
     }
   }
   const required = new Set((schema.required ?? []) as string[]);
@@ -84,8 +118,18 @@ export function compileObject(
     // Reached from several nodes of the graph, so it is stored once.
     members.push({ expression: compiler.text.builder.rule(style.member(name, value)), required: required.has(name) });
   }
-  const further = additional === false ? never : compiler.compile(additional, `${path}/additionalProperties`);
-  const extra = isNever(further) || listed !== null ? null : style.extra(otherNames(declared, names, path), further);
+  const extra = listed === null ? furtherMembers() : null;
+  function furtherMembers(): Expression | null {
+    const options: Expression[] = [];
+    for (const { keys, by } of nameClasses(otherNames(declared, names, path), patterns, path)) {
+      const value = unlessNone(by, additional);
+      const where = by.length === 0 ? `${path}/additionalProperties` : `${path}/patternProperties`;
+      const expression = value === false ? never : compiler.compile(value, where);
+      const member = isNever(expression) ? null : style.extra(keys, expression);
+      if (member !== null) options.push(member);
+    }
+    return options.length === 0 ? null : choice(...options);
+  }
   const content = new ObjectContent(style.comma, members, extra, min, max);
   const options: Expression[] = [];
   if (min === 0 && !members.some((member) => member.required)) options.push(text(style.none));
@@ -173,18 +217,26 @@ class ObjectContent {
 }
 
 /** Declared properties plus required names without a declaration. */
-function declaredProperties(schema: SchemaObject, path: string): [string, Schema][] {
+function declaredProperties(
+  schema: SchemaObject,
+  byPattern: (name: string) => Schema[],
+  path: string,
+): [string, Schema][] {
   const properties = (schema.properties ?? {}) as Record<string, Schema>;
-  const entries = Object.entries(properties);
+  const entries = Object.entries(properties).map(([name, property]): [string, Schema] => [
+    name,
+    byPattern(name).reduce(both, property),
+  ]);
   for (const name of (schema.required ?? []) as string[]) {
     if (Object.hasOwn(properties, name)) continue;
-    if (schema.additionalProperties === false) {
+    const demanded = unlessNone(byPattern(name), (schema.additionalProperties ?? true) as Schema);
+    if (demanded === false) {
       throw schemaError(
         `the required property ${JSON.stringify(name.slice(0, 40))} is neither declared nor allowed`,
         path,
       );
     }
-    entries.push([name, (schema.additionalProperties ?? true) as Schema]);
+    entries.push([name, demanded]);
   }
   return entries;
 }
@@ -212,7 +264,7 @@ function otherNames(declared: readonly [string, Schema][], names: SchemaObject |
 /** Undeclared properties are generated only when asked for, or when nothing at all is declared. */
 function additionalSchema(compiler: SchemaCompiler, schema: SchemaObject): Schema {
   if (schema.additionalProperties !== undefined) return schema.additionalProperties as Schema;
-  if (compiler.options.closedObjects) return false;
+  if (compiler.options.closedObjects || schema.patternProperties !== undefined) return false;
   const named = Object.keys((schema.properties ?? {}) as object).length + ((schema.required ?? []) as string[]).length;
   return named === 0;
 }

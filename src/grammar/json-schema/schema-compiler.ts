@@ -168,7 +168,15 @@ function hasInexactInteger(value: JsonValue): boolean {
 }
 
 const keywordTypes: Record<string, readonly string[]> = {
-  object: ["properties", "required", "additionalProperties", "minProperties", "maxProperties", "propertyNames"],
+  object: [
+    "properties",
+    "patternProperties",
+    "required",
+    "additionalProperties",
+    "minProperties",
+    "maxProperties",
+    "propertyNames",
+  ],
   array: ["items", "prefixItems", "additionalItems", "minItems", "maxItems"],
   string: ["pattern", "format", "minLength", "maxLength"],
   number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
