@@ -130,6 +130,26 @@ export const schemas: Record<string, unknown> = {
     enum: [{ a: 1 }, { a: "x" }, { b: "x" }],
     patternProperties: { "^a": { type: "integer" } },
   },
+  "sets, as pydantic writes them": {
+    $defs: { Tag: { enum: ["x", "y", { z: [1] }, "w"] } },
+    type: "object",
+    properties: {
+      tags: { type: "array", items: { $ref: "#/$defs/Tag" }, uniqueItems: true },
+      flags: { type: "array", items: { type: "boolean" }, uniqueItems: true, minItems: 1 },
+      pair: { type: "array", items: { enum: [1, 1.0, 2, 3, "4"], type: "integer" }, uniqueItems: true, maxItems: 2 },
+      one: { type: "array", items: { type: "string" }, uniqueItems: true, maxItems: 1 },
+      none: { type: "array", items: false, uniqueItems: true },
+      listed: {
+        enum: [
+          [1, 1],
+          [1, 2],
+        ],
+        uniqueItems: true,
+      },
+      both: { allOf: [{ items: { enum: [1, 2, 3] } }, { type: "array", uniqueItems: true, minItems: 2 }] },
+    },
+    required: ["tags", "flags", "pair", "one", "none", "listed", "both"],
+  },
   "a record as zod writes it": {
     type: "object",
     propertyNames: { type: "string" },

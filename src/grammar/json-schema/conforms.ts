@@ -5,7 +5,7 @@ import { compileExpressions } from "../automaton/expression-compiler.ts";
 import { linkProgram } from "../automaton/link.ts";
 import { Matcher } from "../match/matcher.ts";
 import { isObject, type JsonValue, type Schema, type SchemaObject } from "./keywords.ts";
-import { sameJson, typeList } from "./merge.ts";
+import { distinctJson, sameJson, typeList } from "./merge.ts";
 import { formatBounds } from "./numeric-schema.ts";
 import type { SchemaCompiler } from "./schema-compiler.ts";
 import { stringPatterns } from "./strings.ts";
@@ -68,6 +68,7 @@ function arrayConforms(value: readonly JsonValue[], schema: SchemaObject, valid:
   const rest = older ? schema.additionalItems : schema.items;
   if (value.length < ((schema.minItems ?? 0) as number)) return false;
   if (value.length > ((schema.maxItems ?? value.length) as number)) return false;
+  if (schema.uniqueItems === true && distinctJson(value).length < value.length) return false;
   return value.every((item, index) => valid(item, index < prefix.length ? prefix[index] : rest));
 }
 

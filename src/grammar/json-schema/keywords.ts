@@ -86,10 +86,7 @@ export function checkedKeywords(schema: SchemaObject, path: string): SchemaObjec
     if (wanted) throw schemaError(`the schema keyword "${keyword}" must be ${wanted}`, path);
     kept[keyword] = value;
   }
-  if (kept.uniqueItems === true && !(typeof kept.maxItems === "number" && kept.maxItems <= 1)) {
-    throw schemaError('the schema keyword "uniqueItems" is not supported', path);
-  }
-  delete kept.uniqueItems;
+  if (kept.uniqueItems === false) delete kept.uniqueItems;
   return kept;
 }
 

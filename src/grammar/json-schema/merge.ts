@@ -136,3 +136,7 @@ export function sameJson(a: JsonValue, b: JsonValue): boolean {
   }
   return a === b;
 }
+
+export function distinctJson(values: readonly JsonValue[]): JsonValue[] {
+  return values.filter((value, index) => values.findIndex((other) => sameJson(value, other)) === index);
+}

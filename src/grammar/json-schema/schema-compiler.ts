@@ -177,7 +177,7 @@ const keywordTypes: Record<string, readonly string[]> = {
     "maxProperties",
     "propertyNames",
   ],
-  array: ["items", "prefixItems", "additionalItems", "minItems", "maxItems"],
+  array: ["items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems"],
   string: ["pattern", "format", "minLength", "maxLength"],
   number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
 };
