@@ -5,10 +5,9 @@ import { hasZeroVariance, mean, populationStdDev } from "./advantage.ts";
 
 /** The part of a group these numbers need. */
 export interface ScoredGroup {
-  trajectories: readonly { reward: number; metrics: Readonly<Record<string, number>> }[];
+  trajectories: readonly { reward: number }[];
   /** Failed rollouts: counted, never trained. */
   exceptions: number;
-  metrics: Readonly<Record<string, number>>;
 }
 
 /** Mean over the groups with more than one trajectory of the population standard deviation of their rewards. */
@@ -39,27 +38,64 @@ export function groupCounts(groups: readonly ScoredGroup[]): Record<string, numb
   };
 }
 
-/** Everything `log` merges into a checkpoint: `<split>/reward`, each trajectory metric, each group metric. */
-export function splitMetrics(split: string, groups: readonly ScoredGroup[]): Record<string, number> {
-  const trajectoryMetrics = averages(groups.flatMap(({ trajectories }) => trajectories.map(({ metrics }) => metrics)));
-  const groupMetrics = averages(groups.map(({ metrics }) => metrics));
-  return Object.fromEntries([
-    ...Object.entries(trajectoryMetrics).map(([name, value]) => [`${split}/${name}`, value]),
-    ...Object.entries(groupMetrics).map(([name, value]) => [`${split}/group_${name}`, value]),
-    ...Object.entries(rewardMetrics(groups)).map(([name, value]) => [`${split}/${name}`, value]),
-  ]);
+/** What `log` is told of groups, taken in part by part: the metrics of a body may be many times its size as objects. */
+export class GroupLog {
+  readonly #groups: ScoredGroup[] = [];
+  #rewards: { reward: number }[] = [];
+  readonly #ofTrajectories = new Averages();
+  readonly #ofGroups = new Averages();
+
+  /** Different names so far. */
+  get names(): number {
+    return this.#ofTrajectories.names + this.#ofGroups.names;
+  }
+
+  addTrajectory({ reward, metrics }: { reward: number; metrics: Readonly<Record<string, number>> }): void {
+    this.#rewards.push({ reward });
+    this.#ofTrajectories.add(metrics);
+  }
+
+  /** The group of the trajectories added since the last one. */
+  addGroup({ exceptions, metrics }: { exceptions: number; metrics: Readonly<Record<string, number>> }): void {
+    this.#groups.push({ trajectories: this.#rewards, exceptions });
+    this.#rewards = [];
+    this.#ofGroups.add(metrics);
+  }
+
+  /** Everything that is merged into a checkpoint: `<split>/reward`, each trajectory metric, each group metric. */
+  metrics(split: string): Record<string, number> {
+    return Object.fromEntries([
+      ...Object.entries(this.#ofTrajectories.means()).map(([name, value]) => [`${split}/${name}`, value]),
+      ...Object.entries(this.#ofGroups.means()).map(([name, value]) => [`${split}/group_${name}`, value]),
+      ...Object.entries(rewardMetrics(this.#groups)).map(([name, value]) => [`${split}/${name}`, value]),
+    ]);
+  }
 }
 
 /** Mean of each name over the records that have it. */
 export function averages(records: readonly Readonly<Record<string, number>>[]): Record<string, number> {
-  const sums = new Map<string, { total: number; count: number }>();
-  for (const record of records) {
+  const all = new Averages();
+  for (const record of records) all.add(record);
+  return all.means();
+}
+
+class Averages {
+  readonly #sums = new Map<string, { total: number; count: number }>();
+
+  get names(): number {
+    return this.#sums.size;
+  }
+
+  add(record: Readonly<Record<string, number>>): void {
     for (const [name, value] of Object.entries(record)) {
-      const sum = sums.get(name) ?? { total: 0, count: 0 };
+      const sum = this.#sums.get(name) ?? { total: 0, count: 0 };
       sum.total += value;
       sum.count++;
-      sums.set(name, sum);
+      this.#sums.set(name, sum);
     }
   }
-  return Object.fromEntries([...sums].map(([name, { total, count }]) => [name, total / count]));
+
+  means(): Record<string, number> {
+    return Object.fromEntries([...this.#sums].map(([name, { total, count }]) => [name, total / count]));
+  }
 }

@@ -13,9 +13,12 @@ import { copyStep, identityAdapter, type LoraShape } from "./adapter-files.ts";
 import type { BaseModels } from "./base-models.ts";
 import { DEFAULT_SEED } from "./config.ts";
 import { asStorageFull } from "./disk-full.ts";
-import { type ScoredGroup, splitMetrics } from "./group-metrics.ts";
+import type { GroupLog } from "./group-metrics.ts";
 import type { Policies } from "./policies.ts";
 import { folderBytes, type Workspace } from "./workspace.ts";
+
+/** They are read whenever the step is. */
+const MAX_STEP_METRICS = 10_000;
 
 export interface NewModel {
   owner: string;
@@ -198,11 +201,17 @@ export class Models {
   }
 
   /** Metrics of evaluated groups go to the newest step, where pruning clients look for them. */
-  log(id: string, owner: string, split: string, groups: readonly ScoredGroup[]): Record<string, number> {
+  log(id: string, owner: string, split: string, groups: GroupLog): Record<string, number> {
     const { models } = this.#deps;
     const newest = models.newestStep(this.owned(id, owner).id);
-    const metrics = splitMetrics(split, groups);
-    if (newest) models.mergeMetrics(id, newest.step, metrics);
+    const metrics = groups.metrics(split);
+    if (!newest) return metrics;
+    const names = new Set([...Object.keys(newest.metrics), ...Object.keys(metrics)]);
+    if (names.size > MAX_STEP_METRICS) {
+      const message = `Step ${newest.step} would have more than ${MAX_STEP_METRICS} metrics.`;
+      throw new ServiceError("invalid_training_request", message, { param: "trajectory_groups" });
+    }
+    models.mergeMetrics(id, newest.step, metrics);
     return metrics;
   }
 

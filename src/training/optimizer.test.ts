@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type OptimizerConfig, RL_DEFAULTS } from "./config.ts";
-import { rewardStdDev, splitMetrics } from "./group-metrics.ts";
+import { GroupLog, rewardStdDev } from "./group-metrics.ts";
 import { rewardSpreadMultiplier, sequenceCountMultiplier } from "./learning-rate.ts";
 import { type LossInputs, policyLoss } from "./loss.ts";
 import { type AdamState, adamW, clipFactor, globalNorm, type NamedTensors } from "./optimizer.ts";
@@ -139,6 +139,15 @@ describe("learning-rate multipliers and reward metrics", () => {
     exceptions,
     metrics: { pass: 1 },
   });
+
+  const splitMetrics = (split: string, groups: ReturnType<typeof group>[]) => {
+    const log = new GroupLog();
+    for (const { trajectories, ...rest } of groups) {
+      for (const trajectory of trajectories) log.addTrajectory(trajectory);
+      log.addGroup(rest);
+    }
+    return log.metrics(split);
+  };
 
   it("reward standard deviation leaves single trajectories out", () => {
     expect(rewardStdDev([group([1, 0]), group([1, 0, 0, 0]), group([7])])).toBeCloseTo(0.466506351, 8);

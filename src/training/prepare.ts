@@ -54,13 +54,9 @@ export async function prepareJob(
   const row = config.packedSequenceLength ?? rowLength(Number.POSITIVE_INFINITY, maxSequenceLength);
   const limit = lengthLimit(row, context);
   const judging: JudgeContext = { ...context, maxTokens: limit.tokens, giveWay };
-  for await (const { trajectories, exceptions, metrics } of groups) {
+  for await (const { trajectories, exceptions } of groups) {
     const group = scored.length;
-    scored.push({
-      trajectories: trajectories.map(({ reward, metrics }) => ({ reward, metrics })),
-      exceptions,
-      metrics,
-    });
+    scored.push({ trajectories: trajectories.map(({ reward }) => ({ reward })), exceptions });
     const rewards = trajectories.map(({ reward }) => reward);
     const advantages = groupAdvantages(rewards, config.scaleRewards);
     for (const [i, trajectory] of trajectories.entries()) {

@@ -13,6 +13,7 @@ import {
   submit,
 } from "../../test/training-bench.ts";
 import { createLog } from "../observe/log.ts";
+import { GroupLog } from "./group-metrics.ts";
 
 const start = benchesOfTest();
 
@@ -145,7 +146,10 @@ describe("models", () => {
   it("merges logged metrics into the newest step", async () => {
     const bench = start();
     const model = newModel(bench);
-    const metrics = bench.service.models.log(model.id, "me", "val", [scored(["a1", 1], ["a2", 0])]);
+    const groups = new GroupLog();
+    for (const reward of [1, 0]) groups.addTrajectory({ reward, metrics: {} });
+    groups.addGroup({ exceptions: 0, metrics: {} });
+    const metrics = bench.service.models.log(model.id, "me", "val", groups);
     expect(metrics["val/reward"]).toBe(0.5);
     expect(bench.service.models.step(model.id, "me", "latest").metrics).toMatchObject({ "val/reward": 0.5 });
   });

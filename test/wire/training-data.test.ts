@@ -12,6 +12,37 @@ import { startTrainingServer } from "./training-server.ts";
 
 const server = shared(() => startTrainingServer({ maxOpenJobs: 1000 }));
 
+describe("metrics", () => {
+  const named = (from: number, count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`name${from + i}`, 1]));
+  const logged = (split: string, ...metrics: object[]) => ({
+    split,
+    trajectory_groups: metrics.map((metrics) => group({ ...trajectory("a1 <e>", 1), metrics })),
+  });
+
+  it("have a bounded number of names: of a trajectory, of a request, of a step", async () => {
+    const { id } = await newModel(server);
+    const log = (body: object) => server.call("POST", `/v1/preview/models/${id}/log`, body);
+    const place = ["body", "trajectory_groups", 0, "trajectories", 0, "metrics"];
+    const tooMany = await log(logged("val", named(0, 1001)));
+    expect([tooMany.status, tooMany.json.detail[0]]).toEqual([
+      422,
+      { loc: place, type: "too_long", msg: "Dictionary should have at most 1000 items" },
+    ]);
+    const job = jobBody(id, logged("val", named(0, 1001)).trajectory_groups);
+    expect((await server.call("POST", "/v1/preview/training-jobs", job)).json.detail[0].loc).toEqual(place);
+    expect((await log(logged("val", { ["n".repeat(257)]: 1 }))).json.detail[0].loc).toEqual(place);
+    expect((await log(logged("v".repeat(129)))).json.detail[0].loc).toEqual(["body", "split"]);
+    const spread = await log(logged("val", named(0, 600), named(600, 600)));
+    expect([spread.status, spread.json.detail[0].loc[2]]).toEqual([422, 1]);
+    for (let i = 0; i < 9; i++) expect((await log(logged(`split${i}`, named(0, 990)))).status).toBe(200);
+    const full = await log(logged("more", named(0, 1000), named(0, 1000)));
+    const again = await log(logged("split1", named(0, 990)));
+    const beyond = await log(logged("last", named(0, 500)));
+    expect([full.status, again.status, beyond.status]).toEqual([200, 200, 422]);
+  });
+});
+
 describe("bodies", () => {
   it("takes gzip, defaults left out, unknown fields, messages with log-probabilities and captured exchanges", async () => {
     const { id } = await newModel(server);

@@ -7,6 +7,10 @@ import type { Issues, Loc } from "./issues.ts";
 /** For numbers that are averaged: up to this, sums of them and of their squares are finite. */
 export const AVERAGEABLE = { min: -1e100, max: 1e100 };
 
+/** Of metrics: of one trajectory or group, and of all that one request logs. Every one is kept with a step. */
+export const MAX_NAMES = 1000;
+const MAX_NAME_LENGTH = 256;
+
 export class Fields {
   readonly #object: JsonObject;
   readonly #loc: Loc;
@@ -120,7 +124,16 @@ export class Fields {
     const result: Record<string, number> = {};
     const object = this.object(key) ?? {};
     const fields = new Fields(object, this.at(key), this.#issues);
-    for (const name of Object.keys(object)) {
+    const names = Object.keys(object);
+    if (names.length > MAX_NAMES) {
+      this.#issues.add(this.at(key), "too_long", `Dictionary should have at most ${MAX_NAMES} items`);
+      return result;
+    }
+    if (names.some((name) => name.length > MAX_NAME_LENGTH)) {
+      this.#issues.add(this.at(key), "string_too_long", `Names should have at most ${MAX_NAME_LENGTH} characters`);
+      return result;
+    }
+    for (const name of names) {
       const value = fields.number(name, AVERAGEABLE);
       if (value !== null) Object.defineProperty(result, name, { value, enumerable: true, writable: true });
     }

@@ -8,7 +8,7 @@ import type { JobRecord } from "../../store/job-table.ts";
 import type { BaseModel } from "../../training/base-models.ts";
 import type { RlConfig, SftConfig } from "../../training/config.ts";
 import { planRl } from "../../training/gradient-plan.ts";
-import type { ScoredGroup } from "../../training/group-metrics.ts";
+import { GroupLog } from "../../training/group-metrics.ts";
 import { readGroups, readInput } from "../../training/job-input.ts";
 import type { JobDraft, Submission as JobSubmission } from "../../training/jobs.ts";
 import { assertServable } from "../../training/policies.ts";
@@ -17,7 +17,7 @@ import { prepareSft, type SftExample } from "../../training/prepare-sft.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { principalOf } from "../http/auth.ts";
 import { rlConfigFrom } from "./config.wire.ts";
-import { Fields } from "./fields.ts";
+import { Fields, MAX_NAMES } from "./fields.ts";
 import { Issues, invalid, type Loc } from "./issues.ts";
 import type { Streamed } from "./json-items.ts";
 import { presentJob, previewJson, sftPreviewJson } from "./present.ts";
@@ -28,6 +28,7 @@ import { GROUP_PARTS, groupPartFrom } from "./trajectory.wire.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const MAX_KEY_LENGTH = 255;
+const MAX_SPLIT_LENGTH = 128;
 
 export interface SubmitOptions {
   maxBytes: number;
@@ -93,20 +94,27 @@ export function registerTrainingSubmissions(
       const owner = principalOf(request).id;
       training.models.owned(request.params.id, owner);
       const issues = new Issues();
-      const groups: ScoredGroup[] = [];
-      const scored: ScoredGroup["trajectories"][number][] = [];
+      const groups = new GroupLog();
       const body = await readSubmission(request.raw, {
         streamed: GROUP_PARTS,
         maxBytes: options.maxBytes,
         onItem(value, path) {
           const part = groupPartFrom(value, ["body", ...path], issues);
-          if ("histories" in part) scored.push({ reward: part.reward, metrics: part.metrics });
-          else groups.push({ ...part, trajectories: scored.splice(0) });
+          if (issues.any) return;
+          if ("histories" in part) groups.addTrajectory(part);
+          else groups.addGroup(part);
+          if (groups.names > MAX_NAMES) {
+            const message = `Value error, use at most ${MAX_NAMES} different names in one request`;
+            issues.add(["body", ...path, "metrics"], "value_error", message);
+          }
         },
       });
       const fields = new Fields(body.fields, ["body"], issues);
       const split = fields.text("split");
       if (fields.raw("split") === undefined) fields.missing("split");
+      if (split !== null && split.length > MAX_SPLIT_LENGTH) {
+        fields.problem("split", "string_too_long", `String should have at most ${MAX_SPLIT_LENGTH} characters`);
+      }
       requireArray(fields, "trajectory_groups");
       issues.throwIfAny();
       return { metrics: training.models.log(request.params.id, owner, split!, groups) };
