@@ -325,6 +325,9 @@ describe("validation: 422 with the path of every problem", () => {
     [{ project: "p", base_model: "tiny" }, "name"],
     [{ project: "p", name: "a/b", base_model: "tiny" }, "name"],
     [{ project: "..\\x", name: "n", base_model: "tiny" }, "project"],
+    [{ project: "p", name: "tiny\u0000", base_model: "tiny" }, "name"],
+    [{ project: "p", name: "\u001b[2J", base_model: "tiny" }, "name"],
+    [{ project: "\ud800", name: "n", base_model: "tiny" }, "project"],
     [{ project: "p", name: "n", base_model: "tiny", from: {} }, "from"],
   ])("model %j", async (body, field) => {
     const { status, json } = await server.call("POST", "/v1/preview/models", body);

@@ -21,7 +21,8 @@ import {
   TrainableModelList,
 } from "./training.schema.ts";
 
-const NAME = /^[^\s/:@\\]{1,128}$/;
+/** The database ends a text at NUL and cannot hold half a surrogate pair. */
+const NAME = /^[^\s/:@\\\p{Cc}\p{Cs}]{1,128}$/u;
 
 interface ModelPath {
   Params: { id: string };
@@ -156,7 +157,8 @@ function named(fields: Fields, key: string): string {
   const value = fields.text(key);
   if (fields.raw(key) === undefined) fields.missing(key);
   else if (value !== null && !NAME.test(value)) {
-    fields.problem(key, "value_error", "Value error, use 1 to 128 characters without spaces, '/', '\\', ':' and '@'");
+    const without = "spaces, control characters, '/', '\\', ':' and '@'";
+    fields.problem(key, "value_error", `Value error, use 1 to 128 characters without ${without}`);
   }
   return value ?? "";
 }
