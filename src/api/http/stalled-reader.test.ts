@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { cutStalledReader } from "./stalled-reader.ts";
 
@@ -34,3 +35,42 @@ it.each([
   expect(received >= SIZE).toBe(reads);
   server.close();
 });
+
+it("lets a client that reads slowly have all of it", async () => {
+  const server = createServer((_request, response) => {
+    cutStalledReader(response, 1);
+    response.end(Buffer.alloc(SIZE));
+  }).listen(0);
+  await once(server, "listening");
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  socket.write("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+  const start = performance.now();
+  let received = 0;
+  for await (const bytes of socket as AsyncIterable<Buffer>) {
+    received += bytes.length;
+    await sleep(6); // for at most 64 KiB
+  }
+  expect(performance.now() - start).toBeGreaterThan(2500);
+  expect(received).toBeGreaterThan(SIZE);
+  server.close();
+}, 60_000);
+
+it("gives the next reply on the connection all its time, and closes the connection when it is idle", async () => {
+  const server = createServer({ keepAliveTimeout: 100 }, ({ url }, response) => {
+    setTimeout(
+      () => {
+        cutStalledReader(response, 1);
+        response.end(url);
+      },
+      url === "/second" ? 2500 : 0,
+    );
+  }).listen(0);
+  await once(server, "listening");
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  for (const path of ["/first", "/second"]) socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
+  let text = "";
+  for await (const bytes of socket as AsyncIterable<Buffer>) text += bytes.toString("latin1");
+  expect(text).toContain("/first");
+  expect(text).toContain("/second");
+  server.close();
+}, 20_000);
