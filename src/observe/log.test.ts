@@ -14,6 +14,13 @@ it("writes text lines that cannot be forged", () => {
   expect(out).toEqual(['1970-01-01T00:00:00.000Z info  request forged id="a b" status=200 route=/v1/models\n']);
 });
 
+it.each(["text", "json"] as const)("writes %s lines without codes that steer a terminal", (format) => {
+  const { log, out } = lines(format);
+  log.info("started\u001b[2J", { name: "a\u001b[31m", fields: ["\u009b2J", "\u202egnp.exe", "\u2028", "é"] });
+  expect(out[0]).toMatch(/^[^\p{Cc}\u2028\u202e]+\n$/u);
+  expect(out[0]).toContain('["\\u009b2J","\\u202egnp.exe","\\u2028","é"]');
+});
+
 it("writes JSON lines with errors and their causes", () => {
   const { log, out } = lines("json");
   log.error("failed", { error: new Error("outer", { cause: new Error("inner") }), seed: 5n });

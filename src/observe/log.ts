@@ -27,7 +27,7 @@ export function createLog(options: LogOptions): Log {
   const at = (level: Level) =>
     LEVELS.indexOf(level) < LEVELS.indexOf(options.level)
       ? () => {}
-      : (message: string, fields: Fields = {}) => write(`${line(now(), level, message, fields)}\n`);
+      : (message: string, fields: Fields = {}) => write(`${printable(line(now(), level, message, fields))}\n`);
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
@@ -56,4 +56,12 @@ function showable(value: unknown): unknown {
 /** A message cannot forge a second log line. */
 function oneLine(message: string): string {
   return message.replaceAll(/[\r\n]+/g, " ");
+}
+
+/** Names and ids of clients cannot steer the terminal that shows the log: JSON leaves C1 codes and reordering marks as they are. */
+function printable(line: string): string {
+  return line.replaceAll(
+    /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
