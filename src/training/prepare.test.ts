@@ -75,6 +75,13 @@ describe("prepareJob", () => {
     expect(job.metrics).toMatchObject({ num_dropped_too_long: 1, num_dropped_stale: 1, steps_off_policy: 5 });
   });
 
+  it("takes as many histories as a body can have, also when one of them is too long", async () => {
+    const long = history(Array.from({ length: 70 }, () => "a1").join(" "));
+    const histories = [long, ...Array.from({ length: 150_000 }, () => history("a1 <e>"))];
+    const job = await prepare([group(trajectory("a1", 1, { histories }), trajectory("a2 <e>", 0))]);
+    expect(job.sequences).toHaveLength(150_001);
+  }, 60_000);
+
   it("histories of a trajectory share its weight", async () => {
     const both = trajectory("a1 <e>", 1, { histories: [history("a1 <e>"), history("a2 <e>")] });
     const { sequences } = await prepare([group(both, trajectory("a1", 0))]);

@@ -87,14 +87,15 @@ export async function prepareJob(
 
 /** Sequences that are too long are left out, never cut; a trajectory that loses all of them is too long. */
 function dropTooLong(judged: Judged[], limit: LengthLimit): void {
-  for (const { report, sequences } of judged) {
+  for (const entry of judged) {
+    const { report, sequences } = entry;
     if (report.status !== "trained") continue;
     const fitting = sequences.filter(({ ids }) => ids.length <= limit.tokens);
     if (fitting.length === sequences.length) continue;
     report.reason = partlyTooLong(sequences.length, fitting.length, limit);
     if (fitting.length === 0) report.status = "too_long";
     else {
-      sequences.splice(0, sequences.length, ...fitting);
+      entry.sequences = fitting;
       Object.assign(report, tokenCounts(fitting));
     }
   }
