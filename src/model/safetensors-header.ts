@@ -56,8 +56,36 @@ export function parseSafetensorsHeader(file: string, json: Uint8Array, dataBytes
     if (name === "__metadata__") metadata = parseMetadata(file, value);
     else tensors.set(name, parseEntry(file, name, value));
   }
+  const twice = repeatedName(json);
+  if (twice !== null) throw new CheckpointError(file, `tensor "${shortName(twice)}" is described twice`);
   checkLayout(file, tensors, dataBytes);
   return { tensors, metadata };
+}
+
+/**
+ * A name that a well-formed header has twice, or null. The format forbids it, and a JSON parser keeps the last in silence:
+ * readers that keep the first would see other weights in the same file.
+ */
+function repeatedName(json: Uint8Array): string | null {
+  const [quote, backslash] = [0x22, 0x5c];
+  const names = new Set<string>();
+  const decoder = new TextDecoder();
+  let depth = 0;
+  for (let i = 0; i < json.length; i++) {
+    const byte = json[i];
+    if (byte === 0x7b || byte === 0x5b) depth++;
+    else if (byte === 0x7d || byte === 0x5d) depth--;
+    else if (byte === quote) {
+      const start = i;
+      for (i++; json[i] !== quote; i++) if (json[i] === backslash) i++;
+      if (depth !== 1) continue;
+      // On this level every value is an object, so every string is a name.
+      const name = JSON.parse(decoder.decode(json.subarray(start, i + 1))) as string;
+      if (names.has(name)) return name;
+      names.add(name);
+    }
+  }
+  return null;
 }
 
 function byteLengthOf(dtype: Dtype, elements: number): number {

@@ -163,6 +163,14 @@ describe("files that must be refused", () => {
     ["three offsets", withHeader('{"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1,2]}}', 1), /not two positions/],
     ["overlap", withHeader(JSON.stringify({ a: tensor(0, 4), b: tensor(2, 6) }), 6), /"b" overlaps/],
     ["the same bytes twice", withHeader(JSON.stringify({ a: tensor(0, 4), b: tensor(0, 4) }), 4), /overlaps/],
+    [
+      "a name twice, every byte taken",
+      withHeader(
+        `{"a":${JSON.stringify(tensor(0, 4))},"b":${JSON.stringify(tensor(4, 8))},"\\u0061":${JSON.stringify(tensor(0, 4))}}`,
+        8,
+      ),
+      /tensor "a" is described twice/,
+    ],
     ["a gap", withHeader(JSON.stringify({ a: tensor(0, 4), b: tensor(6, 8) }), 8), /"b" leaves a gap/],
     ["a cut end", withHeader(JSON.stringify({ a: tensor(0, 8) }), 5), /holds 5 bytes of data.*truncated/],
     ["bytes after the end", withHeader(JSON.stringify({ a: tensor(0, 8) }), 9), /belong to no tensor/],
