@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -118,6 +118,9 @@ describe("weights that do not fit", () => {
   test("no weights, pickled weights, no folder, no config", () => {
     const folder = folderWith("llama", "empty");
     expect(() => openCheckpoint(folder)).toThrow(/has neither model.safetensors nor model.safetensors.index.json$/);
+    symlinkSync(join(folder, "gone"), join(folder, "model.safetensors"));
+    expect(() => openCheckpoint(folder)).toThrow(/; model.safetensors is a link to a file that is not there$/);
+    rmSync(join(folder, "model.safetensors"));
     writeFileSync(join(folder, "pytorch_model.bin"), "");
     expect(() => openCheckpoint(folder)).toThrow(/pytorch_model.bin is a pickled checkpoint: convert it/);
     expect(() => openCheckpoint(join(root, "nowhere"))).toThrow(/nowhere: no such folder/);

@@ -150,6 +150,11 @@ describe("files that must be refused", () => {
     ["bytes that are not UTF-8", withHeader("", 0).fill(0xff, 8), /not valid JSON/],
     ["a list as header", withHeader("[]", 0), /expected a JSON object/],
     ["10,000 levels of JSON", withHeader(`{"x":${deep}}`, 0), /nested deeper/],
+    [
+      "a Git LFS pointer",
+      new TextEncoder().encode("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n"),
+      /is a Git LFS pointer, not the file/,
+    ],
     ["a tensor that is a number", withHeader('{"x":3}', 0), /"x" is not described by an object/],
     ["an unknown dtype", withHeader(JSON.stringify({ x: tensor(0, 4, [4], "F4") }), 4), /unknown dtype "F4"/],
     ["an inherited dtype", withHeader(JSON.stringify({ x: tensor(0, 4, [4], "toString") }), 4), /unknown dtype/],

@@ -19,6 +19,9 @@ const pieceBytes = 256 * 1024;
 /** Bytes asked of the operating system in one call. */
 const maxReadBytes = 2 ** 30;
 
+/** How a file begins that a clone without Git LFS has in the weights' place, "version ", read as a header's length. */
+const lfsPointer = 0x206e_6f69_7372_6576n;
+
 export class SafetensorsFile {
   readonly path: string;
   readonly tensors: ReadonlyMap<string, TensorEntry>;
@@ -116,6 +119,9 @@ export class SafetensorsFile {
     if (fileBytes < 8) throw new CheckpointError(this.path, `${fileBytes} bytes are no safetensors file`);
     const length = new BigUint64Array(1);
     this.#readAt(0, new Uint8Array(length.buffer));
+    if (length[0] === lfsPointer) {
+      throw new CheckpointError(this.path, "is a Git LFS pointer, not the file: get that with `git lfs pull`");
+    }
     const limit = Math.min(fileBytes - 8, maxHeaderBytes);
     if (length[0]! > BigInt(limit)) {
       throw new CheckpointError(

@@ -9,6 +9,7 @@ import { CheckpointError } from "./checkpoint-error.ts";
 import { readJsonObject } from "./json-file.ts";
 import { SafetensorsFile } from "./safetensors.ts";
 
+const singleName = "model.safetensors";
 const indexName = "model.safetensors.index.json";
 
 export interface WeightFiles {
@@ -18,7 +19,7 @@ export interface WeightFiles {
 }
 
 export function openWeightFiles(folder: string): WeightFiles {
-  const single = join(folder, "model.safetensors");
+  const single = join(folder, singleName);
   if (existsSync(single)) {
     const file = SafetensorsFile.open(single);
     const byTensor = new Map([...file.tensors.keys()].map((name) => [name, file] as const));
@@ -26,7 +27,7 @@ export function openWeightFiles(folder: string): WeightFiles {
   }
   const indexFile = join(folder, indexName);
   if (existsSync(indexFile)) return openShards(folder, indexFile);
-  throw new CheckpointError(folder, `has neither model.safetensors nor ${indexName}${insteadFound(folder)}`);
+  throw new CheckpointError(folder, `has neither ${singleName} nor ${indexName}${insteadFound(folder)}`);
 }
 
 /** Tensor name -> shard file name, from the content of an index; every shard name is safe to join to the folder. */
@@ -79,6 +80,9 @@ function insteadFound(folder: string): string {
   } catch {
     return " (the folder cannot be listed)";
   }
+  // Listed and yet not there; in a cache of which files were deleted, say.
+  const dangling = names.find((name) => name === singleName || name === indexName);
+  if (dangling !== undefined) return `; ${dangling} is a link to a file that is not there`;
   const pickled = names.find((name) => name.endsWith(".bin") || name.endsWith(".pth") || name.endsWith(".pt"));
   if (pickled !== undefined) return `; ${pickled} is a pickled checkpoint: convert it to safetensors first`;
   const gguf = names.find((name) => name.endsWith(".gguf"));
