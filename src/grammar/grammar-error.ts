@@ -22,3 +22,6 @@ export function errorAtLine(message: string, source: string, offset: number): Gr
 export function excerpt(value: string, length = 40): string {
   return value.length > length ? `${value.slice(0, length)}…` : value;
 }
+
+/** Two parts of a schema exclude each other: nothing satisfies both. */
+export class Contradiction extends GrammarError {}

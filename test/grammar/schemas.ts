@@ -150,6 +150,21 @@ export const schemas: Record<string, unknown> = {
     },
     required: ["tags", "flags", "pair", "one", "none", "listed", "both"],
   },
+  "alternatives that contradict what stands beside them": {
+    type: "object",
+    properties: {
+      // Two nullable strings, as zod writes the intersection of two objects.
+      a: {
+        allOf: [
+          { anyOf: [{ type: "string" }, { type: "null" }] },
+          { anyOf: [{ type: "string", maxLength: 3 }, { type: "null" }] },
+        ],
+      },
+      b: { enum: [1, 2, "x"], anyOf: [{ minimum: 2, type: "integer" }, { type: "boolean" }] },
+      c: { type: "string", oneOf: [{ type: "integer" }, { maxLength: 2, type: "string" }] },
+    },
+    required: ["a", "b", "c"],
+  },
   "a record as zod writes it": {
     type: "object",
     propertyNames: { type: "string" },

@@ -1,6 +1,7 @@
 // The conjunction of two schemas as one schema, for allOf and for keywords beside $ref, anyOf and oneOf. Both sides were
 // checked and hold enforced keywords only. What cannot be merged exactly is refused.
 
+import { Contradiction } from "../grammar-error.ts";
 import { isObject, type JsonValue, mergedPatterns, type Schema, type SchemaObject, schemaError } from "./keywords.ts";
 
 export function mergeSchemas(a: SchemaObject, b: SchemaObject, path: string): SchemaObject {
@@ -118,7 +119,7 @@ function intersectTypes(a: readonly string[], b: readonly string[], path: string
     else if (type === "integer" && b.includes("number")) out.add(type);
     else if (type === "number" && b.includes("integer")) out.add("integer");
   }
-  if (out.size === 0) throw schemaError("the combined schemas have no type in common", path);
+  if (out.size === 0) throw new Contradiction(`the combined schemas have no type in common, at ${path}`);
   return [...out];
 }
 

@@ -2,10 +2,10 @@
 // undeclared properties) the narrower, more useful reading is generated. See docs/reference/structured-output.md.
 
 import { choice, type Expression, type GrammarBuilder, isNever, never, text, texts } from "../expression.ts";
-import { GrammarError } from "../grammar-error.ts";
+import { Contradiction, GrammarError } from "../grammar-error.ts";
 import { compileArray } from "./arrays.ts";
 import { conforms } from "./conforms.ts";
-import { exclusive } from "./disjoint.ts";
+import { exclusive, listedValues } from "./disjoint.ts";
 import type { JsonLayout } from "./json-layout.ts";
 import { JsonText } from "./json-text.ts";
 import { checkedKeywords, type JsonValue, type Schema, type SchemaObject, schemaError } from "./keywords.ts";
@@ -97,15 +97,31 @@ export class SchemaCompiler {
   #branches(base: SchemaObject, branches: readonly Schema[], path: string): Expression[] {
     const alone = Object.keys(base).length === 0;
     return branches
-      .map((branch, index) =>
-        this.compile(alone ? branch : { allOf: [base as JsonValue, branch as JsonValue] }, `${path}/${index}`),
-      )
+      .map((branch, index) => {
+        const whole = alone ? branch : { allOf: [base as JsonValue, branch as JsonValue] };
+        const where = `${path}/${index}`;
+        return this.#combined(whole, where) === false ? never : this.compile(whole, where);
+      })
       .filter((expression) => !isNever(expression));
+  }
+
+  /** As flatten, for an alternative: one that contradicts what stands beside it is left out rather than an error. */
+  #combined(schema: Schema, path: string): SchemaObject | false {
+    if (typeof schema === "boolean") return schema ? {} : false;
+    if (schema.allOf === undefined) return schema;
+    try {
+      const flat = this.flatten(schema, path);
+      const listed = flat === false ? null : listedValues(flat);
+      return listed === null || listed.some((value) => conforms(this, value, flat, path)) ? flat : false;
+    } catch (error) {
+      if (error instanceof Contradiction) return false;
+      throw error;
+    }
   }
 
   #oneOf(base: SchemaObject, branches: readonly Schema[], path: string): Expression {
     const flat = branches.map((branch, index) =>
-      this.flatten({ allOf: [base as JsonValue, branch as JsonValue] }, `${path}/${index}`),
+      this.#combined({ allOf: [base as JsonValue, branch as JsonValue] }, `${path}/${index}`),
     );
     for (const [i, a] of flat.entries()) {
       for (const [j, b] of flat.entries()) {
