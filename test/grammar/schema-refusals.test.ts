@@ -89,6 +89,8 @@ test.each([
     /"oneOf" is only supported when its alternatives exclude each other; 0 and 1 may overlap/,
   ],
   [{ allOf: [{ type: "string" }, { type: "integer" }] }, /no type in common/],
+  [{ allOf: [{ enum: [1] }, { enum: [2] }] }, /list no value in common, at #/],
+  [{ allOf: [{ const: 1 }, { const: 2 }] }, /demand two different constants, at #/],
   [{ type: "string", pattern: ["a", "b"] }, /"pattern" must be a string, at #/],
   [{ allOf: [{ format: "date" }, { format: "time" }] }, /"format" cannot be combined/],
   [{ type: "string", format: "sha256_hex" }, /"format" with "sha256_hex" is not supported/],
@@ -120,6 +122,13 @@ test.each([
   [[1], /a JSON schema must be an object/],
 ])("%j", (schema, expected) => {
   expect(message(schema)).toMatch(expected);
+});
+
+test("a list of a hundred thousand values takes no longer than its length", () => {
+  const values = Array.from({ length: 100_000 }, (_, index) => `v${index}`);
+  const key = keyOf({ kind: "json_schema", schema: { type: "string", enum: values }, json: plainJson });
+  expect(acceptsText(key, '"v99999"')).toBe(true);
+  expect(acceptsText(key, '"v100000"')).toBe(false);
 });
 
 test("half of a surrogate pair is no choice", () => {

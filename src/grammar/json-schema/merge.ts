@@ -26,8 +26,13 @@ function mergeKeyword(keyword: string, a: JsonValue, b: JsonValue, path: string)
   switch (keyword) {
     case "type":
       return intersectTypes(typeList(a), typeList(b), path);
-    case "enum":
-      return (a as JsonValue[]).filter((value) => (b as JsonValue[]).some((other) => sameJson(value, other)));
+    case "const":
+      throw new Contradiction(`the combined schemas demand two different constants, at ${path}`);
+    case "enum": {
+      const common = (a as JsonValue[]).filter((value) => (b as JsonValue[]).some((other) => sameJson(value, other)));
+      if (common.length === 0) throw new Contradiction(`the combined schemas list no value in common, at ${path}`);
+      return common;
+    }
     case "required":
       return [...new Set([...(a as string[]), ...(b as string[])])];
     case "minimum":
