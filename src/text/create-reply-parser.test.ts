@@ -230,3 +230,20 @@ test("any split of any text gives the same reply", () => {
     { numRuns: 3000 },
   );
 });
+
+test.each([
+  [
+    hermes,
+    '<tool_call>{"name": "f", "arguments": {"a": 1}</tool_call>\n<tool_call>{"name": "g", "arguments": {}}</tool_call> end',
+  ],
+  [hermes, '<tool_call>{"name": "f", "arguments": {"a": 1}\n<tool_call>{"name": "g", "arguments": {}}</tool_call> end'],
+  [llama, '{"name": "f", "parameters": {"a": 1} ; {"name": "g", "parameters": {}}'],
+])("a forgotten brace after the arguments swallows nothing that follows: %#", (options, text) => {
+  const whole = total(options, [text]);
+  expect(whole.calls).toEqual([
+    { name: "f", arguments: '{"a": 1}' },
+    { name: "g", arguments: "{}" },
+  ]);
+  if (options === hermes) expect(whole.content.trim()).toBe("end");
+  expect(total(options, [...text])).toEqual(whole);
+});

@@ -19,6 +19,8 @@ export class JsonCallReader {
   #depth = 0;
   #inString = false;
   #escaped = false;
+  /** Something other than space followed the arguments. */
+  #tailBegan = false;
 
   constructor(index: number) {
     this.#index = index;
@@ -54,6 +56,13 @@ export class JsonCallReader {
       if (this.#depth > 0) return { state: "reading", deltas, left: "" };
       this.#phase = "tail";
       this.#depth = 1; // the object around the arguments
+    }
+    if (!this.#tailBegan) {
+      rest = rest.trimStart();
+      if (rest === "") return { state: "reading", deltas, left: "" };
+      this.#tailBegan = true;
+      // The brace around the arguments was forgotten: what follows is not part of this call.
+      if (rest[0] !== "}" && rest[0] !== ",") return { state: "done", deltas, left: rest };
     }
     const end = this.#scan(rest);
     if (this.#depth > 0) return { state: "reading", deltas, left: "" };
