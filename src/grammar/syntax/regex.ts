@@ -1,6 +1,6 @@
 // Regular expressions (the syntax shared by Rust and ECMAScript, with ECMAScript's lookahead, without lookbehind and back
-// references) to expressions. `full`: the whole text matches. `search`: the text contains a match, as JSON Schema's `pattern` means it.
-// `part`: like full, but more text follows, into which a lookahead would see; it is refused.
+// references) to expressions. `full`: the whole text matches. `search`: the text contains a match, as JSON Schema's
+// `pattern` means it. `part`: like full, but more text follows, into which a lookahead would see; it is refused.
 
 import { complementDfa, determinise, intersectDfas } from "../char-dfa.ts";
 import { anyCodePoint, type CodePointSet, codePointsOf } from "../code-points.ts";
