@@ -1,0 +1,135 @@
+// Talking to a server from the command line, and its access tokens.
+import { execFile, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { json, text } from "node:stream/consumers";
+import { describe, expect, it } from "vitest";
+import { BIN, clean, fresh, MODEL, run, serve } from "./cli-process.ts";
+import { looseFetch } from "./test-server.ts";
+
+describe("flywheel tokens and chat", () => {
+  it("work against a running server", async () => {
+    const data = fresh();
+    const server = await serve([MODEL, "--port", "0", "--data", data, "--api-key", "k"]);
+    const made = await run([
+      "tokens",
+      "create",
+      "--name",
+      "ci",
+      "--scope",
+      "inference",
+      "--lifetime",
+      "1h",
+      "--data",
+      data,
+    ]);
+    const token = made.out.trim();
+    expect(token).toMatch(/^fw_/);
+    const question = {
+      messages: [{ role: "user", content: "hello there" }],
+      max_completion_tokens: 12,
+      temperature: 0,
+    };
+    const reply = await looseFetch(`${server.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify(question),
+    });
+    const { choices } = (await reply.json()) as { choices: { message: { content: string } }[] };
+    const said = await run(
+      ["chat", "--url", server.url, "--max-tokens", "12", "--temperature", "0", "hello", "there"],
+      { FLYWHEEL_API_KEY: token },
+    );
+    expect(choices[0]!.message.content).not.toBe("");
+    expect([said.code, said.out, said.err]).toEqual([0, `${choices[0]!.message.content}\n`, ""]);
+    const list = await run(["tokens", "list", "--data", data, "--json"]);
+    expect(JSON.parse(list.out)).toMatchObject([
+      { name: "ci", scopes: ["inference"], state: expect.stringMatching(/^valid until/) },
+    ]);
+    expect(list.out).not.toContain(token.slice(12));
+    expect((await run(["tokens", "revoke", "ci", "--data", data])).out).toMatch(/^revoked [0-9a-f]{8} \(ci\)/);
+    const refused = await run(["chat", "--url", `${server.url}/v1`, "hi"], { FLYWHEEL_API_KEY: token });
+    expect(refused.code).toBe(1);
+    expect(refused.err).toMatch(/401: The token was revoked/);
+    expect((await run(["tokens", "revoke", "ci", "--data", data])).code).toBe(1);
+    expect((await run(["tokens", "create", "--scope", "root", "--data", data])).err).toMatch(/unknown scope root/);
+    for (const lifetime of ["soon", "00d", "1001y"]) {
+      const refused = await run(["tokens", "create", "--lifetime", lifetime, "--data", data]);
+      expect(refused.err, lifetime).toMatch(/lifetime looks like/);
+    }
+    const chat = ["chat", "--url", server.url, "--api-key", "k", "--max-tokens", "400", "hello"];
+    const headed = spawn(process.execPath, [BIN, ...chat], { env: clean() });
+    let complaint = "";
+    headed.stderr.on("data", (bytes) => {
+      complaint += bytes;
+    });
+    headed.stdout.once("data", () => headed.stdout.destroy());
+    const code = await new Promise((resolve) => headed.on("exit", resolve));
+    expect([code, complaint]).toEqual([0, ""]);
+    expect((await run(["chat", "hi"])).err).toMatch(/a token is needed/);
+    expect((await run(["chat", "--url", "http://127.0.0.1:1", "hi"], { FLYWHEEL_API_KEY: "x" })).err).toMatch(
+      /cannot reach/,
+    );
+  }, 60_000);
+
+  it("a conversation goes on after an error of the server, without the question that was refused", async () => {
+    const asked: string[][] = [];
+    const refusals = [null, "too long:\n  by 3 tokens", null, null];
+    const server = createServer(async (request, response) => {
+      const { messages } = (await json(request)) as { messages: { content: string }[] };
+      asked.push(messages.map(({ content }) => content));
+      const message = refusals[asked.length - 1];
+      if (message) {
+        response.writeHead(400).end(JSON.stringify({ error: { message } }));
+        return;
+      }
+      response.write(`data: {"choices":[{"delta":{"content":"answer ${asked.length}"}}]}\n\n`);
+      response.end(asked.length === 3 ? 'data: {"error":{"message":"it broke"}}\n\n' : "data: [DONE]\n\n");
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    const chat = execFile(process.execPath, [BIN, "chat", "--url", `http://127.0.0.1:${port}`, "--api-key", "k"], {
+      env: clean(),
+    });
+    const [out, err] = [text(chat.stdout!), text(chat.stderr!)];
+    chat.stdin!.end("one\ntwo\nthree\nfour\n");
+    const code = await new Promise((resolve) => chat.on("exit", resolve));
+    server.close();
+    expect(asked).toEqual([
+      ["one"],
+      ["one", "answer 1", "two"],
+      ["one", "answer 1", "three"],
+      ["one", "answer 1", "four"],
+    ]);
+    expect(await err).toBe("flywheel: the server answered 400: too long: by 3 tokens\nflywheel: it broke\n");
+    expect(await out).toBe("> answer 1\n> > answer 3\n> answer 4\n> \n");
+    expect(code).toBe(1);
+  }, 30_000);
+
+  it("tokens are listed and revoked in a folder of a server only, which a wrong path does not become", async () => {
+    const nowhere = join(fresh(), "typo");
+    for (const command of [["list"], ["revoke", "ci"]]) {
+      const { code, err } = await run(["tokens", ...command, "--data", nowhere]);
+      expect([code, err]).toEqual([
+        1,
+        `flywheel: ${nowhere} is not the data directory of a server: it has no flywheel.db\n`,
+      ]);
+    }
+    expect(existsSync(nowhere)).toBe(false);
+  });
+
+  it.each([
+    [["chat", "--url", "127.0.0.1:8000", "hi"], "x", /--url expects something like http:.* not 127\.0\.0\.1:8000$/m],
+    [["models", "--url", "localhost"], "x", /--url expects something like http:/],
+    [["models"], "a\nb", /the token has characters that cannot be sent/],
+    [["chat", "hi"], "ключ", /the token has characters that cannot be sent/],
+    [["chat", "--temperature", "", "hi"], "x", /--temperature expects a number, not nothing/],
+    [["train", BIN, "--model", "m", "--learning-rate", ""], "x", /--learning-rate expects a number, not nothing/],
+  ])("a mistake in %j is not taken for a server that is away", async (args, key, message) => {
+    const { code, err } = await run(args, { FLYWHEEL_API_KEY: key });
+    expect(code).toBe(1);
+    expect(err).toMatch(message);
+  });
+});
