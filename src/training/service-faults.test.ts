@@ -190,7 +190,7 @@ describe("faults", () => {
   });
 
   it("deletes and cancels on a full disk, in the room kept aside", async () => {
-    const bench = start({ maxParallelJobs: 1, trainer: fakeTrainer(50) });
+    const bench = start({ maxParallelJobs: 1, trainer: fakeTrainer(200) });
     const { models, jobs } = bench.service;
     const model = newModel(bench);
     for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, model.id));
@@ -203,6 +203,7 @@ describe("faults", () => {
     expect(existsSync(stepFolder(bench, model.id, 1))).toBe(false);
 
     const job = await submit(bench, model.id);
+    await expect.poll(() => jobs.owned(job.id, "me").status, { interval: 1 }).toBe("RUNNING");
     vi.spyOn(JobTable.prototype, "requestCancel").mockImplementationOnce(full);
     jobs.cancel(job.id, "me");
     expect((await ended(bench, job)).at(-1)!.data).toEqual({ error_message: "cancelled" });
