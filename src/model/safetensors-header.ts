@@ -3,6 +3,7 @@
 // data section exactly, without gaps or overlaps. So later reads cannot go out of bounds.
 
 import { isJsonObject } from "../json-object.ts";
+import { stringEnd } from "../json-string.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { parseJsonObject } from "./json-file.ts";
 
@@ -67,20 +68,19 @@ export function parseSafetensorsHeader(file: string, json: Uint8Array, dataBytes
  * readers that keep the first would see other weights in the same file.
  */
 function repeatedName(json: Uint8Array): string | null {
-  const [quote, backslash] = [0x22, 0x5c];
+  const text = new TextDecoder().decode(json);
   const names = new Set<string>();
-  const decoder = new TextDecoder();
   let depth = 0;
-  for (let i = 0; i < json.length; i++) {
-    const byte = json[i];
-    if (byte === 0x7b || byte === 0x5b) depth++;
-    else if (byte === 0x7d || byte === 0x5d) depth--;
-    else if (byte === quote) {
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i]!;
+    if (char === "{" || char === "[") depth++;
+    else if (char === "}" || char === "]") depth--;
+    else if (char === '"') {
       const start = i;
-      for (i++; json[i] !== quote; i++) if (json[i] === backslash) i++;
+      i = stringEnd(text, start);
       if (depth !== 1) continue;
       // On this level every value is an object, so every string is a name.
-      const name = JSON.parse(decoder.decode(json.subarray(start, i + 1))) as string;
+      const name = JSON.parse(text.slice(start, i + 1)) as string;
       if (names.has(name)) return name;
       names.add(name);
     }

@@ -1,7 +1,6 @@
 // Object schemas: declared properties in their order, optional ones left out freely, further ones where the schema allows
 // them. The content is a chain of rules over (next property, members written so far).
 
-import { complementDfa, intersectDfas, otherThan } from "../char-dfa.ts";
 import {
   type CharDfa,
   choice,
@@ -19,9 +18,9 @@ import { conforms } from "./conforms.ts";
 import { listedValues } from "./disjoint.ts";
 import type { JsonText } from "./json-text.ts";
 import { type Schema, type SchemaObject, schemaError } from "./keywords.ts";
-import { both, typeList } from "./merge.ts";
+import { both } from "./merge.ts";
+import { nameClasses, namePatterns, nameSchema, otherNames, unlessNone } from "./property-names.ts";
 import type { SchemaCompiler } from "./schema-compiler.ts";
-import { stringDfa } from "./strings.ts";
 
 /** How an object is written: as JSON, or as the arguments of a call. */
 export interface ObjectStyle {
@@ -49,34 +48,6 @@ interface Member {
 }
 
 const maxNodes = 20_000;
-/** Names fall into as many classes as patterns can meet in. */
-const maxPatterns = 6;
-
-/** What the patterns of a name demand together, or what holds for names without one. */
-function unlessNone(byPattern: readonly Schema[], additional: Schema): Schema {
-  return byPattern.length === 0 ? additional : byPattern.reduce(both);
-}
-
-/** `names` cut along the patterns of patternProperties: the names that match exactly the same ones. */
-function nameClasses(
-  names: CharDfa,
-  patterns: readonly [string, Schema][],
-  path: string,
-): { keys: CharDfa; by: Schema[] }[] {
-  let classes: { keys: CharDfa; by: Schema[] }[] = [{ keys: names, by: [] }];
-  const subject = `the combination of patterns at ${path}/patternProperties`;
-  for (const [pattern, schema] of patterns) {
-    const matching = stringDfa({ pattern }, null, `${path}/patternProperties`);
-    const others = complementDfa(matching);
-    classes = classes
-      .flatMap(({ keys, by }) => [
-        { keys: intersectDfas(keys, matching, subject), by: [...by, schema] },
-        { keys: intersectDfas(keys, others, subject), by },
-      ])
-      .filter(({ keys }) => keys.states.some((state) => state.final));
-  }
-  return classes;
-}
 
 export function compileObject(
   compiler: SchemaCompiler,
@@ -89,9 +60,7 @@ export function compileObject(
   const max = (schema.maxProperties ?? null) as number | null;
   const additional = additionalSchema(compiler, schema);
   const names = nameSchema(compiler, schema, path);
-  const patterns = Object.entries((schema.patternProperties ?? {}) as Record<string, Schema>);
-  if (patterns.length > maxPatterns)
-    throw schemaError(`the schema keyword "patternProperties" is supported for up to ${maxPatterns} patterns`, path);
+  const patterns = namePatterns(schema, path);
   const byPattern = (name: string): Schema[] =>
     patterns.filter(([pattern]) => conforms(compiler, name, { pattern }, path)).map(([, by]) => by);
   const declared = declaredProperties(schema, byPattern, path);
@@ -118,8 +87,7 @@ export function compileObject(
     // Reached from several nodes of the graph, so it is stored once.
     members.push({ expression: compiler.text.builder.rule(style.member(name, value)), required: required.has(name) });
   }
-  const extra = listed === null ? furtherMembers() : null;
-  function furtherMembers(): Expression | null {
+  const furtherMembers = (): Expression | null => {
     const options: Expression[] = [];
     for (const { keys, by } of nameClasses(otherNames(declared, names, path), patterns, path)) {
       const value = unlessNone(by, additional);
@@ -129,7 +97,8 @@ export function compileObject(
       if (member !== null) options.push(member);
     }
     return options.length === 0 ? null : choice(...options);
-  }
+  };
+  const extra = listed === null ? furtherMembers() : null;
   const content = new ObjectContent(style.comma, members, extra, min, max);
   const options: Expression[] = [];
   if (min === 0 && !members.some((member) => member.required)) options.push(text(style.none));
@@ -239,26 +208,6 @@ function declaredProperties(
     entries.push([name, demanded]);
   }
   return entries;
-}
-
-/** What `propertyNames` demands of every name, flat; null = nothing. */
-function nameSchema(compiler: SchemaCompiler, schema: SchemaObject, path: string): SchemaObject | null {
-  if (schema.propertyNames === undefined) return null;
-  const flat = compiler.flatten(schema.propertyNames as Schema, `${path}/propertyNames`);
-  if (flat === false || (flat.type !== undefined && !typeList(flat.type).includes("string"))) return { enum: [] };
-  for (const keyword of ["anyOf", "oneOf"]) {
-    if (flat[keyword] !== undefined) {
-      throw schemaError(`the schema keyword "${keyword}" is not supported for names`, `${path}/propertyNames`);
-    }
-  }
-  const narrowing = ["const", "enum", "pattern", "format", "minLength", "maxLength"];
-  return narrowing.some((keyword) => flat[keyword] !== undefined) ? flat : null;
-}
-
-/** Undeclared names that `names` allows. */
-function otherNames(declared: readonly [string, Schema][], names: SchemaObject | null, path: string): CharDfa {
-  const others = otherThan(declared.map(([name]) => name));
-  return names === null ? others : stringDfa(names, others, `${path}/propertyNames`);
 }
 
 /** Undeclared properties are generated only when asked for, or when nothing at all is declared. */
