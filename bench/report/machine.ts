@@ -6,6 +6,8 @@ import { peerVersion } from "../contenders/peer.ts";
 
 export interface Machine {
   cpu: string;
+  /** Those that decide how fast products of bytes are; null = the system does not say. */
+  instructionSets: readonly string[] | null;
   cores: number;
   memoryBytes: number;
   system: string;
@@ -16,6 +18,18 @@ export interface Machine {
   load: number;
 }
 
+/** By their names in /proc/cpuinfo. */
+const INSTRUCTION_SETS: Readonly<Record<string, string>> = {
+  amx_int8: "AMX",
+  avx512_vnni: "AVX-512 VNNI",
+  avx_vnni: "AVX VNNI",
+  avx512f: "AVX-512",
+  avx2: "AVX2",
+  sme: "SME",
+  i8mm: "I8MM",
+  asimddp: "dot products",
+};
+
 /** From bench/dist/bench/report/ to the package's root. */
 const ROOT = new URL("../../../../", import.meta.url);
 
@@ -23,6 +37,7 @@ export function describeMachine(): Machine {
   const model = cpus()[0]?.model.trim();
   return {
     cpu: model === undefined || model === "" || model === "unknown" ? `${arch()} processor` : model,
+    instructionSets: instructionSets(),
     cores: availableParallelism(),
     memoryBytes: totalmem(),
     system: `${type()} ${release()} ${arch()}`,
@@ -36,6 +51,13 @@ export function describeMachine(): Machine {
     },
     load: loadavg()[0]!,
   };
+}
+
+function instructionSets(): string[] | null {
+  if (type() !== "Linux") return null;
+  const flags = /^(?:flags|Features)\s*:(.*)$/m.exec(readFileSync("/proc/cpuinfo", "utf8"))?.[1]?.trim().split(/\s+/);
+  if (flags === undefined) return null;
+  return Object.entries(INSTRUCTION_SETS).flatMap(([flag, name]) => (flags.includes(flag) ? [name] : []));
 }
 
 /** For a file name: "intel-xeon-processor-2-cores". */
