@@ -76,7 +76,7 @@ function attentionInputs(g: Graph): AttentionInputs {
     owner: g.input("owner", ["blocks"], "int64"),
     table: g.input("table", ["depth", "b"], "int64"),
     hasPrefill: g.input("has_prefill", [], "bool"),
-    partBounds: g.input("part_bounds", [2 * PREFILL_PARTS + 1], "int64"),
+    partBounds: g.input("part_bounds", [2 * PREFILL_PARTS], "int64"),
   };
 }
 

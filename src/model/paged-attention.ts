@@ -51,9 +51,9 @@ export interface AttentionInputs {
   table: Value;
   hasPrefill: Value;
   /**
-   * int64 [2 * PREFILL_PARTS + 1]: for each part of the prefill chunk the row after its last, for each the number of blocks
-   * up to its end, and the number of zero rows that fill the chunk's last block. A part that is not there ends where the
-   * one before it does.
+   * int64 [2 * PREFILL_PARTS]. Parts of the prefill chunk count from its end. For each its first row, for each but part 0 the
+   * number of blocks up to its end, and the number of zero rows that fill the chunk's last block. A part that is not there
+   * starts where the one after it does.
    */
   partBounds: Value;
 }
@@ -69,7 +69,7 @@ export interface LayerCache {
   pastValues: Value;
   /** Additive, 0 or -inf. [blocks, 1, 1, blockSize]. */
   mask: Value;
-  /** For each part of the prefill chunk, t rows: [blocks up to its end, 1, 1, t, blockSize]. */
+  /** For each part of the prefill chunk, from its end, t rows: [blocks up to its end, 1, 1, t, blockSize]. */
   partMasks: readonly Value[];
 }
 
@@ -132,10 +132,10 @@ function prefill(
   cache: LayerCache,
   all: Rows,
 ): Value {
-  const bounds = split(g, shared.partBounds, 0, new Array(2 * PREFILL_PARTS + 1).fill(1));
-  const rows = (x: Value) => slice(g, x, 0, shared.decodeCount, bounds[PREFILL_PARTS - 1]!, "p");
+  const bounds = split(g, shared.partBounds, 0, new Array(2 * PREFILL_PARTS).fill(1));
+  const rows = (x: Value) => slice(g, x, 0, shared.decodeCount, TO_THE_END, "p");
   const value = rows(all.value);
-  const own = keyBlocks(g, config, blockSize, bounds[2 * PREFILL_PARTS]!, rows(all.key), value);
+  const own = keyBlocks(g, config, blockSize, bounds.at(-1)!, rows(all.key), value);
   const blocks = {
     keys: concat(g, [cache.pastKeys, own.keys], 0),
     values: concat(g, [cache.pastValues, own.values], 0),
@@ -145,9 +145,13 @@ function prefill(
   return rowsApart(g, config, withOwn(g, byToken(g, sums), rows(all.ownScore), value), "p");
 }
 
+/** As the end of a slice. */
+const TO_THE_END = 2 ** 31 - 1;
+
 /**
  * A part is computed against the past, the parts before it and itself, so that the keys that come after it cost nothing. All
- * parts but the last are whole blocks. `tokens`: of all rows of the step; the first part starts at row `first`.
+ * parts but the last are whole blocks. The last sees every block, so it comes first: its keys are taken as they are.
+ * `tokens`: of all rows of the step; the chunk starts at row `first`.
  */
 function sumsOfParts(
   g: Graph,
@@ -165,19 +169,19 @@ function sumsOfParts(
       const ofParts = parts.map((part) => part[name]);
       return ofParts.length === 1 ? ofParts[0]! : concat(at, ofParts, 2);
     });
-  const from = (at: Graph, part: number, done: readonly Sums[]): readonly Value[] => {
-    const [start, end] = [part === 0 ? first : bounds[part - 1]!, bounds[part]!];
-    const mine = (x: Value) => slice(at, x, 2, start, end, "t");
-    const seen = (x: Value) => slice(at, x, 0, 0, bounds[PREFILL_PARTS + part]!, "nb");
+  const from = (at: Graph, part: number, later: readonly Sums[]): readonly Value[] => {
+    const start = bounds[part]!;
+    const mine = (x: Value) => slice(at, x, 2, start, part === 0 ? TO_THE_END : bounds[part - 1]!, "t");
+    const seen = (x: Value) => (part === 0 ? x : slice(at, x, 0, 0, bounds[PREFILL_PARTS - 1 + part]!, "nb"));
     const ofPart = sumsOverBlocks(
       at,
       config,
       { query: mine(tokens.query), ownScore: mine(tokens.ownScore) },
       { keys: seen(blocks.keys), values: seen(blocks.values), mask: masks[part]! },
     );
-    const parts = [...done, ofPart];
+    const parts = [ofPart, ...later];
     if (part + 1 === PREFILL_PARTS) return together(at, parts);
-    return choose(at, greater(at, bounds[part + 1]!, end), shapes, {
+    return choose(at, greater(at, start, first), shapes, {
       yes: (sub) => from(sub, part + 1, parts),
       no: (sub) => together(sub, parts),
     });

@@ -125,16 +125,18 @@ export class StepInputs {
     if (start % blockSize !== 0) throw new Error(`a prefill chunk starts at ${start}, not on a block boundary`);
     const past = start / blockSize;
     const ends = prefill === null ? [] : partEnds(prefill.tokens.length, blockSize, this.parts.partTokens);
-    const bounds = new BigInt64Array(2 * PREFILL_PARTS + 1);
-    for (let part = 0, from = 0, to = 0; part < PREFILL_PARTS; part++, from = to) {
-      to = ends[part] ?? from;
+    const bounds = new BigInt64Array(2 * PREFILL_PARTS);
+    // Counted from the chunk's end.
+    for (let part = 0; part < PREFILL_PARTS; part++) {
+      const to = ends.at(-1 - part) ?? 0;
+      const from = ends.at(-2 - part) ?? 0;
       const seen = to === from ? 0 : past + Math.ceil(to / blockSize);
-      bounds[part] = BigInt(firstRow + to);
-      bounds[PREFILL_PARTS + part] = BigInt(seen);
+      bounds[part] = BigInt(firstRow + from);
+      if (part > 0) bounds[PREFILL_PARTS - 1 + part] = BigInt(seen);
       this.addPartMasks(feeds, part, seen, start + from, to - from);
     }
     const tokens = prefill?.tokens.length ?? 0;
-    bounds[2 * PREFILL_PARTS] = BigInt(Math.ceil(tokens / blockSize) * blockSize - tokens);
+    bounds[bounds.length - 1] = BigInt(Math.ceil(tokens / blockSize) * blockSize - tokens);
     feeds.part_bounds = int64s(bounds, [bounds.length]);
     this.reserve(past * pool.blockElements);
     const { numKvHeads, headDim } = config;
