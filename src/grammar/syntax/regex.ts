@@ -1,33 +1,17 @@
 // Regular expressions (the syntax shared by Rust and ECMAScript, with ECMAScript's lookahead, without lookbehind and back
-// references) to expressions. `full`: the whole text matches. `search`: the text contains a match, as JSON Schema's
-// `pattern` means it. `part`: like full, but more text follows, into which a lookahead would see; it is refused.
+// references) to expressions.
 
-import { complementDfa, determinise, intersectDfas } from "../char-dfa.ts";
-import { anyCodePoint, type CodePointSet, codePointsOf } from "../code-points.ts";
-import { charSet, choice, type Expression, empty, repeat, sequence } from "../expression.ts";
-import { errorAt, GrammarError } from "../grammar-error.ts";
+import { type CodePointSet, codePointsOf } from "../code-points.ts";
+import { charSet, choice, type Expression, repeat, sequence } from "../expression.ts";
+import { errorAt, type GrammarError } from "../grammar-error.ts";
 import { dot, ignoringCase } from "./character-classes.ts";
 import { parseClass, parseClassEscape } from "./regex-class.ts";
+import { hasLook, inContext, type Look, type Mode, type Part } from "./regex-context.ts";
 import { SourceReader } from "./source-reader.ts";
 
 const maxDepth = 200;
 const maxRepeat = 100_000;
 
-type Assertion = "start" | "end";
-interface Look {
-  kind: "look";
-  negative: boolean;
-  branches: Part[][];
-  position: number;
-}
-/** A group with a lookahead inside, kept whole because the lookahead speaks of what follows the group. */
-interface OpenGroup {
-  kind: "open group";
-  optional: boolean;
-  branches: Part[][];
-}
-/** Anchors and lookaheads stay visible until what stands before and after them is known. */
-type Part = Expression | { kind: "anchor"; anchor: Assertion; position: number } | Look | OpenGroup;
 interface Flags {
   ignoreCase: boolean;
   dotAll: boolean;
@@ -35,18 +19,13 @@ interface Flags {
   wide: boolean;
 }
 
-const anything = repeat(charSet(anyCodePoint), 0, null);
-const subject = "a regex with lookahead";
-
-type Mode = "full" | "search" | "part";
-
 export function parseRegex(pattern: string, mode: Mode): Expression {
   const nul = pattern.indexOf("\0");
   if (nul >= 0) throw errorAt("a regex must not contain a NUL character", nul);
   const parser = new RegexParser(pattern);
   const branches = parser.alternatives({ ignoreCase: false, dotAll: false, wide: false }, 0);
   if (!parser.reader.done) throw parser.error("unmatched )");
-  return choice(...branches.map((branch) => resolveAnchors(branch, mode)));
+  return choice(...branches.map((branch) => inContext(branch, mode)));
 }
 
 class RegexParser {
@@ -210,55 +189,4 @@ class RegexParser {
     if (reader.at("*") || reader.at("+") || reader.at("?") || reader.at("{")) throw this.error("nothing to repeat");
     return bounds;
   }
-}
-
-function hasLook(parts: readonly Part[]): boolean {
-  return parts.some((part) => part.kind === "look" || part.kind === "open group");
-}
-
-/** Texts of `parts` and whatever may follow them. A lookahead is an intersection with all of the rest of the text. */
-function followed(parts: readonly Part[], after: Expression, atStart: boolean): Expression {
-  const leading = parts.findIndex((part) => part.kind !== "anchor" && part.kind !== "look");
-  let rest = after;
-  for (const [index, part] of [...parts.entries()].reverse()) {
-    const first = atStart && (leading < 0 || index <= leading);
-    if (part.kind === "anchor") {
-      const holds = part.anchor === "start" ? first : determinise(rest, subject).states[0]!.final;
-      if (!holds) throw errorAt("invalid regex: an anchor in the middle can never match", part.position);
-      if (part.anchor === "end") rest = empty;
-    } else if (part.kind === "look") {
-      const seen = determinise(choice(...part.branches.map((branch) => followed(branch, anything, first))), subject);
-      const wanted = part.negative ? complementDfa(seen) : seen;
-      rest = { kind: "dfa", dfa: intersectDfas(wanted, determinise(rest, subject), subject), json: false };
-    } else if (part.kind === "open group") {
-      const options = part.branches.map((branch) => followed(branch, rest, first));
-      if (part.optional) options.push(rest);
-      // As an automaton the rest stays one thing, however often it is needed before.
-      rest = { kind: "dfa", dfa: determinise(choice(...options), subject), json: false };
-    } else {
-      rest = sequence(part, rest);
-    }
-  }
-  return rest;
-}
-
-function resolveAnchors(parts: readonly Part[], mode: Mode): Expression {
-  const isAnchor = (part: Part | undefined, anchor: Assertion): boolean =>
-    part?.kind === "anchor" && part.anchor === anchor;
-  let from = 0;
-  let to = parts.length;
-  while (from < to && isAnchor(parts[from], "start")) from++;
-  while (to > from && isAnchor(parts[to - 1], "end")) to--;
-  if (hasLook(parts)) {
-    if (mode === "part") throw new GrammarError("invalid regex: lookahead is not supported here");
-    if (mode === "full" || from > 0) return followed(parts, mode === "full" ? empty : anything, true);
-    return sequence(anything, followed(parts, anything, false));
-  }
-  const inner = parts.slice(from, to);
-  for (const part of inner) {
-    if (part.kind === "anchor") throw errorAt("invalid regex: an anchor in the middle can never match", part.position);
-  }
-  const before = mode === "search" && from === 0 ? anything : empty;
-  const after = mode === "search" && to === parts.length ? anything : empty;
-  return sequence(before, ...(inner as Expression[]), after);
 }

@@ -1,0 +1,83 @@
+// What a regular expression's anchors and lookaheads mean, once all that stands before and after them is known.
+
+import { complementDfa, determinise, intersectDfas } from "../char-dfa.ts";
+import { anyCodePoint } from "../code-points.ts";
+import { charSet, choice, type Expression, empty, repeat, sequence } from "../expression.ts";
+import { errorAt, GrammarError } from "../grammar-error.ts";
+
+/**
+ * full: the whole text matches. search: the text contains a match, as JSON Schema's `pattern` means it. part: like full, but
+ * more text follows, into which a lookahead would see; it is refused.
+ */
+export type Mode = "full" | "search" | "part";
+
+type Assertion = "start" | "end";
+export interface Look {
+  kind: "look";
+  negative: boolean;
+  branches: Part[][];
+  position: number;
+}
+/** A group with a lookahead inside, kept whole because the lookahead speaks of what follows the group. */
+interface OpenGroup {
+  kind: "open group";
+  optional: boolean;
+  branches: Part[][];
+}
+/** Anchors and lookaheads stay visible until what stands before and after them is known. */
+export type Part = Expression | { kind: "anchor"; anchor: Assertion; position: number } | Look | OpenGroup;
+
+const anything = repeat(charSet(anyCodePoint), 0, null);
+const subject = "a regex with lookahead";
+
+export function hasLook(parts: readonly Part[]): boolean {
+  return parts.some((part) => part.kind === "look" || part.kind === "open group");
+}
+
+/** The texts that one alternative of a whole pattern allows. */
+export function inContext(parts: readonly Part[], mode: Mode): Expression {
+  const isAnchor = (part: Part | undefined, anchor: Assertion): boolean =>
+    part?.kind === "anchor" && part.anchor === anchor;
+  let from = 0;
+  let to = parts.length;
+  while (from < to && isAnchor(parts[from], "start")) from++;
+  while (to > from && isAnchor(parts[to - 1], "end")) to--;
+  if (hasLook(parts)) {
+    if (mode === "part") throw new GrammarError("invalid regex: lookahead is not supported here");
+    if (mode === "full" || from > 0) return followed(parts, mode === "full" ? empty : anything, true);
+    return sequence(anything, followed(parts, anything, false));
+  }
+  const inner = parts.slice(from, to);
+  for (const part of inner) {
+    if (part.kind === "anchor") throw errorAt("invalid regex: an anchor in the middle can never match", part.position);
+  }
+  const before = mode === "search" && from === 0 ? anything : empty;
+  const after = mode === "search" && to === parts.length ? anything : empty;
+  return sequence(before, ...(inner as Expression[]), after);
+}
+
+/** Texts of `parts` and whatever may follow them. A lookahead is an intersection with all of the rest of the text. */
+function followed(parts: readonly Part[], after: Expression, atStart: boolean): Expression {
+  const leading = parts.findIndex((part) => part.kind !== "anchor" && part.kind !== "look");
+  let rest = after;
+  for (const [index, part] of [...parts.entries()].reverse()) {
+    const first = atStart && (leading < 0 || index <= leading);
+    if (part.kind === "anchor") {
+      const holds = part.anchor === "start" ? first : determinise(rest, subject).states[0]!.final;
+      if (!holds) throw errorAt("invalid regex: an anchor in the middle can never match", part.position);
+      if (part.anchor === "end") rest = empty;
+    } else if (part.kind === "look") {
+      const seen = determinise(choice(...part.branches.map((branch) => followed(branch, anything, first))), subject);
+      const wanted = part.negative ? complementDfa(seen) : seen;
+      rest = { kind: "dfa", dfa: intersectDfas(wanted, determinise(rest, subject), subject), json: false };
+    } else if (part.kind === "open group") {
+      const options = part.branches.map((branch) => followed(branch, rest, first));
+      if (part.optional) options.push(rest);
+      // As an automaton the rest stays one thing, however often it is needed before.
+      rest = { kind: "dfa", dfa: determinise(choice(...options), subject), json: false };
+    } else {
+      rest = sequence(part, rest);
+    }
+  }
+  return rest;
+}
