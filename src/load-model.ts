@@ -92,7 +92,7 @@ async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: 
     grammars,
     ...parsers,
     defaults,
-    names: config.servedModelName.length > 0 ? config.servedModelName : [name],
+    names: config.servedModelName.length > 0 ? [...new Set(config.servedModelName)] : [name],
     root: config.model === "bundled" ? BUNDLED_NAME : config.model,
     checkpoint: { folder, weightType },
     close: async () => {

@@ -105,6 +105,9 @@ describe("loadConfig", () => {
 
   it("refuses unknown keys and non-mappings in a file", () => {
     expect(() => loadConfig({ file: yaml("max-modle-len: 5") })).toThrow(/unknown option max-modle-len/);
+    expect(() => loadConfig({ file: yaml("max-model-len: 5\nmax_model_len: 6") })).toThrow(
+      /max-model-len is there twice/,
+    );
     expect(() => loadConfig({ file: yaml("- 1") })).toThrow(/mapping/);
     expect(loadConfig({ file: yaml("") }).port).toBe(8000);
   });

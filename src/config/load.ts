@@ -105,6 +105,9 @@ function readFile(path: string): Map<string, unknown> {
     if (name === undefined) {
       throw new ConfigError(`${path}: unknown option ${key}; see docs/reference/flags.md`);
     }
+    if (values.has(name)) {
+      throw new ConfigError(`${path}: ${flagName(name)} is there twice, in both spellings; keep one`);
+    }
     if (value !== null) {
       values.set(name, value);
     }

@@ -68,7 +68,7 @@ describe("flywheel serve", () => {
 
   it("takes flags, environment and file, and masks secrets", async () => {
     const file = join(fresh(), "config.yaml");
-    writeFileSync(file, `model: ${MODEL}\nserved-model-name: [one, two]\nmax-model-len: 100\n`);
+    writeFileSync(file, `model: ${MODEL}\nserved-model-name: [one, two, one]\nmax-model-len: 100\n`);
     const args = [
       "--config",
       file,

@@ -442,6 +442,19 @@ describe("access", () => {
     }
   });
 
+  it("finds ids in any case, as they are UUIDs", async () => {
+    const { id } = await newModel(server);
+    const job = (await server.call("POST", "/v1/preview/training-jobs", jobBody(id.toUpperCase(), []))).json;
+    expect((await server.call("GET", `/v1/preview/models/${id.toUpperCase()}`)).json.id).toBe(id);
+    expect((await server.call("GET", `/v1/preview/training-jobs/${job.id.toUpperCase()}`)).json.id).toBe(job.id);
+    const jobs = await server.call("GET", `/v1/preview/training-jobs?model_id=${id.toUpperCase()}`);
+    expect(jobs.json.data).toMatchObject([{ id: job.id }]);
+    const log = { split: "val", trajectory_groups: [] };
+    expect((await server.call("POST", `/v1/preview/models/${id.toUpperCase()}/log`, log)).status).toBe(200);
+    const copy = { project: "p", name: `copy-${id}`, from: { model_id: id.toUpperCase() } };
+    expect((await server.call("POST", "/v1/preview/models", copy)).status).toBe(200);
+  });
+
   it("keeps owners apart: another's id is a 404", async () => {
     const { id, name } = await newModel(server);
     const job = (await server.call("POST", "/v1/preview/training-jobs", jobBody(id, []))).json;

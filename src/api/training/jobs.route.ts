@@ -26,7 +26,8 @@ export function registerTrainingJobs(app: FastifyInstance, training: TrainingSer
       const { after, limit } = pageQuery(request.query);
       const issues = new Issues();
       const fields = new Fields(request.query as JsonObject, ["query"], issues);
-      const [modelId, status] = [fields.text("model_id"), fields.oneOf("status", JOB_STATUSES)];
+      const modelId = fields.text("model_id")?.toLowerCase() ?? null;
+      const status = fields.oneOf("status", JOB_STATUSES);
       issues.throwIfAny();
       const found = jobs.list(principalOf(request).id, modelId, status, after, limit + 1);
       return page(found, limit, (job) => presentJob(job, false));

@@ -149,7 +149,7 @@ function sourceOf(fields: Fields, issues: Issues): { modelId: string; step: numb
   const source = new Fields(object, fields.at("from"), issues);
   const modelId = source.text("model_id");
   if (source.raw("model_id") === undefined) source.missing("model_id");
-  return { modelId: modelId ?? "", step: source.integer("step", { min: 0 }) };
+  return { modelId: modelId?.toLowerCase() ?? "", step: source.integer("step", { min: 0 }) };
 }
 
 /** Names become parts of inference names: no separators in them. */

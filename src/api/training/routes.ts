@@ -21,6 +21,7 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
   return (app, service) => {
     app.register(async (scope) => {
       useDetailedErrors(scope, service);
+      readIdsInAnyCase(scope);
       readSmallBodies(scope);
       registerTrainingModels(scope, training);
       registerTrainingJobs(scope, training);
@@ -28,12 +29,21 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
     });
     app.register(async (scope) => {
       useDetailedErrors(scope, service);
+      readIdsInAnyCase(scope);
       // bodies are read by the routes, as they arrive
       scope.removeAllContentTypeParsers();
       scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
       registerTrainingSubmissions(scope, training, options);
     });
   };
+}
+
+/** Ids in paths are UUIDs, which some clients write in capitals. */
+function readIdsInAnyCase(scope: FastifyInstance): void {
+  scope.addHook("preHandler", async (request) => {
+    const params = request.params as { id?: string };
+    if (params.id !== undefined) params.id = params.id.toLowerCase();
+  });
 }
 
 /** Clients announce JSON even where they send no body, as on DELETE: nothing is not malformed, it is no body. */
