@@ -6,8 +6,8 @@ import { peerVersion } from "../contenders/peer.ts";
 
 export interface Machine {
   cpu: string;
-  /** Those that decide how fast products of bytes are; null = the system does not say. */
-  instructionSets: readonly string[] | null;
+  /** Those that decide how fast products of bytes are; empty where the system does not say. */
+  instructionSets: readonly string[];
   cores: number;
   memoryBytes: number;
   system: string;
@@ -53,11 +53,10 @@ export function describeMachine(): Machine {
   };
 }
 
-function instructionSets(): string[] | null {
-  if (type() !== "Linux") return null;
+function instructionSets(): string[] {
+  if (type() !== "Linux") return [];
   const flags = /^(?:flags|Features)\s*:(.*)$/m.exec(readFileSync("/proc/cpuinfo", "utf8"))?.[1]?.trim().split(/\s+/);
-  if (flags === undefined) return null;
-  return Object.entries(INSTRUCTION_SETS).flatMap(([flag, name]) => (flags.includes(flag) ? [name] : []));
+  return Object.entries(INSTRUCTION_SETS).flatMap(([flag, name]) => (flags?.includes(flag) ? [name] : []));
 }
 
 /** For a file name: "intel-xeon-processor-2-cores". */

@@ -51,7 +51,7 @@ function circumstances({ machine, plan, config, ...results }: BenchResults): str
   const millions = ((layers + head + embedding) / 1e6).toFixed(0);
   const shape = `${config.numLayers} layers, ${config.hiddenSize} wide, ${config.numHeads}/${config.numKvHeads} heads`;
   const packages = Object.entries(machine.packages).map(([name, version]) => `${name} ${version ?? "not installed"}`);
-  const sets = machine.instructionSets === null ? "" : ` (${machine.instructionSets.join(", ")})`;
+  const sets = machine.instructionSets.length === 0 ? "" : ` (${machine.instructionSets.join(", ")})`;
   const busy = machine.load > 0.5 ? " — the machine was busy, the numbers are not to be quoted" : "";
   const lines = [
     `${machine.cpu}${sets}, ${machine.cores} cores, ${gibi(machine.memoryBytes)}, ${machine.system}, Node ${machine.node}`,

@@ -47,6 +47,11 @@ export class Fields {
     return this.problem(key, "string_type", "Input should be a valid string");
   }
 
+  /** A UUID, in the case that ids are kept in. */
+  id(key: string): string | null {
+    return this.text(key)?.toLowerCase() ?? null;
+  }
+
   /** Finite; true and false count as 1 and 0, as in the clients' own models. */
   number(key: string, range: { min?: number; max?: number; above?: number } = {}): number | null {
     const value = this.raw(key);

@@ -26,8 +26,7 @@ export function registerTrainingJobs(app: FastifyInstance, training: TrainingSer
       const { after, limit } = pageQuery(request.query);
       const issues = new Issues();
       const fields = new Fields(request.query as JsonObject, ["query"], issues);
-      const modelId = fields.text("model_id")?.toLowerCase() ?? null;
-      const status = fields.oneOf("status", JOB_STATUSES);
+      const [modelId, status] = [fields.id("model_id"), fields.oneOf("status", JOB_STATUSES)];
       issues.throwIfAny();
       const found = jobs.list(principalOf(request).id, modelId, status, after, limit + 1);
       return page(found, limit, (job) => presentJob(job, false));

@@ -147,9 +147,9 @@ function sourceOf(fields: Fields, issues: Issues): { modelId: string; step: numb
   const object = fields.object("from");
   if (!object) return null;
   const source = new Fields(object, fields.at("from"), issues);
-  const modelId = source.text("model_id");
+  const modelId = source.id("model_id");
   if (source.raw("model_id") === undefined) source.missing("model_id");
-  return { modelId: modelId?.toLowerCase() ?? "", step: source.integer("step", { min: 0 }) };
+  return { modelId: modelId ?? "", step: source.integer("step", { min: 0 }) };
 }
 
 /** Names become parts of inference names: no separators in them. */

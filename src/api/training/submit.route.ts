@@ -26,7 +26,7 @@ import { readSubmission } from "./submission.ts";
 import { documented, JobBody, LogBody, NewJobBody, NewSftJobBody } from "./training.schema.ts";
 import { GROUP_PARTS, groupPartFrom } from "./trajectory.wire.ts";
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const MAX_KEY_LENGTH = 255;
 const MAX_SPLIT_LENGTH = 128;
 
@@ -209,11 +209,11 @@ function streamedJson(reply: FastifyReply, pieces: AsyncGenerator<string>): Read
 
 /** The model to train. Form problems are noted with the others; a model that is not the caller's is a 404. */
 function trainable(fields: Fields, training: TrainingService, owner: string, issues: Issues) {
-  const id = fields.text("model_id");
+  const id = fields.id("model_id");
   if (fields.raw("model_id") === undefined) fields.missing("model_id");
   else if (id !== null && !UUID.test(id)) fields.problem("model_id", "uuid_parsing", "Input should be a valid UUID");
   issues.throwIfAny();
-  const model = training.models.owned(id!.toLowerCase(), owner);
+  const model = training.models.owned(id!, owner);
   const base = training.bases.get(model.baseModel);
   if (!base) throw new ServiceError("unknown_base_model", `The base model ${model.baseModel} is not here any more.`);
   assertServable(model, base);
