@@ -71,3 +71,25 @@ export async function finishedJob(server: TrainingServer, id: string) {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
+
+/** Polls as an ART client does: the cursor does not move past training_started. */
+export async function artPoll(server: TrainingServer, id: string) {
+  const seen: { type: string; data: Record<string, number> }[] = [];
+  let after: string | null = null;
+  for (;;) {
+    const query = after === null ? "" : `?after=${after}`;
+    const { status, json } = await server.call("GET", `/v1/preview/training-jobs/${id}/events${query}`);
+    expect(status).toBe(200);
+    for (const event of json.data) {
+      if (event.type === "training_started") {
+        expect(Number.isInteger(event.data.num_sequences)).toBe(true);
+        continue;
+      }
+      seen.push(event);
+      after = event.id;
+      if (event.type !== "gradient_step") return seen;
+      for (const value of Object.values(event.data)) expect(typeof value).toBe("number");
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

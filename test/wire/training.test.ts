@@ -1,4 +1,4 @@
-// The training endpoints as clients use them: the call sequence and shapes of an ART client, jobs, and who may do what.
+// Training jobs over HTTP, as clients send and follow them.
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { FlywheelClient } from "../../src/client/client.ts";
 import { toyIds } from "../toy-encoder.ts";
 import { shared } from "./shared-server.ts";
 import {
-  artConfig,
+  artPoll,
   choice,
   finishedJob,
   goodGroup,
@@ -20,114 +20,6 @@ import {
 import { startTrainingServer } from "./training-server.ts";
 
 const server = shared(() => startTrainingServer({ maxOpenJobs: 1000 }));
-
-/** Polls as an ART client does: the cursor does not move past training_started. */
-async function artPoll(id: string) {
-  const seen: { type: string; data: Record<string, number> }[] = [];
-  let after: string | null = null;
-  for (;;) {
-    const query = after === null ? "" : `?after=${after}`;
-    const { status, json } = await server.call("GET", `/v1/preview/training-jobs/${id}/events${query}`);
-    expect(status).toBe(200);
-    for (const event of json.data) {
-      if (event.type === "training_started") {
-        expect(Number.isInteger(event.data.num_sequences)).toBe(true);
-        continue;
-      }
-      seen.push(event);
-      after = event.id;
-      if (event.type !== "gradient_step") return seen;
-      for (const value of Object.values(event.data)) expect(typeof value).toBe("number");
-    }
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
-describe("the life of a policy, as an ART client drives it", () => {
-  it("register, train, read the step, log, prune, delete", async () => {
-    const body = modelBody();
-    const { json: model } = await server.call("POST", "/v1/preview/models/", body);
-    expect(model).toMatchObject({ entity: "ann", project: "p", name: body.name, base_model: "tiny", run_id: null });
-    expect((await server.call("POST", "/v1/preview/models", body)).json.id).toBe(model.id);
-    const checkpoints = `/v1/preview/models/${model.id}/checkpoints`;
-    const newest = async () => (await server.call("GET", `${checkpoints}?limit=1&order=desc`)).json;
-    expect((await newest()).data[0].step).toBe(0);
-
-    for (let step = 1; step <= 3; step++) {
-      const answer = await server.call(
-        "POST",
-        "/v1/preview/training-jobs",
-        jobBody(model.id, undefined, { experimental_config: artConfig }),
-      );
-      expect(answer.status).toBe(200);
-      expect(Object.keys(answer.json)).toEqual(
-        expect.arrayContaining(["id", "model_id", "status", "progress", "error_message", "training_start"]),
-      );
-      const events = await artPoll(answer.json.id);
-      expect(events.map(({ type }) => type)).toEqual(["gradient_step", "gradient_step", "training_ended"]);
-      expect(events[0]!.data.num_sequences).toBe(2);
-      expect((await newest()).data[0].step).toBe(step);
-      expect(server.bench.service.policies.find(`wandb-artifact:///ann/p/${body.name}`, "1")?.step).toBe(step);
-    }
-    const log = await server.call("POST", `/v1/preview/models/${model.id}/log`, {
-      ...{ model_id: model.id, split: "val", trajectory_groups: [goodGroup()] },
-    });
-    expect(log.status).toBe(200);
-    expect((await newest()).data[0].metrics).toMatchObject({ "val/reward": 0.5, "val/solved": 1, "val/duration": 1.5 });
-
-    expect((await server.call("DELETE", checkpoints, { steps: [0, 1, 2, 3, 9] })).json).toEqual({
-      deleted_count: 3,
-      not_found_steps: [9],
-      kept_steps: [3],
-    });
-    expect((await server.call("DELETE", `/v1/preview/models/${model.id}`)).json).toEqual({
-      model_id: model.id,
-      deleted_checkpoints: 1,
-      deleted_run: true,
-    });
-    expect((await server.call("GET", checkpoints)).status).toBe(404);
-  });
-
-  it("pages checkpoints by cursor and finds one by number", async () => {
-    const { id } = await newModel(server);
-    for (let i = 0; i < 2; i++) {
-      await finishedJob(server, (await server.call("POST", "/v1/preview/training-jobs", jobBody(id, []))).json.id);
-    }
-    const steps: number[] = [];
-    let after = "";
-    for (;;) {
-      const { json } = await server.call("GET", `/v1/preview/models/${id}/checkpoints?limit=2&after=${after}`);
-      expect(json.object).toBe("list");
-      steps.push(...json.data.map(({ step }: { step: number }) => step));
-      if (!json.has_more) break;
-      after = json.data.at(-1).id;
-      expect(json.last_id).toBe(after);
-    }
-    expect(steps).toEqual([0, 1, 2]);
-    const last = (await server.call("GET", `/v1/preview/models/${id}/checkpoints/latest`)).json;
-    expect(last.step).toBe(2);
-    const empty = await server.call("GET", `/v1/preview/models/${id}/checkpoints?after=${last.id}`);
-    expect(empty.json).toEqual({ object: "list", data: [], first_id: "", last_id: "", has_more: false });
-    expect((await server.call("GET", `/v1/preview/models/${id}/checkpoints/7`)).status).toBe(404);
-    expect((await server.call("GET", `/v1/preview/models/${id}/checkpoints?limit=101`)).status).toBe(422);
-    const twice = await server.call("GET", "/v1/preview/models?name=a&name=b");
-    expect([twice.status, twice.json.detail[0].loc]).toEqual([422, ["query", "name"]]);
-  });
-
-  it("forks and rolls back", async () => {
-    const source = await newModel(server);
-    await finishedJob(server, (await server.call("POST", "/v1/preview/training-jobs", jobBody(source.id))).json.id);
-    const fork = await server.call("POST", "/v1/preview/models", {
-      ...{ project: "p", name: `fork-of-${source.name}`, from: { model_id: source.id, step: 1 } },
-    });
-    expect(fork.json.base_model).toBe("tiny");
-    expect((await server.call("GET", `/v1/preview/models/${fork.json.id}/checkpoints/latest`)).json.step).toBe(1);
-    const rolled = await server.call("POST", `/v1/preview/models/${source.id}/rollback`, { step: 0 });
-    expect(rolled.json).toMatchObject({ step: 2 });
-    expect((await server.call("POST", `/v1/preview/models/${source.id}/rollback`, {})).status).toBe(422);
-    expect((await server.call("POST", `/v1/preview/models/${source.id}/rollback`, { step: 50 })).status).toBe(404);
-  });
-});
 
 describe("jobs", () => {
   it("lists, reports every trajectory, and keeps the order of submission", async () => {
@@ -243,7 +135,7 @@ describe("jobs", () => {
     for (const scale_rewards of [true, false]) {
       const body = jobBody(id, groups, { experimental_config: { scale_rewards } });
       // fails on a value that is no number
-      await artPoll((await server.call("POST", "/v1/preview/training-jobs", body)).json.id);
+      await artPoll(server, (await server.call("POST", "/v1/preview/training-jobs", body)).json.id);
     }
     const log = { split: "val", trajectory_groups: groups };
     const { metrics } = (await server.call("POST", `/v1/preview/models/${id}/log`, log)).json;
@@ -294,7 +186,7 @@ describe("jobs", () => {
     expect([dry.status, dry.json.detail[0].loc]).toEqual([422, ["body", "experimental_config"]]);
     const job = await finishedJob(server, (await server.call("POST", "/v1/preview/training-jobs", body)).json.id);
     expect(job).toMatchObject({ status: "FAILED", step: null, error_message: dry.json.detail[0].msg });
-    expect((await artPoll(job.id)).map(({ type }) => type)).toEqual(["training_failed"]);
+    expect((await artPoll(server, job.id)).map(({ type }) => type)).toEqual(["training_failed"]);
   });
 
   it("pushes the events when asked for a stream, and goes on behind Last-Event-ID", async () => {
@@ -350,7 +242,7 @@ describe("jobs", () => {
     expect((await cancel()).status).toBe(200);
     expect(await finishedJob(server, job.id)).toMatchObject({ status: "CANCELLED", step: null });
     expect((await cancel()).json.status).toBe("CANCELLED");
-    expect((await artPoll(job.id)).at(-1)).toMatchObject({
+    expect((await artPoll(server, job.id)).at(-1)).toMatchObject({
       type: "training_failed",
       data: { error_message: expect.stringContaining("cancelled") },
     });
@@ -391,7 +283,7 @@ describe("jobs", () => {
     expect(preview.examples[0].mask.slice(-3)).toEqual([0, 1, 1]);
     expect((await server.call("GET", `/v1/preview/training-jobs?model_id=${id}`)).json.data).toEqual([]);
     const job = (await server.call("POST", "/v1/preview/sft-training-jobs", body)).json;
-    const events = await artPoll(job.id);
+    const events = await artPoll(server, job.id);
     expect(events.map(({ type }) => type)).toEqual(["gradient_step", "gradient_step", "training_ended"]);
     expect(events.slice(0, 2).map(({ data }) => data.learning_rate)).toEqual([1e-3, 5e-4]);
     expect(events[0]!.data).toMatchObject({ num_trajectories: 4, num_dropped_trajectories: 1 });
@@ -427,65 +319,4 @@ it("a quota that is used up is a 429 that clients do not repeat", async () => {
   } finally {
     await full.close();
   }
-});
-
-describe("access", () => {
-  it("needs a token with the scope training", async () => {
-    for (const [as, status] of [
-      [null, 401],
-      ["guest", 403],
-      ["ann", 200],
-    ] as const) {
-      const answer = await server.call("GET", "/v1/preview/models", undefined, { as });
-      expect(answer.status).toBe(status);
-      if (status !== 200) expect(answer.json).toMatchObject({ error: { code: status }, detail: expect.any(String) });
-    }
-  });
-
-  it("finds ids in any case, as they are UUIDs", async () => {
-    const { id } = await newModel(server);
-    const job = (await server.call("POST", "/v1/preview/training-jobs", jobBody(id.toUpperCase(), []))).json;
-    expect((await server.call("GET", `/v1/preview/models/${id.toUpperCase()}`)).json.id).toBe(id);
-    expect((await server.call("GET", `/v1/preview/training-jobs/${job.id.toUpperCase()}`)).json.id).toBe(job.id);
-    const jobs = await server.call("GET", `/v1/preview/training-jobs?model_id=${id.toUpperCase()}`);
-    expect(jobs.json.data).toMatchObject([{ id: job.id }]);
-    const log = { split: "val", trajectory_groups: [] };
-    expect((await server.call("POST", `/v1/preview/models/${id.toUpperCase()}/log`, log)).status).toBe(200);
-    const copy = { project: "p", name: `copy-${id}`, from: { model_id: id.toUpperCase() } };
-    expect((await server.call("POST", "/v1/preview/models", copy)).status).toBe(200);
-  });
-
-  it("keeps owners apart: another's id is a 404", async () => {
-    const { id, name } = await newModel(server);
-    const job = (await server.call("POST", "/v1/preview/training-jobs", jobBody(id, []))).json;
-    const bob = { as: "bob" } as const;
-    for (const [method, path, body] of [
-      ["GET", `/v1/preview/models/${id}`],
-      ["DELETE", `/v1/preview/models/${id}`],
-      ["GET", `/v1/preview/models/${id}/checkpoints`],
-      ["DELETE", `/v1/preview/models/${id}/checkpoints`, { steps: [0] }],
-      ["POST", `/v1/preview/models/${id}/rollback`, { step: 0 }],
-      ["POST", `/v1/preview/models/${id}/log`, { split: "val", trajectory_groups: [] }],
-      ["POST", "/v1/preview/training-jobs", jobBody(id, [])],
-      ["POST", "/v1/preview/models", { project: "p", name: "f", from: { model_id: id } }],
-      ["GET", `/v1/preview/training-jobs/${job.id}`],
-      ["GET", `/v1/preview/training-jobs/${job.id}/events`],
-      ["POST", `/v1/preview/training-jobs/${job.id}/cancel`],
-    ] as const) {
-      const answer = await server.call(method, path, body, bob);
-      expect([method, path, answer.status]).toEqual([method, path, 404]);
-    }
-    const names = (await server.call("GET", `/v1/preview/models?name=${name}`, undefined, bob)).json.data;
-    expect(names).toEqual([]);
-    expect((await server.call("GET", `/v1/preview/models?name=${name}`)).json.data).toHaveLength(1);
-  });
-
-  it("answers probes and base models without a token", async () => {
-    const open = { as: null } as const;
-    expect((await server.call("GET", "/v1/preview/base-models", undefined, open)).json).toEqual(["tiny"]);
-    expect((await server.call("GET", "/v1/health", undefined, open)).status).toBe(200);
-    const check = await server.call("GET", "/v1/system-check", undefined, open);
-    expect(check.status).toBe(200);
-    expect(check.json).toMatchObject({ api: true, database: { success: true, errors: [] } });
-  });
 });
