@@ -55,7 +55,7 @@ it("does not go on with other weights when its thread is started again", async (
   } finally {
     await engine.close();
   }
-}, 30_000);
+});
 
 it("takes a quarter of what its container may use, not of the machine", async () => {
   const folder = fixtureFolder("llama");

@@ -37,11 +37,6 @@ async function collect(generation: Generation): Promise<EngineOutput[]> {
 const endless = (token: number) => generateRequest([token], { maxTokens: 500, ignoreEos: true });
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function until(condition: () => boolean): Promise<void> {
-  for (let i = 0; i < 1000 && !condition(); i++) await sleep(5);
-  expect(condition()).toBe(true);
-}
-
 /** Waits for the first token, so the request is running in the thread; then `rest` is what follows. */
 async function started(generation: Generation): Promise<{ rest: Promise<EngineOutput[]> }> {
   const iterator = generation[Symbol.asyncIterator]();
@@ -119,7 +114,7 @@ describe("WorkerEngine", () => {
     const killer = collect(engine.generate(generateRequest([EXIT_TOKEN])));
     await Promise.all([loading, running.rest, killer]);
     // The unloaded one did not come back.
-    await until(() => engine.healthy());
+    await expect.poll(() => engine.healthy()).toBe(true);
     const outputs = await collect(engine.generate(generateRequest([5], {}, { adapter: red.version })));
     expect(outputs).toMatchObject([{ finish: { message: `adapter ${red.version} is not loaded` } }]);
   });
@@ -184,7 +179,7 @@ describe("WorkerEngine", () => {
     const engine = await start({ numBlocks: 256 });
     const storm = Array.from({ length: 1000 }, (_, i) => engine.generate(endless(3 + (i % 200))));
     const readers = storm.map((generation) => collect(generation));
-    await until(() => engine.stats().running > 0);
+    await expect.poll(() => engine.stats().running).toBeGreaterThan(0);
     for (const generation of storm) generation.abort();
     await Promise.all(readers);
     expect(tokensOf(await collect(engine.generate(generateRequest([5], { maxTokens: 2 }))))).toEqual([6, 7]);
@@ -194,7 +189,7 @@ describe("WorkerEngine", () => {
   it("closes in the middle of everything", async () => {
     const engine = await start({ busyMs: 5 });
     const readers = Array.from({ length: 5 }, () => collect(engine.generate(endless(5))));
-    await until(() => engine.stats().running === 5);
+    await expect.poll(() => engine.stats().running).toBe(5);
     await engine.close();
     await Promise.all(readers);
     expect(engine.healthy()).toBe(false);

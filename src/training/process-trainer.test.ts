@@ -50,7 +50,7 @@ it("leaves it to the server to stop a job: a terminal's Ctrl-C and a service man
   expect(await answer()).toMatchObject({ type: "failed" });
   child.disconnect();
   expect(await end).toEqual([0, null]);
-}, 30_000);
+});
 
 it("tells of a death without what the process wrote, which is the error's cause", async () => {
   start('console.error("secret path"); process.exit(3)', 60_000);

@@ -95,7 +95,7 @@ describe("faults", () => {
     });
     try {
       const first = await submit(bench, model.id);
-      await vi.waitFor(() => expect(bench.service.stats()).toEqual({ running: 0, pending: 0 }), 5_000);
+      await expect.poll(() => bench.service.stats()).toEqual({ running: 0, pending: 0 });
       expect(bench.service.jobs.owned(first.id, "me")).toMatchObject({ status: "COMPLETED", toStep: 1 });
     } finally {
       remove.mockRestore();
@@ -104,7 +104,7 @@ describe("faults", () => {
     bench.service.jobs.watch(second.id, () => {
       throw new Error("a follower that fails");
     });
-    await vi.waitFor(() => expect(bench.service.stats()).toEqual({ running: 0, pending: 0 }), 5_000);
+    await expect.poll(() => bench.service.stats()).toEqual({ running: 0, pending: 0 });
     expect(bench.service.jobs.owned(second.id, "me")).toMatchObject({ status: "COMPLETED", toStep: 2 });
     for (const step of [1, 2]) expect(existsSync(stepFolder(bench, model.id, step))).toBe(true);
   });
@@ -166,7 +166,7 @@ describe("faults", () => {
       ["step-0"],
     );
     await ended(bench, await submit(bench, model.id));
-    await expect.poll(() => existsSync(reserve), { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => existsSync(reserve)).toBe(true);
     expect(bench.service.models.step(model.id, "me", "latest").step).toBe(1);
   });
 
@@ -235,9 +235,7 @@ describe("faults", () => {
       const first = trainingBench({ folder, trainer: fakeTrainer(20) });
       const model = newModel(first);
       const job = await submit(first, model.id, [many]);
-      await expect
-        .poll(() => first.service.jobs.events(job.id, null, 100).length, { timeout: 20_000 })
-        .toBeGreaterThan(3);
+      await expect.poll(() => first.service.jobs.events(job.id, null, 100).length).toBeGreaterThan(3);
       await first.close();
       const second = trainingBench({ folder });
       expect(second.service.jobs.owned(job.id, "me").attempts).toBeLessThanOrEqual(1);

@@ -82,7 +82,7 @@ describe("steps and the engine's adapter slots", () => {
     const model = newModel(bench);
     await ended(bench, await submit(bench, model.id));
     const job = await submit(bench, model.id);
-    await vi.waitFor(() => expect(bench.service.policies.inUse(model.id, 1)).toBe(true), { interval: 5 });
+    await expect.poll(() => bench.service.policies.inUse(model.id, 1), { interval: 5 }).toBe(true);
     const { version } = await bench.slots.hold(operatorAdapter(bench, "o"));
     expect(bench.engine.versions).toEqual(new Set([version]));
     expect((await ended(bench, job)).at(-1)!.type).toBe("training_ended");
@@ -136,6 +136,6 @@ describe("steps and the engine's adapter slots", () => {
     await bench.service.models.delete(model.id, "me");
     expect(bench.engine.versions).toEqual(new Set([lease!.adapter]));
     lease!.release();
-    await vi.waitFor(() => expect(bench.engine.versions.size).toBe(0));
+    await expect.poll(() => bench.engine.versions.size).toBe(0);
   });
 });

@@ -277,9 +277,7 @@ describe("jobs", () => {
     await expect(submit(bench, model.id)).rejects.toThrow(/At most 1 jobs/);
     await ended(bench, first);
     for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, model.id));
-    await expect
-      .poll(() => bench.service.models.steps(model.id, "me").map(({ step }) => step), { timeout: 20_000 })
-      .toEqual([2, 3]);
+    await expect.poll(() => bench.service.models.steps(model.id, "me").map(({ step }) => step)).toEqual([2, 3]);
     const full = start({ maxBytesPerOwner: 10 });
     await expect(submit(full, newModel(full).id)).rejects.toThrow(/delete some before training on/);
     expect(jobFolders(full)).toEqual([]);
@@ -295,9 +293,9 @@ describe("jobs", () => {
         .trimEnd()
         .split("\n")
         .map((line) => JSON.parse(line) as { step: number; gradient_step: number });
-    await expect.poll(() => existsSync(join(folder, "events.out.tfevents.step-2")), { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => existsSync(join(folder, "events.out.tfevents.step-2"))).toBe(true);
     await expect
-      .poll(() => lines().map(({ step, gradient_step }) => [step, gradient_step]), { timeout: 20_000 })
+      .poll(() => lines().map(({ step, gradient_step }) => [step, gradient_step]))
       .toEqual([
         [1, 1],
         [1, 2],

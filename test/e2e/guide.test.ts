@@ -36,7 +36,7 @@ beforeAll(async () => {
     toolCallParser: "hermes",
   };
   server = await startServer(loadConfig({ env: {}, flags }), loadModel);
-}, 60_000);
+});
 afterAll(async () => {
   await server?.close();
   rmSync(data, { recursive: true, force: true });
@@ -47,18 +47,14 @@ it("has as many blocks as are checked", () => {
 });
 
 describe.skipIf(!hasCurl)("works as pasted", () => {
-  it.each(blocks.map((block, i) => [i + 1, block, expected[i]!] as const))(
-    "block %i",
-    async (_i, block, shows) => {
-      const env = { ...process.env, OPENAI_BASE_URL: `${server.url}/v1`, OPENAI_API_KEY: "k" };
-      const result = await new Promise<{ error: Error | null; out: string; err: string }>((resolve) => {
-        execFile("bash", ["-e", "-o", "pipefail", "-c", block], { env, cwd: root }, (error, out, err) =>
-          resolve({ error, out, err }),
-        );
-      });
-      expect(result.error, result.err).toBeNull();
-      expect(result.out).toMatch(shows);
-    },
-    60_000,
-  );
+  it.each(blocks.map((block, i) => [i + 1, block, expected[i]!] as const))("block %i", async (_i, block, shows) => {
+    const env = { ...process.env, OPENAI_BASE_URL: `${server.url}/v1`, OPENAI_API_KEY: "k" };
+    const result = await new Promise<{ error: Error | null; out: string; err: string }>((resolve) => {
+      execFile("bash", ["-e", "-o", "pipefail", "-c", block], { env, cwd: root }, (error, out, err) =>
+        resolve({ error, out, err }),
+      );
+    });
+    expect(result.error, result.err).toBeNull();
+    expect(result.out).toMatch(shows);
+  });
 });

@@ -32,7 +32,7 @@ beforeAll(async () => {
     },
   });
   server = await startServer(config, loadModel);
-}, 120_000);
+});
 
 afterAll(async () => {
   await server?.close();

@@ -62,12 +62,9 @@ it("finishes jobs and rollbacks while operators' adapters have every slot", asyn
   await start(2, ["a", "b"]);
   const id = await newPolicy("agent");
   const job = await (await server.post("/v1/preview/training-jobs", { model_id: id, trajectory_groups: [] })).json();
-  const ended = await vi.waitFor(async () => {
-    const now: Loose = await (await server.get(`/v1/preview/training-jobs/${job.id}`)).json();
-    expect(["COMPLETED", "FAILED"]).toContain(now.status);
-    return now;
-  });
-  expect(ended).toMatchObject({ status: "COMPLETED", error_message: null, step: 1 });
+  const now = async (): Promise<Loose> => (await server.get(`/v1/preview/training-jobs/${job.id}`)).json();
+  await expect.poll(async () => (await now()).status).not.toMatch(/PENDING|RUNNING/);
+  expect(await now()).toMatchObject({ status: "COMPLETED", error_message: null, step: 1 });
   const rolled = await rollback(id);
   expect([rolled.status, (await rolled.json()).step]).toEqual([200, 2]);
   await expectNoSlot(await chat("agent"), /by adapters that the operator loaded/);
@@ -94,7 +91,7 @@ it("asks to wait while a request runs on a policy", async () => {
   await expectNoSlot(await chat("other"), /some by running requests/);
   expect((await chat("agent")).status).toBe(200);
   await stop();
-  await vi.waitFor(async () => expect((await load("a")).status).toBe(200));
+  await expect.poll(async () => (await load("a")).status).toBe(200);
 });
 
 it("replaces an adapter in place without a second slot, once the requests on it have ended", async () => {

@@ -42,7 +42,7 @@ export async function serve(args: string[], env: NodeJS.ProcessEnv = {}): Promis
     err += bytes;
   });
   const exit = new Promise<number | null>((resolve) => child.on("exit", resolve));
-  await expect.poll(() => out.includes("\ncurl ") || child.exitCode !== null, { timeout: 20_000 }).toBe(true);
+  await expect.poll(() => out.includes("\ncurl ") || child.exitCode !== null).toBe(true);
   const url = /^listening on (http:\/\/\S+)$/m.exec(out)?.[1] ?? "";
   return { process: child, url, out: () => out, err: () => err, exit };
 }

@@ -95,7 +95,7 @@ describe("flywheel train", () => {
     } finally {
       spy.mockRestore();
     }
-  }, 30_000);
+  });
 
   it("says what becomes of the job when the server stays away", async () => {
     const spy = vi.spyOn(FlywheelClient.prototype, "events").mockImplementation(() => {
@@ -123,7 +123,7 @@ describe("flywheel train", () => {
     await expect(run("train", join(folder, "none"), "--model", "cli")).rejects.toThrow(/cannot read/);
     const args = ["models", "--url", "http://127.0.0.1:9", "--api-key", "x"];
     await expect(createProgram().parseAsync(["node", "flywheel", ...args])).rejects.toThrow(/is the server running/);
-  }, 60_000);
+  });
 });
 
 describe("flywheel models", () => {

@@ -87,10 +87,8 @@ describe("a client that leaves", () => {
     for (let round = 0; round < 10; round++) {
       await Promise.all(Array.from({ length: 100 }, (_, i) => leave(i % 2 === 0, 5 + (i % 40))));
     }
-    await expect.poll(() => server.service.admission.active, { timeout: 10_000 }).toBe(0);
-    await expect
-      .poll(() => server.service.engine.stats(), { timeout: 10_000 })
-      .toMatchObject({ running: 0, waiting: 0, kvUsage: 0 });
+    await expect.poll(() => server.service.admission.active).toBe(0);
+    await expect.poll(() => server.service.engine.stats()).toMatchObject({ running: 0, waiting: 0, kvUsage: 0 });
     // The next request has the engine to itself: one step for its prompt, which gives the first token, one more. Those whose
     // bytes were still on the way when their client left are over soon, too.
     const stepsOfOne = async () => {
@@ -98,8 +96,8 @@ describe("a client that leaves", () => {
       await server.chat({ ...endless, max_tokens: 2 });
       return server.runner.forwards - before;
     };
-    await expect.poll(stepsOfOne, { timeout: 20_000 }).toBeLessThanOrEqual(3);
-  }, 60_000);
+    await expect.poll(stepsOfOne).toBeLessThanOrEqual(3);
+  });
 });
 
 describe("a client that does not read", () => {
@@ -108,7 +106,7 @@ describe("a client that does not read", () => {
   it("is cut when too much waits for it, and its work ends", async () => {
     await start({ config: { maxLogprobs: 128, streamBufferBytes: 20_000 } });
     await openSilently(hugeRequest());
-    await expect.poll(cutOff, { timeout: 10_000 }).toBe(true);
+    await expect.poll(cutOff).toBe(true);
     await expect.poll(() => server.service.engine.stats()).toMatchObject({ running: 0, waiting: 0 });
     expect(server.service.engine.stats().generatedTokens).toBeLessThan(8 * 300);
     expect(await (await server.get("/metrics")).text()).toMatch(/finished_reason="abort"\} 8/);
@@ -118,14 +116,14 @@ describe("a client that does not read", () => {
     await start({ config: { maxLogprobs: 128, streamStallTimeout: 0.3 } });
     await openSilently(hugeRequest());
     await expect.poll(() => server.service.engine.stats().running).toBe(8);
-    await expect.poll(cutOff, { timeout: 10_000 }).toBe(true);
+    await expect.poll(cutOff).toBe(true);
   });
 
   it("gets everything, merged, when it reads late", async () => {
     await start({ config: { maxLogprobs: 128, streamBufferBytes: 100_000_000 } });
     const client = await openSilently(hugeRequest());
     await expect.poll(() => server.service.engine.stats().running).toBe(8);
-    await expect.poll(() => server.service.engine.stats().running, { timeout: 60_000 }).toBe(0);
+    await expect.poll(() => server.service.engine.stats().running).toBe(0);
     const text = await client.read();
     const chunks = [...text.matchAll(/data: (\{[^\n]*\})\n/g)].map((match) => JSON.parse(match[1]!));
     const choices = chunks.flatMap((chunk) => chunk.choices);
@@ -133,20 +131,19 @@ describe("a client that does not read", () => {
     expect(entries).toHaveLength(8 * 300);
     expect(choices.length).toBeLessThan(8 * 300);
     expect(choices.at(-1).finish_reason).toBe("length");
-  }, 80_000);
+  });
 });
 
 describe("shutdown", () => {
   it("does not wait for clients that neither read nor finish sending", async () => {
-    await start({ config: { maxLogprobs: 128, streamBufferBytes: 100_000_000, shutdownTimeout: 0.1 } });
+    const patient = { streamBufferBytes: 100_000_000, streamStallTimeout: 3600 };
+    await start({ config: { maxLogprobs: 128, ...patient, shutdownTimeout: 0.1 } });
     await openSilently(hugeRequest());
     await openSilently("POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{");
     await expect.poll(() => server.service.admission.active).toBe(8);
-    const before = performance.now();
-    await server.close();
-    expect(performance.now() - before).toBeLessThan(20_000); // not the minute of --stream-stall-timeout
+    await server.close(); // and not after the hour of streamStallTimeout
     await start();
-  }, 40_000);
+  });
 
   it("finishes what runs, refuses what comes, reports unhealthy", async () => {
     await start({ config: { shutdownTimeout: 20 }, runner: slow });
@@ -170,9 +167,7 @@ describe("shutdown", () => {
     const response = await server.post("/v1/chat/completions", { ...endless, stream: true });
     const whole = server.post("/v1/chat/completions", endless);
     await expect.poll(() => server.service.engine.stats().running).toBe(2);
-    const before = performance.now();
     await server.close();
-    expect(performance.now() - before).toBeLessThan(3000);
     const text = await response.text();
     expect(text).toMatch(
       /data: \{"error":\{"message":"The server is shutting down\.","type":"ServiceUnavailableError","param":null,"code":503\}\}\n\ndata: \[DONE\]\n\n$/,

@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { TemplateSandbox } from "../../src/text/template/sandbox.ts";
 import { TextModel } from "../../src/text/text-model.ts";
 import { ByteTokenizer } from "../fakes/byte-tokenizer.ts";
@@ -178,6 +178,7 @@ describe("queue", () => {
       return gate;
     };
     await start({ config: { maxNumSeqs: 1 }, runner: { before } });
+    const generate = vi.spyOn(server.service.engine, "generate");
     const order: string[] = [];
     const send = (name: string, priority: number) =>
       server.chat({ ...body, priority }).then(() => {
@@ -187,8 +188,7 @@ describe("queue", () => {
     await expect.poll(() => steps).toBe(1);
     const late = send("late", 5);
     const urgent = send("urgent", -5);
-    await expect.poll(() => server.service.admission.active).toBe(3);
-    await new Promise((resolve) => setTimeout(resolve, 50)); // both are rendered and queued
+    await expect.poll(() => generate.mock.calls.length).toBe(3);
     open();
     await Promise.all([first, late, urgent]);
     expect(order).toEqual(["first", "urgent", "late"]);

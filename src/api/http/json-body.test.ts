@@ -111,10 +111,13 @@ describe("parseJsonObject", () => {
     );
   });
 
-  it("reads 16 MB in well under a second", () => {
+  it("reads 16 MB in a small multiple of JSON.parse's time", () => {
     const text = `{"messages":[{"role":"user","content":"${'a\\"[{1234567890123456789'.repeat(700_000)}"}],"seed":1}`;
-    const before = performance.now();
-    expect(parse(text).seed).toBe(1);
-    expect(performance.now() - before).toBeLessThan(2000);
+    const timeOf = (read: (text: string) => { seed?: unknown }) => {
+      const before = performance.now();
+      expect(read(text).seed).toBe(1);
+      return performance.now() - before;
+    };
+    expect(timeOf(parse)).toBeLessThan(timeOf(JSON.parse) * 50);
   });
 });
