@@ -3,7 +3,7 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { ModelConfig } from "../src/model/model-config.ts";
+import type { ModelConfig } from "../src/model/checkpoint/model-config.ts";
 import type { Precision } from "./contenders/contender.ts";
 import { type Flags, readFlags, USAGE } from "./flags.ts";
 import { ModelFiles } from "./models/model-files.ts";

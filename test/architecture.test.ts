@@ -21,6 +21,17 @@ const allowed: Record<string, readonly string[]> = {
   training: ["model", "graph", "store", "text", "observe", "engine"],
   client: [],
 };
+/** What the folders inside a folder may import of it, where that says something. */
+const inside: Record<string, readonly string[]> = {
+  "engine/cache": ["engine"],
+  "model/families": ["model/checkpoint"],
+  "model/checkpoint": ["model/families"],
+  "model/hub": ["model/checkpoint"],
+  "training/data": ["training"],
+  "training/files": ["training"],
+  "training/gradient": ["training", "training/data", "training/gradient/algorithms"],
+  "training/onnx": ["training", "training/gradient"],
+};
 /** Of engine/, only these are contracts that others below it may know. */
 const contracts = ["engine/contract.ts", "engine/runner.ts", "engine/constraint.ts", "engine/model-host.ts"];
 
@@ -56,6 +67,21 @@ it("imports follow the arrows", () => {
       if (!known) wrong.push(`${file} -> ${target}`);
     }
   }
+  expect(wrong).toEqual([]);
+});
+
+it("imports inside a folder follow theirs", () => {
+  const sources = files.filter((file) => !file.endsWith(".test.ts"));
+  const wrong = sources.flatMap((file) => {
+    const may = inside[dirname(file)];
+    const targets = importsOf(file)
+      .filter((name) => name.startsWith("."))
+      .map((name) => withSlashes(relative(src, resolve(src, dirname(file), name))));
+    return targets
+      .filter((to) => may !== undefined && folderOf(to) === folderOf(file))
+      .filter((to) => dirname(to) !== dirname(file) && !may!.includes(dirname(to)))
+      .map((to) => `${file} -> ${to}`);
+  });
   expect(wrong).toEqual([]);
 });
 

@@ -1,8 +1,8 @@
 // An engine that serves nothing but adapters: checks and counts what training loads into it.
 
 import { type Engine, NoAdapterSlot } from "../src/engine/contract.ts";
-import { readModelConfig } from "../src/model/model-config.ts";
-import { loadPeft } from "../src/model/peft.ts";
+import { readModelConfig } from "../src/model/checkpoint/model-config.ts";
+import { loadPeft } from "../src/model/lora/peft.ts";
 
 export interface AdapterEngine extends Engine {
   /** Content versions that are loaded now. */

@@ -12,9 +12,9 @@ import type { JobRecord } from "../src/store/job-table.ts";
 import { BaseModels } from "../src/training/base-models.ts";
 import { RL_DEFAULTS, type RlConfig } from "../src/training/config.ts";
 import type { Trainer } from "../src/training/contract.ts";
+import type { TrajectoryGroup } from "../src/training/data/trajectory.ts";
 import { ProcessTrainer } from "../src/training/process-trainer.ts";
 import { TrainingService } from "../src/training/service.ts";
-import type { TrajectoryGroup } from "../src/training/trajectory.ts";
 import { type AdapterEngine, adapterEngine } from "./fake-engine.ts";
 import { toyEncoder, toyIds } from "./toy-encoder.ts";
 

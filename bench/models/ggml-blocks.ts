@@ -1,7 +1,7 @@
 // Encodings of weights that llama.cpp reads: float32, float16, and its two oldest block formats. A block is 32
 // consecutive weights of a row with one float16 scale. Rounding is that of llama.cpp's reference code.
 
-import { narrowToFloat16 } from "../../src/model/half-floats.ts";
+import { narrowToFloat16 } from "../../src/model/checkpoint/half-floats.ts";
 
 export type GgmlType = "f32" | "f16" | "q8_0" | "q4_0";
 

@@ -2,11 +2,11 @@
 // llama.cpp shares (Llama, Mistral, Qwen 2, Qwen 3); others are refused. The tokenizer in the file is a stand-in with
 // one invented text per id, because the benchmark speaks in ids.
 
-import type { Checkpoint } from "../../src/model/checkpoint.ts";
-import type { LinearName, TensorSpec } from "../../src/model/expected-tensors.ts";
+import type { Checkpoint } from "../../src/model/checkpoint/checkpoint.ts";
+import type { LinearName, TensorSpec } from "../../src/model/checkpoint/expected-tensors.ts";
+import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
+import { inverseFrequencies } from "../../src/model/checkpoint/rope.ts";
 import type { FamilyName } from "../../src/model/families/family.ts";
-import type { ModelConfig } from "../../src/model/model-config.ts";
-import { inverseFrequencies } from "../../src/model/rope.ts";
 import { BLOCK, type GgmlType } from "./ggml-blocks.ts";
 import { type GgufTensor, type GgufValue, writeGguf } from "./gguf.ts";
 

@@ -4,7 +4,7 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { type Checkpoint, openCheckpoint } from "../../src/model/checkpoint.ts";
+import { type Checkpoint, openCheckpoint } from "../../src/model/checkpoint/checkpoint.ts";
 import type { Precision } from "../contenders/contender.ts";
 import type { EngineName } from "../plan.ts";
 import type { GgmlType } from "./ggml-blocks.ts";

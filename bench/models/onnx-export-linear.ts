@@ -3,8 +3,8 @@
 
 import { type Graph, MICROSOFT, type Value } from "../../src/graph/graph.ts";
 import { matmul, mul, scalar } from "../../src/graph/ops.ts";
-import { matrixOf } from "../../src/model/matrix-rows.ts";
-import { INT4_BLOCK, quantizeInt4 } from "../../src/model/quantize.ts";
+import { matrixOf } from "../../src/model/linear/matrix-rows.ts";
+import { INT4_BLOCK, quantizeInt4 } from "../../src/model/linear/quantize.ts";
 import type { Precision } from "../contenders/contender.ts";
 
 export type ExportPrecision = Exclude<Precision, "f16">;

@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { Graph, MICROSOFT, type Value } from "../../src/graph/graph.ts";
 import { emitOnnx } from "../../src/graph/onnx.ts";
 import { add, gather, ints, mul, rmsNorm, silu, slice, sub } from "../../src/graph/ops.ts";
-import type { Checkpoint } from "../../src/model/checkpoint.ts";
-import type { LinearTensors, TensorSpec } from "../../src/model/expected-tensors.ts";
-import { readJsonObject } from "../../src/model/json-file.ts";
-import type { ModelConfig } from "../../src/model/model-config.ts";
+import type { Checkpoint } from "../../src/model/checkpoint/checkpoint.ts";
+import type { LinearTensors, TensorSpec } from "../../src/model/checkpoint/expected-tensors.ts";
+import { readJsonObject } from "../../src/model/checkpoint/json-file.ts";
+import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { RotaryTable } from "../../src/model/rotary-table.ts";
 import { cast, type ExportPrecision, exportedLinear } from "./onnx-export-linear.ts";
 

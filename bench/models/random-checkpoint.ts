@@ -4,9 +4,9 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { linearNames, linearShape, modulePath } from "../../src/model/expected-tensors.ts";
-import { parseModelConfig } from "../../src/model/model-config.ts";
-import { type TensorToWrite, writeSafetensors } from "../../src/model/safetensors-writer.ts";
+import { linearNames, linearShape, modulePath } from "../../src/model/checkpoint/expected-tensors.ts";
+import { parseModelConfig } from "../../src/model/checkpoint/model-config.ts";
+import { type TensorToWrite, writeSafetensors } from "../../src/model/checkpoint/safetensors-writer.ts";
 import { Random } from "./random.ts";
 
 export interface Shape {

@@ -1,12 +1,12 @@
 // What the runtime's integer products alone take: the linear maps of one step with the model's sizes, two bytes per activation
-// as in src/model/linear.ts, and nothing else but what carries one into the next. No attention, no norms, no sampling: the
-// floor under every int8 step on this runtime.
+// as in src/model/linear/linear.ts, and nothing else but what carries one into the next. No attention, no norms, no
+// sampling: the floor under every int8 step on this runtime.
 
 import { Graph, MICROSOFT, type Value } from "../../src/graph/graph.ts";
 import { scalar, slice } from "../../src/graph/ops.ts";
 import { bytes, GraphSession, int64s } from "../../src/graph/session.ts";
-import { type LinearName, linearShape } from "../../src/model/expected-tensors.ts";
-import type { ModelConfig } from "../../src/model/model-config.ts";
+import { type LinearName, linearShape } from "../../src/model/checkpoint/expected-tensors.ts";
+import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { type Lap, startLap } from "../process/stopwatch.ts";
 
 export interface ProductsProbe {

@@ -1,8 +1,8 @@
 // Floating point operations that a model's arithmetic needs, a multiplication and an addition counting as two. Only what
 // is necessary is counted: causal attention as half a square, the output head for one position.
 
-import { linearNames, linearShape } from "../../src/model/expected-tensors.ts";
-import type { ModelConfig } from "../../src/model/model-config.ts";
+import { linearNames, linearShape } from "../../src/model/checkpoint/expected-tensors.ts";
+import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
 
 /** Linear maps of all layers and the output head; norms and biases do not count. */
 export function weightCounts(config: ModelConfig): { layers: number; head: number; embedding: number } {

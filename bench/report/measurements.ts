@@ -1,7 +1,7 @@
 // What a run of the benchmark found, and the numbers taken from it: medians over the repetitions, ratios between engines,
 // differences between the models they computed. No text here; see report.ts.
 
-import type { ModelConfig } from "../../src/model/model-config.ts";
+import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import type { Precision } from "../contenders/contender.ts";
 import { type Cell, cellName, type EngineName, type Plan } from "../plan.ts";
 import { type Lap, median } from "../process/stopwatch.ts";

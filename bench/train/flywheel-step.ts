@@ -1,14 +1,14 @@
 // Our side of `npm run bench:train`, in a process of its own: LoRA steps with the trainer's own passes and optimiser.
 
-import type { WeightType } from "../../src/model/linear.ts";
-import { readModelConfig } from "../../src/model/model-config.ts";
-import { identityAdapter } from "../../src/training/adapter-files.ts";
+import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
+import type { WeightType } from "../../src/model/linear/linear.ts";
 import { RL_DEFAULTS } from "../../src/training/config.ts";
+import { identityAdapter } from "../../src/training/files/adapter-files.ts";
+import { adamW } from "../../src/training/gradient/optimizer.ts";
 import type { TaskSequence } from "../../src/training/onnx/batch.ts";
 import { gradientStep } from "../../src/training/onnx/gradient-step.ts";
 import { parametersOf } from "../../src/training/onnx/lora-sites.ts";
 import { TrainableModel } from "../../src/training/onnx/trainable-model.ts";
-import { adamW } from "../../src/training/optimizer.ts";
 import { type Lap, startLap } from "../process/stopwatch.ts";
 import { tokenAt } from "./text.ts";
 

@@ -8,7 +8,7 @@ import type { Engine } from "../engine/contract.ts";
 import { ServiceError } from "../errors.ts";
 import type { ToolCallFormat } from "../grammar/constraint.ts";
 import type { GrammarService } from "../grammar/grammar-service.ts";
-import type { WeightType } from "../model/linear.ts";
+import type { WeightType } from "../model/linear/linear.ts";
 import type { Log } from "../observe/log.ts";
 import type { EngineFacts, Metrics } from "../observe/metrics.ts";
 import type { TokenStore } from "../store/tokens.ts";

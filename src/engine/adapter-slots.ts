@@ -2,7 +2,7 @@
 // adapter until they drop it. Steps of trained policies are a cache: loaded when first asked for, kept afterwards, and
 // unloaded when somebody needs the slot, least recently used first, but never under a request. Same content, same slot.
 // A request is on an adapter from the moment its name is looked up, long before the engine hears of it.
-// What a slot contains is for model/lora-slots.ts, requests in flight are for adapter-registry.ts.
+// What a slot contains is for model/lora/lora-slots.ts, requests in flight are for adapter-registry.ts.
 
 import { SerialWork } from "../serial-work.ts";
 import { type AdapterInfo, type Engine, NoAdapterSlot } from "./contract.ts";

@@ -4,9 +4,9 @@
 
 import type { AdapterRegistry } from "./adapter-registry.ts";
 import { refusal } from "./admission.ts";
+import { KvCache } from "./cache/kv-cache.ts";
 import type { ConstraintFactory } from "./constraint.ts";
 import type { Finish, GenerateRequest, SampledToken } from "./contract.ts";
-import { KvCache } from "./kv-cache.ts";
 import { TokenSource } from "./next-tokens.ts";
 import { RequestState } from "./request-state.ts";
 import { errorFinish, RequestTable, type RoutedOutput } from "./request-table.ts";

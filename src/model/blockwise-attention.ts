@@ -22,7 +22,7 @@ import {
   sub,
   transpose,
 } from "../graph/ops.ts";
-import type { ModelConfig } from "./model-config.ts";
+import type { ModelConfig } from "./checkpoint/model-config.ts";
 
 /** Tokens inside heads: a mask is then added to long runs of numbers. */
 export interface Tokens {

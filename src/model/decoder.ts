@@ -3,8 +3,8 @@
 
 import type { Graph, Value } from "../graph/graph.ts";
 import { add, geluTanh, mul, ones, reshape, rmsNorm, rotary, silu, split } from "../graph/ops.ts";
-import type { LinearName } from "./expected-tensors.ts";
-import type { ModelConfig } from "./model-config.ts";
+import type { LinearName } from "./checkpoint/expected-tensors.ts";
+import type { ModelConfig } from "./checkpoint/model-config.ts";
 
 /** Linear maps as the decoder uses them: those with the same input are one. */
 export const sites = ["qkv", "o", "gateUp", "down"] as const;

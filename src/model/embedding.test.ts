@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { TensorReader } from "./checkpoint.ts";
+import type { TensorReader } from "./checkpoint/checkpoint.ts";
 import { Embedding } from "./embedding.ts";
 
 function stored(dtype: "F32" | "F16" | "BF16", values: Float32Array | Uint16Array): TensorReader {

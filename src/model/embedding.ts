@@ -1,10 +1,10 @@
 // The embedding matrix, kept in the type it was stored in and widened row by row: looking up a token costs nothing
 // beside the model, and no float32 copy of the largest matrix lies around.
 
-import type { TensorReader } from "./checkpoint.ts";
-import { CheckpointError } from "./checkpoint-error.ts";
-import { firstNonFinite } from "./finite.ts";
-import { widenBfloat16, widenFloat16 } from "./half-floats.ts";
+import type { TensorReader } from "./checkpoint/checkpoint.ts";
+import { CheckpointError } from "./checkpoint/checkpoint-error.ts";
+import { firstNonFinite } from "./checkpoint/finite.ts";
+import { widenBfloat16, widenFloat16 } from "./checkpoint/half-floats.ts";
 
 export class Embedding {
   private readonly rows: Float32Array | Uint16Array;

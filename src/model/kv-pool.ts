@@ -3,7 +3,7 @@
 // moves: the blocks that a decode step reads must lie side by side, so that the runtime reads them without a copy.
 // Place 0 is the null block, always zero and never handed out; logical block i starts at place i + 1.
 
-import type { ModelConfig } from "./model-config.ts";
+import type { ModelConfig } from "./checkpoint/model-config.ts";
 
 export class KvPool {
   readonly numBlocks: number;

@@ -38,7 +38,7 @@ import {
   weightsOf,
   withOwn,
 } from "./blockwise-attention.ts";
-import type { ModelConfig } from "./model-config.ts";
+import type { ModelConfig } from "./checkpoint/model-config.ts";
 import { PREFILL_PARTS } from "./prefill-pieces.ts";
 
 /** Graph inputs shared by all layers. Rows 0 .. decodeCount-1 of a step are decode rows, the rest one prefill chunk. */

@@ -1,6 +1,6 @@
 // cos and sin of every position's rotation angles, computed once per distinct RoPE; a step copies the rows it needs.
 
-import { inverseFrequencies, type RopeSpec } from "./rope.ts";
+import { inverseFrequencies, type RopeSpec } from "./checkpoint/rope.ts";
 
 export class RotaryTable {
   private readonly cos: Float32Array;

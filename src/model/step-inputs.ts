@@ -3,10 +3,10 @@
 
 import type { Chunk } from "../engine/runner.ts";
 import { bools, type Feeds, floats, int64s } from "../graph/session.ts";
+import type { ModelConfig } from "./checkpoint/model-config.ts";
 import type { Embedding } from "./embedding.ts";
 import type { KvPool } from "./kv-pool.ts";
-import type { LoraSlots } from "./lora-slots.ts";
-import type { ModelConfig } from "./model-config.ts";
+import type { LoraSlots } from "./lora/lora-slots.ts";
 import { PREFILL_PARTS, partEnds } from "./prefill-pieces.ts";
 import type { RotaryTable } from "./rotary-table.ts";
 

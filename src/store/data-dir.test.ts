@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { Workspace } from "../training/workspace.ts";
+import { Workspace } from "../training/files/workspace.ts";
 import { openDataDir } from "./data-dir.ts";
 import { DataDirError } from "./data-dir-error.ts";
 import { lockDataDir } from "./instance-lock.ts";

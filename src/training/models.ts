@@ -4,18 +4,18 @@
 
 import { randomUUID } from "node:crypto";
 import { ServiceError } from "../errors.ts";
-import { readModelConfig } from "../model/model-config.ts";
-import { loadPeft, savePeft } from "../model/peft.ts";
+import { readModelConfig } from "../model/checkpoint/model-config.ts";
+import { loadPeft, savePeft } from "../model/lora/peft.ts";
 import type { Store } from "../store/db.ts";
 import type { JobTable } from "../store/job-table.ts";
 import type { ModelFilter, ModelRecord, ModelTable, StepRecord } from "../store/model-table.ts";
-import { copyStep, identityAdapter, type LoraShape } from "./adapter-files.ts";
 import type { BaseModels } from "./base-models.ts";
 import { DEFAULT_SEED } from "./config.ts";
-import { asStorageFull } from "./disk-full.ts";
-import type { GroupLog } from "./group-metrics.ts";
+import type { GroupLog } from "./data/group-metrics.ts";
+import { copyStep, identityAdapter, type LoraShape } from "./files/adapter-files.ts";
+import { asStorageFull } from "./files/disk-full.ts";
+import { folderBytes, type Workspace } from "./files/workspace.ts";
 import type { Policies } from "./policies.ts";
-import { folderBytes, type Workspace } from "./workspace.ts";
 
 /** They are read whenever the step is. */
 const MAX_STEP_METRICS = 10_000;

@@ -7,7 +7,7 @@ import { ServiceError } from "../errors.ts";
 import type { Log } from "../observe/log.ts";
 import type { ModelRecord, ModelTable } from "../store/model-table.ts";
 import type { BaseModel, BaseModels } from "./base-models.ts";
-import type { Workspace } from "./workspace.ts";
+import type { Workspace } from "./files/workspace.ts";
 
 export interface PolicyLease {
   model: ModelRecord;

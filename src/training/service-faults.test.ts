@@ -17,7 +17,7 @@ import {
 import { JobTable } from "../store/job-table.ts";
 import { ModelTable } from "../store/model-table.ts";
 import { RL_DEFAULTS } from "./config.ts";
-import { Workspace } from "./workspace.ts";
+import { Workspace } from "./files/workspace.ts";
 
 const start = benchesOfTest();
 

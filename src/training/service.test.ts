@@ -13,7 +13,7 @@ import {
   submit,
 } from "../../test/training-bench.ts";
 import { createLog } from "../observe/log.ts";
-import { GroupLog } from "./group-metrics.ts";
+import { GroupLog } from "./data/group-metrics.ts";
 
 const start = benchesOfTest();
 

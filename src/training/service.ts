@@ -6,16 +6,16 @@ import type { Store } from "../store/db.ts";
 import { EventTable } from "../store/event-table.ts";
 import { JobTable } from "../store/job-table.ts";
 import { ModelTable } from "../store/model-table.ts";
-import type { LoraShape } from "./adapter-files.ts";
 import type { BaseModels } from "./base-models.ts";
 import type { Trainer } from "./contract.ts";
-import { writeCurves } from "./curves.ts";
-import { JobRunner } from "./job-runner.ts";
-import { type JobLimits, type JobObserver, Jobs } from "./jobs.ts";
+import type { LoraShape } from "./files/adapter-files.ts";
+import { writeCurves } from "./files/curves.ts";
+import { Workspace } from "./files/workspace.ts";
+import { JobRunner } from "./jobs/job-runner.ts";
+import { type JobLimits, type JobObserver, Jobs } from "./jobs/jobs.ts";
+import { recover } from "./jobs/recovery.ts";
 import { Models } from "./models.ts";
 import { Policies } from "./policies.ts";
-import { recover } from "./recovery.ts";
-import { Workspace } from "./workspace.ts";
 
 export interface TrainingOptions extends JobLimits {
   store: Store;

@@ -6,10 +6,10 @@ import { afterAll, describe, expect, it } from "vitest";
 import { BLOCK, encode, encodedBytes } from "../../bench/models/ggml-blocks.ts";
 import { writeGguf } from "../../bench/models/gguf.ts";
 import { interleaveHalves, writeGgufModel } from "../../bench/models/gguf-model.ts";
-import { openCheckpoint } from "../../src/model/checkpoint.ts";
-import { eachTensor } from "../../src/model/expected-tensors.ts";
-import { widenFloat16 } from "../../src/model/half-floats.ts";
-import { inverseFrequencies } from "../../src/model/rope.ts";
+import { openCheckpoint } from "../../src/model/checkpoint/checkpoint.ts";
+import { eachTensor } from "../../src/model/checkpoint/expected-tensors.ts";
+import { widenFloat16 } from "../../src/model/checkpoint/half-floats.ts";
+import { inverseFrequencies } from "../../src/model/checkpoint/rope.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "flywheel-gguf-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -8,7 +8,7 @@ import { agreements, type BenchResults, ratio, strangers } from "../../bench/rep
 import { report } from "../../bench/report/report.ts";
 import { targets } from "../../bench/report/targets.ts";
 import type { EntrantResult } from "../../bench/rounds.ts";
-import { readModelConfig } from "../../src/model/model-config.ts";
+import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
 
 const config = readModelConfig("test/fixtures/llama");
 const { plan } = readFlags(["--quick", "--threads", "2"]);

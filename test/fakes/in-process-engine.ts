@@ -8,11 +8,11 @@ import type {
   Generation,
   ModelInfo,
 } from "../../src/engine/contract.ts";
-import { EngineClient } from "../../src/engine/engine-client.ts";
-import { EngineLoop } from "../../src/engine/engine-loop.ts";
 import type { ModelHost } from "../../src/engine/model-host.ts";
 import { type SchedulingOptions, schedulingOptions } from "../../src/engine/scheduling.ts";
 import { StatCells } from "../../src/engine/stats.ts";
+import { EngineClient } from "../../src/engine/thread/engine-client.ts";
+import { EngineLoop } from "../../src/engine/thread/engine-loop.ts";
 
 export interface InProcessOptions {
   scheduling?: Partial<SchedulingOptions>;

@@ -2,15 +2,15 @@
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { readModelConfig } from "../../src/model/model-config.ts";
-import { loadPeft } from "../../src/model/peft.ts";
-import { SafetensorsFile } from "../../src/model/safetensors.ts";
+import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
+import { SafetensorsFile } from "../../src/model/checkpoint/safetensors.ts";
+import { loadPeft } from "../../src/model/lora/peft.ts";
 import { type LossConfig, RL_DEFAULTS } from "../../src/training/config.ts";
-import { policyLoss } from "../../src/training/loss.ts";
+import { policyLoss } from "../../src/training/gradient/loss.ts";
+import { adamW } from "../../src/training/gradient/optimizer.ts";
 import { parametersOf } from "../../src/training/onnx/lora-sites.ts";
 import { layOut } from "../../src/training/onnx/micro-batch.ts";
 import { TrainableModel } from "../../src/training/onnx/trainable-model.ts";
-import { adamW } from "../../src/training/optimizer.ts";
 import { families, fixtureFolder } from "./runner-driver.ts";
 
 const CONFIGS: Record<string, Partial<LossConfig>> = {

@@ -2,9 +2,9 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { eachTensor, expectedTensors } from "../../src/model/expected-tensors.ts";
-import { parseModelConfig } from "../../src/model/model-config.ts";
-import { writeSafetensors } from "../../src/model/safetensors-writer.ts";
+import { eachTensor, expectedTensors } from "../../src/model/checkpoint/expected-tensors.ts";
+import { parseModelConfig } from "../../src/model/checkpoint/model-config.ts";
+import { writeSafetensors } from "../../src/model/checkpoint/safetensors-writer.ts";
 import { seededRandom } from "../../src/training/random.ts";
 import { type Family, fixtureFolder } from "./runner-driver.ts";
 

@@ -6,11 +6,11 @@
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FlywheelClient } from "../../../dist/client/client.js";
-import { openCheckpoint } from "../../../dist/model/checkpoint.js";
-import { modulePath } from "../../../dist/model/expected-tensors.js";
-import { eachPair } from "../../../dist/model/lora-adapter.js";
-import { loadPeft } from "../../../dist/model/peft.js";
-import { writeSafetensors } from "../../../dist/model/safetensors-writer.js";
+import { openCheckpoint } from "../../../dist/model/checkpoint/checkpoint.js";
+import { modulePath } from "../../../dist/model/checkpoint/expected-tensors.js";
+import { writeSafetensors } from "../../../dist/model/checkpoint/safetensors-writer.js";
+import { eachPair } from "../../../dist/model/lora/lora-adapter.js";
+import { loadPeft } from "../../../dist/model/lora/peft.js";
 import { serveModel } from "./dist/serve-process.js";
 
 const BATCH = 16;

@@ -1,6 +1,10 @@
 // What sampling fields mean when a request leaves them out: the model's generation_config.json, as the operator
 // wants it used. An omitted temperature is the model's recommended one, not 1.
-import { type GenerationDefaults, parseGenerationConfig, readGenerationConfig } from "../../model/generation-config.ts";
+import {
+  type GenerationDefaults,
+  parseGenerationConfig,
+  readGenerationConfig,
+} from "../../model/checkpoint/generation-config.ts";
 
 /** Every value decided. */
 export interface SamplingDefaults {

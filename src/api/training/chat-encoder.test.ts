@@ -3,10 +3,10 @@ import { loadTextModel } from "../../text/text-model.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import { RL_DEFAULTS, SFT_DEFAULTS } from "../../training/config.ts";
-import { prepareJob } from "../../training/prepare.ts";
-import { prepareSft } from "../../training/prepare-sft.ts";
-import { type ChatEncoder, tokeniseHistory } from "../../training/tokenise.ts";
-import type { ChatMessage } from "../../training/trajectory.ts";
+import { prepareJob } from "../../training/data/prepare.ts";
+import { prepareSft } from "../../training/data/prepare-sft.ts";
+import { type ChatEncoder, tokeniseHistory } from "../../training/data/tokenise.ts";
+import type { ChatMessage } from "../../training/data/trajectory.ts";
 import { chatEncoder } from "./chat-encoder.ts";
 import { JsonItems } from "./json-items.ts";
 

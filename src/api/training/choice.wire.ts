@@ -2,7 +2,7 @@
 // servers use. What is not there stays null; what is there twice is taken in its most exact form later on.
 
 import { isJsonObject, type JsonObject } from "../../json-object.ts";
-import type { ChatMessage, HistoryItem, SampledChoice } from "../../training/trajectory.ts";
+import type { ChatMessage, HistoryItem, SampledChoice } from "../../training/data/trajectory.ts";
 import { Fields } from "./fields.ts";
 import type { Issues, Loc } from "./issues.ts";
 

@@ -2,8 +2,8 @@
 // contradictions refused, and a few fields of our own. Unknown fields are ignored, so that newer clients work.
 
 import type { JsonObject } from "../../json-object.ts";
-import { algorithmNames } from "../../training/algorithms/registry.ts";
 import { RL_DEFAULTS, type RlConfig } from "../../training/config.ts";
+import { algorithmNames } from "../../training/gradient/algorithms/registry.ts";
 import { Fields } from "./fields.ts";
 import type { Issues, Loc } from "./issues.ts";
 

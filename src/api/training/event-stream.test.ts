@@ -5,7 +5,7 @@ import type { FastifyReply } from "fastify";
 import { expect, it } from "vitest";
 import { ServiceError } from "../../errors.ts";
 import type { JobEvent } from "../../store/event-table.ts";
-import type { Jobs } from "../../training/jobs.ts";
+import type { Jobs } from "../../training/jobs/jobs.ts";
 import { streamEvents } from "./event-stream.ts";
 
 it("ends when the job is deleted before its reader has seen the end", async () => {

@@ -4,7 +4,7 @@
 import type { FastifyReply } from "fastify";
 import { ServiceError } from "../../errors.ts";
 import type { JobEvent } from "../../store/event-table.ts";
-import type { Jobs } from "../../training/jobs.ts";
+import type { Jobs } from "../../training/jobs/jobs.ts";
 import { EventStream } from "../http/sse.ts";
 import { presentEvent } from "./present.ts";
 

@@ -1,7 +1,7 @@
 // A trajectory given as captured API calls instead of messages and choices: requests with their responses. Every choice
 // of every response is trained.
 
-import type { History } from "../../training/trajectory.ts";
+import type { History } from "../../training/data/trajectory.ts";
 import { choiceFrom, messageFrom } from "./choice.wire.ts";
 import { Fields } from "./fields.ts";
 import type { Issues } from "./issues.ts";

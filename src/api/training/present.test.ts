@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { PreparedJob } from "../../training/prepare.ts";
+import type { PreparedJob } from "../../training/data/prepare.ts";
 import { previewJson } from "./present.ts";
 
 function preparedJob(trajectories: number, tokens: number): PreparedJob {

@@ -4,13 +4,13 @@
 import type { JobEvent } from "../../store/event-table.ts";
 import type { JobRecord } from "../../store/job-table.ts";
 import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
-import { givingWay } from "../../training/give-way.ts";
-import type { JobReport } from "../../training/job-work.ts";
+import { givingWay } from "../../training/data/give-way.ts";
+import type { PreparedJob } from "../../training/data/prepare.ts";
+import type { ExampleReport, PreparedSft } from "../../training/data/prepare-sft.ts";
+import type { TokenSequence } from "../../training/data/token-sequence.ts";
+import type { TrajectoryReport } from "../../training/data/verdict.ts";
+import type { JobReport } from "../../training/jobs/job-work.ts";
 import { artifactName } from "../../training/policies.ts";
-import type { PreparedJob } from "../../training/prepare.ts";
-import type { ExampleReport, PreparedSft } from "../../training/prepare-sft.ts";
-import type { TokenSequence } from "../../training/token-sequence.ts";
-import type { TrajectoryReport } from "../../training/verdict.ts";
 
 export function presentModel(model: ModelRecord) {
   return {

@@ -3,7 +3,7 @@
 
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { errorEnvelope, ServiceError } from "../../errors.ts";
-import { asStorageFull } from "../../training/disk-full.ts";
+import { asStorageFull } from "../../training/files/disk-full.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { leftWhileSending } from "../http/client-gone.ts";
 import { errorHeaders, toWireError } from "../http/http-errors.ts";

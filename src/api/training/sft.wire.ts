@@ -2,7 +2,7 @@
 
 import { isJsonObject, type JsonObject } from "../../json-object.ts";
 import { SFT_DEFAULTS, type SftConfig } from "../../training/config.ts";
-import type { SftExample } from "../../training/prepare-sft.ts";
+import type { SftExample } from "../../training/data/prepare-sft.ts";
 import { messageFrom } from "./choice.wire.ts";
 import { Fields } from "./fields.ts";
 import type { Issues, Loc } from "./issues.ts";

@@ -3,7 +3,7 @@
 // exchanges. Told apart by shape: an object with `message` is a choice, one with `role` is a message.
 
 import { isJsonObject, type JsonObject } from "../../json-object.ts";
-import type { GroupPart, History, HistoryItem, Trajectory } from "../../training/trajectory.ts";
+import type { GroupPart, History, HistoryItem, Trajectory } from "../../training/data/trajectory.ts";
 import { choiceFrom, choiceOfMessage, messageFrom } from "./choice.wire.ts";
 import { exchangeHistories } from "./exchange.wire.ts";
 import { AVERAGEABLE, Fields } from "./fields.ts";

@@ -3,7 +3,7 @@
 // own beside this one and list it in families/registry.ts.
 
 import type { JsonObject } from "../../json-object.ts";
-import type { ConfigFields } from "../config-fields.ts";
+import type { ConfigFields } from "../checkpoint/config-fields.ts";
 
 export type FamilyName = "llama" | "mistral" | "qwen2" | "qwen3" | "gemma3";
 

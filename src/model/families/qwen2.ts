@@ -1,7 +1,7 @@
 // Qwen 2 and 2.5: biases on the query, key and value projections; a sliding window only where it is switched on,
 // and then only in the layers from max_window_layers on.
 
-import type { ConfigFields } from "../config-fields.ts";
+import type { ConfigFields } from "../checkpoint/config-fields.ts";
 import { type Family, plainTraits } from "./family.ts";
 import { windowsByLayer } from "./layer-types.ts";
 

@@ -1,7 +1,7 @@
 // The model families that can be loaded, and how a config.json says which one it is.
 
-import { CheckpointError } from "../checkpoint-error.ts";
-import type { ConfigFields } from "../config-fields.ts";
+import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
+import type { ConfigFields } from "../checkpoint/config-fields.ts";
 import type { Family, FamilyName } from "./family.ts";
 import { gemma3 } from "./gemma3.ts";
 import { llama } from "./llama.ts";

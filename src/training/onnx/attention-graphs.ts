@@ -22,7 +22,7 @@ import {
   transposedMatmul,
 } from "../../graph/ops.ts";
 import { blockwiseAttention } from "../../model/blockwise-attention.ts";
-import type { ModelConfig } from "../../model/model-config.ts";
+import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
 
 interface AttentionInputs {
   q: Value;

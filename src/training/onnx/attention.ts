@@ -2,7 +2,7 @@
 // rows of queries, keys and values, and puts the results together. Holds no weights; all layers use it.
 
 import { type Feeds, floats, GraphSession, type SessionOptions } from "../../graph/session.ts";
-import type { ModelConfig } from "../../model/model-config.ts";
+import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
 import type { AttentionCall } from "./attention-calls.ts";
 import { attentionBackward, blockwiseForward, plainForward } from "./attention-graphs.ts";
 import { addInto, type Rows, rowsOf } from "./row-slices.ts";

@@ -2,9 +2,9 @@
 // objective is about happens here and in loss.ts; the optimiser comes after.
 
 import type { Objective } from "../contract.ts";
-import { clipRange, knownLogprobs, type LossInputs, policyLoss } from "../loss.ts";
-import { type StepTokens, stepDiagnostics } from "../loss-diagnostics.ts";
-import type { NamedTensors } from "../optimizer.ts";
+import { clipRange, knownLogprobs, type LossInputs, policyLoss } from "../gradient/loss.ts";
+import { type StepTokens, stepDiagnostics } from "../gradient/loss-diagnostics.ts";
+import type { NamedTensors } from "../gradient/optimizer.ts";
 import type { TaskSequence } from "./batch.ts";
 import type { MicroBatch } from "./micro-batch.ts";
 import { type PackLimits, planMicroBatches } from "./pack-plan.ts";

@@ -10,11 +10,11 @@
 import { gradients } from "../../graph/grad.ts";
 import { Graph, type Value } from "../../graph/graph.ts";
 import { add, concat, reshape, split } from "../../graph/ops.ts";
-import type { Checkpoint } from "../../model/checkpoint.ts";
+import type { Checkpoint } from "../../model/checkpoint/checkpoint.ts";
+import type { LinearName } from "../../model/checkpoint/expected-tensors.ts";
+import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
 import { decoderLayer, type Site, sites } from "../../model/decoder.ts";
-import type { LinearName } from "../../model/expected-tensors.ts";
-import type { ModelConfig } from "../../model/model-config.ts";
-import { type WeightOptions, WeightSource } from "../../model/weight-source.ts";
+import { type WeightOptions, WeightSource } from "../../model/linear/weight-source.ts";
 import {
   type Factors,
   groupName,

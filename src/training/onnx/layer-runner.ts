@@ -3,7 +3,7 @@
 
 import type { Tensor } from "onnxruntime-node";
 import type { Feeds, SessionOptions } from "../../graph/session.ts";
-import type { Checkpoint } from "../../model/checkpoint.ts";
+import type { Checkpoint } from "../../model/checkpoint/checkpoint.ts";
 import { Attention, type Projections } from "./attention.ts";
 import type { AttentionCall } from "./attention-calls.ts";
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { families, fixtureFolder } from "../../../test/reference/runner-driver.ts";
-import { readModelConfig } from "../../model/model-config.ts";
+import { readModelConfig } from "../../model/checkpoint/model-config.ts";
 import { longestSequence } from "./longest-sequence.ts";
 import { type Keeping, planMicroBatches } from "./pack-plan.ts";
 import { passBytes } from "./pass-memory.ts";

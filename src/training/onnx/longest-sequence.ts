@@ -2,8 +2,8 @@
 // there is a trainer, so that jobs are normalised over what will really be trained.
 
 import type { ModelInfo } from "../../engine/contract.ts";
-import type { WeightType } from "../../model/linear.ts";
-import { readModelConfig } from "../../model/model-config.ts";
+import { readModelConfig } from "../../model/checkpoint/model-config.ts";
+import type { WeightType } from "../../model/linear/linear.ts";
 import { type Keeping, keepingAlone } from "./pack-plan.ts";
 import { passBytes } from "./pass-memory.ts";
 import { attentionBlock } from "./pass-pieces.ts";

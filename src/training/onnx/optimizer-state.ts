@@ -1,10 +1,10 @@
 // The optimiser's state between jobs, as a safetensors file beside the adapter: both moments of every parameter, the
 // number of steps taken, and the kind of objective they were gathered under.
 
-import { SafetensorsFile } from "../../model/safetensors.ts";
-import { writeSafetensors } from "../../model/safetensors-writer.ts";
+import { SafetensorsFile } from "../../model/checkpoint/safetensors.ts";
+import { writeSafetensors } from "../../model/checkpoint/safetensors-writer.ts";
 import type { Objective } from "../contract.ts";
-import { type AdamState, adamW, type NamedTensors } from "../optimizer.ts";
+import { type AdamState, adamW, type NamedTensors } from "../gradient/optimizer.ts";
 
 const [FIRST, SECOND] = ["first.", "second."];
 

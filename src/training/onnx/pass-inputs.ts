@@ -3,9 +3,9 @@
 
 import type { Tensor } from "onnxruntime-node";
 import { type Feeds, int64s } from "../../graph/session.ts";
-import type { Checkpoint } from "../../model/checkpoint.ts";
+import type { Checkpoint } from "../../model/checkpoint/checkpoint.ts";
+import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
 import { Embedding } from "../../model/embedding.ts";
-import type { ModelConfig } from "../../model/model-config.ts";
 import { distinctRopes, RotaryTable } from "../../model/rotary-table.ts";
 import { type AttentionCall, attentionCalls } from "./attention-calls.ts";
 import type { MicroBatch } from "./micro-batch.ts";

@@ -1,7 +1,7 @@
 // How much memory a pass takes, as a formula over the model's sizes: what the plan of micro-batches goes by. Kept values
 // are counted exactly; what a stage needs while it runs is rounded up from measurements.
 
-import type { ModelConfig } from "../../model/model-config.ts";
+import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
 import { keptGroups } from "./layer-pieces.ts";
 import { groupOut } from "./lora-sites.ts";
 import type { Keeping } from "./pack-plan.ts";

@@ -2,13 +2,13 @@
 // The same task on the same files gives the same bits: order, sums and random numbers depend on nothing else.
 
 import { join } from "node:path";
-import { linearNames } from "../../model/expected-tensors.ts";
-import { createAdapter, type LoraAdapter } from "../../model/lora-adapter.ts";
-import { readModelConfig } from "../../model/model-config.ts";
-import { loadPeft, savePeft } from "../../model/peft.ts";
+import { linearNames } from "../../model/checkpoint/expected-tensors.ts";
+import { readModelConfig } from "../../model/checkpoint/model-config.ts";
+import { createAdapter, type LoraAdapter } from "../../model/lora/lora-adapter.ts";
+import { loadPeft, savePeft } from "../../model/lora/peft.ts";
 import type { StepMetrics, TrainerResult, TrainerTask } from "../contract.ts";
 import { OPTIMIZER_FILE } from "../contract.ts";
-import { adamW, type NamedTensors } from "../optimizer.ts";
+import { adamW, type NamedTensors } from "../gradient/optimizer.ts";
 import { readBatch } from "./batch.ts";
 import { checkStep, checkTrained } from "./check-finite.ts";
 import { gradientStep, logprobsOf, type PassOptions } from "./gradient-step.ts";

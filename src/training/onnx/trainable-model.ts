@@ -5,13 +5,13 @@
 
 import type { Tensor } from "onnxruntime-node";
 import { type Feeds, floats } from "../../graph/session.ts";
-import { openCheckpoint } from "../../model/checkpoint.ts";
+import { openCheckpoint } from "../../model/checkpoint/checkpoint.ts";
+import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
 import { sites } from "../../model/decoder.ts";
-import { usableWeights } from "../../model/int4-probe.ts";
-import { probeDigitSteps } from "../../model/int8-probe.ts";
-import type { WeightType } from "../../model/linear.ts";
-import type { ModelConfig } from "../../model/model-config.ts";
-import type { NamedTensors } from "../optimizer.ts";
+import { usableWeights } from "../../model/linear/int4-probe.ts";
+import { probeDigitSteps } from "../../model/linear/int8-probe.ts";
+import type { WeightType } from "../../model/linear/linear.ts";
+import type { NamedTensors } from "../gradient/optimizer.ts";
 import { Head, type HeadResult } from "./head.ts";
 import { LayerRunner, type LayerValues } from "./layer-runner.ts";
 import { addSiteGradients, siteFactorNames, siteFactorShapes, siteMatrices } from "./lora-sites.ts";

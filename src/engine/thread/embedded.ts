@@ -1,0 +1,103 @@
+// The embedded engine: a checkpoint folder served by ONNX Runtime in a worker thread. Turns what an operator says
+// (bytes, context length) into blocks and positions, and refuses what cannot work before a thread is started.
+
+import { totalmem } from "node:os";
+import { compiledEntry } from "../../compiled-entry.ts";
+import type { TokenVocabulary } from "../../grammar/match/token-vocabulary.ts";
+import { checkpointIdentity } from "../../model/checkpoint/checkpoint.ts";
+import { type ModelConfig, readModelConfig } from "../../model/checkpoint/model-config.ts";
+import { KvPool } from "../../model/kv-pool.ts";
+import type { WeightType } from "../../model/linear/linear.ts";
+import { usableCores } from "../../usable-cores.ts";
+import type { Engine } from "../contract.ts";
+import type { SchedulingOptions } from "../scheduling.ts";
+import type { OnnxHostOptions } from "./onnx-host.ts";
+import { WorkerEngine } from "./worker-host.ts";
+
+export interface EmbeddedOptions {
+  /** Checkpoint folder in Hugging Face layout. */
+  folder: string;
+  /** "auto": DEFAULT_WEIGHT_TYPE. */
+  weightType?: WeightType | "auto";
+  /** Threads of one model step; default: all cores it may use. */
+  threads?: number;
+  /** Positions per cache block. */
+  blockSize?: number;
+  /** Memory for keys and values; default: a quarter of the machine's (or container's) memory, at most 4 GiB. */
+  kvCacheBytes?: number;
+  /** Context length; default: what the model was made for, as far as the cache can hold it. */
+  maxModelLen?: number;
+  maxLoras?: number;
+  maxLoraRank?: number;
+  /** Adapters will be loaded right away. */
+  adaptersFromStart?: boolean;
+  /** For structured output: see grammar/match/token-vocabulary.ts. */
+  vocabulary?: TokenVocabulary;
+  scheduling?: Partial<SchedulingOptions>;
+  onFault?: (error: Error) => void;
+}
+
+/** Chosen by measurement: docs/reference/engine.md. */
+export const DEFAULT_WEIGHT_TYPE: WeightType = "int8";
+export const DEFAULT_BLOCK_SIZE = 32;
+const MAX_DEFAULT_KV_BYTES = 4 * 2 ** 30;
+
+/** Resolves when the model is loaded; throws CheckpointError for a bad folder, RangeError for settings that cannot work. */
+export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<Engine> {
+  const config = readModelConfig(options.folder);
+  const blockSize = options.blockSize ?? DEFAULT_BLOCK_SIZE;
+  const { numBlocks, maxModelLen } = cacheSize(options, config, blockSize);
+  const weightType = options.weightType ?? "auto";
+  const host: OnnxHostOptions = {
+    folder: options.folder,
+    identity: checkpointIdentity(options.folder),
+    weightType: weightType === "auto" ? DEFAULT_WEIGHT_TYPE : weightType,
+    threads: options.threads ?? usableCores(),
+    blockSize,
+    numBlocks,
+    maxPositions: maxModelLen,
+    maxLoras: options.maxLoras ?? 4,
+    maxLoraRank: options.maxLoraRank ?? 64,
+    adaptersFromStart: options.adaptersFromStart ?? false,
+    vocabulary: options.vocabulary ?? null,
+  };
+  return WorkerEngine.start({
+    model: () => ({ module: compiledEntry(import.meta.url, "./onnx-host.ts").href, options: host }),
+    scheduling: options.scheduling,
+    onFault: options.onFault,
+  });
+}
+
+function cacheSize(options: EmbeddedOptions, config: ModelConfig, blockSize: number) {
+  if (!Number.isInteger(blockSize) || blockSize < 16 || blockSize % 16 !== 0) {
+    throw new RangeError(`--block-size must be a multiple of 16, found ${blockSize}`);
+  }
+  const memory = usableMemory();
+  const bytes = options.kvCacheBytes ?? Math.min(MAX_DEFAULT_KV_BYTES, Math.floor(memory / 4));
+  if (bytes > memory) {
+    throw new RangeError(`--kv-cache-memory-bytes ${bytes} is more than this machine's memory (${memory} bytes)`);
+  }
+  const perBlock = KvPool.bytesPerBlock(config, blockSize);
+  const numBlocks = Math.floor(bytes / perBlock);
+  if (numBlocks < 1) {
+    throw new RangeError(`--kv-cache-memory-bytes ${bytes} is less than one block of this model (${perBlock} bytes)`);
+  }
+  const fits = numBlocks * blockSize;
+  const wanted = options.maxModelLen;
+  if (wanted === undefined) return { numBlocks, maxModelLen: Math.min(config.maxPositions, fits) };
+  if (wanted > config.maxPositions) {
+    throw new RangeError(`--max-model-len ${wanted} is more than the model's ${config.maxPositions} positions`);
+  }
+  if (wanted > fits) {
+    const needed = Math.ceil(wanted / blockSize) * perBlock;
+    throw new RangeError(
+      `--max-model-len ${wanted} does not fit the KV cache (${fits} tokens): lower it or give --kv-cache-memory-bytes ${needed}`,
+    );
+  }
+  return { numBlocks, maxModelLen: wanted };
+}
+
+/** The machine's, or less in a container with a limit: the pool fills up with traffic, and whoever exceeds it is killed. */
+function usableMemory(): number {
+  return Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+}

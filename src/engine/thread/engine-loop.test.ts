@@ -1,0 +1,149 @@
+import { describe, expect, it } from "vitest";
+import { FakeAdapters } from "../../../test/fakes/fake-adapters.ts";
+import { FakeRunner, hashRow, scriptedRow, uniformRow } from "../../../test/fakes/fake-runner.ts";
+import { InProcessEngine } from "../../../test/fakes/in-process-engine.ts";
+import { generateRequest, tokensOf } from "../../../test/fakes/requests.ts";
+import type { EngineOutput, Generation } from "../contract.ts";
+
+const counting = scriptedRow((tokens) => tokens.at(-1)! + 1);
+
+async function collect(generation: Generation): Promise<EngineOutput[]> {
+  const outputs: EngineOutput[] = [];
+  for await (const output of generation) outputs.push(output);
+  return outputs;
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let i = 0; i < 10_000 && !condition(); i++) await turn();
+  expect(condition()).toBe(true);
+}
+
+describe("the loop and its client on one thread", () => {
+  it("tells what model it serves", () => {
+    const runner = new FakeRunner({ row: uniformRow, maxPositions: 100, blockSize: 4, numBlocks: 20 });
+    const engine = new InProcessEngine({ runner, adapters: new FakeAdapters(3) }, { scheduling: { policy: "fcfs" } });
+    expect(engine.info).toEqual({
+      vocabSize: 256,
+      maxModelLen: 80,
+      blockSize: 4,
+      policy: "fcfs",
+      maxLoras: 3,
+      maxLoraRank: 8,
+    });
+  });
+
+  it("runs requests that come one by one, at once and while others run", async () => {
+    const engine = new InProcessEngine({ runner: new FakeRunner({ row: counting, numBlocks: 200 }) });
+    expect(tokensOf(await collect(engine.generate(generateRequest([10]))))).toEqual([11, 12, 13, 14, 15, 16, 17, 18]);
+    const many = Array.from({ length: 50 }, (_, i) => collect(engine.generate(generateRequest([i + 50]))));
+    await turn();
+    const late = engine.generate(generateRequest([200]));
+    for (const [i, outputs] of (await Promise.all(many)).entries()) expect(tokensOf(outputs)[7]).toBe(i + 58);
+    expect(tokensOf(await collect(late))[0]).toBe(201);
+    expect(engine.stats()).toMatchObject({ running: 0, waiting: 0, promptTokens: 52, generatedTokens: 52 * 8 });
+    await engine.close();
+  });
+
+  it("gives the same ids to two requests no trouble", async () => {
+    const engine = new InProcessEngine({ runner: new FakeRunner({ row: counting }) });
+    const pair = [generateRequest([10], {}, { id: "same" }), generateRequest([20], {}, { id: "same" })];
+    const [a, b] = await Promise.all(pair.map((request) => collect(engine.generate(request))));
+    expect([tokensOf(a!)[0], tokensOf(b!)[0]]).toEqual([11, 21]);
+    await engine.close();
+  });
+
+  it("stops a choice and aborts a request while they run, and frees them", async () => {
+    const engine = new InProcessEngine({ runner: new FakeRunner({ row: hashRow }) });
+    const request = generateRequest([10], { maxTokens: 200, temperature: 1, seed: 1n, ignoreEos: true }, { n: 2 });
+    const generation = engine.generate(request);
+    const seen: number[] = [];
+    for await (const output of generation) {
+      if (output.type !== "tokens") continue;
+      seen.push(output.index);
+      if (seen.length === 4) generation.stop(0);
+      if (seen.length === 12) break;
+    }
+    expect(seen.slice(4)).toEqual(Array(8).fill(1));
+    await until(() => engine.stats().running === 0);
+    expect(engine.stats()).toMatchObject({ waiting: 0, kvUsage: 0 });
+    await engine.close();
+  });
+
+  it("lets other work of the thread happen between steps", async () => {
+    const engine = new InProcessEngine({ runner: new FakeRunner({ row: uniformRow }) });
+    const running = collect(engine.generate(generateRequest([10], { maxTokens: 200, ignoreEos: true })));
+    let turns = 0;
+    let done = false;
+    void running.then(() => {
+      done = true;
+    });
+    while (!done) {
+      await turn();
+      turns++;
+    }
+    expect(turns).toBeGreaterThan(190);
+    await engine.close();
+  });
+
+  it("ends everything on close, without further output, and refuses later requests", async () => {
+    let closed = 0;
+    const runner = new FakeRunner({ row: uniformRow });
+    const close = async (): Promise<void> => {
+      closed++;
+    };
+    const engine = new InProcessEngine({ runner, close, adapters: new FakeAdapters(1) });
+    const { version: adapter } = await engine.loadAdapter("red");
+    const reading = collect(engine.generate(generateRequest([10], { maxTokens: 200, ignoreEos: true }, { adapter })));
+    await turn();
+    await engine.unloadAdapter(adapter);
+    const loading = engine.loadAdapter("blue"); // waits for the slot, which the running request keeps
+    const refused = expect(loading).rejects.toThrow("the engine is closed");
+    await turn();
+    await engine.close();
+    await refused;
+    expect(closed).toBe(1);
+    expect((await reading).length).toBeLessThan(200);
+    const [output] = await collect(engine.generate(generateRequest([10])));
+    expect(output).toMatchObject({ finish: { reason: "error", message: "the engine is closed" } });
+    await expect(engine.unloadAdapter("x")).rejects.toThrow("closed");
+  });
+
+  it("loads and unloads adapters while requests run; those in flight keep theirs", async () => {
+    const adapters = new FakeAdapters(1);
+    const engine = new InProcessEngine({ runner: new FakeRunner({ row: hashRow }), adapters });
+    const { version } = await engine.loadAdapter("red");
+    const request = generateRequest([10], { maxTokens: 50, ignoreEos: true }, { adapter: version });
+    const running = collect(engine.generate(request));
+    await turn();
+    await engine.unloadAdapter(version);
+    const refused = await collect(engine.generate(request));
+    expect(refused).toMatchObject([{ finish: { reason: "error", message: `adapter ${version} is not loaded` } }]);
+    const blue = await engine.loadAdapter("blue");
+    expect(tokensOf(await running)).toHaveLength(50);
+    expect(adapters.slots).toEqual([blue.version]);
+    await expect(engine.unloadAdapter(version)).rejects.toThrow("not loaded");
+    await expect(engine.loadAdapter("missing")).rejects.toThrow("no adapter");
+    await engine.close();
+  });
+
+  it("throws on a number of choices that is none", () => {
+    const engine = new InProcessEngine({ runner: new FakeRunner({ row: uniformRow }) });
+    for (const n of [0, -1, 1.5, Number.NaN]) {
+      expect(() => engine.generate(generateRequest([1], {}, { n }))).toThrow("n must be a positive integer");
+    }
+  });
+
+  it("reports a bug in the loop as failed requests and as unhealthy", async () => {
+    const runner = new FakeRunner({ row: uniformRow });
+    runner.copyBlock = () => {
+      throw new Error("copy failed");
+    };
+    const engine = new InProcessEngine({ runner });
+    const outputs = await collect(engine.generate(generateRequest([10], {}, { n: 2 })));
+    expect(outputs.at(-1)).toMatchObject({ finish: { reason: "error", message: "the engine failed: copy failed" } });
+    expect(engine.healthy()).toBe(false);
+    await engine.close();
+  });
+});

@@ -1,0 +1,163 @@
+// Drives the step engine: takes commands in, steps while there is work, delivers one batch of outputs per step, and
+// sleeps otherwise. Between two steps it gives way to the event loop once, so that messages get in. Commands take
+// effect between steps, in the order given. Used by the worker thread, and by tests without one.
+
+import { setImmediate as macrotask } from "node:timers/promises";
+import { AdapterRegistry } from "../adapter-registry.ts";
+import { maxModelLen } from "../admission.ts";
+import { type AdapterInfo, AdapterTooLarge, type ModelInfo, NoAdapterSlot } from "../contract.ts";
+import { StepEngine } from "../engine.ts";
+import type { ModelHost } from "../model-host.ts";
+import type { SchedulingOptions } from "../scheduling.ts";
+import type { StatCells } from "../stats.ts";
+import type { CallResult, Command, Event } from "./messages.ts";
+
+export class EngineLoop {
+  readonly info: ModelInfo;
+  private readonly model: ModelHost;
+  private readonly engine: StepEngine;
+  private readonly adapters: AdapterRegistry;
+  private readonly deliver: (event: Event) => void;
+  private commands: Command[] = [];
+  /** Work that must not meet a running forward. */
+  private betweenSteps: (() => Promise<void>)[] = [];
+  private awake = false;
+  private lastRun: Promise<void> = Promise.resolve();
+  private closed = false;
+  private readonly onCrash: (error: unknown) => void;
+
+  /** `onCrash`: the loop itself failed, a bug; nothing more will be delivered. */
+  constructor(
+    model: ModelHost,
+    options: SchedulingOptions,
+    stats: StatCells,
+    deliver: (event: Event) => void,
+    onCrash: (error: unknown) => void,
+  ) {
+    const { runner } = model;
+    const host = model.adapters ?? null;
+    const onFault = (error: unknown): void => deliver({ type: "fault", error: toError(error) });
+    this.model = model;
+    this.deliver = deliver;
+    this.onCrash = onCrash;
+    this.adapters = new AdapterRegistry(host, (work) => this.queueBetweenSteps(work), onFault);
+    this.engine = new StepEngine({
+      runner,
+      adapters: this.adapters,
+      constraints: model.constraints ?? null,
+      options,
+      stats,
+      clock: () => performance.now(),
+      onFault,
+    });
+    this.info = {
+      vocabSize: runner.vocabSize,
+      maxModelLen: maxModelLen(runner),
+      blockSize: runner.blockSize,
+      policy: options.policy,
+      maxLoras: host?.maxLoras ?? 0,
+      maxLoraRank: host?.maxLoraRank ?? 0,
+    };
+  }
+
+  send(command: Command): void {
+    this.commands.push(command);
+    this.wake();
+  }
+
+  loadAdapter(folder: string): Promise<AdapterInfo> {
+    return this.adapters.load(folder);
+  }
+
+  unloadAdapter(version: string): Promise<void> {
+    return this.adapters.retire(version);
+  }
+
+  /** Ends everything without further output and frees the model. */
+  async close(): Promise<void> {
+    this.closed = true;
+    await this.lastRun;
+    this.engine.abortAll();
+    await this.model.close?.();
+  }
+
+  private wake(): void {
+    if (this.awake || this.closed) return;
+    this.awake = true;
+    this.lastRun = this.run().catch((error: unknown) => {
+      this.closed = true;
+      this.onCrash(error);
+    });
+  }
+
+  private async run(): Promise<void> {
+    await macrotask(); // lets a burst of commands arrive before the first step
+    while (!this.closed) {
+      for (const command of takeAll(this.commands)) this.apply(command);
+      for (const work of takeAll(this.betweenSteps)) await work();
+      if (!this.engine.busy) {
+        if (this.commands.length > 0 || this.betweenSteps.length > 0) continue;
+        this.awake = false;
+        return;
+      }
+      const outputs = await this.engine.step();
+      if (outputs.length > 0) this.deliver({ type: "outputs", outputs });
+      await macrotask();
+    }
+  }
+
+  private apply(command: Command): void {
+    switch (command.type) {
+      case "generate":
+        this.engine.submit(command.handle, command.request);
+        break;
+      case "stop":
+        this.engine.stop(command.handle, command.index);
+        break;
+      case "abort":
+        this.engine.abort(command.handle);
+        break;
+      case "loadAdapter":
+        this.answer(command.call, this.loadAdapter(command.folder));
+        break;
+      case "unloadAdapter": {
+        const retired = this.unloadAdapter(command.version);
+        this.answer(
+          command.call,
+          retired.then(() => null),
+        );
+        break;
+      }
+      default:
+        command satisfies never;
+    }
+  }
+
+  private answer(call: number, work: Promise<AdapterInfo | null>): void {
+    const reply = (result: CallResult): void => this.deliver({ type: "reply", call, result });
+    work.then(
+      (adapter) => reply({ ok: true, adapter }),
+      (error: unknown) => reply({ ok: false, error: toError(error), kind: kindOf(error) }),
+    );
+  }
+
+  private queueBetweenSteps<T>(work: () => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.betweenSteps.push(() => work().then(resolve, reject));
+      this.wake();
+    });
+  }
+}
+
+function takeAll<T>(list: T[]): T[] {
+  return list.splice(0);
+}
+
+function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+function kindOf(error: unknown): (CallResult & { ok: false })["kind"] {
+  if (error instanceof NoAdapterSlot) return "NoAdapterSlot";
+  return error instanceof AdapterTooLarge ? "AdapterTooLarge" : null;
+}

@@ -1,0 +1,38 @@
+// The model module of the embedded engine: opens a checkpoint in the engine thread and runs it on ONNX Runtime.
+
+import { GrammarConstraintFactory } from "../../grammar/match/constraint-factory.ts";
+import type { TokenVocabulary } from "../../grammar/match/token-vocabulary.ts";
+import { openCheckpoint } from "../../model/checkpoint/checkpoint.ts";
+import { CheckpointError } from "../../model/checkpoint/checkpoint-error.ts";
+import { DecoderRunner, type DecoderRunnerOptions } from "../../model/decoder-runner.ts";
+import type { ModelHost } from "../model-host.ts";
+
+export interface OnnxHostOptions extends DecoderRunnerOptions {
+  /** Checkpoint folder in Hugging Face layout. */
+  folder: string;
+  /** The checkpoint's when the engine was made: a thread that is started again must not read other weights. */
+  identity: string;
+  /** What token masks are made for; null = this engine takes no grammars. */
+  vocabulary: TokenVocabulary | null;
+}
+
+export async function createRunner(options: unknown, adaptersToCome: boolean): Promise<ModelHost> {
+  const { folder, identity, vocabulary, ...given } = options as OnnxHostOptions;
+  const runnerOptions = { ...given, adaptersFromStart: given.adaptersFromStart || adaptersToCome };
+  const checkpoint = openCheckpoint(folder);
+  try {
+    if (checkpoint.identity !== identity) {
+      throw new CheckpointError(folder, "the files changed since the server started; it must be started anew");
+    }
+    const runner = await DecoderRunner.create(checkpoint, runnerOptions);
+    const host: ModelHost = { runner, adapters: runner.adapters, close: () => runner.close() };
+    if (vocabulary !== null) {
+      const constraints = new GrammarConstraintFactory(vocabulary);
+      constraints.prepare();
+      host.constraints = constraints;
+    }
+    return host;
+  } finally {
+    checkpoint.close();
+  }
+}

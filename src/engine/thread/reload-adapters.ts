@@ -1,0 +1,35 @@
+// The adapters of an engine thread that died, loaded into the one that replaces it. Folders may have changed meanwhile:
+// only the content that requests will ask for may take a slot.
+
+import type { AdapterInfo } from "../contract.ts";
+import type { LoadedAdapter } from "./messages.ts";
+
+interface Host {
+  loadAdapter(folder: string): Promise<AdapterInfo>;
+  unloadAdapter(version: string): Promise<void>;
+}
+
+/** `onFault`: told about those that are nowhere any more. */
+export async function reloadAdapters(
+  adapters: readonly LoadedAdapter[],
+  host: Host,
+  onFault: (error: Error) => void,
+): Promise<void> {
+  const wanted = new Set(adapters.map(({ version }) => version));
+  for (const { version, folders } of adapters) {
+    const causes: unknown[] = [];
+    for (const folder of folders) {
+      try {
+        const found = (await host.loadAdapter(folder)).version;
+        if (found === version) break;
+        if (!wanted.has(found)) await host.unloadAdapter(found);
+        throw new Error("the folder has other content now");
+      } catch (error) {
+        causes.push(error);
+      }
+    }
+    if (causes.length < folders.length) continue;
+    const message = `adapter ${version} was not loaded again from ${folders.join(", ")}`;
+    onFault(new Error(message, { cause: causes.at(-1) }));
+  }
+}

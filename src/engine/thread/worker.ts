@@ -1,0 +1,44 @@
+// Entry of the engine thread: makes the model the start message names, loads the adapters its predecessor had, runs
+// the loop, and posts one message per step. Any error it does not expect ends the thread; worker-host.ts restarts it.
+
+import { parentPort, workerData } from "node:worker_threads";
+import type { CreateRunner } from "../model-host.ts";
+import { StatCells } from "../stats.ts";
+import { EngineLoop } from "./engine-loop.ts";
+import type { FromWorker, ToWorker, WorkerStart } from "./messages.ts";
+import { reloadAdapters } from "./reload-adapters.ts";
+
+if (parentPort === null) throw new Error("engine/worker is the entry of a worker thread, not a program");
+const port = parentPort;
+const post = (message: FromWorker): void => port.postMessage(message);
+
+const start = workerData as WorkerStart;
+const { createRunner } = (await import(start.module)) as { createRunner?: CreateRunner };
+if (createRunner === undefined) throw new Error(`${start.module} does not export createRunner`);
+const model = await createRunner(start.options, start.adapters.length > 0);
+
+const crash = (error: unknown): void => {
+  // Outside any promise, so that it ends the thread as an uncaught error.
+  setImmediate(() => {
+    throw error;
+  });
+};
+const loop = new EngineLoop(model, start.scheduling, new StatCells(start.stats), post, crash);
+await reloadAdapters(start.adapters, loop, (error) => post({ type: "fault", error }));
+
+const close = async (withinMs: number): Promise<void> => {
+  // From here and not from outside: while this runs, the model does not, and a thread that ends inside the runtime takes
+  // the whole process with it.
+  setTimeout(() => process.exit(), withinMs).unref();
+  try {
+    await loop.close();
+    port.close(); // the last thing that keeps the thread alive
+  } catch (error) {
+    crash(error);
+  }
+};
+port.on("message", (message: ToWorker) => {
+  if (message.type === "close") void close(message.withinMs);
+  else loop.send(message);
+});
+post({ type: "ready", info: loop.info });

@@ -1,0 +1,119 @@
+// A checkpoint folder: configuration and weights, checked against each other before anything is
+// served. Weights are read tensor by tensor on demand and not kept here. Close it once everything is loaded.
+
+import { familyNamed } from "../families/registry.ts";
+import { CheckpointError } from "./checkpoint-error.ts";
+import { eachTensor, expectedTensors, type ModelTensors } from "./expected-tensors.ts";
+import { isFolder } from "./folder.ts";
+import { type ModelConfig, readModelConfig } from "./model-config.ts";
+import type { Dtype, TensorEntry } from "./safetensors-header.ts";
+import { openWeightFiles, type WeightFiles } from "./weight-files.ts";
+
+export interface Checkpoint {
+  readonly folder: string;
+  readonly config: ModelConfig;
+  /** The model's tensors by role; every one of them is present with this shape. */
+  readonly tensors: ModelTensors;
+  /** Every tensor in the files, used or not. */
+  readonly names: readonly string[];
+  /** Those that the model does not use: it may be meant to be another one than config.json says. */
+  readonly unused: readonly string[];
+  /** The same as long as the configuration and the files of weights are. */
+  readonly identity: string;
+  tensor(name: string): TensorReader;
+  /** Frees the file handles. Idempotent. */
+  close(): void;
+}
+
+export interface TensorReader {
+  readonly name: string;
+  /** Where it is stored, for messages. */
+  readonly file: string;
+  readonly dtype: Dtype;
+  readonly shape: readonly number[];
+  readonly elements: number;
+  /** The values as float32, row-major; reads the file anew on every call. F32, F16 and BF16 only. */
+  read(): Float32Array;
+  /** Fills `values` with those from number `first` on. */
+  readPart(first: number, values: Float32Array): void;
+  /** The stored bytes, any dtype. */
+  bytes(): Uint8Array;
+}
+
+/** Opens and checks a checkpoint folder; throws CheckpointError. */
+export function openCheckpoint(folder: string): Checkpoint {
+  if (!isFolder(folder)) throw new CheckpointError(folder, "no such folder");
+  const config = readModelConfig(folder);
+  const files = openWeightFiles(folder);
+  try {
+    const tensors = expectedTensors(config, tensorPrefix(config, files));
+    const used = new Set<string>();
+    for (const { name, shape } of eachTensor(tensors)) {
+      checkTensor(folder, files, name, shape);
+      used.add(name);
+    }
+    const names = [...files.byTensor.keys()];
+    return {
+      folder,
+      config,
+      tensors,
+      names,
+      unused: names.filter((name) => !used.has(name)),
+      identity: JSON.stringify([config, ...new Set([...files.byTensor.values()].map((file) => file.identity))]),
+      tensor: (name) => readerOf(folder, files, name),
+      close: () => files.close(),
+    };
+  } catch (error) {
+    files.close();
+    throw error;
+  }
+}
+
+/** See Checkpoint.identity. */
+export function checkpointIdentity(folder: string): string {
+  const checkpoint = openCheckpoint(folder);
+  checkpoint.close();
+  return checkpoint.identity;
+}
+
+/** The prefix under which this checkpoint keeps its embedding; the usual one when none fits. */
+function tensorPrefix(config: ModelConfig, files: WeightFiles): string {
+  const prefixes = familyNamed(config.family).tensorPrefixes;
+  const found = prefixes.find((prefix) => files.byTensor.has(`${prefix}embed_tokens.weight`));
+  return found ?? prefixes[0]!;
+}
+
+function checkTensor(folder: string, files: WeightFiles, name: string, shape: readonly number[]): void {
+  const file = files.byTensor.get(name);
+  if (file === undefined) {
+    throw new CheckpointError(folder, `the weights have no tensor "${name}" (expected shape [${shape}])`);
+  }
+  const entry = file.entry(name);
+  if (entry.shape.length !== shape.length || entry.shape.some((size, i) => size !== shape[i])) {
+    const sizes = `expected [${shape}] after config.json, found [${entry.shape}]`;
+    throw new CheckpointError(file.path, `tensor "${name}" has the wrong shape: ${sizes}`);
+  }
+  if (!isLoadable(entry)) {
+    throw new CheckpointError(file.path, `tensor "${name}" has dtype ${entry.dtype}, expected F32, F16 or BF16`);
+  }
+}
+
+function isLoadable(entry: TensorEntry): boolean {
+  return entry.dtype === "F32" || entry.dtype === "F16" || entry.dtype === "BF16";
+}
+
+function readerOf(folder: string, files: WeightFiles, name: string): TensorReader {
+  const file = files.byTensor.get(name);
+  if (file === undefined) throw new CheckpointError(folder, `the weights have no tensor "${name}"`);
+  const { dtype, shape, elements } = file.entry(name);
+  return {
+    name,
+    file: file.path,
+    dtype,
+    shape,
+    elements,
+    read: () => file.read(name),
+    readPart: (first, values) => file.readPart(name, first, values),
+    bytes: () => file.readBytes(name),
+  };
+}

@@ -1,0 +1,113 @@
+// Typed access to the fields of a checkpoint's JSON files, with errors that name file, field, expectation and value.
+// A field that is absent or null takes the fallback; one of the wrong type is an error, never a silent default.
+
+import { isJsonObject, type JsonObject } from "../../json-object.ts";
+import { CheckpointError } from "./checkpoint-error.ts";
+
+/** Larger than any dimension of any model; keeps products of two dimensions exact. */
+export const maxInteger = 2 ** 31 - 1;
+
+/** The smallest that is not subnormal. */
+const smallestFloat32 = 2 ** -126;
+
+export class ConfigFields {
+  readonly file: string;
+  readonly #values: JsonObject;
+  readonly #path: string;
+
+  /** `path` is the prefix of nested objects in error messages, such as "text_config.". */
+  constructor(file: string, values: JsonObject, path = "") {
+    this.file = file;
+    this.#values = values;
+    this.#path = path;
+  }
+
+  /** The same object with values for keys that are absent; a key set to null stays null. */
+  withDefaults(defaults: JsonObject): ConfigFields {
+    return new ConfigFields(this.file, { ...defaults, ...this.#values }, this.#path);
+  }
+
+  /** Undefined when absent or null. */
+  raw(key: string): unknown {
+    return Object.hasOwn(this.#values, key) ? (this.#values[key] ?? undefined) : undefined;
+  }
+
+  keys(): string[] {
+    return Object.keys(this.#values);
+  }
+
+  /** A whole number of at least 1. */
+  count(key: string, fallback?: number): number {
+    return this.#read(key, fallback, "a positive integer", (v) => isInteger(v) && v >= 1);
+  }
+
+  /** A number greater than zero that is still one, and finite, in float32: models are computed in it. */
+  positive(key: string, fallback?: number): number {
+    const holds = (v: number) => v >= smallestFloat32 && Number.isFinite(Math.fround(v));
+    return this.#read(key, fallback, "a positive number", (v) => isFiniteNumber(v) && holds(v));
+  }
+
+  /** A finite number in [min, max]. */
+  between(key: string, min: number, max: number, fallback?: number): number {
+    return this.#read(key, fallback, `a number in ${min}..${max}`, (v) => isFiniteNumber(v) && v >= min && v <= max);
+  }
+
+  flag(key: string, fallback: boolean): boolean {
+    return this.#read(key, fallback, "true or false", (v) => typeof v === "boolean");
+  }
+
+  text(key: string, fallback?: string): string {
+    return this.#read(key, fallback, "a string", (v) => typeof v === "string");
+  }
+
+  texts(key: string, fallback?: readonly string[]): readonly string[] {
+    const allText = (v: unknown) => Array.isArray(v) && v.every((item) => typeof item === "string");
+    return this.#read(key, fallback, "a list of strings", allText);
+  }
+
+  /** A nested object, or null when absent. */
+  object(key: string): ConfigFields | null {
+    const value = this.raw(key);
+    if (value === undefined) return null;
+    if (!isJsonObject(value)) throw this.problem(key, "an object");
+    return new ConfigFields(this.file, value, `${this.#path}${key}.`);
+  }
+
+  /** Token ids written as one integer or a list of them; null when absent. */
+  tokenIds(key: string): readonly number[] | null {
+    const value = this.raw(key);
+    if (value === undefined) return null;
+    const ids: unknown[] = Array.isArray(value) ? value : [value];
+    if (ids.length > 1024 || !ids.every((id) => isInteger(id) && id >= 0)) {
+      throw this.problem(key, "a token id or a list of token ids");
+    }
+    return [...new Set(ids as number[])];
+  }
+
+  /** The error for a field whose value is not what it must be. */
+  problem(key: string, expected: string): CheckpointError {
+    const value = this.raw(key);
+    const found = value === undefined ? "it is missing" : `found ${abbreviate(value)}`;
+    return new CheckpointError(this.file, `${this.#path}${key} must be ${expected}, ${found}`);
+  }
+
+  #read<T>(key: string, fallback: T | undefined, expected: string, valid: (value: unknown) => boolean): T {
+    const value = this.raw(key);
+    if (value === undefined && fallback !== undefined) return fallback;
+    if (value === undefined || !valid(value)) throw this.problem(key, expected);
+    return value as T;
+  }
+}
+
+function isFiniteNumber(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value);
+}
+
+function isInteger(value: unknown): value is number {
+  return Number.isInteger(value) && Math.abs(value as number) <= maxInteger;
+}
+
+function abbreviate(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}

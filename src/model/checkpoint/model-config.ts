@@ -1,0 +1,183 @@
+// ModelConfig: everything the decoder, the runner and the trainer must know about a model, in one normalised form.
+// parseModelConfig makes it from config.json as transformers 4 wrote it (rope_theta, rope_scaling) or as transformers 5
+// does (rope_parameters, layer_types); what differs between model families is in families/. Weights are not
+// looked at here; see checkpoint.ts.
+
+import { join } from "node:path";
+import type { JsonObject } from "../../json-object.ts";
+import type { FamilyName, FamilyTraits } from "../families/family.ts";
+import { familyOf } from "../families/registry.ts";
+import { CheckpointError } from "./checkpoint-error.ts";
+import { ConfigFields, maxInteger } from "./config-fields.ts";
+import { readJsonObject } from "./json-file.ts";
+import { parseRope, type RopeSpec } from "./rope.ts";
+
+export interface ModelConfig {
+  family: FamilyName;
+  vocabSize: number;
+  hiddenSize: number;
+  intermediateSize: number;
+  numLayers: number;
+  numHeads: number;
+  /** Divides numHeads. */
+  numKvHeads: number;
+  /** Even. Not always hiddenSize / numHeads. */
+  headDim: number;
+  rmsNormEps: number;
+  /** The most tokens of prompt plus output: the positions the model was trained for, times what rotary scaling adds. */
+  maxPositions: number;
+  /** The output head is the embedding matrix. */
+  tieWordEmbeddings: boolean;
+  qkvBias: boolean;
+  oBias: boolean;
+  mlpBias: boolean;
+  /** RMS norm over headDim of every query and key head, before RoPE. */
+  qkNorm: boolean;
+  activation: Activation;
+  /** What to add to every stored norm weight: Gemma stores weight - 1. Applies to the query/key norms too. */
+  normWeightOffset: 0 | 1;
+  /** Norms also on the outputs of attention and MLP, before they are added to the residual (four per layer). */
+  postNorms: boolean;
+  /** Factor on the embeddings when they enter the first layer; the tied output head does not have it. */
+  embeddingScale: number;
+  /** Factor on query-key products before the softmax. */
+  attentionScale: number;
+  /** c: logits become c * tanh(logits / c). null = off. */
+  logitSoftcap: number | null;
+  layers: readonly LayerConfig[];
+  /** From config.json; generation_config.json may name others. Possibly empty. */
+  eosTokenIds: readonly number[];
+  bosTokenId: number | null;
+}
+
+export type Activation = "silu" | "gelu_tanh";
+
+export interface LayerConfig {
+  /** The query at position q sees the keys k with 0 <= q - k < window (q itself counts); null = all k <= q. */
+  window: number | null;
+  rope: RopeSpec;
+}
+
+const activations: ReadonlyMap<string, Activation> = new Map([
+  ["silu", "silu"],
+  ["swish", "silu"],
+  ["gelu_pytorch_tanh", "gelu_tanh"],
+]);
+
+/** Reads `config.json` in a checkpoint folder. */
+export function readModelConfig(folder: string): ModelConfig {
+  const file = join(folder, "config.json");
+  return parseModelConfig(file, readJsonObject(file, 16 * 2 ** 20));
+}
+
+/** `file` is only for error messages. */
+export function parseModelConfig(file: string, json: JsonObject): ModelConfig {
+  const top = new ConfigFields(file, json);
+  const family = familyOf(top);
+  // Multimodal checkpoints keep the language model's fields in an object of their own.
+  const fields = (top.object("text_config") ?? top).withDefaults(family.defaults);
+  const outermost = (key: string) => (top.raw(key) === undefined ? fields : top);
+  if (top.raw("quantization_config") !== undefined) {
+    throw new CheckpointError(
+      file,
+      "quantised checkpoints are not supported: use the original F32, F16 or BF16 weights",
+    );
+  }
+
+  const numLayers = fields.count("num_hidden_layers");
+  if (numLayers > 4096) throw fields.problem("num_hidden_layers", "at most 4096");
+  const traits = family.traits(fields, numLayers);
+  const hiddenSize = fields.count("hidden_size");
+  const numHeads = fields.count("num_attention_heads");
+  const numKvHeads = fields.count("num_key_value_heads", numHeads);
+  if (numHeads % numKvHeads !== 0) throw fields.problem("num_key_value_heads", `a divisor of the ${numHeads} heads`);
+  const headDim = fields.count("head_dim", hiddenSize / numHeads);
+  if (headDim % 2 !== 0) {
+    throw new CheckpointError(
+      file,
+      `the head size must be an even integer, found ${headDim} (head_dim, or hidden_size / num_attention_heads)`,
+    );
+  }
+  const maxPositions = fields.count("max_position_embeddings");
+  const activation = activations.get(fields.text(traits.activationKey));
+  if (activation === undefined) {
+    throw fields.problem(traits.activationKey, `one of ${[...activations.keys()].join(", ")}`);
+  }
+  const ropes = layerRopes(fields, traits, maxPositions);
+  const layers = traits.windows.map((window) => ({ window, rope: window === null ? ropes.full() : ropes.sliding() }));
+
+  return {
+    family: family.name,
+    vocabSize: fields.count("vocab_size"),
+    hiddenSize,
+    intermediateSize: fields.count("intermediate_size"),
+    numLayers,
+    numHeads,
+    numKvHeads,
+    headDim,
+    rmsNormEps: fields.positive("rms_norm_eps"),
+    maxPositions: traits.scaledContext ? maxPositions : scaledPositions(file, maxPositions, layers[0]!.rope),
+    tieWordEmbeddings: outermost("tie_word_embeddings").flag("tie_word_embeddings", false),
+    qkvBias: traits.qkvBias,
+    oBias: traits.oBias,
+    mlpBias: traits.mlpBias,
+    qkNorm: traits.qkNorm,
+    activation,
+    normWeightOffset: traits.normWeightOffset,
+    postNorms: traits.postNorms,
+    embeddingScale: traits.embeddingScale,
+    attentionScale: traits.attentionScale ?? 1 / Math.sqrt(headDim),
+    logitSoftcap: traits.logitSoftcap,
+    layers,
+    eosTokenIds: outermost("eos_token_id").tokenIds("eos_token_id") ?? [],
+    bosTokenId: outermost("bos_token_id").tokenIds("bos_token_id")?.[0] ?? null,
+  };
+}
+
+/** vLLM's rule: linear and YaRN scaling stretch the context; Llama-3 configurations state the stretched one. */
+function scaledPositions(file: string, declared: number, { scaling }: RopeSpec): number {
+  if (scaling === null || scaling.type === "llama3") return declared;
+  const { type, factor } = scaling;
+  const unscaled = type === "yarn" ? scaling.originalMaxPositions : declared;
+  const positions = Math.floor(unscaled * factor);
+  if (positions < 1 || positions > maxInteger) {
+    throw new CheckpointError(file, `${type} rotary scaling by ${factor} makes ${unscaled} positions ${positions}`);
+  }
+  return positions;
+}
+
+type LayerKind = "full" | "sliding";
+
+/** Rotary parameters by kind of layer, read when a layer of that kind is there. */
+function layerRopes(
+  fields: ConfigFields,
+  traits: FamilyTraits,
+  maxPositions: number,
+): Record<LayerKind, () => RopeSpec> {
+  if (fields.positive("partial_rotary_factor", 1) !== 1) {
+    throw fields.problem("partial_rotary_factor", "1 (rotating only a part of each head is not supported)");
+  }
+  // An empty object says nothing.
+  const [parameters, scaling] = ["rope_parameters", "rope_scaling"].map((key) => {
+    const object = fields.object(key);
+    return object?.keys().length === 0 ? null : object;
+  }) as [ConfigFields | null, ConfigFields | null];
+  const perKind = parameters?.keys().some((key) => key === "full_attention" || key === "sliding_attention") ?? false;
+  if (parameters !== null && !perKind && traits.rope.full.thetaKey !== traits.rope.sliding.thetaKey) {
+    throw fields.problem("rope_parameters", "an object with full_attention and sliding_attention");
+  }
+  if (perKind && scaling !== null) {
+    throw fields.problem("rope_scaling", "absent, as rope_parameters says it for every kind of layer");
+  }
+  // Where the configuration itself states it, as some do, that counts.
+  const key = "original_max_position_embeddings";
+  const originalMaxPositions = fields.raw(key) === undefined ? null : fields.count(key);
+  const ropeOf = (kind: LayerKind): RopeSpec => {
+    const source = traits.rope[kind];
+    const theta = fields.positive(source.thetaKey, source.defaultTheta);
+    const positions = { max: maxPositions, original: originalMaxPositions };
+    if (perKind) return parseRope(parameters?.object(`${kind}_attention`) ?? null, theta, positions);
+    return parseRope(source.scaled ? (scaling ?? parameters) : null, theta, positions);
+  };
+  return { full: () => ropeOf("full"), sliding: () => ropeOf("sliding") };
+}

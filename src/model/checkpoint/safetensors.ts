@@ -1,0 +1,164 @@
+// Reads safetensors files by position, one tensor at a time: memory in use is the result plus one small piece of the
+// file, never the file. F32, F16 and BF16 become float32; anything can be had as raw bytes.
+// Synchronous: loading happens at start-up or in a worker. Which tensors a model needs is checkpoint.ts' business.
+
+import { closeSync, fstatSync, readSync } from "node:fs";
+import { openFile } from "../../open-file.ts";
+import { CheckpointError } from "./checkpoint-error.ts";
+import { firstNonFinite } from "./finite.ts";
+import { widenBfloat16, widenFloat16 } from "./half-floats.ts";
+import {
+  maxHeaderBytes,
+  parseSafetensorsHeader,
+  type SafetensorsHeader,
+  type TensorEntry,
+} from "./safetensors-header.ts";
+
+/** Bytes read at a time when values are converted; fits the second-level cache. */
+const pieceBytes = 256 * 1024;
+/** Bytes asked of the operating system in one call. */
+const maxReadBytes = 2 ** 30;
+
+/** How a file begins that a clone without Git LFS has in the weights' place, "version ", read as a header's length. */
+const lfsPointer = 0x206e_6f69_7372_6576n;
+
+export class SafetensorsFile {
+  readonly path: string;
+  readonly tensors: ReadonlyMap<string, TensorEntry>;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Changes with the file: its place on the disk, size and time of writing. */
+  readonly identity: string;
+  readonly #dataStart: number;
+  #descriptor: number | null;
+
+  /** Opens and checks the file. Throws CheckpointError; the file is closed again in that case. */
+  static open(path: string): SafetensorsFile {
+    let descriptor: number;
+    try {
+      descriptor = openFile(path);
+    } catch (cause) {
+      throw new CheckpointError(path, `cannot be opened (${(cause as Error).message})`, { cause });
+    }
+    try {
+      return new SafetensorsFile(path, descriptor);
+    } catch (error) {
+      closeSync(descriptor);
+      throw error;
+    }
+  }
+
+  private constructor(path: string, descriptor: number) {
+    this.path = path;
+    this.#descriptor = descriptor;
+    const stat = fstatSync(descriptor);
+    if (!stat.isFile()) throw new CheckpointError(path, "not a regular file");
+    this.identity = [stat.dev, stat.ino, stat.size, stat.mtimeMs].join(":");
+    const headerBytes = this.#headerLength(stat.size);
+    this.#dataStart = 8 + headerBytes;
+    const json = new Uint8Array(headerBytes);
+    this.#readAt(8, json);
+    const header: SafetensorsHeader = parseSafetensorsHeader(path, json, stat.size - this.#dataStart);
+    this.tensors = header.tensors;
+    this.metadata = header.metadata;
+  }
+
+  /** The tensor's description; an error if the file has none of that name. */
+  entry(name: string): TensorEntry {
+    const entry = this.tensors.get(name);
+    if (entry === undefined) throw new CheckpointError(this.path, `has no tensor "${name}"`);
+    return entry;
+  }
+
+  /** The values of an F32, F16 or BF16 tensor, row-major. */
+  read(name: string): Float32Array {
+    const values = new Float32Array(this.entry(name).elements);
+    this.readPart(name, 0, values);
+    return values;
+  }
+
+  /** Fills `values` with those from number `first` on. All of them are numbers, and finite. */
+  readPart(name: string, first: number, values: Float32Array): void {
+    const entry = this.entry(name);
+    if (first + values.length > entry.elements) {
+      throw new Error(`tensor "${name}" has ${entry.elements} values, asked for ${first + values.length}`);
+    }
+    const start = this.#dataStart + entry.begin;
+    let bad: number;
+    switch (entry.dtype) {
+      case "F32":
+        this.#readAt(start + 4 * first, new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+        bad = firstNonFinite(values, "F32");
+        break;
+      case "F16":
+      case "BF16":
+        bad = this.#readHalves(start + 2 * first, values, entry.dtype);
+        break;
+      default:
+        throw new CheckpointError(this.path, `tensor "${name}" has dtype ${entry.dtype}, expected F32, F16 or BF16`);
+    }
+    if (bad !== -1) {
+      throw new CheckpointError(this.path, `tensor "${name}" has the value ${values[bad]} at ${first + bad}`);
+    }
+  }
+
+  /** The bytes of a tensor as they are in the file (little-endian), in a buffer of their own. */
+  readBytes(name: string): Uint8Array {
+    const entry = this.entry(name);
+    const bytes = new Uint8Array(entry.byteLength);
+    this.#readAt(this.#dataStart + entry.begin, bytes);
+    return bytes;
+  }
+
+  /** Idempotent. Reading afterwards is an error. */
+  close(): void {
+    if (this.#descriptor !== null) closeSync(this.#descriptor);
+    this.#descriptor = null;
+  }
+
+  #headerLength(fileBytes: number): number {
+    if (fileBytes < 8) throw new CheckpointError(this.path, `${fileBytes} bytes are no safetensors file`);
+    const length = new BigUint64Array(1);
+    this.#readAt(0, new Uint8Array(length.buffer));
+    if (length[0] === lfsPointer) {
+      throw new CheckpointError(this.path, "is a Git LFS pointer, not the file: get that with `git lfs pull`");
+    }
+    const limit = Math.min(fileBytes - 8, maxHeaderBytes);
+    if (length[0]! > BigInt(limit)) {
+      throw new CheckpointError(
+        this.path,
+        `claims a header of ${length[0]} bytes, possible are ${limit} (truncated, or no safetensors file)`,
+      );
+    }
+    return Number(length[0]);
+  }
+
+  /** Returns the number of the first value that is not finite, or -1; those behind its piece are not read then. */
+  #readHalves(position: number, values: Float32Array, dtype: "F16" | "BF16"): number {
+    const widen = dtype === "F16" ? widenFloat16 : widenBfloat16;
+    const piece = new Uint16Array(Math.min(pieceBytes / 2, values.length));
+    for (let done = 0; done < values.length; done += piece.length) {
+      const part = piece.subarray(0, Math.min(piece.length, values.length - done));
+      this.#readAt(position + done * 2, new Uint8Array(part.buffer, 0, part.byteLength));
+      widen(part, values, done);
+      const bad = firstNonFinite(part, dtype);
+      if (bad !== -1) return done + bad;
+    }
+    return -1;
+  }
+
+  #readAt(position: number, target: Uint8Array): void {
+    if (this.#descriptor === null) throw new CheckpointError(this.path, "is closed");
+    let filled = 0;
+    while (filled < target.length) {
+      const wanted = Math.min(target.length - filled, maxReadBytes);
+      let count: number;
+      try {
+        count = readSync(this.#descriptor, target, filled, wanted, position + filled);
+      } catch (cause) {
+        throw new CheckpointError(this.path, `cannot be read (${(cause as Error).message})`, { cause });
+      }
+      if (count === 0) throw new CheckpointError(this.path, "became shorter while it was read");
+      filled += count;
+    }
+  }
+}

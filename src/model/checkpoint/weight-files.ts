@@ -1,0 +1,90 @@
+// The safetensors files of a checkpoint folder as one set of tensors: model.safetensors, or the shards that
+// model.safetensors.index.json lists. Missing shards and tensors are named. Shard names come from the index, so only
+// plain file names inside the folder are followed.
+
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { isJsonObject, type JsonObject } from "../../json-object.ts";
+import { CheckpointError } from "./checkpoint-error.ts";
+import { readJsonObject } from "./json-file.ts";
+import { SafetensorsFile } from "./safetensors.ts";
+
+const singleName = "model.safetensors";
+const indexName = "model.safetensors.index.json";
+
+export interface WeightFiles {
+  /** The file that holds each tensor. */
+  byTensor: ReadonlyMap<string, SafetensorsFile>;
+  close(): void;
+}
+
+export function openWeightFiles(folder: string): WeightFiles {
+  const single = join(folder, singleName);
+  if (existsSync(single)) {
+    const file = SafetensorsFile.open(single);
+    const byTensor = new Map([...file.tensors.keys()].map((name) => [name, file] as const));
+    return { byTensor, close: () => file.close() };
+  }
+  const indexFile = join(folder, indexName);
+  if (existsSync(indexFile)) return openShards(folder, indexFile);
+  throw new CheckpointError(folder, `has neither ${singleName} nor ${indexName}${insteadFound(folder)}`);
+}
+
+/** Tensor name -> shard file name, from the content of an index; every shard name is safe to join to the folder. */
+export function parseWeightMap(indexFile: string, json: JsonObject): ReadonlyMap<string, string> {
+  const map = json.weight_map;
+  if (!isJsonObject(map)) throw new CheckpointError(indexFile, "weight_map must be an object");
+  const entries = Object.entries(map);
+  for (const [tensor, shard] of entries) {
+    if (typeof shard !== "string" || !/^[\w-][\w.-]*\.safetensors$/.test(shard)) {
+      const found = JSON.stringify(shard)?.slice(0, 80);
+      throw new CheckpointError(indexFile, `weight_map places "${tensor}" in ${found}, which is no plain file name`);
+    }
+  }
+  return new Map(entries as [string, string][]);
+}
+
+function openShards(folder: string, indexFile: string): WeightFiles {
+  const weightMap = parseWeightMap(indexFile, readJsonObject(indexFile, 100 * 2 ** 20));
+  const shards = new Map<string, SafetensorsFile>();
+  const close = () => {
+    for (const shard of shards.values()) shard.close();
+  };
+  try {
+    const byTensor = new Map<string, SafetensorsFile>();
+    for (const [tensor, shardName] of weightMap) {
+      let shard = shards.get(shardName);
+      if (shard === undefined) {
+        const path = join(folder, shardName);
+        if (!existsSync(path))
+          throw new CheckpointError(path, `shard is missing; ${indexName} places "${tensor}" in it`);
+        shard = SafetensorsFile.open(path);
+        shards.set(shardName, shard);
+      }
+      if (!shard.tensors.has(tensor)) {
+        throw new CheckpointError(shard.path, `has no tensor "${tensor}", though ${indexName} places it there`);
+      }
+      byTensor.set(tensor, shard);
+    }
+    return { byTensor, close };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+function insteadFound(folder: string): string {
+  let names: string[];
+  try {
+    names = readdirSync(folder);
+  } catch {
+    return " (the folder cannot be listed)";
+  }
+  // Listed and yet not there; in a cache of which files were deleted, say.
+  const dangling = names.find((name) => name === singleName || name === indexName);
+  if (dangling !== undefined) return `; ${dangling} is a link to a file that is not there`;
+  const pickled = names.find((name) => name.endsWith(".bin") || name.endsWith(".pth") || name.endsWith(".pt"));
+  if (pickled !== undefined) return `; ${pickled} is a pickled checkpoint: convert it to safetensors first`;
+  const gguf = names.find((name) => name.endsWith(".gguf"));
+  return gguf === undefined ? "" : `; ${gguf} is a GGUF file: use the model's safetensors version`;
+}

@@ -1,0 +1,97 @@
+// The Hugging Face cache on disk, shared with every other tool that uses it:
+//   <cache>/models--org--name/blobs/<hash>                the files, named by their content
+//   <cache>/models--org--name/snapshots/<commit>/<file>   links to the blobs, one folder per commit
+//   <cache>/models--org--name/refs/<branch or tag>        the commit it stood for when it was last looked up
+// Says where things are and whether a snapshot is complete; downloading is hub-download.ts.
+
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, relative } from "node:path";
+import { syncFolder, temporaryBeside, writeFileDurably } from "../../durable-file.ts";
+import { isFolder } from "../checkpoint/folder.ts";
+import { readJsonObject } from "../checkpoint/json-file.ts";
+import { parseWeightMap } from "../checkpoint/weight-files.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The cache folder the environment asks for. */
+export function hubCacheFolder(env: Environment): string {
+  const explicit = env.HF_HUB_CACHE || env.HUGGINGFACE_HUB_CACHE;
+  const home = env.HF_HOME || join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "huggingface");
+  return (explicit || join(home, "hub")).replace(/^~(?=$|\/)/, homedir());
+}
+
+/** The part of the cache that belongs to one model repository ("org/name"). */
+export class RepositoryCache {
+  readonly folder: string;
+
+  constructor(cacheFolder: string, repository: string) {
+    this.folder = join(cacheFolder, `models--${repository.replace("/", "--")}`);
+  }
+
+  blob(hash: string): string {
+    return join(this.folder, "blobs", hash);
+  }
+
+  snapshot(commit: string): string {
+    return join(this.folder, "snapshots", commit);
+  }
+
+  /** The commit a branch, tag or commit stands for, as far as the cache knows. */
+  commitOf(revision: string): string | null {
+    if (isCommit(revision)) return revision;
+    const file = join(this.folder, "refs", revision);
+    // A folder: the beginning of other names, as refs/pr is of pr/1.
+    if (!existsSync(file) || isFolder(file)) return null;
+    const commit = readFileSync(file, "utf8").trim();
+    return isCommit(commit) ? commit : null;
+  }
+
+  rememberCommit(revision: string, commit: string): void {
+    if (isCommit(revision)) return;
+    const file = join(this.folder, "refs", revision);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileDurably(file, [new TextEncoder().encode(commit)]);
+  }
+
+  /** Makes a verified blob visible as a file of a snapshot. */
+  publish(commit: string, name: string, hash: string): void {
+    const blob = this.blob(hash);
+    const link = join(this.snapshot(commit), name);
+    mkdirSync(dirname(link), { recursive: true });
+    const temporary = temporaryBeside(link);
+    try {
+      symlinkSync(relative(dirname(link), blob), temporary);
+    } catch (error) {
+      // File systems and Windows accounts without symbolic links get a copy, as with the Python library.
+      if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
+      copyFileSync(blob, temporary);
+    }
+    try {
+      renameSync(temporary, link);
+    } catch (error) {
+      rmSync(temporary, { force: true });
+      throw error;
+    }
+    syncFolder(dirname(link));
+  }
+}
+
+/** Files a snapshot needs before a model can be served from it, and does not have. Empty = complete. */
+export function missingFiles(snapshot: string): string[] {
+  const absent = (name: string) => !existsSync(join(snapshot, name));
+  const missing = ["config.json", "tokenizer.json"].filter(absent);
+  if (!absent("model.safetensors")) return missing;
+  const index = "model.safetensors.index.json";
+  if (absent(index)) return [...missing, "model.safetensors"];
+  return [...missing, ...shardNames(join(snapshot, index)).filter(absent)];
+}
+
+/** The shard files an index lists. */
+export function shardNames(indexFile: string): string[] {
+  return [...new Set(parseWeightMap(indexFile, readJsonObject(indexFile, 100 * 2 ** 20)).values())];
+}
+
+export function isCommit(text: string): boolean {
+  return /^[0-9a-f]{40}$/.test(text);
+}

@@ -1,0 +1,120 @@
+// A linear map of the model as graph nodes, in the weight type the operator chose.
+//  float32  the runtime's packed matrix product.
+//  int8     weights: a byte each, one scale per output. Activations: two digits of a byte with one scale per row, so that
+//           a row's result does not depend on the other rows. The products are exact integers; the two digits of a row
+//           go through one product as rows of their own, so a weight is read once, and a second product weighs and adds them.
+//  int4     weights: blocks of 32 inputs share a scale; the kernel rounds activations per block of 32 of the same row.
+
+import { type Graph, MICROSOFT, type Value } from "../../graph/graph.ts";
+import { add, concat, div, matmul, reshape, scalar, sub, unitRms } from "../../graph/ops.ts";
+import type { DigitSteps } from "./int8-probe.ts";
+import { eachPiece, type MatrixRows } from "./matrix-rows.ts";
+import { INT4_BLOCK, quantizeInt4, quantizeInt8, transposed, widenInt4, widenInt8 } from "./quantize.ts";
+
+export type WeightType = "float32" | "int8" | "int4";
+
+export interface LinearWeights {
+  name: string;
+  weight: MatrixRows;
+  /** [out] */
+  bias: Float32Array | null;
+  /** int8: what the digits of an activation go up to. */
+  digitSteps: DigitSteps;
+}
+
+/** x: [n, in] -> [n, out], or with rows apart: [n, 1, in] -> [n, 1, out]. */
+export function linear(g: Graph, x: Value, weights: LinearWeights, type: WeightType): Value {
+  const product = productOf(g, x, weights, type);
+  if (weights.bias === null) return product;
+  return add(g, product, g.initializer(`${weights.name}.bias`, [weights.weight.out], weights.bias));
+}
+
+/** int4 needs blocks of 32 inputs; a map whose size does not allow that stays int8. */
+function usableType(type: WeightType, inputs: number): WeightType {
+  return type === "int4" && inputs % INT4_BLOCK !== 0 ? "int8" : type;
+}
+
+/** The weights that `linear` really multiplies with, [out, in], in given memory or new: the gradient passes through these. */
+export function effectiveWeights(
+  weight: MatrixRows,
+  type: WeightType,
+  effective = new Float32Array(weight.out * weight.inputs),
+): Float32Array {
+  const { out, inputs } = weight;
+  switch (usableType(type, inputs)) {
+    case "float32":
+      eachPiece(weight, (rows, first) => effective.set(rows, first * inputs));
+      return effective;
+    case "int8":
+      return widenInt8(quantizeInt8(weight), out, inputs, effective);
+    case "int4":
+      return widenInt4(quantizeInt4(weight), effective);
+  }
+}
+
+function productOf(g: Graph, x: Value, weights: LinearWeights, type: WeightType): Value {
+  const { name, weight, digitSteps } = weights;
+  const { out, inputs } = weight;
+  const shape = x.shape.with(-1, out);
+  switch (usableType(type, inputs)) {
+    case "float32": {
+      const columns = transposed(weight, g.memory.take(Float32Array, out * inputs));
+      return matmul(g, x, g.initializer(name, [inputs, out], columns));
+    }
+    case "int4": {
+      const { values, scales } = quantizeInt4(weight, g.memory.take(Uint8Array, (out * inputs) / 2));
+      const blocks = inputs / INT4_BLOCK;
+      const operands = [
+        x,
+        g.initializer(name, [out, blocks, INT4_BLOCK / 2], values),
+        g.initializer(`${name}.scale`, [out * blocks], scales),
+      ];
+      const attributes = { K: inputs, N: out, bits: 4, block_size: INT4_BLOCK, accuracy_level: 4 };
+      return g.add("MatMulNBits", operands, [{ shape }], attributes, MICROSOFT)[0]!;
+    }
+    case "int8": {
+      const { values, scales } = quantizeInt8(weight, g.memory.take(Int8Array, out * inputs));
+      const apart = x.shape.length === 3 ? x : reshape(g, x, [x.shape[0]!, 1, inputs]);
+      const rows = inDigits(g, apart, digitSteps);
+      const operands = [
+        rows.values,
+        g.initializer(name, [inputs, out], values),
+        scalar(g, 1),
+        g.initializer(`${name}.scale`, [out], scales),
+        zeroPoint(g, digitSteps),
+      ];
+      const output = { shape: rows.values.shape.with(2, out) };
+      const [product] = g.add("MatMulIntegerToFloat", operands, [output], {}, MICROSOFT);
+      const weighed = matmul(g, rows.scales, product!);
+      return apart === x ? weighed : reshape(g, weighed, shape);
+    }
+  }
+}
+
+/**
+ * x: [n, 1, in] -> `values`: two digits of each number as bytes, [n, 2, in]; `scales`: what one unit of each stands for, [n, 1, 2].
+ *
+ * A digit is from -steps to steps. The first is in units of a bound of the row's largest magnitude, the root mean square
+ * times the root of the size, so that one operation finds it and divides by it. Rounding leaves at most half a unit, which
+ * the second divides into 2 * steps. A row of zeros has scale 0; whatever its bytes are, they are multiplied by that.
+ */
+function inDigits(g: Graph, x: Value, steps: DigitSteps): { values: Value; scales: Value } {
+  const unit = Math.sqrt(x.shape[2] as number) / steps;
+  const fineUnit = unit / (2 * steps);
+  const zero = zeroPoint(g, steps);
+  const rounded = (value: Value, size: number) =>
+    g.add("QuantizeLinear", [value, scalar(g, size), zero], [{ shape: x.shape, dtype: "uint8" }])[0]!;
+  const { units, inverse } = unitRms(g, x);
+  const coarse = rounded(units, unit);
+  const [widened] = g.add("DequantizeLinear", [coarse, scalar(g, unit), zero], [{ shape: x.shape }]);
+  const fine = rounded(sub(g, units, widened!), fineUnit);
+  return {
+    values: concat(g, [coarse, fine], 1),
+    scales: div(g, g.constant(new Float32Array([unit, fineUnit]), [2]), inverse),
+  };
+}
+
+/** The byte that stands for 0. */
+function zeroPoint(g: Graph, steps: DigitSteps): Value {
+  return g.constant(new Uint8Array([steps + 1]), []);
+}

@@ -1,0 +1,55 @@
+// The weights of a linear map as something that is read in pieces of rows, so that a large one is never whole in memory as
+// float32.
+
+import type { TensorReader } from "../checkpoint/checkpoint.ts";
+
+export interface MatrixRows {
+  readonly out: number;
+  readonly inputs: number;
+  /** Rows `first` .. `first + count - 1`: [count, inputs]. Valid until the next call. */
+  read(first: number, count: number): Float32Array;
+}
+
+/** values: [out, inputs] */
+export function matrixOf(values: Float32Array, out: number, inputs: number): MatrixRows {
+  return { out, inputs, read: (first, count) => values.subarray(first * inputs, (first + count) * inputs) };
+}
+
+/** Tensors [.., inputs] as one matrix, their outputs one after the other; read from the files when asked for. */
+export function rowsOfTensors(tensors: readonly Pick<TensorReader, "shape" | "readPart">[]): MatrixRows {
+  const inputs = tensors[0]!.shape[1]!;
+  const out = tensors.reduce((sum, { shape }) => sum + shape[0]!, 0);
+  let scratch = new Float32Array(0);
+  const read = (first: number, count: number): Float32Array => {
+    if (scratch.length < count * inputs) scratch = new Float32Array(count * inputs);
+    let start = 0;
+    for (const tensor of tensors) {
+      const end = start + tensor.shape[0]!;
+      const [from, to] = [Math.max(first, start), Math.min(first + count, end)];
+      if (from < to) {
+        const rows = scratch.subarray((from - first) * inputs, (to - first) * inputs);
+        tensor.readPart((from - start) * inputs, rows);
+      }
+      start = end;
+    }
+    return scratch.subarray(0, count * inputs);
+  };
+  return { out, inputs, read };
+}
+
+/** Pieces are whole numbers of so many rows, but for the last. */
+export const PIECE_ROWS = 64;
+/** A piece is not much more than this many weights: they stay in the processor's cache while they are worked on. */
+const PIECE_WEIGHTS = 2 ** 18;
+
+/** Visits all rows in order. weights: [count, inputs] */
+export function eachPiece(
+  matrix: MatrixRows,
+  visit: (weights: Float32Array, first: number, count: number) => void,
+): void {
+  const size = PIECE_ROWS * Math.max(1, Math.floor(PIECE_WEIGHTS / PIECE_ROWS / matrix.inputs));
+  for (let first = 0; first < matrix.out; first += size) {
+    const count = Math.min(size, matrix.out - first);
+    visit(matrix.read(first, count), first, count);
+  }
+}

@@ -1,0 +1,82 @@
+// Adapters inside the serving graph. The factors of all adapters that a step uses lie side by side, and a 0/scale
+// mask per row picks the row's own: y += ((x · A) * mask) · B. Without adapters the factors have rank 0 and cost nothing.
+//
+// A map made of p stored maps (q, k, v) has p factors per adapter. Column (slot * p + part) * rank + i of A is column i
+// of that adapter's factor for that part; B holds each part's factor in the outputs of that part, zeros elsewhere.
+// `rank` is the same power of two for all slots: a row's sum then splits at the same places whatever its slot is, so
+// the result does not depend on who else is in the batch.
+
+import type { Dim, Graph, Value } from "../../graph/graph.ts";
+import { matmul, matmulTransposed, mul, piecesMatmul, reduceSum, reshape, transposedMatmul } from "../../graph/ops.ts";
+import { linearShape } from "../checkpoint/expected-tensors.ts";
+import type { ModelConfig } from "../checkpoint/model-config.ts";
+import { type Site, siteParts, sites } from "../decoder.ts";
+
+export interface LoraInputs {
+  /** x: [n, 1, in] -> [n, 1, out] */
+  delta(g: Graph, layer: number, site: Site, x: Value): Value;
+}
+
+/** Graph inputs: lora_mask.P [n, P * columns] for each number of parts P, lora_a.L.SITE, lora_b.L.SITE. */
+export function loraInputs(g: Graph, config: ModelConfig): LoraInputs {
+  const masks = new Map<number, Value>();
+  const factors = config.layers.map((_, layer) => {
+    const ofLayer = {} as Record<Site, { a: Value; b: Value; mask: Value }>;
+    for (const site of sites) {
+      const parts = siteParts[site].length;
+      const columns = `lora${parts}`;
+      if (!masks.has(parts)) masks.set(parts, g.input(`lora_mask.${parts}`, ["n", columns]));
+      const { inputs, out } = siteShape(config, site);
+      ofLayer[site] = {
+        a: g.input(`lora_a.${layer}.${site}`, [inputs, columns]),
+        b: g.input(`lora_b.${layer}.${site}`, [columns, out]),
+        mask: masks.get(parts)!,
+      };
+    }
+    return ofLayer;
+  });
+  return {
+    delta(at, layer, site, x) {
+      const { a, b, mask } = factors[layer]![site];
+      const added = matmul(at, mul(at, narrowed(at, x, a), mask), b);
+      return reshape(at, added, x.shape.with(2, b.shape[1]!));
+    },
+  };
+}
+
+/**
+ * x · A, x: [n, in] or [n, 1, in] -> [n, columns]. A matrix that is an input is not packed ahead, and the runtime divides
+ * long sums of such products in places that depend on rows, columns and threads. So the inputs come in pieces short enough
+ * not to be divided, and their sums are added in order.
+ */
+export function narrowed(g: Graph, x: Value, a: Value): Value {
+  const [inputs, columns] = a.shape as readonly [number, Dim];
+  const piece = pieceOf(inputs);
+  const pieces = reshape(g, x, [x.shape[0]!, inputs / piece, piece]);
+  const y = reduceSum(g, piecesMatmul(g, pieces, reshape(g, a, [inputs / piece, piece, columns])), 0);
+  g.defineGradient(y, [x, a], (at, dy) => [matmulTransposed(at, dy, a), transposedMatmul(at, x, dy)]);
+  return y;
+}
+
+/** The runtime's pieces of a sum are at least this long. */
+const UNDIVIDED = 128;
+
+/** The largest number of inputs that divides them all and is not divided itself. */
+function pieceOf(inputs: number): number {
+  let piece = Math.min(inputs, UNDIVIDED);
+  while (inputs % piece !== 0) piece--;
+  return piece;
+}
+
+/**
+ * The columns that a factor of this rank takes: a power of two, and not one, because the runtime multiplies with a single
+ * column in another order than with several, which there are as soon as another adapter is in the batch.
+ */
+export function paddedRank(rank: number): number {
+  return Math.max(2, 2 ** Math.ceil(Math.log2(rank)));
+}
+
+export function siteShape(config: ModelConfig, site: Site): { inputs: number; out: number } {
+  const shapes = siteParts[site].map((name) => linearShape(config, name));
+  return { inputs: shapes[0]![1], out: shapes.reduce((sum, shape) => sum + shape[0], 0) };
+}

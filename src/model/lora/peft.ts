@@ -1,0 +1,166 @@
+// LoRA adapters as PEFT folders (adapter_config.json + adapter_model.safetensors), the form PEFT and vLLM read and
+// write. Loading checks every tensor against the model; saving is atomic and durable: the folder appears complete or not
+// at all, and is on the disk when the call returns.
+
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { syncFolder, temporaryBeside, writeNewFile } from "../../durable-file.ts";
+import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
+import { type LinearName, linearNames, linearShape, modulePath } from "../checkpoint/expected-tensors.ts";
+import type { ModelConfig } from "../checkpoint/model-config.ts";
+import { SafetensorsFile } from "../checkpoint/safetensors.ts";
+import { encodeSafetensors, type TensorToWrite } from "../checkpoint/safetensors-writer.ts";
+import { familyNamed } from "../families/registry.ts";
+import { createAdapter, eachPair, type LoraAdapter, type LoraLayer, type LoraPair } from "./lora-adapter.ts";
+import { type PeftConfig, readPeftConfig } from "./peft-config.ts";
+
+const weightsName = "adapter_model.safetensors";
+
+/**
+ * No trained factor comes near. Every row of a step is multiplied with the factors of all adapters in it, and only then
+ * masked (lora-inputs.ts): a product that overflows would make the rows of other requests NaN, as infinity times 0 is.
+ */
+const maxWeight = 1e18;
+
+const linearByModule: ReadonlyMap<string, LinearName> = new Map(linearNames.map((name) => [modulePath(name), name]));
+
+/** Reads an adapter for a model of this configuration; throws CheckpointError. */
+export function loadPeft(folder: string, config: ModelConfig): LoraAdapter {
+  const peft = readPeftConfig(folder);
+  const path = join(folder, weightsName);
+  if (!existsSync(path)) {
+    const pickled = existsSync(join(folder, "adapter_model.bin")) ? " (adapter_model.bin must be converted)" : "";
+    throw new CheckpointError(folder, `has no ${weightsName}${pickled}`);
+  }
+  const file = SafetensorsFile.open(path);
+  try {
+    const layers = readLayers(file, peft, config);
+    return createAdapter(config, { rank: peft.rank, alpha: peft.alpha, rankStabilised: peft.rankStabilised, layers });
+  } catch (cause) {
+    if (cause instanceof RangeError) throw new CheckpointError(path, cause.message, { cause });
+    throw cause;
+  } finally {
+    file.close();
+  }
+}
+
+export interface PeftInfo {
+  /** What PEFT calls base_model_name_or_path: a hub name or a path. */
+  baseModel: string;
+}
+
+/** Writes the adapter as a new folder. Refuses a folder that exists: versions are never overwritten. */
+export function savePeft(folder: string, adapter: LoraAdapter, config: ModelConfig, info: PeftInfo): void {
+  const target = resolve(folder);
+  if (existsSync(target)) throw new CheckpointError(target, "exists already; an adapter is never overwritten");
+  const created = mkdirSync(dirname(target), { recursive: true });
+  const temporary = temporaryBeside(target);
+  try {
+    mkdirSync(temporary);
+    writeNewFile(join(temporary, weightsName), encodeSafetensors(tensorsOf(adapter, config), { format: "pt" }));
+    const json = `${JSON.stringify(peftJson(adapter, info), null, 2)}\n`;
+    writeNewFile(join(temporary, "adapter_config.json"), [new TextEncoder().encode(json)]);
+    syncFolder(temporary);
+    renameSync(temporary, target);
+  } catch (error) {
+    rmSync(temporary, { recursive: true, force: true });
+    throw error;
+  }
+  syncFolder(dirname(target));
+  if (created !== undefined) syncFolder(dirname(created));
+}
+
+interface TensorKey {
+  layer: number;
+  name: LinearName;
+  factor: "a" | "b";
+  /** Without the "base_model.model." and "lora_A.weight" around it. */
+  module: string;
+}
+
+function readLayers(file: SafetensorsFile, peft: PeftConfig, config: ModelConfig): LoraLayer[] {
+  if (file.tensors.size === 0) throw new CheckpointError(file.path, "has no LoRA weights");
+  const layers = Array.from({ length: config.numLayers }, () => new Map<LinearName, Partial<LoraPair>>());
+  const wrong = (tensor: string, problem: string) => new CheckpointError(file.path, `tensor "${tensor}" ${problem}`);
+  for (const entry of file.tensors.values()) {
+    const key = parseKey(entry.name, config);
+    if (key === null)
+      throw wrong(
+        entry.name,
+        `is none of this model's LoRA weights (targets: ${[...linearByModule.keys()].join(", ")})`,
+      );
+    const layer = layers[key.layer];
+    if (layer === undefined)
+      throw wrong(entry.name, `is for a layer the model does not have (it has ${config.numLayers})`);
+    if (!peft.targets(key.module))
+      throw wrong(
+        entry.name,
+        "is not covered by target_modules (exclude_modules, layers_to_transform) in adapter_config.json",
+      );
+    const [outSize, inSize] = linearShape(config, key.name);
+    const shape = key.factor === "a" ? [peft.rank, inSize] : [outSize, peft.rank];
+    if (entry.shape.length !== 2 || entry.shape[0] !== shape[0] || entry.shape[1] !== shape[1]) {
+      throw wrong(entry.name, `has shape [${entry.shape}], expected [${shape}] for rank ${peft.rank} on this model`);
+    }
+    const pair = layer.get(key.name) ?? {};
+    if (pair[key.factor] !== undefined) throw wrong(entry.name, "is there twice, under different adapter names");
+    const values = file.read(entry.name);
+    const tooLarge = values.find((value) => Math.abs(value) > maxWeight);
+    if (tooLarge !== undefined) throw wrong(entry.name, `has the value ${tooLarge}: above ${maxWeight} it is broken`);
+    layer.set(key.name, { ...pair, [key.factor]: values });
+  }
+  return layers.map((layer, index) => {
+    for (const [name, pair] of layer) {
+      const missing = pair.a === undefined ? "A" : pair.b === undefined ? "B" : null;
+      const where = `layers.${index}.${modulePath(name)}`;
+      if (missing !== null) throw new CheckpointError(file.path, `has no lora_${missing} for ${where}`);
+    }
+    return Object.fromEntries(layer) as LoraLayer;
+  });
+}
+
+/** "base_model.model.model.layers.3.mlp.up_proj.lora_A[.adapter name].weight"; null for anything else. */
+function parseKey(tensor: string, config: ModelConfig): TensorKey | null {
+  const match = /^(?:base_model\.model\.)?(.*)\.lora_([AB])(?:\.[\w-]+)?\.weight$/.exec(tensor);
+  if (match === null) return null;
+  const module = match[1]!;
+  const prefix = familyNamed(config.family).tensorPrefixes.find((candidate) =>
+    module.startsWith(`${candidate}layers.`),
+  );
+  const place = prefix === undefined ? null : /^layers\.(\d{1,6})\.(.+)$/.exec(module.slice(prefix.length));
+  const name = place === null ? undefined : linearByModule.get(place[2]!);
+  if (place === null || name === undefined) return null;
+  return { layer: Number(place[1]), name, factor: match[2] === "A" ? "a" : "b", module };
+}
+
+/** As float32, which keeps them exactly. */
+function tensorsOf(adapter: LoraAdapter, config: ModelConfig): TensorToWrite[] {
+  const dtype = "F32";
+  return [...eachPair(adapter.layers)].flatMap(({ layer, name, pair }) => {
+    const [outSize, inSize] = linearShape(config, name);
+    const path = `base_model.model.model.layers.${layer}.${modulePath(name)}`;
+    return [
+      { name: `${path}.lora_A.weight`, shape: [adapter.rank, inSize], values: pair.a, dtype },
+      { name: `${path}.lora_B.weight`, shape: [outSize, adapter.rank], values: pair.b, dtype },
+    ];
+  });
+}
+
+function peftJson(adapter: LoraAdapter, info: PeftInfo): object {
+  const targets = new Set([...eachPair(adapter.layers)].map(({ name }) => `${name}_proj`));
+  return {
+    peft_type: "LORA",
+    task_type: "CAUSAL_LM",
+    base_model_name_or_path: info.baseModel,
+    r: adapter.rank,
+    lora_alpha: adapter.alpha,
+    lora_dropout: 0,
+    target_modules: [...targets],
+    bias: "none",
+    use_rslora: adapter.rankStabilised,
+    use_dora: false,
+    modules_to_save: null,
+    fan_in_fan_out: false,
+    inference_mode: true,
+  };
+}

@@ -1,0 +1,133 @@
+// Example conversations to token sequences for supervised fine-tuning: the assistant's turns are trained, end of turn
+// included, everything else is context. Same output form as the reinforcement-learning path, with advantage 1.
+
+import { PromptError } from "../../text/prompt-error.ts";
+import type { SftConfig } from "../config.ts";
+import { type GiveWay, givingWay } from "./give-way.ts";
+import { type LengthLimit, type LengthLimits, lengthLimit, partlyTooLong } from "./length-limits.ts";
+import { Prompts } from "./prompts.ts";
+import { refusalText } from "./refusal.ts";
+import { SequenceBuilder, startsWith, type TokenSequence } from "./token-sequence.ts";
+import { type ChatEncoder, textOf } from "./tokenise.ts";
+import type { ChatMessage } from "./trajectory.ts";
+import { tokenCounts } from "./verdict.ts";
+
+export interface SftExample {
+  messages: readonly ChatMessage[];
+  tools: readonly unknown[] | null;
+}
+
+export interface ExampleReport {
+  example: number;
+  status: "trained" | "too_long" | "no_assistant_turn" | "unrenderable";
+  reason: string | null;
+  tokens: number;
+  trainableTokens: number;
+}
+
+export interface PreparedSft {
+  /** In the order of the examples; `example` is the index into what was submitted. */
+  sequences: (TokenSequence & { example: number })[];
+  report: ExampleReport[];
+}
+
+export async function prepareSft(
+  examples: AsyncIterable<SftExample> | Iterable<SftExample>,
+  encoder: ChatEncoder,
+  config: SftConfig,
+  limits: LengthLimits,
+  signal?: AbortSignal,
+): Promise<PreparedSft> {
+  const limit = lengthLimit(limits.maxSequenceLength, limits);
+  const prepared: PreparedSft = { sequences: [], report: [] };
+  const giveWay = givingWay(signal);
+  for await (const example of examples) {
+    const index = prepared.report.length;
+    const { sequences, refusal } = await attempt(() =>
+      tokeniseExample(example, encoder, config.assistantTurns, limit.tokens, giveWay),
+    );
+    const fitting = sequences.filter(({ ids }) => ids.length <= limit.tokens);
+    prepared.sequences.push(...fitting.map((sequence) => ({ ...sequence, example: index })));
+    prepared.report.push(reportOf(index, sequences, fitting, limit, refusal));
+  }
+  return prepared;
+}
+
+/** An example that the chat template refuses must not take the others with it. */
+async function attempt(
+  tokenise: () => Promise<TokenSequence[]>,
+): Promise<{ sequences: TokenSequence[]; refusal: string | null }> {
+  try {
+    return { sequences: await tokenise(), refusal: null };
+  } catch (error) {
+    if (!(error instanceof PromptError)) throw error;
+    return { sequences: [], refusal: refusalText(error, "messages") };
+  }
+}
+
+/** A sequence that is too long may end behind the limit, with turns left out. */
+async function tokeniseExample(
+  { messages, tools }: SftExample,
+  encoder: ChatEncoder,
+  turns: "all" | "last",
+  limit: number,
+  giveWay: GiveWay,
+): Promise<TokenSequence[]> {
+  const builder = new SequenceBuilder();
+  const replies = messages.flatMap(({ role }, i) => (role === "assistant" ? [i] : []));
+  const elements = turns === "last" ? replies.slice(-1) : replies;
+  const prompts = new Prompts({ messages, tools, elements, encoder, limit, giveWay });
+  for (const element of elements) {
+    const prompt = await prompts.before(element);
+    if (prompt.length > limit) {
+      builder.tooLong(prompt);
+      continue;
+    }
+    await giveWay();
+    const { kept, reply } = replyBehind(prompt, messages.slice(0, element + 1), tools, encoder);
+    builder.turn(kept, reply, null);
+  }
+  return builder.finish();
+}
+
+/**
+ * What the template puts behind the prompt for the last message, up to its end-of-sequence token. Some templates write a
+ * reply otherwise than they open one (with a thought): then its text goes behind the prompt. Tool calls are more than
+ * text: they go where the template writes them, behind what the prompt has in common with that.
+ */
+function replyBehind(
+  prompt: readonly number[],
+  messages: readonly ChatMessage[],
+  tools: readonly unknown[] | null,
+  encoder: ChatEncoder,
+): { kept: readonly number[]; reply: number[] } {
+  const message = messages.at(-1)!;
+  const whole = encoder.encodeConversation(messages, tools);
+  const end = encoder.eosTokenId;
+  const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0;
+  if (!hasCalls && !startsWith(whole, prompt)) {
+    return { kept: prompt, reply: [...encoder.encodeText(textOf(message)), ...(end === null ? [] : [end])] };
+  }
+  const differs = prompt.findIndex((id, i) => id !== whole[i]);
+  const kept = differs < 0 ? prompt : prompt.slice(0, differs);
+  const reply = whole.slice(kept.length);
+  const ends = end === null ? -1 : reply.lastIndexOf(end);
+  return { kept, reply: ends < 0 ? reply : reply.slice(0, ends + 1) };
+}
+
+function reportOf(
+  example: number,
+  all: TokenSequence[],
+  fitting: TokenSequence[],
+  limit: LengthLimit,
+  refusal: string | null,
+): ExampleReport {
+  const { tokens, trainableTokens } = tokenCounts(fitting);
+  const counts = { example, tokens, trainableTokens };
+  if (refusal !== null) return { ...counts, status: "unrenderable", reason: refusal };
+  if (all.length === 0)
+    return { ...counts, status: "no_assistant_turn", reason: "it has no assistant message to learn" };
+  if (fitting.length === 0) return { ...counts, status: "too_long", reason: limit.exceeded };
+  const reason = fitting.length < all.length ? partlyTooLong(all.length, fitting.length, limit) : null;
+  return { ...counts, status: "trained", reason };
+}

@@ -1,0 +1,256 @@
+import { describe, expect, it } from "vitest";
+import { toyEncoder, toyIds } from "../../../test/toy-encoder.ts";
+import { RL_DEFAULTS, type RlConfig, SFT_DEFAULTS } from "../config.ts";
+import { prepareJob, rowLength } from "./prepare.ts";
+import { prepareSft } from "./prepare-sft.ts";
+import type { History, SampledChoice, Trajectory, TrajectoryGroup } from "./trajectory.ts";
+import { isStale } from "./verdict.ts";
+
+const history = (reply: string, fields: Partial<SampledChoice> = {}): History => ({
+  tools: null,
+  items: [
+    { message: { role: "user", content: "q1" } },
+    {
+      choice: {
+        message: { role: "assistant", content: reply },
+        promptTokenIds: null,
+        tokenIds: toyIds(reply),
+        logprobs: toyIds(reply).map(() => -1),
+        tokens: null,
+        ...fields,
+      },
+    },
+  ],
+});
+const trajectory = (reply: string, reward: number, fields: Partial<Trajectory> = {}): Trajectory => ({
+  histories: [history(reply)],
+  reward,
+  initialPolicyVersion: null,
+  metrics: {},
+  ...fields,
+});
+const group = (...trajectories: Trajectory[]): TrajectoryGroup => ({ trajectories, exceptions: 0, metrics: {} });
+const prepare = (groups: TrajectoryGroup[], config: Partial<RlConfig> = {}, preview = false, maxTrainedLength = 1e6) =>
+  prepareJob(groups, {
+    encoder: toyEncoder,
+    config: { ...RL_DEFAULTS, ...config },
+    currentStep: 10,
+    ...{ maxSequenceLength: 64, maxTrainedLength },
+    preview,
+  });
+
+describe("prepareJob", () => {
+  it("gives every trajectory a verdict and the trained ones their signal", async () => {
+    const job = await prepare(
+      [
+        group(
+          trajectory("a1 <e>", 1),
+          trajectory("a1 a2 a3 <e>", 0),
+          trajectory("a1", 0.5),
+          trajectory("a1", 0, { histories: [history("a1", { logprobs: null })] }),
+          trajectory("a1", 0, { histories: [history("a1", { tokenIds: [99] })] }),
+          trajectory("a1", 1, { initialPolicyVersion: 5 }),
+          trajectory(`a1${" a2".repeat(70)}`, 1),
+        ),
+      ],
+      { maxStepsOffPolicy: 4 },
+    );
+    expect(job.report.map(({ status }) => status)).toEqual([
+      "trained",
+      "trained",
+      "zero_advantage",
+      "no_logprobs",
+      "token_mismatch",
+      "stale",
+      "too_long",
+    ]);
+    expect(job.report[4]!.reason).toContain("messages_and_choices[1]: token id 99 is outside the vocabulary");
+    expect(job.report[6]!.reason).toContain("longer than 64 tokens");
+    expect(job.report[0]!).toMatchObject({ trainableTokens: 2, tokens: 11, sequences: 1 });
+    const signals = job.sequences.toSorted((a, b) => a.trajectory - b.trajectory);
+    expect(signals.map(({ advantage, weight }) => [advantage, weight])).toEqual([
+      [expect.closeTo(1, 5), expect.closeTo(1.5, 5)],
+      [expect.closeTo(-1, 5), expect.closeTo(0.75, 5)],
+    ]);
+    expect(job.metrics).toMatchObject({ num_dropped_too_long: 1, num_dropped_stale: 1, steps_off_policy: 5 });
+  });
+
+  it("takes as many histories as a body can have, also when one of them is too long", async () => {
+    const long = history(Array.from({ length: 70 }, () => "a1").join(" "));
+    const histories = [long, ...Array.from({ length: 150_000 }, () => history("a1 <e>"))];
+    const job = await prepare([group(trajectory("a1", 1, { histories }), trajectory("a2 <e>", 0))]);
+    expect(job.sequences).toHaveLength(150_001);
+  });
+
+  it("histories of a trajectory share its weight", async () => {
+    const both = trajectory("a1 <e>", 1, { histories: [history("a1 <e>"), history("a2 <e>")] });
+    const { sequences } = await prepare([group(both, trajectory("a1", 0))]);
+    expect(sequences).toHaveLength(3);
+    for (const { trajectory: index, weight, advantage } of sequences) {
+      expect(weight).toBeCloseTo(index === 0 ? 0.625 : 2.5, 5);
+      expect(advantage).toBeCloseTo(index === 0 ? 1 : -1, 5);
+    }
+  });
+
+  it("leaves out what does not fit the memory for training before anything is normalised", async () => {
+    const long = `a1${" a2".repeat(20)}`;
+    const both = [history("a1 <e>"), history(long)];
+    const groups = [group(trajectory(long, 3), trajectory("a1 <e>", 0), trajectory("a1", 2, { histories: both }))];
+    const job = await prepare(groups, { scaleRewards: false }, false, 20);
+    expect(job.report).toMatchObject([
+      { status: "too_long", advantage: 0 },
+      { status: "trained", reason: null, advantage: expect.closeTo(-5 / 3, 9) },
+      { status: "trained", sequences: 1, tokens: 11, trainableTokens: 2, advantage: expect.closeTo(1 / 3, 9) },
+    ]);
+    const limit = "longer than 20 tokens, the most that fits the memory for training";
+    expect([job.report[0]!.reason, job.report[2]!.reason]).toEqual([
+      `1 of its 1 sequences are ${limit}`,
+      `1 of its 2 sequences are ${limit}`,
+    ]);
+    expect(job.metrics.num_dropped_too_long).toBe(1);
+    expect(job.sequences.map(({ weight }) => weight)).toEqual([expect.closeTo(1, 9), expect.closeTo(1, 9)]);
+  });
+
+  it("a corrupt record fails a job, naming the place, and is a verdict in a preview", async () => {
+    const corrupt = trajectory("a1", 1, { histories: [history("a1 <e>", { logprobs: [-1] })] });
+    const groups = [group(trajectory("a1", 0)), group(trajectory("a1", 0), corrupt)];
+    await expect(prepare(groups)).rejects.toThrow(/group 1, trajectory 1, messages_and_choices\[1\]/);
+    const preview = await prepare(groups, {}, true);
+    expect(preview.report[2]!.status).toBe("token_mismatch");
+    expect(preview.tokenised[0]).toHaveLength(1);
+  });
+
+  it("leaves out what the chat template refuses, says where, and trains the rest", async () => {
+    const alien = { message: { role: "alien", content: "q1" } };
+    const reply = history("a1 <e>").items[1]!;
+    const refused = trajectory("a1", 1, { histories: [{ tools: null, items: [alien, reply] }] });
+    const second = trajectory("a1", 1, {
+      histories: [history("a1"), { tools: null, items: [...history("a1").items, alien, reply] }],
+    });
+    const groups = [
+      group(trajectory("a1 <e>", 1), trajectory("a2 <e>", 0)),
+      group(refused, second, trajectory("a1", 0)),
+    ];
+    for (const preview of [false, true]) {
+      const job = await prepare(groups, {}, preview);
+      const statuses = job.report.map(({ status }) => status);
+      expect(statuses).toEqual(["trained", "trained", "unrenderable", "unrenderable", "trained"]);
+      expect(job.report[2]!.reason).toBe("messages_and_choices[0].role: There are no aliens.");
+      expect(job.report[3]!.reason).toMatch(/^additional_histories\[0\]\.messages_and_choices\[2\]\.role: /);
+      expect(job.report[3]).toMatchObject({ sequences: 0, tokens: 0 });
+      expect(job.sequences).toHaveLength(3);
+      expect(job.metrics.num_dropped_unrenderable).toBe(2);
+    }
+  });
+
+  it("keeps a group together when steps accumulate, and the order of a seed", async () => {
+    const groups = [0, 1, 2].map(() => group(...[0, 1, 0, 1].map((reward) => trajectory("a1", reward))));
+    const order = async (config: Partial<RlConfig>) => (await prepare(groups, config)).sequences.map((s) => s.group);
+    const together = await order({ gradAccumulationSequences: 4 });
+    expect(together.filter((g, i) => g !== together[i - 1])).toHaveLength(3);
+    expect(await order({ seed: 1 })).toEqual(await order({ seed: 1 }));
+    expect(await order({ seed: 1 })).not.toEqual(await order({ seed: 2 }));
+  });
+
+  it("prepares nothing from nothing", async () => {
+    expect((await prepare([])).sequences).toEqual([]);
+    expect((await prepare([group()])).sequences).toEqual([]);
+  });
+});
+
+it.each([
+  [1, 2048],
+  [2048, 2048],
+  [2049, 4096],
+  [5000, 6144],
+  [40000, 32768],
+])("rows for a longest sequence of %i have %i tokens", (longest, expected) => {
+  expect(rowLength(longest, 1e6)).toBe(expected);
+  expect(rowLength(longest, 512)).toBe(512);
+});
+
+it("drops only what is older than the limit", () => {
+  expect([5, 6, 7, 10, null].map((version) => isStale(version, 10, 4))).toEqual([true, false, false, false, false]);
+});
+
+describe("prepareSft", () => {
+  const messages = [
+    { role: "user", content: "q1" },
+    { role: "assistant", content: "a1" },
+    { role: "user", content: "q2" },
+    { role: "assistant", content: "a2" },
+  ];
+  const limits = (maxSequenceLength: number, maxTrainedLength = 1e6) => ({ maxSequenceLength, maxTrainedLength });
+  const prepareExamples = async (assistantTurns: "all" | "last", allowed = limits(64), encoder = toyEncoder) => {
+    const examples = [{ messages, tools: null }];
+    const { sequences, report } = await prepareSft(examples, encoder, { ...SFT_DEFAULTS, assistantTurns }, allowed);
+    const trained = sequences.map(({ ids, mask }) => ids.filter((_, i) => mask[i] === 1).map(toyEncoder.word));
+    return { trained, report };
+  };
+
+  it("trains assistant turns with their end token", async () => {
+    expect((await prepareExamples("all")).trained).toEqual([["a1", "<e>", "a2", "<e>"]]);
+    expect((await prepareExamples("last")).trained).toEqual([["a2", "<e>"]]);
+  });
+
+  it("trains tool calls where the template opens a reply in another way than it writes one", async () => {
+    const toyPrompt = toyEncoder.encodePrompt;
+    const opening: typeof toyEncoder = {
+      ...toyEncoder,
+      encodePrompt: (history, tools, maxTokens) => [...toyPrompt(history, tools, maxTokens), ...toyIds("<think> NL")],
+      encodeConversation: (history, tools) => {
+        const spelled = history.map((message) => ({
+          ...message,
+          content: message.tool_calls ? "maybe" : message.content,
+        }));
+        return toyEncoder.encodeConversation(spelled, tools);
+      },
+    };
+    const trained = async (reply: { role: string; content: string; tool_calls?: unknown[] }) => {
+      const examples = [{ messages: [messages[0]!, reply], tools: null }];
+      const { sequences } = await prepareSft(examples, opening, SFT_DEFAULTS, limits(64));
+      return sequences.map(({ ids, mask }) =>
+        ids
+          .map((id, i) => (mask[i] === 1 ? toyEncoder.word(id) : ""))
+          .join(" ")
+          .trim(),
+      );
+    };
+    expect(await trained({ role: "assistant", content: "", tool_calls: [{}] })).toEqual(["maybe <e>"]);
+    expect(await trained({ role: "assistant", content: "a1" })).toEqual(["a1 <e>"]);
+  });
+
+  it("leaves out what the chat template refuses", async () => {
+    const alien = [{ role: "alien", content: "q1" }, messages[1]!];
+    const examples = [messages, alien, messages].map((list) => ({ messages: list, tools: null }));
+    const { sequences, report } = await prepareSft(examples, toyEncoder, SFT_DEFAULTS, limits(64));
+    expect(sequences.map(({ example }) => example)).toEqual([0, 2]);
+    const reason = "messages[0].role: There are no aliens.";
+    expect(report[1]).toMatchObject({ example: 1, status: "unrenderable", reason, tokens: 0 });
+  });
+
+  it("reports what it leaves out", async () => {
+    expect((await prepareExamples("all", limits(5))).report[0]).toMatchObject({
+      ...{ status: "too_long", reason: "longer than 5 tokens", trainableTokens: 0 },
+    });
+    expect((await prepareExamples("all", limits(64, 5))).report[0]).toMatchObject({
+      status: "too_long",
+      reason: "longer than 5 tokens, the most that fits the memory for training",
+    });
+    const { report } = await prepareSft([{ messages: [], tools: null }], toyEncoder, SFT_DEFAULTS, limits(64));
+    expect(report[0]!.status).toBe("no_assistant_turn");
+  });
+
+  it("says when a part of an example is left out", async () => {
+    // a template that rewrites what came before makes a sequence of every turn
+    const encodePrompt: typeof toyEncoder.encodePrompt = (history, tools, maxTokens) => [
+      ...toyIds(`a${history.length}`),
+      ...toyEncoder.encodePrompt(history, tools, maxTokens),
+    ];
+    const rewriting = { ...toyEncoder, encodePrompt };
+    expect((await prepareExamples("all", limits(14), rewriting)).report[0]).toMatchObject({
+      status: "trained",
+      reason: "1 of its 2 sequences are longer than 14 tokens",
+    });
+  });
+});

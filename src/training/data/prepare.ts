@@ -1,0 +1,127 @@
+// Trajectory groups to what a trainer takes: token sequences with advantages and weights, and a verdict for every
+// trajectory. Groups arrive one by one and the event loop gets its turn in between, because this runs beside live
+// requests. Decides nothing about gradients.
+
+import type { RlConfig } from "../config.ts";
+import { seededRandom, shuffled } from "../random.ts";
+import { groupAdvantages, mean, tokenSignals } from "./advantage.ts";
+import { givingWay } from "./give-way.ts";
+import type { ScoredGroup } from "./group-metrics.ts";
+import { type LengthLimit, type LengthLimits, lengthLimit, partlyTooLong } from "./length-limits.ts";
+import type { TokenSequence } from "./token-sequence.ts";
+import type { TrajectoryGroup } from "./trajectory.ts";
+import { type JudgeContext, type Judged, judge, type TrajectoryReport, tokenCounts, type Verdict } from "./verdict.ts";
+
+export interface PreparedSequence extends TokenSequence {
+  group: number;
+  trajectory: number;
+  advantage: number;
+  weight: number;
+}
+
+export interface PreparedJob {
+  /** In training order. */
+  sequences: PreparedSequence[];
+  report: TrajectoryReport[];
+  /** Tokens of each trajectory of the report, trained or not. */
+  tokenised: TokenSequence[][];
+  groups: ScoredGroup[];
+  metrics: Record<string, number>;
+}
+
+export interface PrepareContext extends Omit<JudgeContext, "maxTokens" | "giveWay">, LengthLimits {
+  signal?: AbortSignal;
+}
+
+const ROW_STEP = 2048;
+const LONGEST_ROW = 32_768;
+
+/** Row length for the longest sequence: the next multiple of 2048, within the limits of row and model. */
+export function rowLength(longest: number, maxSequenceLength: number): number {
+  return Math.min(Math.ceil(longest / ROW_STEP) * ROW_STEP, LONGEST_ROW, maxSequenceLength);
+}
+
+export async function prepareJob(
+  groups: AsyncIterable<TrajectoryGroup> | Iterable<TrajectoryGroup>,
+  context: PrepareContext,
+): Promise<PreparedJob> {
+  const judged: Judged[] = [];
+  const scored: ScoredGroup[] = [];
+  const ages: number[] = [];
+  const { config, maxSequenceLength, signal } = context;
+  const giveWay = givingWay(signal);
+  // a row is as long as the longest sequence needs: what does not fit into the longest row fits into none
+  const row = config.packedSequenceLength ?? rowLength(Number.POSITIVE_INFINITY, maxSequenceLength);
+  const limit = lengthLimit(row, context);
+  const judging: JudgeContext = { ...context, maxTokens: limit.tokens, giveWay };
+  for await (const { trajectories, exceptions } of groups) {
+    const group = scored.length;
+    scored.push({ trajectories: trajectories.map(({ reward }) => ({ reward })), exceptions });
+    const rewards = trajectories.map(({ reward }) => reward);
+    const advantages = groupAdvantages(rewards, config.scaleRewards);
+    for (const [i, trajectory] of trajectories.entries()) {
+      await giveWay();
+      judged.push(await judge(trajectory, { group, trajectory: i }, advantages[i]!, judging));
+      if (trajectory.initialPolicyVersion !== null) ages.push(context.currentStep - trajectory.initialPolicyVersion);
+    }
+  }
+  dropTooLong(judged, limit);
+  const dropped = (status: Verdict) => judged.filter(({ report }) => report.status === status).length;
+  return {
+    sequences: withSignals(judged, config),
+    report: judged.map(({ report }) => report),
+    tokenised: judged.map(({ sequences }) => sequences),
+    groups: scored,
+    metrics: {
+      num_dropped_too_long: dropped("too_long"),
+      num_dropped_zero_adv: dropped("zero_advantage"),
+      num_dropped_no_logprobs: dropped("no_logprobs"),
+      num_dropped_token_mismatch: dropped("token_mismatch"),
+      num_dropped_unrenderable: dropped("unrenderable"),
+      num_dropped_stale: dropped("stale"),
+      num_retokenised: judged.reduce((sum, { retokenised }) => sum + retokenised, 0),
+      steps_off_policy: mean(ages),
+    },
+  };
+}
+
+/** Sequences that are too long are left out, never cut; a trajectory that loses all of them is too long. */
+function dropTooLong(judged: Judged[], limit: LengthLimit): void {
+  for (const entry of judged) {
+    const { report, sequences } = entry;
+    if (report.status !== "trained") continue;
+    const fitting = sequences.filter(({ ids }) => ids.length <= limit.tokens);
+    if (fitting.length === sequences.length) continue;
+    report.reason = partlyTooLong(sequences.length, fitting.length, limit);
+    if (fitting.length === 0) report.status = "too_long";
+    else {
+      entry.sequences = fitting;
+      Object.assign(report, tokenCounts(fitting));
+    }
+  }
+}
+
+/** Normalises over what is really trained, then puts the sequences in training order. */
+function withSignals(judged: readonly Judged[], config: RlConfig): PreparedSequence[] {
+  const trained = judged.filter(({ report }) => report.status === "trained");
+  const signals = tokenSignals(
+    trained.map(({ report, rawAdvantage }) => ({ advantage: rawAdvantage, trainableTokens: report.trainableTokens })),
+    config.advantageBalance,
+  );
+  const prepared = trained.flatMap(({ report, sequences }, i) => {
+    const { advantage, weight } = signals[i]!;
+    report.advantage = advantage;
+    const { group, trajectory } = report;
+    return sequences.map((sequence) => ({ ...sequence, group, trajectory, advantage, weight }));
+  });
+  const random = seededRandom(config.seed);
+  if (config.gradAccumulationSequences === 1) return shuffled(prepared, random);
+  // neighbours in a gradient step share their group's prompt
+  const groups = new Map<number, PreparedSequence[]>();
+  for (const sequence of prepared) {
+    const members = groups.get(sequence.group);
+    if (members) members.push(sequence);
+    else groups.set(sequence.group, [sequence]);
+  }
+  return shuffled([...groups.values()], random).flatMap((members) => shuffled(members, random));
+}

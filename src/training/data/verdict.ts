@@ -1,0 +1,119 @@
+// What becomes of one trajectory: trained, or left out for a stated reason. The verdicts make up the report of a job.
+
+import { PromptError } from "../../text/prompt-error.ts";
+import type { RlConfig } from "../config.ts";
+import type { GiveWay } from "./give-way.ts";
+import { refusalText } from "./refusal.ts";
+import type { TokenSequence } from "./token-sequence.ts";
+import { type ChatEncoder, TokenMismatchError, tokeniseHistory } from "./tokenise.ts";
+import type { Trajectory } from "./trajectory.ts";
+
+export type Verdict =
+  | "trained"
+  | "zero_advantage"
+  | "no_logprobs"
+  | "too_long"
+  | "token_mismatch"
+  | "unrenderable"
+  | "stale";
+
+export interface TrajectoryReport {
+  group: number;
+  trajectory: number;
+  status: Verdict;
+  /** What to do about it; null when trained in full. */
+  reason: string | null;
+  reward: number;
+  /** After balance and normalisation over the job; 0 when not trained. */
+  advantage: number;
+  sequences: number;
+  tokens: number;
+  trainableTokens: number;
+}
+
+/** A trajectory with its verdict so far and its tokens. */
+export interface Judged {
+  report: TrajectoryReport;
+  sequences: TokenSequence[];
+  /** Within its group, before balance and normalisation. */
+  rawAdvantage: number;
+  retokenised: number;
+}
+
+export interface JudgeContext {
+  encoder: ChatEncoder;
+  config: RlConfig;
+  /** The step the job trains from: what staleness is measured against. */
+  currentStep: number;
+  /** Tokenise what will be left out too (a preview shows it; a job saves the work and fails on corrupt records). */
+  preview: boolean;
+  /** Longest sequence that can be trained. */
+  maxTokens: number;
+  giveWay: GiveWay;
+}
+
+const NO_ADVANTAGE = "its reward equals the mean of its group, so there is nothing to learn from it";
+const NO_LOGPROBS = "no choice in it carries log-probabilities; sample with logprobs on";
+
+/** Throws on a record that contradicts itself, naming group, trajectory and element; length is judged later. */
+export async function judge(
+  trajectory: Trajectory,
+  place: { group: number; trajectory: number },
+  rawAdvantage: number,
+  { encoder, config, currentStep, preview, maxTokens, giveWay }: JudgeContext,
+): Promise<Judged> {
+  const sequences: TokenSequence[] = [];
+  let retokenised = 0;
+  const verdict = (status: Verdict, reason: string | null): Judged => ({
+    report: { ...place, status, reason, reward: trajectory.reward, advantage: 0, ...tokenCounts(sequences) },
+    sequences,
+    rawAdvantage,
+    retokenised,
+  });
+
+  if (isStale(trajectory.initialPolicyVersion, currentStep, config.maxStepsOffPolicy)) {
+    const limit = `more than ${config.maxStepsOffPolicy} steps before step ${currentStep}`;
+    return verdict("stale", `it began at step ${trajectory.initialPolicyVersion}, ${limit}`);
+  }
+  if (rawAdvantage === 0 && !preview) return verdict("zero_advantage", NO_ADVANTAGE);
+  for (const [h, history] of trajectory.histories.entries()) {
+    try {
+      const options = { allowWithoutLogprobs: config.allowTrainingWithoutLogprobs, maxTokens, giveWay };
+      const tokenised = await tokeniseHistory(history, encoder, options);
+      sequences.push(...tokenised.sequences);
+      retokenised += tokenised.retokenised;
+    } catch (error) {
+      const where = h === 0 ? "messages_and_choices" : `additional_histories[${h - 1}].messages_and_choices`;
+      if (error instanceof PromptError) {
+        sequences.length = 0;
+        return verdict("unrenderable", refusalText(error, where));
+      }
+      if (!(error instanceof TokenMismatchError)) throw error;
+      const message = `${where}[${error.element}]: ${error.message}`;
+      if (error.corrupt && !preview) {
+        throw new Error(`group ${place.group}, trajectory ${place.trajectory}, ${message}`, { cause: error });
+      }
+      sequences.length = 0;
+      return verdict("token_mismatch", message);
+    }
+  }
+  if (sequences.length === 0) return verdict("no_logprobs", NO_LOGPROBS);
+  return rawAdvantage === 0 ? verdict("zero_advantage", NO_ADVANTAGE) : verdict("trained", null);
+}
+
+/** True when the trajectory began more than `maxStepsOffPolicy` steps before `currentStep`. Unknown counts as fresh. */
+export function isStale(initialVersion: number | null, currentStep: number, maxStepsOffPolicy: number | null): boolean {
+  return maxStepsOffPolicy !== null && initialVersion !== null && initialVersion < currentStep - maxStepsOffPolicy;
+}
+
+export function tokenCounts(sequences: readonly TokenSequence[]): {
+  sequences: number;
+  tokens: number;
+  trainableTokens: number;
+} {
+  return {
+    sequences: sequences.length,
+    tokens: sequences.reduce((sum, { ids }) => sum + ids.length, 0),
+    trainableTokens: sequences.reduce((sum, { mask }) => sum + mask.filter((bit) => bit === 1).length, 0),
+  };
+}

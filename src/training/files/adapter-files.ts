@@ -1,0 +1,45 @@
+// The first adapter of a model: LoRA on every linear map of every layer, with A random and B zero, so that it changes
+// nothing until it is trained. Also copies of published adapters, for forks and rollbacks.
+
+import { copyFileSync, linkSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { type LinearName, linearNames, linearShape } from "../../model/checkpoint/expected-tensors.ts";
+import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
+import { createAdapter, type LoraAdapter, type LoraPair } from "../../model/lora/lora-adapter.ts";
+import { type Random, seededRandom } from "../random.ts";
+
+export interface LoraShape {
+  rank: number;
+  alpha: number;
+}
+
+/** A is uniform in +-1/sqrt(in), as PEFT initialises it. */
+export function identityAdapter(config: ModelConfig, { rank, alpha }: LoraShape, seed: number): LoraAdapter {
+  const random = seededRandom(seed);
+  const pair = (name: LinearName): LoraPair => {
+    const [out, input] = linearShape(config, name);
+    return { a: uniform(rank * input, 1 / Math.sqrt(input), random), b: new Float32Array(out * rank) };
+  };
+  const layers = config.layers.map(() => Object.fromEntries(linearNames.map((name) => [name, pair(name)])));
+  return createAdapter(config, { rank, alpha, rankStabilised: false, layers });
+}
+
+/** A new folder with the files of a step. Files of steps never change, so the file system shares them where it can. */
+export function copyStep(from: string, to: string): void {
+  mkdirSync(to);
+  for (const name of readdirSync(from)) {
+    const [source, target] = [join(from, name), join(to, name)];
+    try {
+      linkSync(source, target);
+    } catch {
+      // no links on this file system; what else is wrong, the copy says
+      copyFileSync(source, target);
+    }
+  }
+}
+
+function uniform(size: number, bound: number, random: Random): Float32Array {
+  const values = new Float32Array(size);
+  for (let i = 0; i < size; i++) values[i] = (2 * random() - 1) * bound;
+  return values;
+}

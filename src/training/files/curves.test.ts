@@ -1,0 +1,95 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openStore, type Store } from "../../store/db.ts";
+import { EventTable } from "../../store/event-table.ts";
+import { JobTable } from "../../store/job-table.ts";
+import { ModelTable } from "../../store/model-table.ts";
+import { type CurvesDeps, writeCurves } from "./curves.ts";
+import { Workspace } from "./workspace.ts";
+
+let store: Store;
+let deps: CurvesDeps;
+let curves: string;
+let nextStep: number;
+beforeEach(() => {
+  store = openStore(":memory:");
+  deps = {
+    models: new ModelTable(store),
+    events: new EventTable(store),
+    workspace: new Workspace(mkdtempSync(join(tmpdir(), "curves-"))),
+  };
+  const model = { id: "m", owner: "me", entity: "e", project: "p", name: "n", baseModel: "b" };
+  deps.models.insert({ ...model, loraRank: 1, loraAlpha: 1, nextStep: 1 });
+  curves = deps.workspace.curvesFolder("m");
+  nextStep = 1;
+});
+afterEach(() => store.close());
+
+/** A step made in so many gradient steps, counted from 1 as the trainer does. */
+function published(gradientSteps: number): void {
+  const step = nextStep++;
+  const job = { id: `j${step}`, modelId: "m", owner: "me", kind: "rl" as const, config: "{}" };
+  new JobTable(store, deps.events).insert({ ...job, idempotencyKey: null, requestHash: "" });
+  for (let i = 1; i <= gradientSteps; i++) {
+    deps.events.add(job.id, "gradient_step", { loss: step + i / 10, note: 0.125, gradient_step: i });
+  }
+  deps.models.insertStep("m", step, job.id, 1, {});
+}
+const write = () => writeCurves("m", deps);
+const file = () => join(curves, "metrics.jsonl");
+const content = () =>
+  Object.fromEntries(readdirSync(curves).map((name) => [name, readFileSync(join(curves, name)).toString("hex")]));
+const numbers = () =>
+  readFileSync(file(), "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { step: number; gradient_step: number })
+    .map(({ step, gradient_step }) => [step, gradient_step]);
+
+describe("curves", () => {
+  it("count gradient steps from the model's beginning, whenever they are written", async () => {
+    published(2);
+    published(1);
+    await write();
+    published(0);
+    published(2);
+    await write();
+    await write();
+    const all = [...[1, 2].map((n) => [1, n]), [2, 3], ...[4, 5].map((n) => [4, n])];
+    expect(numbers()).toEqual(all);
+    expect(readdirSync(curves).filter((name) => name.startsWith("events"))).toHaveLength(3);
+  });
+
+  it("are completed wherever a crash cut them off", async () => {
+    published(2);
+    published(3);
+    await write();
+    const whole = content();
+    const bytes = readFileSync(file());
+    for (let length = bytes.length - 1; length >= 0; length -= 3) {
+      truncateSync(file(), length);
+      // cut off too: it is written before the lines of its step
+      writeFileSync(join(curves, "events.out.tfevents.step-2"), "half");
+      if (length < bytes.length / 3) rmSync(join(curves, "events.out.tfevents.step-2"));
+      await write();
+      expect([length, content()]).toEqual([length, whole]);
+    }
+    // what a lost block leaves behind
+    writeFileSync(file(), Buffer.concat([bytes, Buffer.alloc(50), Buffer.from("\n")]));
+    published(1);
+    await write();
+    expect(numbers()).toEqual([...[1, 2].map((n) => [1, n]), ...[3, 4, 5].map((n) => [2, n]), [3, 6]]);
+  });
+
+  it("are completed in the middle of a long step", async () => {
+    published(3);
+    published(2000);
+    await write();
+    const whole = content();
+    truncateSync(file(), readFileSync(file()).length - 30_000);
+    await write();
+    expect(content()).toEqual(whole);
+  });
+});

@@ -1,0 +1,87 @@
+// Files that the database does not know, at a start. What was not finished or was deleted before goes; what may be the
+// result of training is only ever moved aside, to orphans/: the database may be a new or an older one, and then these
+// files are all there is of a model.
+
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { isTemporaryName } from "../../durable-file.ts";
+
+export interface KnownFiles {
+  /** Ids of open jobs. */
+  jobs: ReadonlySet<string>;
+  /** By id. */
+  models: ReadonlyMap<string, KnownModel>;
+}
+
+export interface KnownModel {
+  steps: ReadonlySet<number>;
+  nextStep: number;
+  /** The last server ended while a job of it ran. */
+  interrupted: boolean;
+}
+
+export interface Cleared {
+  /** Below the root. */
+  removed: string[];
+  movedAside: { from: string; to: string }[];
+}
+
+const STAGING = ".staging-";
+const REMOVED = ".removed-";
+
+/** Made beside its final place, so that publishing is a rename. */
+export function stagingName(label: string): string {
+  return `${STAGING}${label}`;
+}
+
+/** What a deleted model's folder is called while it goes. */
+export function removedName(modelId: string): string {
+  return `${REMOVED}${modelId}`;
+}
+
+export function clearLeftovers(root: string, known: KnownFiles): Cleared {
+  const cleared: Cleared = { removed: [], movedAside: [] };
+  const remove = (...path: string[]) => {
+    rmSync(join(root, ...path), { recursive: true, force: true });
+    cleared.removed.push(join(...path));
+  };
+  const moveAside = (...path: string[]) => {
+    const to = freeName(join(root, "orphans", ...path));
+    mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+    renameSync(join(root, "models", ...path), to);
+    cleared.movedAside.push({ from: join("models", ...path), to });
+  };
+  for (const job of readdirSync(join(root, "jobs"))) if (!known.jobs.has(job)) remove("jobs", job);
+  for (const entry of readdirSync(join(root, "models"), { withFileTypes: true })) {
+    const folder = join(root, "models", entry.name);
+    const model = known.models.get(entry.name);
+    if (model) {
+      for (const name of readdirSync(folder)) {
+        if (isUnfinished(name)) remove("models", entry.name, name);
+        const step = /^step-(\d+)$/.exec(name);
+        if (!step || model.steps.has(Number(step[1]))) continue;
+        if (isRest(Number(step[1]), model)) remove("models", entry.name, name);
+        else moveAside(entry.name, name);
+      }
+    } else if (entry.name.startsWith(REMOVED) || (entry.isDirectory() && readdirSync(folder).every(isUnfinished))) {
+      remove("models", entry.name);
+    } else moveAside(entry.name);
+  }
+  return cleared;
+}
+
+/** A number is given once, so a lower one was deleted; a job that was cut off does the one that comes next again. */
+function isRest(step: number, { nextStep, interrupted }: KnownModel): boolean {
+  return step < nextStep || (step === nextStep && interrupted);
+}
+
+/** A step in the making, or what becomes one: adapters are written under a temporary name too. */
+function isUnfinished(name: string): boolean {
+  return name.startsWith(STAGING) || isTemporaryName(name);
+}
+
+function freeName(path: string): string {
+  let name = path;
+  for (let n = 2; existsSync(name); n++) name = `${path}-${n}`;
+  return name;
+}

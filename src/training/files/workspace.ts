@@ -1,0 +1,169 @@
+// Where training keeps its files, and with leftovers.ts the only code that moves or deletes them:
+//   models/<model>/step-<n>/   a published step: PEFT adapter and optimiser state; never changes
+//   models/<model>/curves/     metrics.jsonl and TensorBoard files
+//   orphans/                   what a start found and the database did not know
+//   reserve                    room kept aside for a full disk
+//   jobs/<job>/                input, batch and output of an open job; gone when the job is over
+// A step appears by one rename of a folder whose files are already on the disk. Names are ids and numbers of ours.
+
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { syncFolder } from "../../durable-file.ts";
+import { DataDirError } from "../../store/data-dir-error.ts";
+import { isDiskFull } from "./disk-full.ts";
+import { type Cleared, clearLeftovers, type KnownFiles, removedName, stagingName } from "./leftovers.ts";
+
+const RESERVE_BYTES = 1 << 20;
+
+export class Workspace {
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+    try {
+      for (const folder of [join(root, "models"), join(root, "jobs")])
+        mkdirSync(folder, { recursive: true, mode: 0o700 });
+    } catch (error) {
+      throw new DataDirError(`cannot keep training files: ${(error as Error).message}`, { cause: error });
+    }
+  }
+
+  /** Some room kept aside, so that the end of a job can still be recorded when the disk has become full. False: there is none. */
+  keepReserve(): boolean {
+    const file = join(this.#root, "reserve");
+    if (statSync(file, { throwIfNoEntry: false })?.size === RESERVE_BYTES) return true;
+    try {
+      writeFileSync(file, new Uint8Array(RESERVE_BYTES));
+      return true;
+    } catch {
+      rmSync(file, { force: true });
+      return false;
+    }
+  }
+
+  releaseReserve(): void {
+    rmSync(join(this.#root, "reserve"), { force: true });
+  }
+
+  /** Does what gives room back in the end; the little that it takes before, on a full disk, is there for it. */
+  makingRoom<Result>(work: () => Result): Result {
+    try {
+      return work();
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      this.releaseReserve();
+      try {
+        return work();
+      } finally {
+        this.keepReserve();
+      }
+    }
+  }
+
+  /** The text without the place of these files on this machine: what it says may go to clients. */
+  withoutRoot(text: string): string {
+    return text.replaceAll(join(this.#root, "/"), "");
+  }
+
+  modelFolder(modelId: string): string {
+    return join(this.#root, "models", modelId);
+  }
+
+  stepFolder(modelId: string, step: number): string {
+    return join(this.modelFolder(modelId), `step-${step}`);
+  }
+
+  curvesFolder(modelId: string): string {
+    return join(this.modelFolder(modelId), "curves");
+  }
+
+  jobFolder(jobId: string): string {
+    return join(this.#root, "jobs", jobId);
+  }
+
+  /** What was submitted: one example, trajectory or group as JSON per line. */
+  jobInput(jobId: string): string {
+    return join(this.jobFolder(jobId), "input.jsonl");
+  }
+
+  jobBatch(jobId: string): string {
+    return join(this.jobFolder(jobId), "batch.jsonl");
+  }
+
+  createJobFolder(jobId: string): void {
+    mkdirSync(this.jobFolder(jobId), { recursive: true, mode: 0o700 });
+  }
+
+  /** Where the next step is made: beside its final place, so that publishing is a rename. Does not exist yet. */
+  newStaging(modelId: string, label: string): string {
+    const folder = join(this.modelFolder(modelId), stagingName(label));
+    mkdirSync(this.modelFolder(modelId), { recursive: true, mode: 0o700 });
+    rmSync(folder, { recursive: true, force: true });
+    return folder;
+  }
+
+  removeStaging(folder: string): void {
+    rmSync(folder, { recursive: true, force: true });
+  }
+
+  /** Moves a complete staging folder into place, durably. Replaces what an interrupted attempt left there. */
+  publish(staging: string, modelId: string, step: number): void {
+    syncTree(staging);
+    const target = this.stepFolder(modelId, step);
+    rmSync(target, { recursive: true, force: true });
+    renameSync(staging, target);
+    syncFolder(this.modelFolder(modelId));
+    syncFolder(join(this.#root, "models"));
+  }
+
+  removeStep(modelId: string, step: number): void {
+    rmSync(this.stepFolder(modelId, step), { recursive: true, force: true });
+  }
+
+  /** Renamed first: a folder that a crash leaves half deleted is known as one. */
+  removeModel(modelId: string): void {
+    const going = join(this.#root, "models", removedName(modelId));
+    if (existsSync(this.modelFolder(modelId))) renameSync(this.modelFolder(modelId), going);
+    rmSync(going, { recursive: true, force: true });
+  }
+
+  removeJob(jobId: string): void {
+    rmSync(this.jobFolder(jobId), { recursive: true, force: true });
+  }
+
+  clearLeftovers(known: KnownFiles): Cleared {
+    return clearLeftovers(this.#root, known);
+  }
+}
+
+/** Bytes of the files in a folder. */
+export function folderBytes(folder: string): number {
+  return readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+}
+
+export function hasFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+}
+
+function syncTree(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const file = openSync(join(folder, name), "r+");
+    try {
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+  }
+  syncFolder(folder);
+}

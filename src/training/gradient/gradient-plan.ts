@@ -1,0 +1,49 @@
+// Which sequences make up which gradient step, and at what learning rate. One sequence per step unless told otherwise.
+
+import { ServiceError } from "../../errors.ts";
+import type { RlConfig, SftConfig } from "../config.ts";
+import type { GradientStepPlan } from "../contract.ts";
+import { sequenceCountMultiplier } from "./learning-rate.ts";
+
+/** `multiplier`: what the history of rewards makes of the configured rate. Throws when a rate is not finite. */
+export function planRl(sequences: number, config: RlConfig, multiplier: number): GradientStepPlan[] {
+  const size = config.gradAccumulationSequences === "all" ? Math.max(1, sequences) : config.gradAccumulationSequences;
+  return ranges(sequences, size).map(({ from, to }) => ({
+    from,
+    to,
+    learningRate: learningRate(to - from, config, multiplier),
+  }));
+}
+
+function learningRate(sequences: number, { optimizer, learningRatePower }: RlConfig, multiplier: number): number {
+  const rate = optimizer.learningRate * multiplier * sequenceCountMultiplier(sequences, learningRatePower);
+  if (Number.isFinite(rate)) return rate;
+  const power = `num_trajectories_learning_rate_multiplier_power (${learningRatePower})`;
+  const message = `The learning rate of a gradient step with ${sequences} sequences would be ${rate}; lower learning_rate (${optimizer.learningRate}) or ${power}.`;
+  throw new ServiceError("invalid_training_request", message, { param: "experimental_config" });
+}
+
+/** Batches of examples; `exampleOf` gives the example of each sequence, so that one example is never split. */
+export function planSft(exampleOf: readonly number[], config: SftConfig): GradientStepPlan[] {
+  const plan: GradientStepPlan[] = [];
+  let from = 0;
+  while (from < exampleOf.length) {
+    const examples = new Set<number>();
+    let to = from;
+    while (to < exampleOf.length && (examples.size < config.batchSize || examples.has(exampleOf[to]!))) {
+      examples.add(exampleOf[to]!);
+      to++;
+    }
+    const rates = config.learningRates;
+    const learningRate = rates ? rates[Math.min(plan.length, rates.length - 1)]! : config.optimizer.learningRate;
+    plan.push({ from, to, learningRate });
+    from = to;
+  }
+  return plan;
+}
+
+function ranges(total: number, size: number): { from: number; to: number }[] {
+  const result: { from: number; to: number }[] = [];
+  for (let from = 0; from < total; from += size) result.push({ from, to: Math.min(total, from + size) });
+  return result;
+}

@@ -1,0 +1,114 @@
+// The policy loss of a gradient step and its derivative with respect to every token's log-probability.
+// A pure function over flat arrays of trainable tokens; sequences are ranges in them. This is the whole of the
+// configurable arithmetic: the trainer only turns log-probabilities into weights' gradients and back. Sequences do not
+// depend on each other, so a step may be computed in parts. The order of the numbered steps is part of the meaning.
+
+import type { LossConfig } from "../config.ts";
+import { algorithmNamed } from "./algorithms/registry.ts";
+import { backpropRatios, importanceRatios, ratioOf } from "./importance.ts";
+
+/** Trainable tokens only, sequences one after the other. */
+export interface LossInputs {
+  /** Log-probabilities under the current weights. */
+  logprobs: Float64Array;
+  /** NaN = unknown: the current value takes its place, detached, so that the ratio is 1. */
+  oldLogprobs: Float64Array;
+  advantages: Float64Array;
+  weights: Float64Array;
+  /** First token of each sequence, then the total number of tokens. */
+  sequenceStarts: readonly number[];
+  /** The sampler's own values when `oldLogprobs` were recomputed before the first step; null otherwise. */
+  samplerLogprobs: Float64Array | null;
+  /** Log-probabilities under the reference policy; null = no KL penalty. */
+  referenceLogprobs: Float64Array | null;
+  /** Trainable tokens of the whole gradient step, of which these may be a part. */
+  stepTokens: number;
+}
+
+export interface LossOutputs {
+  /** Sum over these tokens divided by the number of tokens of the step. */
+  loss: number;
+  /** d loss / d logprobs. */
+  gradient: Float64Array;
+  /** Importance ratio per token at the configured level, before cap and mask. */
+  ratio: Float64Array;
+  /** Source minus reference log-probability per token; null without a KL penalty. */
+  klToReference: Float64Array | null;
+}
+
+/** [low, high] that the algorithm clips ratios to. */
+export function clipRange(config: LossConfig): { low: number; high: number } {
+  const algorithm = algorithmNamed(config.algorithm);
+  const epsilon = config.epsilon ?? algorithm.defaultEpsilon;
+  return { low: 1 - epsilon, high: 1 + (config.epsilonHigh ?? algorithm.defaultEpsilonHigh ?? epsilon) };
+}
+
+export function policyLoss(inputs: LossInputs, config: LossConfig): LossOutputs {
+  const { logprobs, weights, sequenceStarts: starts } = inputs;
+  const size = logprobs.length;
+  const algorithm = algorithmNamed(config.algorithm);
+  const { low: clipLow, high: clipHigh } = clipRange(config);
+
+  const old = knownLogprobs(inputs);
+  const difference = logprobs.map((value, t) => value - old[t]!);
+  const ratios = importanceRatios(difference, starts, config.importanceSamplingLevel);
+  const kl = klPenalty(inputs, old, config);
+
+  const gradient = new Float64Array(size);
+  const dRatio = new Float64Array(size);
+  const scale = 1 / Math.max(1, inputs.stepTokens);
+  let loss = 0;
+  for (let t = 0; t < size; t++) {
+    // 1. cap: a capped ratio is a constant
+    const capped = config.maxImportanceWeight !== null && ratios.ratio[t]! > config.maxImportanceWeight;
+    let ratio = capped ? config.maxImportanceWeight! : ratios.ratio[t]!;
+    // 2. mask
+    const masked = config.maskProbRatio && !(ratio > clipLow && ratio < clipHigh);
+    if (masked && !config.artExactMasking) continue;
+    if (masked) ratio = 0;
+    // 3. tau, 4. KL penalty: both change the advantage and carry no gradient
+    let advantage = inputs.advantages[t]! - (config.tau ?? 0) * difference[t]!;
+    if (kl) advantage += config.klPenaltyCoef * (kl.mean[t]! - kl.perToken[t]!);
+    // 5. the algorithm
+    const term = algorithm.tokenLoss({ ratio, advantage, logprob: logprobs[t]!, clipLow, clipHigh });
+    // 6. truncated importance sampling, 7. weight and mean
+    const factor = truncation(inputs, old, ratio, t, config) * weights[t]! * scale;
+    loss += term.loss * factor;
+    gradient[t] = term.dLogprob * factor;
+    dRatio[t] = capped || masked ? 0 : term.dRatio * factor;
+  }
+  backpropRatios(ratios, dRatio, starts, gradient);
+  return { loss, gradient, ratio: ratios.ratio, klToReference: kl?.perToken ?? null };
+}
+
+/** The old log-probabilities with the current ones where they are unknown. */
+export function knownLogprobs({ oldLogprobs, logprobs }: Pick<LossInputs, "oldLogprobs" | "logprobs">): Float64Array {
+  return oldLogprobs.map((value, t) => (Number.isNaN(value) ? logprobs[t]! : value));
+}
+
+/** Difference to the reference policy per token, and its mean over the token's sequence: zero-sum once applied. */
+function klPenalty(
+  { logprobs, referenceLogprobs: reference, sequenceStarts: starts }: LossInputs,
+  old: Float64Array,
+  config: LossConfig,
+): { perToken: Float64Array; mean: Float64Array } | null {
+  if (!reference || config.klPenaltyCoef <= 0) return null;
+  const source = config.klPenaltySource === "sample" ? old : logprobs;
+  const perToken = source.map((value, t) => value - reference[t]!);
+  const mean = new Float64Array(perToken.length);
+  for (let s = 0; s + 1 < starts.length; s++) {
+    const [from, to] = [starts[s]!, starts[s + 1]!];
+    let sum = 0;
+    for (let t = from; t < to; t++) sum += perToken[t]!;
+    mean.fill(sum / Math.max(1, to - from), from, to);
+  }
+  return { perToken, mean };
+}
+
+function truncation(inputs: LossInputs, old: Float64Array, ratio: number, t: number, config: LossConfig): number {
+  const limit = config.truncatedImportanceSampling;
+  if (limit === null) return 1;
+  const sampler = inputs.samplerLogprobs?.[t];
+  if (sampler === undefined) return Math.min(ratio, limit);
+  return Number.isNaN(sampler) ? Math.min(1, limit) : Math.min(ratioOf(old[t]! - sampler), limit);
+}

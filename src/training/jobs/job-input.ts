@@ -1,0 +1,70 @@
+// The submitted data of a job on disk: one example, trajectory or group as JSON per line, written as it arrives and synced
+// before the job is accepted, read back one line at a time. So a large job never has to fit in memory twice.
+
+import { createReadStream } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { linesOf } from "../../lines.ts";
+import type { GroupPart, Trajectory, TrajectoryGroup } from "../data/trajectory.ts";
+import { onDisk } from "../files/disk-full.ts";
+
+const BUFFER_BYTES = 1 << 20;
+
+export class InputWriter {
+  readonly #file: FileHandle;
+  #pending: string[] = [];
+  #pendingLength = 0;
+
+  private constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  static async create(path: string): Promise<InputWriter> {
+    return new InputWriter(await onDisk(() => open(path, "wx", 0o600)));
+  }
+
+  async append(item: unknown): Promise<void> {
+    const line = `${JSON.stringify(item)}\n`;
+    this.#pending.push(line);
+    this.#pendingLength += line.length;
+    if (this.#pendingLength >= BUFFER_BYTES) await this.#flush();
+  }
+
+  /** On the disk when this returns. */
+  async finish(): Promise<void> {
+    await this.#flush();
+    await onDisk(() => this.#file.sync());
+    await this.#file.close();
+  }
+
+  /** Gives up; the file is the caller's to delete. */
+  async abandon(): Promise<void> {
+    this.#pending = [];
+    await this.#file.close().catch(() => {});
+  }
+
+  async #flush(): Promise<void> {
+    const text = this.#pending.join("");
+    this.#pending = [];
+    this.#pendingLength = 0;
+    if (text !== "") await onDisk(() => this.#file.appendFile(text));
+  }
+}
+
+/** The items in order, one line in memory at a time. */
+export async function* readInput<Item>(path: string): AsyncGenerator<Item> {
+  for await (const line of linesOf(createReadStream(path, { encoding: "utf8" }))) {
+    if (line !== "") yield JSON.parse(line) as Item;
+  }
+}
+
+/** Groups from their parts, each complete. */
+export async function* readGroups(path: string): AsyncGenerator<TrajectoryGroup> {
+  let before: Trajectory[] = [];
+  for await (const part of readInput<GroupPart>(path)) {
+    if ("histories" in part) before.push(part);
+    else {
+      yield { ...part, trajectories: [...before, ...part.trajectories] };
+      before = [];
+    }
+  }
+}

@@ -1,0 +1,158 @@
+// From a job's stored data to what the trainer is asked to do: sequences, plan, objective, the report so far and the
+// numbers that every event of the job carries. One function per kind of job.
+
+import type { JobRecord } from "../../store/job-table.ts";
+import type { ModelTable } from "../../store/model-table.ts";
+import type { BaseModel } from "../base-models.ts";
+import type { OptimizerConfig, RlConfig, SftConfig } from "../config.ts";
+import type { BatchSequence, GradientStepPlan, Objective, TrainerResult } from "../contract.ts";
+import { groupCounts, rewardMetrics } from "../data/group-metrics.ts";
+import { markLeftOut } from "../data/left-out.ts";
+import { prepareJob } from "../data/prepare.ts";
+import { type ExampleReport, prepareSft, type SftExample } from "../data/prepare-sft.ts";
+import type { TokenSequence } from "../data/token-sequence.ts";
+import type { TrajectoryReport } from "../data/verdict.ts";
+import type { Workspace } from "../files/workspace.ts";
+import { planRl, planSft } from "../gradient/gradient-plan.ts";
+import { rewardSpreadMultiplier } from "../gradient/learning-rate.ts";
+import { readGroups, readInput } from "./job-input.ts";
+
+export interface JobReport {
+  trajectories?: TrajectoryReport[];
+  examples?: ExampleReport[];
+  totals: Record<string, number>;
+  /** Cost of the job; absent until it ran. */
+  usage?: { tokens: number; seconds: number; peakBytes: number };
+}
+
+export interface JobWork {
+  batch: BatchSequence[];
+  plan: GradientStepPlan[];
+  objective: Objective;
+  optimizer: OptimizerConfig;
+  report: JobReport;
+  /** Goes into every gradient_step event. `num_sequences` is what ART clients call the number of gradient steps. */
+  jobMetrics: Record<string, number>;
+  /** Goes to the new step's metrics. */
+  stepMetrics: Record<string, number>;
+  /** Steps that must not disappear meanwhile, besides the one trained from. */
+  usedSteps: number[];
+  /** Puts what the trainer left out into the report. */
+  markDropped(dropped: TrainerResult["dropped"]): void;
+}
+
+export interface WorkContext {
+  base: BaseModel;
+  models: ModelTable;
+  workspace: Workspace;
+  currentStep: number;
+  signal: AbortSignal;
+}
+
+export function workOf(job: JobRecord, context: WorkContext): Promise<JobWork> {
+  const config = JSON.parse(job.config) as RlConfig | SftConfig;
+  return job.kind === "rl" ? rlWork(job, config as RlConfig, context) : sftWork(job, config as SftConfig, context);
+}
+
+async function rlWork(job: JobRecord, config: RlConfig, context: WorkContext): Promise<JobWork> {
+  const { base, models, workspace, currentStep, signal } = context;
+  const prepared = await prepareJob(readGroups(workspace.jobInput(job.id)), {
+    encoder: base.encoder,
+    config,
+    currentStep,
+    maxSequenceLength: base.maxSequenceLength,
+    maxTrainedLength: base.maxTrainedLength,
+    preview: false,
+    signal,
+  });
+  const rewards = rewardMetrics(prepared.groups);
+  const multiplier = config.scaleLearningRateByRewardStdDev
+    ? spread(job, models, currentStep, rewards.reward_std_dev)
+    : 1;
+  const totals: Record<string, number> = { ...groupCounts(prepared.groups), ...prepared.metrics };
+  const plan = planRl(prepared.sequences.length, config, multiplier);
+  const { reference, step: referenceStep } = klReference(job, config, context);
+  return {
+    batch: prepared.sequences.map((sequence) => batchSequence(sequence, sequence)),
+    plan,
+    objective: {
+      kind: "policy",
+      loss: config.loss,
+      precalculateLogprobs: config.precalculateLogprobs,
+      reference,
+    },
+    optimizer: config.optimizer,
+    report: { trajectories: prepared.report, totals },
+    jobMetrics: { ...rewards, ...totals, num_sequences: plan.length, num_gradient_steps: plan.length },
+    stepMetrics: Object.fromEntries(Object.entries(rewards).map(([name, value]) => [`train/${name}`, value])),
+    usedSteps: referenceStep === null ? [] : [referenceStep],
+    markDropped(dropped) {
+      const entries = new Map(prepared.report.map((entry) => [`${entry.group} ${entry.trajectory}`, entry]));
+      const reported = prepared.sequences.map((sequence) => {
+        return { sequence, entry: entries.get(`${sequence.group} ${sequence.trajectory}`)! };
+      });
+      totals.num_dropped_too_long! += markLeftOut(reported, dropped);
+    },
+  };
+}
+
+async function sftWork(job: JobRecord, config: SftConfig, context: WorkContext): Promise<JobWork> {
+  const { base, workspace, signal } = context;
+  const examples = readInput<SftExample>(workspace.jobInput(job.id));
+  const { sequences, report } = await prepareSft(examples, base.encoder, config, base, signal);
+  const plan = planSft(
+    sequences.map(({ example }) => example),
+    config,
+  );
+  const totals = {
+    num_trajectories: report.length,
+    num_dropped_trajectories: report.filter(({ status }) => status !== "trained").length,
+  };
+  return {
+    batch: sequences.map((sequence) => batchSequence(sequence, { advantage: 1, weight: 1, group: -1 })),
+    plan,
+    objective: { kind: "cross_entropy" },
+    optimizer: config.optimizer,
+    report: { examples: report, totals },
+    jobMetrics: { ...totals, num_sequences: plan.length, num_gradient_steps: plan.length },
+    stepMetrics: {},
+    usedSteps: [],
+    markDropped(dropped) {
+      const reported = sequences.map((sequence) => ({ sequence, entry: report[sequence.example]! }));
+      totals.num_dropped_trajectories += markLeftOut(reported, dropped);
+    },
+  };
+}
+
+function batchSequence(
+  { ids, mask, oldLogprobs }: TokenSequence,
+  { advantage, weight, group }: { advantage: number; weight: number; group: number },
+): BatchSequence {
+  const known = oldLogprobs.map((value) => (Number.isNaN(value) ? null : value));
+  return { ids, mask, oldLogprobs: known, advantage, weight, group };
+}
+
+/** The step the KL penalty compares with; step 0 is the base model itself. */
+function klReference(
+  job: JobRecord,
+  config: RlConfig,
+  { models, workspace, currentStep }: WorkContext,
+): { reference: string | "base" | null; step: number | null } {
+  if (config.loss.klPenaltyCoef <= 0) return { reference: null, step: null };
+  const { klPenaltyReferenceStep: fixed, klPenaltyStepLag: lag } = config;
+  const step = fixed ?? (lag === null ? 0 : Math.max(0, currentStep - lag));
+  if (step === 0) return { reference: "base", step: null };
+  if (!models.step(job.modelId, step)) throw new Error(`the KL reference, step ${step}, does not exist any more`);
+  return { reference: workspace.stepFolder(job.modelId, step), step };
+}
+
+/** How far the spread of rewards has shrunk over the model's steps, this job included. Undefined: it has none. */
+function spread(job: JobRecord, models: ModelTable, currentStep: number, rewardStdDev: number | undefined): number {
+  const point = (step: number, value: number | undefined) =>
+    value === undefined ? [] : [{ step, rewardStdDev: value }];
+  // kept with the step that a job made, but about the one before, which earned them
+  const past = models
+    .steps(job.modelId)
+    .flatMap(({ step, metrics }) => point(step - 1, metrics["train/reward_std_dev"]));
+  return rewardSpreadMultiplier([...past, ...point(currentStep, rewardStdDev)]);
+}

@@ -1,0 +1,136 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  ended,
+  fakeTrainer,
+  newModel,
+  submit,
+  type TrainingBench,
+  trainingBench,
+} from "../../../test/training-bench.ts";
+import { temporaryBeside } from "../../durable-file.ts";
+import { createLog } from "../../observe/log.ts";
+import { openStore } from "../../store/db.ts";
+import type { Trainer } from "../contract.ts";
+
+let folder: string;
+let bench: TrainingBench;
+let lines: string[];
+const at = (...path: string[]) => join(folder, "training", ...path);
+const warnings = () => lines.filter((line) => line.includes(" warn "));
+const weights = (...path: string[]) => readFileSync(at(...path, "adapter_model.safetensors")).toString("hex");
+
+function start(trainer: Trainer = fakeTrainer()): void {
+  lines = [];
+  const log = createLog({ level: "info", format: "text", write: (line) => lines.push(line) });
+  bench = trainingBench({ folder, log, trainer });
+}
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "recovery-"));
+  start();
+});
+afterEach(() => bench.close());
+
+async function trainedModel(): Promise<string> {
+  const { id } = newModel(bench);
+  await ended(bench, await submit(bench, id));
+  return id;
+}
+async function restart(between: () => void): Promise<void> {
+  await bench.close();
+  between();
+  start();
+}
+/** The database and what is written beside it. */
+const database = () => readdirSync(folder).filter((name) => name.startsWith("flywheel.db"));
+const loseDatabase = () => {
+  for (const name of database()) rmSync(join(folder, name));
+};
+
+describe("a start", () => {
+  it("moves models that the database does not know aside, and says where", async () => {
+    const id = await trainedModel();
+    const trained = weights("models", id, "step-1");
+    await restart(loseDatabase);
+    expect(readdirSync(at("models"))).toEqual([]);
+    expect(weights("orphans", id, "step-1")).toBe(trained);
+    expect(warnings()).toEqual([expect.stringContaining(`folder=${at("orphans", id)}`)]);
+
+    await restart(() => mkdirSync(at("models", id, "step-7"), { recursive: true }));
+    expect(weights("orphans", id, "step-1")).toBe(trained);
+    expect(readdirSync(at("orphans", `${id}-2`))).toEqual(["step-7"]);
+    await restart(() => {});
+    expect(lines).toEqual([]);
+  });
+
+  it("moves steps aside that came after an older database", async () => {
+    const id = await trainedModel();
+    await restart(() => {
+      for (const name of database()) copyFileSync(join(folder, name), join(folder, `older ${name}`));
+    });
+    for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, id));
+    const trained = weights("models", id, "step-3");
+    await restart(() => {
+      loseDatabase();
+      for (const name of readdirSync(folder).filter((name) => name.startsWith("older "))) {
+        copyFileSync(join(folder, name), join(folder, name.slice("older ".length)));
+      }
+    });
+    expect(warnings()).toHaveLength(2);
+    expect(readdirSync(at("orphans", id)).sort()).toEqual(["step-2", "step-3"]);
+    await ended(bench, await submit(bench, id));
+    expect(bench.service.models.steps(id, "me").map(({ step }) => step)).toEqual([0, 1, 2]);
+    expect(weights("orphans", id, "step-3")).toBe(trained);
+  });
+
+  it("deletes what was not finished or was deleted before", async () => {
+    const id = await trainedModel();
+    await bench.service.models.deleteSteps(id, "me", [0]);
+    await restart(() => {
+      for (const left of [
+        [id, ".staging-x"],
+        [id, basename(temporaryBeside(".staging-y"))],
+        [id, "step-0"],
+        ["unborn", ".staging-first"],
+        ["cut-short", basename(temporaryBeside(".staging-first"))],
+        [".removed-y", "step-3"],
+      ]) {
+        mkdirSync(at("models", ...left), { recursive: true });
+        writeFileSync(at("models", ...left, "adapter_model.safetensors"), "");
+      }
+      mkdirSync(at("jobs", "over"));
+    });
+    expect(readdirSync(at("models"))).toEqual([id]);
+    expect(readdirSync(at("models", id)).filter((name) => name !== "curves")).toEqual(["step-1"]);
+    expect(readdirSync(at("jobs"))).toEqual([]);
+    expect([warnings(), existsSync(at("orphans"))]).toEqual([[], false]);
+  });
+
+  it("repeats a job that was cut off between its files and its row", async () => {
+    await bench.close();
+    start(fakeTrainer(200));
+    const { id } = newModel(bench);
+    const job = await submit(bench, id);
+    await restart(() => {
+      const store = openStore(join(folder, "flywheel.db"));
+      store.run("UPDATE jobs SET status = 'RUNNING' WHERE id = ?", job.id);
+      store.close();
+      mkdirSync(at("models", id, "step-1"));
+    });
+    expect((await ended(bench, job)).at(-1)).toMatchObject({ type: "training_ended", data: { step: 1 } });
+    expect(weights("models", id, "step-1")).not.toBe("");
+    expect([warnings(), existsSync(at("orphans"))]).toEqual([[], false]);
+  });
+});
