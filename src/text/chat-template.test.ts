@@ -211,7 +211,6 @@ describe("faults and limits", () => {
     ["{% for m in messages %}", /cannot be parsed/],
     ["{{ ", /cannot be parsed/],
     ["{% nonsense %}", /cannot be parsed.*nonsense/],
-    [`{{ ${"(".repeat(20_000)}1${")".repeat(20_000)} }}`, /nested too deeply/],
     ["{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", /nested too deeply/],
     ["{% for i in range(100001) %}{% endfor %}", /at most 100000/],
     ["{{ 'a' | indent(999999999, true) }}", /grew beyond/],
@@ -228,6 +227,12 @@ describe("faults and limits", () => {
   ])("%#: %s", (source, message) => {
     expect(() => render(source)).toThrow(TemplateError);
     expect(() => render(source)).toThrow(message);
+  });
+
+  test("20,000 parentheses", () => {
+    expect(() => render(`{{ ${"(".repeat(20_000)}1${")".repeat(20_000)} }}`)).toThrow(
+      expect.objectContaining({ constructor: TemplateError, message: expect.stringMatching(/nested too deeply/) }),
+    );
   });
 
   test.each([
