@@ -33,14 +33,11 @@ export function report(results: BenchResults): string {
     speedTable(results, decodes, "seconds"),
     "## Decode, tokens per CPU-second",
     speedTable(results, decodes, "cpuSeconds"),
-    "## How many times as fast as the others",
-    "Flywheel's speed divided by that of the other engine's fastest variant at the same precision.",
-    ratioTable(results, cells),
+    ...ratioSection(results, cells),
     ...productsSection(results, cells),
     "## Memory",
     memoryTable(results),
-    "## The same model?",
-    agreementSection(results),
+    ...agreementSection(results),
     ...failures(results),
     "",
   ].join("\n\n");
@@ -77,7 +74,7 @@ function speedTable(results: BenchResults, cells: readonly Cell[], per: Per): st
   return table(["", ...cells.map(columnName)], rows);
 }
 
-function ratioTable(results: BenchResults, cells: readonly Cell[]): string {
+function ratioSection(results: BenchResults, cells: readonly Cell[]): string[] {
   const rows: string[][] = [];
   for (const precision of results.plan.precisions) {
     for (const peer of results.plan.engines.filter((engine): engine is EngineName => engine !== "flywheel")) {
@@ -89,7 +86,12 @@ function ratioTable(results: BenchResults, cells: readonly Cell[]): string {
       }
     }
   }
-  return table(["", ...cells.map(mixedColumnName)], rows);
+  if (rows.length === 0) return [];
+  return [
+    "## How many times as fast as the others",
+    "Flywheel's speed divided by that of the other engine's fastest variant at the same precision.",
+    table(["", ...cells.map(mixedColumnName)], rows),
+  ];
 }
 
 /** How much room the runtime leaves: its integer products alone beside whole steps of llama.cpp. */
@@ -122,21 +124,22 @@ function memoryTable({ entrants }: BenchResults): string {
   return table(["MiB", "resident after the prefills", "peak until then (loading included)", "peak of all cells"], rows);
 }
 
-function agreementSection(results: BenchResults): string {
+/** Everything is compared with Flywheel in float32; without it, or with nothing else, there is nothing to say. */
+function agreementSection(results: BenchResults): string[] {
   const rows = agreements(results).map(({ result, largest, mean, sameTokens }) => [
     entrantLabel(result.entrant),
     largest.toPrecision(2),
     mean.toPrecision(2),
     `${sameTokens} of ${result.greedy.length}`,
   ]);
-  if (rows.length === 0) return "Not compared: Flywheel's f32 was not part of this run.";
+  if (rows.length === 0) return [];
   const different = strangers(results).map(({ result }) => entrantLabel(result.entrant));
   const verdict =
     different.length === 0
       ? `All float32 engines agree within ${LARGEST_F32_DIFFERENCE} nats: they computed the same model.`
       : `**${different.join(", ")} computed another model: this run compares nothing.**`;
   const head = ["against Flywheel f32", "largest difference (nats)", "mean", "same most likely tokens"];
-  return `Log-probabilities of the same random text.\n\n${table(head, rows)}\n\n${verdict}`;
+  return ["## The same model?", "Log-probabilities of the same random text.", table(head, rows), verdict];
 }
 
 function failures({ entrants }: BenchResults): string[] {

@@ -90,6 +90,13 @@ describe("measurements", () => {
     expect(report({ ...results, int8Products: new Map() })).not.toContain("products alone");
   });
 
+  it("has no sections about others where nothing else ran", () => {
+    const sections = (entrants: EntrantResult[]) =>
+      report(resultsOf(entrants)).match(/^## How many times|^## The same/gm);
+    expect(sections([entrantResult(ours32, 1)])).toBeNull();
+    expect(sections([entrantResult(ours32, 1), entrantResult(flash32, 1)])).toHaveLength(2);
+  });
+
   it("writes a page that names the machine and admits that it was busy", () => {
     const failed = { ...entrantResult(flash, 1), laps: new Map(), failure: "not installed: do this\nstack" };
     const page = report(resultsOf([entrantResult(ours, 300), failed]));
