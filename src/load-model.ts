@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { loadSamplingDefaults } from "./api/request/generation-defaults.ts";
-import { ConfigError } from "./config/load.ts";
 import type { Config } from "./config/options.ts";
+import { ConfigError } from "./config-error.ts";
 import { createEmbeddedEngine, DEFAULT_WEIGHT_TYPE } from "./engine/thread/embedded.ts";
 import { GrammarService } from "./grammar/grammar-service.ts";
 import { tokenVocabulary } from "./grammar/match/token-vocabulary.ts";
@@ -21,11 +21,11 @@ import type { LoadedModel, LoadModel } from "./serve.ts";
 import { PromptError } from "./text/prompt-error.ts";
 import { reasoningStyle } from "./text/reasoning/reasoning-style.ts";
 import { loadTextModel } from "./text/text-model.ts";
-import { readTextFiles, TextFilesError } from "./text/tokenizer-files.ts";
+import { TextFilesError } from "./text/tokenizer-files.ts";
 import { toolCallFormat } from "./text/tools/tool-format.ts";
 
 const BUNDLED_NAME = "flywheel-mini";
-/** Special tokens that a constrained reply may contain, because its parser looks for them. */
+/** Special tokens that a constrained reply may contain: parsers look for them, and structural tags are made of them. */
 const REPLY_MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<|python_tag|>"];
 
 /** Of the tensors that the model does not use. */
@@ -36,7 +36,7 @@ export const loadModel: LoadModel = async (config, log, metrics, adaptersToCome)
   try {
     return await load(config, log, metrics, adaptersToCome);
   } catch (error) {
-    const fixable = [HubError, CheckpointError, TextFilesError, PromptError, RangeError];
+    const fixable = [HubError, CheckpointError, TextFilesError, PromptError];
     if (fixable.some((kind) => error instanceof kind)) {
       throw new ConfigError((error as Error).message, { cause: error });
     }
@@ -52,9 +52,11 @@ export const loadModel: LoadModel = async (config, log, metrics, adaptersToCome)
 async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: boolean): Promise<LoadedModel> {
   const { folder, name } = await findModel(config, log);
   const modelConfig = readModelConfig(folder);
-  const chatTemplate = readTemplate(config.chatTemplate);
-  const parsers = await replyParsers(config, folder, chatTemplate);
-  const text = await loadTextModel(folder, { chatTemplate, chatTemplateKwargs: config.defaultChatTemplateKwargs });
+  const text = await loadTextModel(folder, {
+    chatTemplate: readTemplate(config.chatTemplate),
+    chatTemplateKwargs: config.defaultChatTemplateKwargs,
+  });
+  const parsers = replyParsers(config, text.defaultTemplate);
   const idle = Object.keys(config.overrideGenerationConfig).filter((name) => !GENERATION_FIELDS.includes(name));
   if (idle.length > 0) log.warn("--override-generation-config has fields without effect", { fields: idle.join() });
   const defaults = loadSamplingDefaults({
@@ -151,13 +153,12 @@ function readTemplate(given: string | null): string | null {
   return given;
 }
 
-async function replyParsers(config: Config, folder: string, chatTemplate: string | null) {
+function replyParsers(config: Config, chatTemplate: string | null) {
   if (config.enableAutoToolChoice !== (config.toolCallParser !== null)) {
     throw new ConfigError("--enable-auto-tool-choice and --tool-call-parser go together: give both");
   }
-  const template = chatTemplate ?? (await readTextFiles(folder)).chatTemplates.get("default") ?? null;
   return {
-    reasoning: reasoningStyle(config.reasoningParser, template),
+    reasoning: reasoningStyle(config.reasoningParser, chatTemplate),
     toolFormat: config.toolCallParser === null ? null : toolCallFormat(config.toolCallParser),
   };
 }

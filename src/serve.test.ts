@@ -67,7 +67,7 @@ it("finds out before it reads the weights that an adapter is not there or has th
 it("reads adapters from the command line", () => {
   expect(readLoraModule("a=/x=y")).toEqual({ name: "a", path: "/x=y" });
   expect(readLoraModule('{"name":"a","path":"b","base_model_name":"c"}')).toEqual({ name: "a", path: "b" });
-  for (const bad of ["a", "=b", "a=", '{"name":"a"}', "{"]) {
+  for (const bad of ["a", "=b", "a=", '{"name":"a"}', '{"nam":"a","path":"b=c"}', "{"]) {
     expect(() => readLoraModule(bad), bad).toThrow(/lora-modules/);
   }
 });

@@ -6,8 +6,9 @@ import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { RouteGroup } from "./api/server.ts";
 import { Service, type ServiceParts } from "./api/service.ts";
-import { ConfigError, shownConfig } from "./config/load.ts";
+import { shownConfig } from "./config/load.ts";
 import type { Config } from "./config/options.ts";
+import { ConfigError } from "./config-error.ts";
 import { addressOf, isLoopback, listen, tryAddress } from "./listen.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { Metrics } from "./observe/metrics.ts";
@@ -90,14 +91,14 @@ async function start(
   ]);
   const service = new Service({ ...model, config, tokens, metrics, log });
   const opened: Extension[] = [];
+  /** All of them, whatever goes wrong with one; then the first fault is thrown. */
   const closeAll = async () => {
-    for (const extension of opened.reverse()) {
-      await extension.close();
-    }
-    await model.engine.close();
-    await model.close();
+    const parts = [...opened.toReversed(), model.engine, model];
+    const faults: unknown[] = [];
+    for (const part of parts) await part.close().catch((error: unknown) => faults.push(error));
+    if (faults.length > 0) throw faults[0];
   };
-  let app: FastifyInstance;
+  let app: FastifyInstance | null = null;
   let first: string | null = null;
   try {
     for (const create of extensions) {
@@ -112,18 +113,23 @@ async function start(
     // Only now: a start that fails shows nothing.
     if (needsToken) first = tokens.createFirst({ name: "first", scopes: SCOPES, lifetime: null })?.secret ?? null;
   } catch (error) {
+    await app?.close();
     await closeAll();
     throw error;
   }
+  const listening = app;
   return {
     service,
-    url: addressOf(app, config),
+    url: addressOf(listening, config),
     token: first === null ? tryoutToken(config, service) : { secret: first, first: true },
     close: async () => {
-      await service.drain(config.shutdownTimeout);
-      await closeConnections(app);
-      await closeAll();
-      release();
+      try {
+        await service.drain(config.shutdownTimeout);
+        await closeConnections(listening);
+        await closeAll();
+      } finally {
+        release();
+      }
     },
   };
 }
@@ -186,16 +192,13 @@ export function readLoraModule(text: string): { name: string; path: string } {
   if (text.trim().startsWith("{")) {
     try {
       const { name, path } = JSON.parse(text) as { name?: unknown; path?: unknown };
-      if (typeof name === "string" && typeof path === "string") {
-        return { name, path };
-      }
+      if (typeof name === "string" && typeof path === "string" && name !== "" && path !== "") return { name, path };
     } catch (error) {
       throw new ConfigError(`--lora-modules: ${(error as Error).message}`, { cause: error });
     }
+  } else {
+    const split = text.indexOf("=");
+    if (split > 0 && split < text.length - 1) return { name: text.slice(0, split), path: text.slice(split + 1) };
   }
-  const split = text.indexOf("=");
-  if (split < 1 || split === text.length - 1) {
-    throw new ConfigError(`--lora-modules expects NAME=PATH or {"name":…,"path":…}, not ${text}`);
-  }
-  return { name: text.slice(0, split), path: text.slice(split + 1) };
+  throw new ConfigError(`--lora-modules expects NAME=PATH or {"name":…,"path":…}, not ${text}`);
 }

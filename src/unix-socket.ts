@@ -3,7 +3,7 @@
 import { existsSync, lstatSync, unlinkSync } from "node:fs";
 import { connect } from "node:net";
 import { dirname } from "node:path";
-import { ConfigError } from "./config/load.ts";
+import { ConfigError } from "./config-error.ts";
 
 /** What every system can hold (macOS has the least). Longer paths would be cut silently. */
 const LONGEST_PATH = 103;

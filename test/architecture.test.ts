@@ -1,4 +1,4 @@
-// The arrows between folders (ARCHITECTURE.md), checked on the imports themselves; and the size of files.
+// The arrows between folders (CONTRIBUTING.md), checked on the imports themselves; and the size of files.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";

@@ -60,7 +60,8 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
     }
     if (leftWhileSending(request.raw, error)) return sendError(reply, wire); // which nobody hears
     if (wire.status === 500) {
-      service.log.error("request failed", { id: request.id, url: request.routeOptions.url, error });
+      const id = reply.getHeader("x-request-id");
+      service.log.error("request failed", { id, url: request.routeOptions.url, error });
     }
     service.metrics.rejected(wire.code);
     return sendError(reply, wire);

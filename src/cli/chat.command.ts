@@ -2,6 +2,7 @@
 // conversation until Ctrl-D. Ctrl-C stops the answer being written. Speaks plain HTTP, so any compatible server works.
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
+import { isConnectionFault } from "../client/http.ts";
 import { type ChatMessage, type ChatTarget, streamReply } from "./chat-client.ts";
 import { checkedUrl, findKey, readNumber } from "./server-target.ts";
 import { UsageError } from "./usage-error.ts";
@@ -21,7 +22,7 @@ export function addChatCommand(program: Command): void {
     .command("chat")
     .description("Talk to a server from the terminal.")
     .argument("[prompt...]", "one question; without it a conversation starts")
-    .option("--url <URL>", "base URL of the server", env.OPENAI_BASE_URL ?? "http://127.0.0.1:8000/v1")
+    .option("--url <URL>", "base URL of the server", env.OPENAI_BASE_URL || "http://127.0.0.1:8000/v1")
     .option("--api-key <KEY>", "access token [FLYWHEEL_API_KEY, OPENAI_API_KEY]")
     .option("--model <NAME>", "model or adapter; the server's default without it")
     .option("--system <TEXT>", "system message")
@@ -92,7 +93,7 @@ async function answer(target: ChatTarget, messages: readonly ChatMessage[], stop
   } catch (error) {
     if (!stop.signal.aborted) {
       if (begun) process.stdout.write("\n");
-      throw error instanceof TypeError
+      throw isConnectionFault(error)
         ? new UsageError(`cannot reach ${target.url}: is the server running?`, { cause: error })
         : error;
     }

@@ -1,10 +1,11 @@
 // The command line: `flywheel serve | chat | tokens | train | models | demo`. Each command adds itself; errors that a
 // person can fix are printed as one line, everything else with its stack.
 import { Command } from "commander";
-import { ConfigError } from "../config/load.ts";
+import { ConfigError } from "../config-error.ts";
 import { DataDirError } from "../store/data-dir-error.ts";
 import { PACKAGE_VERSION } from "../version.ts";
 import { addChatCommand } from "./chat.command.ts";
+import { dashed } from "./option-flags.ts";
 import { addServeCommand } from "./serve.command.ts";
 import { addTokensCommand } from "./tokens.command.ts";
 import { addTrainingCommands } from "./training-commands.ts";
@@ -43,11 +44,4 @@ export async function main(argv: readonly string[]): Promise<void> {
 function endWithReader(error: NodeJS.ErrnoException): void {
   if (error.code !== "EPIPE") throw error;
   process.exit();
-}
-
-/** `--max_model_len` is understood as `--max-model-len`. */
-function dashed(argument: string): string {
-  return /^--\w[\w-]*(=|$)/.test(argument)
-    ? argument.replace(/^--[\w-]+/, (name) => `--${name.slice(2).replaceAll("_", "-")}`)
-    : argument;
 }

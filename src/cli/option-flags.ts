@@ -27,11 +27,19 @@ export function givenFlags(command: Command): Partial<Record<OptionName, unknown
 }
 
 /** The first list flag that was given several values at once; they go on up to the next flag. */
-export function flagWithSeveralValues(argv: readonly string[]): string | null {
+export function flagWithSeveralValues(written: readonly string[]): string | null {
+  const argv = written.map(dashed);
   const lists = (Object.keys(OPTIONS) as OptionName[]).filter((name) => OPTIONS[name].repeatable).map(flagName);
   const isValue = (word: string | undefined) => word !== undefined && !word.startsWith("-");
   const at = argv.findIndex((word, i) => lists.includes(word.slice(2)) && isValue(argv[i + 1]) && isValue(argv[i + 2]));
   return at === -1 ? null : argv[at]!;
+}
+
+/** `--max_model_len` is understood as `--max-model-len`. */
+export function dashed(argument: string): string {
+  return /^--\w[\w-]*(=|$)/.test(argument)
+    ? argument.replace(/^--[\w-]+/, (name) => `--${name.slice(2).replaceAll("_", "-")}`)
+    : argument;
 }
 
 function describe(name: OptionName, option: Option<unknown>): string {

@@ -2,6 +2,7 @@
 
 import type { Command } from "commander";
 import { ApiError, FlywheelClient } from "../client/client.ts";
+import { isConnectionFault } from "../client/http.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface TargetOptions {
@@ -11,7 +12,7 @@ export interface TargetOptions {
 
 export function addTargetOptions(command: Command): Command {
   return command
-    .option("--url <URL>", "base URL of the server", process.env.OPENAI_BASE_URL ?? "http://127.0.0.1:8000/v1")
+    .option("--url <URL>", "base URL of the server", process.env.OPENAI_BASE_URL || "http://127.0.0.1:8000/v1")
     .option("--api-key <KEY>", "access token with the scope training [FLYWHEEL_API_KEY, OPENAI_API_KEY]");
 }
 
@@ -30,7 +31,7 @@ export function checkedUrl(url: string): string {
 
 /** The token that was given, or the environment's. */
 export function findKey(given: string | undefined): string {
-  const key = given ?? process.env.FLYWHEEL_API_KEY ?? process.env.OPENAI_API_KEY;
+  const key = given ?? (process.env.FLYWHEEL_API_KEY || process.env.OPENAI_API_KEY);
   if (key === undefined || key === "") {
     throw new UsageError("a token is needed: set FLYWHEEL_API_KEY or pass --api-key");
   }
@@ -55,8 +56,7 @@ export async function asUsageErrors<Result>(url: string, work: () => Promise<Res
   try {
     return await work();
   } catch (error) {
-    if (error instanceof TypeError)
-      throw new UsageError(`cannot reach ${url}: is the server running?`, { cause: error });
+    if (isConnectionFault(error)) throw new UsageError(`cannot reach ${url}: is the server running?`, { cause: error });
     if (error instanceof ApiError) throw new UsageError(error.message, { cause: error });
     throw error;
   }

@@ -15,7 +15,7 @@ interface CommonOptions {
 
 export function addTokensCommand(program: Command): void {
   const tokens = program.command("tokens").description("Make, list and revoke access tokens.");
-  const data = process.env.FLYWHEEL_DATA ?? OPTIONS.data.default;
+  const data = process.env.FLYWHEEL_DATA || OPTIONS.data.default;
 
   tokens
     .command("create")

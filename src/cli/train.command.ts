@@ -4,6 +4,7 @@
 import { createReadStream } from "node:fs";
 import type { Command } from "commander";
 import type { FlywheelClient } from "../client/client.ts";
+import { isConnectionFault } from "../client/http.ts";
 import type { TrainingConfig, TrainingEvent, TrainingJob, TrajectoryGroup } from "../client/types.ts";
 import { isJsonObject } from "../json-object.ts";
 import { linesOf } from "../lines.ts";
@@ -70,7 +71,7 @@ async function followed(client: FlywheelClient, jobId: string, screen: Screen): 
     for await (const event of client.events(jobId)) screen.show(event);
     return await client.job(jobId);
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
+    if (!isConnectionFault(error)) throw error;
     screen.end();
     const message = `the server does not answer any more; the job ${jobId} goes on when it is back`;
     throw new UsageError(message, { cause: error });

@@ -25,7 +25,7 @@ const fault =
   (status: number, headers: Record<string, string> = {}) =>
   () =>
     Response.json({ error: { message: "no" } }, { status, headers: { "retry-after": "0", ...headers } });
-const broken = () => new TypeError("fetch failed");
+const broken = () => new TypeError("fetch failed", { cause: new Error("ECONNREFUSED") });
 
 describe("client", () => {
   it("has its errors in the file that programs import", () => {

@@ -1,7 +1,8 @@
 // A client for training: register a model, sample from its policy, submit scored trajectories, follow the job. Works in
 // Node without anything else installed. Rollouts in groups are in rollouts.ts.
 
-import { Connection, type ConnectionOptions } from "./http.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Connection, type ConnectionOptions, isConnectionFault, longerEachTime } from "./http.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
 import type {
   ChatCompletion,
@@ -154,23 +155,26 @@ export class FlywheelClient {
   /** A job's events from the first to the last, over as many connections as it takes. */
   async *events(jobId: string, signal?: AbortSignal): AsyncGenerator<TrainingEvent> {
     let last: string | null = null;
+    let inVain = 0;
     for (;;) {
       // Outside the try: a server that does not answer after all its tries is gone.
       const response: Response = await this.#connection.request("GET", `/preview/training-jobs/${jobId}/events`, {
         headers: { accept: "text/event-stream", ...(last === null ? {} : { "last-event-id": last }) },
         signal,
       });
+      if (response.body === null) return; // nothing more is to come
       try {
-        for await (const data of serverSentEvents(response.body!)) {
+        for await (const data of serverSentEvents(response.body)) {
           const event = JSON.parse(data) as TrainingEvent;
           last = event.id;
+          inVain = -1;
           yield event;
           if (event.type === "training_ended" || event.type === "training_failed") return;
         }
       } catch (error) {
-        // A connection that broke in the middle: fetch says so with a TypeError.
-        if (signal?.aborted || !(error instanceof TypeError)) throw error;
+        if (signal?.aborted || !isConnectionFault(error)) throw error;
       }
+      if (++inVain > 0) await sleep(longerEachTime(inVain - 1), undefined, { signal });
     }
   }
 

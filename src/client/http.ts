@@ -34,6 +34,11 @@ export interface RequestOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** Whether `error` says that there was no connection, or that it broke: fetch throws TypeErrors with a cause for both. */
+export function isConnectionFault(error: unknown): boolean {
+  return error instanceof TypeError && error.cause !== undefined;
+}
+
 const RETRIED = new Set([408, 409, 429]);
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 8_000;
@@ -96,9 +101,14 @@ function mayRepeat(result: Response | Error, repeatable: boolean): boolean {
   return repeatable && (RETRIED.has(result.status) || result.status >= 500);
 }
 
+/** `attempt`: how many came before. */
+export function longerEachTime(attempt: number): number {
+  return Math.min(FIRST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS);
+}
+
 function waitMs(result: Response | Error, attempt: number): number {
   const after = result instanceof Response ? Number(result.headers.get("retry-after") ?? Number.NaN) : Number.NaN;
-  return Number.isFinite(after) ? after * 1000 : Math.min(FIRST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS);
+  return Number.isFinite(after) ? after * 1000 : longerEachTime(attempt);
 }
 
 async function failureOf(response: Response): Promise<ApiError> {

@@ -2,7 +2,8 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ConfigError, loadConfig, shownConfig } from "./load.ts";
+import { ConfigError } from "../config-error.ts";
+import { loadConfig, shownConfig } from "./load.ts";
 
 function yaml(text: string): string {
   const path = join(mkdtempSync(join(tmpdir(), "flywheel-config-")), "config.yaml");

@@ -3,16 +3,10 @@
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { ConfigError } from "../config-error.ts";
 import { isJsonObject } from "../json-object.ts";
 import type { Option } from "./option.ts";
 import { type Config, envName, flagName, OPTIONS, type OptionName } from "./options.ts";
-
-export class ConfigError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "ConfigError";
-  }
-}
 
 export interface ConfigSources {
   /** Values of flags that were given, by option name. */

@@ -59,7 +59,9 @@ export class AdapterSlots {
       const slot = this.#slots.get(version)!;
       this.#drop(slot);
       try {
-        return await this.#hold(folder);
+        const adapter = await this.#hold(folder);
+        await this.#unloadUnused(version); // it is there still, if there was another slot after all
+        return adapter;
       } catch (error) {
         if (this.#slots.get(version) === slot) {
           slot.held++;
@@ -143,7 +145,9 @@ export class AdapterSlots {
 
   async #load(folder: string): Promise<AdapterInfo> {
     // Its content may be in a slot already, so the engine is asked even when no room can be made.
-    while (this.#slots.size >= this.#engine.info.maxLoras && ((await this.#evict()) || (await this.#someoneLeaves())));
+    while (this.#slots.size >= this.#engine.info.maxLoras) {
+      if (!(await this.#evict()) && !(await this.#someoneLeaves())) break;
+    }
     try {
       return await this.#engine.loadAdapter(folder);
     } catch (error) {

@@ -1,5 +1,5 @@
 // The Engine contract: token ids and sampling parameters in, a stream of sampled tokens out.
-// Everything above it (HTTP, text, training) sees only this file; the embedded ONNX engine and the fakes of the
+// HTTP and training see this file, and adapter-slots.ts to load adapters; the embedded ONNX engine and the fakes of the
 // tests implement it, and a remote engine could. No text and no HTTP below this line: stop *strings* are the caller's
 // business (it watches the decoded text and calls `stop(index)`).
 
@@ -157,6 +157,7 @@ export interface EngineStats {
   /** Fraction of the KV budget in use, 0..1. */
   kvUsage: number;
   preemptions: number;
+  /** These three count tokens of prompts: looked up in the prefix cache, found there, and of all prompts that are done. */
   prefixQueries: number;
   prefixHits: number;
   promptTokens: number;

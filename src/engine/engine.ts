@@ -1,5 +1,5 @@
 // The step engine: schedule -> forward -> sample -> finish? -> emit -> free, for all requests at once. Single-threaded
-// and driven from outside (engine-loop.ts): between two `step` calls requests may be submitted, stopped or aborted.
+// and driven from outside (thread/engine-loop.ts): between two `step` calls requests may be submitted, stopped or aborted.
 // After admission an error ends one sequence (a failed forward: the sequences of that step), never the loop.
 
 import type { AdapterRegistry } from "./adapter-registry.ts";

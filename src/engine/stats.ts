@@ -1,6 +1,5 @@
-// Engine counters as numbers in a typed array: the engine thread adds to them in place and, when the array is backed
-// by shared memory, the main thread reads them at any time without a message. Counters survive a worker restart
-// because the same memory is handed to the next worker.
+// Engine counters as numbers in shared memory: the engine thread adds to them in place, the main thread reads them at any
+// time without a message. Counters survive a worker restart because the same memory is handed to the next worker.
 
 import type { EngineStats } from "./contract.ts";
 

@@ -58,6 +58,25 @@ test("small constraints do not wait behind large ones", async () => {
   await one.close();
 });
 
+test("what nobody waits for any more is not compiled", async () => {
+  let compilations = 0;
+  const one = new GrammarService({ threads: 1, onCompiled: () => compilations++ });
+  const large = (i: number) => regex(`${i}${"[a-c]".repeat(500)}`);
+  const first = one.compile(large(0));
+  const gone = [new AbortController(), new AbortController(), new AbortController()];
+  const asked = [large(1), large(1), large(2)].map((each, i) => one.compile(each, [gone[i]!.signal]));
+  gone[0]!.abort();
+  gone[2]!.abort();
+  expect(await asked[0]).toBeNull();
+  expect(await asked[2]).toBeNull();
+  expect(await first).not.toBeNull();
+  expect(await asked[1]).not.toBeNull(); // somebody else still wanted it
+  expect(compilations).toBe(2);
+  expect(await one.compile(large(3), [AbortSignal.abort()])).toBeNull();
+  expect(await one.compile(large(2))).not.toBeNull();
+  await one.close();
+});
+
 test("what took too long may be tried again", async () => {
   let compilations = 0;
   const impatient = new GrammarService({ threads: 1, timeoutMs: 1, onCompiled: () => compilations++ });

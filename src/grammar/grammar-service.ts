@@ -1,7 +1,7 @@
 // Constraints to keys of compiled grammars, away from both the HTTP and the engine thread. Bounded in time and memory per
 // constraint: what exceeds a bound is refused and its worker thread replaced; other compilations wait for nothing but a
 // free worker. Results are cached by content, refusals included, except for taking too long: that may have been the
-// machine's fault.
+// machine's fault. What nobody waits for any more is not begun.
 
 import { createHash } from "node:crypto";
 import { CompileThread } from "./compile-thread.ts";
@@ -27,6 +27,14 @@ export interface CompiledGrammar {
 
 type Outcome = { key: string } | { refused: string; late: boolean };
 
+/** One compilation for everybody who asks for the same at once. */
+interface Compilation {
+  /** null: abandoned before it began. */
+  outcome: Promise<Outcome | null>;
+  askers: number;
+  abandoned: AbortController;
+}
+
 interface Waiting {
   /** Characters of the constraint. */
   size: number;
@@ -41,7 +49,7 @@ export class GrammarService {
   readonly #threads: CompileThread[] = [];
   readonly #waiting: Waiting[] = [];
   readonly #cache = new Map<string, Outcome>();
-  readonly #running = new Map<string, Promise<Outcome>>();
+  readonly #running = new Map<string, Compilation>();
   #cached = 0;
   #closed = false;
 
@@ -55,20 +63,15 @@ export class GrammarService {
     };
   }
 
-  /** Rejects with ConstraintError when the constraint cannot be used; anything else is a fault of the service. */
-  async compile(constraint: Constraint): Promise<CompiledGrammar> {
+  /**
+   * Rejects with ConstraintError when the constraint cannot be used; anything else is a fault of the service. null when one
+   * of `leaving` was aborted first.
+   */
+  async compile(constraint: Constraint, leaving: readonly AbortSignal[] = []): Promise<CompiledGrammar | null> {
     const source = asText(constraint);
     const hash = createHash("sha256").update(source).digest("base64");
-    let outcome = this.#recall(hash);
-    if (!outcome) {
-      let running = this.#running.get(hash);
-      if (!running) {
-        running = this.#compile(source).finally(() => this.#running.delete(hash));
-        this.#running.set(hash, running);
-      }
-      outcome = await running;
-      if ("key" in outcome || !outcome.late) this.#remember(hash, outcome);
-    }
+    const outcome = this.#recall(hash) ?? (await this.#outcomeFor(hash, source, leaving));
+    if (outcome === null) return null;
     if ("refused" in outcome) throw new ConstraintError(outcome.refused, constraint.param);
     return { key: outcome.key };
   }
@@ -78,8 +81,31 @@ export class GrammarService {
     await Promise.all(this.#threads.map((thread) => thread.close()));
   }
 
-  async #compile(source: string): Promise<Outcome> {
-    const thread = await this.#freeThread(source.length);
+  async #outcomeFor(hash: string, source: string, leaving: readonly AbortSignal[]): Promise<Outcome | null> {
+    let compilation = this.#running.get(hash);
+    if (!compilation) {
+      const abandoned = new AbortController();
+      compilation = { outcome: this.#compile(source, abandoned.signal), askers: 0, abandoned };
+      this.#running.set(hash, compilation);
+    }
+    compilation.askers++;
+    const left = firstOf(leaving);
+    try {
+      const outcome = await Promise.race([compilation.outcome, left.aborted]);
+      if (outcome !== null && ("key" in outcome || !outcome.late)) this.#remember(hash, outcome);
+      return outcome;
+    } finally {
+      left.forget();
+      if (--compilation.askers === 0) {
+        this.#running.delete(hash);
+        compilation.abandoned.abort();
+      }
+    }
+  }
+
+  async #compile(source: string, abandoned: AbortSignal): Promise<Outcome | null> {
+    const thread = await this.#freeThread(source.length, abandoned);
+    if (thread === null) return null;
     const started = performance.now();
     try {
       return await thread.run(source);
@@ -91,12 +117,20 @@ export class GrammarService {
     }
   }
 
-  /** Claimed for the caller before this returns. */
-  #freeThread(size: number): Promise<CompileThread> | CompileThread {
+  /** Claimed for the caller before this returns; null: abandoned before there was one. */
+  #freeThread(size: number, abandoned: AbortSignal): Promise<CompileThread | null> | CompileThread {
     if (this.#closed) throw new Error("the grammar service is closed");
     const idle = this.#threads.find((thread) => !thread.busy);
     if (!idle && this.#threads.length >= this.#options.threads) {
-      return new Promise((start) => this.#waiting.push({ size, start }));
+      return new Promise((start) => {
+        const waiting: Waiting = { size, start };
+        this.#waiting.push(waiting);
+        abandoned.addEventListener("abort", () => {
+          const at = this.#waiting.indexOf(waiting);
+          if (at >= 0) this.#waiting.splice(at, 1);
+          start(null); // no effect once it has a thread
+        });
+      });
     }
     const thread = idle ?? new CompileThread(this.#options.timeoutMs, this.#options.memoryMb);
     if (!idle) this.#threads.push(thread);
@@ -129,6 +163,24 @@ export class GrammarService {
       this.#cached -= sizeOf(entry);
     }
   }
+}
+
+/** `forget` must be called: some of the signals live as long as the server. */
+function firstOf(signals: readonly AbortSignal[]): { aborted: Promise<null>; forget(): void } {
+  let abort = () => {};
+  const aborted = new Promise<null>((resolve) => {
+    abort = () => resolve(null);
+  });
+  for (const signal of signals) {
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort);
+  }
+  return {
+    aborted,
+    forget() {
+      for (const signal of signals) signal.removeEventListener("abort", abort);
+    },
+  };
 }
 
 function sizeOf(outcome: Outcome): number {

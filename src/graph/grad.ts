@@ -36,7 +36,9 @@ export function gradients(
     if (rule === undefined) throw new Error(`no gradient is known for the operation ${node.op}`);
     const passed = rule(to, node, gradientsOf(to, node, arrived));
     for (const [i, input] of node.inputs.entries()) {
-      if (input !== null && moving.has(input) && passed[i] !== undefined) arrive(input, passed[i]());
+      if (input === null || !moving.has(input)) continue;
+      if (passed[i] === undefined) throw new Error(`no gradient is known for input ${i} of the operation ${node.op}`);
+      arrive(input, passed[i]());
     }
   }
   return targets.map((target) => {

@@ -1,6 +1,5 @@
 // A traced computation: the list of ONNX nodes that the functions of ops.ts append to, with the shape and type of
-// every value. A graph is built once per model, emitted by onnx.ts, and can be differentiated because every value
-// knows the node that made it. Dimensions are numbers or names (sizes known only at run time).
+// every value. A graph is emitted by onnx.ts and differentiated by grad.ts. Dimensions are numbers or names (sizes known only at run time).
 
 import { WeightMemory } from "./weight-memory.ts";
 

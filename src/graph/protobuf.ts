@@ -1,5 +1,5 @@
-// The few protobuf wire types that ONNX files need, written into one growing buffer.
-// Write-only; field order is the caller's. Big byte fields are appended once, never copied twice.
+// The few protobuf wire types that ONNX files need. Write-only; field order is the caller's. A message inside another is
+// written first and its bytes are copied, so big byte fields belong near the top.
 
 export class ProtoWriter {
   // Most messages are small, and there are thousands of them.

@@ -1,11 +1,11 @@
 // Builds the serving graph of a checkpoint: one run advances any number of sequences by one token each and one
-// sequence by a prefill chunk. Reads the weights tensor by tensor; the float32 form of a map that is stored rounded
-// is dropped as soon as it has been rounded.
+// sequence by a prefill chunk. Reads the weights tensor by tensor; a map that is stored rounded is read and rounded in
+// pieces, and is never whole in float32.
 //
-// Inputs, beside those of paged-attention.ts and lora-inputs.ts:
+// Inputs, beside those of paged-attention.ts and lora/lora-inputs.ts:
 //   x [n, 1, hidden] embeddings · rows int64 [n, 1] = 0 .. n-1 · cos.N, sin.N [n, headDim / 2] per distinct RoPE
 //   wanted int64 [m]: rows whose logits are asked for
-// Outputs: logits [m, 1, vocab] · new_keys, new_values: [layers * n, kvHeads * headDim], layer by layer.
+// Outputs: logits [m, 1, vocab] · new_keys, new_values: [layers * n, kvHeads, 1, headDim], layer by layer.
 
 import { Graph, type Value } from "../graph/graph.ts";
 import { add, concat, gather, rmsNorm, softcap } from "../graph/ops.ts";

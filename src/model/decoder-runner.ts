@@ -16,7 +16,7 @@ import { INT4_ROWS, int4RowsDifferAlone, usableWeights } from "./linear/int4-pro
 import { probeDigitSteps } from "./linear/int8-probe.ts";
 import type { WeightType } from "./linear/linear.ts";
 import { LoraSlots } from "./lora/lora-slots.ts";
-import { PREFILL_PARTS, partTokens, piecesOf } from "./prefill-pieces.ts";
+import { PREFILL_PARTS, shortestPart, piecesOf } from "./prefill-pieces.ts";
 import { distinctRopes, RotaryTable } from "./rotary-table.ts";
 import { StepInputs, wantedRows } from "./step-inputs.ts";
 
@@ -85,7 +85,7 @@ export class DecoderRunner implements Runner {
         try {
           if (!this.takesAdapters) await this.takeAdapters();
         } catch (error) {
-          slots.unload(loaded.version);
+          await slots.unload(loaded.version);
           throw error;
         }
         return loaded;
@@ -100,7 +100,7 @@ export class DecoderRunner implements Runner {
       embedding: new Embedding(checkpoint.tensor(checkpoint.tensors.embedding.name), config.embeddingScale),
       rotary: ropes.map((spec) => new RotaryTable(spec, config.headDim, options.maxPositions)),
       adapters: slots,
-      partTokens: partTokens(options.threads),
+      shortestPart: shortestPart(options.threads),
     });
   }
 
@@ -114,7 +114,7 @@ export class DecoderRunner implements Runner {
 
   async forward(chunks: readonly Chunk[]): Promise<Float32Array[]> {
     const decoding = chunks.filter((chunk) => chunk.tokens.length === 1);
-    const longest = PREFILL_PARTS * partTokens(this.options.threads);
+    const longest = PREFILL_PARTS * shortestPart(this.options.threads);
     const pieces = chunks
       .filter((chunk) => chunk.tokens.length > 1)
       .map((chunk) => piecesOf(chunk, this.blockSize, longest));
@@ -178,7 +178,7 @@ export class DecoderRunner implements Runner {
     }
   }
 
-  /** keys, values: [layers * n, kvHeads * headDim] */
+  /** keys, values: [layers * n, kvHeads, 1, headDim] */
   private remember(chunks: readonly Chunk[], keys: Float32Array, values: Float32Array): void {
     const layers = this.config.numLayers;
     const size = keys.length / layers;

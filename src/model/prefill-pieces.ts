@@ -8,10 +8,10 @@ import type { Chunk } from "../engine/runner.ts";
 export const PREFILL_PARTS = 4;
 
 /**
- * Tokens of a full part; shorter ones are not divided further. Measured with prompts of 512 tokens: one thread wants short
- * parts, two wait for each other less often in longer ones.
+ * A piece is divided only into parts of about this many tokens or more. Measured with prompts of 512 tokens: one thread wants
+ * short parts, two wait for each other less often in longer ones.
  */
-export function partTokens(threads: number): number {
+export function shortestPart(threads: number): number {
   return threads === 1 ? 64 : 128;
 }
 

@@ -18,7 +18,7 @@ export interface StepParts {
   rotary: readonly RotaryTable[];
   adapters: LoraSlots;
   /** See prefill-pieces.ts. */
-  partTokens: number;
+  shortestPart: number;
 }
 
 export class StepInputs {
@@ -124,7 +124,7 @@ export class StepInputs {
     const start = prefill?.start ?? 0;
     if (start % blockSize !== 0) throw new Error(`a prefill chunk starts at ${start}, not on a block boundary`);
     const past = start / blockSize;
-    const ends = prefill === null ? [] : partEnds(prefill.tokens.length, blockSize, this.parts.partTokens);
+    const ends = prefill === null ? [] : partEnds(prefill.tokens.length, blockSize, this.parts.shortestPart);
     const bounds = new BigInt64Array(2 * PREFILL_PARTS);
     // Counted from the chunk's end.
     for (let part = 0; part < PREFILL_PARTS; part++) {

@@ -15,7 +15,9 @@ export interface RequestRecord {
   finishReasons: readonly string[];
   n: number;
   maxTokens: number;
+  /** performance.now() when the request came, and when the engine got it. */
   arrivedAt: number;
+  submittedAt: number;
   /** Time in the engine's queue, when the engine reports it. */
   queuedMs: number | null;
   firstTokenAt: number | null;
@@ -104,7 +106,7 @@ export class Metrics {
   }
 
   requestEnded(record: RequestRecord): void {
-    const { model, arrivedAt, firstTokenAt, endedAt, queuedMs } = record;
+    const { model, arrivedAt, submittedAt, firstTokenAt, endedAt, queuedMs } = record;
     const observe = (name: MetricName, value: number) => this.#observe(name, model, value);
     for (const reason of record.finishReasons) {
       this.#count("vllm:request_success_total", { model_name: model, engine: "0", finished_reason: reason });
@@ -128,8 +130,8 @@ export class Metrics {
     }
     if (queuedMs !== null) {
       observe("vllm:request_queue_time_seconds", queuedMs / 1000);
-      observe("vllm:request_prefill_time_seconds", (firstTokenAt - arrivedAt - queuedMs) / 1000);
-      observe("vllm:request_inference_time_seconds", (endedAt - arrivedAt - queuedMs) / 1000);
+      observe("vllm:request_prefill_time_seconds", (firstTokenAt - submittedAt - queuedMs) / 1000);
+      observe("vllm:request_inference_time_seconds", (endedAt - submittedAt - queuedMs) / 1000);
     }
   }
 

@@ -47,7 +47,8 @@ export class SequenceSampler {
     const edited = this.#edits.apply(row.values, this.#output);
     row.scan();
     if (row.max === Number.NEGATIVE_INFINITY) {
-      if (edited || mask !== null) throw new NoLegalTokenError(this.#output.length, this.#restrictions(mask));
+      const controls = this.#restrictions(mask);
+      if (controls.length > 0) throw new NoLegalTokenError(this.#output.length, controls);
       throw new InvalidLogitsError("nothing but -Infinity");
     }
     const id = this.#params.temperature < greedyBelow ? row.argmax() : this.#draw(row);

@@ -97,7 +97,8 @@ function migrate(db: Database.Database, migrations: readonly Migration[]): void 
   const version = () => (db.prepare("PRAGMA user_version").get() as { user_version: number }).user_version;
   if (version() > migrations.length) {
     throw new Error(
-      `the database has schema version ${version()}, newer than this program knows (${migrations.length})`,
+      `the database has schema version ${version()}, newer than this program knows (${migrations.length}): ` +
+        "start the newer version that wrote it, or choose another --data",
     );
   }
   for (let next = version(); next < migrations.length; next++) {

@@ -10,6 +10,7 @@ export interface TokenRecord {
   id: string;
   name: string;
   scopes: readonly Scope[];
+  /** Unix time in seconds, as are the other two. */
   createdAt: number;
   expiresAt: number | null;
   revokedAt: number | null;

@@ -62,7 +62,7 @@ describe("reasoning", () => {
   });
 
   test("is chosen by name or from the template", () => {
-    expect(reasoningStyle(null, "… '<think>\\n\\n</think>' …")).toEqual(style);
+    expect(reasoningStyle("auto", "… '<think>\\n\\n</think>' …")).toEqual(style);
     expect(reasoningStyle("auto", "no markers")).toBeNull();
     expect(reasoningStyle("none", "<think></think>")).toBeNull();
     expect(() => reasoningStyle("nope", null)).toThrow(/known: auto, none, think/);

@@ -48,6 +48,11 @@ export class TextModel {
     if (this.#serverTemplate !== null) this.#compile(this.#serverTemplate);
   }
 
+  /** What chats without tools are rendered with, unless a request says otherwise; null: the model has nothing for it. */
+  get defaultTemplate(): string | null {
+    return this.#serverTemplate ?? this.#named.get("default") ?? null;
+  }
+
   /** Renders with the request's template (text or name of one of the model's), or the operator's, or the model's. */
   async render(input: RenderInput, requested: string | null): Promise<string> {
     if (requested === null || this.#isTrusted(requested)) return this.renderTrusted(input, requested);
@@ -56,7 +61,7 @@ export class TextModel {
 
   /** Without templates from outside: synchronous, for the operator's own work such as training. */
   renderTrusted(input: RenderInput, name: string | null = null): string {
-    const source = name === null ? this.#defaultTemplate(input.tools !== null) : (this.#named.get(name) ?? name);
+    const source = name === null ? this.#templateFor(input.tools !== null) : (this.#named.get(name) ?? name);
     return this.#compile(source).render(input);
   }
 
@@ -70,10 +75,10 @@ export class TextModel {
     );
   }
 
-  #defaultTemplate(hasTools: boolean): string {
-    const source =
-      this.#serverTemplate ?? (hasTools ? this.#named.get("tool_use") : undefined) ?? this.#named.get("default");
-    if (source !== undefined) return source;
+  #templateFor(hasTools: boolean): string {
+    const forTools = this.#serverTemplate === null && hasTools ? this.#named.get("tool_use") : undefined;
+    const source = forTools ?? this.defaultTemplate;
+    if (source !== null) return source;
     const names = [...this.#named.keys()];
     const hint = names.length > 0 ? ` or name one of its templates: ${names.join(", ")}` : "";
     const message = `This model has no default chat template: send chat_template with the request${hint}.`;

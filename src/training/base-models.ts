@@ -4,6 +4,7 @@
 import type { AdapterSlots } from "../engine/adapter-slots.ts";
 import type { Engine } from "../engine/contract.ts";
 import { checkpointIdentity } from "../model/checkpoint/checkpoint.ts";
+import type { WeightType } from "../model/linear/linear.ts";
 import type { LengthLimits } from "./data/length-limits.ts";
 import type { ChatEncoder } from "./data/tokenise.ts";
 
@@ -15,7 +16,7 @@ export interface BaseModel extends LengthLimits {
   /** Checkpoint folder. */
   folder: string;
   /** As served, so that sampler and trainer compute the same numbers. */
-  weights: "float32" | "int8" | "int4";
+  weights: WeightType;
   encoder: ChatEncoder;
   engine: Engine;
   /** Of the engine, for all who load adapters into it. */

@@ -50,7 +50,7 @@ export interface RlConfig {
   /** lr x (sequences in the gradient step)^power. */
   learningRatePower: number;
   scaleLearningRateByRewardStdDev: boolean;
-  /** Longest sequence that is trained; null = what the model and the row rule allow. */
+  /** Longest sequence that is trained; null = what the model allows, up to 32,768 tokens. */
   packedSequenceLength: number | null;
   /** Sequences per optimiser step; "all" = one step per job. */
   gradAccumulationSequences: number | "all";

@@ -2,6 +2,7 @@
 // adapter with its optimiser state out. The embedded ONNX trainer implements it in a child process, the fake of the
 // tests too; a remote trainer could. Everything is plain data and files, so that it can cross a process boundary.
 
+import type { WeightType } from "../model/linear/linear.ts";
 import type { LossConfig, OptimizerConfig } from "./config.ts";
 
 /** One line of the batch file. Log-probabilities: null = unknown. */
@@ -40,8 +41,8 @@ export interface TrainerTask {
   /** Checkpoint folder of the base model. */
   baseModel: string;
   /** Base weights as they are served, so that both sides compute the same numbers. */
-  weights: "float32" | "int8" | "int4";
-  /** Positions per block on the serving side: rounded weights are summed in the same order. */
+  weights: WeightType;
+  /** Positions per block of the serving cache: over rounded weights attention is summed block by block in the same order. */
   blockSize: number;
   /** PEFT folder of the step to train from. */
   adapter: string;

@@ -87,7 +87,7 @@ describe("flywheel train", () => {
     const real = globalThis.fetch;
     let failures = 3;
     const spy = vi.spyOn(globalThis, "fetch").mockImplementation((input, init) => {
-      if (String(input).includes("/events") && failures-- > 0) return Promise.reject(new TypeError("fetch failed"));
+      if (String(input).includes("/events") && failures-- > 0) return Promise.reject(new TypeError("fetch failed", { cause: new Error("ECONNREFUSED") }));
       return real(input, init);
     });
     try {
@@ -99,7 +99,7 @@ describe("flywheel train", () => {
 
   it("says what becomes of the job when the server stays away", async () => {
     const spy = vi.spyOn(FlywheelClient.prototype, "events").mockImplementation(() => {
-      throw new TypeError("fetch failed");
+      throw new TypeError("fetch failed", { cause: new Error("ECONNREFUSED") });
     });
     try {
       const training = run("train", groupsFile(groups), "--model", "cli");

@@ -1,10 +1,11 @@
-// A chat request on its way to the engine, in the order in which mistakes are reported: template, prompt, budget,
-// sampling, constraint. Everything here happens before the engine sees it, so every refusal is a plain 4xx.
+// A chat request on its way to the engine, in the order in which mistakes are reported: lengths, counts of log
+// probabilities, tool choice and the form of a constraint, template, prompt, budget, sampling, the constraint itself.
+// Everything here happens before the engine sees it, so every refusal is a plain 4xx.
 import { type ChatPrompt, chatPrompt } from "../../text/prompt.ts";
 import { type LengthRules, outputBudget, promptRoom } from "../../text/prompt-length.ts";
 import type { ServedModel } from "../models/model-registry.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
-import { compileConstraint } from "../request/constraint.compile.ts";
+import { grammarKeyFor } from "../request/constraint.compile.ts";
 import { lengthRules } from "../request/length-rules.ts";
 import { checkLogprobAmount, checkLogprobCount, logprobAmount } from "../request/logprob-request.ts";
 import { toSamplingParams } from "../request/sampling-params.ts";
@@ -35,6 +36,7 @@ export async function prepareChat(
   body: ChatBody,
   model: ServedModel,
   requestId: string,
+  clientGone: AbortSignal,
 ): Promise<PreparedChat> {
   const { vocabSize, maxModelLen } = service.engine.info;
   const { tokenizer } = service.text;
@@ -63,7 +65,11 @@ export async function prepareChat(
     checkLogprobAmount(amount, "top_logprobs");
   }
   const state = stateAfter(parsing, prompt, body.continue_final_message === true);
-  const grammar = await compileConstraint(service, constraintFor(parsing, state, body.include_reasoning ?? true));
+  const grammar = await grammarKeyFor(
+    service,
+    constraintFor(parsing, state, body.include_reasoning ?? true),
+    clientGone,
+  );
   const run = buildRun(tokenizer, {
     body,
     requestId,

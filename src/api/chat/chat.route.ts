@@ -1,4 +1,4 @@
-// POST /v1/chat/completions: validate, prepare, admit, run, answer. Each step is a file of its own; this one is the
+// POST /v1/chat/completions: validate, admit, prepare, run, answer. Each step is a file of its own; this one is the
 // order in which they happen.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { clientGone } from "../http/client-gone.ts";
@@ -54,7 +54,7 @@ async function answerChat(service: Service, request: FastifyRequest, reply: Fast
   service.assertServing();
   const requestId = requestIdOf(request, reply, body.request_id);
   return admitted(service, request, { choices: readChoiceCount(body.n), model: body.model }, async (model) => {
-    const prepared = await refusing(() => prepareChat(service, body, model, requestId));
+    const prepared = await refusing(() => prepareChat(service, body, model, requestId, gone));
     const run = new GenerationRun(service, { ...prepared.run, arrivedAt, clientGone: gone });
     return body.stream === true ? streamed(run, prepared) : whole(run, prepared);
   });

@@ -6,7 +6,7 @@ import { PlainReplyParser } from "../../text/reply-parser.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import type { ServedModel } from "../models/model-registry.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
-import { compileConstraint } from "../request/constraint.compile.ts";
+import { grammarKeyFor } from "../request/constraint.compile.ts";
 import { readOutputShape } from "../request/constraint.wire.ts";
 import { lengthRules } from "../request/length-rules.ts";
 import { checkLogprobAmount, checkLogprobCount, logprobAmount } from "../request/logprob-request.ts";
@@ -34,6 +34,7 @@ export async function prepareCompletion(
   prompts: readonly Prompt[],
   model: ServedModel,
   requestId: string,
+  clientGone: AbortSignal,
 ): Promise<PreparedCompletion> {
   const { config, defaults, engine } = service;
   const { maxModelLen, vocabSize } = engine.info;
@@ -48,7 +49,7 @@ export async function prepareCompletion(
   checkLogprobCount(count, config.maxLogprobs, vocabSize, "logprobs");
   checkLogprobCount(promptLogprobs, config.maxLogprobs, vocabSize, "prompt_logprobs");
   const shape = readOutputShape(body.response_format, body.structured_outputs);
-  const grammar = await compileConstraint(service, shape === null ? null : { ...shape, reasoning: null });
+  const grammar = await grammarKeyFor(service, shape === null ? null : { ...shape, reasoning: null }, clientGone);
   const tokensAsIds = body.return_tokens_as_token_ids ?? config.returnTokensAsTokenIds;
   const returnTokenIds = body.return_token_ids ?? model.recordsForTraining;
 
@@ -56,6 +57,7 @@ export async function prepareCompletion(
   const runs: Run[] = [];
   const choices: PromptChoices[] = [];
   for (const [promptIndex, prompt] of prompts.entries()) {
+    if (promptIndex > 0) await service.turns.next();
     const { ids, text } = readPrompt(service, prompt, body.add_special_tokens ?? true, length);
     const sampling = toSamplingParams(body, {
       tokenizer,

@@ -54,7 +54,7 @@ async function answerCompletion(service: Service, request: FastifyRequest, reply
   const requestId = requestIdOf(request, reply, body.request_id);
   const choices = readChoiceCount(body.n) * prompts.length;
   return admitted(service, request, { choices, model: body.model }, async (model) => {
-    const prepared = await refusing(() => prepareCompletion(service, body, prompts, model, requestId));
+    const prepared = await refusing(() => prepareCompletion(service, body, prompts, model, requestId, gone));
     const runs = prepared.runs.map((run) => new GenerationRun(service, { ...run, arrivedAt, clientGone: gone }));
     if (body.stream === true) {
       await streamRuns(service, reply, gone, runs, new CompletionChunks(prepared.facts, prepared.prompts));

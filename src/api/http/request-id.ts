@@ -1,6 +1,10 @@
 // The id of a request: the X-Request-Id header, else the body's request_id, else a random UUID. It becomes part of
-// the reply's id and is returned in the X-Request-Id header.
+// the reply's id and is returned in the X-Request-Id header, if it can stand in one.
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { ServiceError } from "../../errors.ts";
+
+/** Every event of a stream repeats it. */
+const LONGEST_ID = 1024;
 
 /** An id that is safe to repeat in a header. */
 const SAFE_ID = /^[\x21-\x7e]{1,256}$/;
@@ -13,6 +17,11 @@ export function safeId(id: unknown): string | null {
 export function requestIdOf(request: FastifyRequest, reply: FastifyReply, fromBody: string | undefined): string {
   if (fromBody === undefined || safeId(request.headers["x-request-id"]) !== null) {
     return request.id;
+  }
+  if (fromBody.length > LONGEST_ID) {
+    throw new ServiceError("invalid_value", `request_id may have at most ${LONGEST_ID} characters.`, {
+      param: "request_id",
+    });
   }
   if (safeId(fromBody) !== null) {
     reply.header("x-request-id", fromBody);

@@ -2,6 +2,7 @@
 // full, `blocked` is true and the caller keeps its output back (merged) until `onDrain`. A reader that takes nothing
 // for `stallTimeout` seconds is cut off.
 import type { ServerResponse } from "node:http";
+import { ReaderClock } from "./stalled-reader.ts";
 
 export const DONE = "data: [DONE]\n\n";
 
@@ -15,21 +16,19 @@ export interface EventStreamOptions {
 
 export class EventStream {
   readonly #response: ServerResponse;
-  readonly #stallTimeout: number;
+  readonly #reader: ReaderClock;
   #blocked = false;
   #cutOff = false;
-  #stall: NodeJS.Timeout | null = null;
 
   /** Sends the headers at once. */
   constructor(response: ServerResponse, options: EventStreamOptions) {
     this.#response = response;
-    this.#stallTimeout = options.stallTimeout;
+    this.#reader = new ReaderClock(response, options.stallTimeout * 1000, () => this.cut());
     response.on("drain", () => {
       this.#blocked = false;
-      this.#unwatchStall();
+      if (!response.writableEnded) this.#reader.stop();
       options.onDrain();
     });
-    response.on("close", () => this.#unwatchStall());
     response.writeHead(200, {
       ...options.headers,
       "content-type": "text/event-stream; charset=utf-8",
@@ -48,19 +47,19 @@ export class EventStream {
     return this.#cutOff;
   }
 
-  /** `events`: complete `data: …` blocks. Nothing happens once the connection is gone. */
+  /** `events`: complete `data: …` blocks. Nothing happens once the connection is gone or the stream has ended. */
   send(events: string): void {
-    if (events !== "" && !this.#response.destroyed && !this.#response.write(events)) {
+    if (events !== "" && this.#open && !this.#response.write(events)) {
       this.#blocked = true;
-      this.#watchStall();
+      this.#reader.start();
     }
   }
 
   /** The last events; the connection is kept for the client's next request. */
   end(events: string): void {
-    if (!this.#response.destroyed) {
+    if (this.#open) {
+      this.#reader.start();
       this.#response.end(events);
-      this.#watchStall();
     }
   }
 
@@ -69,14 +68,7 @@ export class EventStream {
     this.#response.destroy();
   }
 
-  #watchStall(): void {
-    this.#stall ??= setTimeout(() => this.cut(), this.#stallTimeout * 1000).unref();
-  }
-
-  #unwatchStall(): void {
-    if (this.#stall !== null) {
-      clearTimeout(this.#stall);
-      this.#stall = null;
-    }
+  get #open(): boolean {
+    return !this.#response.destroyed && !this.#response.writableEnded;
   }
 }

@@ -51,17 +51,18 @@ export class AdapterManager {
     if (config === null || !config.isFile()) {
       throw new ServiceError("not_found", "There is no adapter_config.json at lora_path.", { param: "lora_path" });
     }
+    let info: AdapterInfo;
     try {
-      const info = await this.#slots.hold(path);
-      this.#serve(name, path, info);
-      if (before !== undefined) await this.#slots.drop(before.version);
-      return info;
+      info = await this.#slots.hold(path);
     } catch (error) {
       if (error instanceof NoAdapterSlot && before !== undefined && this.#slots.isHeldOnce(before.version)) {
         return this.#models.replacing(name, () => this.#replace(before, path));
       }
       throw refusal(error);
     }
+    this.#serve(name, path, info);
+    if (before !== undefined) await this.#slots.drop(before.version);
+    return info;
   }
 
   /** Without a slot for both at the same time. */

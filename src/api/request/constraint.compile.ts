@@ -3,13 +3,17 @@ import { ServiceError } from "../../errors.ts";
 import { type Constraint, ConstraintError } from "../../grammar/constraint.ts";
 import type { Service } from "../service.ts";
 
-/** The key that goes to the engine. */
-export async function compileConstraint(service: Service, constraint: Constraint | null): Promise<string | null> {
+/** The key that goes to the engine; null too when the run is not to begin, because its client or the server has gone. */
+export async function grammarKeyFor(
+  service: Service,
+  constraint: Constraint | null,
+  clientGone: AbortSignal,
+): Promise<string | null> {
   if (constraint === null) {
     return null;
   }
   try {
-    return (await service.grammars.compile(constraint)).key;
+    return (await service.grammars.compile(constraint, [clientGone, service.cutSignal]))?.key ?? null;
   } catch (error) {
     if (error instanceof ConstraintError) {
       throw new ServiceError("invalid_constraint", error.message, { param: error.param, cause: error });

@@ -17,7 +17,8 @@ type Fail = (kind: string, text: string) => undefined;
 const TRUE_WORDS = new Set(["true", "t", "yes", "y", "on", "1"]);
 const FALSE_WORDS = new Set(["false", "f", "no", "n", "off", "0"]);
 const INTEGER_TEXT = /^\s*([+-]?\d{1,40})(\.0*)?\s*$/;
-const NUMBER_TEXT = /^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$/;
+const NUMBER_TEXT = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$/;
+const LONGEST_NUMBER_TEXT = 400;
 
 export function laxBoolean(value: unknown, fail: Fail): boolean | undefined {
   if (typeof value === "boolean") {
@@ -43,7 +44,7 @@ export function laxNumber(value: unknown, bounds: Bounds, fail: Fail): number | 
   if (typeof value === "number" || typeof value === "boolean" || typeof value === "bigint") {
     number = Number(value);
   } else if (typeof value === "string") {
-    if (!NUMBER_TEXT.test(value) || value.length > 400) {
+    if (value.length > LONGEST_NUMBER_TEXT || !NUMBER_TEXT.test(value)) {
       return fail("float_parsing", "Input should be a valid number, unable to parse string as a number");
     }
     number = Number(value);

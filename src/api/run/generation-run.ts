@@ -25,6 +25,8 @@ export class GenerationRun {
   #generation: Generation | null = null;
   #aborted = false;
   #cachedTokens = 0;
+  #submittedAt = 0;
+  /** From then on. */
   #queuedMs: number | null = null;
   #firstTokenAt: number | null = null;
 
@@ -79,6 +81,7 @@ export class GenerationRun {
 
   async *#generate(): AsyncGenerator<RunOutput> {
     const { request, choices } = this.#parts;
+    this.#submittedAt = performance.now();
     const generation = this.#service.engine.generate(request);
     this.#generation = generation;
     for await (const output of generation) {
@@ -132,6 +135,7 @@ export class GenerationRun {
       n: request.n,
       maxTokens: request.sampling.maxTokens,
       arrivedAt,
+      submittedAt: this.#submittedAt,
       queuedMs: this.#queuedMs,
       firstTokenAt: this.#firstTokenAt,
       endedAt: performance.now(),

@@ -41,9 +41,9 @@ export async function streamRuns(
     }
     const wire = toWireError(error);
     if (wire.status === 500) {
-      service.log.error("stream failed", { id: reply.request.id, error });
+      service.log.error("stream failed", { id: reply.getHeader("x-request-id"), error });
     }
-    service.metrics.streamAborted(wire.code === "shutting_down" ? "shutdown" : "error");
+    if (!gone.aborted) service.metrics.streamAborted(wire.code === "shutting_down" ? "shutdown" : "error");
     events.end(`${source.take()}data: ${JSON.stringify(errorEnvelope(wire))}\n\n${DONE}`);
   }
   if (gone.aborted) {

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import type { FastifyReply } from "fastify";
 import { expect, it } from "vitest";
 import { ServiceError } from "../../errors.ts";
+import { createLog } from "../../observe/log.ts";
 import type { JobEvent } from "../../store/event-table.ts";
-import type { Jobs } from "../../training/jobs/jobs.ts";
 import { streamEvents } from "./event-stream.ts";
 
 it("ends when the job is deleted before its reader has seen the end", async () => {
@@ -23,7 +23,8 @@ it("ends when the job is deleted before its reader has seen the end", async () =
     },
   };
   const server = createServer((_request, raw) => {
-    streamEvents({ raw, getHeaders: () => ({}) } as unknown as FastifyReply, jobs as unknown as Jobs, "j", null);
+    const parts = { jobs, log: createLog({ level: "error", format: "text" }), stallTimeout: 60 };
+    streamEvents({ raw, getHeaders: () => ({}) } as unknown as FastifyReply, parts, "j", null);
   }).listen(0);
   try {
     await once(server, "listening");

@@ -3,6 +3,7 @@
 
 import type { FastifyReply } from "fastify";
 import { ServiceError } from "../../errors.ts";
+import type { Log } from "../../observe/log.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import type { Jobs } from "../../training/jobs/jobs.ts";
 import { EventStream } from "../http/sse.ts";
@@ -10,16 +11,32 @@ import { presentEvent } from "./present.ts";
 
 const PAGE = 500;
 const HEARTBEAT_MS = 15_000;
-const STALL_TIMEOUT_S = 60;
 
-export function streamEvents(reply: FastifyReply, jobs: Jobs, jobId: string, after: string | null): void {
+export interface EventStreamParts {
+  jobs: Pick<Jobs, "events" | "watch">;
+  log: Log;
+  /** Seconds. */
+  stallTimeout: number;
+}
+
+export function streamEvents(reply: FastifyReply, parts: EventStreamParts, jobId: string, after: string | null): void {
+  const { jobs, log, stallTimeout } = parts;
   let last = after;
   let ended = false;
   const stream = new EventStream(reply.raw, {
     headers: reply.getHeaders(),
-    stallTimeout: STALL_TIMEOUT_S,
-    onDrain: () => pump(),
+    stallTimeout,
+    onDrain: () => follow(),
   });
+  /** A reader whose events cannot be read loses its connection, and comes back. */
+  const follow = () => {
+    try {
+      pump();
+    } catch (error) {
+      log.error("following a training job", { job: jobId, error });
+      stream.cut();
+    }
+  };
   // what the socket cannot take yet stays in the table and is read from there later
   const pump = () => {
     while (!ended && !stream.blocked) {
@@ -50,13 +67,13 @@ export function streamEvents(reply: FastifyReply, jobs: Jobs, jobId: string, aft
     stream.end(text);
   };
   const heartbeat = setInterval(() => stream.send(": still training\n\n"), HEARTBEAT_MS);
-  const stopWatching = jobs.watch(jobId, pump);
+  const stopWatching = jobs.watch(jobId, follow);
   reply.raw.on("close", () => {
     ended = true;
     clearInterval(heartbeat);
     stopWatching();
   });
-  pump();
+  follow();
 }
 
 function isLast({ type }: JobEvent): boolean {

@@ -3,7 +3,7 @@
 
 import { join } from "node:path";
 import { compiledEntry } from "../../compiled-entry.ts";
-import { ConfigError } from "../../config/load.ts";
+import { ConfigError } from "../../config-error.ts";
 import type { CreateExtension } from "../../serve.ts";
 import { BaseModels } from "../../training/base-models.ts";
 import { longestSequence } from "../../training/onnx/longest-sequence.ts";

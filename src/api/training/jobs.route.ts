@@ -5,6 +5,7 @@ import type { JsonObject } from "../../json-object.ts";
 import { isFinal, JOB_STATUSES } from "../../store/job-state.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { principalOf } from "../http/auth.ts";
+import type { Service } from "../service.ts";
 import { streamEvents } from "./event-stream.ts";
 import { Fields } from "./fields.ts";
 import { Issues } from "./issues.ts";
@@ -16,8 +17,9 @@ interface JobPath {
   Params: { id: string };
 }
 
-export function registerTrainingJobs(app: FastifyInstance, training: TrainingService): void {
+export function registerTrainingJobs(app: FastifyInstance, service: Service, training: TrainingService): void {
   const { jobs } = training;
+  const following = { jobs, log: service.log, stallTimeout: service.config.streamStallTimeout };
 
   app.get(
     "/v1/preview/training-jobs",
@@ -57,7 +59,7 @@ export function registerTrainingJobs(app: FastifyInstance, training: TrainingSer
         // nothing is to come; this status also keeps an EventSource from connecting again
         if (!next && isFinal(job.status)) return reply.code(204).send();
         reply.hijack();
-        streamEvents(reply, jobs, job.id, from);
+        streamEvents(reply, following, job.id, from);
         return reply;
       }
       return page(jobs.events(job.id, after, limit + 1), limit, presentEvent);

@@ -24,7 +24,7 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
       readIdsInAnyCase(scope);
       readSmallBodies(scope);
       registerTrainingModels(scope, training);
-      registerTrainingJobs(scope, training);
+      registerTrainingJobs(scope, service, training);
       registerTrainingStatus(scope, training);
     });
     app.register(async (scope) => {
@@ -65,7 +65,11 @@ function useDetailedErrors(scope: FastifyInstance, service: Service): void {
     const error = toWireError(asStorageFull(thrown));
     const left = leftWhileSending(request.raw, thrown);
     if (error.status >= 500 && !left) {
-      service.log.error("request failed", { id: request.id, url: request.routeOptions.url, error: thrown });
+      service.log.error("request failed", {
+        id: reply.getHeader("x-request-id"),
+        url: request.routeOptions.url,
+        error: thrown,
+      });
     }
     if (!left) service.metrics.rejected(error.code);
     reply.headers(errorHeaders(error));

@@ -26,6 +26,26 @@ it.each([
   await expect(reading).rejects.toMatchObject({ status: 400, message: "The connection ended before the body did." });
 });
 
+it("a client that leaves after its packed body was refused is no fault of the server either", async () => {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 1000\r\n\r\n");
+  socket.write(gzipSync("]"));
+  const [request] = (await once(server, "request")) as [IncomingMessage];
+  const reading = readSubmission(request, { streamed: { data: null }, maxBytes: 1e6, onItem() {} });
+  await expect(reading).rejects.toMatchObject({ status: 422 });
+  const uncaught: unknown[] = [];
+  const listen = (error: unknown) => uncaught.push(error);
+  process.on("uncaughtException", listen);
+  const closed = new Promise((resolve) => request.once("close", resolve));
+  socket.destroy();
+  await closed;
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  process.off("uncaughtException", listen);
+  expect(uncaught).toEqual([]);
+});
+
 it("lets the event loop turn between any two chunks, however fast they come", async () => {
   const items = Array.from({ length: 20 }, (_, i) => i);
   const chunks = ['{"data": [', ...items.map((i) => (i === 0 ? `${i}` : `,${i}`)), "]}"];

@@ -50,6 +50,7 @@ export async function readSubmission(request: IncomingMessage, options: Submissi
     items.finish();
   } catch (error) {
     request.unpipe();
+    if (source !== request) source.destroy(); // nobody listens any more to what may go wrong with it
     request.resume();
     if (error instanceof JsonSyntaxError) throw invalid(["body", error.offset], "json_invalid", error.message);
     if (error instanceof JsonSizeError) {

@@ -3,6 +3,7 @@
 
 import { totalmem } from "node:os";
 import { compiledEntry } from "../../compiled-entry.ts";
+import { ConfigError } from "../../config-error.ts";
 import type { TokenVocabulary } from "../../grammar/match/token-vocabulary.ts";
 import { checkpointIdentity } from "../../model/checkpoint/checkpoint.ts";
 import { type ModelConfig, readModelConfig } from "../../model/checkpoint/model-config.ts";
@@ -42,7 +43,7 @@ export const DEFAULT_WEIGHT_TYPE: WeightType = "int8";
 export const DEFAULT_BLOCK_SIZE = 32;
 const MAX_DEFAULT_KV_BYTES = 4 * 2 ** 30;
 
-/** Resolves when the model is loaded; throws CheckpointError for a bad folder, RangeError for settings that cannot work. */
+/** Resolves when the model is loaded; throws CheckpointError for a bad folder, ConfigError for settings that cannot work. */
 export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<Engine> {
   const config = readModelConfig(options.folder);
   const blockSize = options.blockSize ?? DEFAULT_BLOCK_SIZE;
@@ -70,27 +71,27 @@ export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<En
 
 function cacheSize(options: EmbeddedOptions, config: ModelConfig, blockSize: number) {
   if (!Number.isInteger(blockSize) || blockSize < 16 || blockSize % 16 !== 0) {
-    throw new RangeError(`--block-size must be a multiple of 16, found ${blockSize}`);
+    throw new ConfigError(`--block-size must be a multiple of 16, found ${blockSize}`);
   }
   const memory = usableMemory();
   const bytes = options.kvCacheBytes ?? Math.min(MAX_DEFAULT_KV_BYTES, Math.floor(memory / 4));
   if (bytes > memory) {
-    throw new RangeError(`--kv-cache-memory-bytes ${bytes} is more than this machine's memory (${memory} bytes)`);
+    throw new ConfigError(`--kv-cache-memory-bytes ${bytes} is more than this machine's memory (${memory} bytes)`);
   }
   const perBlock = KvPool.bytesPerBlock(config, blockSize);
   const numBlocks = Math.floor(bytes / perBlock);
   if (numBlocks < 1) {
-    throw new RangeError(`--kv-cache-memory-bytes ${bytes} is less than one block of this model (${perBlock} bytes)`);
+    throw new ConfigError(`--kv-cache-memory-bytes ${bytes} is less than one block of this model (${perBlock} bytes)`);
   }
   const fits = numBlocks * blockSize;
   const wanted = options.maxModelLen;
   if (wanted === undefined) return { numBlocks, maxModelLen: Math.min(config.maxPositions, fits) };
   if (wanted > config.maxPositions) {
-    throw new RangeError(`--max-model-len ${wanted} is more than the model's ${config.maxPositions} positions`);
+    throw new ConfigError(`--max-model-len ${wanted} is more than the model's ${config.maxPositions} positions`);
   }
   if (wanted > fits) {
     const needed = Math.ceil(wanted / blockSize) * perBlock;
-    throw new RangeError(
+    throw new ConfigError(
       `--max-model-len ${wanted} does not fit the KV cache (${fits} tokens): lower it or give --kv-cache-memory-bytes ${needed}`,
     );
   }

@@ -12,7 +12,7 @@ import { EngineClient } from "./engine-client.ts";
 import type { Command, FromWorker, ToWorker, WorkerStart } from "./messages.ts";
 
 export interface ModelSpec {
-  /** URL of a JavaScript module that exports `createRunner` (see model-host.ts). */
+  /** URL of a JavaScript module that exports `createRunner` (see ../model-host.ts). */
   module: string;
   /** For `createRunner`, through structured clone. */
   options: unknown;

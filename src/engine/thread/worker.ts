@@ -8,7 +8,7 @@ import { EngineLoop } from "./engine-loop.ts";
 import type { FromWorker, ToWorker, WorkerStart } from "./messages.ts";
 import { reloadAdapters } from "./reload-adapters.ts";
 
-if (parentPort === null) throw new Error("engine/worker is the entry of a worker thread, not a program");
+if (parentPort === null) throw new Error("engine/thread/worker is the entry of a worker thread, not a program");
 const port = parentPort;
 const post = (message: FromWorker): void => port.postMessage(message);
 

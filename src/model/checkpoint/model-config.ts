@@ -1,6 +1,6 @@
 // ModelConfig: everything the decoder, the runner and the trainer must know about a model, in one normalised form.
 // parseModelConfig makes it from config.json as transformers 4 wrote it (rope_theta, rope_scaling) or as transformers 5
-// does (rope_parameters, layer_types); what differs between model families is in families/. Weights are not
+// does (rope_parameters, layer_types); what differs between model families is in ../families/. Weights are not
 // looked at here; see checkpoint.ts.
 
 import { join } from "node:path";

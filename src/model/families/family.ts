@@ -1,4 +1,4 @@
-// What distinguishes one model family from the others, as data. model-config.ts turns a description and a
+// What distinguishes one model family from the others, as data. checkpoint/model-config.ts turns a description and a
 // config.json into the one ModelConfig; nothing here computes anything. To add a family: describe it in a file of its
 // own beside this one and list it in families/registry.ts.
 

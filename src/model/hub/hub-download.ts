@@ -97,7 +97,11 @@ async function receive(
   }
   for await (const chunk of response.body) {
     if (progress.done + chunk.length > download.size) throw corrupt(download);
-    await file.write(chunk, 0, chunk.length, progress.done);
+    // One call may write a part only, as when the disk is about to be full.
+    for (let sent = 0; sent < chunk.length; ) {
+      const { bytesWritten } = await file.write(chunk, sent, chunk.length - sent, progress.done + sent);
+      sent += bytesWritten;
+    }
     progress.hash.update(chunk);
     progress.done += chunk.length;
     download.onProgress(progress.done);

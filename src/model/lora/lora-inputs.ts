@@ -1,5 +1,6 @@
 // Adapters inside the serving graph. The factors of all adapters that a step uses lie side by side, and a 0/scale
-// mask per row picks the row's own: y += ((x · A) * mask) · B. Without adapters the factors have rank 0 and cost nothing.
+// mask per row picks the row's own: y += ((x · A) * mask) · B. In a step without adapters the factors have rank 0: no
+// arithmetic, but each input still costs a microsecond, so the graph has them only once there are adapters.
 //
 // A map made of p stored maps (q, k, v) has p factors per adapter. Column (slot * p + part) * rank + i of A is column i
 // of that adapter's factor for that part; B holds each part's factor in the outputs of that part, zeros elsewhere.

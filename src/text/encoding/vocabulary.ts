@@ -1,6 +1,7 @@
 // Ids, pieces and bytes of a vocabulary, added tokens included. Bytes are kept in one flat array: id i owns
 // bytes[offsets[i], offsets[i + 1]). Ids without a token have no bytes.
 
+import { TextFilesError } from "../tokenizer-files.ts";
 import { decodeUtf8, encodeUtf8 } from "../utf8.ts";
 import type { AddedToken } from "./added-tokens.ts";
 import { bytesOfPiece, byteToChar } from "./byte-alphabet.ts";
@@ -84,7 +85,7 @@ export class Vocabulary {
 
   #set(piece: string, id: number): void {
     if (!Number.isInteger(id) || id < 0 || id >= 2 ** 24) {
-      throw new RangeError(`tokenizer.json gives the token ${JSON.stringify(piece)} the impossible id ${id}.`);
+      throw new TextFilesError(`tokenizer.json gives the token ${JSON.stringify(piece)} the impossible id ${id}.`);
     }
     this.#pieces[id] = piece;
     this.#ids.set(piece, id);

@@ -1,5 +1,7 @@
 // How a model marks its reasoning, chosen by name or from its chat template, and where a given prompt leaves it.
 
+import { ConfigError } from "../../config-error.ts";
+
 export interface ReasoningStyle {
   readonly start: string;
   readonly end: string;
@@ -18,21 +20,15 @@ const styles: Record<string, ReasoningStyle> = {
   deepseek_r1: { ...think, assumed: true },
 };
 
-function reasoningParserNames(): string[] {
-  return Object.keys(styles);
-}
-
-/**
- * `name`: what the operator asked for; null or "auto" = from the template, "none" = never. Throws a RangeError that lists
- * the names for one that does not exist.
- */
-export function reasoningStyle(name: string | null, chatTemplate: string | null): ReasoningStyle | null {
+/** `name`: what the operator asked for; "auto" = from the template, "none" = never. */
+export function reasoningStyle(name: string, chatTemplate: string | null): ReasoningStyle | null {
   if (name === "none") return null;
-  if (name === null || name === "auto") {
+  if (name === "auto") {
     return chatTemplate?.includes(think.start) && chatTemplate.includes(think.end) ? styles.think! : null;
   }
   if (!Object.hasOwn(styles, name)) {
-    throw new RangeError(`unknown reasoning parser "${name}"; known: auto, none, ${reasoningParserNames().join(", ")}`);
+    const known = ["auto", "none", ...Object.keys(styles)].join(", ");
+    throw new ConfigError(`--reasoning-parser: there is no parser "${name}"; known: ${known}`);
   }
   return styles[name]!;
 }

@@ -62,7 +62,7 @@ function parseWhole(text: string, base: number): number | null {
 
 function parseFraction(text: string): number | null {
   const written = text.trim().toLowerCase();
-  if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/.test(written)) return Number(written);
+  if (/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/.test(written)) return Number(written);
   const special = /^([+-]?)(inf|infinity|nan)$/.exec(written);
   if (!special) return null;
   return special[2] === "nan" ? Number.NaN : special[1] === "-" ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;

@@ -8,7 +8,7 @@ class Malformed extends Error {}
 
 const identifier = /[A-Za-z_][\w.-]*/y;
 const numeric = /[\d.eE+-]+/y;
-const number = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const number = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 const words: Record<string, string> = {
   True: "true",
   False: "false",

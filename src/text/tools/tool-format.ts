@@ -1,5 +1,6 @@
 // The tool-call formats by the names operators use for them, and the parser of each.
 
+import { ConfigError } from "../../config-error.ts";
 import type { ToolCallFormat } from "../../grammar/constraint.ts";
 import type { ReplyParser } from "../reply-parser.ts";
 import { HermesParser } from "./hermes-parser.ts";
@@ -14,14 +15,11 @@ const formats: Record<string, ToolCallFormat> = {
   pythonic: "pythonic",
 };
 
-function toolParserNames(): string[] {
-  return Object.keys(formats);
-}
-
-/** Throws a RangeError that lists the names for one that does not exist. */
+/** By the name an operator gives. */
 export function toolCallFormat(name: string): ToolCallFormat {
   if (!Object.hasOwn(formats, name)) {
-    throw new RangeError(`unknown tool-call parser "${name}"; known: ${toolParserNames().join(", ")}`);
+    const known = Object.keys(formats).join(", ");
+    throw new ConfigError(`--tool-call-parser: there is no parser "${name}"; known: ${known}`);
   }
   return formats[name]!;
 }

@@ -13,10 +13,10 @@ export interface LengthLimit {
   exceeded: string;
 }
 
-/** `row`: the most tokens that model and job allow. */
-export function lengthLimit(row: number, { maxTrainedLength }: LengthLimits): LengthLimit {
-  const tokens = Math.min(row, maxTrainedLength);
-  const because = tokens < row ? ", the most that fits the memory for training" : "";
+/** `allowed`: the most tokens that model and job allow. */
+export function lengthLimit(allowed: number, { maxTrainedLength }: LengthLimits): LengthLimit {
+  const tokens = Math.min(allowed, maxTrainedLength);
+  const because = tokens < allowed ? ", the most that fits the memory for training" : "";
   return { tokens, exceeded: `longer than ${tokens} tokens${because}` };
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { toyEncoder, toyIds } from "../../../test/toy-encoder.ts";
 import { RL_DEFAULTS, type RlConfig, SFT_DEFAULTS } from "../config.ts";
-import { prepareJob, rowLength } from "./prepare.ts";
+import { prepareJob } from "./prepare.ts";
 import { prepareSft } from "./prepare-sft.ts";
 import type { History, SampledChoice, Trajectory, TrajectoryGroup } from "./trajectory.ts";
 import { isStale } from "./verdict.ts";
@@ -156,17 +156,6 @@ describe("prepareJob", () => {
     expect((await prepare([])).sequences).toEqual([]);
     expect((await prepare([group()])).sequences).toEqual([]);
   });
-});
-
-it.each([
-  [1, 2048],
-  [2048, 2048],
-  [2049, 4096],
-  [5000, 6144],
-  [40000, 32768],
-])("rows for a longest sequence of %i have %i tokens", (longest, expected) => {
-  expect(rowLength(longest, 1e6)).toBe(expected);
-  expect(rowLength(longest, 512)).toBe(512);
 });
 
 it("drops only what is older than the limit", () => {

@@ -33,13 +33,8 @@ export interface PrepareContext extends Omit<JudgeContext, "maxTokens" | "giveWa
   signal?: AbortSignal;
 }
 
-const ROW_STEP = 2048;
-const LONGEST_ROW = 32_768;
-
-/** Row length for the longest sequence: the next multiple of 2048, within the limits of row and model. */
-export function rowLength(longest: number, maxSequenceLength: number): number {
-  return Math.min(Math.ceil(longest / ROW_STEP) * ROW_STEP, LONGEST_ROW, maxSequenceLength);
-}
+/** Tokens, unless a job asks for more. */
+const LONGEST_SEQUENCE = 32_768;
 
 export async function prepareJob(
   groups: AsyncIterable<TrajectoryGroup> | Iterable<TrajectoryGroup>,
@@ -50,9 +45,8 @@ export async function prepareJob(
   const ages: number[] = [];
   const { config, maxSequenceLength, signal } = context;
   const giveWay = givingWay(signal);
-  // a row is as long as the longest sequence needs: what does not fit into the longest row fits into none
-  const row = config.packedSequenceLength ?? rowLength(Number.POSITIVE_INFINITY, maxSequenceLength);
-  const limit = lengthLimit(row, context);
+  const longest = config.packedSequenceLength ?? Math.min(LONGEST_SEQUENCE, maxSequenceLength);
+  const limit = lengthLimit(longest, context);
   const judging: JudgeContext = { ...context, maxTokens: limit.tokens, giveWay };
   for await (const { trajectories, exceptions } of groups) {
     const group = scored.length;

@@ -88,10 +88,25 @@ export class Jobs {
 
   /** Accepts the job: after this returns it will be run or end with a reason, whatever happens to the process. */
   async submit(draft: JobDraft, submission: Submission): Promise<JobRecord> {
+    const { job, created } = await this.#insert(draft, submission);
+    if (created) {
+      this.onChange({ type: "submitted" });
+      this.#count();
+      return job;
+    }
+    await this.discard(draft);
+    if (job.requestHash !== submission.requestHash) {
+      throw new ServiceError("idempotency_key_reused", "This Idempotency-Key belongs to a job with another body.");
+    }
+    return job;
+  }
+
+  /** The new job, or the one that has its idempotency key. */
+  async #insert(draft: JobDraft, submission: Submission): Promise<{ job: JobRecord; created: boolean }> {
+    const { owner, modelId, idempotencyKey, requestHash, spec } = submission;
     try {
       await draft.input.finish();
-      const { owner, modelId, idempotencyKey, requestHash, spec } = submission;
-      const { job, created } = this.#deps.store.transaction(() => {
+      return this.#deps.store.transaction(() => {
         const known = idempotencyKey === null ? null : this.#deps.jobs.byIdempotencyKey(owner, idempotencyKey);
         if (known) return { job: known, created: false };
         if (!this.#deps.models.owned(modelId, owner)) {
@@ -103,16 +118,6 @@ export class Jobs {
         const row = { id: draft.id, modelId, owner, kind: spec.kind, config, idempotencyKey, requestHash };
         return { job: this.#deps.jobs.insert(row), created: true };
       });
-      if (!created) {
-        await this.discard(draft);
-        if (job.requestHash !== requestHash) {
-          throw new ServiceError("idempotency_key_reused", "This Idempotency-Key belongs to a job with another body.");
-        }
-        return job;
-      }
-      this.onChange({ type: "submitted" });
-      this.#count();
-      return job;
     } catch (error) {
       await this.discard(draft);
       throw asStorageFull(error);

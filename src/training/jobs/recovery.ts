@@ -22,13 +22,15 @@ const MAX_ATTEMPTS = 5;
 export function recover({ models, jobTable, jobs, workspace, log }: RecoveryDeps): void {
   const interrupted = jobTable.withStatus("RUNNING");
   for (const job of interrupted) {
-    if (job.cancelRequested) jobs.finish(job.id, cancelled("cancelled"));
-    else if (job.attempts >= MAX_ATTEMPTS) {
-      jobs.finish(job.id, failed(`the server stopped ${job.attempts} times while this job was running`));
-    } else {
-      jobTable.requeue(job.id, true);
-      log.info("training job resumed", { job: job.id, attempts: job.attempts });
-    }
+    workspace.makingRoom(() => {
+      if (job.cancelRequested) jobs.finish(job.id, cancelled("cancelled"));
+      else if (job.attempts >= MAX_ATTEMPTS) {
+        jobs.finish(job.id, failed(`the server stopped ${job.attempts} times while this job was running`));
+      } else {
+        jobTable.requeue(job.id, true);
+        log.info("training job resumed", { job: job.id, attempts: job.attempts });
+      }
+    });
   }
   const open = jobTable.withStatus("PENDING").map(({ id }) => id);
   const cut = new Set(interrupted.map(({ modelId }) => modelId));

@@ -33,7 +33,7 @@ export interface RunDeps {
   activationBytes: number;
 }
 
-/** Resolves when the new step is published; rejects with a message for the user. The job's row is RUNNING. */
+/** Marks the job RUNNING. Resolves when the new step is published; rejects with a message for the user. */
 export async function runJob(job: JobRecord, deps: RunDeps, signal: AbortSignal): Promise<void> {
   const { models, bases, policies } = deps;
   // else its events and files take the room that recording its end needs
@@ -88,7 +88,8 @@ async function train(
   const alreadyTold = events.count(job.id, "gradient_step");
   const samples: StepMetrics[] = [];
   const onStep = (metrics: StepMetrics) => {
-    samples.push(metrics);
+    const { gradient_step: _, ...measured } = metrics;
+    samples.push(measured);
     if (samples.length <= alreadyTold) return;
     jobs.addEvent(job.id, "gradient_step", { ...metrics, ...work.jobMetrics });
     jobTable.setProgress(job.id, samples.length / work.plan.length);

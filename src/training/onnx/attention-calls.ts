@@ -42,7 +42,7 @@ export function attentionCalls(
 
 /**
  * How many of the queries that are left the next call takes: never all but one. Where each key head has one query head, a query
- * alone would be a product with a single row (see paged-attention.ts).
+ * alone would be a product with a single row (see model/paged-attention.ts).
  */
 function chunkOf(left: number): number {
   return left === attentionChunk + 1 ? attentionChunk - 1 : Math.min(attentionChunk, left);

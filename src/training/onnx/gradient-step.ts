@@ -1,5 +1,5 @@
 // One gradient step: passes over its micro-batches, the loss in between, gradients and numbers added up. Everything the
-// objective is about happens here and in loss.ts; the optimiser comes after.
+// objective is about happens here and in gradient/loss.ts; the optimiser comes after.
 
 import type { Objective } from "../contract.ts";
 import { clipRange, knownLogprobs, type LossInputs, policyLoss } from "../gradient/loss.ts";

@@ -23,7 +23,7 @@ export interface LayerRunnerOptions extends PieceOptions, SessionOptions {
 
 /** What going backward wants of a layer. */
 export interface LayerValues {
-  /** x, kept.SITE and narrow.SITE, slice by slice. */
+  /** x, kept.GROUP and narrow.SITE, slice by slice. */
   kept: readonly Feeds[];
   projections: Projections;
   /** [n, numHeads * headDim] */
@@ -39,7 +39,7 @@ export interface LayerPass {
 export interface LayerGradients {
   /** Of the layer's input, slice by slice. */
   dx: Tensor[];
-  /** da.SITE and db.SITE. */
+  /** da.SITE and db.GROUP. */
   factors: ReadonlyMap<string, Float32Array>;
 }
 

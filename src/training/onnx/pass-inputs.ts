@@ -11,6 +11,9 @@ import { type AttentionCall, attentionCalls } from "./attention-calls.ts";
 import type { MicroBatch } from "./micro-batch.ts";
 import { rowsOf, sliceRows } from "./row-slices.ts";
 
+/** Rotation angles that are made at once; longer sequences get theirs when they come. */
+const FIRST_POSITIONS = 2048;
+
 export interface PassInputs {
   /** What the first layer takes, slice by slice: [rows, hidden]. */
   embeddings: Tensor[];
@@ -32,7 +35,7 @@ export class PassInputMaker {
     this.blockSize = blockSize;
     this.embedding = new Embedding(checkpoint.tensor(checkpoint.tensors.embedding.name), config.embeddingScale);
     const ropes = distinctRopes(config.layers);
-    this.tables = ropes.specs.map((spec) => new RotaryTable(spec, config.headDim, config.maxPositions));
+    this.tables = ropes.specs.map((spec) => new RotaryTable(spec, config.headDim, FIRST_POSITIONS));
     this.tableOfLayer = ropes.ofLayer;
   }
 

@@ -29,10 +29,10 @@ export async function runTask(task: TrainerTask, hooks: TaskHooks): Promise<Trai
   const config = readModelConfig(task.baseModel);
   const adapter = loadPeft(task.adapter, config);
   const model = await hooks.modelFor(task, adapter.rank);
-  const rowsBefore = model.rows;
   const sequences = await readBatch(task.batch);
   const options = { model, sequences, maxBytes: task.activationBytes, checkpoint: hooks.checkpoint };
   await precompute(task, adapter, options);
+  const rowsBefore = model.rows;
 
   let params = parametersOf(adapter);
   let state = loadOptimizerState(task.optimizerState, params, task.objective.kind);
