@@ -12,7 +12,7 @@ const [base] = await client.baseModels();
 const model = await client.register({ project: "examples", name: "brief", base_model: base });
 
 const prompts = ["What is a flywheel?", "Tell me about the sea.", "Why is the sky blue?", "What is bread made of?"];
-/** Short answers are good answers: 1 for an empty one, 0 for one that fills all of its tokens. */
+/** Short answers are good answers: 0 for one that fills all of its tokens, never quite 1, because the stop token counts. */
 const maxTokens = 24;
 const score = (choice) => 1 - choice.token_ids.length / maxTokens;
 

@@ -25,14 +25,14 @@ export const ERRORS = {
     status: 400,
     type: "Bad Request",
     meaning: "Content-Type is missing or is not application/json, or Content-Encoding is not one the route knows.",
-    fix: "Send `Content-Type: application/json`; only training routes take gzip.",
+    fix: "Send `Content-Type: application/json`; gzip is taken only by POST of /v1/preview/training-jobs, sft-training-jobs and models/ID/log.",
   },
   invalid_body: {
     status: 400,
     type: "Bad Request",
     meaning:
       "A required field is missing, or a field has the wrong JSON type or is outside its stated range or enumeration.",
-    fix: "`param` is the path of the first offending field; the message lists them all.",
+    fix: "`param` is the path of the first offending field; the message lists up to 20 of them.",
   },
   bad_http: {
     status: 400,
@@ -44,7 +44,7 @@ export const ERRORS = {
     status: 400,
     type: "BadRequestError",
     meaning: "A value is well-formed but not allowed: out of bounds, outside the vocabulary, or over a server limit.",
-    fix: "`param` names the field; the message states the bound.",
+    fix: "The message states the field and the bound; `param` names the field or is null.",
   },
   invalid_combination: {
     status: 400,
@@ -125,13 +125,13 @@ export const ERRORS = {
     status: 401,
     type: "AuthenticationError",
     meaning: "The Authorization header is missing or is not of the form `Bearer TOKEN`.",
-    fix: "Send `Authorization: Bearer TOKEN`. Make a token with `flywheel tokens create`.",
+    fix: "Send `Authorization: Bearer TOKEN`. Make a token with `bin/flywheel tokens create`.",
   },
   invalid_token: {
     status: 401,
     type: "AuthenticationError",
     meaning: "The token is unknown, revoked or expired.",
-    fix: "Make a new token with `flywheel tokens create`.",
+    fix: "Make a new token with `bin/flywheel tokens create`.",
   },
   insufficient_scope: {
     status: 403,
@@ -179,7 +179,7 @@ export const ERRORS = {
   request_timeout: {
     status: 408,
     type: "RequestTimeoutError",
-    meaning: "The request did not arrive completely in time.",
+    meaning: "The request did not arrive in time: its headers within 60 s, all of it within 300 s.",
     fix: "Send headers and body without long pauses.",
   },
   model_exists: {
@@ -217,7 +217,7 @@ export const ERRORS = {
     status: 422,
     type: "UnprocessableEntityError",
     meaning: "A field of a training request is missing, of the wrong type, out of bounds, or contradicts another one.",
-    fix: "`detail` lists every problem with its path: group, trajectory and element for trajectories.",
+    fix: "`detail` lists up to 100 problems with their paths: group, trajectory and element for trajectories.",
   },
   unknown_base_model: {
     status: 422,
@@ -247,7 +247,8 @@ export const ERRORS = {
   queue_full: {
     status: 429,
     type: "RateLimitError",
-    meaning: "All slots are busy and the waiting line is full.",
+    meaning:
+      "All slots are busy and the waiting line is full, or 64 requests wait for a chat template of their own to be rendered.",
     fix: "Wait `Retry-After` seconds and send it again; SDKs do so by themselves. The operator can raise `--max-queue`.",
     repeat: 1,
   },

@@ -21,7 +21,7 @@ export function addTokensCommand(program: Command): void {
     .command("create")
     .description("Make a token and print it once.")
     .option("--name <NAME>", "what it is for", "unnamed")
-    .option("--scope <SCOPE...>", `what it may do: ${SCOPES.join(", ")} (admin may do everything)`, ["inference"])
+    .option("--scope <SCOPE...>", `what it may do: ${SCOPES.join(", ")} (admin opens every route)`, ["inference"])
     .option("--lifetime <TIME>", "how long it is valid: 12h, 30d, 1y or `forever`", "forever")
     .option("--data <DIR>", "data directory of the server", data)
     .option("--json", "print JSON")

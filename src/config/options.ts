@@ -9,7 +9,7 @@ export const OPTIONS = {
   model: text(
     "Model",
     "bundled",
-    "Folder of a Hugging Face checkpoint, org/name of one in the HF cache or hub, or `bundled`.",
+    "Folder of a Hugging Face checkpoint, org/name[@revision] of one in the HF cache or hub, or `bundled`.",
   ),
   servedModelName: list(
     "Model",
@@ -17,9 +17,14 @@ export const OPTIONS = {
     "Name(s) under which the model is served; replies carry the first. Default: org/name, or the name of the folder.",
   ),
   revision: text("Model", null, "Branch, tag or commit to download."),
-  downloadDir: text("Model", null, "Hugging Face cache folder to use instead of the usual one.", {
-    placeholder: "DIR",
-  }),
+  downloadDir: text(
+    "Model",
+    null,
+    "Hugging Face cache folder to use instead of the usual one (HF_HUB_CACHE, else hub in HF_HOME).",
+    {
+      placeholder: "DIR",
+    },
+  ),
   hfToken: text("Model", null, "Token for private models on the hub.", { secret: true, alsoEnv: ["HF_TOKEN"] }),
   generationConfig: text(
     "Model",
@@ -73,7 +78,12 @@ export const OPTIONS = {
   enableForceIncludeUsage: flag("Chat", false, "Send usage at the end of every stream."),
 
   dtype: oneOf("Engine", ["auto", "float32", "int8", "int4"], "auto", "Weights of the linear layers; auto: int8."),
-  maxModelLen: integer("Engine", null, "Context length: prompt plus output. Default: the model's own.", { min: 2 }),
+  maxModelLen: integer(
+    "Engine",
+    null,
+    "Context length: prompt plus output. Default: the model's own, or what the key/value cache holds if that is less.",
+    { min: 2 },
+  ),
   maxNumSeqs: integer("Engine", 32, "Choices that are generated at the same time.", { min: 1, max: 4096 }),
   maxNumBatchedTokens: integer("Engine", null, "Tokens computed in one step, prompt chunks included. Default: 256.", {
     min: 1,
@@ -98,7 +108,11 @@ export const OPTIONS = {
     max: 1024,
   }),
 
-  enableLora: flag("Adapters", true, "Allow adapters to be served beside the base model."),
+  enableLora: flag(
+    "Adapters",
+    true,
+    "Allow adapters to be served beside the base model; off also ends training and serving trained policies.",
+  ),
   loraModules: list(
     "Adapters",
     [],
@@ -108,7 +122,7 @@ export const OPTIONS = {
   maxLoras: integer("Adapters", 4, "Adapters that can be loaded at the same time.", { min: 1, max: 256 }),
   maxLoraRank: integer("Adapters", 64, "Largest rank of an adapter.", { min: 1, max: 512 }),
 
-  training: flag("Training", true, "Offer training jobs."),
+  training: flag("Training", true, "Offer training jobs and serve trained policies; off also removes their routes."),
   trainingThreads: integer(
     "Training",
     null,
@@ -125,7 +139,12 @@ export const OPTIONS = {
     { min: 2 ** 20 },
     { placeholder: "BYTES" },
   ),
-  maxTrainingJobs: integer("Training", 2, "Jobs of different models that run at the same time.", { min: 1, max: 64 }),
+  maxTrainingJobs: integer(
+    "Training",
+    2,
+    "Jobs of different models that run at the same time. Each has a process that holds the weights once more, until 120 s after its last job.",
+    { min: 1, max: 64 },
+  ),
   maxOpenTrainingJobs: integer("Training", 10_000, "Waiting and running jobs of one token.", { min: 1 }),
   maxTrainingBodyBytes: integer(
     "Training",

@@ -41,12 +41,18 @@ export const METRICS = {
   "vllm:prefix_cache_queries_total": counter("Prompt tokens looked up in the prefix cache."),
   "vllm:prefix_cache_hits_total": counter("Prompt tokens found in the prefix cache."),
   "vllm:prompt_tokens_cached_total": counter("Prompt tokens of finished requests that came from the prefix cache."),
-  "vllm:request_success_total": counter("Finished choices by reason.", [...MODEL, "finished_reason"]),
+  "vllm:request_success_total": counter(
+    "Ended choices by reason: stop, length, repetition, or abort (the client left, the server stopped, or an error).",
+    [...MODEL, "finished_reason"],
+  ),
   "vllm:time_to_first_token_seconds": histogram("Arrival to first token.", TTFT),
   "vllm:inter_token_latency_seconds": histogram("Time between two outputs of a choice, per token.", PER_TOKEN),
   "vllm:request_time_per_output_token_seconds": histogram("Decode time divided by tokens after the first.", PER_TOKEN),
   "vllm:e2e_request_latency_seconds": histogram("Arrival to last token.", LATENCY),
-  "vllm:request_queue_time_seconds": histogram("Submission to the engine to the first step that works on the request.", LATENCY),
+  "vllm:request_queue_time_seconds": histogram(
+    "Submission to the engine to the first step that works on the request.",
+    LATENCY,
+  ),
   "vllm:request_inference_time_seconds": histogram("First step to last token.", LATENCY),
   "vllm:request_prefill_time_seconds": histogram("First step to first token.", LATENCY),
   "vllm:request_decode_time_seconds": histogram("First token to last token.", LATENCY),
@@ -61,9 +67,19 @@ export const METRICS = {
   },
   "vllm:request_params_n": histogram("n of requests.", [1, 2, 5, 10, 20]),
   "vllm:request_params_max_tokens": histogram("Output budget of requests.", TOKENS),
-  http_requests_total: counter("HTTP responses.", ["method", "handler", "status"]),
-  flywheel_stream_aborts_total: counter("Streams that ended early, by reason.", ["reason"]),
-  flywheel_rejected_requests_total: counter("Requests refused before they reached the engine.", ["code"]),
+  http_requests_total: counter("HTTP responses; status is 2xx, 4xx and so on, handler the route's pattern or none.", [
+    "method",
+    "handler",
+    "status",
+  ]),
+  flywheel_stream_aborts_total: counter(
+    "Streams that ended early, by reason: client_gone, slow_client, shutdown, error.",
+    ["reason"],
+  ),
+  flywheel_rejected_requests_total: counter(
+    "Error answers by name; not those to unknown paths, wrong methods and broken HTTP, nor errors inside streams.",
+    ["code"],
+  ),
   flywheel_grammar_compile_seconds: {
     kind: "histogram",
     help: "Time to compile a structured-output constraint.",
@@ -71,8 +87,10 @@ export const METRICS = {
     buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
   },
   flywheel_engine_steps_total: counter("Model steps run."),
-  flywheel_training_jobs: gauge("Training jobs that are waiting or running.", ["state"]),
-  flywheel_training_jobs_total: counter("Training jobs that have ended, by status.", ["status"]),
+  flywheel_training_jobs: gauge("Training jobs, by state: waiting, running.", ["state"]),
+  flywheel_training_jobs_total: counter("Training jobs that have ended, by status: COMPLETED, FAILED, CANCELLED.", [
+    "status",
+  ]),
   flywheel_training_job_seconds: {
     kind: "histogram",
     help: "Start to end of training jobs.",

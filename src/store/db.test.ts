@@ -84,6 +84,27 @@ describe("store", () => {
     store.close();
   });
 
+  it("gives jobs the spread of rewards that their steps have", () => {
+    const file = join(folder, "e.db");
+    const before = openStore(file, MIGRATIONS.slice(0, 3));
+    before.run(`INSERT INTO models VALUES ('m', 'o', 'e', 'p', 'n', 'b', 1, 1, 3, '')`);
+    for (const step of [1, 2]) {
+      before.run(
+        `INSERT INTO jobs (id, model_id, owner, kind, status, config, to_step, created_at, updated_at)
+         VALUES ('job ${step}', 'm', 'o', 'rl', 'COMPLETED', '{}', ${step}, '', '')`,
+      );
+    }
+    const metrics = JSON.stringify({ "train/reward_std_dev": 0.25 });
+    before.run("INSERT INTO steps VALUES ('s', 'm', 1, 'job 1', 1, ?, '')", metrics);
+    before.close();
+    const store = openStore(file);
+    expect(store.all("SELECT id, reward_std_dev FROM jobs ORDER BY seq")).toEqual([
+      { id: "job 1", reward_std_dev: 0.25 },
+      { id: "job 2", reward_std_dev: null },
+    ]);
+    store.close();
+  });
+
   it("applies the real schema", () => {
     const store = openStore(":memory:");
     expect(store.get<{ user_version: number }>("PRAGMA user_version")?.user_version).toBe(MIGRATIONS.length);

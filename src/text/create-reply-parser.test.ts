@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createReplyParser, isReasoning, type ReplyParserOptions } from "./create-reply-parser.ts";
+import { createReplyParser, createThoughtMeter, type ReplyParserOptions } from "./create-reply-parser.ts";
 import { reasoningState, reasoningStyle } from "./reasoning/reasoning-style.ts";
 
 interface Total {
@@ -53,10 +53,10 @@ describe("reasoning", () => {
   });
 
   test("tokens count as reasoning until the end marker", () => {
-    const parser = createReplyParser(open);
+    const meter = createThoughtMeter(open)!;
     const flags = ["<think>", "hm", "</think>", "yes"].map((piece) => {
-      parser.push(piece);
-      return isReasoning(parser);
+      meter.push(piece);
+      return meter.reasoning;
     });
     expect(flags).toEqual([true, true, false, false]);
   });

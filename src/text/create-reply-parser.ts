@@ -18,7 +18,7 @@ export function createReplyParser({ reasoning, tools }: ReplyParserOptions): Rep
   return reasoning ? new ReasoningParser(reasoning.style, reasoning.state, answer) : answer;
 }
 
-/** Tokens so far belong to the reasoning (for usage.completion_tokens_details.reasoning_tokens). */
-export function isReasoning(parser: ReplyParser): boolean {
-  return parser instanceof ReasoningParser && parser.reasoning;
+/** Follows a choice's text to tell which of its tokens are reasoning; null where that is not parsed. */
+export function createThoughtMeter({ reasoning }: Pick<ReplyParserOptions, "reasoning">): ReasoningParser | null {
+  return reasoning ? new ReasoningParser(reasoning.style, reasoning.state, new PlainReplyParser()) : null;
 }

@@ -15,6 +15,8 @@ export interface OutputTextOptions extends DetokenizerOptions {
 }
 
 export interface TextDelta {
+  /** What the token decodes to, shown or not. */
+  decoded: string;
   /** Text that may be shown now; "" when nothing is certain. */
   delta: string;
   /** The stop string that ended the text; nothing is added after it. */
@@ -45,12 +47,14 @@ export class OutputText {
   /** `isStopToken`: this token ended the choice (EOS or a stop id), so its text is left out unless stops are included. */
   push(id: number, { isStopToken = false }: { isStopToken?: boolean } = {}): TextDelta {
     this.#tokens++;
-    if (this.#matched !== null || (isStopToken && !this.#includeStop)) return { delta: "", matched: this.#matched };
-    const text = this.#detokenizer.push(id);
-    if (this.#stops.longest === 0) return { delta: text, matched: null };
-    this.#append(text);
-    if (this.#matched !== null) return { delta: this.#release(this.#heldLength), matched: this.#matched };
-    return { delta: this.#release(this.#heldLength - this.#holdBack), matched: null };
+    if (this.#matched !== null || (isStopToken && !this.#includeStop)) {
+      return { decoded: "", delta: "", matched: this.#matched };
+    }
+    const decoded = this.#detokenizer.push(id);
+    if (this.#stops.longest === 0) return { decoded, delta: decoded, matched: null };
+    this.#append(decoded);
+    const shown = this.#matched === null ? this.#heldLength - this.#holdBack : this.#heldLength;
+    return { decoded, delta: this.#release(shown), matched: this.#matched };
   }
 
   /** The end of the choice: the text still held back. Bytes of an unfinished character are dropped. */

@@ -46,7 +46,7 @@ export async function chatPrompt(
   length: LengthRules | null,
 ): Promise<ChatPrompt> {
   const input = renderInput(model, request);
-  if (length !== null) checkBesideMessages(model, input, length);
+  if (length !== null && length.truncatePromptTokens === null) checkBesideMessages(model, input, request, length);
   const text = await model.render(input, requestedTemplate(request));
   const last = input.messages.at(-1)!;
   const replyRole = input.addGenerationPrompt ? "assistant" : last.role;
@@ -58,15 +58,17 @@ export async function chatPrompt(
   };
 }
 
-/** Tools and documents that are longer than a context can be are not worth rendering. */
+/** Tools and documents that are longer than a context can be are not worth rendering, where they would be in the prompt. */
 function checkBesideMessages(
   model: TextModel,
   { tools, documents }: RenderInput,
+  request: ChatRequest,
   { contextLength }: LengthRules,
 ): void {
   const longest = contextLength * model.longestToken;
   for (const [param, value] of Object.entries({ tools, documents })) {
-    const characters = value === null ? 0 : writeExactJson(value).length;
+    if (value === null || !model.rendersHere(param, requestedTemplate(request), tools !== null)) continue;
+    const characters = writeExactJson(value).length;
     if (characters <= longest) continue;
     const message = `${param} of ${characters} characters do not fit into a context of ${contextLength} tokens: send fewer.`;
     throw new PromptError("context_length_exceeded", param, message);

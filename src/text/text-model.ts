@@ -59,6 +59,13 @@ export class TextModel {
     return await this.#sandbox.render(requested, input);
   }
 
+  /** Whether `render` would write a variable in this thread: with a template of the model or the operator that names it. */
+  rendersHere(variable: string, requested: string | null, hasTools: boolean): boolean {
+    if (requested !== null && !this.#isTrusted(requested)) return false;
+    const source = requested === null ? this.#templateFor(hasTools) : (this.#named.get(requested) ?? requested);
+    return this.#compile(source).facts.names.has(variable);
+  }
+
   /** Without templates from outside: synchronous, for the operator's own work such as training. */
   renderTrusted(input: RenderInput, name: string | null = null): string {
     const source = name === null ? this.#templateFor(input.tools !== null) : (this.#named.get(name) ?? name);

@@ -1,6 +1,7 @@
 // The `token` and `bytes` of log-probability entries. A token is shown as the characters it completes: one that only
-// begins or continues a character is "", and the one that finishes it shows the whole character. `bytes` are always
-// the token's own raw bytes. Special tokens are shown.
+// begins or continues a character is "", and the one that finishes it shows the whole character. One that does not go on
+// with a character begun before it is shown as it is alone. `bytes` are always the token's own raw bytes. Special tokens
+// are shown.
 
 import type { Tokenizer } from "./tokenizer-contract.ts";
 import { concatBytes, decodeUtf8, incompleteTail, noBytes } from "./utf8.ts";
@@ -34,8 +35,9 @@ export class TokenTextWalk {
   /** Its `token` alone. */
   text(id: number): string {
     if (this.#asIds) return tokenIdText(id);
-    const whole = this.#pending.length === 0 ? this.#wholeTexts.text(id) : null;
-    return whole ?? this.#completedBy(this.#tokenizer.bytes(id));
+    if (this.#pending.length === 0) return this.#wholeTexts.text(id) ?? completeCharacters(this.#tokenizer.bytes(id));
+    const bytes = this.#tokenizer.bytes(id);
+    return completeCharacters(goesOn(bytes) ? concatBytes(this.#pending, bytes) : bytes);
   }
 
   /** The token that does stand here; the walk moves on to the next position. */
@@ -47,11 +49,15 @@ export class TokenTextWalk {
     }
     return described;
   }
+}
 
-  #completedBy(added: Uint8Array): string {
-    const bytes = concatBytes(this.#pending, added);
-    return decodeUtf8(bytes.subarray(0, bytes.length - incompleteTail(bytes)));
-  }
+/** Begins with a byte that cannot begin a character. */
+function goesOn(bytes: Uint8Array): boolean {
+  return bytes.length > 0 && (bytes[0]! & 0xc0) === 0x80;
+}
+
+function completeCharacters(bytes: Uint8Array): string {
+  return decodeUtf8(bytes.subarray(0, bytes.length - incompleteTail(bytes)));
 }
 
 /** Array.from goes through an iterator, which takes several times as long. */

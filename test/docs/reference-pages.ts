@@ -15,17 +15,20 @@ export function errorsPage(): string {
 
 ${GENERATED}
 
-Every error has the same body, for every route and also for unknown paths (which carry \`detail\` besides):
+Every error has the same body, on every route and also on unknown paths. Those, wrong methods and the training routes carry
+\`detail\` besides:
 
 \`\`\`json
 {"error": {"message": "…", "type": "BadRequestError", "param": "temperature", "code": 400}}
 \`\`\`
 
 - \`code\` is the HTTP status. \`param\` is the field at fault: a plain name for rules between fields and bounds,
-  \`body.path.to.field\` for fields of the wrong shape, null when no single field is.
+  \`body.path.to.field\` for fields of the wrong shape, null when no single field is and for
+  some bounds, which the message states with their field.
 - 401 and 403 carry \`WWW-Authenticate\`; 429 and 503 carry \`Retry-After\`, all but quota_exceeded. That one, 500 and 501 carry
   \`x-should-retry: false\`: sending the request again cannot help, and SDKs do not.
-- A request is checked completely before it is admitted, also with \`stream: true\`: a mistake is always a real 4xx.
+- A request is checked completely before the engine sees it, also with \`stream: true\`: a mistake is a real 4xx, but for
+  contradictory_controls and constraint_failed, which are found while generating.
   After that a stream can only fail with an event \`data: {"error": …}\`, followed by \`data: [DONE]\`.
 - The name in the third column is for talking about errors (and the \`code\` label of
   \`flywheel_rejected_requests_total\`); it is not on the wire.
@@ -45,8 +48,9 @@ export function metricsPage(): string {
 ${GENERATED}
 
 \`GET /metrics\` answers in the Prometheus text format, without a token. The names are vLLM's, so that its dashboards
-work; \`engine\` is always \`0\`. Gauges and token counters are read from the engine when scraped; the other numbers are
-recorded when a request ends, whether it finished, failed or was abandoned.
+work; \`engine\` is always \`0\`, and \`model_name\` is always the base model, also for adapters and policies. Gauges and
+token counters are read from the engine when scraped; the other numbers are recorded when a request ends, whether it finished,
+failed or was abandoned. Beside the table there are \`process_*\` and \`nodejs_*\`: CPU time, memory, event-loop lag.
 
 | Name | Kind | Labels | Meaning |
 |---|---|---|---|

@@ -144,6 +144,14 @@ describe("request ids", () => {
     expect((await none.json()).id).toBe(`chatcmpl-${none.headers.get("x-request-id")}`);
     const odd = await server.post("/v1/chat/completions", { ...babble, request_id: "é\n" });
     expect((await odd.json()).id).toBe("chatcmpl-é\n");
+    const spaced = await server.post(
+      "/v1/chat/completions",
+      { ...babble, request_id: "b" },
+      { "x-request-id": "my id" },
+    );
+    expect((await spaced.json()).id).toBe("chatcmpl-my id");
+    const long = await server.post("/v1/chat/completions", { ...babble, request_id: "x".repeat(1025) });
+    expect([long.status, (await long.json()).error.param]).toEqual([400, "request_id"]);
     const same = await Promise.all([1, 2, 3].map(() => server.chat({ ...babble, request_id: "same" })));
     expect(same.map((r) => r.id)).toEqual(["chatcmpl-same", "chatcmpl-same", "chatcmpl-same"]);
   });

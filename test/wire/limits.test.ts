@@ -228,7 +228,8 @@ it("refuses a whole reply that could not be put together, before it is computed,
 });
 
 it("does not render tools and documents that are longer than the context can be", async () => {
-  await start();
+  const template = `{{ documents }}${TEMPLATE}`;
+  await start({ templates: new Map([["default", template]]) });
   const text = "x".repeat(20_000);
   const tools = [{ type: "function", function: { name: "f", description: text } }];
   for (const [param, extra] of [
@@ -238,7 +239,18 @@ it("does not render tools and documents that are longer than the context can be"
     const refused = await server.post("/v1/chat/completions", { ...body, ...extra });
     expect(refused.status, param).toBe(400);
     expect((await refused.json()).error).toMatchObject({ param, message: expect.stringContaining("do not fit") });
+    const cut = { ...body, ...extra, truncate_prompt_tokens: 100 };
+    expect((await server.post("/v1/chat/completions", cut)).status, `${param}, cut`).toBe(200);
+    const unused = { ...body, ...extra, chat_template: "{{ messages[0].content }}" };
+    expect((await server.post("/v1/chat/completions", unused)).status, `${param}, unused`).toBe(200);
   }
+});
+
+it("takes more messages than there can be tokens where they are to be cut", async () => {
+  await start();
+  const many = { messages: Array.from({ length: 3000 }, () => ({ role: "user", content: "x" })), max_tokens: 1 };
+  expect((await server.post("/v1/chat/completions", many)).status).toBe(400);
+  expect((await server.post("/v1/chat/completions", { ...many, truncate_prompt_tokens: 100 })).status).toBe(200);
 });
 
 describe("chat templates of requests", () => {

@@ -104,6 +104,18 @@ describe("/v1/completions", () => {
     expect(reply.choices[0].prompt_logprobs[0]).toBeNull();
   });
 
+  it("counts the usage of every chunk for its own prompt", async () => {
+    const prompt = [order("ab"), order("cdefg")];
+    const chunks = await server.stream(
+      { prompt, stream_options: { include_usage: true, continuous_usage_stats: true } },
+      "/v1/completions",
+    );
+    const promptTokens = (index: number) =>
+      chunks.filter((c) => c.choices[0]?.index === index).map((c) => c.usage.prompt_tokens);
+    for (const index of [0, 1]) expect(new Set(promptTokens(index))).toEqual(new Set([prompt[index]!.length]));
+    expect(chunks.at(-1).usage.prompt_tokens).toBe(prompt.join("").length);
+  });
+
   it("streams every choice of every prompt", async () => {
     const chunks = await server.stream(
       {

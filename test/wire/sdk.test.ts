@@ -170,6 +170,12 @@ describe("reasoning", () => {
     expect(whole.choices[0].message).toMatchObject({ content: "done", reasoning: "hm", reasoning_content: "hm" });
     // From where the start marker is complete to where the end marker is; a token is a byte here.
     expect(whole.usage.completion_tokens_details).toEqual({ reasoning_tokens: ">hm</think".length });
+    const held = await tools.chat({ messages, stop: ["a stop string that is never said"] });
+    expect(held.usage.completion_tokens_details).toEqual(whole.usage.completion_tokens_details);
+    const plain = await tools.chat({ messages: user("say:done") });
+    expect(plain.usage.completion_tokens_details).toEqual({ reasoning_tokens: 0 });
+    const empty = await tools.chat({ messages: user("say:<think>") });
+    expect(empty.choices[0].message).toMatchObject({ content: null, reasoning: null });
     const chunks = await tools.stream({ messages });
     const join = (key: string) => chunks.map((c) => c.choices[0]?.delta[key] ?? "").join("");
     expect([join("reasoning"), join("reasoning_content"), join("content")]).toEqual(["hm", "hm", "done"]);

@@ -29,6 +29,27 @@ describe("the same refusals are real 4xx with stream: true", () => {
   });
 });
 
+describe("of several mistakes the first in order is reported", () => {
+  const unknown = { model: "nobody" };
+  const tooLong = { messages: [{ role: "user", content: "x".repeat(3000) }] };
+  const repetition = { repetition_detection: { max_pattern_size: 2, min_pattern_size: 3, min_count: 2 } };
+  it.each([
+    ["a wrong type before an unknown model", { ...unknown, n: "x" }, "400 T body.n"],
+    ["fields that contradict each other before an unknown model", { ...unknown, structured_outputs: {} }, "400 B -"],
+    ["a rule of one field before an unknown model", { ...unknown, ...repetition }, "400 B -"],
+    ["an unknown model before the length", { ...unknown, ...tooLong }, "404 NotFoundError model"],
+    [
+      "the length before what the engine refuses",
+      { ...tooLong, logprobs: true, top_logprobs: 999 },
+      "400 B input_tokens",
+    ],
+  ])("%s", async (_what, body, expected) => {
+    const response = await server.post("/v1/chat/completions", { ...minimal, ...body });
+    const text = await response.text();
+    expect(outcome(response.status, text), text).toBe(expected);
+  });
+});
+
 function outcome(status: number, text: string): string {
   if (status === 200) {
     return "200";

@@ -1,5 +1,5 @@
-// A chat request on its way to the engine, in the order in which mistakes are reported: lengths, counts of log
-// probabilities, tool choice and the form of a constraint, template, prompt, budget, sampling, the constraint itself.
+// A chat request on its way to the engine, in the order in which mistakes are reported: lengths, template, prompt, budget,
+// sampling, counts of log probabilities, the constraint.
 // Everything here happens before the engine sees it, so every refusal is a plain 4xx.
 import { type ChatPrompt, chatPrompt } from "../../text/prompt.ts";
 import { type LengthRules, outputBudget, promptRoom } from "../../text/prompt-length.ts";
@@ -15,11 +15,11 @@ import { buildRun, type Run } from "../run/run-builder.ts";
 import type { Service } from "../service.ts";
 import { type ChatReplyOptions, chatReplyFacts, chatReplyOptions } from "./chat.reply-options.ts";
 import type { ChatBody } from "./chat.schema.ts";
-import { checkTemplateTrust, checkTopLogprobs } from "./chat.validate.ts";
+import { checkTemplateTrust, checkTopLogprobs, type ValidatedChat } from "./chat.validate.ts";
 import {
   constraintFor,
   markerTokenIds,
-  parserFor,
+  parsersFor,
   type ReplyParsing,
   replyParsing,
   stateAfter,
@@ -33,16 +33,17 @@ export interface PreparedChat {
 
 export async function prepareChat(
   service: Service,
-  body: ChatBody,
+  validated: ValidatedChat,
   model: ServedModel,
   requestId: string,
   clientGone: AbortSignal,
 ): Promise<PreparedChat> {
+  const { body } = validated;
   const { vocabSize, maxModelLen } = service.engine.info;
   const { tokenizer } = service.text;
   const length = lengthRules(body, maxModelLen);
-  const logprobs = requestedLogprobs(service, body, model);
-  const parsing = replyParsing(service, body);
+  const logprobs = requestedLogprobs(body, model);
+  const parsing = replyParsing(service, validated);
   const prompt = await renderPrompt(service, body, parsing, length);
   // A tokenizer may know more tokens than the model has rows for.
   checkTokenIds(prompt.tokenIds, vocabSize, "messages");
@@ -59,6 +60,8 @@ export async function prepareChat(
     logprobs: logprobs.top,
     promptLogprobs: logprobs.prompt,
   });
+  checkLogprobCount(logprobs.top, service.config.maxLogprobs, vocabSize, "logprobs");
+  checkLogprobCount(logprobs.prompt, service.config.maxLogprobs, vocabSize, "prompt_logprobs");
   if (body.stream !== true) {
     const tokens = { maxTokens: sampling.maxTokens, promptTokens: prompt.tokenIds.length };
     const amount = logprobAmount({ choices: readChoiceCount(body.n), ...tokens, ...logprobs }, vocabSize);
@@ -80,7 +83,7 @@ export async function prepareChat(
     grammar,
     top: logprobs.top,
     tokensAsIds: body.return_tokens_as_token_ids ?? (model.recordsForTraining || service.config.returnTokensAsTokenIds),
-    parser: () => parserFor(parsing, state),
+    ...parsersFor(parsing, state),
     shownTokenIds: markerTokenIds(parsing, tokenizer),
     ...(body.mm_processor_kwargs ? { extra: { mmProcessorKwargs: body.mm_processor_kwargs } } : {}),
   });
@@ -97,7 +100,7 @@ interface LogprobCounts {
   prompt: number | null;
 }
 
-function requestedLogprobs({ config, engine }: Service, body: ChatBody, model: ServedModel): LogprobCounts {
+function requestedLogprobs(body: ChatBody, model: ServedModel): LogprobCounts {
   const wanted = body.logprobs ?? model.recordsForTraining;
   checkTopLogprobs(body, wanted);
   const top = wanted ? (body.top_logprobs ?? 0) : null;
@@ -105,8 +108,6 @@ function requestedLogprobs({ config, engine }: Service, body: ChatBody, model: S
   // prompt computed anew there, too.
   const echoed = body.echo === true && body.stream !== true;
   const prompt = body.prompt_logprobs ?? (echoed ? (body.top_logprobs ?? 0) : null);
-  checkLogprobCount(top, config.maxLogprobs, engine.info.vocabSize, "logprobs");
-  checkLogprobCount(prompt, config.maxLogprobs, engine.info.vocabSize, "prompt_logprobs");
   return { top, prompt };
 }
 

@@ -17,7 +17,6 @@ export interface ChatReplyOptions {
   role: string;
   /** Text put before every choice; "" for none. */
   echo: string;
-  parsesReasoning: boolean;
   /** Something is parsed out of the text, so that some tokens have no text of their own. */
   parses: boolean;
   includeReasoning: boolean;
@@ -39,7 +38,7 @@ export function wireFinishReason(reason: FinishReason, hasToolCalls: boolean, na
 }
 
 export function chatReplyFacts(
-  { config, systemFingerprint }: Service,
+  { config, systemFingerprint, reasoning }: Service,
   body: ChatBody,
   model: ServedModel,
   requestId: string,
@@ -54,6 +53,7 @@ export function chatReplyFacts(
     includeUsage: body.stream_options?.include_usage === true || config.enableForceIncludeUsage,
     continuousUsage: body.stream_options?.continuous_usage_stats === true,
     promptTokensDetails: config.enablePromptTokensDetails,
+    reasoningParsed: reasoning !== null,
   };
 }
 
@@ -71,7 +71,6 @@ export function chatReplyOptions(
     logprobs: body.logprobs ?? model.recordsForTraining,
     role: prompt.replyRole,
     echo: body.echo === true ? (prompt.echoText ?? "") : "",
-    parsesReasoning: parsing.reasoning !== null,
     parses: parsing.reasoning !== null || parsing.tools !== null,
     includeReasoning,
     reasoningAlias: config.reasoningContentAlias,

@@ -15,12 +15,12 @@ const facts: ReplyFacts = {
   includeUsage: false,
   continuousUsage: false,
   promptTokensDetails: false,
+  reasoningParsed: false,
 };
 const options: ChatReplyOptions = {
   promptTokenIds: [5, 6],
   role: "assistant",
   echo: "",
-  parsesReasoning: false,
   parses: false,
   includeReasoning: true,
   reasoningAlias: false,
@@ -45,6 +45,7 @@ function delta(index: number, tokens: readonly string[], last = false): ChoiceDe
     tokenIds: tokens.map((_, i) => i),
     logprobs: tokens.map(entry),
     reasoningTokens: 0,
+    hasThought: false,
     end: last ? { reason: "length", stopReason: null } : null,
     stopEngine: false,
   };

@@ -23,6 +23,7 @@ interface Collected {
   /** JSON of the entries, made as they come: all of it at the end would keep the other requests waiting. */
   logprobs: string;
   reasoningTokens: number;
+  hasThought: boolean;
   end: ChoiceEnd | null;
 }
 
@@ -42,6 +43,7 @@ export class ChatCollector {
       tokenIds: [],
       logprobs: "",
       reasoningTokens: 0,
+      hasThought: false,
       end: null,
     }));
   }
@@ -68,6 +70,7 @@ export class ChatCollector {
       choice.logprobs += `${choice.logprobs === "" ? "" : ","}${JSON.stringify(entry)}`;
     }
     choice.reasoningTokens += delta.reasoningTokens;
+    choice.hasThought = delta.hasThought;
     choice.end = delta.end ?? choice.end;
   }
 
@@ -134,11 +137,11 @@ export class ChatCollector {
     return jsonWith(wire, { logprobs: this.#showsLogprobs ? `{"content":[${choice.logprobs}]}` : null });
   }
 
-  /** With a reasoning parser or tool calls, nothing to say is null; a plain reply is "" then. */
+  /** Behind a thought or beside tool calls, nothing to say is null; a plain reply or a named call has "" then. */
   #texts(choice: Collected, hasCalls: boolean): { content: string | null; reasoning: string | null } {
-    const { parsesReasoning, includeReasoning, echo, namedTool } = this.#options;
+    const { includeReasoning, echo, namedTool } = this.#options;
     const text = echo + choice.content;
-    const silent = text === "" && ((hasCalls && !namedTool) || (parsesReasoning && choice.reasoning !== ""));
+    const silent = text === "" && !namedTool && (hasCalls || choice.hasThought);
     const reasoning = includeReasoning && choice.reasoning !== "" ? choice.reasoning : null;
     return { content: silent ? null : text, reasoning };
   }

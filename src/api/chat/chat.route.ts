@@ -48,13 +48,14 @@ async function answerChat(service: Service, request: FastifyRequest, reply: Fast
   const arrivedAt = performance.now();
   const gone = clientGone(reply.raw);
   const { policy, maxModelLen } = service.engine.info;
-  const rules = { toolChoice: service.config.enableAutoToolChoice, policy, contextLength: maxModelLen };
-  const { body, ignored } = validateChat(bodyWithPriority(request), rules);
-  service.logIgnored(request.id, ignored);
+  const rules = { toolChoice: service.toolFormat !== null, policy, contextLength: maxModelLen };
+  const validated = validateChat(bodyWithPriority(request), rules);
+  const { body } = validated;
+  service.logIgnored(request.id, validated.ignored);
   service.assertServing();
   const requestId = requestIdOf(request, reply, body.request_id);
   return admitted(service, request, { choices: readChoiceCount(body.n), model: body.model }, async (model) => {
-    const prepared = await refusing(() => prepareChat(service, body, model, requestId, gone));
+    const prepared = await refusing(() => prepareChat(service, validated, model, requestId, gone));
     const run = new GenerationRun(service, { ...prepared.run, arrivedAt, clientGone: gone });
     return body.stream === true ? streamed(run, prepared) : whole(run, prepared);
   });

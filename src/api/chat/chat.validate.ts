@@ -2,7 +2,9 @@
 // spelling), the second at the values as read. Bounds of single sampling parameters are in sampling-bounds.ts.
 import type { Config } from "../../config/options.ts";
 import { ServiceError } from "../../errors.ts";
+import { readOutputShape, type WantedShape } from "../request/constraint.wire.ts";
 import { readBody } from "../request/lax.ts";
+import { readRepetitionDetection } from "../request/sampling-params.ts";
 import { type ChatBody, ChatRequest } from "./chat.schema.ts";
 
 export interface ChatRules {
@@ -15,6 +17,8 @@ export interface ChatRules {
 
 export interface ValidatedChat {
   body: ChatBody;
+  /** What response_format or structured_outputs asks for. */
+  shape: WantedShape | null;
   /** Unknown fields that were ignored. */
   ignored: string[];
 }
@@ -23,7 +27,7 @@ export function validateChat(raw: unknown, rules: ChatRules): ValidatedChat {
   const source = (typeof raw === "object" && raw !== null ? raw : {}) as Record<string, unknown>;
   checkLogprobSpelling(source);
   checkToolChoiceSpelling(source);
-  checkMessageCount(source.messages, rules);
+  checkMessageCount(source, rules);
   const { value: body, ignored } = readBody(ChatRequest, raw ?? null);
   if (body.messages.length === 0) {
     throw refuse("invalid_value", "messages must have at least one message.", "messages");
@@ -31,10 +35,12 @@ export function validateChat(raw: unknown, rules: ChatRules): ValidatedChat {
   checkStops(body.stop);
   checkStream(body, source.stream_options);
   checkLogprobs(body);
+  const shape = readOutputShape(body.response_format, body.structured_outputs);
+  readRepetitionDetection(body.repetition_detection);
   checkTools(body, rules);
   checkContinuation(body);
   checkPriority(body, rules);
-  return { body, ignored };
+  return { body, shape, ignored };
 }
 
 function refuse(code: "invalid_value" | "invalid_combination", message: string, param: string | null): ServiceError {
@@ -63,8 +69,9 @@ function checkToolChoiceSpelling(source: Record<string, unknown>): void {
 }
 
 /** Every message takes a token at least: a conversation that cannot fit is not worth reading, which takes a while. */
-function checkMessageCount(messages: unknown, { contextLength }: ChatRules): void {
-  if (Array.isArray(messages) && messages.length > contextLength) {
+function checkMessageCount(source: Record<string, unknown>, { contextLength }: ChatRules): void {
+  const { messages, truncate_prompt_tokens: truncation } = source;
+  if (Array.isArray(messages) && messages.length > contextLength && (truncation ?? null) === null) {
     const message = `${messages.length} messages do not fit into a context of ${contextLength} tokens: send fewer.`;
     throw new ServiceError("context_length_exceeded", message, { param: "messages" });
   }

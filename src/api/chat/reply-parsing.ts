@@ -4,16 +4,17 @@
 import { ServiceError } from "../../errors.ts";
 import type { Constraint, OutputShape, ToolCallFormat } from "../../grammar/constraint.ts";
 import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
-import { createReplyParser } from "../../text/create-reply-parser.ts";
+import { createReplyParser, createThoughtMeter } from "../../text/create-reply-parser.ts";
 import { plainNumbers } from "../../text/exact-json.ts";
 import type { ChatPrompt } from "../../text/prompt.ts";
 import { type ReasoningState, type ReasoningStyle, reasoningState } from "../../text/reasoning/reasoning-style.ts";
-import type { ReplyParser } from "../../text/reply-parser.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import { toolMarkers } from "../../text/tools/tool-format.ts";
-import { readOutputShape, type WantedShape } from "../request/constraint.wire.ts";
+import type { WantedShape } from "../request/constraint.wire.ts";
+import type { RunSpec } from "../run/run-builder.ts";
 import type { Service } from "../service.ts";
 import type { ChatBody } from "./chat.schema.ts";
+import type { ValidatedChat } from "./chat.validate.ts";
 
 /** Which parsers apply to a request; what the prompt adds to that comes later. */
 export interface ReplyParsing {
@@ -27,10 +28,9 @@ export interface ReplyParsing {
   shape: WantedShape | { shape: OutputShape; param: "tool_choice" } | null;
 }
 
-export function replyParsing(service: Service, body: ChatBody): ReplyParsing {
+export function replyParsing(service: Service, { body, shape: asked }: ValidatedChat): ReplyParsing {
   const choice = toolChoice(service, body);
   const kwargs = { ...service.text.defaultKwargs, ...body.chat_template_kwargs };
-  const asked = readOutputShape(body.response_format, body.structured_outputs);
   const namedTool = typeof choice === "object";
   if (namedTool && asked !== null) {
     throw new ServiceError("invalid_combination", "A named tool_choice cannot be combined with structured output.", {
@@ -86,8 +86,13 @@ export function stateAfter(parsing: ReplyParsing, prompt: ChatPrompt, continued:
       });
 }
 
-export function parserFor({ reasoning, tools }: ReplyParsing, state: ReasoningState): ReplyParser {
-  return createReplyParser({ reasoning: reasoning === null ? null : { style: reasoning, state }, tools });
+/** Of every choice. */
+export function parsersFor(
+  { reasoning, tools }: ReplyParsing,
+  state: ReasoningState,
+): Pick<RunSpec, "parser" | "thoughtMeter"> {
+  const options = { reasoning: reasoning === null ? null : { style: reasoning, state }, tools };
+  return { parser: () => createReplyParser(options), thoughtMeter: () => createThoughtMeter(options) };
 }
 
 /** Constrained output begins after the reasoning, unless reasoning is not wanted or over. */

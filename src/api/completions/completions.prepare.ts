@@ -90,6 +90,7 @@ export async function prepareCompletion(
         top: count === null ? null : count + 1,
         tokensAsIds,
         parser: () => new PlainReplyParser(),
+        thoughtMeter: () => null,
       }),
     );
     const reply = {
@@ -147,6 +148,7 @@ function completionFacts(
     model: model.name,
     systemFingerprint: service.systemFingerprint,
     promptTokens: promptTokenCount,
+    reasoningParsed: false,
     includeUsage:
       body.stream === true && (body.stream_options?.include_usage === true || config.enableForceIncludeUsage),
     continuousUsage: body.stream_options?.continuous_usage_stats === true,

@@ -59,6 +59,10 @@ export class PromptChoices {
     }));
   }
 
+  get promptTokens(): number {
+    return this.#reply.promptTokenIds.length;
+  }
+
   get cachedTokens(): number {
     return this.#prefill?.cachedTokens ?? 0;
   }

@@ -61,7 +61,7 @@ export class CompletionChunks implements ChunkSource {
       return "";
     }
     const counts = { completion: prompt.shownTokensOf(choice), cached: prompt.cachedTokens, reasoning: 0 };
-    const usage = usageOf(this.#facts, counts);
+    const usage = usageOf({ ...this.#facts, promptTokens: prompt.promptTokens }, counts);
     return `,"usage":${JSON.stringify(chunkUsage(usage))}`;
   }
 }

@@ -18,7 +18,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> {
   const text = decode(bytes);
-  const { longIntegers, printed } = scan(text);
+  const { longIntegers, printed } = scan(text, "The body");
   let value: unknown;
   try {
     value = parseMarked(text, printed);
@@ -52,7 +52,7 @@ function parseMarked(text: string, printed: Scanned["printed"]): unknown {
 
 /** JSON text inside a field: the same depth limit, before anything recursive reads it. */
 export function parseInnerJson(text: string): unknown {
-  scan(text);
+  scan(text, "The JSON text");
   return JSON.parse(text);
 }
 
@@ -91,7 +91,7 @@ interface Scanned {
  * printed fields are, and refuses documents nested too deeply or with too many values. Malformed text may pass;
  * JSON.parse refuses it afterwards.
  */
-function scan(text: string): Scanned {
+function scan(text: string, subject: string): Scanned {
   const longIntegers: Scanned["longIntegers"] = new Map();
   const printed: Scanned["printed"] = [];
   let depth = 0;
@@ -109,7 +109,7 @@ function scan(text: string): Scanned {
       depth++;
       values++; // the first one inside
       if (depth > MAX_DEPTH) {
-        throw malformed(`The body is nested more than ${MAX_DEPTH} levels deep.`);
+        throw malformed(`${subject} is nested more than ${MAX_DEPTH} levels deep.`);
       }
       const mark = depth === 2 ? PRINTED.get(key) : undefined;
       if (mark !== undefined) printed.push({ mark, from: i, to: text.length });
@@ -119,7 +119,7 @@ function scan(text: string): Scanned {
     } else if (c === 0x2c) {
       values++;
       if (values > MAX_VALUES) {
-        throw new ServiceError("body_too_large", `The body has more than ${MAX_VALUES} values.`, { param: "body" });
+        throw new ServiceError("body_too_large", `${subject} has more than ${MAX_VALUES} values.`, { param: "body" });
       }
     } else if (depth === 1 && (c === 0x2d || (c >= 0x30 && c <= 0x39))) {
       i = readNumber(text, i, key, longIntegers);

@@ -7,7 +7,7 @@ import { ServiceError } from "../../errors.ts";
 const LONGEST_ID = 1024;
 
 /** An id that is safe to repeat in a header. */
-const SAFE_ID = /^[\x21-\x7e]{1,256}$/;
+const SAFE_ID = /^(?! )[\x20-\x7e]{1,256}(?<! )$/;
 
 /** The id if it can be repeated in a header, else null. */
 export function safeId(id: unknown): string | null {

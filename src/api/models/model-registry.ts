@@ -10,8 +10,8 @@ export interface ServedModel {
   /** Content version of the adapter, or null for the base model. */
   adapter: string | null;
   /**
-   * Output is meant for training: log probabilities, `prompt_token_ids` and `token_ids` are part of every choice and
-   * tokens are written as ids, unless the request says otherwise.
+   * Output is meant for training: in chats log probabilities, `prompt_token_ids` and `token_ids` are part of every choice
+   * and tokens are written as ids, unless the request says otherwise. Text completions have the ids.
    */
   recordsForTraining: boolean;
   /** Step of a trained policy, shown as `policy_version` in every choice; null for anything else. */

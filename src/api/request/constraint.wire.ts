@@ -1,5 +1,5 @@
-// response_format and structured_outputs → the shape of the output, or none. Exactly one kind may be asked for; the two fields
-// may agree on it. Whether the schema, expression or grammar compiles is found out by grammar/.
+// response_format and structured_outputs → the shape of the output, or none. Exactly one kind may be asked for; where
+// both fields ask for the same, response_format counts. Whether the schema, expression or grammar compiles is found out by grammar/.
 import type { Static } from "typebox";
 import { ServiceError } from "../../errors.ts";
 import type { OutputShape } from "../../grammar/constraint.ts";
@@ -26,16 +26,13 @@ export function readOutputShape(
 ): WantedShape | null {
   const fromFormat = format === undefined || format === null ? {} : wantedByFormat(format);
   const param = Object.keys(fromFormat).length > 0 ? "response_format" : "structured_outputs";
-  if (outputs === undefined || outputs === null) {
-    const shape = toShape(fromFormat, {});
-    return shape === null ? null : { shape, param };
-  }
-  const given = KINDS.filter((kind) => (outputs[kind] ?? null) !== null);
-  if (given.length === 0 && Object.keys(fromFormat).length === 0) {
+  const fields = outputs ?? {};
+  const given = KINDS.filter((kind) => (fields[kind] ?? null) !== null);
+  if (outputs && given.length === 0 && Object.keys(fromFormat).length === 0) {
     throw refuse(`structured_outputs must have one of ${KINDS.join(", ")}.`);
   }
-  const fromOutputs: Wanted = Object.fromEntries(given.map((kind) => [kind, outputs[kind]]));
-  const shape = toShape({ ...fromOutputs, ...fromFormat }, outputs);
+  const fromOutputs: Wanted = Object.fromEntries(given.map((kind) => [kind, fields[kind]]));
+  const shape = toShape({ ...fromOutputs, ...fromFormat }, fields);
   return shape === null ? null : { shape, param };
 }
 
@@ -128,6 +125,8 @@ function asJson(value: unknown, field: string): JsonValue {
   try {
     return parseInnerJson(value) as JsonValue;
   } catch (error) {
+    if (error instanceof ServiceError)
+      throw bad(`structured_outputs.${field}: ${error.message}`, "structured_outputs", error);
     throw bad(
       `structured_outputs.${field} is not valid JSON: ${(error as Error).message}`,
       "structured_outputs",

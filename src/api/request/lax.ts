@@ -43,7 +43,7 @@ export interface Read<T> {
   ignored: string[];
 }
 
-/** The value as the schema has it, or a 400 that lists every violation. */
+/** The value as the schema has it, or a 400 that lists the violations, up to MAX_VIOLATIONS. */
 export function readBody<S extends TSchema>(schema: S, body: unknown): Read<Static<S>> {
   const violations: Violation[] = [];
   const value = read(schema as Node, body, [], violations) as Static<S>;
@@ -58,7 +58,8 @@ export function readBody<S extends TSchema>(schema: S, body: unknown): Read<Stat
 function invalidBody(all: readonly Violation[]): ServiceError {
   const violations = all.slice(0, MAX_VIOLATIONS);
   const lines = violations.map((v) => `\n  ${["body", ...v.path].join(".")}: ${v.kind}: ${v.text}`);
-  const count = `${violations.length} validation error${violations.length === 1 ? "" : "s"}:`;
+  const more = all.length >= MAX_VIOLATIONS ? " or more" : "";
+  const count = `${violations.length}${more} validation error${violations.length === 1 ? "" : "s"}:`;
   return new ServiceError("invalid_body", `${count}${lines.join("")}`, {
     param: ["body", ...violations[0]!.path].join("."),
   });
@@ -129,9 +130,7 @@ function readObject(node: Node, value: unknown, path: Path, out: Violation[]): u
   }
   const pattern = node.patternProperties === undefined ? undefined : Object.values(node.patternProperties)[0];
   if (node.properties === undefined) {
-    return pattern === undefined
-      ? value
-      : Object.fromEntries(Object.entries(value).map(([key, v]) => [key, read(pattern, v, [...path, key], out)]));
+    return pattern === undefined ? value : readMap(pattern, value, path, out);
   }
   const result: Record<string, unknown> = {};
   for (const [key, child] of Object.entries(node.properties)) {
@@ -143,6 +142,15 @@ function readObject(node: Node, value: unknown, path: Path, out: Violation[]): u
     }
   }
   return result;
+}
+
+function readMap(node: Node, value: Record<string, unknown>, path: Path, out: Violation[]): unknown {
+  const result: [string, unknown][] = [];
+  for (const [key, item] of Object.entries(value)) {
+    if (out.length >= MAX_VIOLATIONS) break;
+    result.push([key, read(node, item, [...path, key], out)]);
+  }
+  return Object.fromEntries(result);
 }
 
 /** The branch that fits; with a discriminator the branch it names, the last one being for every other value. */

@@ -13,8 +13,8 @@ export function lengthRules(fields: LengthFields, contextLength: number): Length
   const maxTokensParam = (fields.max_completion_tokens ?? null) === null ? "max_tokens" : "max_completion_tokens";
   const maxTokens = fields[maxTokensParam] ?? null;
   if (maxTokens !== null && maxTokens < 1) {
-    throw new ServiceError("invalid_value", `max_tokens must be at least 1, got ${maxTokens}.`, {
-      param: "max_tokens",
+    throw new ServiceError("invalid_value", `${maxTokensParam} must be at least 1, got ${maxTokens}.`, {
+      param: maxTokensParam,
     });
   }
   const truncate = fields.truncate_prompt_tokens ?? null;

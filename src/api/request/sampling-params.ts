@@ -83,18 +83,21 @@ export function toSamplingParams(body: SamplingFields, context: SamplingContext)
   };
 }
 
+/** Of those that are wrong in a logit_bias, which may have many thousands. */
+const SHOWN_KEYS = 100;
+
 function readLogitBias(bias: Record<string, number> | null | undefined, vocabSize: number): [number, number][] {
   const entries = Object.entries(bias ?? {});
   const notIds = entries.map(([key]) => key).filter((key) => !/^\s*[+-]?\d+\s*$/.test(key));
   if (notIds.length > 0) {
-    const message = `logit_bias keys must be token ids; not so: ${notIds.slice(0, 10).join(", ")}.`;
+    const message = `logit_bias keys must be token ids; not so: ${notIds.slice(0, SHOWN_KEYS).join(", ")}.`;
     throw new ServiceError("invalid_value", message, { param: "logit_bias" });
   }
   // A map: several spellings of one id are one bias, the last.
   const pairs = [...new Map(entries.map(([key, value]) => [Number(key), Math.min(100, Math.max(-100, value))]))];
   const outside = pairs.map(([id]) => id).filter((id) => id < 0 || id >= vocabSize);
   if (outside.length > 0) {
-    const ids = outside.slice(0, 10).join(", ");
+    const ids = outside.slice(0, SHOWN_KEYS).join(", ");
     const message = `logit_bias has token ids outside the vocabulary: ${ids}. The vocabulary size is ${vocabSize}.`;
     throw new ServiceError("invalid_value", message, { param: "logit_bias" });
   }
@@ -116,7 +119,7 @@ function readAllowedIds(ids: readonly number[] | null | undefined, vocabSize: nu
   return unique(ids);
 }
 
-function readRepetitionDetection(wire: ChatBody["repetition_detection"]): SamplingParams["repetitionDetection"] {
+export function readRepetitionDetection(wire: ChatBody["repetition_detection"]): SamplingParams["repetitionDetection"] {
   const max = wire?.max_pattern_size ?? 0;
   const min = wire?.min_pattern_size ?? 0;
   const count = wire?.min_count ?? 0;

@@ -15,22 +15,31 @@ export const samplingFields = {
   logit_bias: orNull(Type.Record(Type.String(), Type.Number()), {
     description: "Token id → value added to its logit; clamped to [-100, 100].",
   }),
-  n: orNull(Type.Integer(), { default: 1, description: "Number of choices; they share one prompt computation." }),
+  n: orNull(Type.Integer(), {
+    default: 1,
+    description: "Number of choices, 1 to 16384; they share one prompt computation.",
+  }),
   response_format: orNull(ResponseFormat),
   seed: orNull(int64(), { description: "Same seed, same output. -1: none. Choice i uses seed + i." }),
-  stop: orNull(Type.Union([Type.String(), Type.Array(Type.String())]), { description: "Strings that end the output." }),
+  stop: orNull(Type.Union([Type.String(), Type.Array(Type.String())]), {
+    description: "Strings that end the output; 65536 characters in all.",
+  }),
   stream: orNull(Type.Boolean(), { default: false }),
   stream_options: orNull(StreamOptions),
   temperature: orNull(Type.Number(), { description: "[0, 2]; 0 is greedy. Default: the model's own, else 1." }),
-  top_p: orNull(Type.Number(), { description: "(0, 1]" }),
-  top_k: orNull(Type.Integer(), { description: "At least 1; 0 or -1: off." }),
-  min_p: orNull(Type.Number(), { description: "[0, 1]" }),
-  repetition_penalty: orNull(Type.Number(), { description: "Greater than 0; counts prompt and output." }),
+  top_p: orNull(Type.Number(), { description: "(0, 1]. Default: the model's own, else 1." }),
+  top_k: orNull(Type.Integer(), { description: "At least 1; 0 or -1: off. Default: the model's own, else off." }),
+  min_p: orNull(Type.Number(), { description: "[0, 1]. Default: the model's own, else 0." }),
+  repetition_penalty: orNull(Type.Number(), {
+    description: "Greater than 0; counts prompt and output. Default: the model's own, else 1.",
+  }),
   length_penalty: Type.Optional(Type.Number({ default: 1, description: "For beam search only; no effect here." })),
   stop_token_ids: orNull(Type.Array(Type.Integer()), { description: "Token ids that end the output." }),
   include_stop_str_in_output: flag(false, "Keep the text of the stop string or stop token."),
   ignore_eos: flag(false, "Go on after end-of-sequence; stop strings and stop_token_ids still end the output."),
-  min_tokens: Type.Optional(Type.Integer({ default: 0, description: "Nothing ends the output earlier." })),
+  min_tokens: Type.Optional(
+    Type.Integer({ default: 0, description: "Nothing ends the output earlier, but a constraint that is complete." }),
+  ),
   skip_special_tokens: flag(true, "Hide special tokens in the text."),
   spaces_between_special_tokens: flag(true, "Acts when special tokens are shown."),
   truncate_prompt_tokens: orNull(int64({ minimum: -1 }), {

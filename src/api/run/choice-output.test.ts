@@ -2,13 +2,16 @@ import { describe, expect, it } from "vitest";
 import { ByteTokenizer } from "../../../test/fakes/byte-tokenizer.ts";
 import type { Finish, TokensOutput } from "../../engine/contract.ts";
 import { OutputText } from "../../text/output-text.ts";
+import { ReasoningParser } from "../../text/reasoning/reasoning-parser.ts";
 import { PlainReplyParser } from "../../text/reply-parser.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
 import { ChoiceOutput } from "./choice-output.ts";
 
 const tokenizer = new ByteTokenizer();
 
-function choice(options: { stops?: string[]; includeStop?: boolean; minTokens?: number } = {}) {
+function choice(
+  options: { stops?: string[]; includeStop?: boolean; minTokens?: number; meter?: ReasoningParser } = {},
+) {
   return new ChoiceOutput({
     index: 0,
     text: new OutputText(tokenizer, {
@@ -19,6 +22,7 @@ function choice(options: { stops?: string[]; includeStop?: boolean; minTokens?: 
       minTokens: options.minTokens ?? 0,
     }),
     parser: new PlainReplyParser(),
+    thoughtMeter: options.meter ?? null,
     logprobs: { walk: new TokenTextWalk(tokenizer), top: 0 },
   });
 }
@@ -55,6 +59,21 @@ describe("ChoiceOutput", () => {
     expect(textOf(choice().accept(output("ab", length)))).toBe("ab");
     const repetition: Finish = { reason: "repetition", stopReason: "repetition_detected" };
     expect(textOf(choice().accept(output("ab", repetition)))).toBe("ab");
+  });
+
+  it("counts tokens of a thought as they come, whatever stop strings hold back, and no stop token", () => {
+    const style = { start: "<t>", end: "</t>", assumed: false };
+    const meter = () => new ReasoningParser(style, "optional", new PlainReplyParser());
+    for (const stops of [[], ["a stop string longer than all of it"]]) {
+      const it = choice({ stops, meter: meter() });
+      const deltas = ["<t>", "hm</t>", "yes"].map((text) => it.accept(output(text)));
+      // From the last byte of <t> to the one before the last of </t>.
+      expect(deltas.map(({ reasoningTokens }) => reasoningTokens)).toEqual([1, 5, 0]);
+      expect(deltas.every(({ hasThought }) => hasThought)).toBe(true);
+    }
+    const stopped = choice({ meter: meter() }).accept(output("<t>b", { reason: "stop", stopReason: 98 }));
+    expect([stopped.reasoningTokens, stopped.hasThought]).toEqual([1, true]);
+    expect(choice({ meter: meter() }).accept(output("hello", length)).hasThought).toBe(false);
   });
 
   it("releases held text at the end, and drops half a character", () => {

@@ -2,8 +2,8 @@
 // (text/output-text), the reply parser and log probabilities; decides the final reason. Knows no wire shapes but
 // the logprob entries.
 import type { FinishReason, TokensOutput } from "../../engine/contract.ts";
-import { isReasoning } from "../../text/create-reply-parser.ts";
 import type { OutputText } from "../../text/output-text.ts";
+import type { ReasoningParser } from "../../text/reasoning/reasoning-parser.ts";
 import type { ReplyDelta, ReplyParser } from "../../text/reply-parser.ts";
 import type { TokenTextWalk } from "../../text/token-text.ts";
 import { contentEntry, type WireTokenLogprob } from "./logprobs.wire.ts";
@@ -23,6 +23,8 @@ export interface ChoiceDelta {
   logprobs: WireTokenLogprob[];
   /** How many of the tokens were reasoning. */
   reasoningTokens: number;
+  /** There is or was a thought, empty or not. */
+  hasThought: boolean;
   end: ChoiceEnd | null;
   /** The engine does not know yet that the choice ended: a stop string matched. */
   stopEngine: boolean;
@@ -32,6 +34,8 @@ export interface ChoiceParts {
   index: number;
   text: OutputText;
   parser: ReplyParser;
+  /** Sees the text before stop strings hold it back, as tokens are counted; null: reasoning is not parsed. */
+  thoughtMeter: ReasoningParser | null;
   /** null: no log probabilities. */
   logprobs: { walk: TokenTextWalk; top: number } | null;
 }
@@ -40,6 +44,7 @@ export class ChoiceOutput {
   readonly index: number;
   readonly #text: OutputText;
   readonly #parser: ReplyParser;
+  readonly #thoughtMeter: ReasoningParser | null;
   readonly #logprobs: ChoiceParts["logprobs"];
   #tokens = 0;
   #end: ChoiceEnd | null = null;
@@ -48,6 +53,7 @@ export class ChoiceOutput {
     this.index = parts.index;
     this.#text = parts.text;
     this.#parser = parts.parser;
+    this.#thoughtMeter = parts.thoughtMeter;
     this.#logprobs = parts.logprobs;
   }
 
@@ -74,6 +80,8 @@ export class ChoiceOutput {
       const pushed = this.#text.push(token.id, { isStopToken });
       text += pushed.delta;
       matched = pushed.matched;
+      this.#thoughtMeter?.push(pushed.decoded);
+      if (this.#thoughtMeter?.reasoning && !isStopToken) delta.reasoningTokens++;
       delta.tokenIds.push(token.id);
       if (this.#logprobs !== null) {
         delta.logprobs.push(contentEntry(this.#logprobs.walk, token, this.#logprobs.top));
@@ -91,7 +99,7 @@ export class ChoiceOutput {
       text += this.#text.finish();
     }
     delta.parts = this.#parser.push(text);
-    delta.reasoningTokens = isReasoning(this.#parser) ? delta.tokenIds.length : 0;
+    delta.hasThought = this.#thoughtMeter?.hasThought ?? false;
     if (this.#end !== null) {
       delta.parts.push(...this.#parser.finish());
     }
@@ -107,6 +115,7 @@ function emptyDelta(index: number): ChoiceDelta {
     tokenIds: [],
     logprobs: [],
     reasoningTokens: 0,
+    hasThought: false,
     end: null,
     stopEngine: false,
   };

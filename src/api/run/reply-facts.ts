@@ -15,6 +15,8 @@ export interface ReplyFacts {
   continuousUsage: boolean;
   /** Put prompt_tokens_details into usage. */
   promptTokensDetails: boolean;
+  /** Put completion_tokens_details into usage. */
+  reasoningParsed: boolean;
 }
 
 export interface WireUsage {
@@ -22,7 +24,7 @@ export interface WireUsage {
   total_tokens: number;
   completion_tokens: number;
   prompt_tokens_details: { cached_tokens: number } | null;
-  /** Only when some of the output was reasoning. */
+  /** Only where reasoning is parsed. */
   completion_tokens_details?: { reasoning_tokens: number };
 }
 
@@ -40,7 +42,7 @@ export function usageOf(facts: ReplyFacts, counts: UsageCounts): WireUsage {
     completion_tokens: counts.completion,
     prompt_tokens_details: facts.promptTokensDetails ? { cached_tokens: counts.cached } : null,
   };
-  if (counts.reasoning > 0) {
+  if (facts.reasoningParsed) {
     usage.completion_tokens_details = { reasoning_tokens: counts.reasoning };
   }
   return usage;

@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { GenerateRequest, SamplingParams } from "../../engine/contract.ts";
 import { OutputText } from "../../text/output-text.ts";
+import type { ReasoningParser } from "../../text/reasoning/reasoning-parser.ts";
 import type { ReplyParser } from "../../text/reply-parser.ts";
 import { StopStrings } from "../../text/stop-strings.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
@@ -37,6 +38,7 @@ export interface RunSpec {
   top: number | null;
   tokensAsIds: boolean;
   parser: () => ReplyParser;
+  thoughtMeter: () => ReasoningParser | null;
   /** Special tokens the parser wants to see. */
   shownTokenIds?: readonly number[];
   /** More for engines that know it, beside kv_transfer_params and engine_xargs. */
@@ -67,6 +69,7 @@ export function buildRun(tokenizer: Tokenizer, spec: RunSpec): Run {
           minTokens: sampling.minTokens,
         }),
         parser: spec.parser(),
+        thoughtMeter: spec.thoughtMeter(),
         logprobs:
           spec.top === null ? null : { walk: new TokenTextWalk(tokenizer, { asIds: spec.tokensAsIds }), top: spec.top },
       }),

@@ -11,7 +11,7 @@ export interface LoopOptions {
   baseModel: string;
   task: DemoTask;
   steps: number;
-  /** After every step: the mean reward of what was rolled out for it. */
+  /** Before each training: the mean reward of what was rolled out for it. */
   onStep(step: number, reward: number): void;
   /** No new step begins after this moment (performance.now()). */
   deadline: number;

@@ -15,11 +15,13 @@ export class ReasoningParser implements ReplyParser {
   #held = "";
   /** Nothing of the thought was emitted yet, so its leading line breaks are dropped. */
   #thoughtEmpty = true;
+  #thought = false;
 
   constructor(style: ReasoningStyle, state: ReasoningState, answer: ReplyParser) {
     this.#style = style;
     this.#answer = answer;
     this.#open = state === "open";
+    this.#thought = this.#open;
     this.#phase = state === "closed" ? "answer" : "start";
   }
 
@@ -28,12 +30,17 @@ export class ReasoningParser implements ReplyParser {
     return this.#phase === "thought" || (this.#phase === "start" && this.#open);
   }
 
+  /** There is or was a thought, empty or not. */
+  get hasThought(): boolean {
+    return this.#thought;
+  }
+
   push(text: string): ReplyDelta[] {
     if (this.#phase === "answer") return this.#answer.push(text);
     this.#held += text;
     const deltas: ReplyDelta[] = [];
     if (this.#phase === "start") this.#start(deltas);
-    if (this.#phase === "thought") this.#thought(deltas);
+    if (this.#phase === "thought") this.#think(deltas);
     if (this.#phase === "gap") this.#gap(deltas);
     return deltas;
   }
@@ -54,6 +61,7 @@ export class ReasoningParser implements ReplyParser {
     if (rest.startsWith(start)) {
       this.#held = rest.slice(start.length);
       this.#phase = "thought";
+      this.#thought = true;
     } else if (this.#open) {
       this.#phase = "thought";
     } else {
@@ -63,7 +71,7 @@ export class ReasoningParser implements ReplyParser {
     }
   }
 
-  #thought(deltas: ReplyDelta[]): void {
+  #think(deltas: ReplyDelta[]): void {
     const { end } = this.#style;
     const found = this.#held.indexOf(end);
     if (found >= 0) {
