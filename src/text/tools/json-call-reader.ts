@@ -2,6 +2,7 @@
 // comes out when the arguments begin; the arguments follow as they are written. What does not begin like a call is handed
 // back untouched.
 
+import { stringEnd } from "../../json-string.ts";
 import type { ReplyDelta } from "../reply-parser.ts";
 
 export interface CallProgress {
@@ -89,7 +90,8 @@ export class JsonCallReader {
 }
 
 const space = /[ \t\r\n]*/y;
-const name = /"((?:[^"\\]|\\.)*)"/y;
+/** Of a function's name with its quotes: what is longer is none, and would be read again with every token. */
+const LONGEST_NAME = 1024;
 
 /** Where the arguments' opening brace is, once everything before it is there. */
 function readHeader(text: string): { name: string; argumentsAt: number } | "partial" | "mismatch" {
@@ -114,10 +116,13 @@ function readHeader(text: string): { name: string; argumentsAt: number } | "part
     if (present !== true) return present === null ? "partial" : "mismatch";
   }
   skip();
-  name.lastIndex = at;
-  const found = name.exec(text);
-  if (!found) return text.length === at || text[at] === '"' ? "partial" : "mismatch";
-  at += found[0].length;
+  if (at === text.length) return "partial";
+  if (text[at] !== '"') return "mismatch";
+  const nameEnd = stringEnd(text, at) + 1;
+  if (nameEnd - at > LONGEST_NAME) return "mismatch";
+  if (nameEnd > text.length) return "partial";
+  const quoted = text.slice(at, nameEnd);
+  at = nameEnd;
   for (const literals of [[","], ['"arguments"', '"parameters"'], [":"]]) {
     const present = expect(...literals);
     if (present !== true) return present === null ? "partial" : "mismatch";
@@ -126,7 +131,7 @@ function readHeader(text: string): { name: string; argumentsAt: number } | "part
   if (at === text.length) return "partial";
   if (text[at] !== "{") return "mismatch";
   try {
-    const value = JSON.parse(found[0]) as string;
+    const value = JSON.parse(quoted) as string;
     return value === "" ? "mismatch" : { name: value, argumentsAt: at };
   } catch {
     return "mismatch"; // an escape that JSON does not know

@@ -8,13 +8,15 @@ export class PythonicParser implements ReplyParser {
   #calls = 0;
   #phase: "start" | "call" | "after" | "end" | "content" = "start";
   #held = "";
-  /** Reading a call again is only worth it once the text has grown. */
+  /** Where a call was not complete yet. Reading it again is only worth it once the text has grown. */
   #triedLength = 0;
 
   push(text: string): ReplyDelta[] {
     const deltas: ReplyDelta[] = [];
     this.#held += text;
-    if (this.#phase === "call" && !text.includes(")") && this.#held.length < this.#triedLength * 2) return deltas;
+    // By a fiftieth where it may have ended: arguments full of parentheses would be read once for each.
+    const growth = text.includes(")") ? 1.02 : 2;
+    if (this.#phase === "call" && this.#held.length < this.#triedLength * growth) return deltas;
     while (this.#step(deltas));
     return deltas;
   }
