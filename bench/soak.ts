@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Engine } from "../src/engine/contract.ts";
-import { createEmbeddedEngine, DEFAULT_BLOCK_SIZE } from "../src/engine/thread/embedded.ts";
+import { createEmbeddedEngine, DEFAULT_BLOCK_SIZE } from "../src/engine/embedded.ts";
 import { readModelConfig } from "../src/model/checkpoint/model-config.ts";
 import { KvPool } from "../src/model/kv-pool.ts";
 import { type Shape, writeRandomCheckpoint } from "./models/random-checkpoint.ts";

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { loadSamplingDefaults } from "./api/request/generation-defaults.ts";
 import type { Config } from "./config/options.ts";
 import { ConfigError } from "./config-error.ts";
-import { createEmbeddedEngine, DEFAULT_WEIGHT_TYPE } from "./engine/thread/embedded.ts";
+import { createEmbeddedEngine, DEFAULT_WEIGHT_TYPE } from "./engine/embedded.ts";
 import { GrammarService } from "./grammar/grammar-service.ts";
 import { tokenVocabulary } from "./grammar/match/token-vocabulary.ts";
 import { openCheckpoint } from "./model/checkpoint/checkpoint.ts";

@@ -2,6 +2,7 @@
 // a model over 2 GB works and no second copy of them is made here; small constants are inlined.
 // Field numbers are those of onnx.proto; only what the runtime needs is written.
 
+import { ProtoWriter } from "../protobuf.ts";
 import {
   type Attribute,
   type DType,
@@ -12,7 +13,6 @@ import {
   type TypedData,
   type Value,
 } from "./graph.ts";
-import { ProtoWriter } from "./protobuf.ts";
 
 export interface OnnxModel {
   /** The protobuf. */
@@ -63,12 +63,10 @@ function attributeProto(name: string, value: Attribute, external: OnnxModel["ext
   const proto = new ProtoWriter().string(1, name);
   if (typeof value === "number") return proto.int(3, value).int(20, 2);
   if (typeof value === "string") return proto.string(4, value).int(20, 3);
-  if (Array.isArray(value)) {
-    for (const item of value as readonly number[]) proto.int(8, item);
-    return proto.int(20, 7);
-  }
   if (value instanceof Graph) return proto.message(6, graphProto(value, name, external)).int(20, 5);
-  return proto.float(2, (value as { float: number }).float).int(20, 1);
+  if ("float" in value) return proto.float(2, value.float).int(20, 1);
+  for (const item of value) proto.int(8, item);
+  return proto.int(20, 7);
 }
 
 function tensorProto({ value, data }: Initializer, external: OnnxModel["external"]): ProtoWriter {

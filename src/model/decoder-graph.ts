@@ -12,11 +12,11 @@ import { add, concat, gather, rmsNorm, softcap } from "../graph/ops.ts";
 import type { Checkpoint } from "./checkpoint/checkpoint.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 import { decoderLayer, type LayerParts, type Site } from "./decoder.ts";
-import { type WeightOptions, WeightSource } from "./linear/weight-source.ts";
 import { type LoraInputs, loraInputs } from "./lora/lora-inputs.ts";
 import { type AttentionInputs, type LayerCache, pagedAttention } from "./paged-attention.ts";
 import { PREFILL_PARTS } from "./prefill-pieces.ts";
 import { distinctRopes } from "./rotary-table.ts";
+import { type WeightOptions, WeightSource } from "./weight-source.ts";
 
 export interface DecoderGraphOptions extends WeightOptions {
   blockSize: number;

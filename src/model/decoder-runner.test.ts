@@ -31,7 +31,7 @@ it("takes no adapter over weights that were replaced since, and goes on with its
   const before = await runAlone(runner, prompt);
   rmSync(join(folder, "model.safetensors"));
   cpSync(join(fixtureFolder("llama"), "model.safetensors"), join(folder, "model.safetensors"));
-  await expect(runner.adapters.load(folder)).rejects.toThrow(/changed since the model was loaded/);
+  await expect(runner.adapters.load(folder)).rejects.toThrow(/changed since the server started/);
   expect(await runAlone(runner, prompt)).toEqual(before);
   await runner.close();
 });

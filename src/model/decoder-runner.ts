@@ -6,8 +6,7 @@ import type { AdapterHost } from "../engine/model-host.ts";
 import type { Chunk, Runner } from "../engine/runner.ts";
 import { joinRows } from "../graph/join-rows.ts";
 import { GraphSession } from "../graph/session.ts";
-import { type Checkpoint, openCheckpoint } from "./checkpoint/checkpoint.ts";
-import { CheckpointError } from "./checkpoint/checkpoint-error.ts";
+import { type Checkpoint, reopenCheckpoint } from "./checkpoint/checkpoint.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 import { buildDecoderGraph } from "./decoder-graph.ts";
 import { Embedding } from "./embedding.ts";
@@ -16,7 +15,7 @@ import { INT4_ROWS, int4RowsDifferAlone, usableWeights } from "./linear/int4-pro
 import { probeDigitSteps } from "./linear/int8-probe.ts";
 import type { WeightType } from "./linear/linear.ts";
 import { LoraSlots } from "./lora/lora-slots.ts";
-import { PREFILL_PARTS, shortestPart, piecesOf } from "./prefill-pieces.ts";
+import { PREFILL_PARTS, piecesOf, shortestPart } from "./prefill-pieces.ts";
 import { distinctRopes, RotaryTable } from "./rotary-table.ts";
 import { StepInputs, wantedRows } from "./step-inputs.ts";
 
@@ -164,11 +163,8 @@ export class DecoderRunner implements Runner {
   /** Builds the graph again, with inputs for adapters. No step runs meanwhile; if it fails, the old graph stays. */
   private async takeAdapters(): Promise<void> {
     const { folder, identity } = this.checkpoint;
-    const checkpoint = openCheckpoint(folder);
+    const checkpoint = reopenCheckpoint(folder, identity);
     try {
-      if (checkpoint.identity !== identity) {
-        throw new CheckpointError(folder, "changed since the model was loaded; start the server anew");
-      }
       const session = await createSession(checkpoint, this.options, true);
       await this.session.close();
       this.session = session;

@@ -1,6 +1,8 @@
 // TensorBoard event files: scalars over steps, as a sequence of checksummed records with protocol-buffer events inside.
 // Encodes whole files; where they are written is the caller's business.
 
+import { ProtoWriter } from "../protobuf.ts";
+
 export interface ScalarPoint {
   step: number;
   /** Unix time in seconds. */
@@ -11,18 +13,19 @@ export interface ScalarPoint {
 /** A complete event file. */
 export function encodeEventFile(points: readonly ScalarPoint[]): Uint8Array {
   const start = points[0]?.time ?? 0;
-  const records = [event(start, 0, field(3, text("brain.Event:2")))];
+  const events = [event(start, 0).string(3, "brain.Event:2")];
   for (const { step, time, values } of points) {
-    const scalars = Object.entries(values).map(([tag, value]) =>
-      field(1, concat(field(1, text(tag)), float(2, value))),
-    );
-    records.push(event(time, step, field(5, concat(...scalars))));
+    const summary = new ProtoWriter();
+    for (const [tag, value] of Object.entries(values)) {
+      summary.message(1, new ProtoWriter().string(1, tag).float(2, value));
+    }
+    events.push(event(time, step).message(5, summary));
   }
-  return concat(...records.map(record));
+  return concat(...events.map((each) => record(each.finish())));
 }
 
-function event(time: number, step: number, payload: Uint8Array): Uint8Array {
-  return concat(double(1, time), varintField(2, step), payload);
+function event(time: number, step: number): ProtoWriter {
+  return new ProtoWriter().double(1, time).int(2, step);
 }
 
 /** Length, its checksum, the data, its checksum. */
@@ -51,49 +54,6 @@ function maskedCrc(data: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(4);
   new DataView(bytes.buffer).setUint32(0, masked, true);
   return bytes;
-}
-
-const WIRE_VARINT = 0;
-const WIRE_64 = 1;
-const WIRE_BYTES = 2;
-const WIRE_32 = 5;
-
-function varint(value: number): Uint8Array {
-  const bytes: number[] = [];
-  let rest = value;
-  while (rest >= 128) {
-    bytes.push((rest % 128) | 128);
-    rest = Math.floor(rest / 128);
-  }
-  return Uint8Array.of(...bytes, rest);
-}
-
-function key(number: number, wire: number): Uint8Array {
-  return varint(number * 8 + wire);
-}
-
-function field(number: number, data: Uint8Array): Uint8Array {
-  return concat(key(number, WIRE_BYTES), varint(data.length), data);
-}
-
-function varintField(number: number, value: number): Uint8Array {
-  return concat(key(number, WIRE_VARINT), varint(value));
-}
-
-function double(number: number, value: number): Uint8Array {
-  const bytes = new Uint8Array(8);
-  new DataView(bytes.buffer).setFloat64(0, value, true);
-  return concat(key(number, WIRE_64), bytes);
-}
-
-function float(number: number, value: number): Uint8Array {
-  const bytes = new Uint8Array(4);
-  new DataView(bytes.buffer).setFloat32(0, value, true);
-  return concat(key(number, WIRE_32), bytes);
-}
-
-function text(value: string): Uint8Array {
-  return new TextEncoder().encode(value);
 }
 
 function concat(...parts: readonly Uint8Array[]): Uint8Array {

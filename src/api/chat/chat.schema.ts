@@ -16,7 +16,9 @@ export const ChatRequest = Type.Object(
     logprobs: orNull(Type.Boolean(), { default: false, description: "Return log probabilities of output tokens." }),
     top_logprobs: orNull(Type.Integer(), { default: 0, description: "Alternatives per token; -1: whole vocabulary." }),
     max_tokens: orNull(Type.Integer(), { description: "Older name of max_completion_tokens." }),
-    max_completion_tokens: orNull(Type.Integer(), { description: "Output budget. Default: the rest of the context, or less if the model says so." }),
+    max_completion_tokens: orNull(Type.Integer(), {
+      description: "Output budget. Default: the rest of the context, or less if the model says so.",
+    }),
     tools: orNull(Type.Array(Tool), { description: "Shown to the model through the chat template." }),
     tool_choice: Type.Optional(
       Type.Union([Type.Enum(["none", "auto", "required"]), NamedToolChoice, Type.Null()], {

@@ -2,8 +2,7 @@
 
 import { GrammarConstraintFactory } from "../../grammar/match/constraint-factory.ts";
 import type { TokenVocabulary } from "../../grammar/match/token-vocabulary.ts";
-import { openCheckpoint } from "../../model/checkpoint/checkpoint.ts";
-import { CheckpointError } from "../../model/checkpoint/checkpoint-error.ts";
+import { reopenCheckpoint } from "../../model/checkpoint/checkpoint.ts";
 import { DecoderRunner, type DecoderRunnerOptions } from "../../model/decoder-runner.ts";
 import type { ModelHost } from "../model-host.ts";
 
@@ -19,11 +18,8 @@ export interface OnnxHostOptions extends DecoderRunnerOptions {
 export async function createRunner(options: unknown, adaptersToCome: boolean): Promise<ModelHost> {
   const { folder, identity, vocabulary, ...given } = options as OnnxHostOptions;
   const runnerOptions = { ...given, adaptersFromStart: given.adaptersFromStart || adaptersToCome };
-  const checkpoint = openCheckpoint(folder);
+  const checkpoint = reopenCheckpoint(folder, identity);
   try {
-    if (checkpoint.identity !== identity) {
-      throw new CheckpointError(folder, "the files changed since the server started; it must be started anew");
-    }
     const runner = await DecoderRunner.create(checkpoint, runnerOptions);
     const host: ModelHost = { runner, adapters: runner.adapters, close: () => runner.close() };
     if (vocabulary !== null) {

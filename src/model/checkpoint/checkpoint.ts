@@ -41,6 +41,14 @@ export interface TensorReader {
 }
 
 /** Opens and checks a checkpoint folder; throws CheckpointError. */
+/** The one with this identity: another may have taken its place since the server started. */
+export function reopenCheckpoint(folder: string, identity: string): Checkpoint {
+  const checkpoint = openCheckpoint(folder);
+  if (checkpoint.identity === identity) return checkpoint;
+  checkpoint.close();
+  throw new CheckpointError(folder, "changed since the server started; start the server anew");
+}
+
 export function openCheckpoint(folder: string): Checkpoint {
   if (!isFolder(folder)) throw new CheckpointError(folder, "no such folder");
   const config = readModelConfig(folder);

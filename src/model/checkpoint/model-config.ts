@@ -10,7 +10,7 @@ import { familyOf } from "../families/registry.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { ConfigFields, maxInteger } from "./config-fields.ts";
 import { readJsonObject } from "./json-file.ts";
-import { parseRope, type RopeSpec } from "./rope.ts";
+import { parseRope, type RopeSpec, refusePartialRotary } from "./rope.ts";
 
 export interface ModelConfig {
   family: FamilyName;
@@ -154,9 +154,7 @@ function layerRopes(
   traits: FamilyTraits,
   maxPositions: number,
 ): Record<LayerKind, () => RopeSpec> {
-  if (fields.positive("partial_rotary_factor", 1) !== 1) {
-    throw fields.problem("partial_rotary_factor", "1 (rotating only a part of each head is not supported)");
-  }
+  refusePartialRotary(fields);
   // An empty object says nothing.
   const [parameters, scaling] = ["rope_parameters", "rope_scaling"].map((key) => {
     const object = fields.object(key);

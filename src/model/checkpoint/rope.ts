@@ -37,6 +37,13 @@ export type RopeScaling =
       truncate: boolean;
     };
 
+/** Of config.json or of its rotary parameters. */
+export function refusePartialRotary(fields: ConfigFields): void {
+  if (fields.positive("partial_rotary_factor", 1) !== 1) {
+    throw fields.problem("partial_rotary_factor", "1 (rotating only a part of each head is not supported)");
+  }
+}
+
 /**
  * `fields`: a rope_scaling / rope_parameters object, or null for plain RoPE with `defaultTheta`. `positions`: the model's
  * context, and the one before it was stretched where that is stated outside `fields`.
@@ -48,9 +55,7 @@ export function parseRope(
 ): RopeSpec {
   if (fields === null) return { theta: defaultTheta, scaling: null, attentionFactor: 1 };
   const theta = fields.positive("rope_theta", defaultTheta);
-  if (fields.positive("partial_rotary_factor", 1) !== 1) {
-    throw fields.problem("partial_rotary_factor", "1 (rotating only a part of each head is not supported)");
-  }
+  refusePartialRotary(fields);
   const plain = { theta, attentionFactor: 1 };
   const original = () => positions.original ?? fields.count("original_max_position_embeddings", positions.max);
   const type = ropeType(fields);

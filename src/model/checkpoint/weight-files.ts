@@ -4,13 +4,15 @@
 
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { isJsonObject, type JsonObject } from "../../json-object.ts";
+import { isJsonObject } from "../../json-object.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { readJsonObject } from "./json-file.ts";
 import { SafetensorsFile } from "./safetensors.ts";
 
-const singleName = "model.safetensors";
-const indexName = "model.safetensors.index.json";
+export const SINGLE_FILE = "model.safetensors";
+/** Says which of several files each tensor is in. */
+export const INDEX_FILE = "model.safetensors.index.json";
+const LARGEST_INDEX_BYTES = 100 * 2 ** 20;
 
 export interface WeightFiles {
   /** The file that holds each tensor. */
@@ -19,20 +21,20 @@ export interface WeightFiles {
 }
 
 export function openWeightFiles(folder: string): WeightFiles {
-  const single = join(folder, singleName);
+  const single = join(folder, SINGLE_FILE);
   if (existsSync(single)) {
     const file = SafetensorsFile.open(single);
     const byTensor = new Map([...file.tensors.keys()].map((name) => [name, file] as const));
     return { byTensor, close: () => file.close() };
   }
-  const indexFile = join(folder, indexName);
+  const indexFile = join(folder, INDEX_FILE);
   if (existsSync(indexFile)) return openShards(folder, indexFile);
-  throw new CheckpointError(folder, `has neither ${singleName} nor ${indexName}${insteadFound(folder)}`);
+  throw new CheckpointError(folder, `has neither ${SINGLE_FILE} nor ${INDEX_FILE}${insteadFound(folder)}`);
 }
 
-/** Tensor name -> shard file name, from the content of an index; every shard name is safe to join to the folder. */
-export function parseWeightMap(indexFile: string, json: JsonObject): ReadonlyMap<string, string> {
-  const map = json.weight_map;
+/** Tensor name -> shard file name, from an index; every shard name is safe to join to the folder. */
+export function readWeightMap(indexFile: string): ReadonlyMap<string, string> {
+  const map = readJsonObject(indexFile, LARGEST_INDEX_BYTES).weight_map;
   if (!isJsonObject(map)) throw new CheckpointError(indexFile, "weight_map must be an object");
   const entries = Object.entries(map);
   for (const [tensor, shard] of entries) {
@@ -45,7 +47,7 @@ export function parseWeightMap(indexFile: string, json: JsonObject): ReadonlyMap
 }
 
 function openShards(folder: string, indexFile: string): WeightFiles {
-  const weightMap = parseWeightMap(indexFile, readJsonObject(indexFile, 100 * 2 ** 20));
+  const weightMap = readWeightMap(indexFile);
   const shards = new Map<string, SafetensorsFile>();
   const close = () => {
     for (const shard of shards.values()) shard.close();
@@ -57,12 +59,12 @@ function openShards(folder: string, indexFile: string): WeightFiles {
       if (shard === undefined) {
         const path = join(folder, shardName);
         if (!existsSync(path))
-          throw new CheckpointError(path, `shard is missing; ${indexName} places "${tensor}" in it`);
+          throw new CheckpointError(path, `shard is missing; ${INDEX_FILE} places "${tensor}" in it`);
         shard = SafetensorsFile.open(path);
         shards.set(shardName, shard);
       }
       if (!shard.tensors.has(tensor)) {
-        throw new CheckpointError(shard.path, `has no tensor "${tensor}", though ${indexName} places it there`);
+        throw new CheckpointError(shard.path, `has no tensor "${tensor}", though ${INDEX_FILE} places it there`);
       }
       byTensor.set(tensor, shard);
     }
@@ -81,7 +83,7 @@ function insteadFound(folder: string): string {
     return " (the folder cannot be listed)";
   }
   // Listed and yet not there; in a cache of which files were deleted, say.
-  const dangling = names.find((name) => name === singleName || name === indexName);
+  const dangling = names.find((name) => name === SINGLE_FILE || name === INDEX_FILE);
   if (dangling !== undefined) return `; ${dangling} is a link to a file that is not there`;
   const pickled = names.find((name) => name.endsWith(".bin") || name.endsWith(".pth") || name.endsWith(".pt"));
   if (pickled !== undefined) return `; ${pickled} is a pickled checkpoint: convert it to safetensors first`;

@@ -9,8 +9,7 @@ import { homedir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { syncFolder, temporaryBeside, writeFileDurably } from "../../durable-file.ts";
 import { isFolder } from "../checkpoint/folder.ts";
-import { readJsonObject } from "../checkpoint/json-file.ts";
-import { parseWeightMap } from "../checkpoint/weight-files.ts";
+import { INDEX_FILE, readWeightMap, SINGLE_FILE } from "../checkpoint/weight-files.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -81,15 +80,14 @@ export class RepositoryCache {
 export function missingFiles(snapshot: string): string[] {
   const absent = (name: string) => !existsSync(join(snapshot, name));
   const missing = ["config.json", "tokenizer.json"].filter(absent);
-  if (!absent("model.safetensors")) return missing;
-  const index = "model.safetensors.index.json";
-  if (absent(index)) return [...missing, "model.safetensors"];
-  return [...missing, ...shardNames(join(snapshot, index)).filter(absent)];
+  if (!absent(SINGLE_FILE)) return missing;
+  if (absent(INDEX_FILE)) return [...missing, SINGLE_FILE];
+  return [...missing, ...shardNames(join(snapshot, INDEX_FILE)).filter(absent)];
 }
 
 /** The shard files an index lists. */
 export function shardNames(indexFile: string): string[] {
-  return [...new Set(parseWeightMap(indexFile, readJsonObject(indexFile, 100 * 2 ** 20)).values())];
+  return [...new Set(readWeightMap(indexFile).values())];
 }
 
 export function isCommit(text: string): boolean {

@@ -6,6 +6,7 @@
 import { join } from "node:path";
 import type { HubApiError, ListFileEntry } from "@huggingface/hub";
 import { isFolder } from "../checkpoint/folder.ts";
+import { INDEX_FILE, SINGLE_FILE } from "../checkpoint/weight-files.ts";
 import { type Environment, hubCacheFolder, isCommit, missingFiles, RepositoryCache, shardNames } from "./hub-cache.ts";
 import { downloadBlob } from "./hub-download.ts";
 import { HubError } from "./hub-error.ts";
@@ -130,15 +131,14 @@ class HubRequest {
 
   /** Names of the weight files in the order to fetch them; fetches the index of sharded weights to know them. */
   async #weightFiles(commit: string, files: Map<string, ListFileEntry>): Promise<string[]> {
-    if (files.has("model.safetensors")) return ["model.safetensors"];
-    const index = "model.safetensors.index.json";
-    if (!files.has(index)) {
+    if (files.has(SINGLE_FILE)) return [SINGLE_FILE];
+    if (!files.has(INDEX_FILE)) {
       const others = [...files.keys()].filter((name) => /\.(bin|pth|pt|gguf|safetensors)$/.test(name)).slice(0, 3);
       const hint = others.length > 0 ? ` (it has ${others.join(", ")})` : "";
-      throw new HubError(`${this.#label()} has no model.safetensors or ${index}${hint}`);
+      throw new HubError(`${this.#label()} has no ${SINGLE_FILE} or ${INDEX_FILE}${hint}`);
     }
-    await this.#fetchFile(commit, index, files);
-    return shardNames(join(this.#cache.snapshot(commit), index));
+    await this.#fetchFile(commit, INDEX_FILE, files);
+    return shardNames(join(this.#cache.snapshot(commit), INDEX_FILE));
   }
 
   async #fetchFile(commit: string, name: string, files: Map<string, ListFileEntry>): Promise<void> {

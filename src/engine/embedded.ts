@@ -2,24 +2,24 @@
 // (bytes, context length) into blocks and positions, and refuses what cannot work before a thread is started.
 
 import { totalmem } from "node:os";
-import { compiledEntry } from "../../compiled-entry.ts";
-import { ConfigError } from "../../config-error.ts";
-import type { TokenVocabulary } from "../../grammar/match/token-vocabulary.ts";
-import { checkpointIdentity } from "../../model/checkpoint/checkpoint.ts";
-import { type ModelConfig, readModelConfig } from "../../model/checkpoint/model-config.ts";
-import { KvPool } from "../../model/kv-pool.ts";
-import type { WeightType } from "../../model/linear/linear.ts";
-import { usableCores } from "../../usable-cores.ts";
-import type { Engine } from "../contract.ts";
-import type { SchedulingOptions } from "../scheduling.ts";
-import type { OnnxHostOptions } from "./onnx-host.ts";
-import { WorkerEngine } from "./worker-host.ts";
+import { compiledEntry } from "../compiled-entry.ts";
+import { ConfigError } from "../config-error.ts";
+import type { TokenVocabulary } from "../grammar/match/token-vocabulary.ts";
+import { checkpointIdentity } from "../model/checkpoint/checkpoint.ts";
+import { type ModelConfig, readModelConfig } from "../model/checkpoint/model-config.ts";
+import { KvPool } from "../model/kv-pool.ts";
+import type { WeightType } from "../model/linear/linear.ts";
+import { usableCores } from "../usable-cores.ts";
+import type { Engine } from "./contract.ts";
+import type { SchedulingOptions } from "./scheduling.ts";
+import type { OnnxHostOptions } from "./thread/onnx-host.ts";
+import { WorkerEngine } from "./thread/worker-host.ts";
 
 export interface EmbeddedOptions {
   /** Checkpoint folder in Hugging Face layout. */
   folder: string;
-  /** "auto": DEFAULT_WEIGHT_TYPE. */
-  weightType?: WeightType | "auto";
+  /** Default: DEFAULT_WEIGHT_TYPE. */
+  weightType?: WeightType;
   /** Threads of one model step; default: all cores it may use. */
   threads?: number;
   /** Positions per cache block. */
@@ -48,11 +48,10 @@ export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<En
   const config = readModelConfig(options.folder);
   const blockSize = options.blockSize ?? DEFAULT_BLOCK_SIZE;
   const { numBlocks, maxModelLen } = cacheSize(options, config, blockSize);
-  const weightType = options.weightType ?? "auto";
   const host: OnnxHostOptions = {
     folder: options.folder,
     identity: checkpointIdentity(options.folder),
-    weightType: weightType === "auto" ? DEFAULT_WEIGHT_TYPE : weightType,
+    weightType: options.weightType ?? DEFAULT_WEIGHT_TYPE,
     threads: options.threads ?? usableCores(),
     blockSize,
     numBlocks,
@@ -63,7 +62,7 @@ export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<En
     vocabulary: options.vocabulary ?? null,
   };
   return WorkerEngine.start({
-    model: () => ({ module: compiledEntry(import.meta.url, "./onnx-host.ts").href, options: host }),
+    model: () => ({ module: compiledEntry(import.meta.url, "./thread/onnx-host.ts").href, options: host }),
     scheduling: options.scheduling,
     onFault: options.onFault,
   });

@@ -1,4 +1,4 @@
-// The few protobuf wire types that ONNX files need. Write-only; field order is the caller's. A message inside another is
+// The few protobuf wire types that ONNX and TensorBoard files need. Write-only; field order is the caller's. A message inside another is
 // written first and its bytes are copied, so big byte fields belong near the top.
 
 export class ProtoWriter {
@@ -19,6 +19,15 @@ export class ProtoWriter {
     this.reserve(4);
     new DataView(this.buffer.buffer).setFloat32(this.length, value, true);
     this.length += 4;
+    return this;
+  }
+
+  /** Field of wire type 1. */
+  double(field: number, value: number): this {
+    this.tag(field, 1);
+    this.reserve(8);
+    new DataView(this.buffer.buffer).setFloat64(this.length, value, true);
+    this.length += 8;
     return this;
   }
 

@@ -1,15 +1,15 @@
 // Reads a checkpoint's tensors into a graph, in the weight type the operator chose. Serving and training take their
 // weights from here, so that both compute with the same numbers.
 
-import type { Graph, Value } from "../../graph/graph.ts";
-import { joinRows } from "../../graph/join-rows.ts";
-import { matmul } from "../../graph/ops.ts";
-import type { Checkpoint } from "../checkpoint/checkpoint.ts";
-import type { LinearName, LinearTensors, TensorSpec } from "../checkpoint/expected-tensors.ts";
-import { type Site, siteParts } from "../decoder.ts";
-import type { DigitSteps } from "./int8-probe.ts";
-import { effectiveWeights, type LinearWeights, linear, type WeightType } from "./linear.ts";
-import { type MatrixRows, rowsOfTensors } from "./matrix-rows.ts";
+import type { Graph, Value } from "../graph/graph.ts";
+import { joinRows } from "../graph/join-rows.ts";
+import { matmul } from "../graph/ops.ts";
+import type { Checkpoint } from "./checkpoint/checkpoint.ts";
+import type { LinearName, LinearTensors, TensorSpec } from "./checkpoint/expected-tensors.ts";
+import { type Site, siteParts } from "./decoder.ts";
+import type { DigitSteps } from "./linear/int8-probe.ts";
+import { effectiveWeights, type LinearWeights, linear, type WeightType } from "./linear/linear.ts";
+import { type MatrixRows, rowsOfTensors } from "./linear/matrix-rows.ts";
 
 export interface WeightOptions {
   weightType: WeightType;

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { expect, it, vi } from "vitest";
-import { fixtureFolder } from "../../../test/reference/runner-driver.ts";
-import { AdapterSlots } from "../adapter-slots.ts";
-import { NoAdapterSlot } from "../contract.ts";
+import { fixtureFolder } from "../../test/reference/runner-driver.ts";
+import { AdapterSlots } from "./adapter-slots.ts";
+import { NoAdapterSlot } from "./contract.ts";
 import { createEmbeddedEngine } from "./embedded.ts";
 
 it("has one slot for a step and for an operator's adapter, and says across the thread that it is taken", async () => {
@@ -50,7 +50,7 @@ it("does not go on with other weights when its thread is started again", async (
     await expect(engine.loadAdapter(folder)).rejects.toThrow(/could not be restarted/);
     expect(engine.healthy()).toBe(false);
     expect(faults.at(-1)).toBe(
-      `the engine thread ended: ${folder}: the files changed since the server started; it must be started anew`,
+      `the engine thread ended: ${folder}: changed since the server started; start the server anew`,
     );
   } finally {
     await engine.close();
