@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ByteTokenizer } from "../../test/fakes/byte-tokenizer.ts";
 import { tokeniseBadWords } from "./bad-words.ts";
-import { type ChatRequest, chatPrompt, encodeChat, tokenisePrompt } from "./prompt.ts";
+import { type ChatInput, chatPrompt, encodeChat, tokenisePrompt } from "./prompt.ts";
 import { boundText, fitTokens, type LengthRules, outputBudget } from "./prompt-length.ts";
 import { TextModel } from "./text-model.ts";
 import type { Tokenizer } from "./tokenizer-contract.ts";
@@ -29,7 +29,7 @@ const rules = (changes: Partial<LengthRules> = {}): LengthRules => ({
 const bytes = (text: string): number[] => new ByteTokenizer().encode(text);
 
 describe("chats", () => {
-  const prompt = (request: Partial<ChatRequest>) => chatPrompt(model, { messages: [user], ...request }, null);
+  const prompt = (request: Partial<ChatInput>) => chatPrompt(model, { messages: [user], ...request }, null);
 
   test("rendered and tokenised, with special tokens recognised", async () => {
     expect(await prompt({})).toEqual({

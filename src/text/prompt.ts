@@ -10,7 +10,7 @@ import { joined } from "./template/template-messages.ts";
 import { readDocuments, readTools } from "./template-tools.ts";
 import type { TextModel } from "./text-model.ts";
 
-export interface ChatRequest {
+export interface ChatInput {
   messages: readonly unknown[];
   tools?: readonly unknown[] | null;
   documents?: readonly unknown[] | null;
@@ -42,7 +42,7 @@ const LONGEST_FREE_TEXT = 1_048_576;
 /** `length` null: a prompt that is not going to be run (/tokenize). */
 export async function chatPrompt(
   model: TextModel,
-  request: ChatRequest,
+  request: ChatInput,
   length: LengthRules | null,
 ): Promise<ChatPrompt> {
   const input = renderInput(model, request);
@@ -62,7 +62,7 @@ export async function chatPrompt(
 function checkBesideMessages(
   model: TextModel,
   { tools, documents }: RenderInput,
-  request: ChatRequest,
+  request: ChatInput,
   { contextLength }: LengthRules,
 ): void {
   const longest = contextLength * model.longestToken;
@@ -76,7 +76,7 @@ function checkBesideMessages(
 }
 
 /** The same for trusted callers with the default template, synchronously and without limits. `maxTokens`: see Tokenizer. */
-export function encodeChat(model: TextModel, request: ChatRequest, maxTokens = Number.POSITIVE_INFINITY): number[] {
+export function encodeChat(model: TextModel, request: ChatInput, maxTokens = Number.POSITIVE_INFINITY): number[] {
   const text = model.renderTrusted(renderInput(model, request));
   return model.tokenizer.encode(text, { addSpecialTokens: request.addSpecialTokens ?? false, maxTokens });
 }
@@ -107,7 +107,7 @@ export function encodeBounded(
   return model.tokenizer.encode(boundText(text, length, model.longestToken), options);
 }
 
-function renderInput(model: TextModel, request: ChatRequest): RenderInput {
+function renderInput(model: TextModel, request: ChatInput): RenderInput {
   const messages: ChatMessage[] = readMessages(request.messages);
   const addGenerationPrompt = request.addGenerationPrompt ?? true;
   const continueFinalMessage = request.continueFinalMessage ?? false;
@@ -130,7 +130,7 @@ function renderInput(model: TextModel, request: ChatRequest): RenderInput {
 }
 
 /** A template may also come as a template variable of that name. */
-function requestedTemplate(request: ChatRequest): string | null {
+function requestedTemplate(request: ChatInput): string | null {
   if (request.chatTemplate != null) return request.chatTemplate;
   const named = request.chatTemplateKwargs?.chat_template;
   return typeof named === "string" ? named : null;

@@ -3,7 +3,7 @@
 import type { ReplyDelta } from "../../text/reply-parser.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
 import type { WireTokenLogprob } from "../run/logprobs.wire.ts";
-import { toolCallId } from "../run/reply-facts.ts";
+import { toolCallId } from "./tool-call-id.ts";
 
 interface ToolCallDelta {
   index: number;

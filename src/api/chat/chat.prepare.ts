@@ -10,10 +10,10 @@ import { lengthRules } from "../request/length-rules.ts";
 import { checkLogprobAmount, checkLogprobCount, logprobAmount } from "../request/logprob-request.ts";
 import { toSamplingParams } from "../request/sampling-params.ts";
 import { checkTokenIds } from "../request/token-ids.ts";
-import type { ReplyFacts } from "../run/reply-facts.ts";
+import { type ReplyFacts, replyFacts } from "../run/reply-facts.ts";
 import { buildRun, type Run } from "../run/run-builder.ts";
 import type { Service } from "../service.ts";
-import { type ChatReplyOptions, chatReplyFacts, chatReplyOptions } from "./chat.reply-options.ts";
+import { type ChatReplyOptions, chatReplyOptions } from "./chat.reply-options.ts";
 import type { ChatBody } from "./chat.schema.ts";
 import { checkTemplateTrust, checkTopLogprobs, type ValidatedChat } from "./chat.validate.ts";
 import {
@@ -89,7 +89,11 @@ export async function prepareChat(
   });
   return {
     run,
-    facts: chatReplyFacts(service, body, model, requestId, prompt),
+    facts: replyFacts(service, body, model, {
+      id: `chatcmpl-${requestId}`,
+      promptTokens: prompt.tokenIds.length,
+      reasoningParsed: service.reasoning !== null,
+    }),
     options: chatReplyOptions(service, body, model, parsing, prompt),
   };
 }

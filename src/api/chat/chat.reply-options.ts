@@ -3,7 +3,6 @@
 import type { FinishReason } from "../../engine/contract.ts";
 import type { ChatPrompt } from "../../text/prompt.ts";
 import type { ServedModel } from "../models/model-registry.ts";
-import type { ReplyFacts } from "../run/reply-facts.ts";
 import type { Service } from "../service.ts";
 import type { ChatBody } from "./chat.schema.ts";
 import type { ReplyParsing } from "./reply-parsing.ts";
@@ -35,26 +34,6 @@ export interface ChatReplyOptions {
 /** The engine's reason → the wire's: parsed calls end a turn as "tool_calls". */
 export function wireFinishReason(reason: FinishReason, hasToolCalls: boolean, namedTool: boolean): string {
   return reason === "stop" && hasToolCalls && !namedTool ? "tool_calls" : reason;
-}
-
-export function chatReplyFacts(
-  { config, systemFingerprint, reasoning }: Service,
-  body: ChatBody,
-  model: ServedModel,
-  requestId: string,
-  prompt: ChatPrompt,
-): ReplyFacts {
-  return {
-    id: `chatcmpl-${requestId}`,
-    created: Math.floor(Date.now() / 1000),
-    model: model.name,
-    systemFingerprint,
-    promptTokens: prompt.tokenIds.length,
-    includeUsage: body.stream_options?.include_usage === true || config.enableForceIncludeUsage,
-    continuousUsage: body.stream_options?.continuous_usage_stats === true,
-    promptTokensDetails: config.enablePromptTokensDetails,
-    reasoningParsed: reasoning !== null,
-  };
 }
 
 export function chatReplyOptions(

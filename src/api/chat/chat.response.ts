@@ -6,8 +6,9 @@ import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
 import type { RunOutput } from "../run/generation-run.ts";
 import { jsonWith, promptLogprobsJson } from "../run/logprobs.wire.ts";
-import { type ReplyFacts, toolCallId, usageOf } from "../run/reply-facts.ts";
+import { type ReplyFacts, usageOf } from "../run/reply-facts.ts";
 import { type ChatReplyOptions, wireFinishReason } from "./chat.reply-options.ts";
+import { toolCallId } from "./tool-call-id.ts";
 
 interface ToolCall {
   id: string;

@@ -12,7 +12,7 @@ import { lengthRules } from "../request/length-rules.ts";
 import { checkLogprobAmount, checkLogprobCount, logprobAmount } from "../request/logprob-request.ts";
 import { toSamplingParams } from "../request/sampling-params.ts";
 import { checkTokenIds } from "../request/token-ids.ts";
-import type { ReplyFacts } from "../run/reply-facts.ts";
+import { type ReplyFacts, replyFacts } from "../run/reply-facts.ts";
 import { buildRun, type Run } from "../run/run-builder.ts";
 import type { Service } from "../service.ts";
 import { PromptChoices } from "./completions.response.ts";
@@ -110,7 +110,12 @@ export async function prepareCompletion(
     checkLogprobAmount(amount, "logprobs");
   }
   const total = runs.reduce((sum, run) => sum + run.request.promptTokenIds.length, 0);
-  return { facts: completionFacts(service, body, model, requestId, total), runs, prompts: choices };
+  const facts = replyFacts(service, body, model, {
+    id: `cmpl-${requestId}`,
+    promptTokens: total,
+    reasoningParsed: false,
+  });
+  return { facts, runs, prompts: choices };
 }
 
 /** The tokens the model sees, and their text. */
@@ -132,26 +137,4 @@ function readPrompt(
 function spelled(tokenizer: Tokenizer, ids: readonly number[]): string {
   const detokenizer = new Detokenizer(tokenizer, { promptTokenIds: [], keepLeadingSpace: true });
   return ids.map((id) => detokenizer.push(id)).join("");
-}
-
-function completionFacts(
-  service: Service,
-  body: CompletionBody,
-  model: ServedModel,
-  requestId: string,
-  promptTokenCount: number,
-): ReplyFacts {
-  const { config } = service;
-  return {
-    id: `cmpl-${requestId}`,
-    created: Math.floor(Date.now() / 1000),
-    model: model.name,
-    systemFingerprint: service.systemFingerprint,
-    promptTokens: promptTokenCount,
-    reasoningParsed: false,
-    includeUsage:
-      body.stream === true && (body.stream_options?.include_usage === true || config.enableForceIncludeUsage),
-    continuousUsage: body.stream_options?.continuous_usage_stats === true,
-    promptTokensDetails: config.enablePromptTokensDetails,
-  };
 }

@@ -6,7 +6,7 @@ import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
 import { jsonWith, promptLogprobsJson } from "../run/logprobs.wire.ts";
 import { fromContent, promptEntries, type TextLogprob, TextLogprobWriter } from "./completions.logprobs.ts";
 
-export interface PromptReply {
+export interface TextReplyOptions {
   promptIndex: number;
   promptTokenIds: readonly number[];
   n: number;
@@ -38,12 +38,12 @@ interface Pending {
 
 /** The choices of one prompt. `take` gives what is new since the last call; a whole reply takes once, at the end. */
 export class PromptChoices {
-  readonly #reply: PromptReply;
+  readonly #reply: TextReplyOptions;
   readonly #tokenizer: Tokenizer;
   readonly #choices: Pending[];
   #prefill: PrefillOutput | null = null;
 
-  constructor(reply: PromptReply, tokenizer: Tokenizer) {
+  constructor(reply: TextReplyOptions, tokenizer: Tokenizer) {
     this.#reply = reply;
     this.#tokenizer = tokenizer;
     this.#choices = Array.from({ length: reply.n }, () => ({

@@ -1,6 +1,8 @@
 // What every reply to one request shares, in both dialects and whether it streams or not: id, names, usage.
 // Computed once per request.
-import { randomUUID } from "node:crypto";
+import type { ChatBody } from "../chat/chat.schema.ts";
+import type { ServedModel } from "../models/model-registry.ts";
+import type { Service } from "../service.ts";
 
 export interface ReplyFacts {
   /** chatcmpl-… or cmpl-… */
@@ -17,6 +19,25 @@ export interface ReplyFacts {
   promptTokensDetails: boolean;
   /** Put completion_tokens_details into usage. */
   reasoningParsed: boolean;
+}
+
+/** What both dialects have, and their own. */
+export function replyFacts(
+  { config, systemFingerprint }: Service,
+  body: Pick<ChatBody, "stream" | "stream_options">,
+  model: ServedModel,
+  own: Pick<ReplyFacts, "id" | "promptTokens" | "reasoningParsed">,
+): ReplyFacts {
+  const wanted = body.stream_options?.include_usage === true || config.enableForceIncludeUsage;
+  return {
+    ...own,
+    created: Math.floor(Date.now() / 1000),
+    model: model.name,
+    systemFingerprint,
+    includeUsage: body.stream === true && wanted,
+    continuousUsage: body.stream_options?.continuous_usage_stats === true,
+    promptTokensDetails: config.enablePromptTokensDetails,
+  };
 }
 
 export interface WireUsage {
@@ -52,8 +73,4 @@ export function usageOf(facts: ReplyFacts, counts: UsageCounts): WireUsage {
 export function chunkUsage(usage: WireUsage): Partial<WireUsage> {
   const { prompt_tokens_details: details, ...rest } = usage;
   return details === null ? rest : usage;
-}
-
-export function toolCallId(): string {
-  return `chatcmpl-tool-${randomUUID().replaceAll("-", "")}`;
 }

@@ -3,7 +3,7 @@
 // whose queue of objects needs seconds for a megabyte without a space; ids are equal (tested against it).
 
 import { encodeUtf8 } from "../utf8.ts";
-import { byteToChar } from "./byte-alphabet.ts";
+import { byteToChar, byteToken } from "./byte-alphabet.ts";
 import { MergeTable } from "./merge-table.ts";
 
 export interface BpeModelJson {
@@ -102,11 +102,6 @@ export class BpeEncoder {
     if (unknown !== null) symbols[length++] = unknown;
     return symbols.subarray(0, length);
   }
-}
-
-/** The name of the token that stands for one byte in SentencePiece vocabularies. */
-function byteToken(byte: number): string {
-  return `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`;
 }
 
 function spell(word: string): string {

@@ -19,6 +19,11 @@ export function bytesOfPiece(piece: string): Uint8Array {
   return bytes;
 }
 
+/** The name of the token that stands for one byte in SentencePiece vocabularies. */
+export function byteToken(byte: number): string {
+  return `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`;
+}
+
 function buildAlphabet(): string[] {
   const alphabet: string[] = [];
   let next = 0x100;

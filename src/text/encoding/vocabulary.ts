@@ -4,7 +4,7 @@
 import { TextFilesError } from "../tokenizer-files.ts";
 import { decodeUtf8, encodeUtf8 } from "../utf8.ts";
 import type { AddedToken } from "./added-tokens.ts";
-import { bytesOfPiece, byteToChar } from "./byte-alphabet.ts";
+import { bytesOfPiece, byteToChar, byteToken } from "./byte-alphabet.ts";
 
 export interface PieceSpelling {
   kind: "byte_level" | "sentencepiece";
@@ -105,7 +105,7 @@ function spellings(bytes: Uint8Array, { kind, spaceMark }: PieceSpelling): strin
   if (kind === "byte_level") return [text, Array.from(bytes, (byte) => byteToChar[byte]).join("")];
   const marked = text.replaceAll(" ", spaceMark);
   if (bytes.length > 1) return [marked, text];
-  return [marked, text, `<0x${bytes[0]!.toString(16).toUpperCase().padStart(2, "0")}>`];
+  return [marked, text, byteToken(bytes[0]!)];
 }
 
 function sameBytes(a: ArrayLike<number>, b: ArrayLike<number>): boolean {

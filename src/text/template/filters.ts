@@ -1,6 +1,7 @@
 // Filters over single values done our way: tojson exactly as json.dumps, trim and length as Python's, printf-style
 // format, and those that could blow a text up (replace, indent) with the size checked first.
 
+import { argument, integerOrNull, textOrNull } from "./arguments.ts";
 import type { TemplateValue } from "./library.ts";
 import { round, toFloat, toInteger } from "./number-filters.ts";
 import { pythonJson, pythonStr } from "./python-format.ts";
@@ -48,29 +49,29 @@ const valueFilters: Readonly<Record<string, ValueFilter>> = {
   items: (operand) => listOf(pairsOf(operand)),
   wordcount: (operand) => integerOf(pythonStr(operand).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0),
   center: (operand, args, maxText) =>
-    textOf(pad(pythonStr(operand), optionalNumber(argument(args, 0, "width")) ?? 80, " ", 0.5, maxText)),
+    textOf(pad(pythonStr(operand), integerOrNull(argument(args, 0, "width")) ?? 80, " ", 0.5, maxText)),
   urlencode: (operand) => textOf(encodeURIComponent(pythonStr(operand)).replace(/[!'()*]|%2F/g, encodeRest)),
   truncate(operand, args) {
     const letters = Array.from(pythonStr(operand));
-    const length = optionalNumber(argument(args, 0, "length")) ?? 255;
-    const end = optionalText(argument(args, 2, "end")) ?? "...";
-    if (letters.length <= length + (optionalNumber(argument(args, 3, "leeway")) ?? 5)) return textOf(letters.join(""));
+    const length = integerOrNull(argument(args, 0, "length")) ?? 255;
+    const end = textOrNull(argument(args, 2, "end")) ?? "...";
+    if (letters.length <= length + (integerOrNull(argument(args, 3, "leeway")) ?? 5)) return textOf(letters.join(""));
     const kept = letters.slice(0, Math.max(0, length - characterCount(end))).join("");
     const wholeWords = !argument(args, 1, "killwords")?.__bool__().value && kept.includes(" ");
     return textOf((wholeWords ? kept.slice(0, kept.lastIndexOf(" ")) : kept) + end);
   },
-  trim: (operand, args) => textOf(strip(pythonStr(operand), "both", optionalText(argument(args, 0, "chars")))),
+  trim: (operand, args) => textOf(strip(pythonStr(operand), "both", textOrNull(argument(args, 0, "chars")))),
   length: (operand) => integerOf(lengthOf(operand)),
   count: (operand) => integerOf(lengthOf(operand)),
   format: (operand, args, maxText) => textOf(printf(pythonStr(operand), args, maxText)),
   replace(operand, args, maxText) {
-    const [from, to] = [optionalText(argument(args, 0, "old")), optionalText(argument(args, 1, "new"))];
+    const [from, to] = [textOrNull(argument(args, 0, "old")), textOrNull(argument(args, 1, "new"))];
     if (from === null || to === null) throw new Error("replace needs two strings");
-    return textOf(replace(pythonStr(operand), from, to, optionalNumber(argument(args, 2, "count")) ?? -1, maxText));
+    return textOf(replace(pythonStr(operand), from, to, integerOrNull(argument(args, 2, "count")) ?? -1, maxText));
   },
   indent(operand, args, maxText) {
     const width = argument(args, 0, "width");
-    const margin = optionalText(width) ?? spaces(optionalNumber(width) ?? 4, maxText);
+    const margin = textOrNull(width) ?? spaces(integerOrNull(width) ?? 4, maxText);
     const first = argument(args, 1, "first")?.__bool__().value ?? false;
     const blank = argument(args, 2, "blank")?.__bool__().value ?? false;
     return textOf(indent(pythonStr(operand), margin, first, blank, maxText));
@@ -110,7 +111,7 @@ function numberOf(value: unknown): number {
 
 function json(operand: TemplateValue, args: CallArguments): string {
   const indentation = argument(args, 1, "indent");
-  const width = optionalText(indentation)?.length ?? optionalNumber(indentation) ?? null;
+  const width = textOrNull(indentation)?.length ?? integerOrNull(indentation) ?? null;
   if (width !== null && !(width >= 0 && width <= maxJsonIndent)) {
     throw new Error(`tojson indents by 0 to ${maxJsonIndent} spaces`);
   }
@@ -118,7 +119,7 @@ function json(operand: TemplateValue, args: CallArguments): string {
   const pair = Array.isArray(separators) ? separators.map(pythonStr) : null;
   if (pair && pair.length !== 2) throw new Error("separators must be two strings");
   return pythonJson(operand, {
-    indent: width === null ? null : (optionalText(indentation) ?? " ".repeat(width)),
+    indent: width === null ? null : (textOrNull(indentation) ?? " ".repeat(width)),
     ensureAscii: argument(args, 0, "ensure_ascii")?.__bool__().value ?? false,
     sortKeys: argument(args, 3, "sort_keys")?.__bool__().value ?? false,
     separators: pair ? [pair[0]!, pair[1]!] : null,
@@ -137,16 +138,4 @@ function lengthOf(operand: TemplateValue): number {
 function spaces(count: number, maxText: number): string {
   checkLength(count, maxText);
   return " ".repeat(Math.max(0, count));
-}
-
-function argument(args: CallArguments, position: number, name: string): TemplateValue | undefined {
-  return args.positional[position] ?? args.named.get(name);
-}
-
-function optionalText(value: TemplateValue | undefined): string | null {
-  return value?.type === "StringValue" ? (value.value as string) : null;
-}
-
-function optionalNumber(value: TemplateValue | undefined): number | null {
-  return value?.type === "IntegerValue" ? (value.value as number) : null;
 }

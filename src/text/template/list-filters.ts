@@ -1,6 +1,7 @@
 // Filters over lists as Jinja defines them: nothing at all counts as an empty list, a missing attribute is undefined,
 // the first of no elements is undefined, and map can apply another filter to each element.
 
+import { argument, textOrNull } from "./arguments.ts";
 import { pairsOf } from "./filters.ts";
 import { passesTest } from "./is-tests.ts";
 import type { TemplateValue } from "./library.ts";
@@ -232,12 +233,4 @@ function extreme(items: TemplateValue[], args: CallArguments, isBetter: (order: 
 function positiveCount(value: TemplateValue | undefined): number {
   if (value?.type !== "IntegerValue" || (value.value as number) < 1) throw new Error("a number of 1 or more is needed");
   return value.value as number;
-}
-
-function argument(args: CallArguments, position: number, name: string): TemplateValue | undefined {
-  return args.positional[position] ?? args.named.get(name);
-}
-
-function textOrNull(value: TemplateValue | undefined): string | null {
-  return value?.type === "StringValue" ? (value.value as string) : null;
 }

@@ -1,5 +1,6 @@
 // The methods of strings, as Python has them: positions and lengths count characters, growth is checked before it happens.
 
+import { argument, integerOrNull, textOrNull } from "./arguments.ts";
 import type { TemplateValue } from "./library.ts";
 import { braceFormat } from "./text-format.ts";
 import {
@@ -24,14 +25,14 @@ const methods: Readonly<Record<string, StringMethod>> = {
   capitalize: (text) => textOf(capitalise(text)),
   title: (text) => textOf(text.replace(/\p{L}+/gu, capitalise)),
   swapcase: (text) => textOf(text.replace(/./gsu, (c) => (c === c.toLowerCase() ? c.toUpperCase() : c.toLowerCase()))),
-  strip: (text, args) => textOf(strip(text, "both", optionalText(args, 0, "chars"))),
-  lstrip: (text, args) => textOf(strip(text, "left", optionalText(args, 0, "chars"))),
-  rstrip: (text, args) => textOf(strip(text, "right", optionalText(args, 0, "chars"))),
+  strip: (text, args) => textOf(strip(text, "both", textOrNull(argument(args, 0, "chars")))),
+  lstrip: (text, args) => textOf(strip(text, "left", textOrNull(argument(args, 0, "chars")))),
+  rstrip: (text, args) => textOf(strip(text, "right", textOrNull(argument(args, 0, "chars")))),
   removeprefix: (text, args) => textOf(text.startsWith(needed(args)) ? text.slice(needed(args).length) : text),
   removesuffix: (text, args) =>
     textOf(text.endsWith(needed(args)) ? text.slice(0, text.length - needed(args).length) : text),
   replace(text, args, maxText) {
-    const count = optionalNumber(args, 2, "count") ?? -1;
+    const count = integerOrNull(argument(args, 2, "count")) ?? -1;
     return textOf(replace(text, needed(args, 0), needed(args, 1), count, maxText));
   },
   format: (text, args, maxText) => textOf(braceFormat(text, args, maxText)),
@@ -84,7 +85,8 @@ const methods: Readonly<Record<string, StringMethod>> = {
   zfill(text, args, maxText) {
     const sign = /^[+-]/.exec(text)?.[0] ?? "";
     return textOf(
-      sign + pad(text.slice(sign.length), (optionalNumber(args, 0, "width") ?? 0) - sign.length, "0", 1, maxText),
+      sign +
+        pad(text.slice(sign.length), (integerOrNull(argument(args, 0, "width")) ?? 0) - sign.length, "0", 1, maxText),
     );
   },
   ljust: (text, args, maxText) => textOf(pad(text, width(args), fill(args), 0, maxText)),
@@ -101,14 +103,14 @@ export function callStringMethod(name: string, text: string, args: CallArguments
 const texts = (parts: readonly string[]): TemplateValue => listOf(parts.map(textOf));
 
 function splitWith(text: string, args: CallArguments, fromRight: boolean): string[] {
-  const separator = optionalText(args, 0, "sep");
-  const limit = optionalNumber(args, 1, "maxsplit") ?? -1;
+  const separator = textOrNull(argument(args, 0, "sep"));
+  const limit = integerOrNull(argument(args, 1, "maxsplit")) ?? -1;
   return separator === null ? splitWords(text, limit, fromRight) : splitText(text, separator, limit, fromRight);
 }
 
 /** The part of the text that the optional arguments `start` and `end` name, and how many characters come before it. */
 function range(text: string, args: CallArguments): { text: string; from: number } {
-  const [start, end] = [optionalNumber(args, 1, "start"), optionalNumber(args, 2, "end")];
+  const [start, end] = [integerOrNull(argument(args, 1, "start")), integerOrNull(argument(args, 2, "end"))];
   if (start === null && end === null) return { text, from: 0 };
   const letters = Array.from(text);
   const from = start === null ? 0 : start < 0 ? Math.max(0, letters.length + start) : start;
@@ -135,22 +137,12 @@ function alternatives(args: CallArguments): string[] {
   );
 }
 
-const width = (args: CallArguments): number => optionalNumber(args, 0, "width") ?? 0;
-const fill = (args: CallArguments): string => optionalText(args, 1, "fillchar") ?? " ";
+const width = (args: CallArguments): number => integerOrNull(argument(args, 0, "width")) ?? 0;
+const fill = (args: CallArguments): string => textOrNull(argument(args, 1, "fillchar")) ?? " ";
 
 function needed({ positional }: CallArguments, at = 0): string {
   const value = positional[at];
   if (value?.type !== "StringValue")
     throw new Error(`a string is needed, not ${value ? `a ${value.type}` : "nothing"}`);
   return value.value as string;
-}
-
-function optionalText({ positional, named }: CallArguments, at: number, name: string): string | null {
-  const value = positional[at] ?? named.get(name);
-  return value?.type === "StringValue" ? (value.value as string) : null;
-}
-
-function optionalNumber({ positional, named }: CallArguments, at: number, name: string): number | null {
-  const value = positional[at] ?? named.get(name);
-  return value?.type === "IntegerValue" ? (value.value as number) : null;
 }
