@@ -53,6 +53,11 @@ export function boundText(text: string, rules: LengthRules, longestToken: number
   return wholeCharacters(text, text.length - looked);
 }
 
+/** A prompt that is not cut is tokenised no further: it is refused anyway, and its tokens need not be counted to the last. */
+export function countedTokens({ contextLength }: LengthRules): number {
+  return 2 * contextLength;
+}
+
 /** The prompt's tokens after truncation; an error when they are none or too many. */
 export function fitTokens(ids: readonly number[], rules: LengthRules): number[] {
   const room = promptRoom(rules);
@@ -64,10 +69,12 @@ export function fitTokens(ids: readonly number[], rules: LengthRules): number[] 
   }
   // Without a requested length at least one output token must fit.
   if (kept.length > room || (rules.maxTokens === null && kept.length >= rules.contextLength)) {
+    const counted = countedTokens(rules);
+    const found = kept.length > counted ? `more than ${counted}` : kept.length;
     throw new PromptError(
       "context_length_exceeded",
       "input_tokens",
-      `The context length is ${rules.contextLength} tokens. The prompt has ${kept.length} tokens, and ` +
+      `The context length is ${rules.contextLength} tokens. The prompt has ${found} tokens, and ` +
         `${rules.maxTokens ?? "at least 1"} output tokens were asked for: shorten the messages or ask for fewer.`,
     );
   }

@@ -5,7 +5,7 @@ import type { RenderInput } from "./chat-template.ts";
 import { writeExactJson } from "./exact-json.ts";
 import { type ChatMessage, readMessages } from "./messages.ts";
 import { PromptError } from "./prompt-error.ts";
-import { boundText, fitTokens, type LengthRules } from "./prompt-length.ts";
+import { boundText, countedTokens, fitTokens, type LengthRules } from "./prompt-length.ts";
 import { joined } from "./template/template-messages.ts";
 import { readDocuments, readTools } from "./template-tools.ts";
 import type { TextModel } from "./text-model.ts";
@@ -97,14 +97,15 @@ export function tokenisePrompt(
   return fitTokens(encodeBounded(model, text, options, length), length);
 }
 
-/** The tokens of a text before truncation; of a text far too long, those of its end. */
+/** The tokens of a text before truncation; of one far too long, those of its end, or too many from its beginning. */
 export function encodeBounded(
   model: TextModel,
   text: string,
   options: { addSpecialTokens: boolean },
   length: LengthRules,
 ): number[] {
-  return model.tokenizer.encode(boundText(text, length, model.longestToken), options);
+  const maxTokens = length.truncatePromptTokens === null ? countedTokens(length) : Number.POSITIVE_INFINITY;
+  return model.tokenizer.encode(boundText(text, length, model.longestToken), { ...options, maxTokens });
 }
 
 function renderInput(model: TextModel, request: ChatInput): RenderInput {
