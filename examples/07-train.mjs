@@ -29,6 +29,7 @@ for (let step = 0; step < Number(process.env.STEPS ?? 8); step++) {
         messages,
         n: 8,
         temperature: 1,
+        top_p: 1,
         max_tokens: maxTokens,
       });
       return reply.choices.map((choice) => ({ messages_and_choices: [...messages, choice], reward: score(choice) }));

@@ -13,7 +13,7 @@ MAX_TOKENS = 24
 async def rollout(model: art.TrainableModel, prompt: str) -> art.Trajectory:
     trajectory = art.Trajectory(messages_and_choices=[{"role": "user", "content": prompt}])
     completion = await model.openai_client().chat.completions.create(
-        model=model.get_inference_name(), messages=trajectory.messages(), max_tokens=MAX_TOKENS, temperature=1
+        model=model.get_inference_name(), messages=trajectory.messages(), max_tokens=MAX_TOKENS, temperature=1, top_p=1
     )
     choice = completion.choices[0]
     trajectory.messages_and_choices.append(choice)

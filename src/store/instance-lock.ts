@@ -1,4 +1,4 @@
-// One server per data directory. The lock is an open transaction on a small database file of its own: the operating
+// One training server per data directory. The lock is an open transaction on a small database file of its own: the operating
 // system drops it with the process, however that ends, so there is no stale lock to clean up.
 
 import { join } from "node:path";

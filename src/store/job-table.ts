@@ -46,6 +46,10 @@ export interface JobEnd {
   errorMessage: string | null;
   toStep: number | null;
   report: string | null;
+  /** Mean over its groups of the standard deviation of their rewards; null = it had none to compare. */
+  rewardStdDev: number | null;
+  /** Run through the trainer. Kept in the report only. */
+  tokens: number;
   event: { type: string; data: Record<string, unknown> };
 }
 
@@ -113,6 +117,26 @@ export class JobTable {
     return this.#store.all<JobRow>(sql, modelId).map((row) => jobFrom(row)!);
   }
 
+  countOpenOf(modelId: string): number {
+    const sql = "SELECT COUNT(*) AS count FROM jobs WHERE model_id = ? AND status IN ('PENDING', 'RUNNING')";
+    return this.#store.get<{ count: number }>(sql, modelId)!.count;
+  }
+
+  /** The step a model's first job trained from: 0, or that of a fork. null before. */
+  firstStepOf(modelId: string): number | null {
+    const sql = "SELECT MIN(from_step) AS step FROM jobs WHERE model_id = ?";
+    return this.#store.get<{ step: number | null }>(sql, modelId)?.step ?? null;
+  }
+
+  /** Of a model's completed jobs in order, each with the step that earned the rewards. */
+  rewardSpreads(modelId: string): { step: number; rewardStdDev: number }[] {
+    return this.#store.all<{ step: number; rewardStdDev: number }>(
+      `SELECT from_step AS step, reward_std_dev AS rewardStdDev FROM jobs
+       WHERE model_id = ? AND status = 'COMPLETED' AND from_step IS NOT NULL AND reward_std_dev IS NOT NULL ORDER BY seq`,
+      modelId,
+    );
+  }
+
   /** All jobs of a model, and their events with them. */
   deleteOf(modelId: string): void {
     this.#store.run("DELETE FROM jobs WHERE model_id = ?", modelId);
@@ -174,9 +198,9 @@ export class JobTable {
     this.#change(id, end.status, () => {
       alongside();
       this.#store.run(
-        `UPDATE jobs SET error_message = ?, to_step = ?, report = COALESCE(?, report), training_end = ?,
+        `UPDATE jobs SET error_message = ?, to_step = ?, report = COALESCE(?, report), reward_std_dev = ?, training_end = ?,
            progress = CASE WHEN ? = 'COMPLETED' THEN 1 ELSE progress END WHERE id = ?`,
-        ...[end.errorMessage, end.toStep, end.report, new Date().toISOString(), end.status, id],
+        ...[end.errorMessage, end.toStep, end.report, end.rewardStdDev, new Date().toISOString(), end.status, id],
       );
       event = this.#events.add(id, end.event.type, end.event.data);
     });

@@ -92,4 +92,16 @@ const deletedModels: Migration = {
   sql: "DELETE FROM jobs WHERE model_id NOT IN (SELECT id FROM models);",
 };
 
-export const MIGRATIONS: readonly Migration[] = [training, tokens, deletedModels];
+const rewardSpreads: Migration = {
+  name: "the spread of rewards of a job",
+  // its step had it alone, until the step was pruned or the metric logged anew
+  sql: `
+    ALTER TABLE jobs ADD COLUMN reward_std_dev REAL;
+    UPDATE jobs SET reward_std_dev = (
+      SELECT json_extract(metrics, '$."train/reward_std_dev"') FROM steps
+      WHERE steps.model_id = jobs.model_id AND steps.step = jobs.to_step
+    ) WHERE to_step IS NOT NULL;
+  `,
+};
+
+export const MIGRATIONS: readonly Migration[] = [training, tokens, deletedModels, rewardSpreads];

@@ -141,6 +141,12 @@ export class ModelTable {
     return this.#store.all<StepRow>(sql, modelId, step).map((row) => stepFrom(row)!);
   }
 
+  /** The oldest step that there is from this number on. */
+  firstStepFrom(modelId: string, step: number): number | null {
+    const sql = "SELECT MIN(step) AS step FROM steps WHERE model_id = ? AND step >= ?";
+    return this.#store.get<{ step: number | null }>(sql, modelId, step)?.step ?? null;
+  }
+
   countSteps(modelId: string): number {
     return this.#store.get<{ count: number }>("SELECT COUNT(*) AS count FROM steps WHERE model_id = ?", modelId)!.count;
   }

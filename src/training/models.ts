@@ -39,6 +39,8 @@ export interface ModelsDeps {
   policies: Policies;
   workspace: Workspace;
   lora: LoraShape;
+  /** What follows every new step but the first: the oldest ones may have to go. */
+  afterStep(modelId: string): Promise<void>;
   /** Ends a model's open jobs and waits until none runs. */
   cancelJobsOf(modelId: string, why: string): Promise<void>;
 }
@@ -75,7 +77,8 @@ export class Models {
         param: "base_model",
       });
     }
-    if (source && source.model.baseModel !== base.name) {
+    // by what the names mean: the base model may have got another one since
+    if (source && bases.get(source.model.baseModel) !== base) {
       const message = `A fork keeps the base model of its source, ${source.model.baseModel}.`;
       throw new ServiceError("unknown_base_model", message, { param: "base_model" });
     }
@@ -160,30 +163,36 @@ export class Models {
 
   /** A new newest step with the weights (and optimiser state) of an old one. */
   async rollback(id: string, owner: string, step: number): Promise<StepRecord> {
-    const { store, models, jobs, policies, bases, workspace } = this.#deps;
+    const { jobs, policies, bases, afterStep } = this.#deps;
     const model = this.owned(id, owner);
     this.step(id, owner, step);
     if (jobs.openOf(id).length > 0) {
       throw new ServiceError("model_busy", "The model has open training jobs; wait for them or cancel them first.");
     }
-    const release = policies.lease(id, step);
-    const next = model.nextStep;
-    const staging = workspace.newStaging(id, `rollback-${next}`);
+    const made = this.#copyAsNewest(model, step);
+    const base = bases.get(model.baseModel);
+    if (base) await policies.loadAhead(model, made.step, base);
+    await afterStep(id);
+    return made;
+  }
+
+  /** In one go: two rollbacks, or a rollback and a job, cannot take the same number, nor can the old step disappear. */
+  #copyAsNewest(model: ModelRecord, step: number): StepRecord {
+    const { store, models, workspace } = this.#deps;
+    const { id, nextStep } = model;
+    const staging = workspace.newStaging(id, `rollback-${nextStep}`);
     try {
       this.#copySound(model, step, staging);
-      workspace.publish(staging, id, next);
-      const bytes = folderBytes(workspace.stepFolder(id, next));
-      // nothing is awaited up to here: two rollbacks, or a rollback and a job, cannot take the same number
-      store.transaction(() => models.insertStep(id, next, null, bytes, { rolled_back_to: step }));
-      const base = bases.get(model.baseModel);
-      if (base) await policies.loadAhead(model, next, base);
-      return models.step(id, next)!;
+      workspace.publish(staging, id, nextStep);
+      const bytes = folderBytes(workspace.stepFolder(id, nextStep));
+      return store.transaction(() => {
+        models.insertStep(id, nextStep, null, bytes, { rolled_back_to: step });
+        return models.step(id, nextStep)!;
+      });
     } catch (error) {
       workspace.removeStaging(staging);
-      if (models.get(id)?.nextStep === next) workspace.removeStep(id, next);
+      workspace.removeStep(id, nextStep);
       throw asStorageFull(error);
-    } finally {
-      release();
     }
   }
 

@@ -13,6 +13,8 @@ import {
   submit,
 } from "../../test/training-bench.ts";
 import { createLog } from "../observe/log.ts";
+import { RL_DEFAULTS, type RlConfig } from "./config.ts";
+import type { Trainer } from "./contract.ts";
 import { GroupLog } from "./data/group-metrics.ts";
 
 const start = benchesOfTest();
@@ -78,6 +80,40 @@ describe("models", () => {
     await ended(bench, await submit(bench, model.id));
     const rollbacks = [0, 1, 0].map((step) => bench.service.models.rollback(model.id, "me", step));
     expect((await Promise.all(rollbacks)).map(({ step }) => step)).toEqual([2, 3, 4]);
+  });
+
+  it("answers a rollback whose model is deleted meanwhile with the step it made", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    await ended(bench, await submit(bench, model.id));
+    const rollback = bench.service.models.rollback(model.id, "me", 1);
+    await bench.service.models.delete(model.id, "me");
+    expect(await rollback).toMatchObject({ modelId: model.id, step: 2, metrics: { rolled_back_to: 1 } });
+    expect(() => bench.service.models.owned(model.id, "me")).toThrow(/no model/);
+    expect(existsSync(join(bench.folder, "training", "models", model.id))).toBe(false);
+  });
+
+  it("prunes after a rollback as after a job", async () => {
+    const bench = start({ maxStepsPerModel: 2 });
+    const model = newModel(bench);
+    for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, model.id));
+    await bench.service.models.rollback(model.id, "me", 1);
+    expect(bench.service.models.steps(model.id, "me").map(({ step }) => step)).toEqual([2, 3]);
+  });
+
+  it("forks a model whose base model has got another name since", async () => {
+    const bench = start();
+    const source = newModel(bench);
+    Object.assign(bench.service.bases.get("tiny")!, { name: "large", aliases: ["tiny"] });
+    const fork = { ...{ owner: "me", entity: "team", project: "demo" }, returnExisting: false };
+    const from = { modelId: source.id, step: 0 };
+    for (const [i, baseModel] of [null, "tiny", "large"].entries()) {
+      const made = bench.service.models.create({ ...fork, name: `fork${i}`, baseModel, from });
+      expect(made.baseModel).toBe("large");
+    }
+    Object.assign(bench.service.bases.get("tiny")!, { aliases: [] });
+    const lost = () => bench.service.models.create({ ...fork, name: "lost", baseModel: "large", from });
+    expect(lost).toThrow(/keeps the base model of its source, tiny/);
   });
 
   it("never prunes the newest step or one in use, and never gives a number again", async () => {
@@ -319,5 +355,94 @@ describe("jobs", () => {
     expect(rates[0]).toBe(5e-6);
     expect(rates[3]).toBeCloseTo(5e-6 * 0.666666667, 13);
     expect(bench.service.models.step(model.id, "me", "latest").metrics).toEqual({ "train/exception_rate": 0 });
+  });
+
+  it("knows the spread of rewards of steps that are gone or whose metrics were written over", async () => {
+    const bench = start({ maxStepsPerModel: 1 });
+    const model = newModel(bench);
+    const config = { scaleLearningRateByRewardStdDev: true };
+    let rate: unknown;
+    for (const reward of [1, 0.8, 0.9, 0.6]) {
+      const groups = [scored(["a1 <e>", reward], ["a2 <e>", 0])];
+      const events = await ended(bench, await submit(bench, model.id, groups, { config }));
+      rate = events.find(({ type }) => type === "gradient_step")!.data.learning_rate;
+      const log = new GroupLog();
+      for (const value of [100, 0]) log.addTrajectory({ reward: value, metrics: {} });
+      log.addGroup({ exceptions: 0, metrics: {} });
+      bench.service.models.log(model.id, "me", "train", log);
+    }
+    expect(rate).toBeCloseTo(5e-6 * 0.666666667, 13);
+  });
+
+  it("measures the spread of a fork's rewards from its first step on", async () => {
+    const bench = start();
+    const source = newModel(bench);
+    for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, source.id));
+    const fork = bench.service.models.create({
+      ...{ owner: "me", entity: "team", project: "demo", name: "fork", baseModel: null, returnExisting: false },
+      from: { modelId: source.id, step: 2 },
+    });
+    const config = { scaleLearningRateByRewardStdDev: true };
+    const rates: unknown[] = [];
+    for (const reward of [1, 0.8]) {
+      const groups = [scored(["a1 <e>", reward], ["a2 <e>", 0])];
+      const events = await ended(bench, await submit(bench, fork.id, groups, { config }));
+      rates.push(events.find(({ type }) => type === "gradient_step")!.data.learning_rate);
+    }
+    expect(rates).toEqual([5e-6, expect.closeTo(5e-6 * 0.8, 13)]);
+  });
+
+  describe("the reference of the KL penalty", () => {
+    const config = (fields: Partial<RlConfig>) => ({ ...fields, loss: { ...RL_DEFAULTS.loss, klPenaltyCoef: 0.1 } });
+
+    /** A bench whose trainer notes the references, a model with steps 0 to 2, and a fork of its step 2. */
+    async function forked() {
+      const trainer = fakeTrainer();
+      const references: (string | null)[] = [];
+      const noting: Trainer = {
+        train(task, onStep, signal) {
+          if (task.objective.kind === "policy") references.push(task.objective.reference);
+          return trainer.train(task, onStep, signal);
+        },
+        close: () => trainer.close(),
+      };
+      const bench = start({ trainer: noting });
+      const source = newModel(bench);
+      for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, source.id));
+      const fork = bench.service.models.create({
+        ...{ owner: "me", entity: "team", project: "demo", name: "fork", baseModel: null, returnExisting: false },
+        from: { modelId: source.id, step: 2 },
+      });
+      return { bench, source, fork, references };
+    }
+
+    it("is as many steps ago as there are: a fork has none before its first, and deleted ones are passed over", async () => {
+      const { bench, source, fork, references } = await forked();
+      await ended(bench, await submit(bench, fork.id, undefined, { config: config({ klPenaltyStepLag: 1 }) }));
+      await ended(bench, await submit(bench, fork.id, undefined, { config: config({ klPenaltyStepLag: 1 }) }));
+      // step 0 is the base model, in a fork too
+      await ended(bench, await submit(bench, fork.id, undefined, { config: config({ klPenaltyStepLag: 4 }) }));
+      await bench.service.models.deleteSteps(source.id, "me", [1]);
+      await ended(bench, await submit(bench, source.id, undefined, { config: config({ klPenaltyStepLag: 1 }) }));
+      const folders = [stepFolder(bench, fork.id, 2), stepFolder(bench, fork.id, 2), "base"];
+      expect(references.slice(2)).toEqual([...folders, stepFolder(bench, source.id, 2)]);
+    });
+
+    it("is refused with the job when no job before it can make it", async () => {
+      const { bench, source, fork } = await forked();
+      const submitted = (id: string, step: number) =>
+        submit(bench, id, undefined, { config: config({ klPenaltyReferenceStep: step }) });
+      for (const [id, step] of [
+        [fork.id, 1],
+        [source.id, 3],
+      ] as const) {
+        await expect(submitted(id, step)).rejects.toMatchObject({ code: "invalid_training_request" });
+      }
+      expect(jobFolders(bench)).toEqual([]);
+      const before = await submit(bench, source.id);
+      const after = await submitted(source.id, 3);
+      await ended(bench, before);
+      expect((await ended(bench, after)).at(-1)!.type).toBe("training_ended");
+    });
   });
 });

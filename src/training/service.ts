@@ -90,6 +90,8 @@ export class TrainingService {
       policies: this.policies,
       workspace,
       lora: options.lora,
+      afterStep: (modelId) =>
+        this.#afterStep(modelId).catch((error) => log.error("after a rollback", { model: modelId, error })),
       cancelJobsOf: (modelId, why) => this.#runner.cancelJobsOf(modelId, why),
     });
     this.jobs.onChange = (change) => {

@@ -87,7 +87,8 @@ describe("flywheel train", () => {
     const real = globalThis.fetch;
     let failures = 3;
     const spy = vi.spyOn(globalThis, "fetch").mockImplementation((input, init) => {
-      if (String(input).includes("/events") && failures-- > 0) return Promise.reject(new TypeError("fetch failed", { cause: new Error("ECONNREFUSED") }));
+      if (String(input).includes("/events") && failures-- > 0)
+        return Promise.reject(new TypeError("fetch failed", { cause: new Error("ECONNREFUSED") }));
       return real(input, init);
     });
     try {

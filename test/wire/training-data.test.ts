@@ -151,6 +151,48 @@ describe("bodies", () => {
     expect(trained).toEqual([both, both, [toyIds("a1 <e>")]]);
   });
 
+  it("trains each turn of captured exchanges once: what a request repeats is context", async () => {
+    const { id } = await newModel(server);
+    const question = (content: string) => ({ role: "user", content });
+    const first = [question("q1")];
+    const second = [...first, { role: "assistant", content: "a1" }, question("q2")];
+    const calls = [first, second].map((messages, i) => ({
+      request: { messages },
+      response: { choices: [choice(`a${i + 1}`, { logprobs: null, token_ids: toyIds(`a${i + 1} <e>`) })] },
+    }));
+    const groups = [group({ exchanges: { chat_completions: calls }, reward: 1 }, trajectory("a3 <e>", 0))];
+    const config = { experimental_config: { allow_training_without_logprobs: true }, dry_run: true };
+    const { json } = await server.call("POST", "/v1/preview/training-jobs", jobBody(id, groups, config));
+    const { sequences } = json.trajectories[0] as { sequences: { tokens: number[]; mask: number[] }[] };
+    const trained = sequences.flatMap(({ tokens, mask }) => tokens.filter((_, i) => mask[i] === 1));
+    expect(trained).toEqual(toyIds("a1 <e> a2 <e>"));
+  });
+
+  it("names the place of a captured exchange that cannot be trained", async () => {
+    const { id } = await newModel(server);
+    const call = (role: string, tokens: number[]) => ({
+      request: { messages: [{ role, content: "q1" }] },
+      response: { choices: [choice("a1 <e>"), choice("a1 <e>", { token_ids: tokens })] },
+    });
+    const captured = (...calls: unknown[]) => ({ exchanges: { chat_completions: calls }, reward: 1 });
+    const given = { ...call("user", [998, 999]), request: { messages: [] } };
+    const groups = [
+      group(
+        captured(call("user", toyIds("a1 <e>")), call("user", [998, 999])),
+        captured(call("alien", toyIds("a1 <e>"))),
+        captured({ ...given, response: { ...given.response, prompt_token_ids: toyIds("q1") } }),
+        trajectory("a3 <e>", 0),
+      ),
+    ];
+    const { json } = await server.call("POST", "/v1/preview/training-jobs", jobBody(id, groups, { dry_run: true }));
+    expect(json.trajectories.map(({ message }: { message: string | null }) => message)).toEqual([
+      expect.stringMatching(/^exchanges\.chat_completions\[1\]\.response\.choices\[1\]: token id 998/),
+      "exchanges.chat_completions[0].request.messages[0].role: There are no aliens.",
+      expect.stringMatching(/^exchanges\.chat_completions\[0\]\.response\.choices\[1\]: token id 998/),
+      null,
+    ]);
+  });
+
   it("limits their size, packed or not, and says so", async () => {
     const { id } = await newModel(server);
     const big = JSON.stringify(jobBody(id, [group(trajectory("a1", 0, { metadata: { text: "x".repeat(2 ** 20) } }))]));

@@ -55,7 +55,8 @@ export async function startTrainingServer(options: BenchOptions & { maxBytes?: n
     request.principal = principal;
     authorize(principal, access);
   });
-  const service = { log: createLog({ level: "error", format: "text" }), metrics: { rejected() {} } };
+  const log = createLog({ level: "error", format: "text" });
+  const service = { log, metrics: { rejected() {} }, config: { streamStallTimeout: 60 } };
   trainingRoutes(bench.service, { maxBytes: options.maxBytes ?? 2 ** 20 })(app, service as unknown as Service);
   const url = await app.listen({ port: 0, host: "127.0.0.1" });
   return {

@@ -189,6 +189,17 @@ describe("jobs", () => {
     expect((await artPoll(server, job.id)).map(({ type }) => type)).toEqual(["training_failed"]);
   });
 
+  it("refuses a KL reference that does not exist, in a preview and in a job", async () => {
+    const { id } = await newModel(server);
+    const config = { kl_penalty_coef: 0.1, kl_penalty_reference_step: 7 };
+    for (const dry_run of [true, false]) {
+      const body = jobBody(id, [goodGroup()], { experimental_config: config, dry_run });
+      const { status, json } = await server.call("POST", "/v1/preview/training-jobs", body);
+      expect([status, json.error.message]).toEqual([422, expect.stringContaining("step 7, does not exist")]);
+    }
+    expect((await server.call("GET", `/v1/preview/training-jobs?model_id=${id}`)).json.data).toEqual([]);
+  });
+
   it("pushes the events when asked for a stream, and goes on behind Last-Event-ID", async () => {
     const { id } = await newModel(server);
     const job = (await server.call("POST", "/v1/preview/training-jobs", jobBody(id))).json;
@@ -281,13 +292,18 @@ describe("jobs", () => {
     ]);
     expect(preview.examples[0].tokens.slice(-2)).toEqual(toyIds("a1 <e>"));
     expect(preview.examples[0].mask.slice(-3)).toEqual([0, 1, 1]);
+    expect(preview.examples[3].num_tokens).toBe(preview.examples[3].tokens.length);
+    expect(preview.examples[3].tokens.slice(0, 4)).toEqual(toyIds("<s> user NL q1"));
     expect((await server.call("GET", `/v1/preview/training-jobs?model_id=${id}`)).json.data).toEqual([]);
     const job = (await server.call("POST", "/v1/preview/sft-training-jobs", body)).json;
     const events = await artPoll(server, job.id);
     expect(events.map(({ type }) => type)).toEqual(["gradient_step", "gradient_step", "training_ended"]);
     expect(events.slice(0, 2).map(({ data }) => data.learning_rate)).toEqual([1e-3, 5e-4]);
-    expect(events[0]!.data).toMatchObject({ num_trajectories: 4, num_dropped_trajectories: 1 });
+    // of its batch; the report has those of the job
+    expect(events.slice(0, 2).map(({ data }) => data.num_trajectories)).toEqual([2, 1]);
+    expect(events[0]!.data.num_dropped_trajectories).toBe(1);
     const done = await finishedJob(server, job.id);
+    expect(done.report.totals).toEqual({ num_trajectories: 4, num_dropped_trajectories: 1 });
     expect(done).toMatchObject({ kind: "sft", status: "COMPLETED" });
     expect(done.report.examples[3].status).toBe("too_long");
     const bad = await server.call("POST", "/v1/preview/sft-training-jobs", {

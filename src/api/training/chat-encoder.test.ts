@@ -10,12 +10,15 @@ import type { ChatMessage } from "../../training/data/trajectory.ts";
 import { chatEncoder } from "./chat-encoder.ts";
 import { JsonItems } from "./json-items.ts";
 
+/** More than the tokenizer has, as where a vocabulary was padded. */
+const MODEL_ROWS = 8200;
+
 let tokenizer: Tokenizer;
 let encoder: ChatEncoder;
 beforeAll(async () => {
   const text = await loadTextModel(new URL("../../../models/flywheel-mini", import.meta.url).pathname);
   tokenizer = text.tokenizer;
-  encoder = chatEncoder(text);
+  encoder = chatEncoder(text, MODEL_ROWS);
 });
 
 const utf8 = (text: string) => [...Buffer.from(text)];
@@ -82,6 +85,51 @@ it.each([
   expect(ids).toEqual(encoder.encodeConversation(messages, tools).slice(0, ids.length));
   const trained = ids.filter((_, i) => mask[i] === 1);
   expect(trained).toEqual([...encoder.encodeText("Hello, how can I help?"), tokenizer.eosTokenId]);
+});
+
+describe("an example's thought is trained as the template writes it", () => {
+  const question = { role: "user", content: "2+2?" };
+  const thought = "<think>\ntwo and two\n</think>\n\n";
+  const call = { type: "function", function: { name: "add", arguments: { a: 2, b: 2 } } };
+  const written = '<tool_call>\n{"name": "add", "arguments": {"a": 2, "b": 2}}\n</tool_call>';
+
+  it.each([
+    ["of its own field", { content: "4", reasoning: "two and two" }, `${thought}4`],
+    ["of the field's other name", { content: "4", reasoning_content: "two and two" }, `${thought}4`],
+    ["in its text", { content: `${thought}4` }, `${thought}4`],
+    ["in its text, written otherwise", { content: "<think>two and two</think>4" }, `${thought}4`],
+    ["before a call", { content: "", reasoning: "two and two", tool_calls: [call] }, thought + written],
+  ])("%s", async (_what, reply, expected) => {
+    const messages = [question, { role: "assistant", ...reply }];
+    const limits = { maxSequenceLength: 512, maxTrainedLength: 512 };
+    const { sequences } = await prepareSft([{ messages, tools: null }], encoder, SFT_DEFAULTS, limits);
+    const { ids, mask } = sequences[0]!;
+    expect(tokenizer.decode(ids.filter((_, i) => mask[i] === 1))).toBe(`${expected}<|im_end|>`);
+    expect(ids).toEqual(encoder.encodeConversation(messages, null).slice(0, ids.length));
+  });
+
+  it("one without a thought stays behind the empty one", async () => {
+    const messages = [question, { role: "assistant", content: "4" }];
+    const limits = { maxSequenceLength: 512, maxTrainedLength: 512 };
+    const { sequences } = await prepareSft([{ messages, tools: null }], encoder, SFT_DEFAULTS, limits);
+    const { ids, mask } = sequences[0]!;
+    expect(tokenizer.decode(ids.filter((_, i) => mask[i] === 1))).toBe("4<|im_end|>");
+    expect(tokenizer.decode(ids)).toContain("<think>\n\n</think>\n\n4");
+  });
+});
+
+it("ids are those the model has, be the tokenizer's fewer", async () => {
+  const trained = async (id: number) => {
+    const choice = {
+      message: { role: "assistant", content: "" },
+      ...{ promptTokenIds: [1], tokenIds: [id], logprobs: [-1], tokens: null },
+    };
+    const options = { allowWithoutLogprobs: false, maxTokens: 1000, giveWay: async () => {} };
+    return (await tokeniseHistory({ items: [{ choice }], tools: null }, encoder, options)).sequences[0]!.ids;
+  };
+  expect(tokenizer.vocabSize).toBeLessThan(MODEL_ROWS);
+  expect(await trained(MODEL_ROWS - 1)).toEqual([1, MODEL_ROWS - 1]);
+  await expect(trained(MODEL_ROWS)).rejects.toThrow(/outside the vocabulary \(0 to 8199\)/);
 });
 
 it("numbers of tools and calls are printed as they were written, as in requests", () => {

@@ -8,7 +8,8 @@ import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import { decodeUtf8, encodeUtf8 } from "../../text/utf8.ts";
 import type { ChatEncoder } from "../../training/data/tokenise.ts";
 
-export function chatEncoder(text: TextModel): ChatEncoder {
+/** `vocabSize`: of the model. */
+export function chatEncoder(text: TextModel, vocabSize: number): ChatEncoder {
   const { tokenizer } = text;
   const encode = (
     messages: readonly unknown[],
@@ -17,7 +18,7 @@ export function chatEncoder(text: TextModel): ChatEncoder {
     maxTokens?: number,
   ) => encodeChat(text, { messages, tools, addGenerationPrompt }, maxTokens);
   return {
-    vocabSize: tokenizer.vocabSize,
+    vocabSize,
     eosTokenId: tokenizer.eosTokenId,
     encodePrompt: (messages, tools, maxTokens) =>
       messages.length === 0 ? opening(text, tools) : encode(messages, tools, true, maxTokens),

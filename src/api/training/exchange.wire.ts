@@ -28,12 +28,15 @@ export function exchangeHistories(trajectory: Fields, issues: Issues): History[]
   }
   const histories = exchanges
     .objects("chat_completions")
-    .flatMap(({ object, loc }) => historiesOf(new Fields(object, loc, issues), issues));
+    .flatMap(({ object, loc }) =>
+      historiesOf(new Fields(object, loc, issues), `exchanges.chat_completions[${loc.at(-1)}]`, issues),
+    );
   const choices = histories.flatMap(({ items }) => items.filter((item) => "choice" in item));
   return choices.every(({ choice }) => choice.promptTokenIds !== null) ? [{ items: choices, tools: null }] : histories;
 }
 
-function historiesOf(exchange: Fields, issues: Issues): History[] {
+/** `at`: where the exchange is in its trajectory. */
+function historiesOf(exchange: Fields, at: string, issues: Issues): History[] {
   const request = new Fields(exchange.object("request") ?? {}, exchange.at("request"), issues);
   const response = new Fields(exchange.object("response") ?? {}, exchange.at("response"), issues);
   const prompt = response.integers("prompt_token_ids");
@@ -41,7 +44,9 @@ function historiesOf(exchange: Fields, issues: Issues): History[] {
   const tools = request.array("tools");
   return response.objects("choices").map(({ object, loc }) => {
     const choice = choiceFrom(object, loc, issues);
-    return { items: [...messages, { choice: { ...choice, promptTokenIds: choice.promptTokenIds ?? prompt } }], tools };
+    const sampled = { ...choice, promptTokenIds: choice.promptTokenIds ?? prompt };
+    const item = { choice: sampled, at: `${at}.response.choices[${loc.at(-1)}]` };
+    return { items: [...messages, item], tools, requestAt: `${at}.request` };
   });
 }
 

@@ -28,7 +28,7 @@ export const createTraining: CreateExtension = async (service, store) => {
     weights: checkpoint.weightType,
     maxSequenceLength: engine.info.maxModelLen,
     maxTrainedLength: longestSequence(checkpoint, engine.info, config.trainingMemoryBytes),
-    encoder: chatEncoder(service.text),
+    encoder: chatEncoder(service.text, engine.info.vocabSize),
     engine,
     slots: service.adapterSlots,
   };

@@ -63,12 +63,10 @@ export function previewJson(prepared: PreparedJob, modelId: string, step: number
 }
 
 export function sftPreviewJson(prepared: PreparedSft, modelId: string, step: number): AsyncGenerator<string> {
-  const { sequences, report } = prepared;
-  const ofExample: TokenSequence[][] = report.map(() => []);
-  for (const sequence of sequences) ofExample[sequence.example]!.push(sequence);
+  const { sequences, report, tokenised } = prepared;
   return jsonWithList(previewHead(modelId, step, sequences.length), "examples", report, (entry, i) => ({
     ...presentExample(entry),
-    ...presentTokens(ofExample[i]!),
+    ...presentTokens(tokenised[i]!),
   }));
 }
 

@@ -173,6 +173,8 @@ async function preview(
 ) {
   await draft.input.finish();
   const { step } = training.models.step(modelId, owner, "latest");
+  // what a job would refuse, a preview refuses too
+  training.jobs.checkReference(modelId, config);
   const prepared = await prepareJob(readGroups(draft.path), {
     encoder: base.encoder,
     config,
@@ -181,7 +183,6 @@ async function preview(
     maxSequenceLength: base.maxSequenceLength,
     maxTrainedLength: base.maxTrainedLength,
   });
-  // what a job would refuse, a preview refuses too
   planRl(prepared.sequences.length, config, 1);
   return previewJson(prepared, modelId, step);
 }

@@ -128,7 +128,7 @@ describe("a conversation that is too long", () => {
     const { report, sequences } = await sft(conversation(300), encoder, LIMIT);
     expect(calls.length).toBeLessThanOrEqual(2 * 7);
     expect(sequences).toEqual([]);
-    expect(report[0]).toMatchObject({ status: "too_long", reason: "longer than 64 tokens", tokens: 0 });
+    expect(report[0]).toMatchObject({ status: "too_long", reason: "longer than 64 tokens", tokens: LIMIT + 1 });
   });
 
   it("keeps what fits of it: sampled tokens that are not the text's begin a new sequence each turn", async () => {

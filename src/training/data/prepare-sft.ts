@@ -3,12 +3,14 @@
 
 import { PromptError } from "../../text/prompt-error.ts";
 import type { SftConfig } from "../config.ts";
+import { thoughtAtEnd } from "./empty-thought.ts";
 import { type GiveWay, givingWay } from "./give-way.ts";
 import { type LengthLimit, type LengthLimits, lengthLimit, partlyTooLong } from "./length-limits.ts";
+import { hasThought, textOf } from "./message-text.ts";
 import { Prompts } from "./prompts.ts";
 import { refusalText } from "./refusal.ts";
 import { SequenceBuilder, startsWith, type TokenSequence } from "./token-sequence.ts";
-import { type ChatEncoder, textOf } from "./tokenise.ts";
+import { type ChatEncoder, checkRange, TokenMismatchError } from "./tokenise.ts";
 import type { ChatMessage } from "./trajectory.ts";
 import { tokenCounts } from "./verdict.ts";
 
@@ -29,6 +31,8 @@ export interface PreparedSft {
   /** In the order of the examples; `example` is the index into what was submitted. */
   sequences: (TokenSequence & { example: number })[];
   report: ExampleReport[];
+  /** Tokens of each example of the report; of one that is too long, all of them. */
+  tokenised: TokenSequence[][];
 }
 
 export async function prepareSft(
@@ -39,7 +43,7 @@ export async function prepareSft(
   signal?: AbortSignal,
 ): Promise<PreparedSft> {
   const limit = lengthLimit(limits.maxSequenceLength, limits);
-  const prepared: PreparedSft = { sequences: [], report: [] };
+  const prepared: PreparedSft = { sequences: [], report: [], tokenised: [] };
   const giveWay = givingWay(signal);
   for await (const example of examples) {
     const index = prepared.report.length;
@@ -49,20 +53,27 @@ export async function prepareSft(
     const fitting = sequences.filter(({ ids }) => ids.length <= limit.tokens);
     prepared.sequences.push(...fitting.map((sequence) => ({ ...sequence, example: index })));
     prepared.report.push(reportOf(index, sequences, fitting, limit, refusal));
+    prepared.tokenised.push(fitting.length > 0 ? fitting : sequences);
   }
   return prepared;
 }
 
-/** An example that the chat template refuses must not take the others with it. */
+/** An example that the chat template refuses, or whose tokens the model does not have, must not take the others with it. */
 async function attempt(
   tokenise: () => Promise<TokenSequence[]>,
 ): Promise<{ sequences: TokenSequence[]; refusal: string | null }> {
   try {
     return { sequences: await tokenise(), refusal: null };
   } catch (error) {
-    if (!(error instanceof PromptError)) throw error;
-    return { sequences: [], refusal: refusalText(error, "messages") };
+    return { sequences: [], refusal: refusalOf(error) };
   }
+}
+
+function refusalOf(error: unknown): string {
+  const element = (index: number) => `messages[${index}]`;
+  if (error instanceof PromptError) return refusalText(error, { elements: "messages", element });
+  if (error instanceof TokenMismatchError) return `${element(error.element)}: ${error.message}`;
+  throw error;
 }
 
 /** A sequence that is too long may end behind the limit, with turns left out. */
@@ -79,12 +90,14 @@ async function tokeniseExample(
   const prompts = new Prompts({ messages, tools, elements, encoder, limit, giveWay });
   for (const element of elements) {
     const prompt = await prompts.before(element);
+    checkRange(prompt, element, encoder);
     if (prompt.length > limit) {
       builder.tooLong(prompt);
       continue;
     }
     await giveWay();
     const { kept, reply } = replyBehind(prompt, messages.slice(0, element + 1), tools, encoder);
+    checkRange(reply, element, encoder);
     builder.turn(kept, reply, null);
   }
   return builder.finish();
@@ -92,8 +105,9 @@ async function tokeniseExample(
 
 /**
  * What the template puts behind the prompt for the last message, up to its end-of-sequence token. Some templates write a
- * reply otherwise than they open one (with a thought): then its text goes behind the prompt. Tool calls are more than
- * text: they go where the template writes them, behind what the prompt has in common with that.
+ * reply otherwise than they open one (with a thought): then its text goes behind the prompt. Thoughts and tool calls are
+ * more than text: they go where the template writes them, behind what the prompt has in common with that. A thought there
+ * takes the place of the prompt's empty one, from its first token on.
  */
 function replyBehind(
   prompt: readonly number[],
@@ -105,11 +119,13 @@ function replyBehind(
   const whole = encoder.encodeConversation(messages, tools);
   const end = encoder.eosTokenId;
   const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0;
-  if (!hasCalls && !startsWith(whole, prompt)) {
-    return { kept: prompt, reply: [...encoder.encodeText(textOf(message)), ...(end === null ? [] : [end])] };
+  const index = messages.length - 1;
+  if (!hasCalls && !startsWith(whole, prompt) && !hasThought(message, index)) {
+    const text = encoder.encodeText(textOf(message, index));
+    return { kept: prompt, reply: end === null ? text : [...text, end] };
   }
   const differs = prompt.findIndex((id, i) => id !== whole[i]);
-  const kept = differs < 0 ? prompt : prompt.slice(0, differs);
+  const kept = differs < 0 ? prompt : prompt.slice(0, Math.min(differs, thoughtAtEnd(prompt, encoder)));
   const reply = whole.slice(kept.length);
   const ends = end === null ? -1 : reply.lastIndexOf(end);
   return { kept, reply: ends < 0 ? reply : reply.slice(0, ends + 1) };
@@ -122,7 +138,7 @@ function reportOf(
   limit: LengthLimit,
   refusal: string | null,
 ): ExampleReport {
-  const { tokens, trainableTokens } = tokenCounts(fitting);
+  const { tokens, trainableTokens } = tokenCounts(fitting.length > 0 ? fitting : all);
   const counts = { example, tokens, trainableTokens };
   if (refusal !== null) return { ...counts, status: "unrenderable", reason: refusal };
   if (all.length === 0)

@@ -143,6 +143,28 @@ describe("prepareJob", () => {
     }
   });
 
+  it("trains nothing when no token of the job has a log-probability, unless that is allowed", async () => {
+    const cut = (reply: string) => history(reply, { tokenIds: null, tokens: ["a", "b"], logprobs: [-1, -1] });
+    const unknown = () => [
+      trajectory("a1", 1, { histories: [cut("a1")] }),
+      trajectory("a2", 0, { histories: [cut("a2")] }),
+    ];
+    for (const preview of [false, true]) {
+      const none = await prepare([group(...unknown())], {}, preview);
+      expect(none.sequences).toEqual([]);
+      expect(none.report).toMatchObject([
+        { status: "no_logprobs", advantage: 0 },
+        { status: "no_logprobs", advantage: 0 },
+      ]);
+      expect(none.report[0]!.reason).toContain("allow_training_without_logprobs");
+      expect(none.metrics).toMatchObject({ num_dropped_no_logprobs: 2, num_retokenised: 2 });
+    }
+    expect((await prepare([group(...unknown())], { allowTrainingWithoutLogprobs: true })).sequences).toHaveLength(2);
+    // one that has them is enough for the others
+    const some = await prepare([group(...unknown()), group(trajectory("a1", 1), trajectory("a2", 0))]);
+    expect(some.sequences).toHaveLength(4);
+  });
+
   it("keeps a group together when steps accumulate, and the order of a seed", async () => {
     const groups = [0, 1, 2].map(() => group(...[0, 1, 0, 1].map((reward) => trajectory("a1", reward))));
     const order = async (config: Partial<RlConfig>) => (await prepare(groups, config)).sequences.map((s) => s.group);
@@ -207,6 +229,50 @@ describe("prepareSft", () => {
     };
     expect(await trained({ role: "assistant", content: "", tool_calls: [{}] })).toEqual(["maybe <e>"]);
     expect(await trained({ role: "assistant", content: "a1" })).toEqual(["a1 <e>"]);
+  });
+
+  it("leaves out an example with a token that the model does not have", async () => {
+    const smaller = { ...toyEncoder, vocabSize: toyIds("maybe")[0]! };
+    const reply = (content: string) => [messages[0]!, { role: "assistant", content }];
+    const examples = [messages, reply("maybe"), reply("a1")].map((list) => ({ messages: list, tools: null }));
+    const { sequences, report } = await prepareSft(examples, smaller, SFT_DEFAULTS, limits(64));
+    expect(sequences.map(({ example }) => example)).toEqual([0, 2]);
+    expect(report[1]).toMatchObject({ status: "unrenderable", tokens: 0 });
+    expect(report[1]!.reason).toMatch(/^messages\[1\]: token id 15 is outside the vocabulary/);
+  });
+
+  it("trains the parts of a content as the template joins them", async () => {
+    const parts = ["a1 ", "NL a2"].map((text) => ({ type: "text", text }));
+    const toy = toyEncoder.encodeConversation;
+    const texts: string[] = [];
+    const noting: typeof toyEncoder = {
+      ...toyEncoder,
+      // writes a reply otherwise than it opens one, so that the text is wanted
+      encodePrompt: (history, tools, maxTokens) => [
+        ...toyEncoder.encodePrompt(history, tools, maxTokens),
+        ...toyIds("<think> NL"),
+      ],
+      encodeConversation: (history, tools) =>
+        toy(
+          history.map((message) => ({ ...message, content: Array.isArray(message.content) ? "a1" : message.content })),
+          tools,
+        ),
+      encodeText: (text) => {
+        texts.push(text);
+        return toyIds("a1");
+      },
+    };
+    const example = { messages: [messages[0]!, { role: "assistant", content: parts }], tools: null };
+    await prepareSft([example], noting, SFT_DEFAULTS, limits(64));
+    expect(texts).toEqual(["a1 \nNL a2"]);
+  });
+
+  it("shows the tokens of an example that is too long", async () => {
+    const example = { messages: messages.slice(0, 2), tools: null };
+    const { sequences, tokenised, report } = await prepareSft([example], toyEncoder, SFT_DEFAULTS, limits(10));
+    expect(sequences).toEqual([]);
+    expect(tokenised[0]![0]!.ids.map(toyEncoder.word).join(" ")).toBe("<s> user NL q1 <e> NL <s> assistant NL a1 <e>");
+    expect(report[0]).toMatchObject({ status: "too_long", tokens: 11, trainableTokens: 2 });
   });
 
   it("leaves out what the chat template refuses", async () => {

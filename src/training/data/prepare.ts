@@ -60,6 +60,7 @@ export async function prepareJob(
     }
   }
   dropTooLong(judged, limit);
+  if (!config.allowTrainingWithoutLogprobs) dropUnobserved(judged);
   const dropped = (status: Verdict) => judged.filter(({ report }) => report.status === status).length;
   return {
     sequences: withSignals(judged, config),
@@ -93,6 +94,20 @@ function dropTooLong(judged: Judged[], limit: LengthLimit): void {
       Object.assign(report, tokenCounts(fitting));
     }
   }
+}
+
+const UNOBSERVED =
+  "its replies could only be read from their texts, and no token of the job has a log-probability; send token ids, or allow_training_without_logprobs";
+
+/** A job without any old log-probability trains nothing; beside replies that have them, others train with a ratio of 1. */
+function dropUnobserved(judged: Judged[]): void {
+  const trained = judged.filter(({ report }) => report.status === "trained");
+  if (trained.some(({ sequences }) => sequences.some(isObserved))) return;
+  for (const { report } of trained) Object.assign(report, { status: "no_logprobs", reason: UNOBSERVED });
+}
+
+function isObserved({ mask, oldLogprobs }: TokenSequence): boolean {
+  return mask.some((bit, i) => bit === 1 && !Number.isNaN(oldLogprobs[i]));
 }
 
 /** Normalises over what is really trained, then puts the sequences in training order. */

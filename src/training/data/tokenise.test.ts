@@ -127,6 +127,33 @@ describe("template path (ChatML-like toy: <s> role NL content <e> NL)", () => {
     expect((await tokenise(items)).retokenised).toBe(1);
   });
 
+  it("joins the parts of a text as rendering does, and refuses those it cannot read, with their place", async () => {
+    const texts: string[] = [];
+    const encodeText = (text: string) => {
+      texts.push(text);
+      return toyIds("a1");
+    };
+    const noting = { ...toyEncoder, encodeText };
+    const train = (content: unknown) =>
+      tokeniseHistory({ items: [user("q1"), { message: { role: "assistant", content } }], tools: null }, noting, {
+        allowWithoutLogprobs: true,
+        ...anyLength,
+      });
+    await train([{ type: "text", text: "a1" }, { type: "refusal", refusal: "no" }, "a2"]);
+    expect(texts).toEqual(["a1\nno\na2"]);
+    const image = [{ type: "image_url", image_url: { url: "data:,x" } }];
+    await expect(train(image)).rejects.toMatchObject({ param: "messages.1.content.0.type" });
+  });
+
+  it("never trains the messages of a captured call", async () => {
+    const items = [user("q1"), assistant("a1"), user("q2"), sampled("a2", "a2 <e>")];
+    const requestAt = "exchanges.chat_completions[0].request";
+    const options = { allowWithoutLogprobs: true, ...anyLength };
+    const { sequences } = await tokeniseHistory({ items, tools: null, requestAt }, toyEncoder, options);
+    const trained = sequences.map(({ ids, mask }) => ids.filter((_, i) => mask[i] === 1).map(toyEncoder.word));
+    expect(trained).toEqual([["a2", "<e>"]]);
+  });
+
   it("drops the empty thought a template adds when the reply opens its own", async () => {
     const items = [{ message: { role: "think", content: "q1" } }, sampled("a1", "<think> a1 <e>")];
     expect((await single(items)).words.join(" ")).toBe("<s> think NL q1 <e> NL <s> assistant NL <think> a1 <e>");

@@ -2,12 +2,15 @@
 // Precedence per choice: its own prompt and output ids; ids spelled "token_id:N"; token texts; last, the message text
 // again, without log-probabilities. Turns are merged by SequenceBuilder. Knows chat templates only through ChatEncoder.
 
+import { EMPTY_THOUGHT, thoughtAtEnd } from "./empty-thought.ts";
 import type { GiveWay } from "./give-way.ts";
+import { textOf } from "./message-text.ts";
 import { Prompts } from "./prompts.ts";
 import { SequenceBuilder, type TokenSequence } from "./token-sequence.ts";
 import { type ChatMessage, type History, type HistoryItem, messageOf, type SampledChoice } from "./trajectory.ts";
 
 export interface ChatEncoder {
+  /** Tokens the model has; its tokenizer may know fewer or more. */
   readonly vocabSize: number;
   readonly eosTokenId: number | null;
   /**
@@ -54,9 +57,6 @@ export interface TokeniseOptions {
   giveWay: GiveWay;
 }
 
-/** At most this many tokens at the end of a prompt are an empty thought. */
-const EMPTY_THOUGHT = 4;
-
 /** No sequences when nothing in the history is trainable. What follows the last trainable item is left out. */
 export async function tokeniseHistory(
   history: History,
@@ -69,7 +69,7 @@ export async function tokeniseHistory(
   const prompts = promptsOf(history, encoder, limit, options);
   let retokenised = 0;
   for (const [element, item] of history.items.entries()) {
-    if (!isTrainable(item, options)) continue;
+    if (!isTrainable(item, history, options)) continue;
     await options.giveWay();
     const reply = sampledTokens(item, element, encoder);
     if (reply.retokenised) retokenised++;
@@ -85,14 +85,14 @@ export async function tokeniseHistory(
   return { sequences: builder.finish(), retokenised };
 }
 
-function isTrainable(item: HistoryItem, { allowWithoutLogprobs }: TokeniseOptions): boolean {
+function isTrainable(item: HistoryItem, { requestAt }: History, { allowWithoutLogprobs }: TokeniseOptions): boolean {
   if ("choice" in item) return item.choice.logprobs !== null || allowWithoutLogprobs;
-  return allowWithoutLogprobs && item.message.role === "assistant";
+  return allowWithoutLogprobs && requestAt === undefined && item.message.role === "assistant";
 }
 
 function promptsOf(history: History, encoder: ChatEncoder, limit: number, options: TokeniseOptions): Prompts {
   const { items, tools } = history;
-  const isRendered = (item: HistoryItem) => isTrainable(item, options) && promptIds(item) === null;
+  const isRendered = (item: HistoryItem) => isTrainable(item, history, options) && promptIds(item) === null;
   const elements = items.flatMap((item, element) => (isRendered(item) ? [element] : []));
   return new Prompts({ messages: items.map(messageOf), tools, elements, encoder, limit, giveWay: options.giveWay });
 }
@@ -127,7 +127,7 @@ function fromText(message: ChatMessage, element: number, encoder: ChatEncoder, r
   if (Array.isArray(message.tool_calls) && message.tool_calls.length > 0) {
     throw new TokenMismatchError(element, "a reply with tool calls can only be trained from its token ids");
   }
-  return { ids: encoder.encodeText(textOf(message)), logprobs: null, retokenised };
+  return { ids: encoder.encodeText(textOf(message, element)), logprobs: null, retokenised };
 }
 
 /** Ids of "token_id:N" entries; null unless every entry is of that form. */
@@ -166,22 +166,14 @@ function withoutEmptyThought(
   encoder: ChatEncoder,
 ): readonly number[] {
   const think = encoder.idOf("<think>");
-  if (think === null || ids[0] !== think) return prompt;
-  const opened = prompt.lastIndexOf(think);
-  return opened >= prompt.length - EMPTY_THOUGHT && opened >= 0 ? prompt.slice(0, opened) : prompt;
+  return think !== null && ids[0] === think ? prompt.slice(0, thoughtAtEnd(prompt, encoder)) : prompt;
 }
 
-function checkRange(ids: readonly number[], element: number, { vocabSize }: ChatEncoder): void {
+/** Throws on ids that the model does not have. */
+export function checkRange(ids: readonly number[], element: number, { vocabSize }: ChatEncoder): void {
   for (const id of ids) {
     if (id < 0 || id >= vocabSize) {
       throw new TokenMismatchError(element, `token id ${id} is outside the vocabulary (0 to ${vocabSize - 1})`);
     }
   }
-}
-
-/** Text of a message: a string, the text parts of a list, or nothing. */
-export function textOf({ content }: ChatMessage | SampledChoice["message"]): string {
-  if (typeof content === "string") return content;
-  if (!Array.isArray(content)) return "";
-  return content.map((part: { text?: unknown }) => (typeof part?.text === "string" ? part.text : "")).join("");
 }

@@ -23,11 +23,19 @@ export interface SampledChoice {
   bytes?: readonly (readonly number[] | null)[];
 }
 
-export type HistoryItem = { message: ChatMessage } | { choice: SampledChoice };
+export type HistoryItem =
+  | { message: ChatMessage }
+  | {
+      choice: SampledChoice;
+      /** Where the choice of a captured call was sent: "exchanges.chat_completions[0].response.choices[0]". */
+      at?: string;
+    };
 
 export interface History {
   items: readonly HistoryItem[];
   tools: readonly unknown[] | null;
+  /** Where the request of a captured call was sent. Its messages are context: what of them was sampled has its own call. */
+  requestAt?: string;
 }
 
 export interface Trajectory {

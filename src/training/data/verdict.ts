@@ -3,7 +3,7 @@
 import { PromptError } from "../../text/prompt-error.ts";
 import type { RlConfig } from "../config.ts";
 import type { GiveWay } from "./give-way.ts";
-import { refusalText } from "./refusal.ts";
+import { placesOf, refusalText } from "./refusal.ts";
 import type { TokenSequence } from "./token-sequence.ts";
 import { type ChatEncoder, TokenMismatchError, tokeniseHistory } from "./tokenise.ts";
 import type { Trajectory } from "./trajectory.ts";
@@ -83,13 +83,14 @@ export async function judge(
       sequences.push(...tokenised.sequences);
       retokenised += tokenised.retokenised;
     } catch (error) {
-      const where = h === 0 ? "messages_and_choices" : `additional_histories[${h - 1}].messages_and_choices`;
+      const elements = h === 0 ? "messages_and_choices" : `additional_histories[${h - 1}].messages_and_choices`;
+      const places = placesOf(history, elements);
       if (error instanceof PromptError) {
         sequences.length = 0;
-        return verdict("unrenderable", refusalText(error, where));
+        return verdict("unrenderable", refusalText(error, places));
       }
       if (!(error instanceof TokenMismatchError)) throw error;
-      const message = `${where}[${error.element}]: ${error.message}`;
+      const message = `${places.element(error.element)}: ${error.message}`;
       if (error.corrupt && !preview) {
         throw new Error(`group ${place.group}, trajectory ${place.trajectory}, ${message}`, { cause: error });
       }

@@ -9,7 +9,7 @@ export function sequenceCountMultiplier(sequences: number, power: number): numbe
 
 /**
  * How much the spread of rewards shrank since the first step: a straight line through the history, its value at the last
- * step divided by its intercept. 1 while there are fewer than two points or the line says nothing useful.
+ * step (at least 0) divided by its intercept. 1 while there are fewer than two points or the intercept is not positive.
  */
 export function rewardSpreadMultiplier(history: readonly { step: number; rewardStdDev: number }[]): number {
   if (history.length < 2) return 1;
@@ -25,6 +25,6 @@ export function rewardSpreadMultiplier(history: readonly { step: number; rewardS
   const slope = covariance / variance;
   const intercept = meanSpread - slope * meanStep;
   const last = Math.max(...history.map(({ step }) => step));
-  const fitted = intercept + slope * last;
-  return intercept > 0 && fitted > 0 ? fitted / intercept : 1;
+  const fitted = Math.max(0, intercept + slope * last);
+  return intercept > 0 ? fitted / intercept : 1;
 }

@@ -126,6 +126,9 @@ describe("learning-rate multipliers and reward metrics", () => {
     const history = [0.5, 0.4, 0.45, 0.3].map((rewardStdDev, step) => ({ step, rewardStdDev }));
     expect(rewardSpreadMultiplier(history)).toBeCloseTo(0.666666667, 8);
     expect(rewardSpreadMultiplier(history.slice(0, 1))).toBe(1);
+    // the line has reached zero: nothing is left to learn from
+    const spent = [1, 0, 0, 0].map((rewardStdDev, step) => ({ step, rewardStdDev }));
+    expect(rewardSpreadMultiplier(spent)).toBe(0);
     expect(rewardSpreadMultiplier([0, 1].map((rewardStdDev, step) => ({ step, rewardStdDev })))).toBe(1);
   });
 

@@ -1,7 +1,7 @@
 // From a job's stored data to what the trainer is asked to do: sequences, plan, objective, the report so far and the
-// numbers that every event of the job carries. One function per kind of job.
+// numbers that its events carry. One function per kind of job.
 
-import type { JobRecord } from "../../store/job-table.ts";
+import type { JobRecord, JobTable } from "../../store/job-table.ts";
 import type { ModelTable } from "../../store/model-table.ts";
 import type { BaseModel } from "../base-models.ts";
 import type { OptimizerConfig, RlConfig, SftConfig } from "../config.ts";
@@ -16,6 +16,7 @@ import type { Workspace } from "../files/workspace.ts";
 import { planRl, planSft } from "../gradient/gradient-plan.ts";
 import { rewardSpreadMultiplier } from "../gradient/learning-rate.ts";
 import { readGroups, readInput } from "./job-input.ts";
+import { klReferenceStep } from "./kl-reference.ts";
 
 export interface JobReport {
   trajectories?: TrajectoryReport[];
@@ -31,10 +32,15 @@ export interface JobWork {
   objective: Objective;
   optimizer: OptimizerConfig;
   report: JobReport;
-  /** Goes into every gradient_step event. `num_sequences` is what ART clients call the number of gradient steps. */
-  jobMetrics: Record<string, number>;
+  /**
+   * Goes into the gradient_step event of the plan's step with this index. `num_sequences` is what ART clients call the
+   * number of gradient steps.
+   */
+  eventMetrics(index: number): Record<string, number>;
   /** Goes to the new step's metrics. */
   stepMetrics: Record<string, number>;
+  /** Kept with the job, for the learning rates of later ones; null = it has no rewards to compare. */
+  rewardStdDev: number | null;
   /** Steps that must not disappear meanwhile, besides the one trained from. */
   usedSteps: number[];
   /** Puts what the trainer left out into the report. */
@@ -44,6 +50,7 @@ export interface JobWork {
 export interface WorkContext {
   base: BaseModel;
   models: ModelTable;
+  jobs: JobTable;
   workspace: Workspace;
   currentStep: number;
   signal: AbortSignal;
@@ -55,7 +62,7 @@ export function workOf(job: JobRecord, context: WorkContext): Promise<JobWork> {
 }
 
 async function rlWork(job: JobRecord, config: RlConfig, context: WorkContext): Promise<JobWork> {
-  const { base, models, workspace, currentStep, signal } = context;
+  const { base, models, jobs, workspace, currentStep, signal } = context;
   const prepared = await prepareJob(readGroups(workspace.jobInput(job.id)), {
     encoder: base.encoder,
     config,
@@ -67,11 +74,12 @@ async function rlWork(job: JobRecord, config: RlConfig, context: WorkContext): P
   });
   const rewards = rewardMetrics(prepared.groups);
   const multiplier = config.scaleLearningRateByRewardStdDev
-    ? spread(job, models, currentStep, rewards.reward_std_dev)
+    ? spread(job, jobs, currentStep, rewards.reward_std_dev)
     : 1;
   const totals: Record<string, number> = { ...groupCounts(prepared.groups), ...prepared.metrics };
   const plan = planRl(prepared.sequences.length, config, multiplier);
-  const { reference, step: referenceStep } = klReference(job, config, context);
+  const jobMetrics = { ...rewards, ...totals, num_sequences: plan.length, num_gradient_steps: plan.length };
+  const referenceStep = klReferenceStep(config, job.modelId, currentStep, models);
   return {
     batch: prepared.sequences.map((sequence) => batchSequence(sequence, sequence)),
     plan,
@@ -79,13 +87,14 @@ async function rlWork(job: JobRecord, config: RlConfig, context: WorkContext): P
       kind: "policy",
       loss: config.loss,
       precalculateLogprobs: config.precalculateLogprobs,
-      reference,
+      reference: adapterOf(referenceStep, (step) => workspace.stepFolder(job.modelId, step)),
     },
     optimizer: config.optimizer,
     report: { trajectories: prepared.report, totals },
-    jobMetrics: { ...rewards, ...totals, num_sequences: plan.length, num_gradient_steps: plan.length },
+    eventMetrics: () => jobMetrics,
     stepMetrics: Object.fromEntries(Object.entries(rewards).map(([name, value]) => [`train/${name}`, value])),
-    usedSteps: referenceStep === null ? [] : [referenceStep],
+    rewardStdDev: rewards.reward_std_dev ?? null,
+    usedSteps: referenceStep ? [referenceStep] : [],
     markDropped(dropped) {
       const entries = new Map(prepared.report.map((entry) => [`${entry.group} ${entry.trajectory}`, entry]));
       const reported = prepared.sequences.map((sequence) => {
@@ -108,14 +117,18 @@ async function sftWork(job: JobRecord, config: SftConfig, context: WorkContext):
     num_trajectories: report.length,
     num_dropped_trajectories: report.filter(({ status }) => status !== "trained").length,
   };
+  const jobMetrics = { ...totals, num_sequences: plan.length, num_gradient_steps: plan.length };
+  const examplesOf = ({ from, to }: GradientStepPlan) =>
+    new Set(sequences.slice(from, to).map(({ example }) => example)).size;
   return {
     batch: sequences.map((sequence) => batchSequence(sequence, { advantage: 1, weight: 1, group: -1 })),
     plan,
     objective: { kind: "cross_entropy" },
     optimizer: config.optimizer,
     report: { examples: report, totals },
-    jobMetrics: { ...totals, num_sequences: plan.length, num_gradient_steps: plan.length },
+    eventMetrics: (index) => ({ ...jobMetrics, num_trajectories: examplesOf(plan[index]!) }),
     stepMetrics: {},
+    rewardStdDev: null,
     usedSteps: [],
     markDropped(dropped) {
       const reported = sequences.map((sequence) => ({ sequence, entry: report[sequence.example]! }));
@@ -132,27 +145,19 @@ function batchSequence(
   return { ids, mask, oldLogprobs: known, advantage, weight, group };
 }
 
-/** The step the KL penalty compares with; step 0 is the base model itself. */
-function klReference(
-  job: JobRecord,
-  config: RlConfig,
-  { models, workspace, currentStep }: WorkContext,
-): { reference: string | "base" | null; step: number | null } {
-  if (config.loss.klPenaltyCoef <= 0) return { reference: null, step: null };
-  const { klPenaltyReferenceStep: fixed, klPenaltyStepLag: lag } = config;
-  const step = fixed ?? (lag === null ? 0 : Math.max(0, currentStep - lag));
-  if (step === 0) return { reference: "base", step: null };
-  if (!models.step(job.modelId, step)) throw new Error(`the KL reference, step ${step}, does not exist any more`);
-  return { reference: workspace.stepFolder(job.modelId, step), step };
+/** What the trainer compares with; step 0 is the base model itself. */
+function adapterOf(step: number | null, folderOf: (step: number) => string): string | "base" | null {
+  if (step === null) return null;
+  return step === 0 ? "base" : folderOf(step);
 }
 
-/** How far the spread of rewards has shrunk over the model's steps, this job included. Undefined: it has none. */
-function spread(job: JobRecord, models: ModelTable, currentStep: number, rewardStdDev: number | undefined): number {
-  const point = (step: number, value: number | undefined) =>
-    value === undefined ? [] : [{ step, rewardStdDev: value }];
-  // kept with the step that a job made, but about the one before, which earned them
-  const past = models
-    .steps(job.modelId)
-    .flatMap(({ step, metrics }) => point(step - 1, metrics["train/reward_std_dev"]));
-  return rewardSpreadMultiplier([...past, ...point(currentStep, rewardStdDev)]);
+/**
+ * How far the spread of rewards has shrunk over the model's steps, this job included. Undefined: it has none. A fork's steps
+ * count from its first one: a line drawn back from there to step 0 would be a guess.
+ */
+function spread(job: JobRecord, jobs: JobTable, currentStep: number, rewardStdDev: number | undefined): number {
+  const first = jobs.firstStepOf(job.modelId) ?? currentStep;
+  const points = jobs.rewardSpreads(job.modelId);
+  if (rewardStdDev !== undefined) points.push({ step: currentStep, rewardStdDev });
+  return rewardSpreadMultiplier(points.map((point) => ({ ...point, step: point.step - first })));
 }

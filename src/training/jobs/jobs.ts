@@ -14,6 +14,7 @@ import type { RlConfig, SftConfig } from "../config.ts";
 import { asStorageFull, storageFull } from "../files/disk-full.ts";
 import type { Workspace } from "../files/workspace.ts";
 import { InputWriter } from "./job-input.ts";
+import { klReferenceStep } from "./kl-reference.ts";
 
 export interface JobLimits {
   /** Waiting and running jobs of one owner. */
@@ -114,6 +115,7 @@ export class Jobs {
           throw new ServiceError("unknown_training_model", `There is no model ${modelId}.`, { param: "model_id" });
         }
         this.#checkLimits(owner);
+        if (spec.kind === "rl") this.checkReference(modelId, spec.config);
         const config = JSON.stringify(spec.config);
         const row = { id: draft.id, modelId, owner, kind: spec.kind, config, idempotencyKey, requestHash };
         return { job: this.#deps.jobs.insert(row), created: true };
@@ -122,6 +124,13 @@ export class Jobs {
       await this.discard(draft);
       throw asStorageFull(error);
     }
+  }
+
+  /** Throws when a job that is submitted now would find nothing to compare with. */
+  checkReference(modelId: string, config: RlConfig): void {
+    const { models, jobs } = this.#deps;
+    const newest = models.newestStep(modelId)?.step ?? 0;
+    klReferenceStep(config, modelId, newest + jobs.countOpenOf(modelId), models);
   }
 
   owned(id: string, owner: string): JobRecord {
@@ -187,10 +196,9 @@ export class Jobs {
 
   #countEnd(id: string, end: JobEnd): void {
     this.#count();
-    const { trainingStart, trainingEnd, report } = this.#deps.jobs.get(id)!;
+    const { trainingStart, trainingEnd } = this.#deps.jobs.get(id)!;
     const seconds = trainingStart && trainingEnd ? (Date.parse(trainingEnd) - Date.parse(trainingStart)) / 1000 : 0;
-    const usage = report === null ? null : (JSON.parse(report) as { usage?: { tokens: number } }).usage;
-    this.#deps.observer?.trainingJobEnded(end.status, seconds, usage?.tokens ?? 0);
+    this.#deps.observer?.trainingJobEnded(end.status, seconds, end.tokens);
   }
 
   /** Calls `listener` for every event from now on, until the returned function is called. */
@@ -239,6 +247,8 @@ export function cancelled(why: string): JobEnd {
     errorMessage: why,
     toStep: null,
     report: null,
+    rewardStdDev: null,
+    tokens: 0,
     event: { type: "training_failed", data: { error_message: why } },
   };
 }

@@ -49,7 +49,7 @@ export async function runJob(job: JobRecord, deps: RunDeps, signal: AbortSignal)
   const releases = [policies.lease(model.id, from)];
   try {
     deps.jobTable.start(job.id, from);
-    const context = { base, models, workspace: deps.workspace, currentStep: from, signal };
+    const context = { base, models, jobs: deps.jobTable, workspace: deps.workspace, currentStep: from, signal };
     const work = await workOf(job, context);
     for (const step of work.usedSteps) releases.push(policies.lease(model.id, step));
     deps.jobTable.setReport(job.id, JSON.stringify(work.report));
@@ -91,7 +91,7 @@ async function train(
     const { gradient_step: _, ...measured } = metrics;
     samples.push(measured);
     if (samples.length <= alreadyTold) return;
-    jobs.addEvent(job.id, "gradient_step", { ...metrics, ...work.jobMetrics });
+    jobs.addEvent(job.id, "gradient_step", { ...metrics, ...work.eventMetrics(samples.length - 1) });
     jobTable.setProgress(job.id, samples.length / work.plan.length);
   };
   const optimizerState = join(adapter, OPTIMIZER_FILE);
@@ -139,6 +139,8 @@ async function publish(
       errorMessage: null,
       toStep: step,
       report: JSON.stringify(work.report),
+      rewardStdDev: work.rewardStdDev,
+      tokens: work.report.usage?.tokens ?? 0,
       event: { type: "training_ended", data: { step } },
     };
     jobs.finish(job.id, end, () => {

@@ -7,7 +7,7 @@ import { gradients } from "../../graph/grad.ts";
 import { Graph, type Value } from "../../graph/graph.ts";
 import { choose, exp, mul, neg, reduceSum, reshape, rmsNorm, scalar, softcap, sub } from "../../graph/ops.ts";
 import type { Checkpoint } from "../../model/checkpoint/checkpoint.ts";
-import { type WeightOptions, WeightSource } from "../../model/linear/weight-source.ts";
+import { type WeightOptions, WeightSource } from "../../model/weight-source.ts";
 
 /**
  * Inputs: hidden [m, hidden] before the final norm · target int64 [m, 1] · directed: bool, whether directions are wanted.

@@ -4,7 +4,7 @@
 import { bools, floats, GraphSession, int64s, type SessionOptions } from "../../graph/session.ts";
 import type { Checkpoint } from "../../model/checkpoint/checkpoint.ts";
 import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
-import type { WeightOptions } from "../../model/linear/weight-source.ts";
+import type { WeightOptions } from "../../model/weight-source.ts";
 import { buildHeadGraph } from "./head-graph.ts";
 import type { Read } from "./micro-batch.ts";
 import { headPiece } from "./pass-pieces.ts";

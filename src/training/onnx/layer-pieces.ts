@@ -14,7 +14,7 @@ import type { Checkpoint } from "../../model/checkpoint/checkpoint.ts";
 import type { LinearName } from "../../model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
 import { decoderLayer, type Site, sites } from "../../model/decoder.ts";
-import { type WeightOptions, WeightSource } from "../../model/linear/weight-source.ts";
+import { type WeightOptions, WeightSource } from "../../model/weight-source.ts";
 import {
   type Factors,
   groupName,
