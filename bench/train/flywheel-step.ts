@@ -41,7 +41,7 @@ export async function create({ folder, weights, threads, rank }: StepOptions): P
   return {
     async run(sequences, length, steps) {
       const batch = Array.from({ length: sequences }, (_, s) => sequence(s, length, config.vocabSize));
-      const passes = { model, sequences: batch, maxBytes: Number.MAX_SAFE_INTEGER, checkpoint: async () => {} };
+      const passes = { model, sequences: batch, maxBytes: Number.MAX_SAFE_INTEGER, between: async () => {} };
       const losses: number[] = [];
       const lap = startLap();
       for (let i = 0; i < steps; i++) {

@@ -11,13 +11,13 @@ import type { ModelConfig } from "./checkpoint/model-config.ts";
 import { buildDecoderGraph } from "./decoder-graph.ts";
 import { Embedding } from "./embedding.ts";
 import { KvPool } from "./kv-pool.ts";
-import { INT4_ROWS, int4RowsDifferAlone, usableWeights } from "./linear/int4-probe.ts";
-import { probeDigitSteps } from "./linear/int8-probe.ts";
+import { INT4_ROWS, int4RowsDifferAlone } from "./linear/int4-probe.ts";
 import type { WeightType } from "./linear/linear.ts";
 import { LoraSlots } from "./lora/lora-slots.ts";
 import { PREFILL_PARTS, piecesOf, shortestPart } from "./prefill-pieces.ts";
 import { distinctRopes, RotaryTable } from "./rotary-table.ts";
 import { StepInputs, wantedRows } from "./step-inputs.ts";
+import { type WeightOptions, weightOptions } from "./weight-source.ts";
 
 export interface DecoderRunnerOptions {
   weightType: WeightType;
@@ -31,6 +31,9 @@ export interface DecoderRunnerOptions {
   /** Adapters will come right away: the graph is made for them at once. Otherwise the first one has it made anew. */
   adaptersFromStart: boolean;
 }
+
+/** With weights as this machine stores them. */
+type RunnerOptions = DecoderRunnerOptions & WeightOptions;
 
 /** A row of its own, with no past; nothing of it is kept. */
 const companion: Chunk = {
@@ -49,7 +52,7 @@ export class DecoderRunner implements Runner {
   readonly adapters: AdapterHost;
   private readonly config: ModelConfig;
   private readonly checkpoint: Pick<Checkpoint, "folder" | "identity">;
-  private readonly options: DecoderRunnerOptions;
+  private readonly options: RunnerOptions;
   private readonly pool: KvPool;
   private readonly inputs: StepInputs;
   private readonly int4RowsDiffer: boolean;
@@ -57,12 +60,7 @@ export class DecoderRunner implements Runner {
   /** Whether the graph has inputs for adapters: not before there are some, because they cost a little in every step. */
   private takesAdapters: boolean;
 
-  private constructor(
-    checkpoint: Checkpoint,
-    options: DecoderRunnerOptions,
-    session: GraphSession,
-    int4RowsDiffer: boolean,
-  ) {
+  private constructor(checkpoint: Checkpoint, options: RunnerOptions, session: GraphSession, int4RowsDiffer: boolean) {
     const { config } = checkpoint;
     this.config = config;
     this.checkpoint = { folder: checkpoint.folder, identity: checkpoint.identity };
@@ -105,7 +103,7 @@ export class DecoderRunner implements Runner {
 
   /** Reads the weights and prepares the graph; the checkpoint may be closed afterwards. */
   static async create(checkpoint: Checkpoint, wanted: DecoderRunnerOptions): Promise<DecoderRunner> {
-    const options = { ...wanted, weightType: await usableWeights(wanted.weightType) };
+    const options = { ...wanted, ...(await weightOptions(wanted.weightType)) };
     const session = await createSession(checkpoint, options, options.adaptersFromStart);
     const int4RowsDiffer = options.weightType === "int4" && (await int4RowsDifferAlone());
     return new DecoderRunner(checkpoint, options, session, int4RowsDiffer);
@@ -190,13 +188,8 @@ export class DecoderRunner implements Runner {
   }
 }
 
-async function createSession(
-  checkpoint: Checkpoint,
-  options: DecoderRunnerOptions,
-  lora: boolean,
-): Promise<GraphSession> {
-  const { weightType, blockSize, threads } = options;
-  const digitSteps = weightType === "float32" ? 127 : await probeDigitSteps();
+async function createSession(checkpoint: Checkpoint, options: RunnerOptions, lora: boolean): Promise<GraphSession> {
+  const { weightType, digitSteps, blockSize, threads } = options;
   const graph = buildDecoderGraph(checkpoint, { weightType, digitSteps, blockSize, lora });
   return GraphSession.create(graph, { threads });
 }

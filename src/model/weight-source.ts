@@ -7,13 +7,20 @@ import { matmul } from "../graph/ops.ts";
 import type { Checkpoint } from "./checkpoint/checkpoint.ts";
 import type { LinearName, LinearTensors, TensorSpec } from "./checkpoint/expected-tensors.ts";
 import { type Site, siteParts } from "./decoder.ts";
-import type { DigitSteps } from "./linear/int8-probe.ts";
+import { usableWeights } from "./linear/int4-probe.ts";
+import { type DigitSteps, probeDigitSteps } from "./linear/int8-probe.ts";
 import { effectiveWeights, type LinearWeights, linear, type WeightType } from "./linear/linear.ts";
 import { type MatrixRows, rowsOfTensors } from "./linear/matrix-rows.ts";
 
 export interface WeightOptions {
   weightType: WeightType;
   digitSteps: DigitSteps;
+}
+
+/** How this machine stores weights of a type. Serving and training ask here, so that both compute the same numbers. */
+export async function weightOptions(type: WeightType): Promise<WeightOptions> {
+  const weightType = await usableWeights(type);
+  return { weightType, digitSteps: weightType === "float32" ? 127 : await probeDigitSteps() };
 }
 
 export class WeightSource {

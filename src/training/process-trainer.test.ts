@@ -39,7 +39,7 @@ it("keeps a process for the next task, and gives none to a process that was just
 });
 
 it("leaves it to the server to stop a job: a terminal's Ctrl-C and a service manager's SIGTERM reach every process", async () => {
-  const child = fork(compiledEntry(import.meta.url, "./onnx/trainer-process.ts"), { stdio: "ignore" });
+  const child = fork(compiledEntry(import.meta.url, "./onnx/trainer-entry.ts"), { stdio: "ignore" });
   const end = once(child, "exit");
   const answer = async () => {
     child.send({ type: "train", task: {} });

@@ -79,7 +79,7 @@ async function gradientOf(folder: string, weights: WeightType): Promise<Readonly
   const model = await TrainableModel.create({ folder, weights, rank: adapter.rank, threads: 1, blockSize });
   model.setParameters(params, adapter.scale);
   const objective = { kind: "policy", loss: RL_DEFAULTS.loss, precalculateLogprobs: false, reference: null } as const;
-  const passes = { model, sequences: [sequence()], maxBytes: 1e9, checkpoint: async () => {} };
+  const passes = { model, sequences: [sequence()], maxBytes: 1e9, between: async () => {} };
   const { gradients } = await gradientStep(passes, objective, params);
   await model.close();
   return gradients;

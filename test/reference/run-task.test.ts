@@ -47,7 +47,7 @@ async function run(fields: { learningRates: number[]; tau?: number; weightDecay?
   try {
     const result = await runTask(task, {
       onStep: (metrics) => steps.push(metrics),
-      checkpoint: async () => {},
+      between: async () => {},
       async modelFor({ weights, threads }, rank) {
         model = await TrainableModel.create({ folder: base, weights, rank, threads, blockSize: null });
         return model;

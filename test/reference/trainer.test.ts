@@ -25,7 +25,7 @@ import { blocksFrom, chunk, families, fixtureFolder, logSoftmax, openRunner } fr
 import { writeWideCheckpoint } from "./wide-checkpoint.ts";
 
 const LIMITS = { float32: 1e-4, int8: 1e-3, int4: 1e-3 } as const;
-const checkpoint = async () => {};
+const between = async () => {};
 
 function tokens(count: number, seed: number): number[] {
   const random = seededRandom(seed);
@@ -71,7 +71,7 @@ describe.each(families)("%s: sampler and trainer agree", (family) => {
       const model = await TrainableModel.create({ folder, weights, rank: adapter.rank, threads: 1, blockSize });
       model.setParameters(parametersOf(adapter), adapter.scale);
       const families = [sequence, shorter].map((member) => ({ shared: 0, members: [member] }));
-      const pass = await model.forward(layOut(families), "nothing", checkpoint);
+      const pass = await model.forward(layOut(families), "nothing", between);
       const own = blockSize === null ? limit : 1e-5;
       for (const [p, value] of served.entries()) expect(Math.abs(pass.logprobs[p]! - value)).toBeLessThan(own);
       for (const [p] of shorter.predicting.entries()) {
@@ -97,7 +97,7 @@ describe("the bundled model: sampler and trainer agree", () => {
     const model = await TrainableModel.create({ folder, weights, rank: adapter.rank, threads, blockSize: 16 });
     model.setParameters(parametersOf(adapter), adapter.scale);
     const member = { index: 0, ids, predicting: Int32Array.from({ length: ids.length - 1 }, (_, p) => p) };
-    const pass = await model.forward(layOut([{ shared: 0, members: [member] }]), "nothing", checkpoint);
+    const pass = await model.forward(layOut([{ shared: 0, members: [member] }]), "nothing", between);
     for (const [p, value] of pass.logprobs.entries()) {
       const row = rows!.slice(p * config.vocabSize, (p + 1) * config.vocabSize);
       expect(Math.abs(logSoftmax(row)[ids[p + 1]!]! - value)).toBeLessThan(1e-5);
@@ -134,8 +134,8 @@ it("gives a shared beginning of 129 tokens the bits that it has in a sequence al
       ids: Int32Array.from(each),
       predicting,
     }));
-    const alone = await model.forward(layOut([{ shared: 0, members: members.slice(0, 1) }]), "nothing", checkpoint);
-    const shared = await model.forward(layOut([{ shared: 129, members }]), "nothing", checkpoint);
+    const alone = await model.forward(layOut([{ shared: 0, members: members.slice(0, 1) }]), "nothing", between);
+    const shared = await model.forward(layOut([{ shared: 129, members }]), "nothing", between);
     expect(shared.logprobs.slice(0, 139)).toEqual(alone.logprobs);
   }
   await model.close();
@@ -164,7 +164,7 @@ describe("rows and micro-batches", () => {
       blockSize: null,
     });
     model.setParameters(params, adapter.scale);
-    const options = { model, maxBytes: 1e9, checkpoint };
+    const options = { model, maxBytes: 1e9, between };
     const run = async (list: TaskSequence[]) => {
       const before = model.rows;
       const step = await gradientStep({ ...options, sequences: list }, objective, params);
@@ -200,7 +200,7 @@ describe("rows and micro-batches", () => {
       blockSize: null,
     });
     model.setParameters(params, adapter.scale);
-    const run = (maxBytes: number) => gradientStep({ model, sequences, maxBytes, checkpoint }, objective, params);
+    const run = (maxBytes: number) => gradientStep({ model, sequences, maxBytes, between }, objective, params);
     const whole = await run(1e9);
     const parts = await run(model.passBytes(55, 55, "everything"));
     expect(parts.dropped).toEqual([]);
@@ -224,7 +224,7 @@ describe("rows and micro-batches", () => {
     model.setParameters(params, adapter.scale);
     const reply = tokens(60, 6);
     const alike = Array.from({ length: 2500 }, (_, i) => trained(i, 0, prompt, reply));
-    const { metrics } = await gradientStep({ model, sequences: alike, maxBytes: 4e9, checkpoint }, objective, params);
+    const { metrics } = await gradientStep({ model, sequences: alike, maxBytes: 4e9, between }, objective, params);
     expect(metrics).toMatchObject({ num_trainable_tokens: 150_000, num_datums: 2500 });
     await model.close();
   });
@@ -234,7 +234,7 @@ describe("rows and micro-batches", () => {
     const model = await TrainableModel.create(options);
     model.setParameters(params, adapter.scale);
     const loss = { ...RL_DEFAULTS.loss, maxImportanceWeight: 1e-320 };
-    const step = await gradientStep({ model, sequences, maxBytes: 1e9, checkpoint }, { ...objective, loss }, params);
+    const step = await gradientStep({ model, sequences, maxBytes: 1e9, between }, { ...objective, loss }, params);
     for (const values of step.gradients.values()) expect(values.every((value) => value + 0 === 0)).toBe(true);
     await model.close();
   });
@@ -247,7 +247,7 @@ describe("rows and micro-batches", () => {
     for (const algorithm of algorithmNames) {
       const loss = { ...RL_DEFAULTS.loss, algorithm };
       const step = await gradientStep(
-        { model, sequences: extreme, maxBytes: 1e9, checkpoint },
+        { model, sequences: extreme, maxBytes: 1e9, between },
         { ...objective, loss },
         params,
       );

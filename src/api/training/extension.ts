@@ -38,7 +38,7 @@ export const createTraining: CreateExtension = async (service, store) => {
     // a model that is served from elsewhere cannot be trained here; its jobs say so
     bases: new BaseModels(base && engine.info.maxLoras > 0 ? [base] : []),
     trainer: new ProcessTrainer({
-      entry: compiledEntry(import.meta.url, "../../training/onnx/trainer-process.ts"),
+      entry: compiledEntry(import.meta.url, "../../training/onnx/trainer-entry.ts"),
       idleMs: IDLE_MS,
       cancelGraceMs: CANCEL_GRACE_MS,
     }),

@@ -8,7 +8,7 @@ import type { NamedTensors } from "../gradient/optimizer.ts";
 import type { TaskSequence } from "./batch.ts";
 import type { MicroBatch } from "./micro-batch.ts";
 import { type PackLimits, planMicroBatches } from "./pack-plan.ts";
-import type { ForwardPass, TrainableModel } from "./trainable-model.ts";
+import type { Between, ForwardPass, TrainableModel } from "./trainable-model.ts";
 
 export interface StepResult {
   gradients: NamedTensors;
@@ -24,12 +24,12 @@ export interface PassOptions {
   /** Bound for the memory of one micro-batch. */
   maxBytes: number;
   /** Called between layers; throws to end the task. */
-  checkpoint(): Promise<void>;
+  between: Between;
 }
 
 /** `params`: what the model is set to, for the shapes of the gradients. */
 export async function gradientStep(
-  { model, sequences, maxBytes, checkpoint }: PassOptions,
+  { model, sequences, maxBytes, between }: PassOptions,
   objective: Objective,
   params: NamedTensors,
 ): Promise<StepResult> {
@@ -48,7 +48,7 @@ export async function gradientStep(
   };
   let loss = 0;
   for (const { batch, keeping } of plan.batches) {
-    const pass = await model.forward(batch, keeping, checkpoint);
+    const pass = await model.forward(batch, keeping, between);
     const part = objective.kind === "policy" ? policyPart(pass, batch, bySequence, objective, trainedTokens) : null;
     const dLogprobs = part?.gradient ?? new Float64Array(pass.logprobs.length).fill(-1 / trainedTokens);
     loss += part?.loss ?? -sum(pass.logprobs) / trainedTokens;
@@ -56,7 +56,7 @@ export async function gradientStep(
     for (const key of part ? (Object.keys(part.tokens) as (keyof typeof part.tokens)[]) : []) {
       for (const value of part!.tokens[key]) tokens[key].push(value);
     }
-    await model.backward(pass, dLogprobs, gradients, checkpoint);
+    await model.backward(pass, dLogprobs, gradients, between);
   }
   const counts = {
     num_trainable_tokens: trainedTokens,
@@ -75,12 +75,12 @@ export async function logprobsOf({
   model,
   sequences,
   maxBytes,
-  checkpoint,
+  between,
 }: PassOptions): Promise<Map<number, Float64Array>> {
   const { batches } = planMicroBatches(sequences, groupsOf(sequences), limitsOf(model, maxBytes));
   const result = new Map(sequences.map(({ index, predicting }) => [index, new Float64Array(predicting.length)]));
   for (const { batch } of batches) {
-    const { logprobs } = await model.forward(batch, "nothing", checkpoint);
+    const { logprobs } = await model.forward(batch, "nothing", between);
     for (const [i, { sequence, token }] of batch.reads.entries()) result.get(sequence)![token] = logprobs[i]!;
   }
   return result;

@@ -14,12 +14,12 @@ import { checkStep, checkTrained } from "./check-finite.ts";
 import { gradientStep, logprobsOf, type PassOptions } from "./gradient-step.ts";
 import { parameterName, parametersOf } from "./lora-sites.ts";
 import { loadOptimizerState, saveOptimizerState } from "./optimizer-state.ts";
-import type { TrainableModel } from "./trainable-model.ts";
+import type { Between, TrainableModel } from "./trainable-model.ts";
 
 export interface TaskHooks {
   onStep(metrics: StepMetrics): void;
   /** Called between layers; throws to end the task. */
-  checkpoint(): Promise<void>;
+  between: Between;
   /** The model to train, ready for adapters of this rank. */
   modelFor(task: TrainerTask, rank: number): Promise<TrainableModel>;
 }
@@ -30,7 +30,7 @@ export async function runTask(task: TrainerTask, hooks: TaskHooks): Promise<Trai
   const adapter = loadPeft(task.adapter, config);
   const model = await hooks.modelFor(task, adapter.rank);
   const sequences = await readBatch(task.batch);
-  const options = { model, sequences, maxBytes: task.activationBytes, checkpoint: hooks.checkpoint };
+  const options = { model, sequences, maxBytes: task.activationBytes, between: hooks.between };
   await precompute(task, adapter, options);
   const rowsBefore = model.rows;
 
@@ -56,7 +56,7 @@ export async function runTask(task: TrainerTask, hooks: TaskHooks): Promise<Trai
   }
   const tokens = model.rows - rowsBefore;
   model.setParameters(params, adapter.scale);
-  await checkTrained(model, sequences[0]!, task, hooks.checkpoint);
+  await checkTrained(model, sequences[0]!, task, hooks.between);
   savePeft(task.output, withParameters(adapter, params, config), config, { baseModel: baseName(task) });
   saveOptimizerState(join(task.output, OPTIMIZER_FILE), state, task.objective.kind);
   return {

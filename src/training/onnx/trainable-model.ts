@@ -8,9 +8,8 @@ import { type Feeds, floats } from "../../graph/session.ts";
 import { openCheckpoint } from "../../model/checkpoint/checkpoint.ts";
 import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
 import { sites } from "../../model/decoder.ts";
-import { usableWeights } from "../../model/linear/int4-probe.ts";
-import { probeDigitSteps } from "../../model/linear/int8-probe.ts";
 import type { WeightType } from "../../model/linear/linear.ts";
+import { weightOptions } from "../../model/weight-source.ts";
 import type { NamedTensors } from "../gradient/optimizer.ts";
 import { Head, type HeadResult } from "./head.ts";
 import { LayerRunner, type LayerValues } from "./layer-runner.ts";
@@ -74,9 +73,8 @@ export class TrainableModel {
     const { folder, weights, rank, threads, blockSize } = options;
     const checkpoint = openCheckpoint(folder);
     try {
-      const digitSteps = weights === "float32" ? 127 : await probeDigitSteps();
       // training shares the cores with serving: its threads do not wait in a busy loop
-      const common = { weightType: await usableWeights(weights), digitSteps, threads, spinning: false } as const;
+      const common = { ...(await weightOptions(weights)), threads, spinning: false };
       return new TrainableModel(checkpoint.config, options, {
         layers: await LayerRunner.create(checkpoint, { ...common, rank, blockSize }),
         head: await Head.create(checkpoint, common),

@@ -28,7 +28,7 @@ async function train(task: TrainerTask): Promise<void> {
   try {
     const result = await runTask(task, {
       onStep: (metrics) => send({ type: "step", metrics }),
-      checkpoint,
+      between,
       modelFor,
     });
     send({ type: "done", result });
@@ -39,7 +39,7 @@ async function train(task: TrainerTask): Promise<void> {
 }
 
 /** Sessions block this thread: messages only arrive in between. */
-async function checkpoint(): Promise<void> {
+async function between(): Promise<void> {
   await nextTurn();
   if (cancelled) throw new Cancelled();
 }
