@@ -40,6 +40,16 @@ describe("templates mean what Python's Jinja makes of them", () => {
   });
 });
 
+test.each([
+  ["{{ 1 < 5 < 3 }}", "False"],
+  ["{{ 1 < 2 < 3 }}", "True"],
+  ["{{ 3 > 2 > 1 >= 1 }}", "True"],
+  ["{{ 3 > 2 > 2 > 1 }}", "False"],
+  ["{{ (1 == 1) != (2 < 3) }}", "False"],
+])("comparisons of several values: %s", (source, expected) => {
+  expect(render(source)).toBe(expected);
+});
+
 describe("content", () => {
   const looping =
     "{% for m in messages %}{% for part in m['content'] %}({{ part.type }}:{{ part.text }}){% endfor %}{% endfor %}";

@@ -2,7 +2,7 @@
 // printing, operators, filters, tests, methods, loops, the scope of macros, missing attributes. Everything else is the
 // library's. A template cannot reach anything but the values it is given.
 
-import { type AstNode, memberName } from "./ast.ts";
+import { type AstNode, isNode, memberName } from "./ast.ts";
 import { valueFilter } from "./filters.ts";
 import { passesTest } from "./is-tests.ts";
 import { LibraryEnvironment, LibraryInterpreter, type TemplateEnvironment, type TemplateValue } from "./library.ts";
@@ -157,7 +157,12 @@ export class ChatInterpreter extends LibraryInterpreter {
   #binary(node: AstNode, environment: TemplateEnvironment): TemplateValue {
     const operator = (node.operator as AstNode).value as string;
     if (operator === "and" || operator === "or") return super.evaluate(node, environment);
-    const left = this.#run(node.left, environment);
+    let left = this.#run(node.left, environment);
+    if (isOrdering(node) && isOrdering(node.left)) {
+      // `a < b < c`, which the parser reads from the left.
+      if (left.value === false) return left;
+      left = this.#run((node.left as AstNode).right, environment);
+    }
     const right = this.#run(node.right, environment);
     const value = applyOperator(operator, left, right, this.#limits);
     if (value !== null) return value;
@@ -262,6 +267,12 @@ function literal(value: TemplateValue): AstNode {
 function characterAt(text: string, index: number): TemplateValue {
   const character = /[\ud800-\udfff]/.test(text) ? Array.from(text).at(index) : text.at(index);
   return character === undefined ? nothing : textOf(character);
+}
+
+const orderings: readonly unknown[] = ["<", "<=", ">", ">="];
+
+function isOrdering(node: unknown): boolean {
+  return isNode(node) && node.type === "BinaryExpression" && orderings.includes((node.operator as AstNode).value);
 }
 
 /** How an error speaks of an expression. */
