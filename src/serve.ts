@@ -113,8 +113,9 @@ async function start(
     // Only now: a start that fails shows nothing.
     if (needsToken) first = tokens.createFirst({ name: "first", scopes: SCOPES, lifetime: null })?.secret ?? null;
   } catch (error) {
-    await app?.close();
-    await closeAll();
+    // What else goes wrong now is less than the reason.
+    await app?.close().catch(() => {});
+    await closeAll().catch(() => {});
     throw error;
   }
   const listening = app;
@@ -126,9 +127,8 @@ async function start(
       try {
         await service.drain(config.shutdownTimeout);
         await closeConnections(listening);
-        await closeAll();
       } finally {
-        release();
+        await closeAll().finally(release);
       }
     },
   };

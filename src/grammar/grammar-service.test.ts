@@ -74,6 +74,23 @@ test("what nobody waits for any more is not compiled", async () => {
   expect(compilations).toBe(2);
   expect(await one.compile(large(3), [AbortSignal.abort()])).toBeNull();
   expect(await one.compile(large(2))).not.toBeNull();
+  expect(compilations).toBe(3);
+  await one.close();
+});
+
+test("what has begun goes on without its askers, once, and is there for those who come back", async () => {
+  let compilations = 0;
+  const one = new GrammarService({ threads: 1, onCompiled: () => compilations++ });
+  const slow = regex("[a-c]".repeat(2000));
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const gone = new AbortController();
+    const asked = one.compile(slow, [gone.signal]);
+    gone.abort();
+    expect(await asked).toBeNull();
+  }
+  expect(await one.compile(slow)).not.toBeNull();
+  expect(await one.compile(slow)).not.toBeNull();
+  expect(compilations).toBe(1);
   await one.close();
 });
 

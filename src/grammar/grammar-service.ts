@@ -29,16 +29,18 @@ type Outcome = { key: string } | { refused: string; late: boolean };
 
 /** One compilation for everybody who asks for the same at once. */
 interface Compilation {
-  /** null: abandoned before it began. */
+  /** null: given up before it began. */
   outcome: Promise<Outcome | null>;
   askers: number;
-  abandoned: AbortController;
+  /** false: it has begun, and goes on. */
+  giveUp(): boolean;
 }
 
 interface Waiting {
   /** Characters of the constraint. */
   size: number;
-  start(thread: CompileThread): void;
+  /** null: given up. */
+  start(thread: CompileThread | null): void;
 }
 
 /** Bookkeeping of one cache entry, so that many tiny ones count too. */
@@ -82,29 +84,34 @@ export class GrammarService {
   }
 
   async #outcomeFor(hash: string, source: string, leaving: readonly AbortSignal[]): Promise<Outcome | null> {
-    let compilation = this.#running.get(hash);
-    if (!compilation) {
-      const abandoned = new AbortController();
-      compilation = { outcome: this.#compile(source, abandoned.signal), askers: 0, abandoned };
-      this.#running.set(hash, compilation);
-    }
+    if (leaving.some(({ aborted }) => aborted)) return null;
+    const compilation = this.#running.get(hash) ?? this.#begin(hash, source);
     compilation.askers++;
     const left = firstOf(leaving);
     try {
-      const outcome = await Promise.race([compilation.outcome, left.aborted]);
-      if (outcome !== null && ("key" in outcome || !outcome.late)) this.#remember(hash, outcome);
-      return outcome;
+      return await Promise.race([compilation.outcome, left.aborted]);
     } finally {
       left.forget();
-      if (--compilation.askers === 0) {
-        this.#running.delete(hash);
-        compilation.abandoned.abort();
-      }
+      // Not to be joined any more: those who ask from now on want it.
+      if (--compilation.askers === 0 && compilation.giveUp()) this.#running.delete(hash);
     }
   }
 
-  async #compile(source: string, abandoned: AbortSignal): Promise<Outcome | null> {
-    const thread = await this.#freeThread(source.length, abandoned);
+  #begin(hash: string, source: string): Compilation {
+    const { thread, giveUp } = this.#freeThread(source.length);
+    const outcome = this.#compile(source, thread);
+    const compilation: Compilation = { outcome, askers: 0, giveUp };
+    this.#running.set(hash, compilation);
+    const ended = (result: Outcome | null) => {
+      if (this.#running.get(hash) === compilation) this.#running.delete(hash);
+      if (result !== null && ("key" in result || !result.late)) this.#remember(hash, result);
+    };
+    outcome.then(ended, () => ended(null)); // a fault is for those who wait for the outcome itself
+    return compilation;
+  }
+
+  async #compile(source: string, claimed: Promise<CompileThread | null>): Promise<Outcome | null> {
+    const thread = await claimed;
     if (thread === null) return null;
     const started = performance.now();
     try {
@@ -117,25 +124,30 @@ export class GrammarService {
     }
   }
 
-  /** Claimed for the caller before this returns; null: abandoned before there was one. */
-  #freeThread(size: number, abandoned: AbortSignal): Promise<CompileThread | null> | CompileThread {
+  /** Claimed for the caller before this returns if one is free; else in its turn, unless it is given up (null). */
+  #freeThread(size: number): { thread: Promise<CompileThread | null>; giveUp(): boolean } {
     if (this.#closed) throw new Error("the grammar service is closed");
     const idle = this.#threads.find((thread) => !thread.busy);
     if (!idle && this.#threads.length >= this.#options.threads) {
-      return new Promise((start) => {
-        const waiting: Waiting = { size, start };
-        this.#waiting.push(waiting);
-        abandoned.addEventListener("abort", () => {
+      const waiting: Waiting = { size, start: () => {} };
+      this.#waiting.push(waiting);
+      return {
+        thread: new Promise((start) => {
+          waiting.start = start;
+        }),
+        giveUp: () => {
           const at = this.#waiting.indexOf(waiting);
-          if (at >= 0) this.#waiting.splice(at, 1);
-          start(null); // no effect once it has a thread
-        });
-      });
+          if (at < 0) return false;
+          this.#waiting.splice(at, 1);
+          waiting.start(null);
+          return true;
+        },
+      };
     }
     const thread = idle ?? new CompileThread(this.#options.timeoutMs, this.#options.memoryMb);
     if (!idle) this.#threads.push(thread);
     thread.busy = true;
-    return thread;
+    return { thread: Promise.resolve(thread), giveUp: () => false };
   }
 
   /** The smallest goes first: who sends a pile of huge constraints waits for the others, not they for him. */

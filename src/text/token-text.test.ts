@@ -49,6 +49,7 @@ test("however tokens cut characters, each shows what it completes, with the byte
       const pieces = { vocabSize: bytes.length, bytes: (id: number) => bytes[id] ?? new Uint8Array(0) } as Tokenizer;
       const walk = new TokenTextWalk(pieces);
       let before: number[] = [];
+      let joined = "";
       for (const step of steps) {
         // One id is beyond the vocabulary.
         const all = [...bytes.keys(), bytes.length].map((id) => ({ id, own: [...pieces.bytes(id)] }));
@@ -60,8 +61,12 @@ test("however tokens cut characters, each shows what it completes, with the byte
         expect(all.map(({ id }) => walk.describe(id))).toEqual(expected);
         expect(all.map(({ id }) => walk.text(id))).toEqual(expected.map(({ token }) => token));
         const { id, own } = all[step % all.length]!;
-        expect(walk.advance(id).bytes).toEqual(own);
+        const advanced = walk.advance(id);
+        expect(advanced.bytes).toEqual(own);
+        joined += advanced.token;
         before = [...before, ...own];
+        const text = Uint8Array.from(before);
+        expect(joined).toBe(decodeUtf8(text.subarray(0, text.length - incompleteTail(text))));
       }
     }),
   );

@@ -40,14 +40,16 @@ export class TokenTextWalk {
     return completeCharacters(goesOn(bytes) ? concatBytes(this.#pending, bytes) : bytes);
   }
 
-  /** The token that does stand here; the walk moves on to the next position. */
+  /**
+   * The token that does stand here; the walk moves on to the next position. A character that it leaves unfinished is part of
+   * its text, as U+FFFD: the tokens joined are the text.
+   */
   advance(id: number): TokenText {
     const described = this.describe(id);
-    if (this.#pending.length > 0 || this.#wholeTexts.text(id) === null) {
-      const bytes = concatBytes(this.#pending, this.#tokenizer.bytes(id));
-      this.#pending = bytes.slice(bytes.length - incompleteTail(bytes));
-    }
-    return described;
+    if (this.#pending.length === 0 && this.#wholeTexts.text(id) !== null) return described;
+    const bytes = concatBytes(this.#pending, this.#tokenizer.bytes(id));
+    this.#pending = bytes.slice(bytes.length - incompleteTail(bytes));
+    return this.#asIds ? described : { ...described, token: completeCharacters(bytes) };
   }
 }
 

@@ -76,3 +76,10 @@ test("none where nobody asked or details are hidden", () => {
   expect([hidden.logprobs, hidden.token_ids]).toEqual([null, null]);
   expect(reply({ logprobs: false }).choices[0].logprobs).toBeNull();
 });
+
+test("an empty thought makes empty content null, also when more comes after the end", () => {
+  const collector = new ChatCollector(facts, options, 1);
+  collector.accept({ ...delta(0, [], true), hasThought: true });
+  collector.accept(delta(0, []));
+  expect(JSON.parse(collector.toJson(new ByteTokenizer())).choices[0].message.content).toBeNull();
+});

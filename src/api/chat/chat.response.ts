@@ -71,7 +71,7 @@ export class ChatCollector {
       choice.logprobs += `${choice.logprobs === "" ? "" : ","}${JSON.stringify(entry)}`;
     }
     choice.reasoningTokens += delta.reasoningTokens;
-    choice.hasThought = delta.hasThought;
+    choice.hasThought ||= delta.hasThought;
     choice.end = delta.end ?? choice.end;
   }
 

@@ -140,15 +140,13 @@ export class ChatChunks implements ChunkSource {
     return this.#event([choice], index, facts.includeUsage ? {} : { system_fingerprint: facts.systemFingerprint });
   }
 
-  #delta({ content, reasoning, toolCalls, end }: PendingChunk): Record<string, unknown> {
+  #delta({ content, reasoning, toolCalls }: PendingChunk): Record<string, unknown> {
     const thought = this.#options.reasoningAlias ? { reasoning, reasoning_content: reasoning } : { reasoning };
     const delta = {
       ...(reasoning === "" ? {} : thought),
       ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
     };
-    // Tokens that a parser has swallowed come with an empty delta.
-    const empty = Object.keys(delta).length === 0 && (!this.#options.parses || end !== null);
-    return content !== "" || empty ? { ...delta, content } : delta;
+    return content !== "" || Object.keys(delta).length === 0 ? { ...delta, content } : delta;
   }
 
   #event(choices: unknown[], index: number, more: Record<string, unknown> = {}): string {

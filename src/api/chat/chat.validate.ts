@@ -68,10 +68,15 @@ function checkToolChoiceSpelling(source: Record<string, unknown>): void {
   throw refuse("invalid_value", 'tool_choice must be "none", "auto", "required" or name a function.', "tool_choice");
 }
 
+/** Of which the last tokens are kept: reading and rendering them takes a while all the same. */
+const MOST_CUT_MESSAGES = 10_000;
+
 /** Every message takes a token at least: a conversation that cannot fit is not worth reading, which takes a while. */
 function checkMessageCount(source: Record<string, unknown>, { contextLength }: ChatRules): void {
-  const { messages, truncate_prompt_tokens: truncation } = source;
-  if (Array.isArray(messages) && messages.length > contextLength && (truncation ?? null) === null) {
+  const isCut = (source.truncate_prompt_tokens ?? null) !== null;
+  const most = isCut ? Math.max(MOST_CUT_MESSAGES, contextLength) : contextLength;
+  const { messages } = source;
+  if (Array.isArray(messages) && messages.length > most) {
     const message = `${messages.length} messages do not fit into a context of ${contextLength} tokens: send fewer.`;
     throw new ServiceError("context_length_exceeded", message, { param: "messages" });
   }

@@ -49,10 +49,9 @@ export class EventStream {
 
   /** `events`: complete `data: …` blocks. Nothing happens once the connection is gone or the stream has ended. */
   send(events: string): void {
-    if (events !== "" && this.#open && !this.#response.write(events)) {
-      this.#blocked = true;
-      this.#reader.start();
-    }
+    if (events === "" || !this.#open || this.#response.write(events) || this.#blocked) return;
+    this.#blocked = true;
+    this.#reader.start(); // once: what is written while it runs would start it anew
   }
 
   /** The last events; the connection is kept for the client's next request. */

@@ -19,7 +19,7 @@ export class ReaderClock {
 
   constructor(response: ServerResponse, milliseconds: number, onStall: () => void) {
     this.#response = response;
-    this.#milliseconds = milliseconds;
+    this.#milliseconds = Math.max(1, milliseconds); // 0 would be no clock at all
     response.on("timeout", onStall);
     // Before the server's own listener, which starts the clock of an idle connection: this one must not run on for the
     // next response, which may take long to compute.

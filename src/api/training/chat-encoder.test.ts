@@ -13,10 +13,12 @@ import { JsonItems } from "./json-items.ts";
 /** More than the tokenizer has, as where a vocabulary was padded. */
 const MODEL_ROWS = 8200;
 
+const MINI = new URL("../../../models/flywheel-mini", import.meta.url).pathname;
+
 let tokenizer: Tokenizer;
 let encoder: ChatEncoder;
 beforeAll(async () => {
-  const text = await loadTextModel(new URL("../../../models/flywheel-mini", import.meta.url).pathname);
+  const text = await loadTextModel(MINI);
   tokenizer = text.tokenizer;
   encoder = chatEncoder(text, MODEL_ROWS);
 });
@@ -107,6 +109,27 @@ describe("an example's thought is trained as the template writes it", () => {
     expect(tokenizer.decode(ids.filter((_, i) => mask[i] === 1))).toBe(`${expected}<|im_end|>`);
     expect(ids).toEqual(encoder.encodeConversation(messages, null).slice(0, ids.length));
   });
+
+  it.each([
+    ["its text", { content: `${thought}4` }],
+    ["its own field", { content: "4", reasoning: "two and two" }],
+  ])(
+    "from %s, behind a thought that the prompt opens, though the template cuts thoughts that are over",
+    async (_what, reply) => {
+      const template =
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content.split('</think>')[-1] }}<|im_end|>\n{% endfor %}" +
+        "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}";
+      const opening = await loadTextModel(MINI, { chatTemplate: template });
+      const messages = [question, { role: "assistant", ...reply }];
+      const limits = { maxSequenceLength: 512, maxTrainedLength: 512 };
+      const opener = chatEncoder(opening, tokenizer.vocabSize);
+      const { sequences } = await prepareSft([{ messages, tools: null }], opener, SFT_DEFAULTS, limits);
+      const { ids, mask } = sequences[0]!;
+      expect(tokenizer.decode(ids.filter((_, i) => mask[i] === 0))).toMatch(/assistant\n<think>\n$/);
+      expect(tokenizer.decode(ids.filter((_, i) => mask[i] === 1))).toBe("two and two\n</think>\n\n4<|im_end|>");
+      opening.close();
+    },
+  );
 
   it("one without a thought stays behind the empty one", async () => {
     const messages = [question, { role: "assistant", content: "4" }];

@@ -66,7 +66,9 @@ export function streamEvents(reply: FastifyReply, parts: EventStreamParts, jobId
     stopWatching();
     stream.end(text);
   };
-  const heartbeat = setInterval(() => stream.send(": still training\n\n"), HEARTBEAT_MS);
+  const heartbeat = setInterval(() => {
+    if (!stream.blocked) stream.send(": still training\n\n");
+  }, HEARTBEAT_MS);
   const stopWatching = jobs.watch(jobId, follow);
   reply.raw.on("close", () => {
     ended = true;

@@ -40,7 +40,6 @@ export interface TensorReader {
   bytes(): Uint8Array;
 }
 
-/** Opens and checks a checkpoint folder; throws CheckpointError. */
 /** The one with this identity: another may have taken its place since the server started. */
 export function reopenCheckpoint(folder: string, identity: string): Checkpoint {
   const checkpoint = openCheckpoint(folder);
@@ -49,6 +48,7 @@ export function reopenCheckpoint(folder: string, identity: string): Checkpoint {
   throw new CheckpointError(folder, "changed since the server started; start the server anew");
 }
 
+/** Opens and checks a checkpoint folder; throws CheckpointError. */
 export function openCheckpoint(folder: string): Checkpoint {
   if (!isFolder(folder)) throw new CheckpointError(folder, "no such folder");
   const config = readModelConfig(folder);

@@ -1,4 +1,4 @@
-// Tool calls as a Python list: [name(key=value, …), …]. A call comes out whole when its closing parenthesis is there. A
+// Tool calls as a Python list: [name(key=value, …), …]. A call comes out whole, soon after its closing parenthesis. A
 // reply that does not begin like that is content; so is the rest of a list that breaks off into something else.
 
 import type { ReplyDelta, ReplyParser } from "../reply-parser.ts";

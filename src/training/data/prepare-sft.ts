@@ -3,10 +3,10 @@
 
 import { PromptError } from "../../text/prompt-error.ts";
 import type { SftConfig } from "../config.ts";
-import { thoughtAtEnd } from "./empty-thought.ts";
+import { endsInThought, thoughtAtEnd } from "./empty-thought.ts";
 import { type GiveWay, givingWay } from "./give-way.ts";
 import { type LengthLimit, type LengthLimits, lengthLimit, partlyTooLong } from "./length-limits.ts";
-import { hasThought, textOf } from "./message-text.ts";
+import { textOf, thoughtAndAnswer } from "./message-text.ts";
 import { Prompts } from "./prompts.ts";
 import { refusalText } from "./refusal.ts";
 import { SequenceBuilder, startsWith, type TokenSequence } from "./token-sequence.ts";
@@ -31,7 +31,7 @@ export interface PreparedSft {
   /** In the order of the examples; `example` is the index into what was submitted. */
   sequences: (TokenSequence & { example: number })[];
   report: ExampleReport[];
-  /** Tokens of each example of the report; of one that is too long, all of them. */
+  /** Tokens of each example of the report; of one that is too long, those up to just behind the limit. */
   tokenised: TokenSequence[][];
 }
 
@@ -107,7 +107,8 @@ async function tokeniseExample(
  * What the template puts behind the prompt for the last message, up to its end-of-sequence token. Some templates write a
  * reply otherwise than they open one (with a thought): then its text goes behind the prompt. Thoughts and tool calls are
  * more than text: they go where the template writes them, behind what the prompt has in common with that. A thought there
- * takes the place of the prompt's empty one, from its first token on.
+ * takes the place of the prompt's empty one, from its first token on. Where the prompt leaves a thought open, or the
+ * template leaves thoughts out once they are over, thought and answer are written as models write them.
  */
 function replyBehind(
   prompt: readonly number[],
@@ -120,9 +121,19 @@ function replyBehind(
   const end = encoder.eosTokenId;
   const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0;
   const index = messages.length - 1;
-  if (!hasCalls && !startsWith(whole, prompt) && !hasThought(message, index)) {
-    const text = encoder.encodeText(textOf(message, index));
-    return { kept: prompt, reply: end === null ? text : [...text, end] };
+  const { thought, answer } = thoughtAndAnswer(message, index);
+  const written = (kept: readonly number[], text: string) => {
+    const ids = encoder.encodeText(text);
+    return { kept, reply: end === null ? ids : [...ids, end] };
+  };
+  if (!hasCalls && !startsWith(whole, prompt)) {
+    if (endsInThought(prompt, encoder)) return written(prompt, `${thought}\n</think>\n\n${answer}`);
+    if (thought === "") return written(prompt, textOf(message, index));
+    const think = encoder.idOf("<think>");
+    const before = prompt.slice(0, thoughtAtEnd(prompt, encoder));
+    if (think !== null && !whole.slice(before.length).includes(think)) {
+      return written(before, `<think>\n${thought}\n</think>\n\n${answer}`);
+    }
   }
   const differs = prompt.findIndex((id, i) => id !== whole[i]);
   const kept = differs < 0 ? prompt : prompt.slice(0, Math.min(differs, thoughtAtEnd(prompt, encoder)));

@@ -208,7 +208,10 @@ describe("prepareSft", () => {
     const toyPrompt = toyEncoder.encodePrompt;
     const opening: typeof toyEncoder = {
       ...toyEncoder,
-      encodePrompt: (history, tools, maxTokens) => [...toyPrompt(history, tools, maxTokens), ...toyIds("<think> NL")],
+      encodePrompt: (history, tools, maxTokens) => [
+        ...toyPrompt(history, tools, maxTokens),
+        ...toyIds("<think> NL </think> NL"),
+      ],
       encodeConversation: (history, tools) => {
         const spelled = history.map((message) => ({
           ...message,
@@ -250,7 +253,7 @@ describe("prepareSft", () => {
       // writes a reply otherwise than it opens one, so that the text is wanted
       encodePrompt: (history, tools, maxTokens) => [
         ...toyEncoder.encodePrompt(history, tools, maxTokens),
-        ...toyIds("<think> NL"),
+        ...toyIds("<think> NL </think> NL"),
       ],
       encodeConversation: (history, tools) =>
         toy(

@@ -97,7 +97,7 @@ function dropTooLong(judged: Judged[], limit: LengthLimit): void {
 }
 
 const UNOBSERVED =
-  "its replies could only be read from their texts, and no token of the job has a log-probability; send token ids, or allow_training_without_logprobs";
+  "its replies could only be read from their texts, and no token that could be trained has a log-probability; send token ids, or allow_training_without_logprobs";
 
 /** A job without any old log-probability trains nothing; beside replies that have them, others train with a ratio of 1. */
 function dropUnobserved(judged: Judged[]): void {
