@@ -121,12 +121,12 @@ function replyBehind(
   const end = encoder.eosTokenId;
   const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0;
   const index = messages.length - 1;
-  const { thought, answer } = thoughtAndAnswer(message, index);
   const written = (kept: readonly number[], text: string) => {
     const ids = encoder.encodeText(text);
     return { kept, reply: end === null ? ids : [...ids, end] };
   };
   if (!hasCalls && !startsWith(whole, prompt)) {
+    const { thought, answer } = thoughtAndAnswer(message, index);
     if (endsInThought(prompt, encoder)) return written(prompt, `${thought}\n</think>\n\n${answer}`);
     if (thought === "") return written(prompt, textOf(message, index));
     const think = encoder.idOf("<think>");
