@@ -131,14 +131,17 @@ describe("an example's thought is trained as the template writes it", () => {
     },
   );
 
-  it("one without a thought stays behind the empty one", async () => {
-    const messages = [question, { role: "assistant", content: "4" }];
-    const limits = { maxSequenceLength: 512, maxTrainedLength: 512 };
-    const { sequences } = await prepareSft([{ messages, tools: null }], encoder, SFT_DEFAULTS, limits);
-    const { ids, mask } = sequences[0]!;
-    expect(tokenizer.decode(ids.filter((_, i) => mask[i] === 1))).toBe("4<|im_end|>");
-    expect(tokenizer.decode(ids)).toContain("<think>\n\n</think>\n\n4");
-  });
+  it.each(["4", "<think>\n\n</think>\n\n4"])(
+    "one without a thought stays behind the empty one: %j",
+    async (content) => {
+      const messages = [question, { role: "assistant", content }];
+      const limits = { maxSequenceLength: 512, maxTrainedLength: 512 };
+      const { sequences } = await prepareSft([{ messages, tools: null }], encoder, SFT_DEFAULTS, limits);
+      const { ids, mask } = sequences[0]!;
+      expect(tokenizer.decode(ids.filter((_, i) => mask[i] === 1))).toBe("4<|im_end|>");
+      expect(tokenizer.decode(ids)).toContain("<think>\n\n</think>\n\n4");
+    },
+  );
 });
 
 it("ids are those the model has, be the tokenizer's fewer", async () => {

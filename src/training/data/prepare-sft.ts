@@ -6,7 +6,7 @@ import type { SftConfig } from "../config.ts";
 import { endsInThought, thoughtAtEnd } from "./empty-thought.ts";
 import { type GiveWay, givingWay } from "./give-way.ts";
 import { type LengthLimit, type LengthLimits, lengthLimit, partlyTooLong } from "./length-limits.ts";
-import { textOf, thoughtAndAnswer } from "./message-text.ts";
+import { thoughtAndAnswer } from "./message-text.ts";
 import { Prompts } from "./prompts.ts";
 import { refusalText } from "./refusal.ts";
 import { SequenceBuilder, startsWith, type TokenSequence } from "./token-sequence.ts";
@@ -128,7 +128,7 @@ function replyBehind(
   if (!hasCalls && !startsWith(whole, prompt)) {
     const { thought, answer } = thoughtAndAnswer(message, index);
     if (endsInThought(prompt, encoder)) return written(prompt, `${thought}\n</think>\n\n${answer}`);
-    if (thought === "") return written(prompt, textOf(message, index));
+    if (thought === "") return written(prompt, answer);
     const think = encoder.idOf("<think>");
     const before = prompt.slice(0, thoughtAtEnd(prompt, encoder));
     if (think !== null && !whole.slice(before.length).includes(think)) {
