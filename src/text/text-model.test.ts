@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeEach, expect, test } from "vitest";
+import { ByteTokenizer } from "../../test/fakes/byte-tokenizer.ts";
 import { chatPrompt } from "./prompt.ts";
-import { loadTextModel } from "./text-model.ts";
+import { loadTextModel, TextModel } from "./text-model.ts";
 import { TextFilesError } from "./tokenizer-files.ts";
 
 const fixture = fileURLToPath(new URL("../../test/fixtures/llama", import.meta.url));
@@ -87,3 +88,14 @@ test.skipIf(!realModel || !existsSync(`${realModel}/reference.json`))(
     model.close();
   },
 );
+
+test("an operator's template by name is the text of that name, also for those who look into it", () => {
+  const chatTemplates = new Map([
+    ["default", "plain"],
+    ["thinking", "<think></think>"],
+  ]);
+  const parts = { tokenizer: new ByteTokenizer(), specialTokens: {}, longestToken: 4, chatTemplates };
+  expect(new TextModel(parts).defaultTemplate).toBe("plain");
+  expect(new TextModel({ ...parts, chatTemplate: "thinking" }).defaultTemplate).toBe("<think></think>");
+  expect(new TextModel({ ...parts, chatTemplates: new Map() }).defaultTemplate).toBeNull();
+});
