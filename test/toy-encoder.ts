@@ -4,6 +4,7 @@
 
 import { PromptError } from "../src/text/prompt-error.ts";
 import type { ChatEncoder } from "../src/training/data/tokenise.ts";
+import type { History, SampledChoice } from "../src/training/data/trajectory.ts";
 
 const WORDS = "<e> <s> NL user assistant think <think> </think> q1 q2 a1 a2 a3 yes no maybe".split(" ");
 
@@ -40,4 +41,12 @@ export function toyIds(text: string): number[] {
       if (id < 0) throw new Error(`the toy vocabulary has no "${word}"`);
       return id;
     });
+}
+
+/** One question and its sampled reply, with ids and log-probabilities. */
+export function toyHistory(reply: string, fields: Partial<SampledChoice> = {}): History {
+  const tokenIds = toyIds(reply);
+  const message = { role: "assistant", content: reply };
+  const choice = { message, promptTokenIds: null, tokenIds, logprobs: tokenIds.map(() => -1), tokens: null, ...fields };
+  return { tools: null, items: [{ message: { role: "user", content: "q1" } }, { choice }] };
 }

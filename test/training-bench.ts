@@ -16,7 +16,7 @@ import type { TrajectoryGroup } from "../src/training/data/trajectory.ts";
 import { ProcessTrainer } from "../src/training/process-trainer.ts";
 import { TrainingService } from "../src/training/service.ts";
 import { type AdapterEngine, adapterEngine } from "./fake-engine.ts";
-import { toyEncoder, toyIds } from "./toy-encoder.ts";
+import { toyEncoder, toyHistory } from "./toy-encoder.ts";
 
 export const LLAMA = new URL("./fixtures/llama", import.meta.url).pathname;
 
@@ -119,23 +119,7 @@ export function scored(...replies: (readonly [reply: string, reward: number])[])
       reward,
       initialPolicyVersion: null,
       metrics: {},
-      histories: [
-        {
-          tools: null,
-          items: [
-            { message: { role: "user", content: "q1" } },
-            {
-              choice: {
-                message: { role: "assistant", content: reply },
-                promptTokenIds: null,
-                tokenIds: toyIds(reply),
-                logprobs: toyIds(reply).map(() => -1),
-                tokens: null,
-              },
-            },
-          ],
-        },
-      ],
+      histories: [toyHistory(reply)],
     })),
   };
 }

@@ -1,6 +1,6 @@
 // A chat request on its way to the engine, in the order in which mistakes are reported: lengths, template, prompt, budget,
-// sampling, counts of log probabilities, the constraint.
-// Everything here happens before the engine sees it, so every refusal is a plain 4xx.
+// sampling, counts of log probabilities, the constraint. Everything here happens before the engine sees it, so every
+// refusal is a plain 4xx.
 import { type ChatPrompt, chatPrompt } from "../../text/prompt.ts";
 import { type LengthRules, outputBudget, promptRoom } from "../../text/prompt-length.ts";
 import type { ServedModel } from "../models/model-registry.ts";

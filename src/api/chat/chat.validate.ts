@@ -36,7 +36,7 @@ export function validateChat(raw: unknown, rules: ChatRules): ValidatedChat {
   checkStream(body, source.stream_options);
   checkLogprobs(body);
   const shape = readOutputShape(body.response_format, body.structured_outputs);
-  readRepetitionDetection(body.repetition_detection);
+  readRepetitionDetection(body.repetition_detection); // for its refusals: they come before those of the model
   checkTools(body, rules);
   checkContinuation(body);
   checkPriority(body, rules);

@@ -1,29 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { toyEncoder, toyIds } from "../../../test/toy-encoder.ts";
+import { toyEncoder, toyHistory, toyIds } from "../../../test/toy-encoder.ts";
 import { RL_DEFAULTS, type RlConfig, SFT_DEFAULTS } from "../config.ts";
 import { prepareJob } from "./prepare.ts";
 import { prepareSft } from "./prepare-sft.ts";
-import type { History, SampledChoice, Trajectory, TrajectoryGroup } from "./trajectory.ts";
+import type { Trajectory, TrajectoryGroup } from "./trajectory.ts";
 import { isStale } from "./verdict.ts";
 
-const history = (reply: string, fields: Partial<SampledChoice> = {}): History => ({
-  tools: null,
-  items: [
-    { message: { role: "user", content: "q1" } },
-    {
-      choice: {
-        message: { role: "assistant", content: reply },
-        promptTokenIds: null,
-        tokenIds: toyIds(reply),
-        logprobs: toyIds(reply).map(() => -1),
-        tokens: null,
-        ...fields,
-      },
-    },
-  ],
-});
 const trajectory = (reply: string, reward: number, fields: Partial<Trajectory> = {}): Trajectory => ({
-  histories: [history(reply)],
+  histories: [toyHistory(reply)],
   reward,
   initialPolicyVersion: null,
   metrics: {},
@@ -47,8 +31,8 @@ describe("prepareJob", () => {
           trajectory("a1 <e>", 1),
           trajectory("a1 a2 a3 <e>", 0),
           trajectory("a1", 0.5),
-          trajectory("a1", 0, { histories: [history("a1", { logprobs: null })] }),
-          trajectory("a1", 0, { histories: [history("a1", { tokenIds: [99] })] }),
+          trajectory("a1", 0, { histories: [toyHistory("a1", { logprobs: null })] }),
+          trajectory("a1", 0, { histories: [toyHistory("a1", { tokenIds: [99] })] }),
           trajectory("a1", 1, { initialPolicyVersion: 5 }),
           trajectory(`a1${" a2".repeat(70)}`, 1),
         ),
@@ -76,14 +60,14 @@ describe("prepareJob", () => {
   });
 
   it("takes as many histories as a body can have, also when one of them is too long", async () => {
-    const long = history(Array.from({ length: 70 }, () => "a1").join(" "));
-    const histories = [long, ...Array.from({ length: 150_000 }, () => history("a1 <e>"))];
+    const long = toyHistory(Array.from({ length: 70 }, () => "a1").join(" "));
+    const histories = [long, ...Array.from({ length: 150_000 }, () => toyHistory("a1 <e>"))];
     const job = await prepare([group(trajectory("a1", 1, { histories }), trajectory("a2 <e>", 0))]);
     expect(job.sequences).toHaveLength(150_001);
   });
 
   it("histories of a trajectory share its weight", async () => {
-    const both = trajectory("a1 <e>", 1, { histories: [history("a1 <e>"), history("a2 <e>")] });
+    const both = trajectory("a1 <e>", 1, { histories: [toyHistory("a1 <e>"), toyHistory("a2 <e>")] });
     const { sequences } = await prepare([group(both, trajectory("a1", 0))]);
     expect(sequences).toHaveLength(3);
     for (const { trajectory: index, weight, advantage } of sequences) {
@@ -94,7 +78,7 @@ describe("prepareJob", () => {
 
   it("leaves out what does not fit the memory for training before anything is normalised", async () => {
     const long = `a1${" a2".repeat(20)}`;
-    const both = [history("a1 <e>"), history(long)];
+    const both = [toyHistory("a1 <e>"), toyHistory(long)];
     const groups = [group(trajectory(long, 3), trajectory("a1 <e>", 0), trajectory("a1", 2, { histories: both }))];
     const job = await prepare(groups, { scaleRewards: false }, false, 20);
     expect(job.report).toMatchObject([
@@ -112,7 +96,7 @@ describe("prepareJob", () => {
   });
 
   it("a corrupt record fails a job, naming the place, and is a verdict in a preview", async () => {
-    const corrupt = trajectory("a1", 1, { histories: [history("a1 <e>", { logprobs: [-1] })] });
+    const corrupt = trajectory("a1", 1, { histories: [toyHistory("a1 <e>", { logprobs: [-1] })] });
     const groups = [group(trajectory("a1", 0)), group(trajectory("a1", 0), corrupt)];
     await expect(prepare(groups)).rejects.toThrow(/group 1, trajectory 1, messages_and_choices\[1\]/);
     const preview = await prepare(groups, {}, true);
@@ -122,10 +106,10 @@ describe("prepareJob", () => {
 
   it("leaves out what the chat template refuses, says where, and trains the rest", async () => {
     const alien = { message: { role: "alien", content: "q1" } };
-    const reply = history("a1 <e>").items[1]!;
+    const reply = toyHistory("a1 <e>").items[1]!;
     const refused = trajectory("a1", 1, { histories: [{ tools: null, items: [alien, reply] }] });
     const second = trajectory("a1", 1, {
-      histories: [history("a1"), { tools: null, items: [...history("a1").items, alien, reply] }],
+      histories: [toyHistory("a1"), { tools: null, items: [...toyHistory("a1").items, alien, reply] }],
     });
     const groups = [
       group(trajectory("a1 <e>", 1), trajectory("a2 <e>", 0)),
@@ -144,7 +128,7 @@ describe("prepareJob", () => {
   });
 
   it("trains nothing when no token of the job has a log-probability, unless that is allowed", async () => {
-    const cut = (reply: string) => history(reply, { tokenIds: null, tokens: ["a", "b"], logprobs: [-1, -1] });
+    const cut = (reply: string) => toyHistory(reply, { tokenIds: null, tokens: ["a", "b"], logprobs: [-1, -1] });
     const unknown = () => [
       trajectory("a1", 1, { histories: [cut("a1")] }),
       trajectory("a2", 0, { histories: [cut("a2")] }),

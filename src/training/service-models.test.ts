@@ -1,0 +1,188 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import {
+  benchesOfTest,
+  ended,
+  fakeTrainer,
+  faulty,
+  jobFolders,
+  newModel,
+  stepFolder,
+  submit,
+} from "../../test/training-bench.ts";
+import { GroupLog } from "./data/group-metrics.ts";
+
+const start = benchesOfTest();
+
+describe("models", () => {
+  it("has a servable step 0, is found again, and does not take a name twice", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    expect(bench.service.models.steps(model.id, "me").map(({ step }) => step)).toEqual([0]);
+    const lease = await bench.service.policies.acquire("agent", "me");
+    expect(lease).toMatchObject({ step: 0, adapter: null });
+    lease!.release();
+    const again = { owner: "me", entity: "team", project: "demo", name: "agent", baseModel: "tiny-llama", from: null };
+    expect(bench.service.models.create({ ...again, returnExisting: true }).id).toBe(model.id);
+    expect(() => bench.service.models.create({ ...again, returnExisting: false })).toThrow(/exists already/);
+    expect(() => bench.service.models.create({ ...again, name: "x", baseModel: "y", returnExisting: true })).toThrow(
+      /known: tiny/,
+    );
+  });
+
+  it("belongs to its owner alone", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    expect(() => bench.service.models.owned(model.id, "you")).toThrow(/no model/);
+    expect(await bench.service.policies.acquire("agent", "you")).toBeNull();
+    const other = newModel(bench, "agent", "you");
+    expect(other.id).not.toBe(model.id);
+  });
+
+  it("forks a step at its number and rolls back to an old one as a new step", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, model.id));
+    const weights = (id: string, step: number) =>
+      readFileSync(join(stepFolder(bench, id, step), "adapter_model.safetensors")).toString("hex");
+
+    const request = {
+      owner: "me",
+      entity: "team",
+      project: "demo",
+      name: "fork",
+      baseModel: null,
+      returnExisting: false,
+    };
+    const fork = bench.service.models.create({ ...request, from: { modelId: model.id, step: 1 } });
+    expect(bench.service.models.steps(fork.id, "me").map(({ step }) => step)).toEqual([1]);
+    expect(weights(fork.id, 1)).toBe(weights(model.id, 1));
+    await ended(bench, await submit(bench, fork.id));
+    expect(bench.service.models.steps(fork.id, "me").map(({ step }) => step)).toEqual([1, 2]);
+
+    const rolled = await bench.service.models.rollback(model.id, "me", 1);
+    expect(rolled.step).toBe(3);
+    expect(weights(model.id, 3)).toBe(weights(model.id, 1));
+    const lease = await bench.service.policies.acquire("agent", "me");
+    expect(lease!.step).toBe(3);
+    lease!.release();
+    await expect(bench.service.models.rollback(model.id, "me", 9)).rejects.toThrow(/no step 9/);
+  });
+
+  it("gives rollbacks that come at once a step each", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    await ended(bench, await submit(bench, model.id));
+    const rollbacks = [0, 1, 0].map((step) => bench.service.models.rollback(model.id, "me", step));
+    expect((await Promise.all(rollbacks)).map(({ step }) => step)).toEqual([2, 3, 4]);
+  });
+
+  it("answers a rollback whose model is deleted meanwhile with the step it made", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    await ended(bench, await submit(bench, model.id));
+    const rollback = bench.service.models.rollback(model.id, "me", 1);
+    await bench.service.models.delete(model.id, "me");
+    expect(await rollback).toMatchObject({ modelId: model.id, step: 2, metrics: { rolled_back_to: 1 } });
+    expect(() => bench.service.models.owned(model.id, "me")).toThrow(/no model/);
+    expect(existsSync(join(bench.folder, "training", "models", model.id))).toBe(false);
+  });
+
+  it("prunes after a rollback as after a job", async () => {
+    const bench = start({ maxStepsPerModel: 2 });
+    const model = newModel(bench);
+    for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, model.id));
+    await bench.service.models.rollback(model.id, "me", 1);
+    expect(bench.service.models.steps(model.id, "me").map(({ step }) => step)).toEqual([2, 3]);
+  });
+
+  it("forks a model whose base model has got another name since", async () => {
+    const bench = start();
+    const source = newModel(bench);
+    Object.assign(bench.service.bases.get("tiny")!, { name: "large", aliases: ["tiny"] });
+    const fork = { ...{ owner: "me", entity: "team", project: "demo" }, returnExisting: false };
+    const from = { modelId: source.id, step: 0 };
+    for (const [i, baseModel] of [null, "tiny", "large"].entries()) {
+      const made = bench.service.models.create({ ...fork, name: `fork${i}`, baseModel, from });
+      expect(made.baseModel).toBe("large");
+    }
+    Object.assign(bench.service.bases.get("tiny")!, { aliases: [] });
+    const lost = () => bench.service.models.create({ ...fork, name: "lost", baseModel: "large", from });
+    expect(lost).toThrow(/keeps the base model of its source, tiny/);
+  });
+
+  it("never prunes the newest step or one in use, and never gives a number again", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    for (let i = 0; i < 3; i++) await ended(bench, await submit(bench, model.id));
+    const lease = await bench.service.policies.acquire("agent@1", "me");
+    expect(await bench.service.models.deleteSteps(model.id, "me", [0, 1, 2, 3, 3, 77])).toEqual({
+      deletedCount: 2,
+      notFoundSteps: [77],
+      keptSteps: [1, 3],
+    });
+    lease!.release();
+    expect((await bench.service.models.deleteSteps(model.id, "me", [1])).deletedCount).toBe(1);
+    expect(existsSync(stepFolder(bench, model.id, 1))).toBe(false);
+    expect(await bench.service.policies.acquire("agent@1", "me")).toBeNull();
+    await ended(bench, await submit(bench, model.id));
+    expect(bench.service.models.steps(model.id, "me").map(({ step }) => step)).toEqual([3, 4]);
+  });
+
+  it("goes with everything it has, jobs and events too, and its open jobs are told", async () => {
+    const bench = start({ trainer: fakeTrainer(50) });
+    const [model, other] = [newModel(bench), newModel(bench, "other")];
+    const kept = await submit(bench, other.id);
+    const over = await submit(bench, model.id, []);
+    await ended(bench, over);
+    const open = [await submit(bench, model.id), await submit(bench, model.id)];
+    const told: unknown[] = [];
+    for (const { id } of open) {
+      bench.service.jobs.watch(id, ({ type, data }) => {
+        if (type === "training_failed") told.push(data.error_message);
+      });
+    }
+    expect(await bench.service.models.delete(model.id, "me")).toEqual({ deletedCheckpoints: 2 });
+    expect(told).toEqual(new Array(2).fill(expect.stringContaining("its model was deleted")));
+    await ended(bench, kept);
+    expect(bench.service.jobs.list("me", null, null, null, 10).map(({ id }) => id)).toEqual([kept.id]);
+    for (const { id } of [over, ...open]) {
+      expect(() => bench.service.jobs.owned(id, "me")).toThrow(/no training job/);
+      expect(() => bench.service.jobs.events(id, null, 10)).toThrow(/no training job/);
+    }
+    expect(existsSync(join(bench.folder, "training", "models", model.id))).toBe(false);
+    expect(jobFolders(bench)).toEqual([]);
+  });
+
+  it("takes jobs along that come while it is going, and no more afterwards", async () => {
+    const bench = start({ trainer: fakeTrainer(20) });
+    bench.service.bases.get("tiny")!.encoder = { ...bench.service.bases.get("tiny")!.encoder, vocabSize: 256 };
+    const model = newModel(bench);
+    const stubborn = faulty(103);
+    const many = Array.from({ length: 200 }, (_, i) => stubborn.trajectories[i % 2]!);
+    const running = await submit(bench, model.id, [{ ...stubborn, trajectories: many }]);
+    await new Promise<void>((resolve) => {
+      bench.service.jobs.watch(running.id, ({ type }) => type === "gradient_step" && resolve());
+    });
+    const coming = submit(bench, model.id);
+    const deleted = bench.service.models.delete(model.id, "me");
+    const late = await coming;
+    await deleted;
+    expect(() => bench.service.jobs.owned(late.id, "me")).toThrow(/no training job/);
+    await expect(submit(bench, model.id)).rejects.toMatchObject({ code: "unknown_training_model" });
+    expect(bench.service.stats()).toEqual({ running: 0, pending: 0 });
+    expect(jobFolders(bench)).toEqual([]);
+  });
+
+  it("merges logged metrics into the newest step", async () => {
+    const bench = start();
+    const model = newModel(bench);
+    const groups = new GroupLog();
+    for (const reward of [1, 0]) groups.addTrajectory({ reward, metrics: {} });
+    groups.addGroup({ exceptions: 0, metrics: {} });
+    const metrics = bench.service.models.log(model.id, "me", "val", groups);
+    expect(metrics["val/reward"]).toBe(0.5);
+    expect(bench.service.models.step(model.id, "me", "latest").metrics).toMatchObject({ "val/reward": 0.5 });
+  });
+});
