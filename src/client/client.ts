@@ -155,6 +155,7 @@ export class FlywheelClient {
   /** A job's events from the first to the last, over as many connections as it takes. */
   async *events(jobId: string, signal?: AbortSignal): AsyncGenerator<TrainingEvent> {
     let last: string | null = null;
+    /** Connections in a row that brought nothing. */
     let inVain = 0;
     for (;;) {
       // Outside the try: a server that does not answer after all its tries is gone.
@@ -163,18 +164,19 @@ export class FlywheelClient {
         signal,
       });
       if (response.body === null) return; // nothing more is to come
+      const before: string | null = last;
       try {
         for await (const data of serverSentEvents(response.body)) {
           const event = JSON.parse(data) as TrainingEvent;
           last = event.id;
-          inVain = -1;
           yield event;
           if (event.type === "training_ended" || event.type === "training_failed") return;
         }
       } catch (error) {
         if (signal?.aborted || !isConnectionFault(error)) throw error;
       }
-      if (++inVain > 0) await sleep(longerEachTime(inVain - 1), undefined, { signal });
+      inVain = last === before ? inVain + 1 : 0;
+      if (inVain > 0) await sleep(longerEachTime(inVain - 1), undefined, { signal });
     }
   }
 

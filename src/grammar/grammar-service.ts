@@ -177,16 +177,13 @@ export class GrammarService {
   }
 }
 
-/** `forget` must be called: some of the signals live as long as the server. */
+/** Of signals that are not aborted yet. `forget` must be called: some of the signals live as long as the server. */
 function firstOf(signals: readonly AbortSignal[]): { aborted: Promise<null>; forget(): void } {
   let abort = () => {};
   const aborted = new Promise<null>((resolve) => {
     abort = () => resolve(null);
   });
-  for (const signal of signals) {
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort);
-  }
+  for (const signal of signals) signal.addEventListener("abort", abort);
   return {
     aborted,
     forget() {

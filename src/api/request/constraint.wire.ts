@@ -1,5 +1,6 @@
 // response_format and structured_outputs → the shape of the output, or none. Exactly one kind may be asked for; where
-// both fields ask for the same, response_format counts. Whether the schema, expression or grammar compiles is found out by grammar/.
+// both fields ask for the same, response_format counts. Whether the schema, expression or grammar compiles is found out by
+// grammar/.
 import type { Static } from "typebox";
 import { ServiceError } from "../../errors.ts";
 import type { OutputShape } from "../../grammar/constraint.ts";
