@@ -116,14 +116,6 @@ export function transpose(g: Graph, x: Value, perm: readonly number[]): Value {
   return g.add("Transpose", [x], [{ shape, dtype: x.dtype }], { perm })[0]!;
 }
 
-/** Zeros appended at the end of the first dimension; `count` is an int64 value of shape [1]. */
-export function padRows(g: Graph, x: Value, count: Value, size: Dim): Value {
-  const before = ints(g, new Array<number>(x.shape.length).fill(0));
-  const after = ints(g, new Array<number>(x.shape.length - 1).fill(0));
-  const pads = concat(g, [before, count, after], 0);
-  return g.add("Pad", [x, pads], [{ shape: x.shape.with(0, size), dtype: x.dtype }])[0]!;
-}
-
 const normAttributes = (epsilon: number) => ({ axis: -1, epsilon: { float: epsilon }, stash_type: 1 });
 
 /** x / rms(x) * weight over the last dimension. */

@@ -32,18 +32,6 @@ describe("operations", () => {
     expect(data).toEqual([7, 16, 16, 38.5]);
   });
 
-  it("pads rows at the end, by a number known only at run time", async () => {
-    const { data, shape } = await evaluate(
-      (g) => ops.padRows(g, g.input("a", ["n", 3]), g.input("count", [1], "int64"), "m"),
-      {
-        a: matrix,
-        count: int64s(BigInt64Array.of(1n), [1]),
-      },
-    );
-    expect(shape).toEqual([3, 3]);
-    expect(data).toEqual([1, 2, 3, 4, 5, 6, 0, 0, 0]);
-  });
-
   it("chooses a branch and lets it see outer values", async () => {
     for (const [condition, expected] of [
       [1, 12],

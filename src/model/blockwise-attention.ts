@@ -7,17 +7,19 @@ import {
   choose,
   div,
   exp,
+  gather,
   greater,
   ints,
   matmul,
   matmulTransposed,
   max,
   mul,
-  padRows,
+  ones,
   reduceMax,
   reduceSum,
   reshape,
   scalar,
+  scaledMatmul,
   slice,
   sub,
   transpose,
@@ -65,7 +67,8 @@ export function sumsOverBlocks(g: Graph, config: ModelConfig, tokens: Tokens, { 
   );
   const masked = add(g, grid!, mask);
   const highest = max(g, reduceMax(g, reduceMax(g, masked, 4, true), 0), tokens.ownScore);
-  const weights = weightsOf(g, masked, highest);
+  // Written out for a whole block: repeating a number 32 times inside the subtraction takes the runtime as long again.
+  const weights = weightsOf(g, masked, mul(g, highest, ones(g, blockSize)));
   const [flat] = g.add(
     "Reshape",
     [weights, ints(g, [0, numKvHeads, -1, blockSize])],
@@ -95,36 +98,54 @@ export function byToken(g: Graph, { highest, total, values }: Sums): Sums {
   return { highest: a!, total: b!, values: c! };
 }
 
-/** Blocks of new keys and values, both [t, kvHeads * headDim] or with these dimensions apart; see Blocks. */
+/**
+ * Blocks of new keys and values, both [t, kvHeads * headDim] or with these dimensions apart; see Blocks. places: what `blockPlaces`
+ * gives for them.
+ */
 export function keyBlocks(
   g: Graph,
   { numKvHeads, headDim }: ModelConfig,
   blockSize: number,
-  padding: Value,
+  places: Value,
   k: Value,
   v: Value,
 ): { keys: Value; values: Value } {
-  const blocks = (x: Value) => reshape(g, padRows(g, x, padding, "tp"), ["nb", blockSize, numKvHeads, headDim]);
-  return { keys: transpose(g, blocks(k), [0, 2, 1, 3]), values: transpose(g, blocks(v), [0, 2, 3, 1]) };
+  const blocks = (x: Value) =>
+    reshape(g, gather(g, reshape(g, x, ["th", headDim]), places), ["nb", numKvHeads, blockSize, headDim]);
+  return { keys: blocks(k), values: transpose(g, blocks(v), [0, 1, 3, 2]) };
+}
+
+/**
+ * [nb * kvHeads * blockSize]: for every place in the blocks of `count` tokens from row `first` on, its row * kvHeads + its
+ * key head. Behind the last token it is repeated: masks hide it there, and it is a number wherever the token's own result is.
+ */
+export function blockPlaces(first: number, count: number, kvHeads: number, blockSize: number): BigInt64Array {
+  const places = new BigInt64Array(Math.ceil(count / blockSize) * kvHeads * blockSize);
+  for (let i = 0; i < places.length; i++) {
+    const slot = i % blockSize;
+    const head = ((i - slot) / blockSize) % kvHeads;
+    const token = Math.floor(i / (kvHeads * blockSize)) * blockSize + slot;
+    places[i] = BigInt((first + Math.min(token, count - 1)) * kvHeads + head);
+  }
+  return places;
 }
 
 /**
  * The same for all keys of a sequence at once, without a cache: q: [t, numHeads * headDim]; ownKey, ownValue: [t, kvHeads *
  * headDim], of the same positions; k, v: [s, kvHeads * headDim]; mask: [nb = ceil(s /
- * blockSize), 1, 1, t, blockSize]; padding: int64 [1], zero rows that fill the last block. Training uses it
- * to get serving's bits.
+ * blockSize), 1, 1, t, blockSize]; places: those of all s keys. Training uses it to get serving's bits.
  */
 export function blockwiseAttention(
   g: Graph,
   config: ModelConfig,
   blockSize: number,
-  inputs: Record<"q" | "ownKey" | "ownValue" | "k" | "v" | "mask" | "padding", Value>,
+  inputs: Record<"q" | "ownKey" | "ownValue" | "k" | "v" | "mask" | "places", Value>,
 ): Value {
-  const { q, ownKey, ownValue, k, v, mask, padding } = inputs;
+  const { q, ownKey, ownValue, k, v, mask, places } = inputs;
   const apart = (x: Value) => reshape(g, x, ["t", config.numKvHeads, 1, config.headDim]);
   const query = inGroups(g, config, q, "t");
   const ownScore = ownScores(g, config, query, apart(ownKey));
-  const blocks = { ...keyBlocks(g, config, blockSize, padding, k, v), mask };
+  const blocks = { ...keyBlocks(g, config, blockSize, places, k, v), mask };
   const sums = sumsOverBlocks(g, config, { query: byHead(g, query), ownScore: byHead(g, ownScore) }, blocks);
   const attended = withOwn(g, byToken(g, sums), ownScore, apart(ownValue));
   return reshape(g, attended, ["t", config.numHeads * config.headDim]);
@@ -147,20 +168,30 @@ const MOST_AT_ONCE = 128;
 
 /**
  * x: [blocks, ...] -> shape: the blocks added one after the other. A product with a row of ones gives the bits of the
- * runtime's own sum and takes a third of its time where rows are long. Two rows, because of what products with one do.
+ * runtime's own sum and takes a third of its time where rows are long.
  */
 function sumInOrder(g: Graph, x: Value, shape: readonly Dim[]): Value {
   const blocks = x.shape[0]!;
   const [count] = g.add("Shape", [x], [{ shape: [1], dtype: "int64" }], { start: 0, end: 1 });
-  const [sum] = choose(g, greater(g, count!, ints(g, [MOST_AT_ONCE])), [shape], {
-    yes: (sub) => [reshape(sub, reduceSum(sub, x, 0), shape)],
-    no: (sub) => {
-      const [ones] = sub.add("Expand", [sub.constant(Float32Array.of(1, 1), [2, 1]), count!], [{ shape: [2, blocks] }]);
-      const [flat] = sub.add("Reshape", [x, ints(sub, [0, -1])], [{ shape: [blocks, "size"] }]);
-      return [reshape(sub, slice(sub, matmul(sub, ones!, flat!), 0, 0, 1, 1), shape)];
-    },
+  const [flat] = g.add("Reshape", [x, ints(g, [0, -1])], [{ shape: [blocks, "size"] }]);
+  const [sum] = choose(g, greater(g, count!, ints(g, [MOST_AT_ONCE])), [[1, "size"]], {
+    yes: (sub) => [reduceSum(sub, flat!, 0, true)],
+    no: (sub) => [process.arch === "x64" ? sumByOneRow(sub, flat!, count!) : sumByTwoRows(sub, flat!, count!)],
   });
-  return sum!;
+  // Outside the branch: what a branch hands out it copies.
+  return reshape(g, sum!, shape);
+}
+
+/** [blocks, size] -> [1, size]. On x64 any factor but 1 keeps the runtime from the kernel that it has for single rows. */
+function sumByOneRow(g: Graph, x: Value, count: Value): Value {
+  const [twos] = g.add("Expand", [g.constant(Float32Array.of(2), [1, 1]), count], [{ shape: [1, x.shape[0]!] }]);
+  return scaledMatmul(g, twos!, x, 0.5);
+}
+
+/** The same where nothing keeps it from that (arm64 with SME). */
+function sumByTwoRows(g: Graph, x: Value, count: Value): Value {
+  const [rows] = g.add("Expand", [g.constant(Float32Array.of(1, 1), [2, 1]), count], [{ shape: [2, x.shape[0]!] }]);
+  return slice(g, matmul(g, rows!, x), 0, 0, 1, 1);
 }
 
 /** [n, numHeads * headDim], or with heads apart -> [n, kvHeads, group, headDim]. */

@@ -5,15 +5,16 @@
 // Inputs, beside those of paged-attention.ts and lora/lora-inputs.ts:
 //   x [n, 1, hidden] embeddings · rows int64 [n, 1] = 0 .. n-1 · cos.N, sin.N [n, headDim / 2] per distinct RoPE
 //   wanted int64 [m]: rows whose logits are asked for
-// Outputs: logits [m, 1, vocab] · new_keys, new_values: [layers * n, kvHeads, 1, headDim], layer by layer.
+// Outputs: logits [m, 1, vocab], and what the cache must remember: of the decode rows new_keys, new_values: [layers * b,
+// kvHeads, 1, headDim], layer by layer; of the prefill chunk block_keys.LAYER, block_values.LAYER, blocks as the cache has them.
 
 import { Graph, type Value } from "../graph/graph.ts";
-import { add, concat, gather, rmsNorm, softcap } from "../graph/ops.ts";
+import { add, choose, concat, gather, rmsNorm, slice, softcap } from "../graph/ops.ts";
 import type { Checkpoint } from "./checkpoint/checkpoint.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 import { decoderLayer, type LayerParts, type Site } from "./decoder.ts";
 import { type LoraInputs, loraInputs } from "./lora/lora-inputs.ts";
-import { type AttentionInputs, type LayerCache, pagedAttention } from "./paged-attention.ts";
+import { type AttentionInputs, type LayerCache, PART_BOUNDS, pagedAttention } from "./paged-attention.ts";
 import { PREFILL_PARTS } from "./prefill-pieces.ts";
 import { distinctRopes } from "./rotary-table.ts";
 import { type WeightOptions, WeightSource } from "./weight-source.ts";
@@ -41,6 +42,7 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
   let x = g.input("x", ["n", 1, config.hiddenSize]);
   const newKeys: Value[] = [];
   const newValues: Value[] = [];
+  const newBlocks: Value[][] = [];
   for (const [index, layer] of config.layers.entries()) {
     const mask = masks.get(layer.window)!;
     const parts: LayerParts = {
@@ -48,10 +50,12 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
       cos: cos[ropes.ofLayer[index]!]!,
       sin: sin[ropes.ofLayer[index]!]!,
       linear: (at, site, input) => withLora(at, weights.site(at, index, site, input), lora, index, site, input),
-      attention: pagedAttention(config, options.blockSize, shared, {
-        ...cacheInputs(g, config, options.blockSize, index),
-        ...mask,
-      }),
+      attention: (at, ...projections) => {
+        const cache = { ...cacheInputs(g, config, options.blockSize, index), ...mask };
+        const attended = pagedAttention(at, config, options.blockSize, shared, cache, projections);
+        newBlocks.push([attended.newKeys, attended.newValues]);
+        return attended.rows;
+      },
     };
     const result = decoderLayer(g, config, parts, x, rows);
     x = result.x;
@@ -61,9 +65,33 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
   const final = rmsNorm(g, gather(g, x, wanted), weights.norm(checkpoint.tensors.finalNorm), config.rmsNormEps);
   const logits = weights.head(g, final);
   g.output("logits", config.logitSoftcap === null ? logits : softcap(g, logits, config.logitSoftcap));
-  g.output("new_keys", concat(g, newKeys, 0));
-  g.output("new_values", concat(g, newValues, 0));
+  const [decodeKeys, decodeValues] = ofDecodeRows(g, shared, [newKeys, newValues]);
+  g.output("new_keys", decodeKeys!);
+  g.output("new_values", decodeValues!);
+  for (const [index, [keys, values]] of newBlocks.entries()) {
+    const names = blockOutputs(index);
+    g.output(names.keys, keys!);
+    g.output(names.values, values!);
+  }
   return g;
+}
+
+/** Their names. */
+export function blockOutputs(layer: number): { keys: string; values: string } {
+  return { keys: `block_keys.${layer}`, values: `block_values.${layer}` };
+}
+
+/** Each list: [n, ..] for every layer -> [layers * b, ..]. */
+function ofDecodeRows(g: Graph, shared: AttentionInputs, lists: readonly (readonly Value[])[]): Value[] {
+  const shapes = lists.map(([first]) => ["layers*b", ...first!.shape.slice(1)]);
+  return choose(g, shared.hasPrefill, shapes, {
+    yes: (sub) =>
+      lists.map((layers) => {
+        const rows = layers.map((x) => slice(sub, x, 0, 0, shared.decodeCount, "b"));
+        return concat(sub, rows, 0);
+      }),
+    no: (sub) => lists.map((layers) => concat(sub, layers, 0)),
+  });
 }
 
 function withLora(g: Graph, y: Value, lora: LoraInputs | null, layer: number, site: Site, x: Value): Value {
@@ -76,7 +104,8 @@ function attentionInputs(g: Graph): AttentionInputs {
     owner: g.input("owner", ["blocks"], "int64"),
     table: g.input("table", ["depth", "b"], "int64"),
     hasPrefill: g.input("has_prefill", [], "bool"),
-    partBounds: g.input("part_bounds", [2 * PREFILL_PARTS], "int64"),
+    partBounds: g.input("part_bounds", [PART_BOUNDS], "int64"),
+    places: g.input("places", ["places"], "int64"),
   };
 }
 

@@ -5,10 +5,10 @@
 import type { AdapterHost } from "../engine/model-host.ts";
 import type { Chunk, Runner } from "../engine/runner.ts";
 import { joinRows } from "../graph/join-rows.ts";
-import { GraphSession } from "../graph/session.ts";
+import { GraphSession, type Outputs } from "../graph/session.ts";
 import { type Checkpoint, reopenCheckpoint } from "./checkpoint/checkpoint.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
-import { buildDecoderGraph } from "./decoder-graph.ts";
+import { blockOutputs, buildDecoderGraph } from "./decoder-graph.ts";
 import { Embedding } from "./embedding.ts";
 import { KvPool } from "./kv-pool.ts";
 import { INT4_ROWS, int4RowsDifferAlone } from "./linear/int4-probe.ts";
@@ -138,10 +138,11 @@ export class DecoderRunner implements Runner {
   private async run(decoding: readonly Chunk[], prefill: Chunk | null): Promise<[Chunk, Float32Array][]> {
     const rowsOfOne = this.hasLoneRow(decoding, prefill) ? [...decoding, companion] : decoding;
     const feeds = this.inputs.prepare(rowsOfOne, prefill, this.takesAdapters);
-    const outputs = await this.session.run(feeds);
+    const outputs = await this.session.run(feeds, this.outputsOf(rowsOfOne, prefill));
+    this.rememberRows(rowsOfOne, outputs);
+    if (prefill !== null) this.rememberBlocks(prefill, outputs);
     const chunks = prefill === null ? rowsOfOne : [...rowsOfOne, prefill];
-    this.remember(chunks, outputs.new_keys!.data as Float32Array, outputs.new_values!.data as Float32Array);
-    const rows = outputs.logits!.data as Float32Array;
+    const rows = dataOf(outputs, "logits");
     let row = 0;
     return chunks.map((chunk) => {
       const first = row;
@@ -172,20 +173,35 @@ export class DecoderRunner implements Runner {
     }
   }
 
-  /** keys, values: [layers * n, kvHeads, 1, headDim] */
-  private remember(chunks: readonly Chunk[], keys: Float32Array, values: Float32Array): void {
-    const layers = this.config.numLayers;
-    const size = keys.length / layers;
-    for (let layer = 0; layer < layers; layer++) {
-      const [ofKeys, ofValues] = [keys, values].map((all) => all.subarray(layer * size, (layer + 1) * size));
-      let row = 0;
-      for (const chunk of chunks) {
-        const { tokens, start, blocks } = chunk;
-        if (chunk !== companion) this.pool.write(layer, ofKeys!, ofValues!, row, start, blocks, tokens.length);
-        row += tokens.length;
+  /** Only what is there: an output takes time even if it is empty. */
+  private outputsOf(decoding: readonly Chunk[], prefill: Chunk | null): string[] {
+    const ofRows = decoding.length === 0 ? [] : ["new_keys", "new_values"];
+    const ofBlocks = prefill === null ? [] : this.config.layers.flatMap((_, i) => Object.values(blockOutputs(i)));
+    return ["logits", ...ofRows, ...ofBlocks];
+  }
+
+  private rememberRows(decoding: readonly Chunk[], outputs: Outputs): void {
+    if (decoding.length === 0) return;
+    const [keys, values] = [dataOf(outputs, "new_keys"), dataOf(outputs, "new_values")];
+    for (let layer = 0; layer < this.config.numLayers; layer++) {
+      for (const [i, chunk] of decoding.entries()) {
+        if (chunk === companion) continue;
+        this.pool.writeRow(layer, keys, values, layer * decoding.length + i, chunk.start, chunk.blocks);
       }
     }
   }
+
+  private rememberBlocks({ start, blocks }: Chunk, outputs: Outputs): void {
+    for (let layer = 0; layer < this.config.numLayers; layer++) {
+      const names = blockOutputs(layer);
+      const [keys, values] = [dataOf(outputs, names.keys), dataOf(outputs, names.values)];
+      this.pool.writeBlocks(layer, keys, values, blocks.subarray(start / this.blockSize));
+    }
+  }
+}
+
+function dataOf(outputs: Outputs, name: string): Float32Array {
+  return outputs[name]!.data as Float32Array;
 }
 
 async function createSession(checkpoint: Checkpoint, options: RunnerOptions, lora: boolean): Promise<GraphSession> {

@@ -14,13 +14,14 @@ const WIDTH = config.numKvHeads * config.headDim;
 const keyOf = (stamp: number, layer: number, slot: number, channel: number) =>
   stamp * 1000 + layer * 100 + slot * 10 + channel;
 
+/** Position by position, as decode steps do. */
 function fill(pool: KvPool, block: number, stamp: number): void {
   for (let layer = 0; layer < config.numLayers; layer++) {
     const rows = new Float32Array(BLOCK * WIDTH);
     for (let slot = 0; slot < BLOCK; slot++)
       for (let c = 0; c < WIDTH; c++) rows[slot * WIDTH + c] = keyOf(stamp, layer, slot, c);
     const values = rows.map((value) => -value);
-    pool.write(layer, rows, values, 0, 0, Int32Array.of(block), BLOCK);
+    for (let slot = 0; slot < BLOCK; slot++) pool.writeRow(layer, rows, values, slot, slot, Int32Array.of(block));
   }
 }
 
@@ -83,8 +84,8 @@ it("clears what an earlier sequence left in a block", () => {
   const rows = (count: number, value: number) => new Float32Array(count * width).fill(value);
   const held = Int32Array.of(2);
   for (let layer = 0; layer < config.numLayers; layer++) {
-    pool.write(layer, rows(BLOCK, Number.NaN), rows(BLOCK, Number.NaN), 0, 0, held, BLOCK);
-    pool.write(layer, rows(1, 5), rows(1, 6), 0, 0, held, 1);
+    pool.writeBlocks(layer, rows(BLOCK, Number.NaN), rows(BLOCK, Number.NaN), held);
+    pool.writeRow(layer, rows(1, 5), rows(1, 6), 0, 0, held);
     const [keys, values] = [new Float32Array(pool.blockElements), new Float32Array(pool.blockElements)];
     pool.collect(layer, held, 1, keys, values);
     expect(keys.filter((value) => value === 5)).toHaveLength(width);
@@ -92,4 +93,34 @@ it("clears what an earlier sequence left in a block", () => {
     for (const memory of [keys, values])
       expect(memory.filter((value) => value === 0)).toHaveLength(width * (BLOCK - 1));
   }
+});
+
+it("stores whole blocks as they are given, wherever their places are", () => {
+  const pool = new KvPool(config, BLOCK, BLOCKS);
+  pool.bringTogether([7, 3]);
+  const given = Float32Array.from({ length: 2 * pool.blockElements }, (_, i) => i + 1);
+  const held = Int32Array.of(5, 3);
+  pool.writeBlocks(
+    1,
+    given,
+    given.map((value) => -value),
+    held,
+  );
+  const [keys, values] = [new Float32Array(given.length), new Float32Array(given.length)];
+  pool.collect(1, held, 2, keys, values);
+  expect(keys).toEqual(given);
+  expect(values).toEqual(given.map((value) => -value));
+});
+
+it("says whether blocks lie one behind the other", () => {
+  const pool = new KvPool(config, BLOCK, BLOCKS);
+  expect(pool.inOrder(Int32Array.of(4, 5, 6), 3)).toBe(true);
+  expect(pool.inOrder(Int32Array.of(4, 6), 2)).toBe(false);
+  expect(pool.inOrder(Int32Array.of(5, 4), 2)).toBe(false);
+  expect(pool.inOrder(Int32Array.of(5, 4), 1)).toBe(true);
+  expect(pool.inOrder(new Int32Array(0), 0)).toBe(true);
+  pool.bringTogether([6, 5]);
+  const sorted = [5, 6].sort((a, b) => pool.place(a) - pool.place(b));
+  expect(pool.inOrder(Int32Array.from(sorted), 2)).toBe(true);
+  expect(pool.inOrder(Int32Array.from(sorted.reverse()), 2)).toBe(false);
 });

@@ -64,42 +64,54 @@ export class KvPool {
   }
 
   /**
-   * Stores one layer's keys and values of consecutive positions. rows: [n, heads * headDim] from row `first` on. A block
-   * that begins is cleared: what an earlier sequence left there is masked, but a mask does not hide what is no number.
+   * Stores one layer's key and value of one position, given as row `row` of [n, heads * headDim]. A block that begins is
+   * cleared: what an earlier sequence left there is masked, but a mask does not hide what is no number.
    */
-  write(
+  writeRow(
     layer: number,
     keys: Float32Array,
     values: Float32Array,
-    first: number,
-    start: number,
+    row: number,
+    position: number,
     blocks: Int32Array,
-    count: number,
   ): void {
     const { heads, headDim, blockSize } = this;
-    const width = heads * headDim;
     const keyMemory = this.keys[layer]!;
     const valueMemory = this.values[layer]!;
-    for (let i = 0; i < count; i++) {
-      const position = start + i;
-      const slot = position % blockSize;
-      const base = this.placeOf[blocks[(position - slot) / blockSize]!]! * this.blockElements;
-      const row = (first + i) * width;
-      if (slot === 0 && i + blockSize > count) {
-        keyMemory.fill(0, base, base + this.blockElements);
-        valueMemory.fill(0, base, base + this.blockElements);
-      }
-      for (let head = 0; head < heads; head++) {
-        const source = row + head * headDim;
-        const keyTarget = base + (head * blockSize + slot) * headDim;
-        let valueTarget = base + head * headDim * blockSize + slot;
-        for (let d = 0; d < headDim; d++) {
-          keyMemory[keyTarget + d] = keys[source + d]!;
-          valueMemory[valueTarget] = values[source + d]!;
-          valueTarget += blockSize;
-        }
+    const slot = position % blockSize;
+    const base = this.placeOf[blocks[(position - slot) / blockSize]!]! * this.blockElements;
+    if (slot === 0) {
+      keyMemory.fill(0, base, base + this.blockElements);
+      valueMemory.fill(0, base, base + this.blockElements);
+    }
+    for (let head = 0; head < heads; head++) {
+      const source = (row * heads + head) * headDim;
+      const keyTarget = base + (head * blockSize + slot) * headDim;
+      let valueTarget = base + head * headDim * blockSize + slot;
+      for (let d = 0; d < headDim; d++) {
+        keyMemory[keyTarget + d] = keys[source + d]!;
+        valueMemory[valueTarget] = values[source + d]!;
+        valueTarget += blockSize;
       }
     }
+  }
+
+  /** Stores one layer's keys and values of whole blocks, given as they lie in memory. */
+  writeBlocks(layer: number, keys: Float32Array, values: Float32Array, blocks: Int32Array): void {
+    const size = this.blockElements;
+    for (let i = 0; i * size < keys.length; i++) {
+      const base = this.placeOf[blocks[i]!]! * size;
+      this.keys[layer]!.set(keys.subarray(i * size, (i + 1) * size), base);
+      this.values[layer]!.set(values.subarray(i * size, (i + 1) * size), base);
+    }
+  }
+
+  /** Whether the first `count` of these blocks lie one behind the other, and may be read as they are from `place` of the first. */
+  inOrder(blocks: Int32Array, count: number): boolean {
+    for (let i = 1; i < count; i++) {
+      if (this.placeOf[blocks[i]!]! !== this.placeOf[blocks[0]!]! + i) return false;
+    }
+    return true;
   }
 
   /** Copies blocks, in this order, to the start of `keys` and `values`. */

@@ -51,12 +51,15 @@ export interface AttentionInputs {
   table: Value;
   hasPrefill: Value;
   /**
-   * int64 [2 * PREFILL_PARTS]. Parts of the prefill chunk count from its end. For each its first row, for each but part 0 the
-   * number of blocks up to its end, and the number of zero rows that fill the chunk's last block. A part that is not there
-   * starts where the one after it does.
+   * int64 [PART_BOUNDS]. Parts of the prefill chunk count from its end. For each its first row, then for each but part 0 the
+   * number of blocks up to its end. A part that is not there starts where the one after it does.
    */
   partBounds: Value;
+  /** int64: where the rows of the prefill chunk stand in its blocks; see blockPlaces. */
+  places: Value;
 }
+
+export const PART_BOUNDS = 2 * PREFILL_PARTS - 1;
 
 /** Inputs of one layer. */
 export interface LayerCache {
@@ -80,27 +83,47 @@ interface Rows {
   /** [n, kvHeads, group, 1] */
   ownScore: Value;
   /** [n, kvHeads, 1, headDim] */
-  key: Value;
   value: Value;
 }
 
+export interface Attended {
+  /** [n, 1, numHeads * headDim] */
+  rows: Value;
+  /** The prefill chunk's keys and values as the cache holds them; without a chunk there are no such blocks. */
+  newKeys: Value;
+  newValues: Value;
+}
+
+/** q: [n, numHeads, 1, headDim]; k, v: [n, kvHeads, 1, headDim]. */
 export function pagedAttention(
+  g: Graph,
   config: ModelConfig,
   blockSize: number,
   shared: AttentionInputs,
   cache: LayerCache,
-): (g: Graph, q: Value, k: Value, v: Value) => Value {
-  return (g, q, k, v) => {
-    const query = inGroups(g, config, q, "n");
-    const all = { query, ownScore: ownScores(g, config, query, k), key: k, value: v };
-    const decoded = decode(g, config, shared, cache, all);
-    // A branch costs with every value in it, taken or not run through: decode steps find an empty one.
-    const shape = ["n", 1, config.numHeads * config.headDim];
-    return choose(g, shared.hasPrefill, [shape], {
-      yes: (sub) => [concat(sub, [decoded, prefill(sub, config, blockSize, shared, cache, all)], 0)],
-      no: () => [decoded],
-    })[0]!;
-  };
+  [q, k, v]: readonly [Value, Value, Value],
+): Attended {
+  const { numHeads, numKvHeads, headDim } = config;
+  const query = inGroups(g, config, q, "n");
+  const all = { query, ownScore: ownScores(g, config, query, k), value: v };
+  const decoded = decode(g, config, shared, cache, all);
+  const shapes = [
+    ["n", 1, numHeads * headDim],
+    ["nb", numKvHeads, blockSize, headDim],
+    ["nb", numKvHeads, headDim, blockSize],
+  ];
+  const noBlocks = [shapes[1]!, shapes[2]!].map((shape) =>
+    g.constant(new Float32Array(0), shape.with(0, 0) as number[]),
+  );
+  // A branch costs with every value in it, taken or not run through: decode steps find an empty one.
+  const [rows, newKeys, newValues] = choose(g, shared.hasPrefill, shapes, {
+    yes: (sub) => {
+      const own = keyBlocks(sub, config, blockSize, shared.places, k, v);
+      return [concat(sub, [decoded, prefill(sub, config, shared, cache, all, own)], 0), own.keys, own.values];
+    },
+    no: () => [decoded, ...noBlocks],
+  });
+  return { rows: rows!, newKeys: newKeys!, newValues: newValues! };
 }
 
 function decode(g: Graph, config: ModelConfig, shared: AttentionInputs, cache: LayerCache, all: Rows): Value {
@@ -123,26 +146,24 @@ function decode(g: Graph, config: ModelConfig, shared: AttentionInputs, cache: L
   return rowsApart(g, config, result, "b");
 }
 
-/** The rows after the decode rows: [p, 1, numHeads * headDim]. */
+/** The rows after the decode rows: [p, 1, numHeads * headDim]. own: their keys and values in blocks. */
 function prefill(
   g: Graph,
   config: ModelConfig,
-  blockSize: number,
   shared: AttentionInputs,
   cache: LayerCache,
   all: Rows,
+  own: Pick<Blocks, "keys" | "values">,
 ): Value {
-  const bounds = split(g, shared.partBounds, 0, new Array(2 * PREFILL_PARTS).fill(1));
+  const bounds = split(g, shared.partBounds, 0, new Array(PART_BOUNDS).fill(1));
   const rows = (x: Value) => slice(g, x, 0, shared.decodeCount, TO_THE_END, "p");
-  const value = rows(all.value);
-  const own = keyBlocks(g, config, blockSize, bounds.at(-1)!, rows(all.key), value);
   const blocks = {
     keys: concat(g, [cache.pastKeys, own.keys], 0),
     values: concat(g, [cache.pastValues, own.values], 0),
   };
   const tokens = { query: byHead(g, all.query), ownScore: byHead(g, all.ownScore) };
   const sums = sumsOfParts(g, config, shared.decodeCount, bounds, tokens, blocks, cache.partMasks);
-  return rowsApart(g, config, withOwn(g, byToken(g, sums), rows(all.ownScore), value), "p");
+  return rowsApart(g, config, withOwn(g, byToken(g, sums), rows(all.ownScore), rows(all.value)), "p");
 }
 
 /** As the end of a slice. */

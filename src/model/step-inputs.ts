@@ -3,10 +3,12 @@
 
 import type { Chunk } from "../engine/runner.ts";
 import { bools, type Feeds, floats, int64s } from "../graph/session.ts";
+import { blockPlaces } from "./blockwise-attention.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 import type { Embedding } from "./embedding.ts";
 import type { KvPool } from "./kv-pool.ts";
 import type { LoraSlots } from "./lora/lora-slots.ts";
+import { PART_BOUNDS } from "./paged-attention.ts";
 import { PREFILL_PARTS, partEnds } from "./prefill-pieces.ts";
 import type { RotaryTable } from "./rotary-table.ts";
 
@@ -125,7 +127,7 @@ export class StepInputs {
     if (start % blockSize !== 0) throw new Error(`a prefill chunk starts at ${start}, not on a block boundary`);
     const past = start / blockSize;
     const ends = prefill === null ? [] : partEnds(prefill.tokens.length, blockSize, this.parts.shortestPart);
-    const bounds = new BigInt64Array(2 * PREFILL_PARTS);
+    const bounds = new BigInt64Array(PART_BOUNDS);
     // Counted from the chunk's end.
     for (let part = 0; part < PREFILL_PARTS; part++) {
       const to = ends.at(-1 - part) ?? 0;
@@ -135,15 +137,13 @@ export class StepInputs {
       if (part > 0) bounds[PREFILL_PARTS - 1 + part] = BigInt(seen);
       this.addPartMasks(feeds, part, seen, start + from, to - from);
     }
-    const tokens = prefill?.tokens.length ?? 0;
-    bounds[bounds.length - 1] = BigInt(Math.ceil(tokens / blockSize) * blockSize - tokens);
     feeds.part_bounds = int64s(bounds, [bounds.length]);
-    this.reserve(past * pool.blockElements);
     const { numKvHeads, headDim } = config;
+    const places = blockPlaces(firstRow, prefill?.tokens.length ?? 0, numKvHeads, blockSize);
+    feeds.places = int64s(places, [places.length]);
+    const pastOf = this.pastBlocks(prefill?.blocks ?? new Int32Array(0), past);
     for (let layer = 0; layer < config.numLayers; layer++) {
-      const keys = this.pastKeys[layer]!.subarray(0, past * pool.blockElements);
-      const values = this.pastValues[layer]!.subarray(0, past * pool.blockElements);
-      if (prefill !== null) pool.collect(layer, prefill.blocks, past, keys, values);
+      const { keys, values } = pastOf(layer);
       feeds[`past_keys.${layer}`] = floats(keys, [past, numKvHeads, blockSize, headDim]);
       feeds[`past_values.${layer}`] = floats(values, [past, numKvHeads, headDim, blockSize]);
     }
@@ -162,6 +162,25 @@ export class StepInputs {
       }
       feeds[`part_mask.${window ?? "full"}.${part}`] = floats(mask, [seen, 1, 1, count, blockSize]);
     }
+  }
+
+  /** A layer's first `count` of these blocks, in their order: read where they are if they lie so, as they do in a cache of little use. */
+  private pastBlocks(blocks: Int32Array, count: number): (layer: number) => Record<"keys" | "values", Float32Array> {
+    const { pool } = this.parts;
+    const size = count * pool.blockElements;
+    if (pool.inOrder(blocks, count)) {
+      const from = count === 0 ? 0 : pool.place(blocks[0]!) * pool.blockElements;
+      return (layer) => ({
+        keys: pool.keys[layer]!.subarray(from, from + size),
+        values: pool.values[layer]!.subarray(from, from + size),
+      });
+    }
+    this.reserve(size);
+    return (layer) => {
+      const [keys, values] = [this.pastKeys[layer]!.subarray(0, size), this.pastValues[layer]!.subarray(0, size)];
+      pool.collect(layer, blocks, count, keys, values);
+      return { keys, values };
+    };
   }
 
   private reserve(elements: number): void {
