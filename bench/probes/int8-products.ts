@@ -26,17 +26,19 @@ const DIGITS = 2;
 export async function create({ config, threads }: ProductsProbeOptions): Promise<ProductsProbe> {
   const g = new Graph();
   const wide = config.hiddenSize;
+  const headRows = g.input("head_rows", [1], "int64");
   let x = g.input("x", ["rows", wide], "uint8");
   for (let layer = 0; layer < config.numLayers; layer++) {
     for (const names of MAPS) {
+      // Behind the last layer's attention only rows with logits go on.
+      if (layer === config.numLayers - 1 && names[0] === "o") x = slice(g, x, 0, 0, headRows, "head_rows");
       const shapes = names.map((name) => linearShape(config, name));
       const out = shapes.reduce((sum, [outputs]) => sum + outputs, 0);
       const inputs = shapes[0]![1];
       x = rounded(g, product(g, first(g, x, inputs), `${layer}.${names[0]}`, inputs, out));
     }
   }
-  const chosen = slice(g, first(g, x, wide), 0, 0, g.input("head_rows", [1], "int64"), "head_rows");
-  g.output("y", product(g, chosen, "head", wide, config.vocabSize));
+  g.output("y", product(g, first(g, x, wide), "head", wide, config.vocabSize));
   const session = await GraphSession.create(g, { threads });
   return {
     async run(tokensPerStep, logits, steps) {

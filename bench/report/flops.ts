@@ -1,5 +1,6 @@
 // Floating point operations that a model's arithmetic needs, a multiplication and an addition counting as two. Only what
-// is necessary is counted: causal attention as half a square, the output head for one position.
+// is necessary is counted: causal attention as half a square; of the last layer's positions all but the last only as far as
+// their keys and values; the output head for one position.
 
 import { linearNames, linearShape } from "../../src/model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
@@ -18,7 +19,10 @@ export function weightCounts(config: ModelConfig): { layers: number; head: numbe
 /** From a prompt of `tokens` to the logits of its last position; the model has no windows. */
 export function prefillFlops(config: ModelConfig, tokens: number): number {
   const { layers, head } = weightCounts(config);
-  const pairs = (tokens * (tokens + 1)) / 2;
-  const attention = 2 * 2 * pairs * config.numHeads * config.headDim * config.numLayers;
-  return 2 * layers * tokens + attention + 2 * head;
+  const keysAndValues = 2 * config.numKvHeads * config.headDim * config.hiddenSize;
+  const perLayer = layers / config.numLayers;
+  const lastLayer = keysAndValues * tokens + (perLayer - keysAndValues);
+  const pairs = ((config.numLayers - 1) * tokens * (tokens + 1)) / 2 + tokens;
+  const attention = 2 * 2 * pairs * config.numHeads * config.headDim;
+  return 2 * ((layers - perLayer) * tokens + lastLayer) + attention + 2 * head;
 }

@@ -69,6 +69,13 @@ export class Graph {
     this.outputs.push(renamed!);
   }
 
+  /** Declares a result of a branch, whose name does not matter: as it is where it was made here, so that nothing is copied. */
+  handOut(value: Value): void {
+    const madeHere = value.graph === this && value.node !== null;
+    if (madeHere && !this.outputs.includes(value)) this.outputs.push(value);
+    else this.output(this.freshName("result"), value);
+  }
+
   /** Weights: part of the model, so that the runtime can pre-pack them. Always held by the outermost graph. */
   initializer(name: string, shape: readonly number[], data: TypedData): Value {
     return this.hold(name, shape, data, false);

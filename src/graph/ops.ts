@@ -169,7 +169,7 @@ export function choose(
     ["else_branch", branches.no],
   ] as const) {
     const sub = g.child();
-    for (const result of build(sub)) sub.output(g.freshName(name), result);
+    for (const result of build(sub)) sub.handOut(result);
     attributes[name] = sub;
   }
   return g.add(

@@ -12,8 +12,8 @@ import { Graph, type Value } from "../graph/graph.ts";
 import { add, choose, concat, gather, rmsNorm, slice, softcap } from "../graph/ops.ts";
 import type { Checkpoint } from "./checkpoint/checkpoint.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
-import { decoderLayer, type LayerParts, type Site } from "./decoder.ts";
-import { type LoraInputs, loraInputs } from "./lora/lora-inputs.ts";
+import { decoderLayer, type LayerParts } from "./decoder.ts";
+import { loraInputs } from "./lora/lora-inputs.ts";
 import { type AttentionInputs, type LayerCache, PART_BOUNDS, pagedAttention } from "./paged-attention.ts";
 import { PREFILL_PARTS } from "./prefill-pieces.ts";
 import { distinctRopes } from "./rotary-table.ts";
@@ -45,24 +45,32 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
   const newBlocks: Value[][] = [];
   for (const [index, layer] of config.layers.entries()) {
     const mask = masks.get(layer.window)!;
+    // Of the last layer all rows have their keys and values remembered, and only those with logits go on.
+    const last = index === config.numLayers - 1;
     const parts: LayerParts = {
       ...weights.norms(index),
       cos: cos[ropes.ofLayer[index]!]!,
       sin: sin[ropes.ofLayer[index]!]!,
-      linear: (at, site, input) => withLora(at, weights.site(at, index, site, input), lora, index, site, input),
+      linear: (at, site, input) => {
+        const y = weights.site(at, index, site, input);
+        if (lora === null) return y;
+        const rowsOf = (x: Value) => (last && site !== "qkv" ? gather(at, x, wanted) : x);
+        return add(at, y, lora.delta(at, index, site, input, rowsOf));
+      },
       attention: (at, ...projections) => {
         const cache = { ...cacheInputs(g, config, options.blockSize, index), ...mask };
         const attended = pagedAttention(at, config, options.blockSize, shared, cache, projections);
         newBlocks.push([attended.newKeys, attended.newValues]);
         return attended.rows;
       },
+      onward: (at, x) => (last ? gather(at, x, wanted) : x),
     };
     const result = decoderLayer(g, config, parts, x, rows);
     x = result.x;
     newKeys.push(result.k);
     newValues.push(result.v);
   }
-  const final = rmsNorm(g, gather(g, x, wanted), weights.norm(checkpoint.tensors.finalNorm), config.rmsNormEps);
+  const final = rmsNorm(g, x, weights.norm(checkpoint.tensors.finalNorm), config.rmsNormEps);
   const logits = weights.head(g, final);
   g.output("logits", config.logitSoftcap === null ? logits : softcap(g, logits, config.logitSoftcap));
   const [decodeKeys, decodeValues] = ofDecodeRows(g, shared, [newKeys, newValues]);
@@ -92,10 +100,6 @@ function ofDecodeRows(g: Graph, shared: AttentionInputs, lists: readonly (readon
       }),
     no: (sub) => lists.map((layers) => concat(sub, layers, 0)),
   });
-}
-
-function withLora(g: Graph, y: Value, lora: LoraInputs | null, layer: number, site: Site, x: Value): Value {
-  return lora === null ? y : add(g, y, lora.delta(g, layer, site, x));
 }
 
 function attentionInputs(g: Graph): AttentionInputs {

@@ -98,6 +98,7 @@ export class DecoderRunner implements Runner {
       rotary: ropes.map((spec) => new RotaryTable(spec, config.headDim, options.maxPositions)),
       adapters: slots,
       shortestPart: shortestPart(options.threads),
+      differAlone: (rows, adapted) => this.differAlone(rows, adapted),
     });
   }
 
@@ -154,9 +155,13 @@ export class DecoderRunner implements Runner {
   /** Whether a row would be computed alone where that gives it other bits than beside others: it gets a companion. */
   private hasLoneRow(decoding: readonly Chunk[], prefill: Chunk | null): boolean {
     const rows = decoding.length + (prefill?.tokens.length ?? 0);
+    return this.differAlone(rows, rows === 1 && decoding[0]!.adapterSlot !== 0);
+  }
+
+  private differAlone(rows: number, adapted: boolean): boolean {
     if (this.int4RowsDiffer && rows % INT4_ROWS === 1) return true;
     // Products with adapters are such a place on any machine (see paged-attention.ts).
-    return rows === 1 && decoding[0]!.adapterSlot !== 0;
+    return rows === 1 && adapted;
   }
 
   /** Builds the graph again, with inputs for adapters. No step runs meanwhile; if it fails, the old graph stays. */

@@ -32,10 +32,12 @@ export interface LayerParts {
   linear(g: Graph, site: Site, x: Value): Value;
   /** q: [n, numHeads, 1, headDim]; k, v: [n, numKvHeads, 1, headDim] -> x with numHeads * headDim. */
   attention(g: Graph, q: Value, k: Value, v: Value): Value;
+  /** The rows of x, or of what attention gave, that are wanted behind the layer: what follows attention is computed for these. */
+  onward(g: Graph, x: Value): Value;
 }
 
 export interface LayerResult {
-  /** As it came. */
+  /** As it came, the rows that go on. */
   x: Value;
   /** What the cache must remember: [n, numKvHeads, 1, headDim]. */
   k: Value;
@@ -46,9 +48,9 @@ export interface LayerResult {
 export function decoderLayer(g: Graph, config: ModelConfig, parts: LayerParts, x: Value, rows: Value): LayerResult {
   const eps = config.rmsNormEps;
   const { q, k, v } = project(g, config, parts, rmsNorm(g, x, parts.attentionNorm, eps), rows);
-  let attended = parts.linear(g, "o", parts.attention(g, q, k, v));
+  let attended = parts.linear(g, "o", parts.onward(g, parts.attention(g, q, k, v)));
   if (parts.attentionPostNorm !== null) attended = rmsNorm(g, attended, parts.attentionPostNorm, eps);
-  const middle = add(g, x, attended);
+  const middle = add(g, parts.onward(g, x), attended);
 
   const gateUp = parts.linear(g, "gateUp", rmsNorm(g, middle, parts.mlpNorm, eps));
   const [gate, up] = split(g, gateUp, gateUp.shape.length - 1, [config.intermediateSize, config.intermediateSize]);

@@ -21,6 +21,8 @@ export interface StepParts {
   adapters: LoraSlots;
   /** See prefill-pieces.ts. */
   shortestPart: number;
+  /** Whether so many rows, with an adapter or without, would be computed in a way that gives one of them other bits. */
+  differAlone(rows: number, adapted: boolean): boolean;
 }
 
 export class StepInputs {
@@ -58,16 +60,18 @@ export class StepInputs {
     const cos = rotary.map(() => new Float32Array(n * halfDim));
     const sin = rotary.map(() => new Float32Array(n * halfDim));
     const wanted: bigint[] = [];
+    let adapted = false;
     let row = 0;
     for (const chunk of chunks) {
       const count = chunk.tokens.length;
       for (let i = 0; i < count; i++) embedding.copyTo(chunk.tokens[i]!, x, row + i);
       for (const [i, table] of rotary.entries()) table.copyTo(chunk.start, count, cos[i]!, sin[i]!, row);
       for (let i = count - wantedRows(chunk); i < count; i++) wanted.push(BigInt(row + i));
+      adapted ||= wantedRows(chunk) > 0 && chunk.adapterSlot !== 0;
       row += count;
     }
-    // The head wants at least one row; nobody reads this one.
-    if (wanted.length === 0) wanted.push(0n);
+    // Nobody reads these: what follows wants at least one row, and some rows company.
+    if (wanted.length === 0 || this.parts.differAlone(wanted.length, adapted)) wanted.push(0n);
     feeds.x = floats(x, [n, 1, config.hiddenSize]);
     feeds.rows = int64s(this.counting.first(n), [n, 1]);
     feeds.wanted = int64s(BigInt64Array.from(wanted), [wanted.length]);

@@ -14,8 +14,8 @@ import type { ModelConfig } from "../checkpoint/model-config.ts";
 import { type Site, siteParts, sites } from "../decoder.ts";
 
 export interface LoraInputs {
-  /** x: [n, 1, in] -> [n, 1, out] */
-  delta(g: Graph, layer: number, site: Site, x: Value): Value;
+  /** x: [n, 1, in] -> [n, 1, out]. `rowsOf`: what x is of all rows of the step. */
+  delta(g: Graph, layer: number, site: Site, x: Value, rowsOf: (all: Value) => Value): Value;
 }
 
 /** Graph inputs: lora_mask.P [n, P * columns] for each number of parts P, lora_a.L.SITE, lora_b.L.SITE. */
@@ -37,9 +37,9 @@ export function loraInputs(g: Graph, config: ModelConfig): LoraInputs {
     return ofLayer;
   });
   return {
-    delta(at, layer, site, x) {
+    delta(at, layer, site, x, rowsOf) {
       const { a, b, mask } = factors[layer]![site];
-      const added = matmul(at, mul(at, narrowed(at, x, a), mask), b);
+      const added = matmul(at, mul(at, narrowed(at, x, a), rowsOf(mask)), b);
       return reshape(at, added, x.shape.with(2, b.shape[1]!));
     },
   };

@@ -136,7 +136,9 @@ function traceLayer(
     values.set("q", flat(q)).set("k", flat(k)).set("v", flat(v));
     return attended;
   };
-  const { x: y } = decoderLayer(g, config, { ...weights.norms(layer), cos, sin, linear, attention }, x, rows);
+  const onward = (_: Graph, value: Value) => value;
+  const parts = { ...weights.norms(layer), cos, sin, linear, attention, onward };
+  const { x: y } = decoderLayer(g, config, parts, x, rows);
   values.set("y", y);
   const given = new Map(g.inputs.map((input) => [input.name, input]));
   for (const [name, value] of given) values.set(name, value);
