@@ -24,6 +24,7 @@ const allowed: Record<string, readonly string[]> = {
 /** What the folders inside a folder may import of it, where that says something. */
 const inside: Record<string, readonly string[]> = {
   "engine/cache": ["engine"],
+  "model/attention": ["model/checkpoint"],
   "model/families": ["model/checkpoint"],
   "model/checkpoint": ["model/families"],
   "model/hub": ["model/checkpoint"],

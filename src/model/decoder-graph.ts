@@ -2,7 +2,7 @@
 // sequence by a prefill chunk. Reads the weights tensor by tensor; a map that is stored rounded is read and rounded in
 // pieces, and is never whole in float32.
 //
-// Inputs, beside those of paged-attention.ts and lora/lora-inputs.ts:
+// Inputs, beside those of attention/inputs.ts and lora/lora-inputs.ts:
 //   x [n, 1, hidden] embeddings · rows int64 [n, 1] = 0 .. n-1 · cos.N, sin.N [n, headDim / 2] per distinct RoPE
 //   wanted int64 [m]: rows whose logits are asked for
 // Outputs: logits [m, 1, vocab], and what the cache must remember: of the decode rows new_keys, new_values: [layers * b,
@@ -10,12 +10,13 @@
 
 import { Graph, type Value } from "../graph/graph.ts";
 import { add, choose, concat, gather, rmsNorm, slice, softcap } from "../graph/ops.ts";
+import { type AttentionInputs, type LayerCache, PART_BOUNDS } from "./attention/inputs.ts";
+import { pagedAttention } from "./attention/paged-attention.ts";
+import { PREFILL_PARTS } from "./attention/prefill-pieces.ts";
 import type { Checkpoint } from "./checkpoint/checkpoint.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 import { decoderLayer, type LayerParts } from "./decoder.ts";
 import { loraInputs } from "./lora/lora-inputs.ts";
-import { type AttentionInputs, type LayerCache, PART_BOUNDS, pagedAttention } from "./paged-attention.ts";
-import { PREFILL_PARTS } from "./prefill-pieces.ts";
 import { distinctRopes } from "./rotary-table.ts";
 import { type WeightOptions, WeightSource } from "./weight-source.ts";
 
@@ -59,7 +60,7 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
       },
       attention: (at, ...projections) => {
         const cache = { ...cacheInputs(g, config, options.blockSize, index), ...mask };
-        const attended = pagedAttention(at, config, options.blockSize, shared, cache, projections);
+        const attended = pagedAttention(at, config, options.blockSize, shared, cache, projections, last);
         newBlocks.push([attended.newKeys, attended.newValues]);
         return attended.rows;
       },

@@ -35,3 +35,25 @@ it("takes no adapter over weights that were replaced since, and goes on with its
   expect(await runAlone(runner, prompt)).toEqual(before);
   await runner.close();
 });
+
+/** As many rows of logits as asked for, in the order of positions. */
+it.each(["none", "last", "all"] as const)(
+  "gives a chunk its logits (%s) beside a row that wants none",
+  async (logits) => {
+    const runner = await openRunner(fixtureFolder("llama"));
+    const silent = { ...chunk([9], 0, Int32Array.of(0)), logits: "none" as const };
+    for (const tokens of [
+      [5, 6],
+      [5, 6, 7],
+      [5, 6, 7, 8],
+    ]) {
+      const prompt = chunk(tokens, 0, Int32Array.of(1));
+      const [all] = await runner.forward([{ ...prompt, logits: "all" }]);
+      const from = { none: all!.length, last: all!.length - runner.vocabSize, all: 0 }[logits];
+      const [nothing, given] = await runner.forward([silent, { ...prompt, logits }]);
+      expect(nothing).toHaveLength(0);
+      expect(given).toEqual(all!.subarray(from));
+    }
+    await runner.close();
+  },
+);

@@ -6,6 +6,7 @@ import type { AdapterHost } from "../engine/model-host.ts";
 import type { Chunk, Runner } from "../engine/runner.ts";
 import { joinRows } from "../graph/join-rows.ts";
 import { GraphSession, type Outputs } from "../graph/session.ts";
+import { PREFILL_PARTS, piecesOf, shortestPart } from "./attention/prefill-pieces.ts";
 import { type Checkpoint, reopenCheckpoint } from "./checkpoint/checkpoint.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 import { blockOutputs, buildDecoderGraph } from "./decoder-graph.ts";
@@ -14,7 +15,6 @@ import { KvPool } from "./kv-pool.ts";
 import { INT4_ROWS, int4RowsDifferAlone } from "./linear/int4-probe.ts";
 import type { WeightType } from "./linear/linear.ts";
 import { LoraSlots } from "./lora/lora-slots.ts";
-import { PREFILL_PARTS, piecesOf, shortestPart } from "./prefill-pieces.ts";
 import { distinctRopes, RotaryTable } from "./rotary-table.ts";
 import { StepInputs, wantedRows } from "./step-inputs.ts";
 import { type WeightOptions, weightOptions } from "./weight-source.ts";
@@ -160,7 +160,7 @@ export class DecoderRunner implements Runner {
 
   private differAlone(rows: number, adapted: boolean): boolean {
     if (this.int4RowsDiffer && rows % INT4_ROWS === 1) return true;
-    // Products with adapters are such a place on any machine (see paged-attention.ts).
+    // Products with adapters are such a place on any machine (see attention/paged-attention.ts).
     return rows === 1 && adapted;
   }
 

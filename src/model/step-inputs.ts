@@ -1,15 +1,15 @@
-// Fills the inputs of one run of the serving graph (see decoder-graph.ts and paged-attention.ts for their meaning).
+// Fills the inputs of one run of the serving graph (see decoder-graph.ts and attention/inputs.ts for their meaning).
 // Small arrays are made anew each run; cached keys and values are views of the pool.
 
 import type { Chunk } from "../engine/runner.ts";
 import { bools, type Feeds, floats, int64s } from "../graph/session.ts";
-import { blockPlaces } from "./blockwise-attention.ts";
+import { blockPlaces } from "./attention/blockwise-attention.ts";
+import { PART_BOUNDS } from "./attention/inputs.ts";
+import { PREFILL_PARTS, partEnds } from "./attention/prefill-pieces.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 import type { Embedding } from "./embedding.ts";
 import type { KvPool } from "./kv-pool.ts";
 import type { LoraSlots } from "./lora/lora-slots.ts";
-import { PART_BOUNDS } from "./paged-attention.ts";
-import { PREFILL_PARTS, partEnds } from "./prefill-pieces.ts";
 import type { RotaryTable } from "./rotary-table.ts";
 
 export interface StepParts {
@@ -19,7 +19,7 @@ export interface StepParts {
   /** One per distinct RoPE. */
   rotary: readonly RotaryTable[];
   adapters: LoraSlots;
-  /** See prefill-pieces.ts. */
+  /** See attention/prefill-pieces.ts. */
   shortestPart: number;
   /** Whether so many rows, with an adapter or without, would be computed in a way that gives one of them other bits. */
   differAlone(rows: number, adapted: boolean): boolean;
@@ -141,6 +141,7 @@ export class StepInputs {
       if (part > 0) bounds[PREFILL_PARTS - 1 + part] = BigInt(seen);
       this.addPartMasks(feeds, part, seen, start + from, to - from);
     }
+    bounds[PART_BOUNDS - 1] = BigInt(prefill === null ? 0 : wantedRows(prefill));
     feeds.part_bounds = int64s(bounds, [bounds.length]);
     const { numKvHeads, headDim } = config;
     const places = blockPlaces(firstRow, prefill?.tokens.length ?? 0, numKvHeads, blockSize);

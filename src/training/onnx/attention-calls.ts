@@ -4,7 +4,7 @@
 
 import type { Tensor } from "onnxruntime-node";
 import { floats, int64s } from "../../graph/session.ts";
-import { blockPlaces } from "../../model/blockwise-attention.ts";
+import { blockPlaces } from "../../model/attention/blockwise-attention.ts";
 import type { Segment } from "./micro-batch.ts";
 import { attentionChunk } from "./pass-pieces.ts";
 import type { Rows } from "./row-slices.ts";
@@ -49,7 +49,7 @@ export function attentionCalls(
 
 /**
  * How many of the queries that are left the next call takes: never all but one. Where each key head has one query head, a query
- * alone would be a product with a single row (see model/paged-attention.ts).
+ * alone would be a product with a single row (see model/attention/paged-attention.ts).
  */
 function chunkOf(left: number): number {
   return left === attentionChunk + 1 ? attentionChunk - 1 : Math.min(attentionChunk, left);

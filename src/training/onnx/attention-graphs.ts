@@ -21,7 +21,7 @@ import {
   transpose,
   transposedMatmul,
 } from "../../graph/ops.ts";
-import { blockwiseAttention } from "../../model/blockwise-attention.ts";
+import { blockwiseAttention } from "../../model/attention/blockwise-attention.ts";
 import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
 
 interface AttentionInputs {

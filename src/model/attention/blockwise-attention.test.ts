@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { Graph } from "../graph/graph.ts";
-import { floats, GraphSession } from "../graph/session.ts";
+import { Graph } from "../../graph/graph.ts";
+import { floats, GraphSession } from "../../graph/session.ts";
 import { blockPlaces, weightsOf } from "./blockwise-attention.ts";
 
 it("gives hidden positions weight exactly 0 and others their exponential, in rows of any length", async () => {

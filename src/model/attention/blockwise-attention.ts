@@ -1,7 +1,7 @@
 // Attention of many tokens of one sequence over blocks of keys, in the order of summation that paged-attention.ts defines:
 // the form of a prefill chunk, and of training, which wants serving's bits.
 
-import type { Dim, Graph, Value } from "../graph/graph.ts";
+import type { Dim, Graph, Value } from "../../graph/graph.ts";
 import {
   add,
   choose,
@@ -23,8 +23,8 @@ import {
   slice,
   sub,
   transpose,
-} from "../graph/ops.ts";
-import type { ModelConfig } from "./checkpoint/model-config.ts";
+} from "../../graph/ops.ts";
+import type { ModelConfig } from "../checkpoint/model-config.ts";
 
 /** Tokens inside heads: a mask is then added to long runs of numbers. */
 export interface Tokens {

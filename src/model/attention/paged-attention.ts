@@ -1,0 +1,81 @@
+// Attention over a block-paged cache, written so that a token's result is bit-identical however it was computed:
+// alone or in a batch, as one decode step or inside a prefill chunk of any size.
+//
+// Keys before a token are summed in blocks of `blockSize` positions: a block's weighted values are one matrix product of
+// fixed size, and the blocks' sums are added one after the other in the order of their positions. Positions a query must
+// not see get weight exactly 0 and so change nothing. The token's own key and value come last, by themselves. Two forms
+// compute the same sums:
+//   decode   one new token for each of many sequences; past blocks are read in place from the pool.
+//   prefill  many new tokens of one sequence, starting on a block boundary; past blocks come in order
+//            (prefill-attention.ts, over blockwise-attention.ts).
+// Products never have a single row: the runtime uses a kernel with another order of summation for those.
+
+import type { Graph, Value } from "../../graph/graph.ts";
+import { add, choose, concat, gather, matmulTransposed, max, reduceMax, reduceSum, slice } from "../../graph/ops.ts";
+import type { ModelConfig } from "../checkpoint/model-config.ts";
+import { inGroups, keyBlocks, ownScores, weightsOf, withOwn } from "./blockwise-attention.ts";
+import type { AttentionInputs, LayerCache, Rows } from "./inputs.ts";
+import { lastRowsAttention, prefillAttention, rowsApart } from "./prefill-attention.ts";
+
+export interface Attended {
+  /** [n, 1, numHeads * headDim] */
+  rows: Value;
+  /** The prefill chunk's keys and values as the cache holds them; without a chunk there are no such blocks. */
+  newKeys: Value;
+  newValues: Value;
+}
+
+/** q: [n, numHeads, 1, headDim]; k, v: [n, kvHeads, 1, headDim]. `last`: of the last layer, where rows without logits are not read. */
+export function pagedAttention(
+  g: Graph,
+  config: ModelConfig,
+  blockSize: number,
+  shared: AttentionInputs,
+  cache: LayerCache,
+  [q, k, v]: readonly [Value, Value, Value],
+  last: boolean,
+): Attended {
+  const { numHeads, numKvHeads, headDim } = config;
+  const query = inGroups(g, config, q, "n");
+  const all = { query, ownScore: ownScores(g, config, query, k), value: v };
+  const decoded = decode(g, config, shared, cache, all);
+  const shapes = [
+    ["n", 1, numHeads * headDim],
+    ["nb", numKvHeads, blockSize, headDim],
+    ["nb", numKvHeads, headDim, blockSize],
+  ];
+  const noBlocks = [shapes[1]!, shapes[2]!].map((shape) =>
+    g.constant(new Float32Array(0), shape.with(0, 0) as number[]),
+  );
+  // A branch costs with every value in it, taken or not run through: decode steps find an empty one.
+  const [rows, newKeys, newValues] = choose(g, shared.hasPrefill, shapes, {
+    yes: (sub) => {
+      const own = keyBlocks(sub, config, blockSize, shared.places, k, v);
+      const attend = last ? lastRowsAttention : prefillAttention;
+      const chunk = attend(sub, config, shared, cache, all, own);
+      return [concat(sub, [decoded, chunk], 0), own.keys, own.values];
+    },
+    no: () => [decoded, ...noBlocks],
+  });
+  return { rows: rows!, newKeys: newKeys!, newValues: newValues! };
+}
+
+function decode(g: Graph, config: ModelConfig, shared: AttentionInputs, cache: LayerCache, all: Rows): Value {
+  const [own, ownValue] = [all.ownScore, all.value].map((x) => slice(g, x, 0, 0, shared.decodeCount, "b"));
+  // Only decode rows own blocks.
+  let queries = gather(g, all.query, shared.owner);
+  const alone = queries.shape[2] === 1;
+  if (alone) queries = concat(g, [queries, queries], 2);
+
+  // Scores: [blocks, kvHeads, group, blockSize] for the past, [b, kvHeads, group, 1] for the token itself.
+  const past = add(g, matmulTransposed(g, queries, cache.keys, config.attentionScale), cache.mask);
+  const highest = max(g, reduceMax(g, gather(g, reduceMax(g, past, 3, true), shared.table), 0), own!);
+
+  const weights = weightsOf(g, past, gather(g, highest, shared.owner));
+  const inOrder = (perBlock: Value) => reduceSum(g, gather(g, perBlock, shared.table), 0);
+  const total = inOrder(reduceSum(g, weights, 3, true));
+  const values = inOrder(matmulTransposed(g, weights, cache.values));
+  let result = withOwn(g, { highest, total, values }, own!, ownValue!);
+  if (alone) result = slice(g, result, 2, 0, 1, 1);
+  return rowsApart(g, config, result);
+}
