@@ -144,7 +144,7 @@ export class StepInputs {
     bounds[PART_BOUNDS - 1] = BigInt(prefill === null ? 0 : wantedRows(prefill));
     feeds.part_bounds = int64s(bounds, [bounds.length]);
     const { numKvHeads, headDim } = config;
-    const places = blockPlaces(firstRow, prefill?.tokens.length ?? 0, numKvHeads, blockSize);
+    const places = blockPlaces(firstRow, prefill?.tokens.length ?? 0, blockSize);
     feeds.places = int64s(places, [places.length]);
     const pastOf = this.pastBlocks(prefill?.blocks ?? new Int32Array(0), past);
     for (let layer = 0; layer < config.numLayers; layer++) {

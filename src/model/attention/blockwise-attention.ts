@@ -26,12 +26,14 @@ import {
 } from "../../graph/ops.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
 
-/** Tokens inside heads: a mask is then added to long runs of numbers. */
+/** Rows of tokens. */
 export interface Tokens {
-  /** [kvHeads, group, t, headDim]: the query heads that share a key head are a group. */
+  /** [t, kvHeads, group, headDim]: the query heads that share a key head are a group. */
   query: Value;
-  /** [kvHeads, group, t, 1]: see ownScores. */
+  /** [t, kvHeads, group, 1]: see ownScores. */
   ownScore: Value;
+  /** [t, kvHeads, 1, headDim] */
+  value: Value;
 }
 
 export interface Blocks {
@@ -53,12 +55,30 @@ export interface Sums {
   values: Value;
 }
 
-/** Sums of [kvHeads, group, t, ..]. */
-export function sumsOverBlocks(g: Graph, config: ModelConfig, tokens: Tokens, { keys, values, mask }: Blocks): Sums {
+/** [t, kvHeads, group, headDim] */
+export function attentionOverBlocks(g: Graph, config: ModelConfig, tokens: Tokens, blocks: Blocks): Value {
+  const { query, ownScore, value } = tokens;
+  const { highest, total, values } = sumsOverBlocks(g, config, byHead(g, query), byHead(g, ownScore), blocks);
+  return withOwn(
+    g,
+    { highest: byToken(g, highest), total: byToken(g, total), values: byToken(g, values) },
+    ownScore,
+    value,
+  );
+}
+
+/** Sums of [kvHeads, group, t, ..], from queries and own scores in that order: a mask is then added to long runs of numbers. */
+function sumsOverBlocks(
+  g: Graph,
+  config: ModelConfig,
+  queries: Value,
+  ownScore: Value,
+  { keys, values, mask }: Blocks,
+): Sums {
   const { numHeads, numKvHeads, headDim, attentionScale } = config;
   const blockSize = keys.shape[2] as number;
   const group = numHeads / numKvHeads;
-  const query = reshape(g, tokens.query, [1, numKvHeads, "gt", headDim]);
+  const query = reshape(g, queries, [1, numKvHeads, "gt", headDim]);
   const scores = matmulTransposed(g, query, keys, attentionScale);
   const [grid] = g.add(
     "Reshape",
@@ -66,7 +86,7 @@ export function sumsOverBlocks(g: Graph, config: ModelConfig, tokens: Tokens, { 
     [{ shape: ["nb", numKvHeads, group, "t", blockSize] }],
   );
   const masked = add(g, grid!, mask);
-  const highest = max(g, reduceMax(g, reduceMax(g, masked, 4, true), 0), tokens.ownScore);
+  const highest = max(g, reduceMax(g, reduceMax(g, masked, 4, true), 0), ownScore);
   // Written out for a whole block: repeating a number 32 times inside the subtraction takes the runtime as long again.
   const weights = weightsOf(g, masked, mul(g, highest, ones(g, blockSize)));
   const [flat] = g.add(
@@ -88,20 +108,16 @@ export function withOwn(g: Graph, sums: Sums, ownScore: Value, ownValue: Value):
 }
 
 /** [t, kvHeads, group, ..] -> [kvHeads, group, t, ..] */
-export function byHead(g: Graph, x: Value): Value {
+function byHead(g: Graph, x: Value): Value {
   return transpose(g, x, [1, 2, 0, 3]);
 }
 
 /** And back. */
-export function byToken(g: Graph, { highest, total, values }: Sums): Sums {
-  const [a, b, c] = [highest, total, values].map((x) => transpose(g, x, [2, 0, 1, 3]));
-  return { highest: a!, total: b!, values: c! };
+function byToken(g: Graph, x: Value): Value {
+  return transpose(g, x, [2, 0, 1, 3]);
 }
 
-/**
- * Blocks of new keys and values, both [t, kvHeads * headDim] or with these dimensions apart; see Blocks. places: what `blockPlaces`
- * gives for them.
- */
+/** Blocks of new keys and values, both [t, kvHeads * headDim] or with these dimensions apart; see Blocks. places: see blockPlaces. */
 export function keyBlocks(
   g: Graph,
   { numKvHeads, headDim }: ModelConfig,
@@ -110,23 +126,17 @@ export function keyBlocks(
   k: Value,
   v: Value,
 ): { keys: Value; values: Value } {
-  const blocks = (x: Value) =>
-    reshape(g, gather(g, reshape(g, x, ["th", headDim]), places), ["nb", numKvHeads, blockSize, headDim]);
-  return { keys: blocks(k), values: transpose(g, blocks(v), [0, 1, 3, 2]) };
+  const blocks = (x: Value) => reshape(g, gather(g, x, places), ["nb", blockSize, numKvHeads, headDim]);
+  return { keys: transpose(g, blocks(k), [0, 2, 1, 3]), values: transpose(g, blocks(v), [0, 2, 3, 1]) };
 }
 
 /**
- * [nb * kvHeads * blockSize]: for every place in the blocks of `count` tokens from row `first` on, its row * kvHeads + its
- * key head. Behind the last token it is repeated: masks hide it there, and it is a number wherever the token's own result is.
+ * [nb * blockSize]: which row stands at each place in the blocks of `count` tokens from row `first` on. Behind the last token it
+ * is repeated: masks hide it there, and it is a number wherever the token's own result is.
  */
-export function blockPlaces(first: number, count: number, kvHeads: number, blockSize: number): BigInt64Array {
-  const places = new BigInt64Array(Math.ceil(count / blockSize) * kvHeads * blockSize);
-  for (let i = 0; i < places.length; i++) {
-    const slot = i % blockSize;
-    const head = ((i - slot) / blockSize) % kvHeads;
-    const token = Math.floor(i / (kvHeads * blockSize)) * blockSize + slot;
-    places[i] = BigInt((first + Math.min(token, count - 1)) * kvHeads + head);
-  }
+export function blockPlaces(first: number, count: number, blockSize: number): BigInt64Array {
+  const places = new BigInt64Array(Math.ceil(count / blockSize) * blockSize);
+  for (let i = 0; i < places.length; i++) places[i] = BigInt(first + Math.min(i, count - 1));
   return places;
 }
 
@@ -145,9 +155,9 @@ export function blockwiseAttention(
   const apart = (x: Value) => reshape(g, x, ["t", config.numKvHeads, 1, config.headDim]);
   const query = inGroups(g, config, q, "t");
   const ownScore = ownScores(g, config, query, apart(ownKey));
+  const tokens = { query, ownScore, value: apart(ownValue) };
   const blocks = { ...keyBlocks(g, config, blockSize, places, k, v), mask };
-  const sums = sumsOverBlocks(g, config, { query: byHead(g, query), ownScore: byHead(g, ownScore) }, blocks);
-  const attended = withOwn(g, byToken(g, sums), ownScore, apart(ownValue));
+  const attended = attentionOverBlocks(g, config, tokens, blocks);
   return reshape(g, attended, ["t", config.numHeads * config.headDim]);
 }
 

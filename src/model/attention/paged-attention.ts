@@ -52,8 +52,7 @@ export function pagedAttention(
     yes: (sub) => {
       const own = keyBlocks(sub, config, blockSize, shared.places, k, v);
       const attend = last ? lastRowsAttention : prefillAttention;
-      const chunk = attend(sub, config, shared, cache, all, own);
-      return [concat(sub, [decoded, chunk], 0), own.keys, own.values];
+      return [attend(sub, config, { shared, cache, all, own, decoded }), own.keys, own.values];
     },
     no: () => [decoded, ...noBlocks],
   });

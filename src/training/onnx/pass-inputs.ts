@@ -7,7 +7,7 @@ import type { Checkpoint } from "../../model/checkpoint/checkpoint.ts";
 import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
 import { Embedding } from "../../model/embedding.ts";
 import { distinctRopes, RotaryTable } from "../../model/rotary-table.ts";
-import { type AttentionCall, attentionCalls, type KeyBlocks } from "./attention-calls.ts";
+import { type AttentionCall, attentionCalls } from "./attention-calls.ts";
 import type { MicroBatch } from "./micro-batch.ts";
 import { rowsOf, sliceRows } from "./row-slices.ts";
 
@@ -24,7 +24,7 @@ export interface PassInputs {
 
 export class PassInputMaker {
   private readonly config: ModelConfig;
-  private readonly blocks: KeyBlocks | null;
+  private readonly blockSize: number | null;
   private readonly embedding: Embedding;
   private readonly tables: readonly RotaryTable[];
   private readonly tableOfLayer: readonly number[];
@@ -32,7 +32,7 @@ export class PassInputMaker {
   constructor(checkpoint: Checkpoint, blockSize: number | null) {
     const { config } = checkpoint;
     this.config = config;
-    this.blocks = blockSize === null ? null : { size: blockSize, kvHeads: config.numKvHeads };
+    this.blockSize = blockSize;
     this.embedding = new Embedding(checkpoint.tensor(checkpoint.tensors.embedding.name), config.embeddingScale);
     const ropes = distinctRopes(config.layers);
     this.tables = ropes.specs.map((spec) => new RotaryTable(spec, config.headDim, FIRST_POSITIONS));
@@ -54,7 +54,7 @@ export class PassInputMaker {
       });
     });
     const windows = new Set(layers.map(({ window }) => window));
-    const calls = new Map([...windows].map((window) => [window, attentionCalls(segments, window, this.blocks)]));
+    const calls = new Map([...windows].map((window) => [window, attentionCalls(segments, window, this.blockSize)]));
     return {
       embeddings: slices.map((rows) => rowsOf(embeddings, rows, hiddenSize)),
       feeds: (layer) => feeds[this.tableOfLayer[layer]!]!,
