@@ -85,9 +85,14 @@ export const OPTIONS = {
     { min: 2 },
   ),
   maxNumSeqs: integer("Engine", 32, "Choices that are generated at the same time.", { min: 1, max: 4096 }),
-  maxNumBatchedTokens: integer("Engine", null, "Tokens computed in one step, prompt chunks included. Default: 256.", {
-    min: 1,
-  }),
+  maxNumBatchedTokens: integer(
+    "Engine",
+    null,
+    "Tokens computed in one step, prompt chunks included. Default: 256, and 512 while nothing decodes (256 with one thread).",
+    {
+      min: 1,
+    },
+  ),
   blockSize: integer("Engine", 32, "Tokens per block of the key/value cache; a multiple of 16.", { min: 16, max: 256 }),
   kvCacheMemoryBytes: integer(
     "Engine",

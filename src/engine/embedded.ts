@@ -5,6 +5,7 @@ import { totalmem } from "node:os";
 import { compiledEntry } from "../compiled-entry.ts";
 import { ConfigError } from "../config-error.ts";
 import type { TokenVocabulary } from "../grammar/match/token-vocabulary.ts";
+import { longestPiece } from "../model/attention/prefill-pieces.ts";
 import { checkpointIdentity } from "../model/checkpoint/checkpoint.ts";
 import { type ModelConfig, readModelConfig } from "../model/checkpoint/model-config.ts";
 import { KvPool } from "../model/kv-pool.ts";
@@ -63,9 +64,15 @@ export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<En
   };
   return WorkerEngine.start({
     model: () => ({ module: compiledEntry(import.meta.url, "./thread/onnx-host.ts").href, options: host }),
-    scheduling: options.scheduling,
+    scheduling: scheduling(options.scheduling ?? {}, host.threads),
     onFault: options.onFault,
   });
+}
+
+/** Longer chunks are faster, as far as the runner computes them at once; but what the operator says is the most of any step. */
+function scheduling(given: Partial<SchedulingOptions>, threads: number): Partial<SchedulingOptions> {
+  if (given.maxNumBatchedTokens !== undefined) return given;
+  return { maxNumPromptTokens: longestPiece(threads), ...given };
 }
 
 function cacheSize(options: EmbeddedOptions, config: ModelConfig, blockSize: number) {

@@ -41,6 +41,22 @@ describe("step budget", () => {
     expect(runner.largestStep).toBeLessThanOrEqual(11);
   });
 
+  it("takes more of a prompt while nothing decodes", async () => {
+    const { steps, driver } = recording({ maxNumBatchedTokens: 8, maxNumPromptTokens: 16 });
+    driver.submit(generateRequest(range(40), { maxTokens: 3, ignoreEos: true }));
+    driver.submit(generateRequest(range(30, 60), { maxTokens: 1 }));
+    for (let i = 0; i < 6; i++) await driver.step();
+    expect(steps.map((chunks) => chunks.map(({ length }) => length))).toEqual([
+      [16],
+      [16],
+      [8, 8],
+      // the first one's stream
+      [1, 4],
+      [1, 4],
+      [14],
+    ]);
+  });
+
   it("prefills several sequences in one step", async () => {
     const { steps, driver } = recording({ maxNumBatchedTokens: 20 });
     for (const length of [6, 3, 30]) driver.submit(generateRequest(range(length), { maxTokens: 1 }));

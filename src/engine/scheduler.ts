@@ -57,7 +57,9 @@ export class Scheduler {
     for (const sequence of this.running) {
       if (sequence.pending === 1) batch.push(this.chunk(sequence, 1)!);
     }
-    let budget = Math.max(this.kv.blockSize, this.options.maxNumBatchedTokens - batch.length);
+    const { maxNumBatchedTokens, maxNumPromptTokens } = this.options;
+    const most = batch.length === 0 ? maxNumPromptTokens : maxNumBatchedTokens;
+    let budget = Math.max(this.kv.blockSize, most - batch.length);
     const give = (sequence: Sequence): void => {
       const scheduled = this.chunk(sequence, budget);
       if (scheduled === null) return;

@@ -7,8 +7,14 @@ describe("schedulingOptions", () => {
     expect(schedulingOptions({ maxNumSeqs: 3 })).toEqual({ ...DEFAULT_SCHEDULING, maxNumSeqs: 3 });
     expect(() => schedulingOptions({ maxNumSeqs: 0 })).toThrow("maxNumSeqs must be a positive integer, got 0");
     expect(() => schedulingOptions({ maxNumBatchedTokens: 1.5 })).toThrow("maxNumBatchedTokens");
+    expect(() => schedulingOptions({ maxNumPromptTokens: 0 })).toThrow("maxNumPromptTokens");
     expect(() => schedulingOptions({ agingSeconds: 0 })).toThrow("agingSeconds");
     expect(() => schedulingOptions({ agingSeconds: Number.NaN })).toThrow("agingSeconds");
+  });
+
+  it("keeps every step to the tokens that were asked for", () => {
+    expect(schedulingOptions({ maxNumBatchedTokens: 64 }).maxNumPromptTokens).toBe(64);
+    expect(schedulingOptions({ maxNumBatchedTokens: 64, maxNumPromptTokens: 128 }).maxNumPromptTokens).toBe(128);
   });
 });
 

@@ -5,6 +5,8 @@ export interface SchedulingOptions {
   maxNumSeqs: number;
   /** Tokens of one step: decoding sequences take theirs first, prefill chunks share the rest (at least one block). */
   maxNumBatchedTokens: number;
+  /** The same of a step in which nothing decodes: no stream waits for its end. */
+  maxNumPromptTokens: number;
   policy: "priority" | "fcfs";
   /** Under "priority": waiting this long makes up for one level of priority. */
   agingSeconds: number;
@@ -15,6 +17,7 @@ export interface SchedulingOptions {
 export const DEFAULT_SCHEDULING: SchedulingOptions = {
   maxNumSeqs: 32,
   maxNumBatchedTokens: 256,
+  maxNumPromptTokens: 256,
   policy: "priority",
   agingSeconds: 10,
   prefixCaching: true,
@@ -22,8 +25,9 @@ export const DEFAULT_SCHEDULING: SchedulingOptions = {
 
 /** Fills defaults in; throws on values the scheduler cannot work with. */
 export function schedulingOptions(given: Partial<SchedulingOptions>): SchedulingOptions {
-  const options = { ...DEFAULT_SCHEDULING, ...given };
-  for (const name of ["maxNumSeqs", "maxNumBatchedTokens"] as const) {
+  const { maxNumBatchedTokens = DEFAULT_SCHEDULING.maxNumBatchedTokens } = given;
+  const options = { ...DEFAULT_SCHEDULING, maxNumPromptTokens: maxNumBatchedTokens, ...given };
+  for (const name of ["maxNumSeqs", "maxNumBatchedTokens", "maxNumPromptTokens"] as const) {
     if (!Number.isInteger(options[name]) || options[name] < 1) {
       throw new Error(`${name} must be a positive integer, got ${options[name]}`);
     }

@@ -6,7 +6,7 @@ import type { AdapterHost } from "../engine/model-host.ts";
 import type { Chunk, Runner } from "../engine/runner.ts";
 import { joinRows } from "../graph/join-rows.ts";
 import { GraphSession, type Outputs } from "../graph/session.ts";
-import { PREFILL_PARTS, piecesOf, shortestPart } from "./attention/prefill-pieces.ts";
+import { longestPiece, piecesOf, shortestPart } from "./attention/prefill-pieces.ts";
 import { type Checkpoint, reopenCheckpoint } from "./checkpoint/checkpoint.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 import { blockOutputs, buildDecoderGraph } from "./decoder-graph.ts";
@@ -112,7 +112,7 @@ export class DecoderRunner implements Runner {
 
   async forward(chunks: readonly Chunk[]): Promise<Float32Array[]> {
     const decoding = chunks.filter((chunk) => chunk.tokens.length === 1);
-    const longest = PREFILL_PARTS * shortestPart(this.options.threads);
+    const longest = longestPiece(this.options.threads);
     const pieces = chunks
       .filter((chunk) => chunk.tokens.length > 1)
       .map((chunk) => piecesOf(chunk, this.blockSize, longest));

@@ -15,6 +15,11 @@ export function shortestPart(threads: number): number {
   return threads === 1 ? 64 : 128;
 }
 
+/** Tokens that a run computes at once. */
+export function longestPiece(threads: number): number {
+  return PREFILL_PARTS * shortestPart(threads);
+}
+
 /** Whole blocks, at most `longest` tokens and one, in order. Only the last has logits where only the last row was asked for. */
 export function piecesOf(chunk: Chunk, blockSize: number, longest: number): Chunk[] {
   const { tokens, start, logits } = chunk;
