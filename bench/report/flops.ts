@@ -23,6 +23,16 @@ export function prefillFlops(config: ModelConfig, tokens: number): number {
   const perLayer = layers / config.numLayers;
   const lastLayer = keysAndValues * tokens + (perLayer - keysAndValues);
   const pairs = ((config.numLayers - 1) * tokens * (tokens + 1)) / 2 + tokens;
-  const attention = 2 * 2 * pairs * config.numHeads * config.headDim;
-  return 2 * ((layers - perLayer) * tokens + lastLayer) + attention + 2 * head;
+  return 2 * ((layers - perLayer) * tokens + lastLayer) + attentionFlops(config, pairs) + 2 * head;
+}
+
+/** The same with every layer counted whole, as is common. */
+export function wholeLayersFlops(config: ModelConfig, tokens: number): number {
+  const { layers, head } = weightCounts(config);
+  return 2 * layers * tokens + attentionFlops(config, (config.numLayers * tokens * (tokens + 1)) / 2) + 2 * head;
+}
+
+/** Of so many pairs of a query and a key: the score, and the value's share. */
+function attentionFlops({ numHeads, headDim }: ModelConfig, pairs: number): number {
+  return 2 * 2 * pairs * numHeads * headDim;
 }

@@ -6,7 +6,7 @@ import type { Precision } from "../contenders/contender.ts";
 import { type Cell, cellName, type EngineName, type Plan } from "../plan.ts";
 import { type Lap, median } from "../process/stopwatch.ts";
 import type { EntrantResult } from "../rounds.ts";
-import { prefillFlops } from "./flops.ts";
+import { prefillFlops, wholeLayersFlops } from "./flops.ts";
 import type { Machine } from "./machine.ts";
 
 export interface BenchResults {
@@ -59,13 +59,15 @@ export function ratio(results: BenchResults, peer: EngineName, precision: Precis
   return ours === null || theirs === null ? null : ours / theirs;
 }
 
-/** Float32 prefill of 512 tokens as a share of what one large matrix product reaches. */
-export function shareOfPeak(results: BenchResults): { peak: number; reached: number } | null {
+/** Float32 prefill of 512 tokens as a share of what one large matrix product reaches; `whole`: see wholeLayersFlops. */
+export function shareOfPeak(results: BenchResults): Record<"peak" | "reached" | "whole", number> | null {
   const cell: Cell = { kind: "prefill", tokens: 512 };
   const tokensPerSecond = best(results, "flywheel", "f32", cell, "seconds");
   if (tokensPerSecond === null || results.gemm.length === 0) return null;
   const peak = median(results.gemm.map((lap) => lap.tokens / lap.seconds));
-  return { peak, reached: (prefillFlops(results.config, cell.tokens) / cell.tokens) * tokensPerSecond };
+  const perSecond = (flops: typeof prefillFlops) =>
+    (flops(results.config, cell.tokens) / cell.tokens) * tokensPerSecond;
+  return { peak, reached: perSecond(prefillFlops), whole: perSecond(wholeLayersFlops) };
 }
 
 export interface Agreement {

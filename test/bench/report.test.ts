@@ -3,7 +3,7 @@ import { DecodeLap } from "../../bench/contenders/decode-lap.ts";
 import { readFlags } from "../../bench/flags.ts";
 import { cellName, type Entrant, entrants } from "../../bench/plan.ts";
 import { median } from "../../bench/process/stopwatch.ts";
-import { prefillFlops } from "../../bench/report/flops.ts";
+import { prefillFlops, wholeLayersFlops } from "../../bench/report/flops.ts";
 import { agreements, type BenchResults, ratio, strangers } from "../../bench/report/measurements.ts";
 import { report } from "../../bench/report/report.ts";
 import { targets } from "../../bench/report/targets.ts";
@@ -130,4 +130,14 @@ describe("flags", () => {
     expect(() => readFlags(["--precisions", "int8,int2"])).toThrow(/int2/);
     expect(() => readFlags(["--faster"])).toThrow();
   });
+});
+
+it("counts of a prompt's last layer only what its last position needs, and keys and values", () => {
+  expect(prefillFlops(config, 1)).toBe(wholeLayersFlops(config, 1));
+  const { hiddenSize, intermediateSize, numHeads, headDim } = config;
+  const heads = numHeads * headDim;
+  const saved = 2 * heads * hiddenSize + 3 * hiddenSize * intermediateSize;
+  // Beside these maps the attention of nine positions: one key each, then two, and so on.
+  const pairs = 45;
+  expect(wholeLayersFlops(config, 10) - prefillFlops(config, 10)).toBe(2 * 9 * saved + 4 * pairs * heads);
 });
