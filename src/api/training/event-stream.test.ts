@@ -8,42 +8,16 @@ import { createLog } from "../../observe/log.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import { streamEvents } from "./event-stream.ts";
 
-it("ends when the job is deleted before its reader has seen the end", async () => {
-  const event = { seq: 1, id: "e1", type: "training_started", data: {}, createdAt: "" };
-  let onEvent: (event: JobEvent) => void = () => {};
-  let gone = false;
-  const jobs = {
-    events(_id: string, after: string | null) {
-      if (gone) throw new ServiceError("unknown_training_job", "There is no training job.");
-      return after === null ? [event] : [];
-    },
-    watch(_id: string, listener: typeof onEvent) {
-      onEvent = listener;
-      return () => {};
-    },
-  };
-  const server = createServer((_request, raw) => {
-    const parts = { jobs, log: createLog({ level: "error", format: "text" }), stallTimeout: 60 };
-    streamEvents({ raw, getHeaders: () => ({}) } as unknown as FastifyReply, parts, "j", null);
-  }).listen(0);
-  try {
-    await once(server, "listening");
-    const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    gone = true;
-    onEvent(event);
-    expect(await response.text()).toContain("id: e1");
-  } finally {
-    server.close();
-  }
-});
+const log = createLog({ level: "error", format: "text" });
 
-it("loses its reader, and nothing else, when the events cannot be read", async () => {
+/** The reply to a reader of a job with one event, whose events can no longer be read, for this reason, when it is told of the next. */
+async function readUntil(failure: Error, check: (response: Response) => Promise<void>): Promise<void> {
   const event = { seq: 1, id: "e1", type: "training_started", data: {}, createdAt: "" };
   let follow: (event: JobEvent) => void = () => {};
   let broken = false;
   const jobs = {
     events(_id: string, after: string | null) {
-      if (broken) throw new Error("disk I/O error");
+      if (broken) throw failure;
       return after === null ? [event] : [];
     },
     watch(_id: string, listener: typeof follow) {
@@ -51,20 +25,30 @@ it("loses its reader, and nothing else, when the events cannot be read", async (
       return () => {};
     },
   };
-  const log = createLog({ level: "error", format: "text" });
-  const logged = vi.spyOn(log, "error").mockImplementation(() => {});
   const server = createServer((_request, raw) => {
-    const parts = { jobs, log, stallTimeout: 60 };
-    streamEvents({ raw, getHeaders: () => ({}) } as unknown as FastifyReply, parts, "j", null);
+    const reply = { raw, getHeaders: () => ({}) } as unknown as FastifyReply;
+    streamEvents(reply, { jobs, log, stallTimeout: 60 }, "j", null);
   }).listen(0);
   try {
     await once(server, "listening");
     const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
     broken = true;
     follow(event);
-    await expect(response.text()).rejects.toThrow();
-    expect(logged).toHaveBeenCalledOnce();
+    await check(response);
   } finally {
     server.close();
   }
+}
+
+it("ends when the job is deleted before its reader has seen the end", () =>
+  readUntil(new ServiceError("unknown_training_job", "There is no training job."), async (response) => {
+    expect(await response.text()).toContain("id: e1");
+  }));
+
+it("loses its reader, and nothing else, when the events cannot be read", async () => {
+  const logged = vi.spyOn(log, "error").mockImplementation(() => {});
+  await readUntil(new Error("disk I/O error"), async (response) => {
+    await expect(response.text()).rejects.toThrow();
+    expect(logged).toHaveBeenCalledOnce();
+  });
 });

@@ -188,7 +188,7 @@ function sumInOrder(g: Graph, x: Value, shape: readonly Dim[]): Value {
     yes: (sub) => [reduceSum(sub, flat!, 0, true)],
     no: (sub) => [process.arch === "x64" ? sumByOneRow(sub, flat!, count!) : sumByTwoRows(sub, flat!, count!)],
   });
-  // Outside the branch: what a branch hands out it copies.
+  // Outside the branch: as its result a change of shape would be a copy.
   return reshape(g, sum!, shape);
 }
 

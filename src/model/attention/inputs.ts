@@ -1,5 +1,5 @@
-// What the attention of a step is given: graph inputs, filled by step-inputs.ts, and the projections of all rows. Rows
-// 0 .. decodeCount-1 of a step are decode rows, the rest one prefill chunk.
+// Graph inputs of a step's attention, filled by step-inputs.ts. Rows 0 .. decodeCount-1 of a step are decode rows, the rest
+// one prefill chunk.
 
 import type { Value } from "../../graph/graph.ts";
 import { PREFILL_PARTS } from "./prefill-pieces.ts";
@@ -38,14 +38,4 @@ export interface LayerCache {
   mask: Value;
   /** For each part of the prefill chunk, from its end, t rows: [blocks up to its end, 1, 1, t, blockSize]. */
   partMasks: readonly Value[];
-}
-
-/** Of all rows of a step. */
-export interface Rows {
-  /** [n, kvHeads, group, headDim] */
-  query: Value;
-  /** [n, kvHeads, group, 1] */
-  ownScore: Value;
-  /** [n, kvHeads, 1, headDim] */
-  value: Value;
 }

@@ -13,8 +13,8 @@
 import type { Graph, Value } from "../../graph/graph.ts";
 import { add, choose, concat, gather, matmulTransposed, max, reduceMax, reduceSum, slice } from "../../graph/ops.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
-import { inGroups, keyBlocks, ownScores, weightsOf, withOwn } from "./blockwise-attention.ts";
-import type { AttentionInputs, LayerCache, Rows } from "./inputs.ts";
+import { inGroups, keyBlocks, ownScores, type Tokens, weightsOf, withOwn } from "./blockwise-attention.ts";
+import type { AttentionInputs, LayerCache } from "./inputs.ts";
 import { lastRowsAttention, prefillAttention, rowsApart } from "./prefill-attention.ts";
 
 export interface Attended {
@@ -59,7 +59,7 @@ export function pagedAttention(
   return { rows: rows!, newKeys: newKeys!, newValues: newValues! };
 }
 
-function decode(g: Graph, config: ModelConfig, shared: AttentionInputs, cache: LayerCache, all: Rows): Value {
+function decode(g: Graph, config: ModelConfig, shared: AttentionInputs, cache: LayerCache, all: Tokens): Value {
   const [own, ownValue] = [all.ownScore, all.value].map((x) => slice(g, x, 0, 0, shared.decodeCount, "b"));
   // Only decode rows own blocks.
   let queries = gather(g, all.query, shared.owner);

@@ -4,15 +4,16 @@
 import type { Graph, Value } from "../../graph/graph.ts";
 import { choose, concat, greater, ints, reshape, slice, split } from "../../graph/ops.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
-import { attentionOverBlocks, type Blocks } from "./blockwise-attention.ts";
-import { type AttentionInputs, type LayerCache, PART_BOUNDS, type Rows } from "./inputs.ts";
+import { attentionOverBlocks, type Blocks, type Tokens } from "./blockwise-attention.ts";
+import { type AttentionInputs, type LayerCache, PART_BOUNDS } from "./inputs.ts";
 import { PREFILL_PARTS } from "./prefill-pieces.ts";
 
 /** What a chunk's attention takes. */
 export interface PrefillInputs {
   shared: AttentionInputs;
   cache: LayerCache;
-  all: Rows;
+  /** All rows of the step. */
+  all: Tokens;
   /** The chunk's own keys and values. */
   own: Omit<Blocks, "mask">;
   /** [b, 1, numHeads * headDim] */
