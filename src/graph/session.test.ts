@@ -106,3 +106,28 @@ describe("operations", () => {
     expect(ops.ints(g, [1])).not.toBe(ops.scalar(g, 1));
   });
 });
+
+it("writes an output to where it is told, also out of a branch", async () => {
+  const g = new Graph();
+  const x = g.input("x", ["n", 3]);
+  const [turned] = ops.choose(g, g.input("turn", [], "bool"), [["a", "b"]], {
+    yes: (sub) => [ops.transpose(sub, x, [1, 0])],
+    no: () => [x],
+  });
+  g.output("turned", turned!);
+  g.output("twice", ops.add(g, x, x));
+  const session = await GraphSession.create(g, { threads: 1 });
+  for (const [turn, shape, expected] of [
+    [1, [3, 2], [1, 4, 2, 5, 3, 6]],
+    [0, [2, 3], [1, 2, 3, 4, 5, 6]],
+  ] as const) {
+    const memory = new Float32Array(10).fill(-1);
+    const into = { turned: floats(memory.subarray(2, 8), shape) };
+    const feeds = { x: matrix, turn: bools(Uint8Array.of(turn), []) };
+    const { turned: handedOut, twice } = await session.run(feeds, ["turned", "twice"], into);
+    expect([...memory]).toEqual([-1, -1, ...expected, -1, -1]);
+    expect([...(handedOut!.data as Float32Array)]).toEqual(expected);
+    expect([...(twice!.data as Float32Array)]).toEqual([2, 4, 6, 8, 10, 12]);
+  }
+  await session.close();
+});

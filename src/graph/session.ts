@@ -39,9 +39,13 @@ export class GraphSession {
     return new GraphSession(session);
   }
 
-  /** `wanted`: names of the outputs to hand out; all of them without it. */
-  run(feeds: Feeds, wanted: readonly string[] = this.session.outputNames): Promise<Outputs> {
-    return this.session.run(feeds, wanted) as Promise<Outputs>;
+  /**
+   * `wanted`: names of the outputs to hand out; all of them without it. `into`: memory that some of these are written to, which
+   * must have their shapes; they are handed out all the same (the binding copies every output).
+   */
+  run(feeds: Feeds, wanted: readonly string[] = this.session.outputNames, into: Outputs = {}): Promise<Outputs> {
+    const fetches = Object.fromEntries(wanted.map((name) => [name, into[name] ?? null]));
+    return this.session.run(feeds, fetches) as Promise<Outputs>;
   }
 
   /** Frees the runtime's memory. */

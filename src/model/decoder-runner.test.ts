@@ -36,6 +36,33 @@ it("takes no adapter over weights that were replaced since, and goes on with its
   await runner.close();
 });
 
+it("remembers a prompt the same wherever its blocks lie, beside other sequences", async () => {
+  const runner = await openRunner(fixtureFolder("llama"));
+  const beside = chunk([9], 0, Int32Array.of(40));
+  const results: Float32Array[][] = [];
+  for (const blocks of [
+    [1, 2, 3, 4],
+    [10, 12, 14, 11],
+    // In order for the first chunk only, then for the second only.
+    [20, 21, 33, 30],
+    [31, 27, 24, 25],
+  ]) {
+    const held = Int32Array.from(blocks);
+    const first = chunk(counting(32), 0, held);
+    const second = chunk(counting(20), 32, held);
+    const next = chunk([7], 52, held);
+    const logits: Float32Array[] = [];
+    for (const part of [first, second, next]) logits.push((await runner.forward([beside, part]))[1]!);
+    results.push(logits);
+  }
+  for (const other of results.slice(1)) expect(other).toEqual(results[0]);
+  await runner.close();
+});
+
+function counting(length: number): number[] {
+  return Array.from({ length }, (_, i) => (i * 7) % 60);
+}
+
 /** As many rows of logits as asked for, in the order of positions. */
 it.each(["none", "last", "all"] as const)(
   "gives a chunk its logits (%s) beside a row that wants none",

@@ -1,15 +1,15 @@
-// Runs steps of a checkpoint's decoder on ONNX Runtime: gathers embeddings, positions, masks and block lists into the
-// graph's inputs, runs it, and writes the new keys and values into the pool. One run holds all one-token chunks and at
-// most one piece of a longer chunk; a step with more takes several runs.
+// Runs steps of a checkpoint's decoder on ONNX Runtime: fills the graph's inputs (step-inputs.ts), runs it, and has the new
+// keys and values remembered (step-outputs.ts). One run holds all one-token chunks and at most one piece of a longer chunk; a
+// step with more takes several runs.
 
 import type { AdapterHost } from "../engine/model-host.ts";
 import type { Chunk, Runner } from "../engine/runner.ts";
 import { joinRows } from "../graph/join-rows.ts";
-import { GraphSession, type Outputs } from "../graph/session.ts";
+import { GraphSession } from "../graph/session.ts";
 import { longestPiece, piecesOf, shortestPart } from "./attention/prefill-pieces.ts";
 import { type Checkpoint, reopenCheckpoint } from "./checkpoint/checkpoint.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
-import { blockOutputs, buildDecoderGraph } from "./decoder-graph.ts";
+import { buildDecoderGraph } from "./decoder-graph.ts";
 import { Embedding } from "./embedding.ts";
 import { KvPool } from "./kv-pool.ts";
 import { INT4_ROWS, int4RowsDifferAlone } from "./linear/int4-probe.ts";
@@ -17,6 +17,7 @@ import type { WeightType } from "./linear/linear.ts";
 import { LoraSlots } from "./lora/lora-slots.ts";
 import { distinctRopes, RotaryTable } from "./rotary-table.ts";
 import { StepInputs, wantedRows } from "./step-inputs.ts";
+import { dataOf, stepOutputs } from "./step-outputs.ts";
 import { type WeightOptions, weightOptions } from "./weight-source.ts";
 
 export interface DecoderRunnerOptions {
@@ -35,7 +36,7 @@ export interface DecoderRunnerOptions {
 /** With weights as this machine stores them. */
 type RunnerOptions = DecoderRunnerOptions & WeightOptions;
 
-/** A row of its own, with no past; nothing of it is kept. */
+/** A row of its own, with no past and no blocks: nothing of it is kept. */
 const companion: Chunk = {
   tokens: Int32Array.of(0),
   start: 0,
@@ -139,9 +140,9 @@ export class DecoderRunner implements Runner {
   private async run(decoding: readonly Chunk[], prefill: Chunk | null): Promise<[Chunk, Float32Array][]> {
     const rowsOfOne = this.hasLoneRow(decoding, prefill) ? [...decoding, companion] : decoding;
     const feeds = this.inputs.prepare(rowsOfOne, prefill, this.takesAdapters);
-    const outputs = await this.session.run(feeds, this.outputsOf(rowsOfOne, prefill));
-    this.rememberRows(rowsOfOne, outputs);
-    if (prefill !== null) this.rememberBlocks(prefill, outputs);
+    const { wanted, into, remember } = stepOutputs(this.config, this.pool, rowsOfOne, prefill);
+    const outputs = await this.session.run(feeds, wanted, into);
+    remember(outputs);
     const chunks = prefill === null ? rowsOfOne : [...rowsOfOne, prefill];
     const rows = dataOf(outputs, "logits");
     let row = 0;
@@ -177,36 +178,6 @@ export class DecoderRunner implements Runner {
       checkpoint.close();
     }
   }
-
-  /** Only what is there: an output takes time even if it is empty. */
-  private outputsOf(decoding: readonly Chunk[], prefill: Chunk | null): string[] {
-    const ofRows = decoding.length === 0 ? [] : ["new_keys", "new_values"];
-    const ofBlocks = prefill === null ? [] : this.config.layers.flatMap((_, i) => Object.values(blockOutputs(i)));
-    return ["logits", ...ofRows, ...ofBlocks];
-  }
-
-  private rememberRows(decoding: readonly Chunk[], outputs: Outputs): void {
-    if (decoding.length === 0) return;
-    const [keys, values] = [dataOf(outputs, "new_keys"), dataOf(outputs, "new_values")];
-    for (let layer = 0; layer < this.config.numLayers; layer++) {
-      for (const [i, chunk] of decoding.entries()) {
-        if (chunk === companion) continue;
-        this.pool.writeRow(layer, keys, values, layer * decoding.length + i, chunk.start, chunk.blocks);
-      }
-    }
-  }
-
-  private rememberBlocks({ start, blocks }: Chunk, outputs: Outputs): void {
-    for (let layer = 0; layer < this.config.numLayers; layer++) {
-      const names = blockOutputs(layer);
-      const [keys, values] = [dataOf(outputs, names.keys), dataOf(outputs, names.values)];
-      this.pool.writeBlocks(layer, keys, values, blocks.subarray(start / this.blockSize));
-    }
-  }
-}
-
-function dataOf(outputs: Outputs, name: string): Float32Array {
-  return outputs[name]!.data as Float32Array;
 }
 
 async function createSession(checkpoint: Checkpoint, options: RunnerOptions, lora: boolean): Promise<GraphSession> {

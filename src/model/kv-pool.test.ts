@@ -29,7 +29,7 @@ function expectHolds(pool: KvPool, block: number, stamp: number): void {
   for (let layer = 0; layer < config.numLayers; layer++) {
     const keys = new Float32Array(pool.blockElements);
     const values = new Float32Array(pool.blockElements);
-    pool.collect(layer, Int32Array.of(block), 1, keys, values);
+    pool.collect(layer, Int32Array.of(block), { keys, values });
     for (let head = 0; head < config.numKvHeads; head++) {
       for (let slot = 0; slot < BLOCK; slot++) {
         for (let d = 0; d < config.headDim; d++) {
@@ -84,10 +84,10 @@ it("clears what an earlier sequence left in a block", () => {
   const rows = (count: number, value: number) => new Float32Array(count * width).fill(value);
   const held = Int32Array.of(2);
   for (let layer = 0; layer < config.numLayers; layer++) {
-    pool.writeBlocks(layer, rows(BLOCK, Number.NaN), rows(BLOCK, Number.NaN), held);
+    pool.writeBlocks(layer, held, { keys: rows(BLOCK, Number.NaN), values: rows(BLOCK, Number.NaN) });
     pool.writeRow(layer, rows(1, 5), rows(1, 6), 0, 0, held);
     const [keys, values] = [new Float32Array(pool.blockElements), new Float32Array(pool.blockElements)];
-    pool.collect(layer, held, 1, keys, values);
+    pool.collect(layer, held, { keys, values });
     expect(keys.filter((value) => value === 5)).toHaveLength(width);
     expect(values.filter((value) => value === 6)).toHaveLength(width);
     for (const memory of [keys, values])
@@ -100,27 +100,34 @@ it("stores whole blocks as they are given, wherever their places are", () => {
   pool.bringTogether([7, 3]);
   const given = Float32Array.from({ length: 2 * pool.blockElements }, (_, i) => i + 1);
   const held = Int32Array.of(5, 3);
-  pool.writeBlocks(
-    1,
-    given,
-    given.map((value) => -value),
-    held,
-  );
+  pool.writeBlocks(1, held, { keys: given, values: given.map((value) => -value) });
   const [keys, values] = [new Float32Array(given.length), new Float32Array(given.length)];
-  pool.collect(1, held, 2, keys, values);
+  pool.collect(1, held, { keys, values });
   expect(keys).toEqual(given);
   expect(values).toEqual(given.map((value) => -value));
 });
 
-it("says whether blocks lie one behind the other", () => {
+it("gives the memory of blocks that lie one behind the other, and of no others", () => {
   const pool = new KvPool(config, BLOCK, BLOCKS);
-  expect(pool.inOrder(Int32Array.of(4, 5, 6), 3)).toBe(true);
-  expect(pool.inOrder(Int32Array.of(4, 6), 2)).toBe(false);
-  expect(pool.inOrder(Int32Array.of(5, 4), 2)).toBe(false);
-  expect(pool.inOrder(Int32Array.of(5, 4), 1)).toBe(true);
-  expect(pool.inOrder(new Int32Array(0), 0)).toBe(true);
+  for (let block = 0; block < BLOCKS; block++) fill(pool, block, block + 1);
+  const inOrder = (...blocks: number[]) => pool.inOrder(Int32Array.from(blocks));
+  const expectMemoryOf = (...blocks: number[]) => {
+    const held = Int32Array.from(blocks);
+    for (let layer = 0; layer < config.numLayers; layer++) {
+      const size = held.length * pool.blockElements;
+      const collected = { keys: new Float32Array(size), values: new Float32Array(size) };
+      pool.collect(layer, held, collected);
+      expect(pool.inOrder(held)!(layer)).toEqual(collected);
+      expect(pool.inOrder(held)!(layer).keys.buffer).toBe(pool.keys[layer]!.buffer);
+    }
+  };
+  expectMemoryOf(4, 5, 6);
+  expectMemoryOf(5);
+  expectMemoryOf();
+  expect(inOrder(4, 6)).toBeNull();
+  expect(inOrder(5, 4)).toBeNull();
   pool.bringTogether([6, 5]);
   const sorted = [5, 6].sort((a, b) => pool.place(a) - pool.place(b));
-  expect(pool.inOrder(Int32Array.from(sorted), 2)).toBe(true);
-  expect(pool.inOrder(Int32Array.from(sorted.reverse()), 2)).toBe(false);
+  expectMemoryOf(...sorted);
+  expect(inOrder(...sorted.reverse())).toBeNull();
 });

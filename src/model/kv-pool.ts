@@ -5,6 +5,12 @@
 
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 
+/** One layer's keys and values of some blocks, as they lie in memory; see KvPool. */
+export interface BlockMemory {
+  keys: Float32Array;
+  values: Float32Array;
+}
+
 export class KvPool {
   readonly numBlocks: number;
   readonly blockSize: number;
@@ -96,28 +102,34 @@ export class KvPool {
     }
   }
 
-  /** Stores one layer's keys and values of whole blocks, given as they lie in memory. */
-  writeBlocks(layer: number, keys: Float32Array, values: Float32Array, blocks: Int32Array): void {
+  /** Stores one layer's keys and values of whole blocks. */
+  writeBlocks(layer: number, blocks: Int32Array, { keys, values }: BlockMemory): void {
     const size = this.blockElements;
-    for (let i = 0; i * size < keys.length; i++) {
-      const base = this.placeOf[blocks[i]!]! * size;
+    for (const [i, block] of blocks.entries()) {
+      const base = this.placeOf[block]! * size;
       this.keys[layer]!.set(keys.subarray(i * size, (i + 1) * size), base);
       this.values[layer]!.set(values.subarray(i * size, (i + 1) * size), base);
     }
   }
 
-  /** Whether the first `count` of these blocks lie one behind the other, and may be read as they are from `place` of the first. */
-  inOrder(blocks: Int32Array, count: number): boolean {
-    for (let i = 1; i < count; i++) {
-      if (this.placeOf[blocks[i]!]! !== this.placeOf[blocks[0]!]! + i) return false;
+  /** The memory of these blocks where they lie one behind the other, as they do in a cache of little use; otherwise null. */
+  inOrder(blocks: Int32Array): ((layer: number) => BlockMemory) | null {
+    const first = blocks.length === 0 ? 0 : this.placeOf[blocks[0]!]!;
+    for (let i = 1; i < blocks.length; i++) {
+      if (this.placeOf[blocks[i]!]! !== first + i) return null;
     }
-    return true;
+    const from = first * this.blockElements;
+    const to = from + blocks.length * this.blockElements;
+    return (layer) => ({
+      keys: this.keys[layer]!.subarray(from, to),
+      values: this.values[layer]!.subarray(from, to),
+    });
   }
 
-  /** Copies blocks, in this order, to the start of `keys` and `values`. */
-  collect(layer: number, blocks: Int32Array, count: number, keys: Float32Array, values: Float32Array): void {
-    for (let i = 0; i < count; i++) {
-      const at = this.placeOf[blocks[i]!]! * this.blockElements;
+  /** Copies blocks, in this order. */
+  collect(layer: number, blocks: Int32Array, { keys, values }: BlockMemory): void {
+    for (const [i, block] of blocks.entries()) {
+      const at = this.placeOf[block]! * this.blockElements;
       keys.set(this.keys[layer]!.subarray(at, at + this.blockElements), i * this.blockElements);
       values.set(this.values[layer]!.subarray(at, at + this.blockElements), i * this.blockElements);
     }

@@ -8,7 +8,7 @@ import { PART_BOUNDS } from "./attention/inputs.ts";
 import { PREFILL_PARTS, partEnds } from "./attention/prefill-pieces.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 import type { Embedding } from "./embedding.ts";
-import type { KvPool } from "./kv-pool.ts";
+import type { BlockMemory, KvPool } from "./kv-pool.ts";
 import type { LoraSlots } from "./lora/lora-slots.ts";
 import type { RotaryTable } from "./rotary-table.ts";
 
@@ -146,7 +146,7 @@ export class StepInputs {
     const { numKvHeads, headDim } = config;
     const places = blockPlaces(firstRow, prefill?.tokens.length ?? 0, blockSize);
     feeds.places = int64s(places, [places.length]);
-    const pastOf = this.pastBlocks(prefill?.blocks ?? new Int32Array(0), past);
+    const pastOf = this.pastBlocks(prefill?.blocks.subarray(0, past) ?? new Int32Array(0));
     for (let layer = 0; layer < config.numLayers; layer++) {
       const { keys, values } = pastOf(layer);
       feeds[`past_keys.${layer}`] = floats(keys, [past, numKvHeads, blockSize, headDim]);
@@ -169,22 +169,17 @@ export class StepInputs {
     }
   }
 
-  /** A layer's first `count` of these blocks, in their order: read where they are if they lie so, as they do in a cache of little use. */
-  private pastBlocks(blocks: Int32Array, count: number): (layer: number) => Record<"keys" | "values", Float32Array> {
+  /** These blocks in their order, read where they are if they lie so. */
+  private pastBlocks(blocks: Int32Array): (layer: number) => BlockMemory {
     const { pool } = this.parts;
-    const size = count * pool.blockElements;
-    if (pool.inOrder(blocks, count)) {
-      const from = count === 0 ? 0 : pool.place(blocks[0]!) * pool.blockElements;
-      return (layer) => ({
-        keys: pool.keys[layer]!.subarray(from, from + size),
-        values: pool.values[layer]!.subarray(from, from + size),
-      });
-    }
+    const size = blocks.length * pool.blockElements;
+    const inPlace = pool.inOrder(blocks);
+    if (inPlace !== null) return inPlace;
     this.reserve(size);
     return (layer) => {
-      const [keys, values] = [this.pastKeys[layer]!.subarray(0, size), this.pastValues[layer]!.subarray(0, size)];
-      pool.collect(layer, blocks, count, keys, values);
-      return { keys, values };
+      const past = { keys: this.pastKeys[layer]!.subarray(0, size), values: this.pastValues[layer]!.subarray(0, size) };
+      pool.collect(layer, blocks, past);
+      return past;
     };
   }
 

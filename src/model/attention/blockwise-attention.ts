@@ -14,10 +14,10 @@ import {
   matmulTransposed,
   max,
   mul,
-  ones,
   reduceMax,
   reduceSum,
   reshape,
+  rowOfOnes,
   scalar,
   scaledMatmul,
   slice,
@@ -68,7 +68,7 @@ export function attentionOverBlocks(g: Graph, config: ModelConfig, tokens: Token
 }
 
 /** Sums of [kvHeads, group, t, ..], from queries and own scores in that order: a mask is then added to long runs of numbers. */
-function sumsOverBlocks(
+export function sumsOverBlocks(
   g: Graph,
   config: ModelConfig,
   queries: Value,
@@ -88,7 +88,7 @@ function sumsOverBlocks(
   const masked = add(g, grid!, mask);
   const highest = max(g, reduceMax(g, reduceMax(g, masked, 4, true), 0), ownScore);
   // Written out for a whole block: repeating a number 32 times inside the subtraction takes the runtime as long again.
-  const weights = weightsOf(g, masked, mul(g, highest, ones(g, blockSize)));
+  const weights = weightsOf(g, masked, matmul(g, highest, rowOfOnes(g, blockSize)));
   const [flat] = g.add(
     "Reshape",
     [weights, ints(g, [0, numKvHeads, -1, blockSize])],
@@ -108,12 +108,12 @@ export function withOwn(g: Graph, sums: Sums, ownScore: Value, ownValue: Value):
 }
 
 /** [t, kvHeads, group, ..] -> [kvHeads, group, t, ..] */
-function byHead(g: Graph, x: Value): Value {
+export function byHead(g: Graph, x: Value): Value {
   return transpose(g, x, [1, 2, 0, 3]);
 }
 
 /** And back. */
-function byToken(g: Graph, x: Value): Value {
+export function byToken(g: Graph, x: Value): Value {
   return transpose(g, x, [2, 0, 1, 3]);
 }
 

@@ -13,9 +13,9 @@
 import type { Graph, Value } from "../../graph/graph.ts";
 import { add, choose, concat, gather, matmulTransposed, max, reduceMax, reduceSum, slice } from "../../graph/ops.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
-import { inGroups, keyBlocks, ownScores, type Tokens, weightsOf, withOwn } from "./blockwise-attention.ts";
+import { inGroups, keyBlocks, ownScores, type Sums, type Tokens, weightsOf } from "./blockwise-attention.ts";
 import type { AttentionInputs, LayerCache } from "./inputs.ts";
-import { lastRowsAttention, prefillAttention, rowsApart } from "./prefill-attention.ts";
+import { finish, lastRowsAttention, prefillAttention } from "./prefill-attention.ts";
 
 export interface Attended {
   /** [n, 1, numHeads * headDim] */
@@ -38,7 +38,7 @@ export function pagedAttention(
   const { numHeads, numKvHeads, headDim } = config;
   const query = inGroups(g, config, q, "n");
   const all = { query, ownScore: ownScores(g, config, query, k), value: v };
-  const decoded = decode(g, config, shared, cache, all);
+  const decoded = sumsOfDecodeRows(g, config, shared, cache, all);
   const shapes = [
     ["n", 1, numHeads * headDim],
     ["nb", numKvHeads, blockSize, headDim],
@@ -54,13 +54,20 @@ export function pagedAttention(
       const attend = last ? lastRowsAttention : prefillAttention;
       return [attend(sub, config, { shared, cache, all, own, decoded }), own.keys, own.values];
     },
-    no: () => [decoded, ...noBlocks],
+    no: (sub) => [finish(sub, config, decoded, all), ...noBlocks],
   });
   return { rows: rows!, newKeys: newKeys!, newValues: newValues! };
 }
 
-function decode(g: Graph, config: ModelConfig, shared: AttentionInputs, cache: LayerCache, all: Tokens): Value {
-  const [own, ownValue] = [all.ownScore, all.value].map((x) => slice(g, x, 0, 0, shared.decodeCount, "b"));
+/** [b, kvHeads, group, ..] */
+function sumsOfDecodeRows(
+  g: Graph,
+  config: ModelConfig,
+  shared: AttentionInputs,
+  cache: LayerCache,
+  all: Tokens,
+): Sums {
+  const own = slice(g, all.ownScore, 0, 0, shared.decodeCount, "b");
   // Only decode rows own blocks.
   let queries = gather(g, all.query, shared.owner);
   const alone = queries.shape[2] === 1;
@@ -68,13 +75,12 @@ function decode(g: Graph, config: ModelConfig, shared: AttentionInputs, cache: L
 
   // Scores: [blocks, kvHeads, group, blockSize] for the past, [b, kvHeads, group, 1] for the token itself.
   const past = add(g, matmulTransposed(g, queries, cache.keys, config.attentionScale), cache.mask);
-  const highest = max(g, reduceMax(g, gather(g, reduceMax(g, past, 3, true), shared.table), 0), own!);
+  const highest = max(g, reduceMax(g, gather(g, reduceMax(g, past, 3, true), shared.table), 0), own);
 
   const weights = weightsOf(g, past, gather(g, highest, shared.owner));
   const inOrder = (perBlock: Value) => reduceSum(g, gather(g, perBlock, shared.table), 0);
   const total = inOrder(reduceSum(g, weights, 3, true));
   const values = inOrder(matmulTransposed(g, weights, cache.values));
-  let result = withOwn(g, { highest, total, values }, own!, ownValue!);
-  if (alone) result = slice(g, result, 2, 0, 1, 1);
-  return rowsApart(g, config, result);
+  const first = (x: Value) => (alone ? slice(g, x, 2, 0, 1, 1) : x);
+  return { highest: first(highest), total: first(total), values: first(values) };
 }

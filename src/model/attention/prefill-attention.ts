@@ -1,10 +1,19 @@
 // Attention of a step's prefill chunk, in parts (prefill-pieces.ts), each over blocks of keys (blockwise-attention.ts). What comes
-// back are all rows of the step, those of the decode rows as they were given: joining rows once saves a copy.
+// back are all rows of the step, the decode rows among them: joined once, before the tokens' own keys and values are added.
 
 import type { Graph, Value } from "../../graph/graph.ts";
 import { choose, concat, greater, ints, reshape, slice, split } from "../../graph/ops.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
-import { attentionOverBlocks, type Blocks, type Tokens } from "./blockwise-attention.ts";
+import {
+  attentionOverBlocks,
+  type Blocks,
+  byHead,
+  byToken,
+  type Sums,
+  sumsOverBlocks,
+  type Tokens,
+  withOwn,
+} from "./blockwise-attention.ts";
 import { type AttentionInputs, type LayerCache, PART_BOUNDS } from "./inputs.ts";
 import { PREFILL_PARTS } from "./prefill-pieces.ts";
 
@@ -16,8 +25,8 @@ export interface PrefillInputs {
   all: Tokens;
   /** The chunk's own keys and values. */
   own: Omit<Blocks, "mask">;
-  /** [b, 1, numHeads * headDim] */
-  decoded: Value;
+  /** Of the decode rows: [b, kvHeads, group, ..]. */
+  decoded: Sums;
 }
 
 /** As the end of a slice. */
@@ -32,18 +41,25 @@ export function prefillAttention(g: Graph, config: ModelConfig, inputs: PrefillI
   const { shared, cache, all, decoded } = inputs;
   const bounds = split(g, shared.partBounds, 0, new Array(PART_BOUNDS).fill(1));
   const blocks = blocksOf(g, inputs);
-  const from = (at: Graph, part: number, later: readonly Value[]): Value => {
+  const [queries, ownScores] = [byHead(g, all.query), byHead(g, all.ownScore)];
+  const from = (at: Graph, part: number, later: readonly Sums[]): Value => {
     const start = bounds[part]!;
-    const mine = (x: Value) => slice(at, x, 0, start, part === 0 ? TO_THE_END : bounds[part - 1]!, "t");
+    const mine = (x: Value) => slice(at, x, 2, start, part === 0 ? TO_THE_END : bounds[part - 1]!, "t");
     const seen = (x: Value) => (part === 0 ? x : slice(at, x, 0, 0, bounds[PREFILL_PARTS - 1 + part]!, "nb"));
-    const ofPart = attentionOverBlocks(
-      at,
-      config,
-      { query: mine(all.query), ownScore: mine(all.ownScore), value: mine(all.value) },
-      { keys: seen(blocks.keys), values: seen(blocks.values), mask: cache.partMasks[part]! },
-    );
-    const parts = [rowsApart(at, config, ofPart), ...later];
-    const together = (sub: Graph) => concat(sub, [decoded, ...parts], 0);
+    const ofPart = sumsOverBlocks(at, config, mine(queries), mine(ownScores), {
+      keys: seen(blocks.keys),
+      values: seen(blocks.values),
+      mask: cache.partMasks[part]!,
+    });
+    const parts = [ofPart, ...later];
+    const together = (sub: Graph) => {
+      const join = (sum: keyof Sums) => {
+        const ofParts = parts.map((sums) => sums[sum]);
+        return byToken(sub, concat(sub, [byHead(sub, decoded[sum]), ...ofParts], 2));
+      };
+      const sums = { highest: join("highest"), total: join("total"), values: join("values") };
+      return finish(sub, config, sums, all);
+    };
     if (part + 1 === PREFILL_PARTS) return together(at);
     return choose(at, greater(at, start, shared.decodeCount), [allRows(config)], {
       yes: (sub) => [from(sub, part + 1, parts)],
@@ -63,6 +79,7 @@ export function lastRowsAttention(g: Graph, config: ModelConfig, inputs: Prefill
   return choose(g, greater(g, withLogits, ints(g, [FEW])), [allRows(config)], {
     yes: (sub) => [prefillAttention(sub, config, inputs)],
     no: (sub) => {
+      const first = (x: Value) => slice(sub, x, 0, 0, shared.decodeCount, "b");
       const last = (x: Value, axis = 0) => slice(sub, x, axis, -FEW, TO_THE_END, FEW);
       const computed = attentionOverBlocks(
         sub,
@@ -71,7 +88,8 @@ export function lastRowsAttention(g: Graph, config: ModelConfig, inputs: Prefill
         { ...blocksOf(sub, inputs), mask: last(cache.partMasks[0]!, 3) },
       );
       const unread = slice(sub, all.query, 0, shared.decodeCount, -FEW, "unread");
-      return [concat(sub, [decoded, rowsApart(sub, config, unread), rowsApart(sub, config, computed)], 0)];
+      const ofDecodeRows = finish(sub, config, decoded, { ownScore: first(all.ownScore), value: first(all.value) });
+      return [concat(sub, [ofDecodeRows, rowsApart(sub, config, unread), rowsApart(sub, config, computed)], 0)];
     },
   })[0]!;
 }
@@ -88,7 +106,17 @@ function allRows({ numHeads, headDim }: ModelConfig) {
   return ["n", 1, numHeads * headDim];
 }
 
+/** [rows, 1, numHeads * headDim], from sums of [rows, kvHeads, group, ..]. */
+export function finish(
+  g: Graph,
+  config: ModelConfig,
+  sums: Sums,
+  { ownScore, value }: Pick<Tokens, "ownScore" | "value">,
+): Value {
+  return rowsApart(g, config, withOwn(g, sums, ownScore, value));
+}
+
 /** [rows, kvHeads, group, headDim] -> [rows, 1, numHeads * headDim]. */
-export function rowsApart(g: Graph, { numHeads, headDim }: ModelConfig, x: Value): Value {
+function rowsApart(g: Graph, { numHeads, headDim }: ModelConfig, x: Value): Value {
   return reshape(g, x, [x.shape[0]!, 1, numHeads * headDim]);
 }

@@ -1,0 +1,78 @@
+// What a run of the serving graph is asked for, and how the cache remembers its new keys and values (see decoder-graph.ts for
+// the outputs' shapes). A prefill chunk's blocks are written by the runtime where they belong, if they lie one behind the other.
+
+import type { Chunk } from "../engine/runner.ts";
+import { floats, type Outputs } from "../graph/session.ts";
+import type { ModelConfig } from "./checkpoint/model-config.ts";
+import { blockOutputs } from "./decoder-graph.ts";
+import type { BlockMemory, KvPool } from "./kv-pool.ts";
+
+export interface StepOutputs {
+  /** Names of the outputs: only of what is there, because an output takes time even if it is empty. */
+  wanted: string[];
+  /** Memory that some of them are to be written to. */
+  into: Outputs;
+  /** Stores what is not in its place yet. */
+  remember(outputs: Outputs): void;
+}
+
+/** To be asked for when the run's inputs are prepared: that moves blocks. A decoding chunk without blocks is not remembered. */
+export function stepOutputs(
+  config: ModelConfig,
+  pool: KvPool,
+  decoding: readonly Chunk[],
+  prefill: Chunk | null,
+): StepOutputs {
+  const blocks = prefill === null ? new Int32Array(0) : writtenBlocks(prefill, pool.blockSize);
+  const inPlace = pool.inOrder(blocks);
+  const ofRows = decoding.length === 0 ? [] : ["new_keys", "new_values"];
+  const ofBlocks = prefill === null ? [] : config.layers.flatMap((_, i) => Object.values(blockOutputs(i)));
+  return {
+    wanted: ["logits", ...ofRows, ...ofBlocks],
+    into: prefill === null || inPlace === null ? {} : blockTargets(config, pool.blockSize, blocks.length, inPlace),
+    remember(outputs) {
+      if (decoding.length > 0) rememberRows(config, pool, decoding, outputs);
+      if (inPlace === null) rememberBlocks(config, pool, blocks, outputs);
+    },
+  };
+}
+
+export function dataOf(outputs: Outputs, name: string): Float32Array {
+  return outputs[name]!.data as Float32Array;
+}
+
+function writtenBlocks({ start, tokens, blocks }: Chunk, blockSize: number): Int32Array {
+  return blocks.subarray(start / blockSize, Math.ceil((start + tokens.length) / blockSize));
+}
+
+function blockTargets(
+  { numKvHeads, headDim, layers }: ModelConfig,
+  blockSize: number,
+  count: number,
+  memoryOf: (layer: number) => BlockMemory,
+): Outputs {
+  const targets: Outputs = {};
+  for (const layer of layers.keys()) {
+    const names = blockOutputs(layer);
+    const { keys, values } = memoryOf(layer);
+    targets[names.keys] = floats(keys, [count, numKvHeads, blockSize, headDim]);
+    targets[names.values] = floats(values, [count, numKvHeads, headDim, blockSize]);
+  }
+  return targets;
+}
+
+function rememberRows({ layers }: ModelConfig, pool: KvPool, decoding: readonly Chunk[], outputs: Outputs): void {
+  const [keys, values] = [dataOf(outputs, "new_keys"), dataOf(outputs, "new_values")];
+  for (const layer of layers.keys()) {
+    for (const [i, { start, blocks }] of decoding.entries()) {
+      if (blocks.length > 0) pool.writeRow(layer, keys, values, layer * decoding.length + i, start, blocks);
+    }
+  }
+}
+
+function rememberBlocks({ layers }: ModelConfig, pool: KvPool, blocks: Int32Array, outputs: Outputs): void {
+  for (const layer of layers.keys()) {
+    const names = blockOutputs(layer);
+    pool.writeBlocks(layer, blocks, { keys: dataOf(outputs, names.keys), values: dataOf(outputs, names.values) });
+  }
+}
