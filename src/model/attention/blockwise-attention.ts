@@ -4,6 +4,7 @@
 import type { Dim, Graph, Value } from "../../graph/graph.ts";
 import {
   add,
+  atLeast,
   choose,
   div,
   exp,
@@ -170,7 +171,7 @@ const LOWEST = -87;
  */
 export function weightsOf(g: Graph, scores: Value, highest: Value): Value {
   const lowest = scalar(g, LOWEST);
-  return sub(g, exp(g, max(g, sub(g, scores, highest), lowest)), exp(g, lowest));
+  return sub(g, exp(g, atLeast(g, sub(g, scores, highest), lowest)), exp(g, lowest));
 }
 
 /** The runtime divides the inner size of a product after this many; up to there a product adds one after the other. */

@@ -11,11 +11,22 @@
 // Products never have a single row: the runtime uses a kernel with another order of summation for those.
 
 import type { Graph, Value } from "../../graph/graph.ts";
-import { add, choose, concat, gather, matmulTransposed, max, reduceMax, reduceSum, slice } from "../../graph/ops.ts";
+import {
+  add,
+  choose,
+  concat,
+  gather,
+  matmulTransposed,
+  max,
+  reduceMax,
+  reduceSum,
+  reshape,
+  slice,
+} from "../../graph/ops.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
-import { inGroups, keyBlocks, ownScores, type Sums, type Tokens, weightsOf } from "./blockwise-attention.ts";
+import { inGroups, keyBlocks, ownScores, type Sums, type Tokens, weightsOf, withOwn } from "./blockwise-attention.ts";
 import type { AttentionInputs, LayerCache } from "./inputs.ts";
-import { finish, lastRowsAttention, prefillAttention } from "./prefill-attention.ts";
+import { lastRowsAttention, prefillAttention } from "./prefill-attention.ts";
 
 export interface Attended {
   /** [n, 1, numHeads * headDim] */
@@ -39,11 +50,7 @@ export function pagedAttention(
   const query = inGroups(g, config, q, "n");
   const all = { query, ownScore: ownScores(g, config, query, k), value: v };
   const decoded = sumsOfDecodeRows(g, config, shared, cache, all);
-  const shapes = [
-    ["n", 1, numHeads * headDim],
-    ["nb", numKvHeads, blockSize, headDim],
-    ["nb", numKvHeads, headDim, blockSize],
-  ];
+  const shapes = [query.shape, ["nb", numKvHeads, blockSize, headDim], ["nb", numKvHeads, headDim, blockSize]];
   const noBlocks = [shapes[1]!, shapes[2]!].map((shape) =>
     g.constant(new Float32Array(0), shape.with(0, 0) as number[]),
   );
@@ -54,9 +61,10 @@ export function pagedAttention(
       const attend = last ? lastRowsAttention : prefillAttention;
       return [attend(sub, config, { shared, cache, all, own, decoded }), own.keys, own.values];
     },
-    no: (sub) => [finish(sub, config, decoded, all), ...noBlocks],
+    no: (sub) => [withOwn(sub, decoded, all.ownScore, all.value), ...noBlocks],
   });
-  return { rows: rows!, newKeys: newKeys!, newValues: newValues! };
+  // Outside the branch: as its result a change of shape would be a copy.
+  return { rows: reshape(g, rows!, ["n", 1, numHeads * headDim]), newKeys: newKeys!, newValues: newValues! };
 }
 
 /** [b, kvHeads, group, ..] */

@@ -2,7 +2,7 @@
 // back are all rows of the step, the decode rows among them: joined once, before the tokens' own keys and values are added.
 
 import type { Graph, Value } from "../../graph/graph.ts";
-import { choose, concat, greater, ints, reshape, slice, split } from "../../graph/ops.ts";
+import { choose, concat, greater, ints, slice, split } from "../../graph/ops.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
 import {
   attentionOverBlocks,
@@ -33,7 +33,7 @@ export interface PrefillInputs {
 const TO_THE_END = 2 ** 31 - 1;
 
 /**
- * [n, 1, numHeads * headDim]. A part is computed against the past, the parts before it and itself, so that the keys that come
+ * [n, kvHeads, group, headDim]. A part is computed against the past, the parts before it and itself, so that the keys that come
  * after it cost nothing. All parts but the last are whole blocks. The last sees every block, so it comes first: its keys are
  * taken as they are.
  */
@@ -58,10 +58,10 @@ export function prefillAttention(g: Graph, config: ModelConfig, inputs: PrefillI
         return byToken(sub, concat(sub, [byHead(sub, decoded[sum]), ...ofParts], 2));
       };
       const sums = { highest: join("highest"), total: join("total"), values: join("values") };
-      return finish(sub, config, sums, all);
+      return withOwn(sub, sums, all.ownScore, all.value);
     };
     if (part + 1 === PREFILL_PARTS) return together(at);
-    return choose(at, greater(at, start, shared.decodeCount), [allRows(config)], {
+    return choose(at, greater(at, start, shared.decodeCount), [all.query.shape], {
       yes: (sub) => [from(sub, part + 1, parts)],
       no: (sub) => [together(sub)],
     })[0]!;
@@ -76,7 +76,7 @@ const FEW = 2;
 export function lastRowsAttention(g: Graph, config: ModelConfig, inputs: PrefillInputs): Value {
   const { shared, cache, all, decoded } = inputs;
   const withLogits = slice(g, shared.partBounds, 0, -1, TO_THE_END, 1);
-  return choose(g, greater(g, withLogits, ints(g, [FEW])), [allRows(config)], {
+  return choose(g, greater(g, withLogits, ints(g, [FEW])), [all.query.shape], {
     yes: (sub) => [prefillAttention(sub, config, inputs)],
     no: (sub) => {
       const first = (x: Value) => slice(sub, x, 0, 0, shared.decodeCount, "b");
@@ -88,8 +88,8 @@ export function lastRowsAttention(g: Graph, config: ModelConfig, inputs: Prefill
         { ...blocksOf(sub, inputs), mask: last(cache.partMasks[0]!, 3) },
       );
       const unread = slice(sub, all.query, 0, shared.decodeCount, -FEW, "unread");
-      const ofDecodeRows = finish(sub, config, decoded, { ownScore: first(all.ownScore), value: first(all.value) });
-      return [concat(sub, [ofDecodeRows, rowsApart(sub, config, unread), rowsApart(sub, config, computed)], 0)];
+      const ofDecodeRows = withOwn(sub, decoded, first(all.ownScore), first(all.value));
+      return [concat(sub, [ofDecodeRows, unread, computed], 0)];
     },
   })[0]!;
 }
@@ -100,23 +100,4 @@ function blocksOf(g: Graph, { cache, own }: PrefillInputs): Omit<Blocks, "mask">
     keys: concat(g, [cache.pastKeys, own.keys], 0),
     values: concat(g, [cache.pastValues, own.values], 0),
   };
-}
-
-function allRows({ numHeads, headDim }: ModelConfig) {
-  return ["n", 1, numHeads * headDim];
-}
-
-/** [rows, 1, numHeads * headDim], from sums of [rows, kvHeads, group, ..]. */
-export function finish(
-  g: Graph,
-  config: ModelConfig,
-  sums: Sums,
-  { ownScore, value }: Pick<Tokens, "ownScore" | "value">,
-): Value {
-  return rowsApart(g, config, withOwn(g, sums, ownScore, value));
-}
-
-/** [rows, kvHeads, group, headDim] -> [rows, 1, numHeads * headDim]. */
-function rowsApart(g: Graph, { numHeads, headDim }: ModelConfig, x: Value): Value {
-  return reshape(g, x, [x.shape[0]!, 1, numHeads * headDim]);
 }
