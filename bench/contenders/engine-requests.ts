@@ -2,16 +2,12 @@
 
 import type { EngineOutput, GenerateRequest, SamplingParams } from "../../src/engine/contract.ts";
 
-let requests = 0;
-
 export function greedyRequest(
   promptTokenIds: readonly number[],
   sampling: Partial<SamplingParams> & { maxTokens: number },
   overrides: Partial<Pick<GenerateRequest, "n" | "cacheSalt">> = {},
 ): GenerateRequest {
-  requests += 1;
   return {
-    id: `bench-${requests}`,
     promptTokenIds,
     n: 1,
     sampling: {

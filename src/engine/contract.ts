@@ -48,8 +48,6 @@ export interface RepetitionDetection {
 }
 
 export interface GenerateRequest {
-  /** Unique among live requests. */
-  id: string;
   promptTokenIds: readonly number[];
   /** Number of choices; they share one prefill. */
   n: number;

@@ -4,13 +4,14 @@
 
 import { parentPort } from "node:worker_threads";
 import { compileConstraint } from "./compile.ts";
-import { type Constraint, ConstraintError } from "./constraint.ts";
+import type { ConstrainedOutput } from "./constraint.ts";
+import { GrammarError } from "./grammar-error.ts";
 import { grammarKey } from "./match/constraint-factory.ts";
 import { yieldToOthers } from "./thread-time.ts";
 
 export interface CompileJob {
   id: number;
-  /** The constraint as JSON text: structured clone would recurse on deep input. */
+  /** A ConstrainedOutput as JSON text: structured clone would recurse on deep input. */
   constraint: string;
 }
 
@@ -33,12 +34,12 @@ port.postMessage({ ready: true, thread: yieldToOthers() });
 
 function compile({ id, constraint }: CompileJob): CompileResult {
   try {
-    const key = grammarKey(compileConstraint(JSON.parse(constraint) as Constraint));
+    const key = grammarKey(compileConstraint(JSON.parse(constraint) as ConstrainedOutput));
     if (key.length > maxKeyLength)
       return { id, refused: "the constraint is too large; use fewer alternatives or smaller counts" };
     return { id, key };
   } catch (error) {
-    if (error instanceof ConstraintError) return { id, refused: error.message };
+    if (error instanceof GrammarError) return { id, refused: error.message };
     return { id, fault: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   }
 }

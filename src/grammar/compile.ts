@@ -1,18 +1,12 @@
 // A constraint to the program that enforces it. Pure and deterministic; runs in the grammar worker. Every way a constraint
-// can be bad ends in a ConstraintError.
+// can be bad ends in a GrammarError.
 
 import { compileExpressions } from "./automaton/expression-compiler.ts";
 import { linkProgram } from "./automaton/link.ts";
 import type { Program } from "./automaton/program.ts";
-import {
-  type Constraint,
-  ConstraintError,
-  type JsonOptions,
-  type OutputShape,
-  type ReasoningPrefix,
-} from "./constraint.ts";
+import type { ConstrainedOutput, JsonOptions, OutputShape, ReasoningPrefix } from "./constraint.ts";
 import { type Expression, empty, type Grammar, GrammarBuilder, repeat, sequence, text, texts } from "./expression.ts";
-import { GrammarError } from "./grammar-error.ts";
+import { GrammarError, TOO_DEEP } from "./grammar-error.ts";
 import { jsonLayout } from "./json-schema/json-layout.ts";
 import { JsonText } from "./json-schema/json-text.ts";
 import { isSchema, type Schema } from "./json-schema/keywords.ts";
@@ -22,15 +16,14 @@ import { parseGrammarSource } from "./syntax/grammar-source.ts";
 import { parseRegex } from "./syntax/regex.ts";
 import { toolCallGrammar } from "./tool-call-grammar.ts";
 
-export function compileConstraint({ shape, reasoning, param }: Constraint): Program {
+export function compileConstraint({ shape, reasoning }: ConstrainedOutput): Program {
   try {
     const builder = new GrammarBuilder();
     const output = shapeExpression(shape, builder);
     return linkProgram(compileExpressions(withReasoning(reasoning, output, builder)));
   } catch (error) {
-    if (error instanceof GrammarError) throw new ConstraintError(error.message, param);
     // The translators recurse with their input; what is deep enough to exhaust the stack is refused like any excess.
-    if (error instanceof RangeError) throw new ConstraintError("the constraint is nested too deeply", param);
+    if (error instanceof RangeError) throw new GrammarError(TOO_DEEP);
     throw error;
   }
 }

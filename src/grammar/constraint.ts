@@ -41,9 +41,13 @@ export interface ReasoningPrefix {
   mode: "open" | "optional";
 }
 
-export interface Constraint {
+/** What an output must look like. */
+export interface ConstrainedOutput {
   shape: OutputShape;
   reasoning: ReasoningPrefix | null;
+}
+
+export interface Constraint extends ConstrainedOutput {
   /** The request field an error is reported under. */
   param: string;
 }

@@ -5,6 +5,9 @@ export class GrammarError extends Error {
   override name = "GrammarError";
 }
 
+/** What exhausts the stack, wherever it is noticed. */
+export const TOO_DEEP = "the constraint is nested too deeply";
+
 /** "…, at position 12" for one-line sources such as regexes. Positions count characters from 0. */
 export function errorAt(message: string, position: number): GrammarError {
   return new GrammarError(`${message}, at position ${position}`);

@@ -5,7 +5,8 @@
 
 import { createHash } from "node:crypto";
 import { CompileThread } from "./compile-thread.ts";
-import { type Constraint, ConstraintError } from "./constraint.ts";
+import { type ConstrainedOutput, type Constraint, ConstraintError } from "./constraint.ts";
+import { TOO_DEEP } from "./grammar-error.ts";
 
 export interface GrammarServiceOptions {
   /** Constraints compiled at once. */
@@ -199,9 +200,10 @@ function sizeOf(outcome: Outcome): number {
 /** Without `param`, which does not change the grammar. */
 function asText({ shape, reasoning, param }: Constraint): string {
   try {
-    return JSON.stringify({ shape, reasoning, param: "" });
+    const output: ConstrainedOutput = { shape, reasoning };
+    return JSON.stringify(output);
   } catch (error) {
-    if (error instanceof RangeError) throw new ConstraintError("the constraint is nested too deeply", param);
+    if (error instanceof RangeError) throw new ConstraintError(TOO_DEEP, param);
     throw error;
   }
 }

@@ -60,7 +60,7 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
       },
       attention: (at, ...projections) => {
         const cache = { ...cacheInputs(g, config, options.blockSize, index), ...mask };
-        const attended = pagedAttention(at, config, options.blockSize, shared, cache, projections, last);
+        const attended = pagedAttention(at, config, shared, cache, projections, last);
         newBlocks.push([attended.newKeys, attended.newValues]);
         return attended.rows;
       },

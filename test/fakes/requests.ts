@@ -41,7 +41,6 @@ export function generateRequest(
   overrides: Partial<Omit<GenerateRequest, "sampling" | "promptTokenIds">> = {},
 ): GenerateRequest {
   return {
-    id: "test",
     promptTokenIds,
     n: 1,
     sampling: samplingParams(sampling),

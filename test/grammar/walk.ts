@@ -3,25 +3,22 @@
 // end by preferring stop ids and closing characters.
 
 import { compileConstraint } from "../../src/grammar/compile.ts";
-import { type Constraint, ConstraintError, type OutputShape } from "../../src/grammar/constraint.ts";
+import type { ConstrainedOutput, OutputShape } from "../../src/grammar/constraint.ts";
+import { GrammarError } from "../../src/grammar/grammar-error.ts";
 import { GrammarConstraintFactory, grammarKey } from "../../src/grammar/match/constraint-factory.ts";
 import type { TokenVocabulary } from "../../src/grammar/match/token-vocabulary.ts";
 
 export const plainJson = { compact: false, closedObjects: false, whitespacePattern: null };
 
-export function constraintOf(shape: OutputShape, reasoning: Constraint["reasoning"] = null): Constraint {
-  return { shape, reasoning, param: "structured_outputs" };
-}
-
-export function keyOf(shape: OutputShape, reasoning: Constraint["reasoning"] = null): string {
-  return grammarKey(compileConstraint(constraintOf(shape, reasoning)));
+export function keyOf(shape: OutputShape, reasoning: ConstrainedOutput["reasoning"] = null): string {
+  return grammarKey(compileConstraint({ shape, reasoning }));
 }
 
 export function refusal(shape: OutputShape): string {
   try {
-    compileConstraint(constraintOf(shape));
+    compileConstraint({ shape, reasoning: null });
   } catch (error) {
-    if (error instanceof ConstraintError) return error.message;
+    if (error instanceof GrammarError) return error.message;
     throw error;
   }
   return "accepted";

@@ -1,6 +1,11 @@
+import { mkdtempSync } from "node:fs";
 import { request as httpRequest } from "node:http";
-import { connect } from "node:net";
+import { connect, Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { CreateExtension } from "../../src/serve.ts";
+import { TokenStore } from "../../src/store/tokens.ts";
 import { API_KEY, startTestServer, type TestServer, type TestServerOptions } from "./test-server.ts";
 
 let server: TestServer;
@@ -174,6 +179,49 @@ describe("shutdown", () => {
     );
     expect((await whole).status).toBe(503);
     await start();
+  });
+});
+
+describe("a start or a stop that fails", () => {
+  const closed: string[] = [];
+  const closing = (name: string, fault?: string) => async () => {
+    closed.push(name);
+    if (fault !== undefined) throw new Error(fault);
+  };
+  const extension = (name: string, fault?: string): CreateExtension => {
+    return async () => ({ routes: () => {}, close: closing(name, fault) });
+  };
+  afterEach(() => {
+    closed.length = 0;
+    vi.restoreAllMocks();
+  });
+
+  it("once the address was open closes it again, and everything behind it", async () => {
+    const listening = vi.spyOn(Server.prototype, "listen");
+    vi.spyOn(TokenStore.prototype, "createFirst").mockImplementation(() => {
+      throw new Error("the disk is full");
+    });
+    const options = { config: { apiKey: [] }, model: { close: closing("model") }, extensions: [extension("training")] };
+    await expect(startTestServer(options)).rejects.toThrow("the disk is full");
+    expect(listening.mock.contexts.length).toBeGreaterThan(0);
+    for (const opened of listening.mock.contexts) expect((opened as Server).listening).toBe(false);
+    expect(closed).toEqual(["training", "model"]);
+    vi.restoreAllMocks();
+    await start();
+  });
+
+  it("closes the rest whatever goes wrong with one part, says what did, and frees the folder", async () => {
+    const data = mkdtempSync(join(tmpdir(), "flywheel-lifecycle-"));
+    const options = {
+      config: { data },
+      model: { close: closing("model") },
+      extensions: [extension("first"), extension("second", "the second cannot end")],
+    };
+    const failing = await startTestServer(options);
+    await expect(failing.close()).rejects.toThrow("the second cannot end");
+    expect(closed).toEqual(["second", "first", "model"]);
+    await expect(fetch(`${failing.url}/health`)).rejects.toThrow();
+    await start({ config: { data }, extensions: [extension("third")] });
   });
 });
 

@@ -75,7 +75,6 @@ export async function prepareChat(
   );
   const run = buildRun(tokenizer, {
     body,
-    requestId,
     promptTokenIds: prompt.tokenIds,
     n: readChoiceCount(body.n),
     sampling,

@@ -80,7 +80,6 @@ export async function prepareCompletion(
     runs.push(
       buildRun(tokenizer, {
         body,
-        requestId,
         promptTokenIds: ids,
         n,
         sampling,

@@ -1,6 +1,6 @@
 // A validated request → what the engine gets and what turns its output into text: one GenerateRequest and one
 // ChoiceOutput per choice. The last step before the engine sees it, shared by both dialects.
-import { randomUUID } from "node:crypto";
+
 import type { GenerateRequest, SamplingParams } from "../../engine/contract.ts";
 import { OutputText } from "../../text/output-text.ts";
 import type { ReasoningParser } from "../../text/reasoning/reasoning-parser.ts";
@@ -27,7 +27,6 @@ export type OutputFields = Pick<
 
 export interface RunSpec {
   body: OutputFields;
-  requestId: string;
   promptTokenIds: readonly number[];
   n: number;
   sampling: SamplingParams;
@@ -75,8 +74,6 @@ export function buildRun(tokenizer: Tokenizer, spec: RunSpec): Run {
       }),
   );
   const request: GenerateRequest = {
-    // Clients may reuse their ids; the engine's must be unique.
-    id: `${spec.requestId}-${randomUUID().slice(0, 8)}`,
     promptTokenIds,
     n: spec.n,
     sampling,

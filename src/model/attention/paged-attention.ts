@@ -40,13 +40,13 @@ export interface Attended {
 export function pagedAttention(
   g: Graph,
   config: ModelConfig,
-  blockSize: number,
   shared: AttentionInputs,
   cache: LayerCache,
   [q, k, v]: readonly [Value, Value, Value],
   last: boolean,
 ): Attended {
   const { numHeads, numKvHeads, headDim } = config;
+  const blockSize = cache.keys.shape[2] as number;
   const query = inGroups(g, config, q, "n");
   const all = { query, ownScore: ownScores(g, config, query, k), value: v };
   const decoded = sumsOfDecodeRows(g, config, shared, cache, all);
@@ -54,7 +54,7 @@ export function pagedAttention(
   const noBlocks = [shapes[1]!, shapes[2]!].map((shape) =>
     g.constant(new Float32Array(0), shape.with(0, 0) as number[]),
   );
-  // A branch costs with every value in it, taken or not run through: decode steps find an empty one.
+  // A branch costs with every value in it, taken or not run through: decode steps find a short one.
   const [rows, newKeys, newValues] = choose(g, shared.hasPrefill, shapes, {
     yes: (sub) => {
       const own = keyBlocks(sub, config, blockSize, shared.places, k, v);

@@ -10,9 +10,10 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type FakeHub, gitId, startFakeHub } from "../../../test/fakes/fake-hub.ts";
 import { openCheckpoint } from "../checkpoint/checkpoint.ts";
 import { type DownloadProgress, type HubOptions, resolveModel } from "./hub.ts";
@@ -129,6 +130,21 @@ describe("a fresh download", () => {
     expect(new Set(ends).size).toBe(5);
     expect(seen.every(({ done, total }) => done >= 0 && done <= total)).toBe(true);
     expect(seen.at(-1)).toEqual({ file: "model.safetensors", done: weights.length, total: weights.length });
+  });
+
+  test("is whole where one call to the disk writes a part only", async () => {
+    const handle = await open(join(root, "probe"), "w");
+    const files: Pick<FileHandle, "write"> = Object.getPrototypeOf(handle);
+    await handle.close();
+    const write = files.write as (...at: [Uint8Array, number, number, number]) => Promise<{ bytesWritten: number }>;
+    const written = vi.spyOn(files, "write").mockImplementation(function (this: FileHandle, ...call: unknown[]) {
+      const [bytes, from, length, position] = call as [Uint8Array, number, number, number];
+      return write.call(this, bytes, from, Math.ceil(length / 3), position) as ReturnType<FileHandle["write"]>;
+    } as FileHandle["write"]);
+    await resolveModel(repository, options);
+    expect(written.mock.calls.length).toBeGreaterThan(downloads().length);
+    written.mockRestore();
+    expect(readFileSync(join(snapshot(), "model.safetensors"))).toEqual(weights);
   });
 
   test("sends the token to the hub, and not to where it redirects", async () => {
