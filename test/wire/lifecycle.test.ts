@@ -3,7 +3,7 @@ import { request as httpRequest } from "node:http";
 import { connect, Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { CreateExtension } from "../../src/serve.ts";
 import { TokenStore } from "../../src/store/tokens.ts";
 import { API_KEY, startTestServer, type TestServer, type TestServerOptions } from "./test-server.ts";
@@ -191,8 +191,10 @@ describe("a start or a stop that fails", () => {
   const extension = (name: string, fault?: string): CreateExtension => {
     return async () => ({ routes: () => {}, close: closing(name, fault) });
   };
-  afterEach(() => {
+  beforeEach(() => {
     closed.length = 0;
+  });
+  afterEach(() => {
     vi.restoreAllMocks();
   });
 
@@ -201,13 +203,16 @@ describe("a start or a stop that fails", () => {
     vi.spyOn(TokenStore.prototype, "createFirst").mockImplementation(() => {
       throw new Error("the disk is full");
     });
-    const options = { config: { apiKey: [] }, model: { close: closing("model") }, extensions: [extension("training")] };
+    const data = mkdtempSync(join(tmpdir(), "flywheel-lifecycle-"));
+    const extensions = [extension("training")];
+    const options = { config: { apiKey: [], data }, model: { close: closing("model") }, extensions };
     await expect(startTestServer(options)).rejects.toThrow("the disk is full");
     expect(listening.mock.contexts.length).toBeGreaterThan(0);
     for (const opened of listening.mock.contexts) expect((opened as Server).listening).toBe(false);
     expect(closed).toEqual(["training", "model"]);
     vi.restoreAllMocks();
-    await start();
+    // Nor is the folder held any longer.
+    await start({ config: { data }, extensions });
   });
 
   it("closes the rest whatever goes wrong with one part, says what did, and frees the folder", async () => {

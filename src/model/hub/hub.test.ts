@@ -46,6 +46,7 @@ beforeEach(async () => {
   options = { env: { HF_HUB_CACHE: root, HF_ENDPOINT: hub.endpoint }, retryDelayMs: 1 };
 });
 afterEach(async () => {
+  vi.restoreAllMocks();
   await hub.close();
   rmSync(root, { recursive: true });
 });
@@ -143,7 +144,6 @@ describe("a fresh download", () => {
     } as FileHandle["write"]);
     await resolveModel(repository, options);
     expect(written.mock.calls.length).toBeGreaterThan(downloads().length);
-    written.mockRestore();
     expect(readFileSync(join(snapshot(), "model.safetensors"))).toEqual(weights);
   });
 
