@@ -12,27 +12,27 @@ export type Uniforms = (attempt: number) => number;
 /** A token of a scanned row with logit >= floor, by softmax at this temperature within the nucleus. topP 1 = off. */
 export function drawToken(row: LogitRow, temperature: number, topP: number, floor: number, uniforms: Uniforms): number {
   let cut = floor;
-  let mass = row.mass(temperature, cut);
+  let mass = row.weigh(temperature, floor);
   const target = topP * mass;
   for (let attempt = 0; ; attempt++) {
-    const id = row.tokenAt(uniforms(attempt) * mass, temperature, cut);
+    const id = row.tokenAt(uniforms(attempt) * mass, cut);
     if (topP === 1) return id;
     const key = sortKey(row.values[id]!);
     const next = keyToFloat(key + 1);
-    const above = row.mass(temperature, next);
+    const above = row.massFrom(next);
     if (above >= target) {
       cut = next;
       mass = above;
       continue;
     }
     // Of equal entries the lower ids count as more likely, so perhaps only the first few belong.
-    const weight = row.weightOf(id, temperature);
+    const weight = row.weightOf(id);
     const kept = Math.min(row.vocabSize, Math.max(1, Math.ceil((target - above) / weight)));
-    const ties = row.gather(key, key, kept);
-    if (ties.includes(id)) return id;
+    if (row.equalBefore(id) < kept) return id;
     // One beyond the edge. Now the nucleus is known: what is above, and these.
     const point = uniforms(attempt + 1) * (above + kept * weight);
-    if (point < above) return row.tokenAt(point, temperature, next);
-    return ties[Math.min(kept - 1, Math.floor((point - above) / weight))]!;
+    if (point < above) return row.tokenAt(point, next);
+    const place = Math.min(kept - 1, Math.floor((point - above) / weight));
+    return row.gather(key, key, place + 1)[place]!;
   }
 }

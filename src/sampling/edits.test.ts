@@ -3,36 +3,44 @@ import { describe, expect, it } from "vitest";
 import { defaults, referenceEdits } from "../../test/reference/sampling.ts";
 import type { SamplingParams } from "../engine/contract.ts";
 import { LogitEdits } from "./edits.ts";
-import { applyMask, tokenSet } from "./mask.ts";
+import type { LogitRow } from "./row.ts";
+import { sharedRow } from "./row.ts";
+import { tokenSet } from "./token-set.ts";
 
 const masked = Number.NEGATIVE_INFINITY;
+
+function loaded(logits: ArrayLike<number>): LogitRow {
+  const row = sharedRow(logits.length);
+  row.load(Float32Array.from(logits));
+  return row;
+}
 
 function edit(logits: number[], params: Partial<SamplingParams>, prompt: number[], output: number[]) {
   const edits = new LogitEdits({ ...defaults, ...params }, prompt, logits.length);
   for (const id of output) edits.note(id);
-  const values = Float32Array.from(logits);
-  const edited = edits.apply(values, output);
-  return { values: [...values], edited };
+  const row = loaded(logits);
+  const edited = edits.apply(row, output);
+  return { values: [...row.values], edited };
 }
 
 describe("token sets", () => {
   it("forbid what is not in them, at any size", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 200 }), fc.array(fc.integer({ min: -5, max: 250 })), (size, ids) => {
-        const values = new Float32Array(size).fill(1);
-        applyMask(values, tokenSet(ids, size));
-        expect([...values]).toEqual(Array.from({ length: size }, (_, id) => (ids.includes(id) ? 1 : masked)));
+        const row = loaded(new Array(size).fill(1));
+        row.allowOnly(tokenSet(ids, size));
+        expect([...row.values]).toEqual(Array.from({ length: size }, (_, id) => (ids.includes(id) ? 1 : masked)));
       }),
     );
   });
 
   it("forbid what lies beyond their end and ignore bits beyond the vocabulary", () => {
-    const values = new Float32Array(70).fill(1);
-    applyMask(values, Int32Array.of(-1));
-    expect([...values]).toEqual(Array.from({ length: 70 }, (_, id) => (id < 32 ? 1 : masked)));
-    const short = new Float32Array(3).fill(1);
-    applyMask(short, Int32Array.of(0b11111_101, -1));
-    expect([...short]).toEqual([1, masked, 1]);
+    const row = loaded(new Array(70).fill(1));
+    row.allowOnly(Int32Array.of(-1));
+    expect([...row.values]).toEqual(Array.from({ length: 70 }, (_, id) => (id < 32 ? 1 : masked)));
+    const short = loaded([1, 1, 1]);
+    short.allowOnly(Int32Array.of(0b11111_101, -1, -1, -1));
+    expect([...short.values]).toEqual([1, masked, 1]);
   });
 });
 

@@ -3,8 +3,9 @@
 // log-probabilities), temperature and truncation after. Ids outside the vocabulary have no effect.
 
 import type { SamplingParams } from "../engine/contract.ts";
-import { applyMask, tokenSet } from "./mask.ts";
 import { Penalties } from "./penalties.ts";
+import type { LogitRow } from "./row.ts";
+import { tokenSet } from "./token-set.ts";
 
 export class LogitEdits {
   readonly #params: SamplingParams;
@@ -23,7 +24,8 @@ export class LogitEdits {
   }
 
   /** Edits the logits of the position after `output`; returns whether it changed anything. */
-  apply(values: Float32Array, output: readonly number[]): boolean {
+  apply(row: LogitRow, output: readonly number[]): boolean {
+    const { values } = row;
     const { badWords, minTokens, minTokensMask, logitBias } = this.#params;
     let edited = false;
     const forbid = (id: number) => {
@@ -31,7 +33,7 @@ export class LogitEdits {
       edited = true;
     };
     if (this.#allowed !== null) {
-      applyMask(values, this.#allowed);
+      row.allowOnly(this.#allowed);
       edited = true;
     }
     for (const word of badWords) {

@@ -110,22 +110,33 @@ describe("a row", () => {
         const found = [...row.gather(sortKey(low), sortKey(high), limit)].filter((id) => id < logits.length);
         expect(found).toEqual(ids.slice(0, limit));
         expect(row.countAtLeast(low)).toBe([...row.values].filter((value) => value >= low).length);
+        const id = i % logits.length;
+        expect(row.equalBefore(id)).toBe([...row.values].slice(0, id).filter((value) => value === a).length);
       }),
     );
   });
 
-  it("weighs entries like exp, to one unit in the last place of a float", () => {
+  it("weighs entries like exp, to the rounding of the exponent to a float", () => {
     for (const temperature of [0.01, 0.5, 1, 2]) {
       // 2,000 entries over the whole range in which entries weigh anything.
       const logits = Float32Array.from({ length: 2000 }, (_, i) => -(i / 2000) * 44 * temperature);
       const row = scanned(logits);
+      row.weigh(temperature, row.weightlessBelow(temperature));
       for (const [id, value] of logits.entries()) {
         const exact = Math.exp(value / temperature);
-        // At other temperatures the quotient is rounded before it is exponentiated.
-        const tolerance = 2 ** -23 * (temperature === 1 ? 1 : 1 - value / temperature);
-        expect(Math.abs(row.weightOf(id, temperature) / exact - 1)).toBeLessThan(tolerance);
+        const tolerance = 2 ** -23 * (1 - value / temperature);
+        expect(Math.abs(row.weightOf(id) / exact - 1)).toBeLessThan(tolerance);
       }
-      expect(row.weightOf(0, temperature)).toBe(1);
+      expect(row.weightOf(0)).toBe(1);
+    }
+  });
+
+  it("has the mass of a softmax to 1e-7, whatever the distribution", () => {
+    for (const scale of [0, 0.01, 1, 3, 10]) {
+      const logits = normals(20_000, scale);
+      const row = scanned(logits);
+      const exact = logits.reduce((sum, value) => sum + Math.exp(value - row.max), 0);
+      expect(Math.abs(row.unitMass() / exact - 1)).toBeLessThan(1e-7);
     }
   });
 
@@ -136,7 +147,9 @@ describe("a row", () => {
         const probabilities = referenceSoftmax([...row.values]);
         const cut = Math.max(row.values[i % logits.length]!, row.weightlessBelow(1));
         const share = probabilities.reduce((sum, p, id) => (row.values[id]! >= cut ? sum + p : sum), 0);
-        expect(row.mass(1, cut) / row.unitMass()).toBeCloseTo(share, 6);
+        const mass = row.weigh(1, cut);
+        expect(mass / row.unitMass()).toBeCloseTo(share, 6);
+        expect(row.massFrom(cut)).toBe(mass);
         expect(1 / row.unitMass()).toBeCloseTo(Math.max(...probabilities), 6);
       }),
     );
@@ -147,20 +160,20 @@ describe("a row", () => {
     const row = scanned(logits);
     const probabilities = referenceSoftmax([...logits].map((value) => value / 0.8));
     const cut = row.weightlessBelow(0.8);
-    const mass = row.mass(0.8, cut);
+    const mass = row.weigh(0.8, cut);
     let before = 0;
     for (const [id, probability] of probabilities.entries()) {
-      expect(row.tokenAt((before + probability / 2) * mass, 0.8, cut)).toBe(id);
+      expect(row.tokenAt((before + probability / 2) * mass, cut)).toBe(id);
       before += probability;
     }
-    expect(row.tokenAt(0, 0.8, cut)).toBe(0);
+    expect(row.tokenAt(0, cut)).toBe(0);
     // Rounding may push the target to or past the end: the last token that weighs anything.
-    expect(row.tokenAt(mass * 1.0001, 0.8, cut)).toBe(499);
+    expect(row.tokenAt(mass * 1.0001, cut)).toBe(499);
   });
 
   it("gives the same bits on every machine", () => {
     const row = scanned(normals(10_000, 3));
     expect(referenceOrder([...row.values])[0]).toBe(row.argmax());
-    expect(row.unitMass()).toBe(17.94327275743327);
+    expect(row.unitMass()).toBe(17.943273454129667);
   });
 });

@@ -3,26 +3,12 @@
 // sequences of a thread (see `sharedRow`), so its content lives only until the next `load`.
 
 import { InvalidLogitsError } from "./errors.ts";
-import { keyToFloat } from "./float-order.ts";
-import type { Kernels } from "./kernels/kernels.ts";
-import { instantiateKernels } from "./kernels/kernels.ts";
-import {
-  blockEntries,
-  blockWeightsAddress,
-  countAddress,
-  firstFreeAddress,
-  histogramBuckets,
-  weightRange,
-} from "./kernels/parts.ts";
-
-/** Where a row (or the row of its block maxima) and its block maxima lie in memory. */
-export interface RowLevel {
-  address: number;
-  blocks: number;
-  maxima: number;
-}
-
-const wholeBlocks = (entries: number) => Math.ceil(entries / blockEntries);
+import { keyToFloat, sortKey } from "./float-order.ts";
+import { blockEntries } from "./kernels/parts.ts";
+import { histogramBuckets } from "./kernels/search.ts";
+import { weightRange } from "./kernels/weights.ts";
+import type { RowLevel, RowMemory } from "./row-memory.ts";
+import { rowMemory } from "./row-memory.ts";
 
 export class LogitRow {
   readonly vocabSize: number;
@@ -31,49 +17,18 @@ export class LogitRow {
   /** The entries, and one level up the block maxima as a row of their own. */
   readonly entries: RowLevel;
   readonly maxima: RowLevel;
-  /** What the last `histogram` found, bucket 0 highest. */
-  readonly bucketCount: Int32Array;
   /** The largest entry; -Infinity when nothing is allowed. Valid after `scan`. */
   max = Number.NEGATIVE_INFINITY;
 
-  readonly #kernels: Kernels;
-  readonly #maximaValues: Float32Array;
-  readonly #topMaxima: Float32Array;
-  readonly #blockSums: Float64Array;
-  readonly #blockWeights: Float32Array;
-  readonly #ids: Int32Array;
+  readonly #memory: RowMemory;
   #unitMass: number | null = null;
 
   constructor(vocabSize: number) {
-    const blocks = wholeBlocks(vocabSize);
-    const topBlocks = wholeBlocks(blocks);
-    let end = firstFreeAddress;
-    const reserve = (bytes: number) => {
-      const address = end;
-      end += bytes;
-      return address;
-    };
-    const rowAddress = reserve(blocks * blockEntries * 4);
-    const maximaAddress = reserve(topBlocks * blockEntries * 4);
-    const topAddress = reserve(wholeBlocks(topBlocks) * blockEntries * 4);
-    const sumsAddress = reserve(blocks * 8);
-    const idsAddress = reserve(blocks * blockEntries * 4);
-    const { kernels, memory } = instantiateKernels(end);
-    const { buffer } = memory;
-    new Float32Array(buffer, rowAddress, blocks * blockEntries).fill(Number.NEGATIVE_INFINITY);
-    new Float32Array(buffer, maximaAddress, topBlocks * blockEntries).fill(Number.NEGATIVE_INFINITY);
-
-    this.#kernels = kernels;
     this.vocabSize = vocabSize;
-    this.entries = { address: rowAddress, blocks, maxima: maximaAddress };
-    this.maxima = { address: maximaAddress, blocks: topBlocks, maxima: topAddress };
-    this.values = new Float32Array(buffer, rowAddress, vocabSize);
-    this.#maximaValues = new Float32Array(buffer, maximaAddress, blocks);
-    this.#topMaxima = new Float32Array(buffer, topAddress, topBlocks);
-    this.#blockSums = new Float64Array(buffer, sumsAddress, blocks);
-    this.#ids = new Int32Array(buffer, idsAddress, blocks * blockEntries);
-    this.#blockWeights = new Float32Array(buffer, blockWeightsAddress, blockEntries);
-    this.bucketCount = new Int32Array(buffer, countAddress, histogramBuckets + 1);
+    this.#memory = rowMemory(vocabSize);
+    this.values = this.#memory.values;
+    this.entries = this.#memory.entries;
+    this.maxima = this.#memory.maxima;
   }
 
   /** Copies the first `vocabSize` logits in; the source stays as it is. */
@@ -84,21 +39,31 @@ export class LogitRow {
     this.values.set(logits.length === this.vocabSize ? logits : logits.subarray(0, this.vocabSize));
   }
 
+  /** Sets every entry whose bit is 0, or beyond the end of the set, to -Infinity. */
+  allowOnly(legal: Int32Array): void {
+    const { kernels, legal: words } = this.#memory;
+    words.fill(0);
+    words.set(legal.length <= words.length ? legal : legal.subarray(0, words.length));
+    const { address, blocks, maxima } = this.entries;
+    kernels.mask(address, blocks, maxima, words.byteOffset);
+  }
+
   /** Finds the block maxima and `max`. Throws on NaN and +Infinity. */
   scan(): void {
-    const { entries, maxima } = this;
+    const { kernels, entries, maxima, topMaxima } = this.#memory;
     this.#unitMass = null;
-    if (this.#kernels.scan(entries.address, entries.blocks, entries.maxima) !== 0) throw new InvalidLogitsError("NaN");
-    this.#kernels.scan(maxima.address, maxima.blocks, maxima.maxima);
+    const invalid = kernels.scan(entries.address, entries.blocks, entries.maxima);
+    if (invalid !== 0) throw new InvalidLogitsError("NaN");
+    kernels.scan(maxima.address, maxima.blocks, maxima.maxima);
     let max = Number.NEGATIVE_INFINITY;
-    for (const value of this.#topMaxima) if (value > max) max = value;
+    for (const value of topMaxima) if (value > max) max = value;
     if (max === Number.POSITIVE_INFINITY) throw new InvalidLogitsError("+Infinity");
     this.max = max;
   }
 
   /** The lowest id among the largest entries. */
   argmax(): number {
-    const block = this.#maximaValues.indexOf(this.max);
+    const block = this.#memory.blockMaxima.indexOf(this.max);
     return this.values.indexOf(this.max, block * blockEntries);
   }
 
@@ -109,76 +74,109 @@ export class LogitRow {
 
   /** Sum of e^(entry - max) over the row: the denominator of its softmax. */
   unitMass(): number {
-    return this.#unitMass ?? this.mass(1, this.weightlessBelow(1));
+    return this.#unitMass ?? this.weigh(1, this.weightlessBelow(1));
   }
 
-  /** Sum of the weights e^((entry - max) / temperature) of the entries >= cut, which is not below `weightlessBelow`. */
-  mass(temperature: number, cut: number): number {
+  /** Weighs the entries >= floor, which is not below `weightlessBelow`: e^((entry - max) / temperature). Their sum. */
+  weigh(temperature: number, floor: number): number {
+    const { kernels, weights, blockSums } = this.#memory;
     const { address, blocks, maxima } = this.entries;
-    const sums = this.#blockSums.byteOffset;
-    const total = this.#kernels.weigh(address, blocks, maxima, sums, this.max, 1 / temperature, cut);
-    if (temperature === 1 && cut === this.weightlessBelow(1)) this.#unitMass = total;
+    const toWeights = weights.byteOffset - address;
+    const octaves = Math.LOG2E / temperature;
+    const sums = blockSums.byteOffset;
+    const total = kernels.weigh(address, blocks, maxima, toWeights, sums, floor, this.max, octaves);
+    if (temperature === 1 && floor === this.weightlessBelow(1)) this.#unitMass = total;
     return total;
   }
 
-  /**
-   * The token that `target`, a part of the mass just computed with the same arguments, falls on when the weights of
-   * the entries >= cut are laid end to end by id.
-   */
-  tokenAt(target: number, temperature: number, cut: number): number {
-    const block = positionOf(target, this.#blockSums);
-    let rest = target;
-    for (let b = 0; b < block; b++) rest -= this.#blockSums[b]!;
-    return block * blockEntries + positionOf(rest, this.#weighBlock(block, temperature, cut));
+  /** Sum of the weights just computed of the entries >= cut, which is not below their floor. */
+  massFrom(cut: number): number {
+    const { kernels, weights, blockSums } = this.#memory;
+    const { address, blocks, maxima } = this.entries;
+    return kernels.sumAtLeast(address, blocks, maxima, weights.byteOffset - address, blockSums.byteOffset, cut);
   }
 
-  /** Weight of one entry, exactly as `mass` counts it. */
-  weightOf(id: number, temperature: number): number {
-    return this.#weighBlock(Math.floor(id / blockEntries), temperature, this.values[id]!)[id % blockEntries]!;
+  /**
+   * The token that `target`, a part of the last sum, falls on when the weights of the entries it is of are laid end to
+   * end by id; `cut` is the lowest of them. What rounding leaves over: the last.
+   */
+  tokenAt(target: number, cut: number): number {
+    const { values, weights, blockSums } = this.#memory;
+    const block = placeOf(target, blockSums.length, (index) => blockSums[index]!);
+    const firstId = block.index * blockEntries;
+    const weightAt = (index: number) => (values[firstId + index]! >= cut ? weights[firstId + index]! : 0);
+    return firstId + placeOf(block.rest, blockEntries, weightAt).index;
+  }
+
+  /** Weight of an entry that was weighed. */
+  weightOf(id: number): number {
+    return this.#memory.weights[id]!;
   }
 
   /** Counts the entries (of the row or of its maxima) with keys in hiKey - span .. hiKey in buckets of 2^shift keys. */
   histogram(level: RowLevel, hiKey: number, span: number, shift: number): void {
-    this.bucketCount.fill(0);
+    const { kernels, counts } = this.#memory;
     const { address, blocks, maxima } = level;
-    this.#kernels.histogram(address, blocks, maxima, hiKey, span, shift, keyToFloat(hiKey - span));
+    const [cut, top] = [keyToFloat(hiKey - span), keyToFloat(hiKey)];
+    counts.fill(0);
+    kernels.histogram(address, blocks, maxima, counts.byteOffset, hiKey, shift, cut, top);
+  }
+
+  /**
+   * The bucket in which the last `histogram` found the n-th largest entry (n >= 1; bucket 0 is the highest) and how many
+   * it found in the buckets above; null if it found fewer than n.
+   */
+  bucketOf(n: number): { bucket: number; above: number } | null {
+    const { kernels, counts, above } = this.#memory;
+    const bucket = kernels.findBucket(counts.byteOffset, n, above.byteOffset);
+    return bucket === histogramBuckets ? null : { bucket, above: above[0]! };
   }
 
   /** Ids of the entries with lowKey <= key <= highKey, ascending, at most `limit`; a view until the next call. */
   gather(lowKey: number, highKey: number, limit: number): Int32Array {
-    if (limit <= 0 || lowKey > highKey) return this.#ids.subarray(0, 0);
+    const { kernels, ids } = this.#memory;
+    if (limit <= 0 || lowKey > highKey) return ids.subarray(0, 0);
     const { address, blocks, maxima } = this.entries;
-    const span = highKey - lowKey;
-    const cut = keyToFloat(lowKey);
-    const found = this.#kernels.gather(address, blocks, maxima, highKey, span, cut, this.#ids.byteOffset, limit);
-    return this.#ids.subarray(0, found);
+    const [span, cut] = [highKey - lowKey, keyToFloat(lowKey)];
+    const found = kernels.gather(address, blocks, maxima, highKey, span, cut, ids.byteOffset, limit);
+    return ids.subarray(0, found);
   }
 
   /** How many entries are >= value. */
   countAtLeast(value: number): number {
     if (value === Number.NEGATIVE_INFINITY) return this.vocabSize;
     const { address, blocks, maxima } = this.entries;
-    return this.#kernels.countAtLeast(address, blocks, maxima, value);
+    return this.#memory.kernels.countAtLeast(address, blocks, maxima, value);
   }
 
-  #weighBlock(block: number, temperature: number, cut: number): Float32Array {
-    this.#kernels.weighBlock(this.entries.address + block * blockEntries * 4, this.max, 1 / temperature, cut);
-    return this.#blockWeights;
+  /** How many entries of lower ids are equal to this one. */
+  equalBefore(id: number): number {
+    const { kernels, entries } = this.#memory;
+    const value = this.values[id]!;
+    const blocks = Math.floor(id / blockEntries);
+    const before = (low: number) =>
+      blocks === 0 ? 0 : kernels.countAtLeast(entries.address, blocks, entries.maxima, low);
+    let count = before(value) - before(keyToFloat(sortKey(value) + 1));
+    for (let other = blocks * blockEntries; other < id; other++) if (this.values[other] === value) count++;
+    return count;
   }
 }
 
-/** Index of the weight that `target` falls on when they are laid end to end; what rounding leaves over: the last. */
-function positionOf(target: number, weights: Float32Array | Float64Array): number {
-  let rest = target;
-  let position = 0;
-  for (let i = 0; i < weights.length; i++) {
-    const weight = weights[i]!;
-    if (weight === 0) continue;
-    position = i;
-    if (rest < weight) break;
-    rest -= weight;
+/**
+ * Where `target` falls when widths are laid end to end: on which, and how far behind its beginning. Beyond the end: on
+ * the last that is not 0.
+ */
+function placeOf(target: number, count: number, widthAt: (index: number) => number): { index: number; rest: number } {
+  let before = 0;
+  let place = { index: 0, rest: target };
+  for (let index = 0; index < count; index++) {
+    const width = widthAt(index);
+    if (width === 0) continue;
+    place = { index, rest: target - before };
+    if (place.rest < width) break;
+    before += width;
   }
-  return position;
+  return place;
 }
 
 let shared: LogitRow | null = null;

@@ -10,8 +10,8 @@ import {
 } from "../../test/reference/sampling.ts";
 import type { SamplingParams } from "../engine/contract.ts";
 import { InvalidLogitsError, NoLegalTokenError } from "./errors.ts";
-import { tokenSet } from "./mask.ts";
 import { SequenceSampler } from "./sampler.ts";
+import { tokenSet } from "./token-set.ts";
 
 const vocab = 70;
 const id = fc.integer({ min: 0, max: vocab - 1 });

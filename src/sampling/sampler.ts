@@ -8,7 +8,6 @@ import { drawToken } from "./draw.ts";
 import { LogitEdits } from "./edits.ts";
 import { InvalidLogitsError, NoLegalTokenError } from "./errors.ts";
 import { tokenLogprobs } from "./logprobs.ts";
-import { applyMask } from "./mask.ts";
 import type { RandomKey } from "./random.ts";
 import { randomKey, uniformAt } from "./random.ts";
 import type { LogitRow } from "./row.ts";
@@ -44,7 +43,7 @@ export class SequenceSampler {
   sample(logits: Float32Array, mask: Int32Array | null): SampledToken {
     const row = sharedRow(this.#vocabSize);
     loadMasked(row, logits, mask);
-    const edited = this.#edits.apply(row.values, this.#output);
+    const edited = this.#edits.apply(row, this.#output);
     row.scan();
     if (row.max === Number.NEGATIVE_INFINITY) {
       const controls = this.#restrictions(mask);
@@ -84,5 +83,5 @@ export class SequenceSampler {
 
 function loadMasked(row: LogitRow, logits: Float32Array, mask: Int32Array | null): void {
   row.load(logits);
-  if (mask !== null) applyMask(row.values, mask);
+  if (mask !== null) row.allowOnly(mask);
 }

@@ -2,8 +2,10 @@
 // whatever the distribution, never a sort.
 
 import { keyToFloat, sortKey } from "./float-order.ts";
-import { histogramBuckets } from "./kernels/parts.ts";
-import type { LogitRow, RowLevel } from "./row.ts";
+import { blockEntries } from "./kernels/parts.ts";
+import { histogramBuckets } from "./kernels/search.ts";
+import type { LogitRow } from "./row.ts";
+import type { RowLevel } from "./row-memory.ts";
 
 export interface Kth {
   value: number;
@@ -15,9 +17,22 @@ const bucketBits = Math.log2(histogramBuckets);
 
 /** The k-th largest (k >= 1) of the entries >= low of a scanned row; null if there are fewer than k. */
 export function kthLargest(row: LogitRow, k: number, low: number): Kth | null {
-  // The k-th largest block maximum is no larger than the k-th largest entry, and few blocks reach it.
-  const bound = k <= row.entries.blocks ? descend(row, row.maxima, k, Number.NEGATIVE_INFINITY) : null;
-  return descend(row, row.entries, k, Math.max(low, bound?.value ?? low));
+  const bound = Math.max(low, lowerBound(row, k));
+  if (bound === row.max) return { value: row.max, above: 0 };
+  return descend(row, row.entries, k, bound);
+}
+
+/**
+ * A value that at least k entries reach, and not many more. The k-th largest block maximum is one. With fewer blocks
+ * than k it is a guess: the block maximum that k entries and a fifth would reach if they lay anywhere, else nothing.
+ */
+function lowerBound(row: LogitRow, k: number): number {
+  const { blocks } = row.entries;
+  const maximum = (rank: number) => descend(row, row.maxima, rank, Number.NEGATIVE_INFINITY)!.value;
+  if (k <= blocks) return maximum(k);
+  const share = Math.min(1, (1.2 * k) / row.vocabSize);
+  const guess = maximum(Math.ceil(blocks * (1 - (1 - share) ** blockEntries)));
+  return row.countAtLeast(guess) >= k ? guess : Number.NEGATIVE_INFINITY;
 }
 
 function descend(row: LogitRow, level: RowLevel, k: number, low: number): Kth | null {
@@ -28,11 +43,11 @@ function descend(row: LogitRow, level: RowLevel, k: number, low: number): Kth | 
     const span = highKey - lowKey;
     const shift = Math.max(0, 32 - Math.clz32(span) - bucketBits);
     row.histogram(level, highKey, span, shift);
-    let bucket = 0;
-    while (bucket < histogramBuckets && above + row.bucketCount[bucket]! < k) above += row.bucketCount[bucket++]!;
-    if (bucket === histogramBuckets) return null;
-    if (shift === 0) return { value: keyToFloat(highKey - bucket), above };
-    lowKey = Math.max(lowKey, highKey - (bucket + 1) * 2 ** shift + 1);
-    highKey -= bucket * 2 ** shift;
+    const found = row.bucketOf(k - above);
+    if (found === null) return null;
+    above += found.above;
+    if (shift === 0) return { value: keyToFloat(highKey - found.bucket), above };
+    lowKey = Math.max(lowKey, highKey - (found.bucket + 1) * 2 ** shift + 1);
+    highKey -= found.bucket * 2 ** shift;
   }
 }

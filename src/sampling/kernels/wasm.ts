@@ -63,6 +63,7 @@ export const i32 = {
   const: (value: number): Code => [0x41, ...s32(value)],
   ctz: unary([0x68]),
   eq: binary([0x46]),
+  geS: binary([0x4e]),
   add: binary([0x6a]),
   sub: binary([0x6b]),
   and: binary([0x71]),
@@ -94,7 +95,8 @@ export const v128 = {
   anyTrue: unary(simd(83)),
 };
 export const i32x4 = {
-  const: (value: number): Code => [...simd(12), ...bytesOf(Int32Array.of(value, value, value, value))],
+  const: (value: number): Code => i32x4.of(value, value, value, value),
+  of: (...lanes: [number, number, number, number]): Code => [...simd(12), ...bytesOf(Int32Array.of(...lanes))],
   splat: unary(simd(17)),
   lane: lane(27),
   eq: binary(simd(55)),
