@@ -22,7 +22,7 @@ export const USAGE = `npm run bench -- [options]
   --model DIR           a checkpoint folder (Llama, Mistral, Qwen 2 or Qwen 3 layout) instead of random weights
   --size NAME           random weights: ${sizes.join(" or ")} (default: ${sizes[0]})
   --threads N           threads of every engine (default: all cores)
-  --repeats N           repetitions of every cell (default: 5, quick 3)
+  --repeats N           repetitions of every cell, of prompts three times as many (default: 5, quick 3)
   --precisions LIST     some of ${precisions.join(",")}
   --engines LIST        some of ${engines.join(",")}
   --out DIR             where the results go (default: bench/results; "-" prints them only)`;

@@ -17,6 +17,9 @@ export interface Plan {
   engines: readonly EngineName[];
 }
 
+/** How often a cell is measured: a prompt is one pass of less than a second, where a decode lap is many steps. */
+export const lapsOf = ({ repeats }: Plan, cell: Cell): number => (cell.kind === "prefill" ? 3 * repeats : repeats);
+
 /** An engine with one set of weights and settings: a row of the tables. */
 export interface Entrant {
   engine: EngineName;

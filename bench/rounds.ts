@@ -5,7 +5,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Contender, ContenderOptions } from "./contenders/contender.ts";
 import { Random } from "./models/random.ts";
-import { type Cell, cellName, type EngineName, type Entrant, entrantLabel, type Plan } from "./plan.ts";
+import { type Cell, cellName, type EngineName, type Entrant, entrantLabel, lapsOf, type Plan } from "./plan.ts";
 import type { Memory } from "./process/child-messages.ts";
 import { type Remote, startRemote } from "./process/remote.ts";
 import type { Lap } from "./process/stopwatch.ts";
@@ -85,7 +85,7 @@ export async function runRound(entrants: readonly Entrant[], options: RoundOptio
     for (const cell of options.plan.cells) {
       const prompt = new Random(7).tokens(cell.kind === "prefill" ? cell.tokens : cell.past, options.vocab);
       for (const each of running) await attempt(each, () => prepare(each.remote.object, cell, prompt));
-      for (let repeat = 0; repeat < options.plan.repeats; repeat++) {
+      for (let left = lapsOf(options.plan, cell); left > 0; left--) {
         await delay(SETTLE_MS);
         await options.between(cell);
         for (const each of running) {

@@ -54,7 +54,7 @@ function circumstances({ machine, plan, config, ...results }: BenchResults): str
     `${machine.cpu}${sets}, ${machine.cores} cores, ${gibi(machine.memoryBytes)}, ${machine.system}, Node ${machine.node}`,
     packages.join(", "),
     `model: ${results.model}, ${config.family}, ${millions} M weights (${shape}, vocabulary ${config.vocabSize})`,
-    `threads ${plan.threads}, repetitions ${plan.repeats}${results.quick ? ", quick mode" : ""}`,
+    `threads ${plan.threads}, repetitions ${plan.repeats} (of prompts three times as many)${results.quick ? ", quick mode" : ""}`,
     `load average before the run ${machine.load.toFixed(2)}${busy}`,
   ];
   return lines.map((line) => `- ${line}`).join("\n");
