@@ -1,10 +1,11 @@
 // Every Prometheus metric in one table, named as vLLM names them so that its dashboards work. The docs page is made
 // from this table. Gauges and engine counters are read from the engine when scraped; the rest is recorded per request.
 
-export interface MetricRow {
-  kind: "gauge" | "counter" | "histogram";
+export interface MetricRow<Kind extends "gauge" | "counter" | "histogram" = "gauge" | "counter" | "histogram"> {
+  kind: Kind;
   help: string;
   labels: readonly string[];
+  /** Of histograms, if not the engine's. */
   buckets?: readonly number[];
 }
 
@@ -17,14 +18,21 @@ const PER_TOKEN = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75
 const LATENCY = [0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680];
 const TOKENS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000];
 
-const histogram = (help: string, buckets: readonly number[]): MetricRow => ({
-  kind: "histogram",
+const histogram = (
+  help: string,
+  buckets: readonly number[],
+  labels: readonly string[] = MODEL,
+): MetricRow<"histogram"> => ({ kind: "histogram", help, labels, buckets });
+const gauge = (help: string, labels: readonly string[] = MODEL): MetricRow<"gauge"> => ({
+  kind: "gauge",
   help,
-  labels: MODEL,
-  buckets,
+  labels,
 });
-const gauge = (help: string, labels: readonly string[] = MODEL): MetricRow => ({ kind: "gauge", help, labels });
-const counter = (help: string, labels: readonly string[] = MODEL): MetricRow => ({ kind: "counter", help, labels });
+const counter = (help: string, labels: readonly string[] = MODEL): MetricRow<"counter"> => ({
+  kind: "counter",
+  help,
+  labels,
+});
 
 export const METRICS = {
   "vllm:num_requests_running": gauge("Choices being generated now."),
@@ -80,25 +88,30 @@ export const METRICS = {
     "Error answers by name; not those to unknown paths, wrong methods and broken HTTP, nor errors inside streams.",
     ["code"],
   ),
-  flywheel_grammar_compile_seconds: {
-    kind: "histogram",
-    help: "Time to compile a structured-output constraint.",
-    labels: [],
-    buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
-  },
+  flywheel_grammar_compile_seconds: histogram(
+    "Time to compile a structured-output constraint.",
+    [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
+    [],
+  ),
   flywheel_engine_steps_total: counter("Model steps run."),
   flywheel_training_jobs: gauge("Training jobs, by state: waiting, running.", ["state"]),
   flywheel_training_jobs_total: counter("Training jobs that have ended, by status: COMPLETED, FAILED, CANCELLED.", [
     "status",
   ]),
-  flywheel_training_job_seconds: {
-    kind: "histogram",
-    help: "Start to end of training jobs.",
-    labels: [],
-    buckets: [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600],
-  },
+  flywheel_training_job_seconds: histogram(
+    "Start to end of training jobs.",
+    [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600],
+    [],
+  ),
   flywheel_training_steps_total: counter("Gradient steps taken.", []),
   flywheel_training_tokens_total: counter("Tokens of finished training jobs, prompts included.", []),
 } as const satisfies Record<string, MetricRow>;
 
-export type MetricName = keyof typeof METRICS;
+type Table = typeof METRICS;
+type NameOfKind<Kind extends MetricRow["kind"]> = {
+  [Name in keyof Table]: Table[Name]["kind"] extends Kind ? Name : never;
+}[keyof Table];
+
+export type GaugeName = NameOfKind<"gauge">;
+export type CounterName = NameOfKind<"counter">;
+export type HistogramName = NameOfKind<"histogram">;

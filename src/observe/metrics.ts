@@ -2,7 +2,7 @@
 // Knows the engine only through its statistics.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { EngineStats } from "../engine/contract.ts";
-import { METRICS, type MetricName, type MetricRow } from "./metric-table.ts";
+import { type CounterName, type GaugeName, type HistogramName, METRICS, type MetricRow } from "./metric-table.ts";
 import { SharedHistogram } from "./shared-histogram.ts";
 
 /** What is known about a request when it has ended. Times in milliseconds of one monotonic clock. */
@@ -38,22 +38,20 @@ const STEP_TOKENS = "vllm:iteration_tokens_total";
 
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #metrics = new Map<MetricName, Counter | Gauge | Histogram>();
+  readonly #counters = new Map<string, Counter>();
+  readonly #gauges = new Map<string, Gauge>();
+  readonly #histograms = new Map<string, Histogram>();
   readonly #interToken = new Map<string, Histogram.Internal<string>>();
   readonly #stepTokens: SharedHistogram;
 
   constructor() {
     const { [STEP_TOKENS]: stepTokens, ...recorded } = METRICS;
     this.#stepTokens = new SharedHistogram(STEP_TOKENS, stepTokens.help, this.#registry);
-    for (const [name, row] of Object.entries(recorded) as [MetricName, MetricRow][]) {
-      const common = { name, help: row.help, labelNames: [...row.labels], registers: [this.#registry] };
-      const metric =
-        row.kind === "histogram"
-          ? new Histogram({ ...common, buckets: [...row.buckets!] })
-          : row.kind === "gauge"
-            ? new Gauge(common)
-            : new Counter(common);
-      this.#metrics.set(name, metric);
+    for (const [name, { kind, help, labels, buckets = [] }] of Object.entries<MetricRow>(recorded)) {
+      const common = { name, help, labelNames: [...labels], registers: [this.#registry] };
+      if (kind === "histogram") this.#histograms.set(name, new Histogram({ ...common, buckets: [...buckets] }));
+      else if (kind === "gauge") this.#gauges.set(name, new Gauge(common));
+      else this.#counters.set(name, new Counter(common));
     }
     // process_* and nodejs_*: CPU, memory, event-loop lag.
     collectDefaultMetrics({ register: this.#registry });
@@ -79,15 +77,14 @@ export class Metrics {
   interTokenLatency(model: string, seconds: number): void {
     let bound = this.#interToken.get(model);
     if (bound === undefined) {
-      const histogram = this.#metrics.get("vllm:inter_token_latency_seconds") as Histogram;
-      bound = histogram.labels({ model_name: model, engine: "0" });
+      bound = this.#histogram("vllm:inter_token_latency_seconds").labels({ model_name: model, engine: "0" });
       this.#interToken.set(model, bound);
     }
     bound.observe(seconds);
   }
 
   grammarCompiled(seconds: number): void {
-    (this.#metrics.get("flywheel_grammar_compile_seconds") as Histogram).observe(seconds);
+    this.#histogram("flywheel_grammar_compile_seconds").observe(seconds);
   }
 
   trainingJobs(waiting: number, running: number): void {
@@ -102,12 +99,13 @@ export class Metrics {
   trainingJobEnded(status: string, seconds: number, tokens: number): void {
     this.#count("flywheel_training_jobs_total", { status });
     this.#count("flywheel_training_tokens_total", {}, tokens);
-    (this.#metrics.get("flywheel_training_job_seconds") as Histogram).observe(seconds);
+    this.#histogram("flywheel_training_job_seconds").observe(seconds);
   }
 
   requestEnded(record: RequestRecord): void {
     const { model, arrivedAt, submittedAt, firstTokenAt, endedAt, queuedMs } = record;
-    const observe = (name: MetricName, value: number) => this.#observe(name, model, value);
+    const observe = (name: HistogramName, value: number) =>
+      this.#histogram(name).observe({ model_name: model, engine: "0" }, value);
     for (const reason of record.finishReasons) {
       this.#count("vllm:request_success_total", { model_name: model, engine: "0", finished_reason: reason });
     }
@@ -149,7 +147,7 @@ export class Metrics {
     this.#total("vllm:prefix_cache_hits_total", labels, stats.prefixHits);
     this.#total("flywheel_engine_steps_total", labels, stats.steps);
     this.#stepTokens.show(labels, stats.stepTokens);
-    this.#metrics.get("vllm:lora_requests_info")!.reset();
+    this.#gauges.get("vllm:lora_requests_info")!.reset();
     const adapters = { max_lora: String(facts.maxLoras), running_lora_adapters: facts.adapters.join(",") };
     this.#gauge("vllm:lora_requests_info", adapters, 1);
     const cache = { block_size: String(facts.blockSize), enable_prefix_caching: String(facts.prefixCaching) };
@@ -157,22 +155,21 @@ export class Metrics {
     return this.#registry.metrics();
   }
 
-  #observe(name: MetricName, model: string, value: number): void {
-    (this.#metrics.get(name) as Histogram).observe({ model_name: model, engine: "0" }, value);
+  #histogram(name: HistogramName): Histogram {
+    return this.#histograms.get(name)!;
   }
 
-  #count(name: MetricName, labels: Record<string, string>, amount = 1): void {
-    (this.#metrics.get(name) as Counter).inc(labels, amount);
+  #count(name: CounterName, labels: Record<string, string>, amount = 1): void {
+    this.#counters.get(name)!.inc(labels, amount);
   }
 
-  #gauge(name: MetricName, labels: Record<string, string>, value: number): void {
-    (this.#metrics.get(name) as Gauge).set(labels, value);
+  #gauge(name: GaugeName, labels: Record<string, string>, value: number): void {
+    this.#gauges.get(name)!.set(labels, value);
   }
 
   /** A counter that somebody else counts: set to the value read. */
-  #total(name: MetricName, labels: Record<string, string>, value: number): void {
-    const counter = this.#metrics.get(name) as Counter;
-    counter.reset();
-    counter.inc(labels, value);
+  #total(name: CounterName, labels: Record<string, string>, value: number): void {
+    this.#counters.get(name)!.reset();
+    this.#count(name, labels, value);
   }
 }

@@ -33,6 +33,16 @@ export interface RunDeps {
   activationBytes: number;
 }
 
+/** What one attempt works on: `from` is the step it continues, `staging` the folder the new step is made in. */
+interface Attempt {
+  job: JobRecord;
+  model: ModelRecord;
+  base: BaseModel;
+  from: number;
+  staging: string;
+  signal: AbortSignal;
+}
+
 /** Marks the job RUNNING. Resolves when the new step is published; rejects with a message for the user. */
 export async function runJob(job: JobRecord, deps: RunDeps, signal: AbortSignal): Promise<void> {
   const { models, bases, policies } = deps;
@@ -53,9 +63,10 @@ export async function runJob(job: JobRecord, deps: RunDeps, signal: AbortSignal)
     const work = await workOf(job, context);
     for (const step of work.usedSteps) releases.push(policies.lease(model.id, step));
     deps.jobTable.setReport(job.id, JSON.stringify(work.report));
-    const metrics = await train(job, model, base, from, work, staging, deps, signal);
+    const attempt = { job, model, base, from, staging, signal };
+    const metrics = await train(attempt, work, deps);
     signal.throwIfAborted();
-    await publish(job, model, base, work, staging, metrics, deps);
+    await publish(attempt, work, metrics, deps);
   } finally {
     deps.workspace.removeStaging(staging);
     for (const release of releases) release();
@@ -64,16 +75,10 @@ export async function runJob(job: JobRecord, deps: RunDeps, signal: AbortSignal)
 
 /** Fills the staging folder; averages of the steps' metrics. */
 async function train(
-  job: JobRecord,
-  model: ModelRecord,
-  base: BaseModel,
-  from: number,
+  { job, model, base, from, staging, signal }: Attempt,
   work: JobWork,
-  staging: string,
-  deps: RunDeps,
-  signal: AbortSignal,
+  { workspace, jobs, events, jobTable, trainer, threads, activationBytes }: RunDeps,
 ): Promise<Record<string, number>> {
-  const { workspace, jobs, events, jobTable } = deps;
   const adapter = workspace.stepFolder(model.id, from);
   if (events.count(job.id, "training_started") === 0) {
     // gradient steps, under the name that ART clients know
@@ -95,7 +100,7 @@ async function train(
     jobTable.setProgress(job.id, samples.length / work.plan.length);
   };
   const optimizerState = join(adapter, OPTIMIZER_FILE);
-  const result = await deps.trainer.train(
+  const result = await trainer.train(
     {
       baseModel: base.folder,
       weights: base.weights,
@@ -107,8 +112,8 @@ async function train(
       objective: work.objective,
       optimizer: work.optimizer,
       output: staging,
-      threads: deps.threads,
-      activationBytes: deps.activationBytes,
+      threads,
+      activationBytes,
     },
     onStep,
     signal,
@@ -119,11 +124,8 @@ async function train(
 }
 
 async function publish(
-  job: JobRecord,
-  model: ModelRecord,
-  base: BaseModel,
+  { job, model, base, staging }: Attempt,
   work: JobWork,
-  staging: string,
   metrics: Record<string, number>,
   { workspace, policies, models, jobs }: RunDeps,
 ): Promise<void> {
