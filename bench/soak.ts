@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Engine } from "../src/engine/contract.ts";
-import { createEmbeddedEngine, DEFAULT_BLOCK_SIZE } from "../src/engine/embedded.ts";
+import { createEmbeddedEngine, DEFAULT_BLOCK_SIZE, positionsPerBlock } from "../src/engine/embedded.ts";
 import { readModelConfig } from "../src/model/checkpoint/model-config.ts";
 import { KvPool } from "../src/model/kv-pool.ts";
 import { type Shape, writeRandomCheckpoint } from "./models/random-checkpoint.ts";
@@ -35,7 +35,7 @@ if (!Number.isInteger(requests) || requests < 5000) {
 const folder = mkdtempSync(join(tmpdir(), "flywheel-soak-"));
 try {
   writeRandomCheckpoint(folder, SHAPE);
-  const kvCacheBytes = BLOCKS * KvPool.bytesPerBlock(readModelConfig(folder), DEFAULT_BLOCK_SIZE);
+  const kvCacheBytes = BLOCKS * KvPool.bytesPerBlock(readModelConfig(folder), positionsPerBlock(DEFAULT_BLOCK_SIZE));
   const faults: Error[] = [];
   const engine = await createEmbeddedEngine({
     folder,

@@ -137,7 +137,7 @@ export function engineFacts(service: Service): EngineFacts {
   return {
     model: models.baseName,
     stats: engine.stats(),
-    blockSize: engine.info.blockSize,
+    blockSize: engine.info.linkSize,
     prefixCaching: config.enablePrefixCaching,
     maxLoras: engine.info.maxLoras,
     adapters: models.adapters().map((adapter) => adapter.name),

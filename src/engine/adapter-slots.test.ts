@@ -7,7 +7,15 @@ function setup(maxLoras = 2) {
   const host = new FakeAdapters(maxLoras);
   const calls: string[] = [];
   const engine = {
-    info: { vocabSize: 1, maxModelLen: 1, blockSize: 1, policy: "fcfs" as const, maxLoras, maxLoraRank: 8 },
+    info: {
+      vocabSize: 1,
+      maxModelLen: 1,
+      blockSize: 1,
+      linkSize: 1,
+      policy: "fcfs" as const,
+      maxLoras,
+      maxLoraRank: 8,
+    },
     async loadAdapter(folder: string) {
       await turn();
       calls.push(`load ${folder}`);

@@ -177,7 +177,10 @@ export interface ModelInfo {
   vocabSize: number;
   /** Context length: prompt plus output. */
   maxModelLen: number;
+  /** Positions per block of the key/value cache. */
   blockSize: number;
+  /** Tokens that the prefix cache reuses together: a block or a part of it. */
+  linkSize: number;
   /** "fcfs" refuses non-zero priorities at the edge. */
   policy: "priority" | "fcfs";
   maxLoras: number;

@@ -23,7 +23,7 @@ export interface EmbeddedOptions {
   weightType?: WeightType;
   /** Threads of one model step; default: all cores it may use. */
   threads?: number;
-  /** Positions per cache block. */
+  /** Tokens per block of the prefix cache; default: DEFAULT_BLOCK_SIZE. */
   blockSize?: number;
   /** Memory for keys and values; default: a quarter of the machine's (or container's) memory, at most 4 GiB. */
   kvCacheBytes?: number;
@@ -41,13 +41,16 @@ export interface EmbeddedOptions {
 
 /** Chosen by measurement: docs/reference/engine.md. */
 export const DEFAULT_WEIGHT_TYPE: WeightType = "int8";
-export const DEFAULT_BLOCK_SIZE = 32;
+export const DEFAULT_BLOCK_SIZE = 16;
+/** Attention's products are shorter and slower with fewer. */
+const LEAST_POSITIONS = 32;
 const MAX_DEFAULT_KV_BYTES = 4 * 2 ** 30;
 
 /** Resolves when the model is loaded; throws CheckpointError for a bad folder, ConfigError for settings that cannot work. */
 export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<Engine> {
   const config = readModelConfig(options.folder);
-  const blockSize = options.blockSize ?? DEFAULT_BLOCK_SIZE;
+  const linkSize = checkedLinkSize(options.blockSize ?? DEFAULT_BLOCK_SIZE);
+  const blockSize = positionsPerBlock(linkSize);
   const { numBlocks, maxModelLen } = cacheSize(options, config, blockSize);
   const host: OnnxHostOptions = {
     folder: options.folder,
@@ -64,7 +67,7 @@ export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<En
   };
   return WorkerEngine.start({
     model: () => ({ module: compiledEntry(import.meta.url, "./thread/onnx-host.ts").href, options: host }),
-    scheduling: scheduling(options.scheduling ?? {}, host.threads),
+    scheduling: { ...scheduling(options.scheduling ?? {}, host.threads), linkSize },
     onFault: options.onFault,
   });
 }
@@ -75,10 +78,17 @@ function scheduling(given: Partial<SchedulingOptions>, threads: number): Partial
   return { maxNumPromptTokens: longestPiece(threads), ...given };
 }
 
+function checkedLinkSize(blockSize: number): number {
+  if (Number.isInteger(blockSize) && blockSize >= 16 && blockSize % 16 === 0) return blockSize;
+  throw new ConfigError(`--block-size must be a multiple of 16, found ${blockSize}`);
+}
+
+/** Memory is handed out, and attention computed, in blocks of one or more of the prefix cache's. */
+export function positionsPerBlock(linkSize: number): number {
+  return linkSize * Math.ceil(LEAST_POSITIONS / linkSize);
+}
+
 function cacheSize(options: EmbeddedOptions, config: ModelConfig, blockSize: number) {
-  if (!Number.isInteger(blockSize) || blockSize < 16 || blockSize % 16 !== 0) {
-    throw new ConfigError(`--block-size must be a multiple of 16, found ${blockSize}`);
-  }
   const memory = usableMemory();
   const bytes = options.kvCacheBytes ?? Math.min(MAX_DEFAULT_KV_BYTES, Math.floor(memory / 4));
   if (bytes > memory) {

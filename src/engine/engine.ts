@@ -39,7 +39,7 @@ export class StepEngine {
   constructor(parts: StepEngineParts) {
     const { runner, adapters, options, stats, clock } = parts;
     this.parts = parts;
-    this.kv = new KvCache(runner, options.prefixCaching);
+    this.kv = new KvCache(runner, options);
     this.scheduler = new Scheduler(this.kv, runner.vocabSize, options, stats, clock);
     this.table = new RequestTable(this.scheduler, adapters, parts.onFault);
     this.source = new TokenSource(runner.vocabSize, parts.constraints);

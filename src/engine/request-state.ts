@@ -25,7 +25,7 @@ export class RequestState {
   readonly rank: number;
   readonly arrival: number;
   readonly adapterSlot: number;
-  /** Parent digest of the first block: adapter version and salt. */
+  /** Parent digest of the first link: adapter version and salt. */
   readonly cacheRoot: string;
   /** By choice index. */
   readonly sequences: readonly Sequence[];

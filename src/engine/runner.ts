@@ -19,7 +19,7 @@ export interface Chunk {
 export interface Runner {
   readonly vocabSize: number;
   readonly maxPositions: number;
-  /** Tokens per block. Chunks of more than one token start on a block boundary. */
+  /** Tokens per block. */
   readonly blockSize: number;
   /** Number of blocks in the pool: the KV budget. */
   readonly numBlocks: number;
@@ -30,4 +30,6 @@ export interface Runner {
   forward(chunks: readonly Chunk[]): Promise<Float32Array[]>;
   /** Copy whole blocks inside the pool (all layers): prefix-cache hits and shared prefills. */
   copyBlock(from: number, to: number): void;
+  /** Another sequence goes on at position `first` of a block: what lies there and behind it is not to be seen any more. */
+  clearBlock(block: number, first: number): void;
 }

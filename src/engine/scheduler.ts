@@ -20,8 +20,8 @@ export interface ScheduledChunk {
 /** Logits of one chunk are kept below this many numbers (64 MiB of float32) when all rows are wanted. */
 const MAX_LOGITS = 1 << 24;
 
-/** Tokens worth running a second time to save one step: a token in a long chunk costs a third of one in a step alone. */
-const RERUN_PER_TOKEN = 2;
+/** Forced tokens, fewer than these, go one per step with the others that decode: a chunk takes a run of the model by itself. */
+const WORTH_A_RUN = 8;
 
 export class Scheduler {
   private readonly kv: KvCache;
@@ -55,13 +55,14 @@ export class Scheduler {
     const preempted = this.secureBlocks();
     const batch: ScheduledChunk[] = [];
     for (const sequence of this.running) {
-      if (sequence.pending === 1) batch.push(this.chunk(sequence, 1)!);
+      if (sequence.pending === 1) batch.push(this.upTo(sequence, sequence.tokens.length));
     }
+    const alone = batch.length === 0;
     const { maxNumBatchedTokens, maxNumPromptTokens } = this.options;
-    const most = batch.length === 0 ? maxNumPromptTokens : maxNumBatchedTokens;
-    let budget = Math.max(this.kv.blockSize, most - batch.length);
+    let budget = Math.max(this.kv.blockSize, (alone ? maxNumPromptTokens : maxNumBatchedTokens) - batch.length);
     const give = (sequence: Sequence): void => {
-      const scheduled = this.chunk(sequence, budget);
+      const oneByOne = !alone && sequence.decodes && sequence.pending < WORTH_A_RUN;
+      const scheduled = oneByOne ? this.upTo(sequence, sequence.computed + 1) : this.chunk(sequence, budget);
       if (scheduled === null) return;
       budget -= scheduled.chunk.tokens.length;
       batch.push(scheduled);
@@ -172,27 +173,22 @@ export class Scheduler {
     this.running.splice(at, 0, sequence);
   }
 
-  /**
-   * The next chunk of at most `budget` tokens, or null if that allows no progress. Runner invariant: more than one
-   * token starts on a block boundary. After forced tokens `computed` may lie inside a block; then its part of the
-   * block is run again with them (the same values are written), unless that is more work than one step per token.
-   */
+  /** The next chunk of at most `budget` tokens, or null if that allows no progress: what is left over is cut where blocks end. */
   private chunk(sequence: Sequence, budget: number): ScheduledChunk | null {
-    const { tokens, blocks, computed, pending, request } = sequence;
-    const again = computed % this.kv.blockSize;
-    const single = pending === 1 || again > RERUN_PER_TOKEN * pending;
-    const everyRow = request.needsEveryPromptRow;
-    const limit = single ? 1 : everyRow ? Math.min(budget, this.maxRows) : budget;
-    const start = single ? computed : computed - again;
-    const fits = single ? computed + 1 : start + this.floorToBlock(limit);
-    const end = tokens.length - start <= limit ? tokens.length : fits;
-    if (end <= computed) return null;
+    const { tokens, computed, pending, request } = sequence;
+    const limit = request.needsEveryPromptRow ? Math.min(budget, this.maxRows) : budget;
+    const end = pending <= limit ? tokens.length : this.floorToBlock(computed + limit);
+    return end <= computed ? null : this.upTo(sequence, end);
+  }
+
+  private upTo(sequence: Sequence, end: number): ScheduledChunk {
+    const { tokens, blocks, computed: start, request } = sequence;
     const chunk: Chunk = {
       tokens: tokens.view(start, end),
       start,
       blocks: blocks.view(0, this.kv.blocksFor(end)),
       adapterSlot: request.adapterSlot,
-      logits: everyRow ? "all" : end === tokens.length ? "last" : "none",
+      logits: request.needsEveryPromptRow ? "all" : end === tokens.length ? "last" : "none",
     };
     return { sequence, chunk, end };
   }

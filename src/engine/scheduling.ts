@@ -12,6 +12,8 @@ export interface SchedulingOptions {
   agingSeconds: number;
   /** Reuse the keys and values of earlier requests with the same beginning. */
   prefixCaching: boolean;
+  /** Tokens that are reused together, a part of the runner's block; null = all of it. */
+  linkSize: number | null;
 }
 
 export const DEFAULT_SCHEDULING: SchedulingOptions = {
@@ -21,6 +23,7 @@ export const DEFAULT_SCHEDULING: SchedulingOptions = {
   policy: "priority",
   agingSeconds: 10,
   prefixCaching: true,
+  linkSize: null,
 };
 
 /** Fills defaults in; throws on values the scheduler cannot work with. */

@@ -35,7 +35,7 @@ export class Sequence {
   computed = 0;
   /** Physical blocks in order of position. Empty unless running. */
   readonly blocks = new IntList();
-  /** Prefix-cache digests of the full blocks known so far; digests[i] is about block i. */
+  /** Prefix-cache digests of the full links known so far; digests[i] is about link i. */
   digests: string[] = [];
   /** Made when the sequence first runs; they survive preemption, so the output continues as if undisturbed. */
   sampler: SequenceSampler | null = null;
@@ -55,6 +55,11 @@ export class Sequence {
 
   apply(event: SequenceEvent): void {
     this.current = transition(this.current, event);
+  }
+
+  /** Its prompt is computed. */
+  get decodes(): boolean {
+    return this.computed >= this.request.prompt.length;
   }
 
   /** Known tokens the model has not seen: 1 in steady decoding, more while prefilling or after forced tokens. */

@@ -36,7 +36,7 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
   const sin = ropes.specs.map((_, i) => g.input(`sin.${i}`, ["n", halfDim]));
   const rows = g.input("rows", ["n", 1], "int64");
   const wanted = g.input("wanted", ["m"], "int64");
-  const shared = attentionInputs(g);
+  const shared = attentionInputs(g, config);
   const masks = maskInputs(g, config, options.blockSize);
   const lora = options.lora ? loraInputs(g, config) : null;
 
@@ -103,7 +103,7 @@ function ofDecodeRows(g: Graph, shared: AttentionInputs, lists: readonly (readon
   });
 }
 
-function attentionInputs(g: Graph): AttentionInputs {
+function attentionInputs(g: Graph, { numLayers, numKvHeads, headDim }: ModelConfig): AttentionInputs {
   return {
     decodeCount: g.input("decode_count", [1], "int64"),
     owner: g.input("owner", ["blocks"], "int64"),
@@ -111,6 +111,8 @@ function attentionInputs(g: Graph): AttentionInputs {
     hasPrefill: g.input("has_prefill", [], "bool"),
     partBounds: g.input("part_bounds", [PART_BOUNDS], "int64"),
     places: g.input("places", ["places"], "int64"),
+    hasBegun: g.input("has_begun", [], "bool"),
+    begun: g.input("begun", [2 * numLayers, "begun", numKvHeads, 1, headDim]),
   };
 }
 
@@ -133,6 +135,7 @@ function maskInputs(g: Graph, config: ModelConfig, blockSize: number) {
 function cacheInputs(g: Graph, config: ModelConfig, blockSize: number, layer: number) {
   const { numKvHeads, headDim } = config;
   return {
+    index: layer,
     keys: g.input(`keys.${layer}`, ["blocks", numKvHeads, blockSize, headDim]),
     values: g.input(`values.${layer}`, ["blocks", numKvHeads, headDim, blockSize]),
     pastKeys: g.input(`past_keys.${layer}`, ["past", numKvHeads, blockSize, headDim]),

@@ -133,6 +133,10 @@ export class DecoderRunner implements Runner {
     this.pool.copyBlock(from, to);
   }
 
+  clearBlock(block: number, first: number): void {
+    this.pool.clearFrom(block, first);
+  }
+
   async close(): Promise<void> {
     await this.session.close();
   }

@@ -95,6 +95,25 @@ it("clears what an earlier sequence left in a block", () => {
   }
 });
 
+it("gives the beginning of a block as rows, and clears the rest of it", () => {
+  const pool = new KvPool(config, BLOCK, BLOCKS);
+  pool.bringTogether([7, 3]);
+  for (const block of [2, 3, 4]) fill(pool, block, block);
+  const expected: number[] = [];
+  for (let layer = 0; layer < config.numLayers; layer++) {
+    for (const sign of [1, -1]) {
+      for (let slot = 0; slot < 3; slot++)
+        for (let c = 0; c < WIDTH; c++) expected.push(sign * keyOf(3, layer, slot, c));
+    }
+  }
+  expect([...pool.readRows(3, 3)]).toEqual(expected);
+  pool.clearFrom(3, 3);
+  expect([...pool.readRows(3, 3)]).toEqual(expected);
+  const cleared = pool.readRows(3, 4).reduce((zeros, value) => zeros + Number(value === 0), 0);
+  expect(cleared).toBe(2 * config.numLayers * WIDTH);
+  for (const block of [2, 4]) expectHolds(pool, block, block);
+});
+
 it("stores whole blocks as they are given, wherever their places are", () => {
   const pool = new KvPool(config, BLOCK, BLOCKS);
   pool.bringTogether([7, 3]);

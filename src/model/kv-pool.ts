@@ -102,6 +102,43 @@ export class KvPool {
     }
   }
 
+  /** The first positions of a block as rows: [2 * layers, count, heads, headDim], keys and values of each layer. */
+  readRows(block: number, count: number): Float32Array {
+    const { heads, headDim, blockSize } = this;
+    const base = this.placeOf[block]! * this.blockElements;
+    const rows = new Float32Array(2 * this.keys.length * count * heads * headDim);
+    let at = 0;
+    for (const [layer, keys] of this.keys.entries()) {
+      for (let slot = 0; slot < count; slot++) {
+        for (let head = 0; head < heads; head++, at += headDim) {
+          const source = base + (head * blockSize + slot) * headDim;
+          rows.set(keys.subarray(source, source + headDim), at);
+        }
+      }
+      const values = this.values[layer]!;
+      for (let slot = 0; slot < count; slot++) {
+        for (let row = 0; row < heads * headDim; row++) rows[at++] = values[base + row * blockSize + slot]!;
+      }
+    }
+    return rows;
+  }
+
+  /** Clears the positions of a block from `first` on: see writeRow. */
+  clearFrom(block: number, first: number): void {
+    const { heads, headDim, blockSize } = this;
+    const base = this.placeOf[block]! * this.blockElements;
+    for (const [layer, keys] of this.keys.entries()) {
+      const values = this.values[layer]!;
+      for (let head = 0; head < heads; head++) {
+        const end = base + (head + 1) * blockSize * headDim;
+        keys.fill(0, end - (blockSize - first) * headDim, end);
+      }
+      for (let row = 0; row < heads * headDim; row++) {
+        values.fill(0, base + row * blockSize + first, base + (row + 1) * blockSize);
+      }
+    }
+  }
+
   /** Stores one layer's keys and values of whole blocks. */
   writeBlocks(layer: number, blocks: Int32Array, { keys, values }: BlockMemory): void {
     const size = this.blockElements;

@@ -128,24 +128,28 @@ export class StepInputs {
     const { config, pool } = this.parts;
     const { blockSize } = pool;
     const start = prefill?.start ?? 0;
-    if (start % blockSize !== 0) throw new Error(`a prefill chunk starts at ${start}, not on a block boundary`);
-    const past = start / blockSize;
-    const ends = prefill === null ? [] : partEnds(prefill.tokens.length, blockSize, this.parts.shortestPart);
+    const begun = start % blockSize;
+    const past = (start - begun) / blockSize;
+    const count = prefill?.tokens.length ?? 0;
+    const ends = count === 0 ? [] : partEnds(begun, count, blockSize, this.parts.shortestPart);
     const bounds = new BigInt64Array(PART_BOUNDS);
-    // Counted from the chunk's end.
+    // Parts are counted from the chunk's end, positions from the start of the block that it starts in.
     for (let part = 0; part < PREFILL_PARTS; part++) {
-      const to = ends.at(-1 - part) ?? 0;
-      const from = ends.at(-2 - part) ?? 0;
+      const to = ends.at(-1 - part) ?? begun;
+      const from = ends.at(-2 - part) ?? begun;
       const seen = to === from ? 0 : past + Math.ceil(to / blockSize);
-      bounds[part] = BigInt(firstRow + from);
+      bounds[part] = BigInt(firstRow + from - begun);
       if (part > 0) bounds[PREFILL_PARTS - 1 + part] = BigInt(seen);
-      this.addPartMasks(feeds, part, seen, start + from, to - from);
+      this.addPartMasks(feeds, part, seen, start - begun + from, to - from);
     }
     bounds[PART_BOUNDS - 1] = BigInt(prefill === null ? 0 : wantedRows(prefill));
     feeds.part_bounds = int64s(bounds, [bounds.length]);
     const { numKvHeads, headDim } = config;
-    const places = blockPlaces(firstRow, prefill?.tokens.length ?? 0, blockSize);
+    const places = blockPlaces(firstRow, count, blockSize, begun);
     feeds.places = int64s(places, [places.length]);
+    const rows = begun === 0 ? new Float32Array(0) : pool.readRows(prefill!.blocks[past]!, begun);
+    feeds.has_begun = bools(Uint8Array.of(begun === 0 ? 0 : 1), []);
+    feeds.begun = floats(rows, [2 * config.numLayers, begun, numKvHeads, 1, headDim]);
     const pastOf = this.pastBlocks(prefill?.blocks.subarray(0, past) ?? new Int32Array(0));
     for (let layer = 0; layer < config.numLayers; layer++) {
       const { keys, values } = pastOf(layer);

@@ -42,7 +42,7 @@ export function dataOf(outputs: Outputs, name: string): Float32Array {
 }
 
 function writtenBlocks({ start, tokens, blocks }: Chunk, blockSize: number): Int32Array {
-  return blocks.subarray(start / blockSize, Math.ceil((start + tokens.length) / blockSize));
+  return blocks.subarray(Math.floor(start / blockSize), Math.ceil((start + tokens.length) / blockSize));
 }
 
 function blockTargets(

@@ -36,6 +36,8 @@ export class FakeRunner implements Runner {
   private previous: Float32Array[] = [];
   forwards = 0;
   copies = 0;
+  /** Prefixes that ended inside a block. */
+  clears = 0;
   /** Tokens run so far, and the most in one step. */
   tokensRun = 0;
   largestStep = 0;
@@ -70,10 +72,18 @@ export class FakeRunner implements Runner {
     this.copies++;
   }
 
+  clearBlock(block: number, first: number): void {
+    if (!(first > 0 && first < this.blockSize)) throw new Error(`a block cleared from position ${first} on`);
+    this.pool.fill(-1, (block * this.blockSize + first) * FIELDS, (block + 1) * this.blockSize * FIELDS);
+    this.clears++;
+  }
+
   private run(chunk: Chunk): Float32Array {
     const end = chunk.start + chunk.tokens.length;
     for (const [i, token] of chunk.tokens.entries()) {
       const at = this.address(chunk, chunk.start + i);
+      // A block that begins is cleared.
+      if ((chunk.start + i) % this.blockSize === 0) this.pool.fill(-1, at, at + this.blockSize * FIELDS);
       this.pool[at + TOKEN] = token;
       this.pool[at + POSITION] = chunk.start + i;
       this.pool[at + ADAPTER] = chunk.adapterSlot;
@@ -87,6 +97,11 @@ export class FakeRunner implements Runner {
       }
       tokens[position] = this.pool[at + TOKEN]!;
       adapters[position] = this.pool[at + ADAPTER]!;
+    }
+    for (let position = end; position % this.blockSize !== 0; position++) {
+      // It would be masked, but a mask does not hide what is no number.
+      if (this.pool[this.address(chunk, position) + POSITION] !== -1)
+        throw new Error(`something lies behind position ${end - 1} in its block`);
     }
     const first = chunk.logits === "all" ? chunk.start : chunk.logits === "last" ? end - 1 : end;
     const rows = new Float32Array((end - first) * this.vocabSize);
@@ -109,7 +124,6 @@ export class FakeRunner implements Runner {
       const end = start + tokens.length;
       if (tokens.length === 0) throw new Error("an empty chunk");
       if (end > this.maxPositions) throw new Error(`position ${end - 1} is beyond the model's ${this.maxPositions}`);
-      if (tokens.length > 1 && start % this.blockSize !== 0) throw new Error(`a chunk starts inside a block: ${start}`);
       if (logits === "none" && tokens.length > 1 && end % this.blockSize !== 0)
         throw new Error(`a prefill chunk ends inside a block: ${end}`);
       if (blocks.length !== Math.ceil(end / this.blockSize))

@@ -13,7 +13,7 @@ import { generateRequest } from "../fakes/requests.ts";
 
 const VOCAB = 48;
 const ADAPTERS = ["red", "blue"];
-const totals = { preemptions: 0, prefixHits: 0, copies: 0, aborted: 0, forced: 0 };
+const totals = { preemptions: 0, prefixHits: 0, copies: 0, clears: 0, aborted: 0, forced: 0 };
 
 interface Shape {
   promptLength: number;
@@ -63,7 +63,8 @@ const requestOf = ({ promptLength, outputLength, arrives }: Shape) =>
 
 const mixOf = (shape: Shape) =>
   fc.record({
-    blockSize: fc.constantFrom(1, 2, 4, 8),
+    linkSize: fc.constantFrom(1, 2, 4),
+    linksPerBlock: fc.constantFrom(1, 2, 3),
     spareBlocks: fc.nat(6),
     maxNumSeqs: fc.integer({ min: 1, max: 6 }),
     maxNumBatchedTokens: fc.integer({ min: 1, max: 40 }),
@@ -147,7 +148,9 @@ describe("random mixes", () => {
 
   it.each(shapes)("give every request the output it has alone: %s", async (_name, shape) => {
     await fc.assert(
-      fc.asyncProperty(mixOf(shape), async ({ blockSize, spareBlocks, requests, ...scheduling }) => {
+      fc.asyncProperty(mixOf(shape), async ({ linksPerBlock, spareBlocks, requests, ...scheduling }) => {
+        const { linkSize } = scheduling;
+        const blockSize = linkSize * linksPerBlock;
         const longest = Math.max(...requests.map((spec) => spec.prompt.length + spec.maxTokens));
         const numBlocks = Math.ceil(longest / blockSize) + spareBlocks;
         const runner = new FakeRunner({ row: hashRow, vocabSize: VOCAB, blockSize, numBlocks });
@@ -188,7 +191,7 @@ describe("random mixes", () => {
           if (actual.prefill !== null) {
             const { cachedTokens, promptLogprobs } = actual.prefill;
             expect(promptLogprobs).toEqual(expected.prefill!.promptLogprobs);
-            expect(cachedTokens % blockSize).toBe(0);
+            expect(cachedTokens % linkSize).toBe(0);
             expect(cachedTokens).toBeLessThan(spec.prompt.length);
             if (spec.promptLogprobs !== null || !scheduling.prefixCaching) expect(cachedTokens).toBe(0);
           }
@@ -199,6 +202,7 @@ describe("random mixes", () => {
         totals.preemptions += stats.preemptions;
         totals.prefixHits += stats.prefixHits;
         totals.copies += runner.copies;
+        totals.clears += runner.clears;
       }),
       { numRuns: 200 },
     );

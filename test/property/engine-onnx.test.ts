@@ -51,7 +51,7 @@ describe.each(["llama", "qwen3", "gemma3"] as const)("%s", (family) => {
       });
       return { made, adapter: (await made.adapters.load(fixtureFolder(family))).version };
     };
-    const { made: crowd, adapter } = await driver(tight, { maxNumBatchedTokens: 40 });
+    const { made: crowd, adapter } = await driver(tight, { maxNumBatchedTokens: 40, linkSize: 8 });
     const requests = requestsOf(adapter);
     const handles: number[] = [];
     for (const request of requests) {

@@ -1,23 +1,33 @@
 // Blocks seen from a sequence: attach (with prefix-cache hits), grow, fork, commit, release. Ties the allocator, the
-// prefix cache and the runner's block copies together. Full blocks are never written again, which makes the hit rule
-// simple: a cached block without an owner is taken over as it is (its entry stays, others may still hit it), a block
-// that a running sequence holds is copied, because the runner reads each block for one owner only.
+// prefix cache and the runner's block copies together. Full links are never written again, which makes the hit rule
+// simple: a cached block without an owner is taken over as it is (its entries stay, others may still hit them), a block
+// that a running sequence holds is copied, because the runner reads each block for one owner only. Where a prefix ends inside a
+// block, the sequence writes what follows: it gets a copy, if the block has links behind that place that others may want.
 
 import type { Runner } from "../runner.ts";
+import type { SchedulingOptions } from "../scheduling.ts";
 import type { Sequence } from "../sequence.ts";
 import { BlockAllocator } from "./block-allocator.ts";
 import { PrefixCache } from "./prefix-cache.ts";
 
 export class KvCache {
   readonly blockSize: number;
+  /** Tokens that are found together: a block is one link or several. */
+  private readonly linkSize: number;
+  private readonly linksPerBlock: number;
   private readonly runner: Runner;
   private readonly allocator: BlockAllocator;
   /** null = prefix caching is off. */
   private readonly prefixes: PrefixCache | null;
 
-  constructor(runner: Runner, prefixCaching: boolean) {
+  constructor(runner: Runner, { prefixCaching, linkSize }: Pick<SchedulingOptions, "prefixCaching" | "linkSize">) {
     this.runner = runner;
     this.blockSize = runner.blockSize;
+    this.linkSize = linkSize ?? runner.blockSize;
+    this.linksPerBlock = this.blockSize / this.linkSize;
+    if (!Number.isInteger(this.linksPerBlock)) {
+      throw new Error(`links of ${this.linkSize} tokens do not fill blocks of ${this.blockSize}`);
+    }
     this.prefixes = prefixCaching ? new PrefixCache() : null;
     this.allocator = new BlockAllocator(runner.numBlocks, (block) => this.prefixes?.forget(block));
   }
@@ -41,17 +51,21 @@ export class KvCache {
    * Needs blocksFor(tokens) available blocks, hits or not.
    */
   attach(sequence: Sequence, readCache: boolean): number {
-    const hits = readCache ? this.findPrefix(sequence) : [];
+    const { blocks: hits, links } = readCache ? this.findPrefix(sequence) : { blocks: [], links: 0 };
+    const inLast = links % this.linksPerBlock;
+    const whole = inLast === 0 ? hits : hits.slice(0, -1);
     // Take over the ownerless hits first: taking blocks below may evict whatever is still cached.
-    const mine = hits.map((block) => {
+    const mine = whole.map((block) => {
       if (!this.allocator.isCached(block)) return false;
       this.allocator.adopt(block, sequence.number);
       return true;
     });
-    for (const [i, hit] of hits.entries()) {
+    const last = inLast === 0 ? null : this.begun(hits.at(-1)!, inLast, sequence);
+    for (const [i, hit] of whole.entries()) {
       sequence.blocks.push(mine[i] ? hit : this.copyOf(hit, sequence));
     }
-    sequence.computed = hits.length * this.blockSize;
+    if (last !== null) sequence.blocks.push(last);
+    sequence.computed = links * this.linkSize;
     if (!this.grow(sequence)) throw new Error("attach without enough available blocks");
     return sequence.computed;
   }
@@ -73,15 +87,18 @@ export class KvCache {
     follower.digests = leader.digests.slice();
   }
 
-  /** Positions below `computed` are final: full blocks among them become findable. */
+  /** Positions below `computed` are final: full links among them become findable. */
   commit(sequence: Sequence): void {
     if (this.prefixes === null) return;
-    const { digests, tokens, request } = sequence;
-    for (let i = digests.length; (i + 1) * this.blockSize <= sequence.computed; i++) {
+    const { digests, tokens, request, blocks } = sequence;
+    for (let i = digests.length; (i + 1) * this.linkSize <= sequence.computed; i++) {
       const parent = digests[i - 1] ?? request.cacheRoot;
-      const content = tokens.view(i * this.blockSize, (i + 1) * this.blockSize);
+      const content = tokens.view(i * this.linkSize, (i + 1) * this.linkSize);
       const { digest, block } = this.prefixes.lookup(parent, content);
-      if (block === null) this.prefixes.remember(digest, parent, content, sequence.blocks.at(i));
+      const place = i % this.linksPerBlock;
+      if (block === null) {
+        this.prefixes.remember(digest, parent, content, blocks.at((i - place) / this.linksPerBlock), place);
+      }
       digests.push(digest);
     }
   }
@@ -109,19 +126,41 @@ export class KvCache {
     }
   }
 
-  /** Blocks that hold the longest known prefix, in order; fills `digests` for them. */
-  private findPrefix(sequence: Sequence): number[] {
-    const found: number[] = [];
-    if (this.prefixes === null) return found;
+  /** Blocks that hold the longest known prefix, in order, and how many links that is; fills `digests` for them. */
+  private findPrefix(sequence: Sequence): { blocks: number[]; links: number } {
+    const blocks: number[] = [];
     const { tokens, digests } = sequence;
-    for (let end = this.blockSize; end < tokens.length; end += this.blockSize) {
-      const parent = digests[digests.length - 1] ?? sequence.request.cacheRoot;
-      const { digest, block } = this.prefixes.lookup(parent, tokens.view(end - this.blockSize, end));
+    let links = 0;
+    for (let end = this.linkSize; this.prefixes !== null && end < tokens.length; end += this.linkSize) {
+      const parent = digests[links - 1] ?? sequence.request.cacheRoot;
+      const { digest, block } = this.prefixes.lookup(parent, tokens.view(end - this.linkSize, end));
       if (block === null) break;
       digests.push(digest);
-      found.push(block);
+      // The block of the last link has those before it too.
+      blocks[Math.floor(links / this.linksPerBlock)] = block;
+      links++;
     }
-    return found;
+    return { blocks, links };
+  }
+
+  /** A block for `owner` that begins with the first links of `block` and has nothing behind them. */
+  private begun(block: number, links: number, owner: Sequence): number {
+    const mine = this.allocator.isCached(block) ? this.takeBegun(block, links, owner) : this.copyOf(block, owner);
+    this.runner.clearBlock(mine, links * this.linkSize);
+    return mine;
+  }
+
+  /** The cached block itself, if nobody can want more of it than `links` or there is no room for a copy. */
+  private takeBegun(block: number, links: number, owner: Sequence): number {
+    this.allocator.adopt(block, owner.number);
+    if (!this.prefixes!.holds(block, links)) return block;
+    if (this.allocator.available === 0) {
+      this.prefixes!.forget(block, links);
+      return block;
+    }
+    const copy = this.copyOf(block, owner);
+    this.allocator.release(block, owner.number, true);
+    return copy;
   }
 
   private copyOf(block: number, owner: Sequence): number {

@@ -17,8 +17,8 @@ describe("PrefixCache", () => {
     const cache = new PrefixCache();
     const root = cacheRoot(null, null);
     const first = chainDigest(root, block(1, 2));
-    cache.remember(first, root, block(1, 2), 7);
-    cache.remember(chainDigest(first, block(3, 4)), first, block(3, 4), 8);
+    cache.remember(first, root, block(1, 2), 7, 0);
+    cache.remember(chainDigest(first, block(3, 4)), first, block(3, 4), 8, 0);
     expect(cache.lookup(root, block(1, 2))).toEqual({ digest: first, block: 7 });
     expect(cache.lookup(first, block(3, 4)).block).toBe(8);
     expect(cache.lookup(root, block(3, 4)).block).toBeNull();
@@ -31,7 +31,7 @@ describe("PrefixCache", () => {
     const cache = new PrefixCache();
     const root = cacheRoot(null, null);
     // File other content under the digest of [5, 6], as a collision would.
-    cache.remember(chainDigest(root, block(5, 6)), root, block(1, 2), 3);
+    cache.remember(chainDigest(root, block(5, 6)), root, block(1, 2), 3, 0);
     expect(cache.lookup(root, block(5, 6)).block).toBeNull();
     expect(() => cache.checkIntegrity()).toThrow("wrong digest");
   });
@@ -40,22 +40,44 @@ describe("PrefixCache", () => {
     const cache = new PrefixCache();
     const root = cacheRoot(null, null);
     const digest = chainDigest(root, block(1, 2));
-    cache.remember(digest, root, block(1, 2), 4);
-    cache.remember(digest, root, block(1, 2), 5);
+    cache.remember(digest, root, block(1, 2), 4, 0);
+    cache.remember(digest, root, block(1, 2), 5, 0);
     expect(cache.holds(4)).toBe(true);
     expect(cache.holds(5)).toBe(false);
-    expect(() => cache.remember(chainDigest(root, block(9, 9)), root, block(9, 9), 4)).toThrow("already has");
+    expect(() => cache.remember(chainDigest(root, block(9, 9)), root, block(9, 9), 4, 0)).toThrow("already has");
     cache.forget(4);
     expect(cache.lookup(root, block(1, 2)).block).toBeNull();
     expect(cache.size).toBe(0);
     expect(() => cache.forget(4)).toThrow("no cached content");
   });
 
+  it("has several links in a block, and forgets those from a place on", () => {
+    const cache = new PrefixCache();
+    const root = cacheRoot(null, null);
+    const first = chainDigest(root, block(1, 2));
+    const second = chainDigest(first, block(3, 4));
+    cache.remember(first, root, block(1, 2), 4, 0);
+    cache.remember(second, first, block(3, 4), 4, 1);
+    expect(cache.lookup(first, block(3, 4)).block).toBe(4);
+    expect([0, 1, 2].map((from) => cache.holds(4, from))).toEqual([true, true, false]);
+    cache.checkIntegrity();
+    cache.forget(4, 1);
+    expect(cache.lookup(first, block(3, 4)).block).toBeNull();
+    expect(cache.lookup(root, block(1, 2)).block).toBe(4);
+    expect(cache.holds(4, 1)).toBe(false);
+    cache.checkIntegrity();
+    cache.remember(second, first, block(3, 4), 5, 1);
+    cache.forget(4);
+    expect(cache.holds(4)).toBe(false);
+    expect(cache.holds(5)).toBe(true);
+    cache.checkIntegrity();
+  });
+
   it("copies the tokens it is given", () => {
     const cache = new PrefixCache();
     const root = cacheRoot(null, null);
     const tokens = block(1, 2);
-    cache.remember(chainDigest(root, tokens), root, tokens, 0);
+    cache.remember(chainDigest(root, tokens), root, tokens, 0, 0);
     tokens[0] = 99;
     expect(cache.lookup(root, block(1, 2)).block).toBe(0);
     cache.checkIntegrity();

@@ -1,15 +1,17 @@
 // Finds blocks whose keys and values can be reused: the same tokens after the same tokens, under the same adapter
-// content and salt. Only full blocks. A block's digest is SHA-256 over its parent's digest and its tokens; the root
-// of a chain hashes adapter version and salt, so chains of different salts or adapters never meet. Tokens and parent
-// are compared on every hit as well. One entry per digest and one per block, so the size is bounded by the pool.
-// It keeps no order and frees nothing: the allocator evicts (least recently used) and calls `forget`.
+// content and salt. Tokens are chained in links of a fixed size, of which a block holds one or several; only full links are
+// found. A link's digest is SHA-256 over its parent's digest and its tokens; the root of a chain hashes adapter version
+// and salt, so chains of different salts or adapters never meet. Tokens and parent are compared on every hit as well. One
+// entry per digest and one per place in a block, so the size is bounded by the pool. A block with a link also has those
+// before it in the block, found there or elsewhere. It keeps no order and frees nothing: the allocator evicts (least recently
+// used) and calls `forget`.
 
 import { hash } from "node:crypto";
 
 interface Entry {
   digest: string;
   parent: string;
-  tokens: Int32Array; // [blockSize]
+  tokens: Int32Array; // [linkSize]
   block: number;
 }
 
@@ -19,12 +21,12 @@ export interface Lookup {
   block: number | null;
 }
 
-/** Parent digest of first blocks. Null and the empty string differ, and no pair of fields can imitate another. */
+/** Parent digest of first links. Null and the empty string differ, and no pair of fields can imitate another. */
 export function cacheRoot(adapter: string | null, salt: string | null): string {
   return hash("sha256", JSON.stringify(["prefix", adapter, salt]), "binary");
 }
 
-/** Digest of a block: binary string of 32 characters. */
+/** Digest of a link: binary string of 32 characters. */
 export function chainDigest(parent: string, tokens: Int32Array): string {
   const bytes = Buffer.allocUnsafe(32 + tokens.byteLength);
   bytes.write(parent, 0, "latin1");
@@ -34,7 +36,8 @@ export function chainDigest(parent: string, tokens: Int32Array): string {
 
 export class PrefixCache {
   private readonly byDigest = new Map<string, Entry>();
-  private readonly byBlock = new Map<number, Entry>();
+  /** By the link's place in its block. */
+  private readonly byBlock = new Map<number, Map<number, Entry>>();
 
   get size(): number {
     return this.byDigest.size;
@@ -48,36 +51,52 @@ export class PrefixCache {
     return { digest, block: hit ? entry.block : null };
   }
 
-  /** `block` now holds this content. If another block already does, that one stays the answer and nothing changes. */
-  remember(digest: string, parent: string, tokens: Int32Array, block: number): void {
+  /** `block` now holds this link at `place`. If another block already does, that one stays the answer and nothing changes. */
+  remember(digest: string, parent: string, tokens: Int32Array, block: number, place: number): void {
     if (this.byDigest.has(digest)) return;
-    if (this.byBlock.has(block)) throw new Error(`block ${block} already has cached content`);
+    const links = this.byBlock.get(block) ?? new Map<number, Entry>();
+    if (links.has(place)) throw new Error(`block ${block} already has cached content at ${place}`);
     const entry = { digest, parent, tokens: tokens.slice(), block };
     this.byDigest.set(digest, entry);
-    this.byBlock.set(block, entry);
+    this.byBlock.set(block, links.set(place, entry));
   }
 
-  /** Whether lookups can answer with this block. */
-  holds(block: number): boolean {
-    return this.byBlock.has(block);
+  /** Whether lookups can answer with this block, for a link at place `from` or behind it. */
+  holds(block: number, from = 0): boolean {
+    const places = this.byBlock.get(block)?.keys() ?? [];
+    for (const place of places) if (place >= from) return true;
+    return false;
   }
 
-  /** The content of `block` is about to be overwritten. */
-  forget(block: number): void {
-    const entry = this.byBlock.get(block);
-    if (entry === undefined) throw new Error(`block ${block} has no cached content`);
-    this.byBlock.delete(block);
-    this.byDigest.delete(entry.digest);
+  /** The content of `block` from place `from` on is about to be overwritten. */
+  forget(block: number, from = 0): void {
+    const links = this.byBlock.get(block);
+    if (links === undefined) throw new Error(`block ${block} has no cached content`);
+    for (const [place, { digest }] of links) {
+      if (place < from) continue;
+      links.delete(place);
+      this.byDigest.delete(digest);
+    }
+    if (links.size === 0) this.byBlock.delete(block);
   }
 
   /** Throws unless both indexes agree and every digest is that of its content. */
   checkIntegrity(): void {
-    if (this.byBlock.size !== this.byDigest.size) throw new Error("prefix-cache indexes differ in size");
+    let indexed = 0;
+    for (const [block, links] of this.byBlock) {
+      if (links.size === 0) throw new Error(`block ${block} is indexed without content`);
+      indexed += links.size;
+      for (const entry of links.values()) {
+        if (entry.block !== block || this.byDigest.get(entry.digest) !== entry) {
+          throw new Error(`cached block ${block} is not indexed`);
+        }
+      }
+    }
+    if (indexed !== this.byDigest.size) throw new Error("prefix-cache indexes differ in size");
     for (const [digest, entry] of this.byDigest) {
       if (entry.digest !== digest || chainDigest(entry.parent, entry.tokens) !== digest) {
         throw new Error(`cached block ${entry.block} is filed under a wrong digest`);
       }
-      if (this.byBlock.get(entry.block) !== entry) throw new Error(`cached block ${entry.block} is not indexed`);
     }
   }
 }

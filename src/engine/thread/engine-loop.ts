@@ -54,6 +54,7 @@ export class EngineLoop {
       vocabSize: runner.vocabSize,
       maxModelLen: maxModelLen(runner),
       blockSize: runner.blockSize,
+      linkSize: options.linkSize ?? runner.blockSize,
       policy: options.policy,
       maxLoras: host?.maxLoras ?? 0,
       maxLoraRank: host?.maxLoraRank ?? 0,

@@ -23,4 +23,6 @@ it("finds every token a place in its block, and repeats the last one behind it",
   expect(Array.from(blockPlaces(5, 3, 2), Number)).toEqual([5, 6, 7, 7]);
   expect(Array.from(blockPlaces(0, 4, 2), Number)).toEqual([0, 1, 2, 3]);
   expect(blockPlaces(0, 0, 2)).toHaveLength(0);
+  // One position of the first block is there already and stands before all rows, of which the chunk's are 5, 6, 7.
+  expect(Array.from(blockPlaces(5, 3, 3, 1), Number)).toEqual([0, 6, 7, 8, 8, 8]);
 });

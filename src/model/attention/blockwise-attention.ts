@@ -132,12 +132,15 @@ export function keyBlocks(
 }
 
 /**
- * [nb * blockSize]: which row stands at each place in the blocks of `count` tokens from row `first` on. Behind the last token it
- * is repeated: masks hide it there, and it is a number wherever the token's own result is.
+ * [nb * blockSize]: which row stands at each place in the blocks of `count` tokens from row `first` on, where `begun` positions of
+ * the first block are there already and stand before all rows. Behind the last token it is repeated: masks hide it there, and
+ * it is a number wherever the token's own result is.
  */
-export function blockPlaces(first: number, count: number, blockSize: number): BigInt64Array {
-  const places = new BigInt64Array(Math.ceil(count / blockSize) * blockSize);
-  for (let i = 0; i < places.length; i++) places[i] = BigInt(first + Math.min(i, count - 1));
+export function blockPlaces(first: number, count: number, blockSize: number, begun = 0): BigInt64Array {
+  const places = new BigInt64Array(Math.ceil((begun + count) / blockSize) * blockSize);
+  for (let i = 0; i < places.length; i++) {
+    places[i] = BigInt(i < begun ? i : first + Math.min(i, begun + count - 1));
+  }
   return places;
 }
 

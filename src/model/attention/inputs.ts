@@ -19,19 +19,28 @@ export interface AttentionInputs {
    * starts where the one after it does.
    */
   partBounds: Value;
-  /** int64: where the rows of the prefill chunk stand in its blocks; see blockPlaces. */
+  /** int64: where the rows of the prefill chunk stand in its blocks, counted behind those of `begun`; see blockPlaces. */
   places: Value;
+  /**
+   * [2 * layers, h, kvHeads, 1, headDim]: keys and values, layer by layer, of the h positions before the prefill chunk in the
+   * block that it starts in.
+   */
+  begun: Value;
+  /** Whether there are any. */
+  hasBegun: Value;
 }
 
 export const PART_BOUNDS = 2 * PREFILL_PARTS;
 
 /** Inputs of one layer. */
 export interface LayerCache {
+  /** Which layer. */
+  index: number;
   /** [blocks, kvHeads, blockSize, headDim], read in place. */
   keys: Value;
   /** [blocks, kvHeads, headDim, blockSize]. */
   values: Value;
-  /** The same for the past of the prefill chunk, in order of positions. */
+  /** The same for whole blocks before the prefill chunk, in order of positions. */
   pastKeys: Value;
   pastValues: Value;
   /** Additive, 0 or -inf. [blocks, 1, 1, blockSize]. */

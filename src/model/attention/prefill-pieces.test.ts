@@ -1,26 +1,61 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { PREFILL_PARTS, partEnds } from "./prefill-pieces.ts";
+import { PREFILL_PARTS, partEnds, piecesOf } from "./prefill-pieces.ts";
 
 it("divides a piece into parts of about the same size", () => {
-  expect(partEnds(512, 32, 128)).toEqual([128, 256, 384, 512]);
-  expect(partEnds(257, 16, 64)).toEqual([64, 128, 192, 257]);
-  expect(partEnds(300, 32, 128)).toEqual([128, 300]);
-  expect(partEnds(127, 16, 64)).toEqual([127]);
-  expect(partEnds(256, 128, 64)).toEqual([128, 256]);
+  expect(partEnds(0, 512, 32, 128)).toEqual([128, 256, 384, 512]);
+  expect(partEnds(0, 257, 16, 64)).toEqual([64, 128, 192, 257]);
+  expect(partEnds(0, 300, 32, 128)).toEqual([128, 300]);
+  expect(partEnds(0, 127, 16, 64)).toEqual([127]);
+  expect(partEnds(0, 256, 128, 64)).toEqual([128, 256]);
+});
+
+it("counts from the start of the block that a piece starts in", () => {
+  expect(partEnds(16, 496, 32, 128)).toEqual([128, 256, 384, 512]);
+  expect(partEnds(31, 2, 32, 128)).toEqual([33]);
+  expect(partEnds(63, 65, 64, 64)).toEqual([128]);
 });
 
 it("ends parts on block boundaries, in order, the last one with the piece", () => {
   fc.assert(
-    fc.property(fc.integer({ min: 2, max: 600 }), fc.constantFrom(1, 8, 16, 32, 48, 128), (tokens, blockSize) => {
-      const ends = partEnds(tokens, blockSize, 64);
-      expect(ends.length).toBeLessThanOrEqual(PREFILL_PARTS);
-      expect(ends.at(-1)).toBe(tokens);
-      for (const [i, end] of ends.slice(0, -1).entries()) {
-        expect(end % blockSize).toBe(0);
-        expect(end).toBeLessThan(ends[i + 1]! - 1);
-        expect(end).toBeGreaterThan(0);
-      }
-    }),
+    fc.property(
+      fc.integer({ min: 2, max: 600 }),
+      fc.constantFrom(1, 8, 16, 32, 48, 128),
+      fc.nat(127),
+      (tokens, blockSize, any) => {
+        const begun = any % blockSize;
+        const ends = partEnds(begun, tokens, blockSize, 64);
+        expect(ends.length).toBeLessThanOrEqual(PREFILL_PARTS);
+        expect(ends.at(-1)).toBe(begun + tokens);
+        for (const end of ends.slice(0, -1)) expect(end % blockSize).toBe(0);
+        // Never a single token.
+        for (const [i, end] of ends.entries()) expect(end - (ends[i - 1] ?? begun)).toBeGreaterThan(1);
+      },
+    ),
+  );
+});
+
+it("cuts a chunk into pieces that end with blocks, wherever it starts, and leaves no token alone", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 2, max: 600 }),
+      fc.nat(100),
+      fc.constantFrom(16, 32, 48, 300),
+      (count, start, blockSize) => {
+        const tokens = Int32Array.from({ length: count }, (_, i) => i);
+        const whole = { tokens, start, blocks: new Int32Array(0), adapterSlot: 0, logits: "last" } as const;
+        const pieces = piecesOf(whole, blockSize, 128);
+        expect(pieces.flatMap((piece) => [...piece.tokens])).toEqual([...tokens]);
+        let at = start;
+        for (const piece of pieces) {
+          expect(piece.start).toBe(at);
+          at += piece.tokens.length;
+          if (piece !== pieces.at(-1)) expect(at % blockSize).toBe(0);
+          expect(piece.tokens.length).toBeLessThanOrEqual(Math.max(128, blockSize) + 1);
+          expect(piece.logits).toBe(piece === pieces.at(-1) ? "last" : "none");
+        }
+        expect(pieces.at(-1)!.tokens.length).toBeGreaterThan(1);
+      },
+    ),
   );
 });

@@ -20,14 +20,15 @@ export function longestPiece(threads: number): number {
   return PREFILL_PARTS * shortestPart(threads);
 }
 
-/** Whole blocks, at most `longest` tokens and one, in order. Only the last has logits where only the last row was asked for. */
+/** To the ends of blocks, at most `longest` tokens and one, in order. Only the last has logits where only the last row was asked for. */
 export function piecesOf(chunk: Chunk, blockSize: number, longest: number): Chunk[] {
   const { tokens, start, logits } = chunk;
   const size = Math.max(1, Math.floor(longest / blockSize)) * blockSize;
   const pieces: Chunk[] = [];
   for (let at = 0; at < tokens.length; ) {
+    const room = size - ((start + at) % blockSize);
     // A piece of one token would be a decode step: the last piece takes it along.
-    const end = tokens.length - at <= size + 1 ? tokens.length : at + size;
+    const end = tokens.length - at <= room + 1 ? tokens.length : at + room;
     const wanted = logits === "last" && end < tokens.length ? "none" : logits;
     pieces.push({ ...chunk, tokens: tokens.subarray(at, end), start: start + at, logits: wanted });
     at = end;
@@ -36,14 +37,13 @@ export function piecesOf(chunk: Chunk, blockSize: number, longest: number): Chun
 }
 
 /**
- * Where the parts of a piece of this many tokens end: at most PREFILL_PARTS, of about the same size and whole blocks but for
- * the last; more than one only where each has about `shortest` tokens or more.
+ * Where the parts of a piece of this many tokens, behind `begun` others in its first block, end, counted from that block's
+ * start: at most PREFILL_PARTS, of about the same size and to the ends of blocks but for the last; more than one only where each
+ * has about `shortest` tokens or more. None has a single token: see paged-attention.ts.
  */
-export function partEnds(tokens: number, blockSize: number, shortest: number): number[] {
-  const parts = Math.max(1, Math.min(PREFILL_PARTS, Math.floor(tokens / shortest)));
-  const ends = Array.from(
-    { length: parts - 1 },
-    (_, i) => Math.floor((tokens * (i + 1)) / parts / blockSize) * blockSize,
-  );
-  return [...new Set(ends)].filter((end) => end > 0).concat(tokens);
+export function partEnds(begun: number, tokens: number, blockSize: number, shortest: number): number[] {
+  const all = begun + tokens;
+  const parts = Math.max(1, Math.min(PREFILL_PARTS, Math.floor(all / shortest)));
+  const ends = Array.from({ length: parts - 1 }, (_, i) => Math.floor((all * (i + 1)) / parts / blockSize) * blockSize);
+  return [...new Set(ends)].filter((end) => end >= begun + 2 && end <= all - 2).concat(all);
 }
