@@ -42,8 +42,8 @@ export interface EmbeddedOptions {
 /** Chosen by measurement: docs/reference/engine.md. */
 export const DEFAULT_WEIGHT_TYPE: WeightType = "int8";
 export const DEFAULT_BLOCK_SIZE = 16;
-/** Attention's products are shorter and slower with fewer. */
-const LEAST_POSITIONS = 32;
+/** Attention's products are shorter and slower with fewer: docs/reference/engine.md. */
+const LEAST_POSITIONS = 64;
 const MAX_DEFAULT_KV_BYTES = 4 * 2 ** 30;
 
 /** Resolves when the model is loaded; throws CheckpointError for a bad folder, ConfigError for settings that cannot work. */

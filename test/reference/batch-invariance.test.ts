@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { DEFAULT_BLOCK_SIZE, positionsPerBlock } from "../../src/engine/embedded.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import type { DecoderRunner } from "../../src/model/decoder-runner.ts";
 import type { WeightType } from "../../src/model/linear/linear.ts";
@@ -16,17 +17,19 @@ import { blocksFrom, chunk, families, fixtureFolder, openRunner, runAlone } from
 import { writeWideCheckpoint } from "./wide-checkpoint.ts";
 
 const weightTypes: readonly WeightType[] = ["float32", "int8", "int4"];
-const LENGTH = 52;
 const tokensOf = (seed: number, length: number) => Array.from({ length }, (_, i) => 3 + ((seed * 37 + i * 101) % 250));
-const text = tokensOf(1, LENGTH);
+/** Three blocks and a bit. */
+const textFor = ({ blockSize }: DecoderRunner) => tokensOf(1, 3 * blockSize + 4);
 
 /** Bits, so that -0 and 0 differ and NaN equals itself; text, so that comparing is fast. */
 const bits = (logits: Float32Array) =>
   Buffer.from(logits.buffer, logits.byteOffset, logits.byteLength).toString("latin1");
 
-const everywhere = [...text.keys()];
 /** Both sides of the blocks' edges, both ends. */
-const edges = [0, 1, 14, 15, 16, 17, 31, 32, 33, 47, 48, LENGTH - 1];
+const edgesFor = ({ blockSize: block }: DecoderRunner) => [
+  ...[0, 1, block - 2, block - 1, block, block + 1],
+  ...[2 * block - 1, 2 * block, 2 * block + 1, 3 * block - 1, 3 * block, 3 * block + 3],
+];
 
 /** Logits of single tokens beside `others` at these positions of the text; what lies between them is computed in chunks. */
 async function tokenByToken(
@@ -35,14 +38,15 @@ async function tokenByToken(
   others: number,
   positions: readonly number[],
 ): Promise<string> {
+  const text = textFor(runner);
   const room = 8;
   const rows: string[] = [];
   // The others are at different lengths, and change places with the sequence under test from step to step.
   const lengths = Array.from({ length: others }, (_, i) => 1 + ((i * 7) % 40));
-  const blocks = (i: number) => blocksFrom(8 + i * room, LENGTH, runner.blockSize);
+  const blocks = (i: number) => blocksFrom(8 + i * room, text.length, runner.blockSize);
   for (const [i, length] of lengths.entries())
     await runner.forward([chunk(tokensOf(i, length), 0, blocks(i), { logits: "none" })]);
-  const own = blocksFrom(0, LENGTH, runner.blockSize);
+  const own = blocksFrom(0, text.length, runner.blockSize);
   let done = 0;
   for (const position of positions) {
     if (done < position) {
@@ -52,7 +56,7 @@ async function tokenByToken(
     const mine = chunk([text[position]!], position, own, { adapterSlot });
     const rest = lengths.map((length, i) => {
       const at = (length + position) % 100 < 70 ? length + (position % 10) : length;
-      return chunk([5 + i], Math.min(at, LENGTH - 1), blocks(i), { adapterSlot: i % 2 === 0 ? adapterSlot : 0 });
+      return chunk([5 + i], Math.min(at, text.length - 1), blocks(i), { adapterSlot: i % 2 === 0 ? adapterSlot : 0 });
     });
     const batch = rest.toSpliced(position % (others + 1), 0, mine);
     const logits = await runner.forward(batch);
@@ -63,16 +67,17 @@ async function tokenByToken(
 
 /** runner and threaded: the same model with one and with two threads. */
 async function expectSameBits(runner: DecoderRunner, threaded: DecoderRunner, slot: number): Promise<void> {
-  const blocks = blocksFrom(0, LENGTH, runner.blockSize);
+  const [text, edges, block] = [textFor(runner), edgesFor(runner), runner.blockSize];
+  const blocks = blocksFrom(0, text.length, block);
   const whole = bits(await runAlone(runner, chunk(text, 0, blocks, { adapterSlot: slot })));
   expect(bits(await runAlone(threaded, chunk(text, 0, blocks, { adapterSlot: slot })))).toEqual(whole);
 
   const chunked: number[] = [];
   for (const [start, end] of [
-    [0, 32],
-    [32, 39],
-    [39, 41],
-    [41, LENGTH],
+    [0, 2 * block],
+    [2 * block, 2 * block + 7],
+    [2 * block + 7, 2 * block + 9],
+    [2 * block + 9, text.length],
   ] as const) {
     chunked.push(...(await runAlone(runner, chunk(text.slice(start, end), start, blocks, { adapterSlot: slot }))));
   }
@@ -80,23 +85,32 @@ async function expectSameBits(runner: DecoderRunner, threaded: DecoderRunner, sl
   const rowAt = (position: number) =>
     whole.slice(position * runner.vocabSize * 4, (position + 1) * runner.vocabSize * 4);
   const atEdges = edges.map(rowAt).join("");
-  expect(await tokenByToken(runner, slot, 0, everywhere)).toEqual(whole);
+  if (block === 16) expect(await tokenByToken(runner, slot, 0, [...text.keys()])).toEqual(whole);
+  else expect(await tokenByToken(runner, slot, 0, edges)).toEqual(atEdges);
   expect(await tokenByToken(runner, slot, 31, edges)).toEqual(atEdges);
   expect(await tokenByToken(threaded, slot, 3, edges)).toEqual(atEdges);
 
   // A block and a half copied to another place, the rest computed there: at once, and one token first.
-  const elsewhere = blocksFrom(300, LENGTH, runner.blockSize);
-  for (const first of [24, 25]) {
+  const elsewhere = blocksFrom(300, text.length, block);
+  const half = block + block / 2;
+  for (const first of [half, half + 1]) {
     for (const i of [0, 1]) runner.copyBlock(blocks[i]!, elsewhere[i]!);
-    runner.clearBlock(elsewhere[1]!, 24 - runner.blockSize);
-    if (first > 24) await runner.forward([chunk([text[24]!], 24, elsewhere, { adapterSlot: slot, logits: "none" })]);
+    runner.clearBlock(elsewhere[1]!, half - block);
+    if (first > half)
+      await runner.forward([chunk([text[half]!], half, elsewhere, { adapterSlot: slot, logits: "none" })]);
     const tail = chunk(text.slice(first), first, elsewhere, { adapterSlot: slot });
     expect(bits(await runAlone(runner, tail))).toEqual(whole.slice(4 * first * runner.vocabSize));
   }
 }
 
-const withOneAndTwoThreads = (folder: string, weightType: WeightType, maxLoraRank = 8) =>
-  Promise.all([1, 2].map((threads) => openRunner(folder, { weightType, threads, maxLoras: 3, maxLoraRank })));
+const withOneAndTwoThreads = (
+  folder: string,
+  weightType: WeightType,
+  { blockSize = 16, maxLoraRank = 8 }: { blockSize?: number; maxLoraRank?: number } = {},
+) =>
+  Promise.all(
+    [1, 2].map((threads) => openRunner(folder, { weightType, threads, blockSize, maxLoras: 3, maxLoraRank })),
+  );
 
 describe.each(families)("%s", (family) => {
   it.each(weightTypes)("%s: the same bits however a token is computed", async (weightType) => {
@@ -140,7 +154,8 @@ it("gives an adapter of rank 1 the same bits alone as beside another adapter", a
   await runner.close();
 });
 
-// Kernels divide wide matrices in other ways than the small ones of the fixtures.
+// Kernels divide wide matrices in other ways than the small ones of the fixtures; and in blocks as they are served.
+const SERVED = positionsPerBlock(DEFAULT_BLOCK_SIZE);
 describe.each([
   ["Qwen2.5 0.5B", { family: "qwen2", hidden: 896, intermediate: 4864, heads: 14, kvHeads: 2, headDim: 64 }],
   ["Qwen3 0.6B", { family: "qwen3", hidden: 1024, intermediate: 3072, heads: 16, kvHeads: 8, headDim: 128 }],
@@ -151,13 +166,13 @@ describe.each([
   afterAll(() => rmSync(folder, { recursive: true }));
 
   it.each(weightTypes)("%s: the same bits however a token is computed", async (weightType) => {
-    const [runner, threaded] = await withOneAndTwoThreads(folder, weightType);
+    const [runner, threaded] = await withOneAndTwoThreads(folder, weightType, { blockSize: SERVED });
     await expectSameBits(runner!, threaded!, 0);
     await Promise.all([runner!.close(), threaded!.close()]);
   });
 
   it("with adapters: the same bits however a token is computed, and whoever else is in the batch", async () => {
-    const [runner, threaded] = await withOneAndTwoThreads(folder, "int8", 32);
+    const [runner, threaded] = await withOneAndTwoThreads(folder, "int8", { blockSize: SERVED, maxLoraRank: 32 });
     const slots: number[] = [];
     for (const rank of [8, 32, 3]) {
       const adapter = randomAdapter(folder, rank);
