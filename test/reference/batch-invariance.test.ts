@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULT_BLOCK_SIZE, positionsPerBlock } from "../../src/engine/embedded.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
-import type { DecoderRunner } from "../../src/model/decoder-runner.ts";
+import type { DecoderRunner, DecoderRunnerOptions } from "../../src/model/decoder-runner.ts";
 import type { WeightType } from "../../src/model/linear/linear.ts";
 import { eachPair } from "../../src/model/lora/lora-adapter.ts";
 import { savePeft } from "../../src/model/lora/peft.ts";
@@ -103,19 +103,13 @@ async function expectSameBits(runner: DecoderRunner, threaded: DecoderRunner, sl
   }
 }
 
-const withOneAndTwoThreads = (
-  folder: string,
-  weightType: WeightType,
-  { blockSize = 16, maxLoraRank = 8 }: { blockSize?: number; maxLoraRank?: number } = {},
-) =>
-  Promise.all(
-    [1, 2].map((threads) => openRunner(folder, { weightType, threads, blockSize, maxLoras: 3, maxLoraRank })),
-  );
+const withOneAndTwoThreads = (folder: string, options: Partial<DecoderRunnerOptions>) =>
+  Promise.all([1, 2].map((threads) => openRunner(folder, { threads, maxLoras: 3, ...options })));
 
 describe.each(families)("%s", (family) => {
   it.each(weightTypes)("%s: the same bits however a token is computed", async (weightType) => {
     const folder = fixtureFolder(family);
-    const [runner, threaded] = await withOneAndTwoThreads(folder, weightType);
+    const [runner, threaded] = await withOneAndTwoThreads(folder, { weightType });
     await expectSameBits(runner!, threaded!, 0);
     const { slot } = await runner!.adapters.load(folder);
     await threaded!.adapters.load(folder);
@@ -148,7 +142,7 @@ async function expectSameBeside(runner: DecoderRunner, slot: number, others: rea
 
 it("gives an adapter of rank 1 the same bits alone as beside another adapter", async () => {
   const folder = fixtureFolder("llama");
-  const runner = await openRunner(folder);
+  const runner = await openRunner(folder, { adaptersFromStart: true });
   const { slot } = await runner.adapters.load(randomAdapter(folder, 1));
   await expectSameBeside(runner, slot, [(await runner.adapters.load(folder)).slot]);
   await runner.close();
@@ -166,13 +160,18 @@ describe.each([
   afterAll(() => rmSync(folder, { recursive: true }));
 
   it.each(weightTypes)("%s: the same bits however a token is computed", async (weightType) => {
-    const [runner, threaded] = await withOneAndTwoThreads(folder, weightType, { blockSize: SERVED });
+    const [runner, threaded] = await withOneAndTwoThreads(folder, { weightType, blockSize: SERVED });
     await expectSameBits(runner!, threaded!, 0);
     await Promise.all([runner!.close(), threaded!.close()]);
   });
 
   it("with adapters: the same bits however a token is computed, and whoever else is in the batch", async () => {
-    const [runner, threaded] = await withOneAndTwoThreads(folder, "int8", { blockSize: SERVED, maxLoraRank: 32 });
+    const [runner, threaded] = await withOneAndTwoThreads(folder, {
+      weightType: "int8",
+      blockSize: SERVED,
+      maxLoraRank: 32,
+      adaptersFromStart: true,
+    });
     const slots: number[] = [];
     for (const rank of [8, 32, 3]) {
       const adapter = randomAdapter(folder, rank);

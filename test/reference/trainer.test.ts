@@ -51,7 +51,7 @@ describe.each(families)("%s: sampler and trainer agree", (family) => {
     const folder = fixtureFolder(family);
     const adapter = loadPeft(folder, readModelConfig(folder));
     const ids = tokens(60, 7);
-    const runner = await openRunner(folder, { weightType: weights });
+    const runner = await openRunner(folder, { weightType: weights, adaptersFromStart: true });
     const { slot } = await runner.adapters.load(folder);
     const blocks = blocksFrom(0, ids.length, 16);
     // as served: a prefill of the prompt, then token by token
@@ -63,6 +63,7 @@ describe.each(families)("%s: sampler and trainer agree", (family) => {
       const [row] = await runner.forward([chunk([ids[p]!], p, blocks, { adapterSlot: slot, logits: "last" })]);
       served.push(logSoftmax(row!)[ids[p + 1]!]!);
     }
+    await runner.close();
     const predicting = Int32Array.from({ length: ids.length - 1 }, (_, p) => p);
     const sequence = { index: 0, ids: Int32Array.from(ids), predicting };
     const shorter = { index: 1, ids: Int32Array.from(ids.slice(0, 21)), predicting: predicting.slice(0, 20) };
@@ -91,7 +92,11 @@ describe("the bundled model: sampler and trainer agree", () => {
   async function expectSame(weights: WeightType, adapter: LoraAdapter, threads: number): Promise<void> {
     const saved = join(mkdtempSync(join(tmpdir(), "flywheel-adapter-")), "adapter");
     savePeft(saved, adapter, config, { baseModel: "flywheel-mini" });
-    const runner = await openRunner(folder, { weightType: weights, maxLoraRank: adapter.rank });
+    const runner = await openRunner(folder, {
+      weightType: weights,
+      maxLoraRank: adapter.rank,
+      adaptersFromStart: true,
+    });
     const { slot: adapterSlot } = await runner.adapters.load(saved);
     const [rows] = await runner.forward([chunk([...ids], 0, blocksFrom(0, ids.length, 16), { adapterSlot })]);
     const model = await TrainableModel.create({ folder, weights, rank: adapter.rank, threads, blockSize: 16 });

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   ended,
   fakeTrainer,
@@ -22,7 +22,9 @@ import {
 import { temporaryBeside } from "../../durable-file.ts";
 import { createLog } from "../../observe/log.ts";
 import { openStore } from "../../store/db.ts";
+import { JobTable } from "../../store/job-table.ts";
 import type { Trainer } from "../contract.ts";
+import { Workspace } from "../files/workspace.ts";
 
 let folder: string;
 let bench: TrainingBench;
@@ -58,6 +60,12 @@ const database = () => readdirSync(folder).filter((name) => name.startsWith("fly
 const loseDatabase = () => {
   for (const name of database()) rmSync(join(folder, name));
 };
+/** As a dead server does. */
+function leaveRunning(job: string): void {
+  const store = openStore(join(folder, "flywheel.db"));
+  store.run("UPDATE jobs SET status = 'RUNNING' WHERE id = ?", job);
+  store.close();
+}
 
 describe("a start", () => {
   it("moves models that the database does not know aside, and says where", async () => {
@@ -124,13 +132,34 @@ describe("a start", () => {
     const { id } = newModel(bench);
     const job = await submit(bench, id);
     await restart(() => {
-      const store = openStore(join(folder, "flywheel.db"));
-      store.run("UPDATE jobs SET status = 'RUNNING' WHERE id = ?", job.id);
-      store.close();
+      leaveRunning(job.id);
       mkdirSync(at("models", id, "step-1"));
     });
     expect((await ended(bench, job)).at(-1)).toMatchObject({ type: "training_ended", data: { step: 1 } });
     expect(weights("models", id, "step-1")).not.toBe("");
     expect([warnings(), existsSync(at("orphans"))]).toEqual([[], false]);
+  });
+
+  it("puts a job back into the line on a full disk, in the room kept aside", async () => {
+    await bench.close();
+    start(fakeTrainer(200));
+    const job = await submit(bench, newModel(bench).id);
+    const release = vi.spyOn(Workspace.prototype, "releaseReserve");
+    const requeue = vi.spyOn(JobTable.prototype, "requeue");
+    try {
+      await restart(() => {
+        leaveRunning(job.id);
+        expect(existsSync(at("reserve"))).toBe(true);
+        requeue.mockImplementationOnce(() => {
+          expect(release).not.toHaveBeenCalled();
+          throw Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
+        });
+      });
+      expect(release).toHaveBeenCalledTimes(1);
+    } finally {
+      vi.restoreAllMocks();
+    }
+    expect(existsSync(at("reserve"))).toBe(true);
+    expect((await ended(bench, job)).at(-1)).toMatchObject({ type: "training_ended", data: { step: 1 } });
   });
 });
