@@ -14,7 +14,7 @@ import { type Shape, writeRandomCheckpoint } from "./models/random-checkpoint.ts
 import { SoakTraffic } from "./soak-traffic.ts";
 
 const SHAPE: Shape = { layers: 4, hidden: 128, heads: 4, kvHeads: 2, intermediate: 352, vocab: 2048 };
-const BLOCKS = 40;
+const BLOCKS = 14;
 const CONCURRENCY = 24;
 const SAMPLES = 100;
 /** Growth that allocators and garbage collection explain, between the floors of two long stretches. */
