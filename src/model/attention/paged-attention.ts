@@ -10,7 +10,7 @@
 //            in as rows (prefill-attention.ts, over blockwise-attention.ts).
 // Products never have a single row: the runtime uses a kernel with another order of summation for those.
 
-import type { Graph, Value } from "../../graph/graph.ts";
+import type { Dim, Graph, Value } from "../../graph/graph.ts";
 import {
   add,
   choose,
@@ -54,17 +54,15 @@ export function pagedAttention(
   [q, k, v]: readonly [Value, Value, Value],
   last: boolean,
 ): Attended {
-  const { numHeads, numKvHeads, headDim } = config;
+  const { numHeads, headDim } = config;
   const blockSize = cache.keys.shape[2] as number;
   const query = inGroups(g, config, q, "n");
   const all = { query, ownScore: ownScores(g, config, query, k), value: v };
   const decoded = sumsOfDecodeRows(g, config, shared, cache, all);
-  const shapes = [query.shape, ["nb", numKvHeads, blockSize, headDim], ["nb", numKvHeads, headDim, blockSize]];
-  const noBlocks = [shapes[1]!, shapes[2]!].map((shape) =>
-    g.constant(new Float32Array(0), shape.with(0, 0) as number[]),
-  );
+  const blockShapes = shapesOfBlocks(config, blockSize);
+  const noBlocks = blockShapes.map((shape) => g.constant(new Float32Array(0), shape.with(0, 0) as number[]));
   // A branch costs with every value in it, taken or not run through: decode steps find a short one.
-  const [rows, newKeys, newValues] = choose(g, shared.hasPrefill, shapes, {
+  const [rows, newKeys, newValues] = choose(g, shared.hasPrefill, [query.shape, ...blockShapes], {
     yes: (sub) => {
       const own = ownBlocks(sub, config, blockSize, shared, cache.index, [k, v]);
       const attend = last ? lastRowsAttention : prefillAttention;
@@ -76,6 +74,14 @@ export function pagedAttention(
   return { rows: reshape(g, rows!, ["n", 1, numHeads * headDim]), newKeys: newKeys!, newValues: newValues! };
 }
 
+/** Of keys and of values: see Blocks. */
+function shapesOfBlocks({ numKvHeads, headDim }: ModelConfig, blockSize: number): Dim[][] {
+  return [
+    ["nb", numKvHeads, blockSize, headDim],
+    ["nb", numKvHeads, headDim, blockSize],
+  ];
+}
+
 /** The blocks of the prefill chunk; the rows that its first one has already are put before all others. */
 function ownBlocks(
   g: Graph,
@@ -85,17 +91,12 @@ function ownBlocks(
   layer: number,
   [k, v]: readonly [Value, Value],
 ): Omit<Blocks, "mask"> {
-  const { numKvHeads, headDim } = config;
   const blocks = (at: Graph, keys: Value, values: Value) => {
     const made = keyBlocks(at, config, blockSize, places, keys, values);
     return [made.keys, made.values];
   };
-  const shapes = [
-    ["nb", numKvHeads, blockSize, headDim],
-    ["nb", numKvHeads, headDim, blockSize],
-  ];
   // Joining takes 1 to 2 % of a prompt's time, and few chunks start inside a block.
-  const [keys, values] = choose(g, hasBegun, shapes, {
+  const [keys, values] = choose(g, hasBegun, shapesOfBlocks(config, blockSize), {
     yes: (sub) => {
       const before = (index: number) => gather(sub, begun, sub.constant(BigInt64Array.of(BigInt(index)), []));
       return blocks(sub, concat(sub, [before(2 * layer), k], 0), concat(sub, [before(2 * layer + 1), v], 0));

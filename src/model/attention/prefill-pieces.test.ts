@@ -39,8 +39,8 @@ it("cuts a chunk into pieces that end with blocks, wherever it starts, and leave
   fc.assert(
     fc.property(
       fc.integer({ min: 2, max: 600 }),
-      fc.nat(100),
-      fc.constantFrom(16, 32, 48, 300),
+      fc.nat(300),
+      fc.constantFrom(16, 32, 48, 128, 300),
       (count, start, blockSize) => {
         const tokens = Int32Array.from({ length: count }, (_, i) => i);
         const whole = { tokens, start, blocks: new Int32Array(0), adapterSlot: 0, logits: "last" } as const;
@@ -51,11 +51,22 @@ it("cuts a chunk into pieces that end with blocks, wherever it starts, and leave
           expect(piece.start).toBe(at);
           at += piece.tokens.length;
           if (piece !== pieces.at(-1)) expect(at % blockSize).toBe(0);
-          expect(piece.tokens.length).toBeLessThanOrEqual(Math.max(128, blockSize) + 1);
+          expect(piece.tokens.length).toBeLessThanOrEqual(Math.max(128, blockSize) + 2);
+          expect(piece.tokens.length).toBeGreaterThan(1);
           expect(piece.logits).toBe(piece === pieces.at(-1) ? "last" : "none");
         }
-        expect(pieces.at(-1)!.tokens.length).toBeGreaterThan(1);
       },
     ),
   );
+});
+
+it("does not leave the last place of a block to a piece of its own", () => {
+  const whole = {
+    tokens: new Int32Array(40),
+    start: 255,
+    blocks: new Int32Array(0),
+    adapterSlot: 0,
+    logits: "last",
+  } as const;
+  expect(piecesOf(whole, 256, 256).map(({ tokens }) => tokens.length)).toEqual([40]);
 });

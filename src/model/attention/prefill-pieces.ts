@@ -20,14 +20,15 @@ export function longestPiece(threads: number): number {
   return PREFILL_PARTS * shortestPart(threads);
 }
 
-/** To the ends of blocks, at most `longest` tokens and one, in order. Only the last has logits where only the last row was asked for. */
+/** To the ends of blocks, at most `longest` tokens and two, in order. Only the last has logits where only the last row was asked for. */
 export function piecesOf(chunk: Chunk, blockSize: number, longest: number): Chunk[] {
   const { tokens, start, logits } = chunk;
   const size = Math.max(1, Math.floor(longest / blockSize)) * blockSize;
   const pieces: Chunk[] = [];
   for (let at = 0; at < tokens.length; ) {
-    const room = size - ((start + at) % blockSize);
-    // A piece of one token would be a decode step: the last piece takes it along.
+    const left = size - ((start + at) % blockSize);
+    // A piece of one token would be a decode step: another takes it along.
+    const room = left === 1 ? size + 1 : left;
     const end = tokens.length - at <= room + 1 ? tokens.length : at + room;
     const wanted = logits === "last" && end < tokens.length ? "none" : logits;
     pieces.push({ ...chunk, tokens: tokens.subarray(at, end), start: start + at, logits: wanted });
