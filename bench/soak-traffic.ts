@@ -1,7 +1,8 @@
 // The requests of the soak test: shared beginnings and new ones, several choices, all ways of sampling, clients that go
 // away. Seeded; every request checks its own ending.
 
-import type { Engine, SamplingParams } from "../src/engine/contract.ts";
+import type { Engine } from "../src/engine/contract.ts";
+import type { SamplingParams } from "../src/sampling/sampling-params.ts";
 import { greedyRequest, tokenIds } from "./contenders/engine-requests.ts";
 import { Random } from "./models/random.ts";
 

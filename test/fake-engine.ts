@@ -1,7 +1,8 @@
 // An engine that serves nothing but adapters: checks and counts what training loads into it.
 
-import { type Engine, NoAdapterSlot } from "../src/engine/contract.ts";
+import type { Engine } from "../src/engine/contract.ts";
 import { readModelConfig } from "../src/model/checkpoint/model-config.ts";
+import { NoAdapterSlot } from "../src/model/lora/adapter-host.ts";
 import { loadPeft } from "../src/model/lora/peft.ts";
 
 export interface AdapterEngine extends Engine {

@@ -1,6 +1,7 @@
 // Requests to our engine with every setting neutral: the most likely token each time, never ending before maxTokens.
 
-import type { EngineOutput, GenerateRequest, SamplingParams } from "../../src/engine/contract.ts";
+import type { EngineOutput, GenerateRequest } from "../../src/engine/contract.ts";
+import type { SamplingParams } from "../../src/sampling/sampling-params.ts";
 
 export function greedyRequest(
   promptTokenIds: readonly number[],

@@ -1,7 +1,7 @@
 // Our own engine as the service runs it: embedded, in its worker thread, with default scheduling. Only the prefix cache
 // is off, or every repetition after the first would be answered from it.
 
-import { createEmbeddedEngine, DEFAULT_BLOCK_SIZE, positionsPerBlock } from "../../src/engine/embedded.ts";
+import { createEmbeddedEngine, DEFAULT_BLOCK_SIZE, positionsPerBlock } from "../../src/app/embedded-engine.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { KvPool } from "../../src/model/kv-pool.ts";
 import type { WeightType } from "../../src/model/linear/linear.ts";

@@ -1,7 +1,7 @@
 // What the prefix cache does for the time to the first token, in the engine as the service runs it: a prompt whose first
 // thousand tokens are new, then another that begins with the same thousand and ends differently.
 
-import { createEmbeddedEngine } from "../../src/engine/embedded.ts";
+import { createEmbeddedEngine } from "../../src/app/embedded-engine.ts";
 import { greedyRequest, tokenIds } from "../contenders/engine-requests.ts";
 import { Random } from "../models/random.ts";
 

@@ -2,7 +2,7 @@
 // downloads, so that it works offline. The file openapi.json in the repository is the same text; a test compares.
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
-import { PACKAGE_VERSION } from "../version.ts";
+import { PACKAGE_VERSION } from "../system/version.ts";
 import { type OpenApiDocument, referencePage } from "./reference-page.ts";
 
 export function registerOpenApi(app: FastifyInstance): void {

@@ -2,7 +2,7 @@
 // the routes. Knows nothing about models; each route file registers itself with a Service.
 import { randomUUID } from "node:crypto";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
-import { ServiceError } from "../errors.ts";
+import { ServiceError } from "../errors/service-error.ts";
 import { registerChat } from "./chat/chat.route.ts";
 import { registerCompletions } from "./completions/completions.route.ts";
 import { authorize } from "./http/auth.ts";

@@ -1,6 +1,6 @@
 // The smallest streaming client of the chat-completions dialect: one POST, server-sent events, text pieces out.
 import { serverSentEvents } from "../client/server-sent-events.ts";
-import { UsageError } from "./usage-error.ts";
+import { OperatorError } from "../errors/operator-error.ts";
 
 export interface ChatTarget {
   /** Ends in /v1. */
@@ -46,7 +46,7 @@ export async function* streamReply(
   });
   if (!response.ok || response.body === null) {
     const text = await response.text();
-    throw new UsageError(`the server answered ${response.status}: ${errorMessage(text)}`);
+    throw new OperatorError(`the server answered ${response.status}: ${errorMessage(text)}`);
   }
   for await (const data of serverSentEvents(response.body)) {
     if (data === "[DONE]") {
@@ -54,7 +54,7 @@ export async function* streamReply(
     }
     const chunk = JSON.parse(data) as Chunk;
     if (chunk.error !== undefined) {
-      throw new UsageError(chunk.error.message);
+      throw new OperatorError(chunk.error.message);
     }
     const delta = chunk.choices?.[0]?.delta;
     const reasoning = delta?.reasoning ?? delta?.reasoning_content;

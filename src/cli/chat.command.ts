@@ -3,9 +3,9 @@
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { isConnectionFault } from "../client/http.ts";
+import { OperatorError } from "../errors/operator-error.ts";
 import { type ChatMessage, type ChatTarget, streamReply } from "./chat-client.ts";
 import { checkedUrl, findKey, readNumber } from "./server-target.ts";
-import { UsageError } from "./usage-error.ts";
 
 interface ChatOptions {
   url: string;
@@ -67,7 +67,7 @@ async function converse(target: ChatTarget, history: ChatMessage[]): Promise<voi
         history.push(question, { role: "assistant", content });
       } catch (error) {
         // What the server refused is not part of the conversation, which goes on without it.
-        if (!(error instanceof UsageError)) throw error;
+        if (!(error instanceof OperatorError)) throw error;
         console.error(`flywheel: ${error.message.replace(/\s*\n\s*/g, " ")}`);
         // whoever piped the questions in reads no errors
         if (!process.stdin.isTTY) process.exitCode = 1;
@@ -79,7 +79,7 @@ async function converse(target: ChatTarget, history: ChatMessage[]): Promise<voi
   process.stdout.write("\n");
 }
 
-/** Prints the answer as it comes; aborting `stop` ends it and keeps what was said. UsageError: the server's, or no server. */
+/** Prints the answer as it comes; aborting `stop` ends it and keeps what was said. OperatorError: the server's, or no server. */
 async function answer(target: ChatTarget, messages: readonly ChatMessage[], stop: AbortController): Promise<string> {
   let text = "";
   let begun = false;
@@ -94,7 +94,7 @@ async function answer(target: ChatTarget, messages: readonly ChatMessage[], stop
     if (!stop.signal.aborted) {
       if (begun) process.stdout.write("\n");
       throw isConnectionFault(error)
-        ? new UsageError(`cannot reach ${target.url}: is the server running?`, { cause: error })
+        ? new OperatorError(`cannot reach ${target.url}: is the server running?`, { cause: error })
         : error;
     }
   }

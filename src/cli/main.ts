@@ -1,15 +1,13 @@
 // The command line: `flywheel serve | chat | tokens | train | models | demo`. Each command adds itself; errors that a
 // person can fix are printed as one line, everything else with its stack.
 import { Command } from "commander";
-import { ConfigError } from "../config-error.ts";
-import { DataDirError } from "../store/data-dir-error.ts";
-import { PACKAGE_VERSION } from "../version.ts";
+import { OperatorError } from "../errors/operator-error.ts";
+import { PACKAGE_VERSION } from "../system/version.ts";
 import { addChatCommand } from "./chat.command.ts";
 import { dashed } from "./option-flags.ts";
 import { addServeCommand } from "./serve.command.ts";
 import { addTokensCommand } from "./tokens.command.ts";
 import { addTrainingCommands } from "./training-commands.ts";
-import { UsageError } from "./usage-error.ts";
 
 export function createProgram(): Command {
   const program = new Command("flywheel")
@@ -31,8 +29,8 @@ export async function main(argv: readonly string[]): Promise<void> {
   try {
     await createProgram().parseAsync(argv.map(dashed));
   } catch (error) {
-    if ([ConfigError, DataDirError, UsageError].some((kind) => error instanceof kind)) {
-      console.error(`flywheel: ${(error as Error).message}`);
+    if (error instanceof OperatorError) {
+      console.error(`flywheel: ${error.message}`);
     } else {
       console.error("flywheel:", error);
     }

@@ -3,8 +3,8 @@
 import type { Command } from "commander";
 import type { FlywheelClient } from "../client/client.ts";
 import type { Checkpoint, TrainableModel } from "../client/types.ts";
+import { OperatorError } from "../errors/operator-error.ts";
 import { addTargetOptions, asUsageErrors, clientFor, type TargetOptions } from "./server-target.ts";
-import { UsageError } from "./usage-error.ts";
 
 interface ModelsOptions extends TargetOptions {
   json?: boolean;
@@ -47,7 +47,7 @@ async function listModels(client: FlywheelClient, { json }: ModelsOptions): Prom
 
 async function listSteps(client: FlywheelClient, name: string, { json }: ModelsOptions): Promise<void> {
   const model = await newestNamed(client, name);
-  if (!model) throw new UsageError(`there is no policy ${name}; \`flywheel models\` lists them`);
+  if (!model) throw new OperatorError(`there is no policy ${name}; \`flywheel models\` lists them`);
   const steps: Checkpoint[] = [];
   for await (const step of client.checkpoints(model.id)) steps.push(step);
   if (json) {

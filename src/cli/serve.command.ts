@@ -1,10 +1,10 @@
 // `flywheel serve`: starts a server and prints where it listens and a line to try it with. SIGTERM and Ctrl-C drain.
 import type { Command } from "commander";
+import type { RunningServer } from "../app/serve.ts";
 import { loadConfig } from "../config/load.ts";
 import { OPTIONS } from "../config/options.ts";
-import type { RunningServer } from "../serve.ts";
+import { OperatorError } from "../errors/operator-error.ts";
 import { addOptionFlags, flagWithSeveralValues, givenFlags } from "./option-flags.ts";
-import { UsageError } from "./usage-error.ts";
 
 export function addServeCommand(program: Command): void {
   const command = program
@@ -28,16 +28,16 @@ export function addServeCommand(program: Command): void {
     const list =
       config.model === OPTIONS.model.default && flags.model === undefined && flagWithSeveralValues(process.argv);
     if (list) {
-      throw new UsageError(
+      throw new OperatorError(
         `${list} takes every value up to the next flag, so a model behind it would be one of them: ` +
           "give the model first or as --model (the bundled one: --model bundled)",
       );
     }
     // Loaded only now, so that --help and the other commands are quick.
     const [{ startServer }, { loadModel }, { createTraining }] = await Promise.all([
-      import("../serve.ts"),
-      import("../load-model.ts"),
-      import("../api/training/extension.ts"),
+      import("../app/serve.ts"),
+      import("../app/load-model.ts"),
+      import("../app/training.ts"),
     ]);
     const stopOnSignal = listenForSignals();
     const server = await startServer(config, loadModel, config.training ? [createTraining] : []);

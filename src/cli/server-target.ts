@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import { ApiError, FlywheelClient } from "../client/client.ts";
 import { isConnectionFault } from "../client/http.ts";
-import { UsageError } from "./usage-error.ts";
+import { OperatorError } from "../errors/operator-error.ts";
 
 export interface TargetOptions {
   url: string;
@@ -24,7 +24,7 @@ export function clientFor({ url, apiKey }: TargetOptions, maxRetries = 1): Flywh
 /** Without the scheme a request would fail as if the server were not there. */
 export function checkedUrl(url: string): string {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
-    throw new UsageError(`--url expects something like http://127.0.0.1:8000/v1, not ${url}`);
+    throw new OperatorError(`--url expects something like http://127.0.0.1:8000/v1, not ${url}`);
   }
   return url;
 }
@@ -33,12 +33,12 @@ export function checkedUrl(url: string): string {
 export function findKey(given: string | undefined): string {
   const key = given ?? (process.env.FLYWHEEL_API_KEY || process.env.OPENAI_API_KEY);
   if (key === undefined || key === "") {
-    throw new UsageError("a token is needed: set FLYWHEEL_API_KEY or pass --api-key");
+    throw new OperatorError("a token is needed: set FLYWHEEL_API_KEY or pass --api-key");
   }
   try {
     new Headers({ authorization: `Bearer ${key}` });
   } catch (error) {
-    throw new UsageError("the token has characters that cannot be sent: copy it again", { cause: error });
+    throw new OperatorError("the token has characters that cannot be sent: copy it again", { cause: error });
   }
   return key;
 }
@@ -47,7 +47,8 @@ export function findKey(given: string | undefined): string {
 export function readNumber(text: string | undefined, flag: string): number | undefined {
   if (text === undefined) return undefined;
   const value = text.trim() === "" ? Number.NaN : Number(text);
-  if (!Number.isFinite(value)) throw new UsageError(`${flag} expects a number, not ${text === "" ? "nothing" : text}`);
+  if (!Number.isFinite(value))
+    throw new OperatorError(`${flag} expects a number, not ${text === "" ? "nothing" : text}`);
   return value;
 }
 
@@ -56,8 +57,9 @@ export async function asUsageErrors<Result>(url: string, work: () => Promise<Res
   try {
     return await work();
   } catch (error) {
-    if (isConnectionFault(error)) throw new UsageError(`cannot reach ${url}: is the server running?`, { cause: error });
-    if (error instanceof ApiError) throw new UsageError(error.message, { cause: error });
+    if (isConnectionFault(error))
+      throw new OperatorError(`cannot reach ${url}: is the server running?`, { cause: error });
+    if (error instanceof ApiError) throw new OperatorError(error.message, { cause: error });
     throw error;
   }
 }

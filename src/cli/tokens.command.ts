@@ -4,9 +4,9 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { OPTIONS } from "../config/options.ts";
+import { OperatorError } from "../errors/operator-error.ts";
 import { DATABASE_FILE, openDataDir } from "../store/data-dir.ts";
 import { SCOPES, type Scope, type TokenRecord, TokenStore } from "../store/tokens.ts";
-import { UsageError } from "./usage-error.ts";
 
 interface CommonOptions {
   data: string;
@@ -68,7 +68,7 @@ export function addTokensCommand(program: Command): void {
       withExistingTokens(options.data, (store) => {
         const revoked = store.revoke(idOrName);
         if (revoked.length === 0) {
-          throw new UsageError(`no valid token has the id or name ${idOrName}`);
+          throw new OperatorError(`no valid token has the id or name ${idOrName}`);
         }
         for (const token of revoked) {
           console.log(`revoked ${token.id} (${token.name})`);
@@ -80,7 +80,7 @@ export function addTokensCommand(program: Command): void {
 /** A wrong path is an error, not a new and empty folder. */
 function withExistingTokens(dataDir: string, work: (tokens: TokenStore) => void): void {
   if (isMissing(join(dataDir, DATABASE_FILE))) {
-    throw new UsageError(`${dataDir} is not the data directory of a server: it has no ${DATABASE_FILE}`);
+    throw new OperatorError(`${dataDir} is not the data directory of a server: it has no ${DATABASE_FILE}`);
   }
   withTokens(dataDir, work);
 }
@@ -99,8 +99,8 @@ function withTokens(dataDir: string, work: (tokens: TokenStore) => void): void {
   try {
     work(new TokenStore(store));
   } catch (error) {
-    if (error instanceof UsageError) throw error;
-    throw new UsageError(`cannot use the data directory ${dataDir}: ${(error as Error).message}`, { cause: error });
+    if (error instanceof OperatorError) throw error;
+    throw new OperatorError(`cannot use the data directory ${dataDir}: ${(error as Error).message}`, { cause: error });
   } finally {
     store.close();
   }
@@ -110,7 +110,7 @@ function readScopes(given: readonly string[]): Scope[] {
   const scopes = given.flatMap((item) => item.split(","));
   const unknown = scopes.find((scope) => !(SCOPES as readonly string[]).includes(scope));
   if (unknown !== undefined) {
-    throw new UsageError(`unknown scope ${unknown}: use ${SCOPES.join(", ")}`);
+    throw new OperatorError(`unknown scope ${unknown}: use ${SCOPES.join(", ")}`);
   }
   return [...new Set(scopes)] as Scope[];
 }
@@ -127,7 +127,7 @@ function readLifetime(text: string): number | null {
   const match = /^(\d{1,6})([smhdwy])$/.exec(text);
   const seconds = match === null ? 0 : Number(match[1]) * UNITS[match[2]!]!;
   if (seconds === 0 || seconds > LONGEST_LIFETIME) {
-    throw new UsageError(`a lifetime looks like 12h, 30d, 1y (at most 1000y) or forever, not ${text}`);
+    throw new OperatorError(`a lifetime looks like 12h, 30d, 1y (at most 1000y) or forever, not ${text}`);
   }
   return seconds;
 }

@@ -6,12 +6,12 @@ import type { Command } from "commander";
 import type { FlywheelClient } from "../client/client.ts";
 import { isConnectionFault } from "../client/http.ts";
 import type { TrainingConfig, TrainingEvent, TrainingJob, TrajectoryGroup } from "../client/types.ts";
-import { isJsonObject } from "../json-object.ts";
-import { linesOf } from "../lines.ts";
+import { OperatorError } from "../errors/operator-error.ts";
+import { linesOf } from "../json/json-lines.ts";
+import { isJsonObject } from "../json/json-object.ts";
 import { bar, sparkline } from "./curve.ts";
 import { newestNamed } from "./models.command.ts";
 import { addTargetOptions, asUsageErrors, clientFor, readNumber, type TargetOptions } from "./server-target.ts";
-import { UsageError } from "./usage-error.ts";
 
 /** A job outlives its server's restart, so following it does too: for about 40 s. */
 const FOLLOWING_RETRIES = 8;
@@ -74,7 +74,7 @@ async function followed(client: FlywheelClient, jobId: string, screen: Screen): 
     if (!isConnectionFault(error)) throw error;
     screen.end();
     const message = `the server does not answer any more; the job ${jobId} goes on when it is back`;
-    throw new UsageError(message, { cause: error });
+    throw new OperatorError(message, { cause: error });
   }
 }
 
@@ -83,11 +83,11 @@ function readConfig({ config, learningRate }: TrainOptions): TrainingConfig {
   try {
     parsed = JSON.parse(config ?? "{}");
   } catch (error) {
-    throw new UsageError(`--config is not valid JSON: ${(error as Error).message}`);
+    throw new OperatorError(`--config is not valid JSON: ${(error as Error).message}`);
   }
-  if (!isJsonObject(parsed)) throw new UsageError("--config expects a JSON object");
+  if (!isJsonObject(parsed)) throw new OperatorError("--config expects a JSON object");
   const rate = readNumber(learningRate, "--learning-rate");
-  if (rate !== undefined && rate < 0) throw new UsageError(`--learning-rate must not be negative, as ${rate} is`);
+  if (rate !== undefined && rate < 0) throw new OperatorError(`--learning-rate must not be negative, as ${rate} is`);
   return { ...parsed, ...(rate === undefined ? {} : { learning_rate: rate }) };
 }
 
@@ -102,15 +102,15 @@ async function readGroups(file: string): Promise<TrajectoryGroup[]> {
     }
   } catch (error) {
     const where = error instanceof SyntaxError ? `${file}, line ${number}: not valid JSON` : `cannot read ${file}`;
-    throw new UsageError(`${where} (${(error as Error).message})`, { cause: error });
+    throw new OperatorError(`${where} (${(error as Error).message})`, { cause: error });
   }
-  if (groups.length === 0) throw new UsageError(`${file} has no groups`);
+  if (groups.length === 0) throw new OperatorError(`${file} has no groups`);
   return groups;
 }
 
 async function firstBaseModel(client: FlywheelClient): Promise<string> {
   const [name] = await client.baseModels();
-  if (name === undefined) throw new UsageError("the server has no model that can be trained");
+  if (name === undefined) throw new OperatorError("the server has no model that can be trained");
   return name;
 }
 

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ConfigError } from "../config-error.ts";
+import { OperatorError } from "../errors/operator-error.ts";
 import { loadConfig, shownConfig } from "./load.ts";
 
 function yaml(text: string): string {
@@ -96,7 +96,7 @@ describe("loadConfig", () => {
       /^--lora-rank 8 is more than --max-lora-rank 4: give --lora-rank 4 or --max-lora-rank 8$/,
     ],
   ])("refuses %j", (sources, message) => {
-    expect(() => loadConfig(sources)).toThrow(ConfigError);
+    expect(() => loadConfig(sources)).toThrow(OperatorError);
     expect(() => loadConfig(sources)).toThrow(message);
   });
 

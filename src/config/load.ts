@@ -3,8 +3,8 @@
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { ConfigError } from "../config-error.ts";
-import { isJsonObject } from "../json-object.ts";
+import { OperatorError } from "../errors/operator-error.ts";
+import { isJsonObject } from "../json/json-object.ts";
 import type { Option } from "./option.ts";
 import { type Config, envName, flagName, OPTIONS, type OptionName } from "./options.ts";
 
@@ -54,7 +54,7 @@ export function shownConfig(config: Config): Record<string, unknown> {
 function checkRanks({ training, loraRank, maxLoraRank }: Config): void {
   if (!training || loraRank <= maxLoraRank) return;
   const fix = `give --lora-rank ${maxLoraRank} or --max-lora-rank ${loraRank}`;
-  throw new ConfigError(`--lora-rank ${loraRank} is more than --max-lora-rank ${maxLoraRank}: ${fix}`);
+  throw new OperatorError(`--lora-rank ${loraRank} is more than --max-lora-rank ${maxLoraRank}: ${fix}`);
 }
 
 function parsed(option: Option<unknown>, raw: unknown, where: string): unknown {
@@ -62,7 +62,7 @@ function parsed(option: Option<unknown>, raw: unknown, where: string): unknown {
     return option.parse(raw);
   } catch (error) {
     const given = option.secret ? "" : ` (got ${JSON.stringify(raw)})`;
-    throw new ConfigError(`${where} ${(error as Error).message}${given}`, { cause: error });
+    throw new OperatorError(`${where} ${(error as Error).message}${given}`, { cause: error });
   }
 }
 
@@ -84,23 +84,23 @@ function readFile(path: string): Map<string, unknown> {
     const { parse } = createRequire(import.meta.url)("yaml") as typeof import("yaml");
     document = parse(readFileSync(path, "utf8"));
   } catch (error) {
-    throw new ConfigError(`cannot read ${path}: ${(error as Error).message}`, { cause: error });
+    throw new OperatorError(`cannot read ${path}: ${(error as Error).message}`, { cause: error });
   }
   if (document === null) {
     return new Map();
   }
   if (!isJsonObject(document)) {
-    throw new ConfigError(`${path}: expects a mapping of option names to values`);
+    throw new OperatorError(`${path}: expects a mapping of option names to values`);
   }
   const names = new Map(Object.keys(OPTIONS).map((name) => [flagName(name), name]));
   const values = new Map<string, unknown>();
   for (const [key, value] of Object.entries(document)) {
     const name = names.get(key.replaceAll("_", "-"));
     if (name === undefined) {
-      throw new ConfigError(`${path}: unknown option ${key}; see docs/reference/flags.md`);
+      throw new OperatorError(`${path}: unknown option ${key}; see docs/reference/flags.md`);
     }
     if (values.has(name)) {
-      throw new ConfigError(`${path}: ${flagName(name)} is there twice, in both spellings; keep one`);
+      throw new OperatorError(`${path}: ${flagName(name)} is there twice, in both spellings; keep one`);
     }
     if (value !== null) {
       values.set(name, value);

@@ -1,7 +1,7 @@
 // One server option and how to read it: from a flag or environment variable (text) or from YAML (a typed value).
 // The table of options is in options.ts; the precedence rules are in load.ts.
 
-import { isJsonObject } from "../json-object.ts";
+import { isJsonObject } from "../json/json-object.ts";
 
 export interface Option<T> {
   /** How `--help` and the docs describe it. */

@@ -2,8 +2,7 @@
 // request is done. A load that finds every slot taken waits for retired versions to drain; if none is draining, the
 // host refuses. All calls into the host go through `betweenSteps`, so they never meet a running forward.
 
-import type { AdapterInfo } from "./contract.ts";
-import type { AdapterHost } from "./model-host.ts";
+import type { AdapterHost, AdapterInfo } from "../model/lora/adapter-host.ts";
 
 type BetweenSteps = <T>(work: () => Promise<T>) => Promise<T>;
 

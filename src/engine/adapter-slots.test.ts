@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FakeAdapters } from "../../test/fakes/fake-adapters.ts";
+import { NoAdapterSlot } from "../model/lora/adapter-host.ts";
 import { AdapterSlots } from "./adapter-slots.ts";
-import { NoAdapterSlot } from "./contract.ts";
 
 function setup(maxLoras = 2) {
   const host = new FakeAdapters(maxLoras);

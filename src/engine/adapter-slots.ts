@@ -4,8 +4,9 @@
 // A request is on an adapter from the moment its name is looked up, long before the engine hears of it.
 // What a slot contains is for model/lora/lora-slots.ts, requests in flight are for adapter-registry.ts.
 
-import { SerialWork } from "../serial-work.ts";
-import { type AdapterInfo, type Engine, NoAdapterSlot } from "./contract.ts";
+import { type AdapterInfo, NoAdapterSlot } from "../model/lora/adapter-host.ts";
+import { SerialWork } from "../pacing/serial-work.ts";
+import type { Engine } from "./contract.ts";
 
 export interface SlotLease {
   /** Content version in the engine. */

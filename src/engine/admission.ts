@@ -1,8 +1,8 @@
 // The last check before a request enters the engine. Callers refuse bad requests with a clear message long before;
 // this keeps what slipped through from reaching native code or from waiting for room that can never exist.
 
+import type { Runner } from "../model/runner.ts";
 import type { GenerateRequest } from "./contract.ts";
-import type { Runner } from "./runner.ts";
 
 /** Longest prompt plus output: what the model and the pool can hold. */
 export function maxModelLen(runner: Runner): number {

@@ -1,51 +1,11 @@
 // The Engine contract: token ids and sampling parameters in, a stream of sampled tokens out.
-// HTTP and training see this file, and adapter-slots.ts to load adapters; the embedded ONNX engine and the fakes of the
-// tests implement it, and a remote engine could. No text and no HTTP below this line: stop *strings* are the caller's
-// business (it watches the decoded text and calls `stop(index)`).
+// HTTP and training see this file, and adapter-slots.ts to load adapters. The embedded ONNX engine and the tests' fakes
+// implement it. There is no text and no HTTP below this line: the caller watches the decoded text for stop strings and
+// calls `stop(index)`.
 
-/** How one token is chosen and when a choice ends. All fields are final: defaults were applied by the caller. */
-export interface SamplingParams {
-  /** 0 = greedy. Values in (0, 0.01) were already raised to 0.01 by the caller. */
-  temperature: number;
-  /** 0 = off. */
-  topK: number;
-  /** (0, 1]; 1 = off. */
-  topP: number;
-  /** [0, 1]; 0 = off. */
-  minP: number;
-  repetitionPenalty: number;
-  frequencyPenalty: number;
-  presencePenalty: number;
-  /** [token id, additive bias] pairs. */
-  logitBias: readonly (readonly [number, number])[];
-  /** null = every token; never empty. */
-  allowedTokenIds: readonly number[] | null;
-  /** Token sequences that must not be completed in the output. */
-  badWords: readonly (readonly number[])[];
-  minTokens: number;
-  /** Output budget per choice, already clamped to the context. */
-  maxTokens: number;
-  /** The tokenizer's EOS: ends with stop reason null. null = the model has none. */
-  eosTokenId: number | null;
-  /** Other ids that end the choice, with stop reason = the id (the user's, plus extra EOS ids unless ignoreEos). */
-  stopTokenIds: readonly number[];
-  /** Ids masked while fewer than minTokens were produced, even under ignoreEos: EOS, extra EOS ids, user stop ids. */
-  minTokensMask: readonly number[];
-  ignoreEos: boolean;
-  /** null = unseeded. Choice i uses seed + i. Signed 64-bit. */
-  seed: bigint | null;
-  /** null = none; k >= 0 = sampled token plus the k most likely; -1 = whole vocabulary. */
-  logprobs: number | null;
-  /** The same for prompt positions 1..; reading the prefix cache is then off for this request. */
-  promptLogprobs: number | null;
-  repetitionDetection: RepetitionDetection | null;
-}
-
-export interface RepetitionDetection {
-  maxPatternSize: number;
-  minPatternSize: number;
-  minCount: number;
-}
+import type { AdapterInfo } from "../model/lora/adapter-host.ts";
+import type { SamplingParams } from "../sampling/sampling-params.ts";
+import type { SampledToken, TokenLogprobs } from "../sampling/token-logprobs.ts";
 
 export interface GenerateRequest {
   promptTokenIds: readonly number[];
@@ -62,22 +22,6 @@ export interface GenerateRequest {
   grammar: string | null;
   /** Opaque per-request parameters for engines that know them (engine_xargs, kv_transfer_params); ours ignores them. */
   extra?: Readonly<Record<string, unknown>>;
-}
-
-/** A token with its alternatives; log-probabilities are natural, of the raw (grammar-masked) distribution. */
-export interface TokenLogprobs {
-  logprob: number;
-  /** 1 = most likely: the number of entries with logprob >= this one. */
-  rank: number;
-  /** The k most likely, best first: ids and their log-probabilities. */
-  topIds: readonly number[];
-  topLogprobs: readonly number[];
-}
-
-export interface SampledToken {
-  id: number;
-  /** null when the request asked for none. */
-  logprobs: TokenLogprobs | null;
 }
 
 export type FinishReason = "stop" | "length" | "repetition" | "abort" | "error";
@@ -122,31 +66,6 @@ export interface Generation extends AsyncIterable<EngineOutput> {
   stop(index: number): void;
   /** End all choices now. Idempotent. The iterator then finishes without further outputs. */
   abort(): void;
-}
-
-export interface AdapterInfo {
-  /** Hash of the adapter's content: names may be reused, versions are not. */
-  version: string;
-  rank: number;
-}
-
-/** Every adapter slot is taken: by adapters that stay until somebody unloads them or, if `passing`, by requests. */
-export class NoAdapterSlot extends Error {
-  readonly passing: boolean;
-
-  constructor(message: string, passing = false) {
-    super(message);
-    this.name = "NoAdapterSlot";
-    this.passing = passing;
-  }
-}
-
-/** A sound adapter, but of a larger rank than this server serves. */
-export class AdapterTooLarge extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "AdapterTooLarge";
-  }
 }
 
 export interface EngineStats {

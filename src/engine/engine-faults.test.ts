@@ -3,7 +3,7 @@ import { ChoiceConstraints } from "../../test/fakes/choice-constraint.ts";
 import { EngineDriver } from "../../test/fakes/engine-driver.ts";
 import { FakeRunner, hashRow, type RowFunction, scriptedRow } from "../../test/fakes/fake-runner.ts";
 import { finishOf, generateRequest, prefillOf, tokensOf } from "../../test/fakes/requests.ts";
-import type { ConstraintFactory } from "./constraint.ts";
+import type { ConstraintFactory } from "../grammar/match/sequence-constraint.ts";
 import type { EngineOutput } from "./contract.ts";
 
 const BLOCK = 4;

@@ -2,15 +2,16 @@
 // and driven from outside (thread/engine-loop.ts): between two `step` calls requests may be submitted, stopped or aborted.
 // After admission an error ends one sequence (a failed forward: the sequences of that step), never the loop.
 
+import type { ConstraintFactory } from "../grammar/match/sequence-constraint.ts";
+import type { Runner } from "../model/runner.ts";
+import type { SampledToken } from "../sampling/token-logprobs.ts";
 import type { AdapterRegistry } from "./adapter-registry.ts";
 import { refusal } from "./admission.ts";
 import { KvCache } from "./cache/kv-cache.ts";
-import type { ConstraintFactory } from "./constraint.ts";
-import type { Finish, GenerateRequest, SampledToken } from "./contract.ts";
+import type { Finish, GenerateRequest } from "./contract.ts";
 import { TokenSource } from "./next-tokens.ts";
 import { RequestState } from "./request-state.ts";
 import { errorFinish, RequestTable, type RoutedOutput } from "./request-table.ts";
-import type { Runner } from "./runner.ts";
 import { type ScheduledChunk, Scheduler } from "./scheduler.ts";
 import { rankOf, type SchedulingOptions } from "./scheduling.ts";
 import type { Sequence } from "./sequence.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { defaults } from "../../test/reference/sampling.ts";
-import type { RepetitionDetection, SamplingParams } from "./contract.ts";
+import type { RepetitionDetection, SamplingParams } from "../sampling/sampling-params.ts";
 import { checkFinish, endsInRepetition } from "./finish.ts";
 
 const eos = 2;

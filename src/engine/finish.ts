@@ -2,7 +2,8 @@
 // The order decides what is reported: min_tokens, EOS, other stop ids, budget, repetition. The budget (maxTokens) was
 // clamped to the context by the caller, so the context length needs no check of its own.
 
-import type { Finish, RepetitionDetection, SamplingParams } from "./contract.ts";
+import type { RepetitionDetection, SamplingParams } from "../sampling/sampling-params.ts";
+import type { Finish } from "./contract.ts";
 
 /** `output` holds the tokens of the choice, the newest last. null = go on. */
 export function checkFinish(params: SamplingParams, output: readonly number[]): Finish | null {

@@ -7,10 +7,11 @@
 // report: 0 of a one-token distribution, whatever the logits are. That is why a row of zeros will do, and why forcing
 // never changes the output, only the number of steps.
 
+import type { ConstraintFactory } from "../grammar/match/sequence-constraint.ts";
 import { promptTokenLogprobs } from "../sampling/logprobs.ts";
 import { SequenceSampler } from "../sampling/sampler.ts";
-import type { ConstraintFactory } from "./constraint.ts";
-import type { Finish, SampledToken } from "./contract.ts";
+import type { SampledToken } from "../sampling/token-logprobs.ts";
+import type { Finish } from "./contract.ts";
 import { checkFinish } from "./finish.ts";
 import type { ScheduledChunk } from "./scheduler.ts";
 import type { Sequence } from "./sequence.ts";

@@ -1,8 +1,9 @@
 // What the choices of one request share while it lives: the prompt, its place in the queue, the prefill result.
 // Data without behaviour; the engine and the scheduler change it.
 
+import type { TokenLogprobs } from "../sampling/token-logprobs.ts";
 import { cacheRoot } from "./cache/prefix-cache.ts";
-import type { GenerateRequest, TokenLogprobs } from "./contract.ts";
+import type { GenerateRequest } from "./contract.ts";
 import { Sequence } from "./sequence.ts";
 
 interface Admission {

@@ -2,10 +2,11 @@
 // aborted them. Ending a sequence frees everything it has at once; ending the last one of a request frees the request.
 // Collects the outputs until the engine hands them over.
 
+import { BrokenConstraintError } from "../grammar/match/sequence-constraint.ts";
 import { NoLegalTokenError } from "../sampling/errors.ts";
+import type { SampledToken } from "../sampling/token-logprobs.ts";
 import type { AdapterRegistry } from "./adapter-registry.ts";
-import { BrokenConstraintError } from "./constraint.ts";
-import type { EngineOutput, Finish, SampledToken } from "./contract.ts";
+import type { EngineOutput, Finish } from "./contract.ts";
 import type { RequestState } from "./request-state.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Sequence } from "./sequence.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { EngineDriver } from "../../test/fakes/engine-driver.ts";
 import { FakeRunner, hashRow } from "../../test/fakes/fake-runner.ts";
 import { generateRequest, tokensOf } from "../../test/fakes/requests.ts";
-import type { Chunk } from "./runner.ts";
+import type { Chunk } from "../model/runner.ts";
 
 const BLOCK = 4;
 const range = (length: number, from = 10): number[] => Array.from({ length }, (_, i) => from + i);

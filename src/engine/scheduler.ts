@@ -3,8 +3,8 @@
 // of newly admitted ones. When blocks run out, the worst running sequence is preempted: it gives all its blocks back
 // and later recomputes its tokens. Decides only; the model, sampling and outputs are engine.ts's business.
 
+import type { Chunk } from "../model/runner.ts";
 import type { KvCache } from "./cache/kv-cache.ts";
-import type { Chunk } from "./runner.ts";
 import type { SchedulingOptions } from "./scheduling.ts";
 import { compareSequences, type Sequence } from "./sequence.ts";
 import type { StatCells } from "./stats.ts";

@@ -1,8 +1,8 @@
 // One choice of one request: its tokens, how many of them the model has seen, the blocks that hold their keys and
 // values, and its state. All state changes go through `transition`; who may run is the scheduler's decision.
 
+import type { SequenceConstraint } from "../grammar/match/sequence-constraint.ts";
 import type { SequenceSampler } from "../sampling/sampler.ts";
-import type { SequenceConstraint } from "./constraint.ts";
 import { IntList } from "./int-list.ts";
 import type { RequestState } from "./request-state.ts";
 

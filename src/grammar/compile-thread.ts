@@ -3,7 +3,7 @@
 // CPU time of the thread where the system tells, so that a busy machine refuses no more than an idle one.
 
 import { Worker } from "node:worker_threads";
-import { compiledEntry } from "../compiled-entry.ts";
+import { compiledEntry } from "../system/compiled-entry.ts";
 import type { CompileJob, CompileResult } from "./compile-worker.ts";
 import { threadCpuMs } from "./thread-time.ts";
 

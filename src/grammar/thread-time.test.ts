@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
-import { compiledEntry } from "../compiled-entry.ts";
+import { compiledEntry } from "../system/compiled-entry.ts";
 import { threadCpuMs } from "./thread-time.ts";
 
 const script = (url: string) => `

@@ -2,7 +2,6 @@
 // a model over 2 GB works and no second copy of them is made here; small constants are inlined.
 // Field numbers are those of onnx.proto; only what the runtime needs is written.
 
-import { ProtoWriter } from "../protobuf.ts";
 import {
   type Attribute,
   type DType,
@@ -13,6 +12,7 @@ import {
   type TypedData,
   type Value,
 } from "./graph.ts";
+import { ProtoWriter } from "./protobuf.ts";
 
 export interface OnnxModel {
   /** The protobuf. */

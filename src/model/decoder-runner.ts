@@ -2,8 +2,6 @@
 // keys and values remembered (step-outputs.ts). One run holds all one-token chunks and at most one piece of a longer chunk; a
 // step with more takes several runs.
 
-import type { AdapterHost } from "../engine/model-host.ts";
-import type { Chunk, Runner } from "../engine/runner.ts";
 import { joinRows } from "../graph/join-rows.ts";
 import { GraphSession } from "../graph/session.ts";
 import { longestPiece, piecesOf, shortestPart } from "./attention/prefill-pieces.ts";
@@ -14,8 +12,10 @@ import { Embedding } from "./embedding.ts";
 import { KvPool } from "./kv-pool.ts";
 import { INT4_ROWS, int4RowsDifferAlone } from "./linear/int4-probe.ts";
 import type { WeightType } from "./linear/linear.ts";
+import type { AdapterHost } from "./lora/adapter-host.ts";
 import { LoraSlots } from "./lora/lora-slots.ts";
 import { distinctRopes, RotaryTable } from "./rotary-table.ts";
+import type { Chunk, Runner } from "./runner.ts";
 import { StepInputs, wantedRows } from "./step-inputs.ts";
 import { dataOf, stepOutputs } from "./step-outputs.ts";
 import { type WeightOptions, weightOptions } from "./weight-source.ts";

@@ -1,7 +1,6 @@
 // Fills the inputs of one run of the serving graph (see decoder-graph.ts and attention/inputs.ts for their meaning).
 // Small arrays are made anew each run; cached keys and values are views of the pool.
 
-import type { Chunk } from "../engine/runner.ts";
 import { bools, type Feeds, floats, int64s } from "../graph/session.ts";
 import { blockPlaces } from "./attention/blockwise-attention.ts";
 import { PART_BOUNDS } from "./attention/inputs.ts";
@@ -11,6 +10,7 @@ import type { Embedding } from "./embedding.ts";
 import type { BlockMemory, KvPool } from "./kv-pool.ts";
 import type { LoraSlots } from "./lora/lora-slots.ts";
 import type { RotaryTable } from "./rotary-table.ts";
+import type { Chunk } from "./runner.ts";
 
 export interface StepParts {
   config: ModelConfig;

@@ -1,11 +1,11 @@
 // What a run of the serving graph is asked for, and how the cache remembers its new keys and values (see decoder-graph.ts for
 // the outputs' shapes). A prefill chunk's blocks are written by the runtime where they belong, if they lie one behind the other.
 
-import type { Chunk } from "../engine/runner.ts";
 import { floats, type Outputs } from "../graph/session.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 import { blockOutputs } from "./decoder-graph.ts";
 import type { BlockMemory, KvPool } from "./kv-pool.ts";
+import type { Chunk } from "./runner.ts";
 
 export interface StepOutputs {
   /** Names of the outputs: only of what is there, because an output takes time even if it is empty. */

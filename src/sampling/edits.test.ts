@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { defaults, referenceEdits } from "../../test/reference/sampling.ts";
-import type { SamplingParams } from "../engine/contract.ts";
 import { LogitEdits } from "./edits.ts";
 import type { LogitRow } from "./row.ts";
 import { sharedRow } from "./row.ts";
+import type { SamplingParams } from "./sampling-params.ts";
 import { tokenSet } from "./token-set.ts";
 
 const masked = Number.NEGATIVE_INFINITY;

@@ -2,9 +2,9 @@
 // back by min_tokens, logit bias, then penalties. Grammar masks come before (they also shape the reported
 // log-probabilities), temperature and truncation after. Ids outside the vocabulary have no effect.
 
-import type { SamplingParams } from "../engine/contract.ts";
 import { Penalties } from "./penalties.ts";
 import type { LogitRow } from "./row.ts";
+import type { SamplingParams } from "./sampling-params.ts";
 import { tokenSet } from "./token-set.ts";
 
 export class LogitEdits {

@@ -2,12 +2,12 @@
 // penalties, bias and truncation do not change them. The sum over the vocabulary is taken in one fixed order with
 // 64-bit sums: the same row gives the same bits wherever it is computed. -Infinity stays -Infinity.
 
-import type { TokenLogprobs } from "../engine/contract.ts";
 import { InvalidLogitsError } from "./errors.ts";
 import { sortKey } from "./float-order.ts";
 import type { LogitRow } from "./row.ts";
 import { sharedRow } from "./row.ts";
 import { kthLargest } from "./select.ts";
+import type { TokenLogprobs } from "./token-logprobs.ts";
 
 /** About token `id` and the k most likely ones (-1 = all) of a scanned row. */
 export function tokenLogprobs(row: LogitRow, id: number, k: number): TokenLogprobs {

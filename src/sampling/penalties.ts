@@ -1,7 +1,7 @@
 // Repetition, frequency and presence penalties, in this order. Repetition looks at prompt and output, once per id; the
 // other two at the output only, frequency by count. Results stay finite, whatever the penalty: only masks forbid.
 
-import type { SamplingParams } from "../engine/contract.ts";
+import type { SamplingParams } from "./sampling-params.ts";
 
 const maxFloat = 3.4028234663852886e38;
 

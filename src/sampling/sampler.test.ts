@@ -8,9 +8,9 @@ import {
   referenceOrder,
   referenceTruncate,
 } from "../../test/reference/sampling.ts";
-import type { SamplingParams } from "../engine/contract.ts";
 import { InvalidLogitsError, NoLegalTokenError } from "./errors.ts";
 import { SequenceSampler } from "./sampler.ts";
+import type { SamplingParams } from "./sampling-params.ts";
 import { tokenSet } from "./token-set.ts";
 
 const vocab = 70;

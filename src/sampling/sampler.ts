@@ -3,7 +3,6 @@
 // top_p and a draw. A pure function of the parameters, the prompt, the rows and the seed: what else is in the batch
 // does not matter. It knows nothing of when a sequence ends (see engine/finish.ts).
 
-import type { SampledToken, SamplingParams } from "../engine/contract.ts";
 import { drawToken } from "./draw.ts";
 import { LogitEdits } from "./edits.ts";
 import { InvalidLogitsError, NoLegalTokenError } from "./errors.ts";
@@ -12,6 +11,8 @@ import type { RandomKey } from "./random.ts";
 import { randomKey, uniformAt } from "./random.ts";
 import type { LogitRow } from "./row.ts";
 import { sharedRow } from "./row.ts";
+import type { SamplingParams } from "./sampling-params.ts";
+import type { SampledToken } from "./token-logprobs.ts";
 import { survivorFloor } from "./truncate.ts";
 
 /** Temperatures below this are greedy. */

@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { OperatorError } from "../errors/operator-error.ts";
 import { Workspace } from "../training/files/workspace.ts";
 import { openDataDir } from "./data-dir.ts";
-import { DataDirError } from "./data-dir-error.ts";
 import { lockDataDir } from "./instance-lock.ts";
 
 it("makes every folder of the path, for its owner only", () => {
@@ -18,17 +18,17 @@ it("says so when something else has the name of its lock or its training folder"
   const dir = mkdtempSync(join(tmpdir(), "flywheel-data-"));
   const lock = join(dir, "server.lock");
   writeFileSync(lock, "this is not the lock of a server, though it has its name");
-  expect(() => lockDataDir(dir)).toThrow(DataDirError);
+  expect(() => lockDataDir(dir)).toThrow(OperatorError);
   rmSync(lock);
   mkdirSync(lock);
   expect(() => lockDataDir(dir)).toThrow(`cannot use the data directory ${dir}: server.lock`);
   writeFileSync(join(dir, "training"), "");
-  expect(() => new Workspace(join(dir, "training"))).toThrow(DataDirError);
+  expect(() => new Workspace(join(dir, "training"))).toThrow(OperatorError);
 });
 
 // There a folder that exists has no room for new ones, which looks as if it did not exist.
 it.runIf(existsSync("/proc/self"))("says so where no folder can be made", () => {
   for (const dir of ["/proc/flywheel", "/proc/flywheel/data", "/proc/self/data"]) {
-    expect(() => openDataDir(dir), dir).toThrow(DataDirError);
+    expect(() => openDataDir(dir), dir).toThrow(OperatorError);
   }
 });

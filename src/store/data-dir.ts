@@ -2,7 +2,7 @@
 // token hashes and training data.
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { DataDirError } from "./data-dir-error.ts";
+import { OperatorError } from "../errors/operator-error.ts";
 import { openStore, type Store } from "./db.ts";
 
 export const DATABASE_FILE = "flywheel.db";
@@ -17,7 +17,7 @@ export function openDataDir(dataDir: string): Store {
     chmodSync(file, 0o600);
     return openStore(file);
   } catch (error) {
-    throw new DataDirError(`cannot use the data directory ${dataDir}: ${(error as Error).message}`, { cause: error });
+    throw new OperatorError(`cannot use the data directory ${dataDir}: ${(error as Error).message}`, { cause: error });
   }
 }
 

@@ -3,7 +3,7 @@
 
 import { join } from "node:path";
 import Database from "libsql";
-import { DataDirError } from "./data-dir-error.ts";
+import { OperatorError } from "../errors/operator-error.ts";
 
 const LOCK_FILE = "server.lock";
 
@@ -19,7 +19,7 @@ export function lockDataDir(dataDir: string): () => void {
     const message = busy
       ? `another server is using the data directory ${dataDir}; stop it or choose another --data`
       : `cannot use the data directory ${dataDir}: ${LOCK_FILE}: ${(error as Error).message}`;
-    throw new DataDirError(message, { cause: error });
+    throw new OperatorError(message, { cause: error });
   }
   return () => db.close();
 }

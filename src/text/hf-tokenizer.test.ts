@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { Tokenizer as LibraryTokenizer } from "@huggingface/tokenizers";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../json-object.ts";
+import type { JsonObject } from "../json/json-object.ts";
 import { HfTokenizer } from "./hf-tokenizer.ts";
 import { readTextFiles, type TextFiles } from "./tokenizer-files.ts";
 import { decodeUtf8, encodeUtf8 } from "./utf8.ts";

@@ -2,7 +2,7 @@
 // are those of @huggingface/tokenizers; BPE merging, added tokens, bytes and decoding are ours, because answers need
 // exact bytes per token and prompts need bounded time. Decoding never "cleans up" spaces.
 
-import { isJsonObject, type JsonObject } from "../json-object.ts";
+import { isJsonObject, type JsonObject } from "../json/json-object.ts";
 import { Detokenizer } from "./detokenizer.ts";
 import { AddedTokenSplitter } from "./encoding/added-tokens.ts";
 import { BpeEncoder, type BpeModelJson } from "./encoding/bpe-encoder.ts";

@@ -2,8 +2,8 @@
 // arguments become values, reasoning has one name. Unknown fields are left out. What cannot be understood is a
 // PromptError with the path of the field. Whether content reaches the template as a string or as parts is decided later.
 
-import { isJsonObject, type JsonObject } from "../json-object.ts";
-import { parseExactJson } from "./exact-json.ts";
+import { parseExactJson } from "../json/exact-json.ts";
+import { isJsonObject, type JsonObject } from "../json/json-object.ts";
 import { PromptError } from "./prompt-error.ts";
 import { type ChatTool, readTools } from "./template-tools.ts";
 

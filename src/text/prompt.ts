@@ -1,8 +1,8 @@
 // Messages and options -> prompt token ids: normalise, render, bound the length, tokenise, truncate, check. The only way
 // into the engine for chats; completions and /tokenize use the same text half. Throws PromptError.
 
+import { writeExactJson } from "../json/exact-json.ts";
 import type { RenderInput } from "./chat-template.ts";
-import { writeExactJson } from "./exact-json.ts";
 import { type ChatMessage, readMessages } from "./messages.ts";
 import { PromptError } from "./prompt-error.ts";
 import { boundText, countedTokens, fitTokens, type LengthRules } from "./prompt-length.ts";

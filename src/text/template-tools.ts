@@ -1,7 +1,7 @@
 // Tool definitions and documents in the exact form templates print them: what a client left out of a tool appears as
 // null, because the prompts models were trained on show it so.
 
-import { isJsonObject } from "../json-object.ts";
+import { isJsonObject } from "../json/json-object.ts";
 import { PromptError } from "./prompt-error.ts";
 
 export interface ChatTool {

@@ -4,8 +4,9 @@
 import { closeSync, fstatSync, readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { isJsonObject, type JsonObject } from "../json-object.ts";
-import { openFile } from "../open-file.ts";
+import { OperatorError } from "../errors/operator-error.ts";
+import { isJsonObject, type JsonObject } from "../json/json-object.ts";
+import { openFile } from "../system/open-file.ts";
 
 export interface TextFiles {
   tokenizer: JsonObject;
@@ -18,7 +19,7 @@ export interface TextFiles {
   chatTemplates: ReadonlyMap<string, string>;
 }
 
-export class TextFilesError extends Error {
+export class TextFilesError extends OperatorError {
   override name = "TextFilesError";
 }
 

@@ -3,7 +3,7 @@
 // knows, which the next start clears away.
 
 import { randomUUID } from "node:crypto";
-import { ServiceError } from "../errors.ts";
+import { ServiceError } from "../errors/service-error.ts";
 import { readModelConfig } from "../model/checkpoint/model-config.ts";
 import { loadPeft, savePeft } from "../model/lora/peft.ts";
 import type { Store } from "../store/db.ts";

@@ -2,8 +2,8 @@
 // request uses is leased: its adapter is not unloaded (engine/adapter-slots.ts) and its files are not pruned. Step 0 of a
 // new model is the identity: the base model itself answers for it.
 
-import { NoAdapterSlot } from "../engine/contract.ts";
-import { ServiceError } from "../errors.ts";
+import { ServiceError } from "../errors/service-error.ts";
+import { NoAdapterSlot } from "../model/lora/adapter-host.ts";
 import type { Log } from "../observe/log.ts";
 import type { ModelRecord, ModelTable } from "../store/model-table.ts";
 import type { BaseModel, BaseModels } from "./base-models.ts";

@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { loadModel } from "../../src/app/load-model.ts";
+import { type RunningServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { loadModel } from "../../src/load-model.ts";
-import { type RunningServer, startServer } from "../../src/serve.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const guide = readFileSync(join(root, "docs/guides/serving.md"), "utf8");

@@ -9,9 +9,9 @@ import { heldOutCases } from "../../models/flywheel-mini/recipe/cases.ts";
 import { replyTo } from "../../models/flywheel-mini/recipe/chat-api.ts";
 import { grade } from "../../models/flywheel-mini/recipe/grade.ts";
 import { inParallel } from "../../models/flywheel-mini/recipe/in-parallel.ts";
+import { loadModel } from "../../src/app/load-model.ts";
+import { type RunningServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { loadModel } from "../../src/load-model.ts";
-import { type RunningServer, startServer } from "../../src/serve.ts";
 
 const PER_TASK = 10;
 const data = mkdtempSync(join(tmpdir(), "flywheel-mini-"));

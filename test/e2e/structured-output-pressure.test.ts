@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { loadModel } from "../../src/app/load-model.ts";
+import { type RunningServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { loadModel } from "../../src/load-model.ts";
-import { type RunningServer, startServer } from "../../src/serve.ts";
 
 const checkpoint = fileURLToPath(new URL("../fixtures/llama", import.meta.url));
 /** The fixture's cache: 2 layers of keys and values, 2 heads of 16 numbers of 4 bytes. */

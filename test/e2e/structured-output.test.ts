@@ -8,9 +8,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { loadModel } from "../../src/app/load-model.ts";
+import { type RunningServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { loadModel } from "../../src/load-model.ts";
-import { type RunningServer, startServer } from "../../src/serve.ts";
 
 const checkpoint = process.env.FLYWHEEL_TEST_CHECKPOINT ?? fileURLToPath(new URL("../fixtures/llama", import.meta.url));
 const seeds = Number(process.env.FLYWHEEL_TEST_SEEDS ?? 6);

@@ -7,10 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { createTraining } from "../../src/api/training/extension.ts";
+import { loadModel } from "../../src/app/load-model.ts";
+import { startServer } from "../../src/app/serve.ts";
+import { createTraining } from "../../src/app/training.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { loadModel } from "../../src/load-model.ts";
-import { startServer } from "../../src/serve.ts";
 import { LLAMA } from "../training-bench.ts";
 
 it("07-train.mjs runs", async () => {

@@ -5,14 +5,14 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createTraining } from "../../src/api/training/extension.ts";
+import { loadModel } from "../../src/app/load-model.ts";
+import { type RunningServer, startServer } from "../../src/app/serve.ts";
+import { createTraining } from "../../src/app/training.ts";
 import { FlywheelClient } from "../../src/client/client.ts";
 import { gatherGroups } from "../../src/client/rollouts.ts";
 import type { TrainingEvent, TrajectoryGroup } from "../../src/client/types.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/options.ts";
-import { loadModel } from "../../src/load-model.ts";
-import { type RunningServer, startServer } from "../../src/serve.ts";
 import { LLAMA } from "../training-bench.ts";
 
 const PROMPTS = ["a", "b", "c"];

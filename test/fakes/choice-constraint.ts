@@ -1,7 +1,7 @@
 // A token-level grammar for tests: the output is exactly one of some token sequences, then a stop id. The grammar key
 // is the JSON of those sequences. With `jump` false it never forces, for comparing with sampled tokens.
 
-import type { ConstraintFactory, SequenceConstraint } from "../../src/engine/constraint.ts";
+import type { ConstraintFactory, SequenceConstraint } from "../../src/grammar/match/sequence-constraint.ts";
 
 export class ChoiceConstraints implements ConstraintFactory {
   private readonly words: number;

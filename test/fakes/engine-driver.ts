@@ -1,13 +1,13 @@
 // A step engine driven by hand: one `step` at a time, integrity checked after each, outputs sorted by request.
 
 import { AdapterRegistry } from "../../src/engine/adapter-registry.ts";
-import type { ConstraintFactory } from "../../src/engine/constraint.ts";
 import type { EngineOutput, EngineStats, GenerateRequest } from "../../src/engine/contract.ts";
 import { StepEngine } from "../../src/engine/engine.ts";
-import type { AdapterHost } from "../../src/engine/model-host.ts";
-import type { Runner } from "../../src/engine/runner.ts";
 import { type SchedulingOptions, schedulingOptions } from "../../src/engine/scheduling.ts";
 import { StatCells } from "../../src/engine/stats.ts";
+import type { ConstraintFactory } from "../../src/grammar/match/sequence-constraint.ts";
+import type { AdapterHost } from "../../src/model/lora/adapter-host.ts";
+import type { Runner } from "../../src/model/runner.ts";
 
 export interface DriverOptions extends Partial<SchedulingOptions> {
   constraints?: ConstraintFactory;

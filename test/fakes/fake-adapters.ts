@@ -1,8 +1,8 @@
 // Adapter slots without weights: the version of a folder is its name ("red copy" has the content of "red"), and a slot
 // number is all a fake model sees.
 
-import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../src/engine/contract.ts";
-import type { AdapterHost } from "../../src/engine/model-host.ts";
+import type { AdapterHost } from "../../src/model/lora/adapter-host.ts";
+import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../src/model/lora/adapter-host.ts";
 
 export class FakeAdapters implements AdapterHost {
   readonly maxLoras: number;

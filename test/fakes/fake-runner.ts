@@ -3,7 +3,7 @@
 // *stored in the blocks* of positions 0..p, so a wrong copy, a lost block or a block shared by two owners changes the
 // output, and a broken runner invariant throws. Imports types only, so that it also compiles to a file a worker can run.
 
-import type { Chunk, Runner } from "../../src/engine/runner.ts";
+import type { Chunk, Runner } from "../../src/model/runner.ts";
 
 /** Writes the logits that follow a history. tokens and adapterSlots: one per position; out: [vocab]. */
 export type RowFunction = (tokens: Int32Array, adapterSlots: Int32Array, out: Float32Array) => void;

@@ -1,18 +1,12 @@
 // The engine on the test's own thread: the same loop and the same client as the worker variant, without the thread.
 
-import type {
-  AdapterInfo,
-  Engine,
-  EngineStats,
-  GenerateRequest,
-  Generation,
-  ModelInfo,
-} from "../../src/engine/contract.ts";
+import type { Engine, EngineStats, GenerateRequest, Generation, ModelInfo } from "../../src/engine/contract.ts";
 import type { ModelHost } from "../../src/engine/model-host.ts";
 import { type SchedulingOptions, schedulingOptions } from "../../src/engine/scheduling.ts";
 import { StatCells } from "../../src/engine/stats.ts";
 import { EngineClient } from "../../src/engine/thread/engine-client.ts";
 import { EngineLoop } from "../../src/engine/thread/engine-loop.ts";
+import type { AdapterInfo } from "../../src/model/lora/adapter-host.ts";
 
 export interface InProcessOptions {
   scheduling?: Partial<SchedulingOptions>;

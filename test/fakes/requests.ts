@@ -1,12 +1,7 @@
 // Requests for tests, every field at its neutral value and overridden as needed, and what came of them.
 
-import type {
-  EngineOutput,
-  Finish,
-  GenerateRequest,
-  PrefillOutput,
-  SamplingParams,
-} from "../../src/engine/contract.ts";
+import type { EngineOutput, Finish, GenerateRequest, PrefillOutput } from "../../src/engine/contract.ts";
+import type { SamplingParams } from "../../src/sampling/sampling-params.ts";
 
 /** Greedy, 8 tokens, ends on token 2. */
 export function samplingParams(overrides: Partial<SamplingParams> = {}): SamplingParams {

@@ -4,7 +4,8 @@
 
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import type { EngineOutput, Finish, GenerateRequest, PrefillOutput, SampledToken } from "../../src/engine/contract.ts";
+import type { EngineOutput, Finish, GenerateRequest, PrefillOutput } from "../../src/engine/contract.ts";
+import type { SampledToken } from "../../src/sampling/token-logprobs.ts";
 import { ChoiceConstraints } from "../fakes/choice-constraint.ts";
 import { EngineDriver } from "../fakes/engine-driver.ts";
 import { FakeAdapters } from "../fakes/fake-adapters.ts";

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DEFAULT_BLOCK_SIZE, positionsPerBlock } from "../../src/engine/embedded.ts";
+import { DEFAULT_BLOCK_SIZE, positionsPerBlock } from "../../src/app/embedded-engine.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import type { DecoderRunner, DecoderRunnerOptions } from "../../src/model/decoder-runner.ts";
 import type { WeightType } from "../../src/model/linear/linear.ts";

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DEFAULT_BLOCK_SIZE, positionsPerBlock } from "../../src/engine/embedded.ts";
+import { DEFAULT_BLOCK_SIZE, positionsPerBlock } from "../../src/app/embedded-engine.ts";
 import type { DecoderRunner } from "../../src/model/decoder-runner.ts";
 import { argmax, blocksFrom, chunk, logSoftmax, openRunner, runAlone } from "./runner-driver.ts";
 

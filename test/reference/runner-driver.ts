@@ -4,10 +4,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Chunk } from "../../src/engine/runner.ts";
 import { openCheckpoint } from "../../src/model/checkpoint/checkpoint.ts";
 import { SafetensorsFile } from "../../src/model/checkpoint/safetensors.ts";
 import { DecoderRunner, type DecoderRunnerOptions } from "../../src/model/decoder-runner.ts";
+import type { Chunk } from "../../src/model/runner.ts";
 
 export const families = ["llama", "llama3", "qwen2", "qwen3", "mistral", "gemma3"] as const;
 export type Family = (typeof families)[number];

@@ -1,7 +1,7 @@
 // The sampling rules written the slow, obvious way: 64-bit floats, full sorts, one step after the other. What the fast
 // code in src/sampling is compared with. Shares no code with it.
 
-import type { SamplingParams } from "../../src/engine/contract.ts";
+import type { SamplingParams } from "../../src/sampling/sampling-params.ts";
 import { samplingParams } from "../fakes/requests.ts";
 
 export const defaults: SamplingParams = samplingParams({

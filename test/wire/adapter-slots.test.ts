@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, expect, it, vi } from "vitest";
-import { createTraining } from "../../src/api/training/extension.ts";
+import { createTraining } from "../../src/app/training.ts";
 import { LLAMA } from "../training-bench.ts";
 import { type Loose, says, startTestServer, type TestServer } from "./test-server.ts";
 

@@ -4,7 +4,7 @@ import { connect, Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { CreateExtension } from "../../src/serve.ts";
+import type { CreateExtension } from "../../src/app/serve.ts";
 import { TokenStore } from "../../src/store/tokens.ts";
 import { API_KEY, startTestServer, type TestServer, type TestServerOptions } from "./test-server.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect, it } from "vitest";
-import { createTraining } from "../../src/api/training/extension.ts";
+import { createTraining } from "../../src/app/training.ts";
 import { sharedServer } from "./shared-server.ts";
 import { says } from "./test-server.ts";
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createTraining } from "../../src/api/training/extension.ts";
+import { createTraining } from "../../src/app/training.ts";
 import { LLAMA } from "../training-bench.ts";
 import { says, startTestServer, type TestServer } from "./test-server.ts";
 

@@ -5,7 +5,7 @@ import { authorize, type Principal } from "../../src/api/http/auth.ts";
 import { parseJsonObject } from "../../src/api/http/json-body.ts";
 import type { Service } from "../../src/api/service.ts";
 import { trainingRoutes } from "../../src/api/training/routes.ts";
-import { ServiceError } from "../../src/errors.ts";
+import { ServiceError } from "../../src/errors/service-error.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { type BenchOptions, type TrainingBench, trainingBench } from "../training-bench.ts";
 

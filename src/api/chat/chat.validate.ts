@@ -1,7 +1,7 @@
 // Rules between fields of a chat request. The first group looks at the body as it came (some rules care about the
 // spelling), the second at the values as read. Bounds of single sampling parameters are in sampling-bounds.ts.
 import type { Config } from "../../config/options.ts";
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import { readOutputShape, type WantedShape } from "../request/constraint.wire.ts";
 import { readBody } from "../request/lax.ts";
 import { readRepetitionDetection } from "../request/sampling-params.ts";

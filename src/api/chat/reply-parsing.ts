@@ -1,11 +1,11 @@
 // What is parsed out of a chat reply, and what shape it is forced into: reasoning and tool calls as the server offers
 // them and the request wants them, structured output as the request asks.
 
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import type { Constraint, OutputShape, ToolCallFormat } from "../../grammar/constraint.ts";
 import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
+import { plainNumbers } from "../../json/exact-json.ts";
 import { createReplyParser, createThoughtMeter } from "../../text/create-reply-parser.ts";
-import { plainNumbers } from "../../text/exact-json.ts";
 import type { ChatPrompt } from "../../text/prompt.ts";
 import { type ReasoningState, type ReasoningStyle, reasoningState } from "../../text/reasoning/reasoning-style.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";

@@ -1,6 +1,6 @@
 // The older log-probability format: parallel arrays of tokens, values, alternatives and text offsets. Grows as tokens
 // arrive, so that streamed pieces join to the same arrays as a whole reply.
-import type { TokenLogprobs } from "../../engine/contract.ts";
+import type { TokenLogprobs } from "../../sampling/token-logprobs.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import { floored, type WireTokenLogprob } from "../run/logprobs.wire.ts";

@@ -1,5 +1,5 @@
 // Rules of text completion requests: the prompt's four forms, and rules between fields.
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import { checkLogprobSpelling, checkPriority, checkStops, checkStream } from "../chat/chat.validate.ts";
 import { readBody } from "../request/lax.ts";
 import { type CompletionBody, CompletionRequest } from "./completions.schema.ts";

@@ -2,7 +2,7 @@
 // time. Runs before a body is read. A route without an `access` setting is closed to everyone but admins.
 import { timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import { SCOPES, type Scope, sha256, type TokenStore } from "../../store/tokens.ts";
 
 /** "public": no token needed; "any": any valid token; a scope: that scope, or admin. */

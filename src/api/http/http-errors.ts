@@ -2,8 +2,8 @@
 // wrong methods, broken connections. No stack, no path of this machine ever leaves.
 import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { ErrorCode } from "../../error-table.ts";
-import { errorEnvelope, ServiceError, toServiceError } from "../../errors.ts";
+import type { ErrorCode } from "../../errors/error-table.ts";
+import { errorEnvelope, ServiceError, toServiceError } from "../../errors/service-error.ts";
 import { challenge } from "./auth.ts";
 
 /** Errors of the framework, by its code. */

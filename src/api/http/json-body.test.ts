@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import { MAX_DEPTH, MAX_VALUES, parseJsonObject } from "./json-body.ts";
 
 const parse = (text: string) => parseJsonObject(Buffer.from(text));

@@ -3,10 +3,10 @@
 // cannot tell 2^63 from 2^63 - 1; such values come out as bigint). Numbers that templates print are kept as they were
 // written (see exact-json.ts). Does not validate fields; see lax.ts.
 
-import { ServiceError } from "../../errors.ts";
-import { isJsonObject } from "../../json-object.ts";
-import { stringEnd } from "../../json-string.ts";
-import { markNumbers, markPrintedNumbers } from "../../text/exact-json.ts";
+import { ServiceError } from "../../errors/service-error.ts";
+import { markNumbers, markPrintedNumbers } from "../../json/exact-json.ts";
+import { isJsonObject } from "../../json/json-object.ts";
+import { stringEnd } from "../../json/json-string.ts";
 
 /** Deeper than any schema or message list needs, shallow enough for every recursive reader downstream. */
 export const MAX_DEPTH = 256;

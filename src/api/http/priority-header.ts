@@ -2,7 +2,7 @@
 // body's `priority`; a value that is no integer is ignored.
 
 import type { FastifyRequest } from "fastify";
-import { isJsonObject } from "../../json-object.ts";
+import { isJsonObject } from "../../json/json-object.ts";
 
 export function bodyWithPriority({ body, headers }: Pick<FastifyRequest, "body" | "headers">): unknown {
   const header = headers["x-vllm-priority"];

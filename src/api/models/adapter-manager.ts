@@ -3,9 +3,9 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { AdapterSlots } from "../../engine/adapter-slots.ts";
-import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../engine/contract.ts";
-import { ServiceError } from "../../errors.ts";
-import { SerialWork } from "../../serial-work.ts";
+import { ServiceError } from "../../errors/service-error.ts";
+import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
+import { SerialWork } from "../../pacing/serial-work.ts";
 import type { LoadedAdapter, ModelRegistry } from "./model-registry.ts";
 
 export interface LoadAdapter {

@@ -1,7 +1,7 @@
 // Loading and unloading adapters at run time. The path is one of the server's machine: admins only.
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import { readBody } from "../request/lax.ts";
 import { ErrorBody, orNull } from "../request/schema-parts.ts";
 import type { Service } from "../service.ts";

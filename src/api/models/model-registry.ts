@@ -1,7 +1,7 @@
 // Which names are served and what they stand for: the base model under one or more names, adapters by name, and names
 // that others resolve (trained policies). A name maps to an adapter's content version at the moment a request is
 // admitted; replacing an adapter under the same name therefore never mixes two contents.
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import type { Principal } from "../http/auth.ts";
 
 export interface ServedModel {

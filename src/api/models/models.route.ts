@@ -1,7 +1,7 @@
 // GET /v1/models and /v1/models/{id}: what can be named as `model`.
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import { principalOf } from "../http/auth.ts";
 import { ErrorBody, nullable } from "../request/schema-parts.ts";
 import type { Service } from "../service.ts";

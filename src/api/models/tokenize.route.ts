@@ -1,7 +1,7 @@
 // POST /tokenize and /detokenize: text or messages ↔ token ids, exactly as the model sees them.
 import type { FastifyInstance } from "fastify";
 import { type Static, Type } from "typebox";
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import { chatPrompt, tokenisePrompt } from "../../text/prompt.ts";
 import { ChatRequest } from "../chat/chat.schema.ts";
 import { checkContinuation, checkTemplateTrust } from "../chat/chat.validate.ts";

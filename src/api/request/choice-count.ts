@@ -1,5 +1,5 @@
 // Bounds of n, the number of choices.
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 
 const MAX_CHOICES = 16384;
 

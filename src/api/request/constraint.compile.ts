@@ -1,5 +1,5 @@
 // Compiles a constraint before the engine sees it; what cannot be compiled is the client's mistake.
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import { type Constraint, ConstraintError } from "../../grammar/constraint.ts";
 import type { Service } from "../service.ts";
 

@@ -2,7 +2,7 @@
 // both fields ask for the same, response_format counts. Whether the schema, expression or grammar compiles is found out by
 // grammar/.
 import type { Static } from "typebox";
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import type { OutputShape } from "../../grammar/constraint.ts";
 import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
 import { parseInnerJson } from "../http/json-body.ts";

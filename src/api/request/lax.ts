@@ -5,8 +5,8 @@
 // format int64 (→ bigint). Cross-field rules are not here.
 
 import type { Static, TSchema } from "typebox";
-import { ServiceError } from "../../errors.ts";
-import { isJsonObject } from "../../json-object.ts";
+import { ServiceError } from "../../errors/service-error.ts";
+import { isJsonObject } from "../../json/json-object.ts";
 import { laxBoolean, laxInteger, laxNumber } from "./lax-scalars.ts";
 
 interface Violation {

@@ -1,6 +1,6 @@
 // The length fields of a request as the text layer's rules: max_tokens (or max_completion_tokens) and
 // truncate_prompt_tokens against the model's context. What does not fit is refused there, with the numbers.
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import type { LengthRules } from "../../text/prompt-length.ts";
 
 export interface LengthFields {

@@ -1,5 +1,5 @@
 // How many log probabilities a request asks for, checked against the server's cap (--max-logprobs).
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 
 /** `param`: what the error names. -1 asks for the whole vocabulary. */
 export function checkLogprobCount(count: number | null, cap: number, vocabSize: number, param: string): void {

@@ -1,6 +1,6 @@
 // Errors of the text layer → errors for the client. The text layer names fields but knows no statuses.
-import type { ErrorCode } from "../../error-table.ts";
-import { ServiceError } from "../../errors.ts";
+import type { ErrorCode } from "../../errors/error-table.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import { PromptError, type PromptErrorCode } from "../../text/prompt-error.ts";
 
 const CODES: Record<PromptErrorCode, ErrorCode> = {

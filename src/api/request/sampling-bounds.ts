@@ -1,5 +1,5 @@
 // The bounds of sampling parameters, as a table. Checked on the effective values, model defaults included.
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 
 export interface BoundedParams {
   temperature: number;

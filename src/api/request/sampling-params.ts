@@ -1,7 +1,8 @@
 // Wire sampling fields → the engine's SamplingParams: defaults from the model's generation_config, bounds, vocabulary
 // checks, stop ids. Everything is refused here, so that the engine only sees valid parameters.
-import type { SamplingParams } from "../../engine/contract.ts";
-import { ServiceError } from "../../errors.ts";
+
+import { ServiceError } from "../../errors/service-error.ts";
+import type { SamplingParams } from "../../sampling/sampling-params.ts";
 import { tokeniseBadWords } from "../../text/bad-words.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import type { ChatBody } from "../chat/chat.schema.ts";

@@ -1,5 +1,5 @@
 // Token ids of a prompt must be ids that the model has.
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 
 export function checkTokenIds(ids: readonly number[], vocabSize: number, param: string): void {
   const outside = ids.find((id) => id < 0 || id >= vocabSize);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ServiceError } from "../../errors.ts";
+import type { ServiceError } from "../../errors/service-error.ts";
 import { Admission } from "./admission.ts";
 
 const refusal = (work: () => unknown): ServiceError => {

@@ -1,6 +1,6 @@
 // The door: counts choices between acceptance and end, refuses when the waiting line is full or the server drains,
 // and knows when everything has left. One place, so that nothing can slip in while a shutdown waits.
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 
 export interface AdmissionLimits {
   /** Choices the engine runs at once. */

@@ -2,7 +2,7 @@
 // server's patience ends, stops choices whose stop string matched, keeps the numbers for metrics. Whatever happens,
 // nothing of it is left in the engine when `outputs` has ended.
 import type { Finish, GenerateRequest, Generation, PrefillOutput } from "../../engine/contract.ts";
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import type { Service } from "../service.ts";
 import { shuttingDown } from "./admission.ts";
 import type { ChoiceDelta, ChoiceOutput } from "./choice-output.ts";

@@ -1,7 +1,8 @@
 // A validated request → what the engine gets and what turns its output into text: one GenerateRequest and one
 // ChoiceOutput per choice. The last step before the engine sees it, shared by both dialects.
 
-import type { GenerateRequest, SamplingParams } from "../../engine/contract.ts";
+import type { GenerateRequest } from "../../engine/contract.ts";
+import type { SamplingParams } from "../../sampling/sampling-params.ts";
 import { OutputText } from "../../text/output-text.ts";
 import type { ReasoningParser } from "../../text/reasoning/reasoning-parser.ts";
 import type { ReplyParser } from "../../text/reply-parser.ts";

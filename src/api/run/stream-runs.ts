@@ -2,7 +2,7 @@
 // client's socket is full; then output is merged by the source and sent when the socket drains. A source that had
 // to hold back more than `streamBufferBytes` is a reader too slow to serve: the stream is cut and the work aborted.
 import type { FastifyReply } from "fastify";
-import { errorEnvelope } from "../../errors.ts";
+import { errorEnvelope } from "../../errors/service-error.ts";
 import { toWireError } from "../http/http-errors.ts";
 import { DONE, EventStream } from "../http/sse.ts";
 import type { Service } from "../service.ts";

@@ -1,7 +1,7 @@
 // One sampled choice from the wire: its message, the token ids and log-probabilities it carries in any of the forms
 // servers use. What is not there stays null; what is there twice is taken in its most exact form later on.
 
-import { isJsonObject, type JsonObject } from "../../json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import type { ChatMessage, HistoryItem, SampledChoice } from "../../training/data/trajectory.ts";
 import { Fields } from "./fields.ts";
 import type { Issues, Loc } from "./issues.ts";

@@ -1,7 +1,7 @@
 // `experimental_config` from the wire to RlConfig: ART's names, meanings and defaults, null meaning "not given",
 // contradictions refused, and a few fields of our own. Unknown fields are ignored, so that newer clients work.
 
-import type { JsonObject } from "../../json-object.ts";
+import type { JsonObject } from "../../json/json-object.ts";
 import { RL_DEFAULTS, type RlConfig } from "../../training/config.ts";
 import { algorithmNames } from "../../training/gradient/algorithms/registry.ts";
 import { Fields } from "./fields.ts";

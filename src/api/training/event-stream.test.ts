@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { FastifyReply } from "fastify";
 import { expect, it, vi } from "vitest";
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import { createLog } from "../../observe/log.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import { streamEvents } from "./event-stream.ts";

@@ -2,7 +2,7 @@
 // the event's id, so that a reader that lost its connection goes on where it was.
 
 import type { FastifyReply } from "fastify";
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import type { Log } from "../../observe/log.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import type { Jobs } from "../../training/jobs/jobs.ts";

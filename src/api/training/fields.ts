@@ -1,7 +1,7 @@
 // Reading one JSON object field by field, with every problem noted under its path. null means "not given" everywhere.
 // Unknown fields are ignored.
 
-import { isJsonObject, type JsonObject } from "../../json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import type { Issues, Loc } from "./issues.ts";
 
 /** For numbers that are averaged: up to this, sums of them and of their squares are finite. */

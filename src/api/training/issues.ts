@@ -1,7 +1,7 @@
 // Problems in a training request, each with the path of the offending value, in the form FastAPI clients know:
 // {loc, msg, type, input}. Collected, so that a client sees all of them at once; thrown together as one 422.
 
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 
 export type Loc = readonly (string | number)[];
 

@@ -1,7 +1,7 @@
 // Routes that read and steer training jobs. Creating them is submit.route's business.
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { JsonObject } from "../../json-object.ts";
+import type { JsonObject } from "../../json/json-object.ts";
 import { isFinal, JOB_STATUSES } from "../../store/job-state.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { principalOf } from "../http/auth.ts";

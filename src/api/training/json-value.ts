@@ -2,8 +2,8 @@
 // bounded while the bytes arrive, so that nothing behind this recurses without end or works for long without a pause.
 // Numbers that templates print are kept as they were written. Says what is wrong with a value, not where it is.
 
-import { stringEnd } from "../../json-string.ts";
-import { markPrintedNumbers } from "../../text/exact-json.ts";
+import { markPrintedNumbers } from "../../json/exact-json.ts";
+import { stringEnd } from "../../json/json-string.ts";
 
 /**
  * Of one trajectory or example, and of the fields kept of one object. A sampled token has 7 to 11 (its entry of

@@ -1,8 +1,8 @@
 // Routes of trainable models and their checkpoints.
 
 import type { FastifyInstance } from "fastify";
-import { ServiceError } from "../../errors.ts";
-import { isJsonObject, type JsonObject } from "../../json-object.ts";
+import { ServiceError } from "../../errors/service-error.ts";
+import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { type Principal, principalOf } from "../http/auth.ts";

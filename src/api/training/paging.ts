@@ -1,6 +1,6 @@
 // Cursor pages as clients of OpenAI-style lists follow them: the last item's id, exclusive, until has_more is false.
 
-import type { JsonObject } from "../../json-object.ts";
+import type { JsonObject } from "../../json/json-object.ts";
 import { Fields } from "./fields.ts";
 import { Issues, invalid } from "./issues.ts";
 

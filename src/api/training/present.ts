@@ -1,10 +1,10 @@
 // Training's records as clients see them: snake_case, with the fields every client of such services expects and a few
 // more that they ignore.
 
+import { givingWay } from "../../pacing/give-way.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import type { JobRecord } from "../../store/job-table.ts";
 import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
-import { givingWay } from "../../training/data/give-way.ts";
 import type { PreparedJob } from "../../training/data/prepare.ts";
 import type { ExampleReport, PreparedSft } from "../../training/data/prepare-sft.ts";
 import type { TokenSequence } from "../../training/data/token-sequence.ts";

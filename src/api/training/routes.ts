@@ -2,7 +2,7 @@
 // FastAPI's `detail`.
 
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { errorEnvelope, ServiceError } from "../../errors.ts";
+import { errorEnvelope, ServiceError } from "../../errors/service-error.ts";
 import { asStorageFull } from "../../training/files/disk-full.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { leftWhileSending } from "../http/client-gone.ts";

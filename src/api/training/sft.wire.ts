@@ -1,6 +1,6 @@
 // SFT jobs from the wire: example conversations and their configuration.
 
-import { isJsonObject, type JsonObject } from "../../json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import { SFT_DEFAULTS, type SftConfig } from "../../training/config.ts";
 import type { SftExample } from "../../training/data/prepare-sft.ts";
 import { messageFrom } from "./choice.wire.ts";

@@ -7,7 +7,7 @@ import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createGunzip } from "node:zlib";
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import { invalid } from "./issues.ts";
 import { JsonSizeError, JsonSyntaxError } from "./json-errors.ts";
 import { type JsonItem, JsonItems, type Streamed } from "./json-items.ts";

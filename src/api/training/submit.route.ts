@@ -3,7 +3,7 @@
 
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import type { JobRecord } from "../../store/job-table.ts";
 import type { BaseModel } from "../../training/base-models.ts";
 import type { RlConfig, SftConfig } from "../../training/config.ts";

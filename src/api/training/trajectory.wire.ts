@@ -2,7 +2,7 @@
 // out with nulls, defaults left out, choices as plain objects, log-probabilities on plain assistant messages, captured
 // exchanges. Told apart by shape: an object with `message` is a choice, one with `role` is a message.
 
-import { isJsonObject, type JsonObject } from "../../json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import type { GroupPart, History, HistoryItem, Trajectory } from "../../training/data/trajectory.ts";
 import { choiceFrom, choiceOfMessage, messageFrom } from "./choice.wire.ts";
 import { exchangeHistories } from "./exchange.wire.ts";

@@ -38,9 +38,9 @@ export function addDemoCommand(program: Command): void {
 
 async function run(options: DemoOptions): Promise<void> {
   const [{ startServer }, { loadModel }, { createTraining }] = await Promise.all([
-    import("../../serve.ts"),
-    import("../../load-model.ts"),
-    import("../../api/training/extension.ts"),
+    import("../../app/serve.ts"),
+    import("../../app/load-model.ts"),
+    import("../../app/training.ts"),
   ]);
   const seconds = readNumber(options.seconds, "--seconds")!;
   const data = options.data ?? mkdtempSync(join(tmpdir(), "flywheel-demo-"));

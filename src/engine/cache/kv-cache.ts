@@ -4,7 +4,7 @@
 // that a running sequence holds is copied, because the runner reads each block for one owner only. Where a prefix ends inside a
 // block, the sequence writes what follows: it gets a copy, if the block has links behind that place that others may want.
 
-import type { Runner } from "../runner.ts";
+import type { Runner } from "../../model/runner.ts";
 import type { SchedulingOptions } from "../scheduling.ts";
 import type { Sequence } from "../sequence.ts";
 import { BlockAllocator } from "./block-allocator.ts";

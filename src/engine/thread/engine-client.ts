@@ -1,13 +1,8 @@
 // The caller's side of the engine, whatever thread the loop runs in: gives requests a handle, turns method calls into
 // commands, routes outputs to their generations and replies to their callers.
 
-import {
-  type AdapterInfo,
-  AdapterTooLarge,
-  type GenerateRequest,
-  type Generation,
-  NoAdapterSlot,
-} from "../contract.ts";
+import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
+import type { GenerateRequest, Generation } from "../contract.ts";
 import { GenerationStream } from "./generation-stream.ts";
 import type { CallResult, Command, Event } from "./messages.ts";
 

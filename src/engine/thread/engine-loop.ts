@@ -3,9 +3,10 @@
 // effect between steps, in the order given. Used by the worker thread, and by tests without one.
 
 import { setImmediate as macrotask } from "node:timers/promises";
+import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
 import { AdapterRegistry } from "../adapter-registry.ts";
 import { maxModelLen } from "../admission.ts";
-import { type AdapterInfo, AdapterTooLarge, type ModelInfo, NoAdapterSlot } from "../contract.ts";
+import type { ModelInfo } from "../contract.ts";
 import { StepEngine } from "../engine.ts";
 import type { ModelHost } from "../model-host.ts";
 import type { SchedulingOptions } from "../scheduling.ts";

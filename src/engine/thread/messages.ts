@@ -2,7 +2,8 @@
 // threads they go through structured clone. Requests are named by a number the client chose (`handle`), so request
 // ids from users can never clash.
 
-import type { AdapterInfo, GenerateRequest, ModelInfo } from "../contract.ts";
+import type { AdapterInfo } from "../../model/lora/adapter-host.ts";
+import type { GenerateRequest, ModelInfo } from "../contract.ts";
 import type { RoutedOutput } from "../request-table.ts";
 import type { SchedulingOptions } from "../scheduling.ts";
 

@@ -1,7 +1,7 @@
 // The adapters of an engine thread that died, loaded into the one that replaces it. Folders may have changed meanwhile:
 // only the content that requests will ask for may take a slot.
 
-import type { AdapterInfo } from "../contract.ts";
+import type { AdapterInfo } from "../../model/lora/adapter-host.ts";
 import type { LoadedAdapter } from "./messages.ts";
 
 interface Host {

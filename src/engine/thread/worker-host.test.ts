@@ -4,8 +4,8 @@ import { InProcessEngine } from "../../../test/fakes/in-process-engine.ts";
 import { generateRequest, tokensOf } from "../../../test/fakes/requests.ts";
 import { createRunner, EXIT_TOKEN, THROW_TOKEN, type WorkerModelOptions } from "../../../test/fakes/worker-model.ts";
 import { fixtureFolder } from "../../../test/reference/runner-driver.ts";
-import { compiledEntry } from "../../compiled-entry.ts";
 import { checkpointIdentity } from "../../model/checkpoint/checkpoint.ts";
+import { compiledEntry } from "../../system/compiled-entry.ts";
 import type { EngineOutput, Generation } from "../contract.ts";
 import { WorkerEngine, type WorkerEngineOptions } from "./worker-host.ts";
 
@@ -204,7 +204,7 @@ describe("WorkerEngine", () => {
       ...{ folder, identity: checkpointIdentity(folder), vocabulary: null, weightType: "float32", threads: 1 },
       ...{ blockSize: 16, numBlocks: 2048, maxPositions: 512, maxLoras: 0, maxLoraRank: 0, adaptersFromStart: false },
     };
-    const model = () => ({ module: compiledEntry(import.meta.url, "./onnx-host.ts").href, options });
+    const model = () => ({ module: compiledEntry(import.meta.url, "../../app/onnx-host.ts").href, options });
     for (const pause of [20, 60, 120]) {
       const scheduling = { maxNumSeqs: 64, maxNumBatchedTokens: 32_768, prefixCaching: false };
       const engine = await WorkerEngine.start({ model, scheduling, closeMs: 1 });

@@ -4,8 +4,9 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { compiledEntry } from "../../compiled-entry.ts";
-import type { AdapterInfo, Engine, EngineStats, GenerateRequest, Generation, ModelInfo } from "../contract.ts";
+import type { AdapterInfo } from "../../model/lora/adapter-host.ts";
+import { compiledEntry } from "../../system/compiled-entry.ts";
+import type { Engine, EngineStats, GenerateRequest, Generation, ModelInfo } from "../contract.ts";
 import { type SchedulingOptions, schedulingOptions } from "../scheduling.ts";
 import { StatCells } from "../stats.ts";
 import { EngineClient } from "./engine-client.ts";

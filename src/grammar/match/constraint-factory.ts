@@ -3,10 +3,10 @@
 // restarted engine thread needs no replay.
 
 import { createHash } from "node:crypto";
-import type { ConstraintFactory, SequenceConstraint } from "../../engine/constraint.ts";
 import { type Program, packProgram, unpackProgram } from "../automaton/program.ts";
 import { GrammarConstraint } from "./grammar-constraint.ts";
 import { Matcher } from "./matcher.ts";
+import type { ConstraintFactory, SequenceConstraint } from "./sequence-constraint.ts";
 import { TokenMasks } from "./token-masks.ts";
 import { TokenTrie } from "./token-trie.ts";
 import type { TokenVocabulary } from "./token-vocabulary.ts";

@@ -2,8 +2,8 @@
 // Work is rationed: a grammar that needs more than its ration per token ends its own sequence with an error, so it
 // cannot slow down its neighbours in the batch.
 
-import { BrokenConstraintError, type SequenceConstraint } from "../../engine/constraint.ts";
 import type { Configuration } from "./matcher.ts";
+import { BrokenConstraintError, type SequenceConstraint } from "./sequence-constraint.ts";
 import type { TokenMasks } from "./token-masks.ts";
 import { tokenBytes } from "./token-trie.ts";
 

@@ -3,8 +3,8 @@
 // position, as in Earley's algorithm), so ambiguity and left recursion stay polynomial. Configurations are interned and
 // remember their successors: text that was seen before costs one table lookup per byte.
 
-import { BrokenConstraintError } from "../../engine/constraint.ts";
 import type { Program } from "../automaton/program.ts";
+import { BrokenConstraintError } from "./sequence-constraint.ts";
 import { StackGraph, type StackNode, stateRadix } from "./stack-graph.ts";
 
 /** After this many configurations the memory of a program is dropped and built up anew. */

@@ -2,7 +2,7 @@
 // of its part, seen or not, so long parts waste work; short ones pay for more and smaller operations. A piece saves runs
 // and the products with weights like to be long, so a piece has several parts.
 
-import type { Chunk } from "../../engine/runner.ts";
+import type { Chunk } from "../runner.ts";
 
 /** The graph has this many parts for the prefill chunk of a run. */
 export const PREFILL_PARTS = 4;

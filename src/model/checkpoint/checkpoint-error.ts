@@ -1,13 +1,15 @@
-// The one error for files of a model or adapter that cannot be used: missing, damaged, inconsistent or unsupported.
-// The message names the file, says what was expected and what was found, and where possible what to do about it.
+// A model or adapter file that cannot be used: missing, damaged, inconsistent or unsupported. The message names the file,
+// what was expected, what was found and, where possible, the fix.
 
-export class CheckpointError extends Error {
+import { OperatorError } from "../../errors/operator-error.ts";
+
+export class CheckpointError extends OperatorError {
+  override name = "CheckpointError";
   /** The file or folder at fault. */
   readonly file: string;
 
   constructor(file: string, problem: string, options?: ErrorOptions) {
     super(`${file}: ${problem}`, options);
-    this.name = "CheckpointError";
     this.file = file;
   }
 }

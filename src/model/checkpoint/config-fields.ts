@@ -1,7 +1,7 @@
 // Typed access to the fields of a checkpoint's JSON files, with errors that name file, field, expectation and value.
 // A field that is absent or null takes the fallback; one of the wrong type is an error, never a silent default.
 
-import { isJsonObject, type JsonObject } from "../../json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 
 /** Larger than any dimension of any model; keeps products of two dimensions exact. */

@@ -4,7 +4,7 @@
 // temperature (0 = greedy) decides.
 
 import { join } from "node:path";
-import type { JsonObject } from "../../json-object.ts";
+import type { JsonObject } from "../../json/json-object.ts";
 import { ConfigFields } from "./config-fields.ts";
 import { readJsonObject, readOptionalJsonObject } from "./json-file.ts";
 

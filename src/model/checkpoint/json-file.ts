@@ -3,8 +3,8 @@
 // Knows nothing of their fields; see config-fields.ts.
 
 import { closeSync, fstatSync, readSync } from "node:fs";
-import { isJsonObject, type JsonObject } from "../../json-object.ts";
-import { openFile } from "../../open-file.ts";
+import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+import { openFile } from "../../system/open-file.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 
 /** Deeper than any real checkpoint file; shallow enough that a hostile one costs nothing. */

@@ -4,7 +4,7 @@
 // looked at here; see checkpoint.ts.
 
 import { join } from "node:path";
-import type { JsonObject } from "../../json-object.ts";
+import type { JsonObject } from "../../json/json-object.ts";
 import type { FamilyName, FamilyTraits } from "../families/family.ts";
 import { familyOf } from "../families/registry.ts";
 import { CheckpointError } from "./checkpoint-error.ts";

@@ -2,8 +2,8 @@
 // Everything is checked before a caller sees it: known dtypes, sizes that follow from the shapes, tensors that fill the
 // data section exactly, without gaps or overlaps. So later reads cannot go out of bounds.
 
-import { isJsonObject } from "../../json-object.ts";
-import { stringEnd } from "../../json-string.ts";
+import { isJsonObject } from "../../json/json-object.ts";
+import { stringEnd } from "../../json/json-string.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { parseJsonObject } from "./json-file.ts";
 

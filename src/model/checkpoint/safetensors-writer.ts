@@ -1,7 +1,7 @@
 // Writes safetensors files the way the reference implementation does: wide dtypes first, then by name; the header padded
 // with spaces so that data begins on a multiple of 8. The same tensors always give the same bytes.
 
-import { writeFileDurably } from "../../durable-file.ts";
+import { writeFileDurably } from "../../system/durable-file.ts";
 import { narrowToBfloat16, narrowToFloat16 } from "./half-floats.ts";
 
 export interface TensorToWrite {

@@ -3,7 +3,7 @@
 // Synchronous: loading happens at start-up or in a worker. Which tensors a model needs is checkpoint.ts' business.
 
 import { closeSync, fstatSync, readSync } from "node:fs";
-import { openFile } from "../../open-file.ts";
+import { openFile } from "../../system/open-file.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { firstNonFinite } from "./finite.ts";
 import { widenBfloat16, widenFloat16 } from "./half-floats.ts";

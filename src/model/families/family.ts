@@ -2,7 +2,7 @@
 // config.json into the one ModelConfig; nothing here computes anything. To add a family: describe it in a file of its
 // own beside this one and list it in families/registry.ts.
 
-import type { JsonObject } from "../../json-object.ts";
+import type { JsonObject } from "../../json/json-object.ts";
 import type { ConfigFields } from "../checkpoint/config-fields.ts";
 
 export type FamilyName = "llama" | "mistral" | "qwen2" | "qwen3" | "gemma3";

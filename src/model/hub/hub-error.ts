@@ -1,8 +1,7 @@
-// A model that cannot be had from the hub or its cache. The message says what was tried and what to do.
+// A model that neither the hub nor its cache can provide. The message says what was tried and what to do.
 
-export class HubError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "HubError";
-  }
+import { OperatorError } from "../../errors/operator-error.ts";
+
+export class HubError extends OperatorError {
+  override name = "HubError";
 }

@@ -2,13 +2,13 @@
 // factors of the slots it uses (or of all) are laid side by side as lora-inputs.ts describes; the last few layouts are
 // kept, because steps mostly use the same adapters as the one before.
 
-import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../engine/contract.ts";
-import type { AdapterHost } from "../../engine/model-host.ts";
-import type { Chunk } from "../../engine/runner.ts";
 import { type Feeds, floats } from "../../graph/session.ts";
 import { linearShape } from "../checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
 import { type Site, siteParts, sites } from "../decoder.ts";
+import type { Chunk } from "../runner.ts";
+import type { AdapterHost } from "./adapter-host.ts";
+import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "./adapter-host.ts";
 import type { LoraAdapter, LoraPair } from "./lora-adapter.ts";
 import { paddedRank, siteShape } from "./lora-inputs.ts";
 import { loadPeft } from "./peft.ts";

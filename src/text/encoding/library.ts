@@ -2,7 +2,7 @@
 // the stages of tokenizer.json we do not run ourselves, and for whole models that are not BPE.
 
 import * as library from "@huggingface/tokenizers";
-import type { JsonObject } from "../../json-object.ts";
+import type { JsonObject } from "../../json/json-object.ts";
 import type { AddedToken } from "./added-tokens.ts";
 
 export interface LibraryStages {

@@ -2,7 +2,7 @@
 // served: byte-level alphabets and SentencePiece-style space marks. Others (WordPiece, CTC) are refused at load time,
 // because text could not be rebuilt byte by byte from single tokens.
 
-import { isJsonObject, type JsonObject } from "../../json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import { TextFilesError } from "../tokenizer-files.ts";
 import type { PieceSpelling } from "./vocabulary.ts";
 

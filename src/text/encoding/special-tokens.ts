@@ -2,7 +2,7 @@
 // special_tokens_map.json the way transformers does: the configuration names roles (bos, eos, ...) and may add tokens
 // that tokenizer.json lacks; a token with a role is special whatever its flag says.
 
-import { isJsonObject, type JsonObject } from "../../json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import type { TextFiles } from "../tokenizer-files.ts";
 import type { AddedToken } from "./added-tokens.ts";
 

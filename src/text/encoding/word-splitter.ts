@@ -1,7 +1,7 @@
 // Section of text -> words for the BPE model: the pre-tokenizer of tokenizer.json without its byte mapping, which the
 // encoder does on bytes directly. Splitting rules other than the byte-level one are run by @huggingface/tokenizers.
 
-import { isJsonObject, type JsonObject } from "../../json-object.ts";
+import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import type { LibraryStages } from "./library.ts";
 
 /** `sectionIndex` counts the sections between added tokens; 0 is the beginning of the text. */

@@ -1,6 +1,6 @@
 // How a model marks its reasoning, chosen by name or from its chat template, and where a given prompt leaves it.
 
-import { ConfigError } from "../../config-error.ts";
+import { OperatorError } from "../../errors/operator-error.ts";
 
 export interface ReasoningStyle {
   readonly start: string;
@@ -28,7 +28,7 @@ export function reasoningStyle(name: string, chatTemplate: string | null): Reaso
   }
   if (!Object.hasOwn(styles, name)) {
     const known = ["auto", "none", ...Object.keys(styles)].join(", ");
-    throw new ConfigError(`--reasoning-parser: there is no parser "${name}"; known: ${known}`);
+    throw new OperatorError(`--reasoning-parser: there is no parser "${name}"; known: ${known}`);
   }
   return styles[name]!;
 }

@@ -3,7 +3,7 @@
 // ("Allocation failed"), here it ends the child. The child is kept for the next job and replaced after a fault.
 
 import { type ChildProcess, fork } from "node:child_process";
-import { compiledEntry } from "../../compiled-entry.ts";
+import { compiledEntry } from "../../system/compiled-entry.ts";
 import type { RenderInput } from "../chat-template.ts";
 import { PromptError, type PromptErrorCode, TemplateError } from "../prompt-error.ts";
 

@@ -1,6 +1,6 @@
 // Making template values. The library does not export its value classes, so they are taken from values it makes itself.
 
-import { exactNumberKey, isJsonNumber } from "../exact-json.ts";
+import { exactNumberKey, isJsonNumber } from "../../json/exact-json.ts";
 import { LibraryEnvironment, LibraryInterpreter, type TemplateEnvironment, type TemplateValue } from "./library.ts";
 
 /** What an object holds. Keys that a template writes as integers stay numbers: `{0: "a"}` has no key "0". */

@@ -1,8 +1,8 @@
 // Tool calls in the Hermes and Qwen style: <tool_call>{"name": …, "arguments": {…}}</tool_call>, any number of them, with
 // text around. A block that is no call stays content, tags included.
 
-import { isJsonObject } from "../../json-object.ts";
-import { parseExactJson, writeExactJson } from "../exact-json.ts";
+import { parseExactJson, writeExactJson } from "../../json/exact-json.ts";
+import { isJsonObject } from "../../json/json-object.ts";
 import { markerPrefix } from "../reasoning/reasoning-parser.ts";
 import type { ReplyDelta, ReplyParser } from "../reply-parser.ts";
 import { JsonCallReader } from "./json-call-reader.ts";

@@ -2,7 +2,7 @@
 // comes out when the arguments begin; the arguments follow as they are written. What does not begin like a call is handed
 // back untouched.
 
-import { stringEnd } from "../../json-string.ts";
+import { stringEnd } from "../../json/json-string.ts";
 import type { ReplyDelta } from "../reply-parser.ts";
 
 export interface CallProgress {

@@ -1,6 +1,6 @@
 // The tool-call formats by the names operators use for them, and the parser of each.
 
-import { ConfigError } from "../../config-error.ts";
+import { OperatorError } from "../../errors/operator-error.ts";
 import type { ToolCallFormat } from "../../grammar/constraint.ts";
 import type { ReplyParser } from "../reply-parser.ts";
 import { HermesParser } from "./hermes-parser.ts";
@@ -19,7 +19,7 @@ const formats: Record<string, ToolCallFormat> = {
 export function toolCallFormat(name: string): ToolCallFormat {
   if (!Object.hasOwn(formats, name)) {
     const known = Object.keys(formats).join(", ");
-    throw new ConfigError(`--tool-call-parser: there is no parser "${name}"; known: ${known}`);
+    throw new OperatorError(`--tool-call-parser: there is no parser "${name}"; known: ${known}`);
   }
   return formats[name]!;
 }

@@ -1,10 +1,10 @@
 // Example conversations to token sequences for supervised fine-tuning: the assistant's turns are trained, end of turn
 // included, everything else is context. Same output form as the reinforcement-learning path, with advantage 1.
 
+import { type GiveWay, givingWay } from "../../pacing/give-way.ts";
 import { PromptError } from "../../text/prompt-error.ts";
 import type { SftConfig } from "../config.ts";
 import { endsInThought, thoughtAtEnd } from "./empty-thought.ts";
-import { type GiveWay, givingWay } from "./give-way.ts";
 import { type LengthLimit, type LengthLimits, lengthLimit, partlyTooLong } from "./length-limits.ts";
 import { thoughtAndAnswer } from "./message-text.ts";
 import { Prompts } from "./prompts.ts";

@@ -2,10 +2,10 @@
 // trajectory. Groups arrive one by one and the event loop gets its turn in between, because this runs beside live
 // requests. Decides nothing about gradients.
 
+import { givingWay } from "../../pacing/give-way.ts";
 import type { RlConfig } from "../config.ts";
 import { seededRandom, shuffled } from "../random.ts";
 import { groupAdvantages, mean, tokenSignals } from "./advantage.ts";
-import { givingWay } from "./give-way.ts";
 import type { ScoredGroup } from "./group-metrics.ts";
 import { type LengthLimit, type LengthLimits, lengthLimit, partlyTooLong } from "./length-limits.ts";
 import type { TokenSequence } from "./token-sequence.ts";

@@ -2,7 +2,7 @@
 // so of a longer prompt only the first limit + 1 tokens are made. And because each prompt renders the whole conversation
 // again, later ones are not rendered once the last of them are seen to begin with the same limit + 1 tokens.
 
-import type { GiveWay } from "./give-way.ts";
+import type { GiveWay } from "../../pacing/give-way.ts";
 import { startsWith } from "./token-sequence.ts";
 import type { ChatEncoder } from "./tokenise.ts";
 import type { ChatMessage } from "./trajectory.ts";

@@ -2,8 +2,8 @@
 // Precedence per choice: its own prompt and output ids; ids spelled "token_id:N"; token texts; last, the message text
 // again, without log-probabilities. Turns are merged by SequenceBuilder. Knows chat templates only through ChatEncoder.
 
+import type { GiveWay } from "../../pacing/give-way.ts";
 import { EMPTY_THOUGHT, thoughtAtEnd } from "./empty-thought.ts";
-import type { GiveWay } from "./give-way.ts";
 import { textOf } from "./message-text.ts";
 import { Prompts } from "./prompts.ts";
 import { SequenceBuilder, type TokenSequence } from "./token-sequence.ts";

@@ -1,8 +1,8 @@
 // What becomes of one trajectory: trained, or left out for a stated reason. The verdicts make up the report of a job.
 
+import type { GiveWay } from "../../pacing/give-way.ts";
 import { PromptError } from "../../text/prompt-error.ts";
 import type { RlConfig } from "../config.ts";
-import type { GiveWay } from "./give-way.ts";
 import { placesOf, refusalText } from "./refusal.ts";
 import type { TokenSequence } from "./token-sequence.ts";
 import { type ChatEncoder, TokenMismatchError, tokeniseHistory } from "./tokenise.ts";

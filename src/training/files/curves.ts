@@ -5,10 +5,10 @@
 import { mkdirSync } from "node:fs";
 import { appendFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { encodeEventFile, type ScalarPoint } from "../../observe/tensorboard.ts";
 import type { EventTable } from "../../store/event-table.ts";
 import type { ModelTable } from "../../store/model-table.ts";
 import { type CurveLine, cutCurve } from "./curve-file.ts";
+import { encodeEventFile, type ScalarPoint } from "./tensorboard.ts";
 import type { Workspace } from "./workspace.ts";
 
 export interface CurvesDeps {

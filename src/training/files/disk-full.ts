@@ -1,6 +1,6 @@
 // A full disk is something a client and an operator can understand; it must not look like a fault of the server.
 
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 
 export function isDiskFull(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;

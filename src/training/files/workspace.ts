@@ -19,8 +19,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { syncFolder } from "../../durable-file.ts";
-import { DataDirError } from "../../store/data-dir-error.ts";
+import { OperatorError } from "../../errors/operator-error.ts";
+import { syncFolder } from "../../system/durable-file.ts";
 import { isDiskFull } from "./disk-full.ts";
 import { type Cleared, clearLeftovers, type KnownFiles, removedName, stagingName } from "./leftovers.ts";
 
@@ -35,7 +35,7 @@ export class Workspace {
       for (const folder of [join(root, "models"), join(root, "jobs")])
         mkdirSync(folder, { recursive: true, mode: 0o700 });
     } catch (error) {
-      throw new DataDirError(`cannot keep training files: ${(error as Error).message}`, { cause: error });
+      throw new OperatorError(`cannot keep training files: ${(error as Error).message}`, { cause: error });
     }
   }
 

@@ -1,6 +1,6 @@
 // Which sequences make up which gradient step, and at what learning rate. One sequence per step unless told otherwise.
 
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import type { RlConfig, SftConfig } from "../config.ts";
 import type { GradientStepPlan } from "../contract.ts";
 import { sequenceCountMultiplier } from "./learning-rate.ts";

@@ -3,7 +3,7 @@
 
 import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { linesOf } from "../../lines.ts";
+import { linesOf } from "../../json/json-lines.ts";
 import type { GroupPart, Trajectory, TrajectoryGroup } from "../data/trajectory.ts";
 import { onDisk } from "../files/disk-full.ts";
 

@@ -3,7 +3,7 @@
 
 import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import type { Log } from "../../observe/log.ts";
 import type { Store } from "../../store/db.ts";
 import type { EventTable, JobEvent } from "../../store/event-table.ts";

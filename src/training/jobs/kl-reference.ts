@@ -1,7 +1,7 @@
 // Which step the KL penalty of a job compares with. Asked when a job is submitted or previewed, so that what it would
 // refuse is refused there, and again when it starts.
 
-import { ServiceError } from "../../errors.ts";
+import { ServiceError } from "../../errors/service-error.ts";
 import type { ModelTable } from "../../store/model-table.ts";
 import type { RlConfig } from "../config.ts";
 

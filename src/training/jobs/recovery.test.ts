@@ -19,10 +19,10 @@ import {
   type TrainingBench,
   trainingBench,
 } from "../../../test/training-bench.ts";
-import { temporaryBeside } from "../../durable-file.ts";
 import { createLog } from "../../observe/log.ts";
 import { openStore } from "../../store/db.ts";
 import { JobTable } from "../../store/job-table.ts";
+import { temporaryBeside } from "../../system/durable-file.ts";
 import type { Trainer } from "../contract.ts";
 import { Workspace } from "../files/workspace.ts";
 

@@ -1,7 +1,7 @@
 // The sequences of a task in memory, in the form the passes take, with what the loss needs for every trained token.
 
 import { createReadStream } from "node:fs";
-import { linesOf } from "../../lines.ts";
+import { linesOf } from "../../json/json-lines.ts";
 import type { BatchSequence } from "../contract.ts";
 import type { RowSequence } from "./micro-batch.ts";
 

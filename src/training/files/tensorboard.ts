@@ -1,7 +1,7 @@
 // TensorBoard event files: scalars over steps, as a sequence of checksummed records with protocol-buffer events inside.
 // Encodes whole files; where they are written is the caller's business.
 
-import { ProtoWriter } from "../protobuf.ts";
+import { ProtoWriter } from "../../graph/protobuf.ts";
 
 export interface ScalarPoint {
   step: number;

@@ -1,7 +1,7 @@
 // Preparing a job takes seconds of the thread that also answers requests. So whoever prepares asks often whether it is
 // time to let others go first: by elapsed time, because a prompt costs anything between microseconds and 100 ms.
 
-import { Turns } from "../../turns.ts";
+import { Turns } from "./turns.ts";
 
 /** Resolves at once, or in a later turn of the event loop when this one has lasted long enough; rejects if cancelled. */
 export type GiveWay = () => Promise<void>;

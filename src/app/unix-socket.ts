@@ -3,7 +3,7 @@
 import { existsSync, lstatSync, unlinkSync } from "node:fs";
 import { connect } from "node:net";
 import { dirname } from "node:path";
-import { ConfigError } from "./config-error.ts";
+import { OperatorError } from "../errors/operator-error.ts";
 
 /** What every system can hold (macOS has the least). Longer paths would be cut silently. */
 const LONGEST_PATH = 103;
@@ -11,26 +11,26 @@ const LONGEST_PATH = 103;
 /** Makes sure that a server can listen on `path`, or says why not. */
 export async function claimSocketPath(path: string): Promise<void> {
   if (Buffer.byteLength(path) > LONGEST_PATH) {
-    throw new ConfigError(`cannot listen on ${path}: a socket's path has at most ${LONGEST_PATH} bytes`);
+    throw new OperatorError(`cannot listen on ${path}: a socket's path has at most ${LONGEST_PATH} bytes`);
   }
   if (!existsSync(dirname(path))) {
-    throw new ConfigError(`cannot listen on ${path}: its folder does not exist`);
+    throw new OperatorError(`cannot listen on ${path}: its folder does not exist`);
   }
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) {
     return;
   }
   if (!found.isSocket()) {
-    throw new ConfigError(`cannot listen on ${path}: it exists and is not a socket`);
+    throw new OperatorError(`cannot listen on ${path}: it exists and is not a socket`);
   }
   const answer = await knock(path);
   if (answer === "connected") {
-    throw new ConfigError(
+    throw new OperatorError(
       `cannot listen on ${path}: another server is listening there; stop it or choose another --uds`,
     );
   }
   if (answer !== "ECONNREFUSED") {
-    throw new ConfigError(`cannot listen on ${path}: a socket is there that cannot be checked (${answer})`);
+    throw new OperatorError(`cannot listen on ${path}: a socket is there that cannot be checked (${answer})`);
   }
   unlinkSync(path);
 }

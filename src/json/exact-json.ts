@@ -2,8 +2,8 @@
 // the digits of 1234567890123456789 are somebody's id. Such a number becomes an object with one key (JSON-safe: values
 // travel to other processes); template/values.ts makes a number of it again.
 
-import { isJsonObject } from "../json-object.ts";
-import { stringEnd } from "../json-string.ts";
+import { isJsonObject } from "./json-object.ts";
+import { stringEnd } from "./json-string.ts";
 
 /** Key of the object that stands for a number; its value is the number as it was written. */
 export const exactNumberKey = "\u0000number";

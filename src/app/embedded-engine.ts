@@ -2,19 +2,19 @@
 // (bytes, context length) into blocks and positions, and refuses what cannot work before a thread is started.
 
 import { totalmem } from "node:os";
-import { compiledEntry } from "../compiled-entry.ts";
-import { ConfigError } from "../config-error.ts";
+import type { Engine } from "../engine/contract.ts";
+import type { SchedulingOptions } from "../engine/scheduling.ts";
+import { WorkerEngine } from "../engine/thread/worker-host.ts";
+import { OperatorError } from "../errors/operator-error.ts";
 import type { TokenVocabulary } from "../grammar/match/token-vocabulary.ts";
 import { longestPiece } from "../model/attention/prefill-pieces.ts";
 import { checkpointIdentity } from "../model/checkpoint/checkpoint.ts";
 import { type ModelConfig, readModelConfig } from "../model/checkpoint/model-config.ts";
 import { KvPool } from "../model/kv-pool.ts";
 import type { WeightType } from "../model/linear/linear.ts";
-import { usableCores } from "../usable-cores.ts";
-import type { Engine } from "./contract.ts";
-import type { SchedulingOptions } from "./scheduling.ts";
-import type { OnnxHostOptions } from "./thread/onnx-host.ts";
-import { WorkerEngine } from "./thread/worker-host.ts";
+import { compiledEntry } from "../system/compiled-entry.ts";
+import type { OnnxHostOptions } from "./onnx-host.ts";
+import { usableCores } from "./usable-cores.ts";
 
 export interface EmbeddedOptions {
   /** Checkpoint folder in Hugging Face layout. */
@@ -46,7 +46,7 @@ export const DEFAULT_BLOCK_SIZE = 16;
 const LEAST_POSITIONS = 64;
 const MAX_DEFAULT_KV_BYTES = 4 * 2 ** 30;
 
-/** Resolves when the model is loaded; throws CheckpointError for a bad folder, ConfigError for settings that cannot work. */
+/** Resolves when the model is loaded; throws CheckpointError for a bad folder, OperatorError for settings that cannot work. */
 export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<Engine> {
   const config = readModelConfig(options.folder);
   const linkSize = checkedLinkSize(options.blockSize ?? DEFAULT_BLOCK_SIZE);
@@ -66,7 +66,7 @@ export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<En
     vocabulary: options.vocabulary ?? null,
   };
   return WorkerEngine.start({
-    model: () => ({ module: compiledEntry(import.meta.url, "./thread/onnx-host.ts").href, options: host }),
+    model: () => ({ module: compiledEntry(import.meta.url, "./onnx-host.ts").href, options: host }),
     scheduling: { ...scheduling(options.scheduling ?? {}, host.threads), linkSize },
     onFault: options.onFault,
   });
@@ -80,7 +80,7 @@ function scheduling(given: Partial<SchedulingOptions>, threads: number): Partial
 
 function checkedLinkSize(blockSize: number): number {
   if (Number.isInteger(blockSize) && blockSize >= 16 && blockSize % 16 === 0) return blockSize;
-  throw new ConfigError(`--block-size must be a multiple of 16, found ${blockSize}`);
+  throw new OperatorError(`--block-size must be a multiple of 16, found ${blockSize}`);
 }
 
 /** Memory is handed out, and attention computed, in blocks of one or more of the prefix cache's. */
@@ -92,22 +92,24 @@ function cacheSize(options: EmbeddedOptions, config: ModelConfig, blockSize: num
   const memory = usableMemory();
   const bytes = options.kvCacheBytes ?? Math.min(MAX_DEFAULT_KV_BYTES, Math.floor(memory / 4));
   if (bytes > memory) {
-    throw new ConfigError(`--kv-cache-memory-bytes ${bytes} is more than this machine's memory (${memory} bytes)`);
+    throw new OperatorError(`--kv-cache-memory-bytes ${bytes} is more than this machine's memory (${memory} bytes)`);
   }
   const perBlock = KvPool.bytesPerBlock(config, blockSize);
   const numBlocks = Math.floor(bytes / perBlock);
   if (numBlocks < 1) {
-    throw new ConfigError(`--kv-cache-memory-bytes ${bytes} is less than one block of this model (${perBlock} bytes)`);
+    throw new OperatorError(
+      `--kv-cache-memory-bytes ${bytes} is less than one block of this model (${perBlock} bytes)`,
+    );
   }
   const fits = numBlocks * blockSize;
   const wanted = options.maxModelLen;
   if (wanted === undefined) return { numBlocks, maxModelLen: Math.min(config.maxPositions, fits) };
   if (wanted > config.maxPositions) {
-    throw new ConfigError(`--max-model-len ${wanted} is more than the model's ${config.maxPositions} positions`);
+    throw new OperatorError(`--max-model-len ${wanted} is more than the model's ${config.maxPositions} positions`);
   }
   if (wanted > fits) {
     const needed = Math.ceil(wanted / blockSize) * perBlock;
-    throw new ConfigError(
+    throw new OperatorError(
       `--max-model-len ${wanted} does not fit the KV cache (${fits} tokens): lower it or give --kv-cache-memory-bytes ${needed}`,
     );
   }

@@ -4,19 +4,19 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
-import type { RouteGroup } from "./api/server.ts";
-import { Service, type ServiceParts } from "./api/service.ts";
-import { shownConfig } from "./config/load.ts";
-import type { Config } from "./config/options.ts";
-import { ConfigError } from "./config-error.ts";
+import type { RouteGroup } from "../api/server.ts";
+import { Service, type ServiceParts } from "../api/service.ts";
+import { shownConfig } from "../config/load.ts";
+import type { Config } from "../config/options.ts";
+import { OperatorError } from "../errors/operator-error.ts";
+import { createLog, type Log } from "../observe/log.ts";
+import { Metrics } from "../observe/metrics.ts";
+import { openDataDir } from "../store/data-dir.ts";
+import type { Store } from "../store/db.ts";
+import { lockDataDir } from "../store/instance-lock.ts";
+import { ModelTable } from "../store/model-table.ts";
+import { SCOPES, TokenStore } from "../store/tokens.ts";
 import { addressOf, isLoopback, listen, tryAddress } from "./listen.ts";
-import { createLog, type Log } from "./observe/log.ts";
-import { Metrics } from "./observe/metrics.ts";
-import { openDataDir } from "./store/data-dir.ts";
-import type { Store } from "./store/db.ts";
-import { lockDataDir } from "./store/instance-lock.ts";
-import { ModelTable } from "./store/model-table.ts";
-import { SCOPES, TokenStore } from "./store/tokens.ts";
 
 /** What a model brings along. `close` frees what is not the engine's. */
 export interface LoadedModel extends Omit<ServiceParts, "config" | "tokens" | "metrics" | "log"> {
@@ -87,7 +87,7 @@ async function start(
   // The HTTP framework loads while the engine does.
   const [model, { createServer }] = await Promise.all([
     loadModel(config, log, metrics, adaptersToCome),
-    import("./api/server.ts"),
+    import("../api/server.ts"),
   ]);
   const service = new Service({ ...model, config, tokens, metrics, log });
   const opened: Extension[] = [];
@@ -147,7 +147,7 @@ function lacksToken(config: Config, tokens: TokenStore): boolean {
     return false;
   }
   if (config.uds === null && !isLoopback(config.host)) {
-    throw new ConfigError(
+    throw new OperatorError(
       `refusing to listen on ${config.host} without any token: make one with \`flywheel tokens create\` or pass --api-key`,
     );
   }
@@ -169,10 +169,10 @@ function tryoutToken(config: Config, service: Service): RunningServer["token"] {
 function checkAdapters(adapters: readonly { name: string; path: string }[]): void {
   for (const [i, { name, path }] of adapters.entries()) {
     if (adapters.findIndex((other) => other.name === name) < i) {
-      throw new ConfigError(`--lora-modules has the name ${name} twice`);
+      throw new OperatorError(`--lora-modules has the name ${name} twice`);
     }
     if (!existsSync(join(path, "adapter_config.json"))) {
-      throw new ConfigError(`--lora-modules ${name}: there is no adapter_config.json in ${path}`);
+      throw new OperatorError(`--lora-modules ${name}: there is no adapter_config.json in ${path}`);
     }
   }
 }
@@ -182,7 +182,7 @@ async function loadAdapters(service: Service, adapters: readonly { name: string;
     try {
       await service.adapters.load({ name, path, inPlace: false });
     } catch (error) {
-      throw new ConfigError(`--lora-modules ${name}: ${(error as Error).message}`, { cause: error });
+      throw new OperatorError(`--lora-modules ${name}: ${(error as Error).message}`, { cause: error });
     }
   }
 }
@@ -194,11 +194,11 @@ export function readLoraModule(text: string): { name: string; path: string } {
       const { name, path } = JSON.parse(text) as { name?: unknown; path?: unknown };
       if (typeof name === "string" && typeof path === "string" && name !== "" && path !== "") return { name, path };
     } catch (error) {
-      throw new ConfigError(`--lora-modules: ${(error as Error).message}`, { cause: error });
+      throw new OperatorError(`--lora-modules: ${(error as Error).message}`, { cause: error });
     }
   } else {
     const split = text.indexOf("=");
     if (split > 0 && split < text.length - 1) return { name: text.slice(0, split), path: text.slice(split + 1) };
   }
-  throw new ConfigError(`--lora-modules expects NAME=PATH or {"name":…,"path":…}, not ${text}`);
+  throw new OperatorError(`--lora-modules expects NAME=PATH or {"name":…,"path":…}, not ${text}`);
 }

@@ -2,27 +2,24 @@
 import { existsSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
-import { loadSamplingDefaults } from "./api/request/generation-defaults.ts";
-import type { Config } from "./config/options.ts";
-import { ConfigError } from "./config-error.ts";
-import { createEmbeddedEngine, DEFAULT_WEIGHT_TYPE } from "./engine/embedded.ts";
-import { GrammarService } from "./grammar/grammar-service.ts";
-import { tokenVocabulary } from "./grammar/match/token-vocabulary.ts";
-import { openCheckpoint } from "./model/checkpoint/checkpoint.ts";
-import { CheckpointError } from "./model/checkpoint/checkpoint-error.ts";
-import { GENERATION_FIELDS } from "./model/checkpoint/generation-config.ts";
-import { readModelConfig } from "./model/checkpoint/model-config.ts";
-import { createProgressBar, createProgressLines } from "./model/hub/download-progress.ts";
-import { resolveModel } from "./model/hub/hub.ts";
-import { HubError } from "./model/hub/hub-error.ts";
-import type { Log } from "./observe/log.ts";
-import type { Metrics } from "./observe/metrics.ts";
+import { loadSamplingDefaults } from "../api/request/generation-defaults.ts";
+import type { Config } from "../config/options.ts";
+import { OperatorError } from "../errors/operator-error.ts";
+import { GrammarService } from "../grammar/grammar-service.ts";
+import { tokenVocabulary } from "../grammar/match/token-vocabulary.ts";
+import { openCheckpoint } from "../model/checkpoint/checkpoint.ts";
+import { GENERATION_FIELDS } from "../model/checkpoint/generation-config.ts";
+import { readModelConfig } from "../model/checkpoint/model-config.ts";
+import { createProgressBar, createProgressLines } from "../model/hub/download-progress.ts";
+import { resolveModel } from "../model/hub/hub.ts";
+import type { Log } from "../observe/log.ts";
+import type { Metrics } from "../observe/metrics.ts";
+import { PromptError } from "../text/prompt-error.ts";
+import { reasoningStyle } from "../text/reasoning/reasoning-style.ts";
+import { loadTextModel } from "../text/text-model.ts";
+import { toolCallFormat } from "../text/tools/tool-format.ts";
+import { createEmbeddedEngine, DEFAULT_WEIGHT_TYPE } from "./embedded-engine.ts";
 import type { LoadedModel, LoadModel } from "./serve.ts";
-import { PromptError } from "./text/prompt-error.ts";
-import { reasoningStyle } from "./text/reasoning/reasoning-style.ts";
-import { loadTextModel } from "./text/text-model.ts";
-import { TextFilesError } from "./text/tokenizer-files.ts";
-import { toolCallFormat } from "./text/tools/tool-format.ts";
 
 const BUNDLED_NAME = "flywheel-mini";
 /** Special tokens that a constrained reply may contain: parsers look for them, and structural tags are made of them. */
@@ -31,19 +28,16 @@ const REPLY_MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<|
 /** Of the tensors that the model does not use. */
 const SHOWN_TENSORS = 5;
 
-/** Mistakes in options or in a checkpoint are ConfigErrors: a person can fix them. */
+/** Throws an OperatorError for mistakes in options or in the checkpoint. */
 export const loadModel: LoadModel = async (config, log, metrics, adaptersToCome) => {
   try {
     return await load(config, log, metrics, adaptersToCome);
   } catch (error) {
-    const fixable = [HubError, CheckpointError, TextFilesError, PromptError];
-    if (fixable.some((kind) => error instanceof kind)) {
-      throw new ConfigError((error as Error).message, { cause: error });
-    }
-    // The engine's thread reads the weights; what it finds is the cause of its end. An error loses its class between threads.
+    if (error instanceof PromptError) throw new OperatorError(error.message, { cause: error });
+    // The engine thread reads the weights and reports what it finds as a cause. An error loses its class between threads.
     const { cause } = error as Error;
-    if (cause instanceof Error && cause.name === CheckpointError.name) {
-      throw new ConfigError(cause.message, { cause: error });
+    if (cause instanceof Error && cause.name === "CheckpointError") {
+      throw new OperatorError(cause.message, { cause: error });
     }
     throw error;
   }
@@ -143,19 +137,19 @@ function readTemplate(given: string | null): string | null {
     try {
       return readFileSync(given, "utf8");
     } catch (error) {
-      throw new ConfigError(`--chat-template: cannot read ${given}: ${(error as Error).message}`, { cause: error });
+      throw new OperatorError(`--chat-template: cannot read ${given}: ${(error as Error).message}`, { cause: error });
     }
   }
   // A path that does not exist would render as itself in every prompt.
   if (!/[{}\n]/.test(given) && /[./\\]/.test(given)) {
-    throw new ConfigError(`--chat-template: there is no file ${given}`);
+    throw new OperatorError(`--chat-template: there is no file ${given}`);
   }
   return given;
 }
 
 function replyParsers(config: Config, chatTemplate: string | null) {
   if (config.enableAutoToolChoice !== (config.toolCallParser !== null)) {
-    throw new ConfigError("--enable-auto-tool-choice and --tool-call-parser go together: give both");
+    throw new OperatorError("--enable-auto-tool-choice and --tool-call-parser go together: give both");
   }
   return {
     reasoning: reasoningStyle(config.reasoningParser, chatTemplate),

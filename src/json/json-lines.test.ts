@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { linesOf } from "./lines.ts";
+import { linesOf } from "./json-lines.ts";
 
 async function linesOfPieces(...pieces: string[]): Promise<string[]> {
   const found: string[] = [];

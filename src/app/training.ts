@@ -2,17 +2,17 @@
 // the served names.
 
 import { join } from "node:path";
-import { compiledEntry } from "../../compiled-entry.ts";
-import { ConfigError } from "../../config-error.ts";
-import type { CreateExtension } from "../../serve.ts";
-import { BaseModels } from "../../training/base-models.ts";
-import { longestSequence } from "../../training/onnx/longest-sequence.ts";
-import { ProcessTrainer } from "../../training/process-trainer.ts";
-import { TrainingService } from "../../training/service.ts";
-import { usableCores } from "../../usable-cores.ts";
-import { chatEncoder } from "./chat-encoder.ts";
-import { policySource } from "./policy-source.ts";
-import { trainingRoutes } from "./routes.ts";
+import { chatEncoder } from "../api/training/chat-encoder.ts";
+import { policySource } from "../api/training/policy-source.ts";
+import { trainingRoutes } from "../api/training/routes.ts";
+import { OperatorError } from "../errors/operator-error.ts";
+import { compiledEntry } from "../system/compiled-entry.ts";
+import { BaseModels } from "../training/base-models.ts";
+import { longestSequence } from "../training/onnx/longest-sequence.ts";
+import { ProcessTrainer } from "../training/process-trainer.ts";
+import { TrainingService } from "../training/service.ts";
+import type { CreateExtension } from "./serve.ts";
+import { usableCores } from "./usable-cores.ts";
 
 /** A trainer process keeps the model in memory this long for the next job. */
 const IDLE_MS = 120_000;
@@ -38,7 +38,7 @@ export const createTraining: CreateExtension = async (service, store) => {
     // a model that is served from elsewhere cannot be trained here; its jobs say so
     bases: new BaseModels(base && engine.info.maxLoras > 0 ? [base] : []),
     trainer: new ProcessTrainer({
-      entry: compiledEntry(import.meta.url, "../../training/onnx/trainer-entry.ts"),
+      entry: compiledEntry(import.meta.url, "../training/onnx/trainer-entry.ts"),
       idleMs: IDLE_MS,
       cancelGraceMs: CANCEL_GRACE_MS,
     }),
@@ -55,7 +55,7 @@ export const createTraining: CreateExtension = async (service, store) => {
   const hiding = registry.names.find((served) => training.policies.claims(served));
   if (hiding !== undefined) {
     const why = "is the name of a trained policy, which the served model would hide";
-    throw new ConfigError(`${hiding} ${why}: give another --served-model-name`);
+    throw new OperatorError(`${hiding} ${why}: give another --served-model-name`);
   }
   training.models.servedElsewhere = (name) => registry.names.includes(name) || registry.adapter(name) !== undefined;
   registry.addSource(policySource(training));

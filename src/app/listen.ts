@@ -1,8 +1,8 @@
 // Where a server listens: a host and port, or a Unix socket. What is wrong with an address is said in words.
 import { type AddressInfo, createServer as createSocket } from "node:net";
 import type { FastifyInstance } from "fastify";
-import type { Config } from "./config/options.ts";
-import { ConfigError } from "./config-error.ts";
+import type { Config } from "../config/options.ts";
+import { OperatorError } from "../errors/operator-error.ts";
 import { claimSocketPath } from "./unix-socket.ts";
 
 /** Listens for a moment: an address that is taken should not be found out after minutes of reading weights. */
@@ -39,7 +39,7 @@ async function explained(config: Config, work: (address: Address) => Promise<unk
       throw error;
     }
     const address = config.uds ?? `${config.host}:${config.port}`;
-    throw new ConfigError(`cannot listen on ${address}: ${reason}`, { cause: error });
+    throw new OperatorError(`cannot listen on ${address}: ${reason}`, { cause: error });
   }
 }
 

@@ -1,10 +1,10 @@
 // The model module of the embedded engine: opens a checkpoint in the engine thread and runs it on ONNX Runtime.
 
-import { GrammarConstraintFactory } from "../../grammar/match/constraint-factory.ts";
-import type { TokenVocabulary } from "../../grammar/match/token-vocabulary.ts";
-import { reopenCheckpoint } from "../../model/checkpoint/checkpoint.ts";
-import { DecoderRunner, type DecoderRunnerOptions } from "../../model/decoder-runner.ts";
-import type { ModelHost } from "../model-host.ts";
+import type { ModelHost } from "../engine/model-host.ts";
+import { GrammarConstraintFactory } from "../grammar/match/constraint-factory.ts";
+import type { TokenVocabulary } from "../grammar/match/token-vocabulary.ts";
+import { reopenCheckpoint } from "../model/checkpoint/checkpoint.ts";
+import { DecoderRunner, type DecoderRunnerOptions } from "../model/decoder-runner.ts";
 
 export interface OnnxHostOptions extends DecoderRunnerOptions {
   /** Checkpoint folder in Hugging Face layout. */

@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { fixtureFolder } from "../../../test/reference/runner-driver.ts";
-import { GraphSession } from "../../graph/session.ts";
-import { checkpointIdentity } from "../../model/checkpoint/checkpoint.ts";
+import { fixtureFolder } from "../../test/reference/runner-driver.ts";
+import { GraphSession } from "../graph/session.ts";
+import { checkpointIdentity } from "../model/checkpoint/checkpoint.ts";
 import { createRunner, type OnnxHostOptions } from "./onnx-host.ts";
 
 afterEach(() => vi.restoreAllMocks());

@@ -4,11 +4,11 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
-import { loadConfig } from "./config/load.ts";
+import { loadConfig } from "../config/load.ts";
+import { openDataDir } from "../store/data-dir.ts";
+import { lockDataDir } from "../store/instance-lock.ts";
+import { ModelTable } from "../store/model-table.ts";
 import { type LoadModel, readLoraModule, startServer } from "./serve.ts";
-import { openDataDir } from "./store/data-dir.ts";
-import { lockDataDir } from "./store/instance-lock.ts";
-import { ModelTable } from "./store/model-table.ts";
 
 it("tells the model whether adapters were trained before, so that it is prepared for them once", async () => {
   const data = mkdtempSync(join(tmpdir(), "flywheel-serve-"));

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { expect, it, vi } from "vitest";
 import { fixtureFolder } from "../../test/reference/runner-driver.ts";
-import { AdapterSlots } from "./adapter-slots.ts";
-import { NoAdapterSlot } from "./contract.ts";
-import { createEmbeddedEngine } from "./embedded.ts";
+import { AdapterSlots } from "../engine/adapter-slots.ts";
+import { NoAdapterSlot } from "../model/lora/adapter-host.ts";
+import { createEmbeddedEngine } from "./embedded-engine.ts";
 
 it("has one slot for a step and for an operator's adapter, and says across the thread that it is taken", async () => {
   const folder = fixtureFolder("llama");

@@ -1,0 +1,45 @@
+// The controls of one request that decide how a token is chosen and when a choice ends.
+
+/** How one token is chosen and when a choice ends. All fields are final: defaults were applied by the caller. */
+export interface SamplingParams {
+  /** 0 = greedy. Values in (0, 0.01) were already raised to 0.01 by the caller. */
+  temperature: number;
+  /** 0 = off. */
+  topK: number;
+  /** (0, 1]; 1 = off. */
+  topP: number;
+  /** [0, 1]; 0 = off. */
+  minP: number;
+  repetitionPenalty: number;
+  frequencyPenalty: number;
+  presencePenalty: number;
+  /** [token id, additive bias] pairs. */
+  logitBias: readonly (readonly [number, number])[];
+  /** null = every token; never empty. */
+  allowedTokenIds: readonly number[] | null;
+  /** Token sequences that must not be completed in the output. */
+  badWords: readonly (readonly number[])[];
+  minTokens: number;
+  /** Output budget per choice, already clamped to the context. */
+  maxTokens: number;
+  /** The tokenizer's EOS: ends with stop reason null. null = the model has none. */
+  eosTokenId: number | null;
+  /** Other ids that end the choice, with stop reason = the id (the user's, plus extra EOS ids unless ignoreEos). */
+  stopTokenIds: readonly number[];
+  /** Ids masked while fewer than minTokens were produced, even under ignoreEos: EOS, extra EOS ids, user stop ids. */
+  minTokensMask: readonly number[];
+  ignoreEos: boolean;
+  /** null = unseeded. Choice i uses seed + i. Signed 64-bit. */
+  seed: bigint | null;
+  /** null = none; k >= 0 = sampled token plus the k most likely; -1 = whole vocabulary. */
+  logprobs: number | null;
+  /** The same for prompt positions 1..; reading the prefix cache is then off for this request. */
+  promptLogprobs: number | null;
+  repetitionDetection: RepetitionDetection | null;
+}
+
+export interface RepetitionDetection {
+  maxPatternSize: number;
+  minPatternSize: number;
+  minCount: number;
+}

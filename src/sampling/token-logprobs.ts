@@ -1,0 +1,17 @@
+// What the sampler reports about one chosen token.
+
+/** A token with its alternatives; log-probabilities are natural, of the raw (grammar-masked) distribution. */
+export interface TokenLogprobs {
+  logprob: number;
+  /** 1 = most likely: the number of entries with logprob >= this one. */
+  rank: number;
+  /** The k most likely, best first: ids and their log-probabilities. */
+  topIds: readonly number[];
+  topLogprobs: readonly number[];
+}
+
+export interface SampledToken {
+  id: number;
+  /** null when the request asked for none. */
+  logprobs: TokenLogprobs | null;
+}
