@@ -12,20 +12,22 @@ const ABORTED = 0.1;
 const LONG = 0.4;
 
 export class SoakTraffic {
-  private readonly engine: Engine;
-  private readonly prefixes: number[][];
+  readonly #engine: Engine;
+  readonly #prefixes: number[][];
 
   constructor(engine: Engine) {
     const random = new Random(1);
-    this.engine = engine;
-    this.prefixes = Array.from({ length: PREFIXES }, () => random.tokens(64 + random.below(33), engine.info.vocabSize));
+    this.#engine = engine;
+    this.#prefixes = Array.from({ length: PREFIXES }, () =>
+      random.tokens(64 + random.below(33), engine.info.vocabSize),
+    );
   }
 
   /** Runs request `number` to its end; throws when that is not the right one. */
   async request(number: number): Promise<void> {
     const random = new Random(number + 100);
-    const { vocabSize } = this.engine.info;
-    const prefix = random.uniform() < 0.5 ? this.prefixes[random.below(PREFIXES)]! : [];
+    const { vocabSize } = this.#engine.info;
+    const prefix = random.uniform() < 0.5 ? this.#prefixes[random.below(PREFIXES)]! : [];
     const prompt = [...prefix, ...random.tokens(4 + random.below(61), vocabSize)];
     const maxTokens = 1 + random.below(random.uniform() < LONG ? 128 : 24);
     const n = random.uniform() < 0.8 ? 1 : 2 + random.below(2);
@@ -37,7 +39,7 @@ export class SoakTraffic {
     const counts = new Array<number>(n).fill(0);
     let finished = 0;
     let received = 0;
-    for await (const output of this.engine.generate({ ...request, priority: random.below(3) })) {
+    for await (const output of this.#engine.generate({ ...request, priority: random.below(3) })) {
       if (output.type === "prefill") continue;
       counts[output.index]! += tokenIds(output).length;
       received += 1;

@@ -102,3 +102,35 @@ it("no file is longer than 350 lines", () => {
   );
   expect(long).toEqual([]);
 });
+
+/** Sources with the lines that break a rule, as "file:line". */
+function linesMatching(rule: RegExp): string[] {
+  return files
+    .filter((file) => !file.endsWith(".test.ts"))
+    .flatMap((file) => {
+      const text = readFileSync(join(src, file), "utf8");
+      return [...text.matchAll(rule)].map(({ index }) => `${file}:${text.slice(0, index).split("\n").length}`);
+    });
+}
+
+it("private members are #private", () => {
+  expect(linesMatching(/^\s+(private|protected) (?!constructor)/gm)).toEqual([]);
+});
+
+it("constants of a module that hold plain data are in capitals", () => {
+  const data = String.raw`-?[0-9][0-9_.e*+ ()/-]*;|"[^"\n]*";|\/.*\/[a-z]*;|new (?:Set|Map)\b|\[`;
+  expect(linesMatching(new RegExp(`^(export )?const [a-z][A-Za-z0-9]*(: [^=\n]+)? = (?:${data})`, "gm"))).toEqual([]);
+});
+
+it("a body that fits on the line of its condition has no braces", () => {
+  const short =
+    /^([ ]*)((?:if|for|while) \([^\n]*\)) \{\n\1 {2}(?!\/\/|const |let |if |for |while )([^\n]*;)\n\1\}\n/gm;
+  const wrong = files
+    .filter((file) => !file.endsWith(".test.ts"))
+    .flatMap((file) =>
+      [...readFileSync(join(src, file), "utf8").matchAll(short)]
+        .filter(([, indent, head, body]) => `${indent}${head} ${body}`.length <= 120 && !body!.includes(" // "))
+        .map(([, , head]) => `${file}: ${head}`),
+    );
+  expect(wrong).toEqual([]);
+});

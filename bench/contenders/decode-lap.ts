@@ -4,26 +4,26 @@
 import { type Lap, startLap } from "../process/stopwatch.ts";
 
 export class DecodeLap {
-  private readonly from: number;
-  private readonly to: number;
-  private counted = 0;
-  private finish: ((tokens: number) => Lap) | null = null;
-  private lap: Lap | null = null;
+  readonly #from: number;
+  readonly #to: number;
+  #counted = 0;
+  #finish: ((tokens: number) => Lap) | null = null;
+  #lap: Lap | null = null;
 
   /** `skipped`: tokens of each sequence before the clock starts. */
   constructor(batch: number, skipped: number, steps: number) {
-    this.from = batch * skipped;
-    this.to = batch * (skipped + steps);
+    this.#from = batch * skipped;
+    this.#to = batch * (skipped + steps);
   }
 
   add(tokens: number): void {
-    this.counted += tokens;
-    if (this.counted >= this.from) this.finish ??= startLap();
-    if (this.counted >= this.to) this.lap ??= this.finish!(this.to - this.from);
+    this.#counted += tokens;
+    if (this.#counted >= this.#from) this.#finish ??= startLap();
+    if (this.#counted >= this.#to) this.#lap ??= this.#finish!(this.#to - this.#from);
   }
 
   get result(): Lap {
-    if (this.lap === null) throw new Error(`decoding ended after ${this.counted} of ${this.to} tokens`);
-    return this.lap;
+    if (this.#lap === null) throw new Error(`decoding ended after ${this.#counted} of ${this.#to} tokens`);
+    return this.#lap;
   }
 }

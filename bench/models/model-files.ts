@@ -17,12 +17,12 @@ const GGUF_TYPE: Readonly<Record<Precision, GgmlType>> = { f32: "f32", f16: "f16
 
 export class ModelFiles {
   readonly checkpoint: Checkpoint;
-  private readonly folder: string;
+  readonly #folder: string;
 
   /** `model`: a checkpoint folder, or null for random weights of this size. */
   constructor(model: string | null, size: Size) {
-    this.folder = mkdtempSync(join(tmpdir(), "flywheel-bench-"));
-    const random = join(this.folder, "checkpoint");
+    this.#folder = mkdtempSync(join(tmpdir(), "flywheel-bench-"));
+    const random = join(this.#folder, "checkpoint");
     if (model === null) writeRandomCheckpoint(random, shapes[size]);
     this.checkpoint = openCheckpoint(model === null ? random : resolve(model));
   }
@@ -33,12 +33,12 @@ export class ModelFiles {
       case "flywheel":
         return this.checkpoint.folder;
       case "llama.cpp": {
-        const path = join(this.folder, `${precision}.gguf`);
+        const path = join(this.#folder, `${precision}.gguf`);
         if (!existsSync(path)) writeGgufModel(this.checkpoint, path, GGUF_TYPE[precision]);
         return path;
       }
       case "transformers.js": {
-        const path = join(this.folder, `onnx-${precision}`);
+        const path = join(this.#folder, `onnx-${precision}`);
         if (!existsSync(path)) writeOnnxModel(this.checkpoint, path, precision as ExportPrecision);
         return path;
       }
@@ -49,6 +49,6 @@ export class ModelFiles {
 
   remove(): void {
     this.checkpoint.close();
-    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(this.#folder, { recursive: true, force: true });
   }
 }

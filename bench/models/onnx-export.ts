@@ -35,65 +35,65 @@ export function writeOnnxModel(checkpoint: Checkpoint, folder: string, precision
 }
 
 class ModelExport {
-  private readonly g = new Graph();
-  private readonly checkpoint: Checkpoint;
-  private readonly config: ModelConfig;
-  private readonly precision: ExportPrecision;
+  readonly #g = new Graph();
+  readonly #checkpoint: Checkpoint;
+  readonly #config: ModelConfig;
+  readonly #precision: ExportPrecision;
 
   constructor(checkpoint: Checkpoint, precision: ExportPrecision) {
-    this.checkpoint = checkpoint;
-    this.config = checkpoint.config;
-    this.precision = precision;
+    this.#checkpoint = checkpoint;
+    this.#config = checkpoint.config;
+    this.#precision = precision;
   }
 
   build(): Graph {
-    const { g, config } = this;
-    const { embedding, layers, finalNorm, head } = this.checkpoint.tensors;
+    const [g, config] = [this.#g, this.#config];
+    const { embedding, layers, finalNorm, head } = this.#checkpoint.tensors;
     const ids = g.input("input_ids", ["batch_size", "sequence_length"], "int64");
-    const attention = this.attention();
-    let x = gather(g, this.weights("embedding", embedding), ids);
+    const attention = this.#attention();
+    let x = gather(g, this.#weights("embedding", embedding), ids);
     for (const [i, layer] of layers.entries()) {
       const { q, k, v, o, gate, up, down } = layer.linears;
-      const normed = this.norm(x, layer.attentionNorm);
-      const query = this.headNorm(this.linear(normed, q), config.numHeads, layer.qNorm);
-      const key = this.headNorm(this.linear(normed, k), config.numKvHeads, layer.kNorm);
-      x = add(g, x, this.linear(attention(i, query, key, this.linear(normed, v)), o));
-      const inner = this.norm(x, layer.mlpNorm);
-      x = add(g, x, this.linear(mul(g, silu(g, this.linear(inner, gate)), this.linear(inner, up)), down));
+      const normed = this.#norm(x, layer.attentionNorm);
+      const query = this.#headNorm(this.#linear(normed, q), config.numHeads, layer.qNorm);
+      const key = this.#headNorm(this.#linear(normed, k), config.numKvHeads, layer.kNorm);
+      x = add(g, x, this.#linear(attention(i, query, key, this.#linear(normed, v)), o));
+      const inner = this.#norm(x, layer.mlpNorm);
+      x = add(g, x, this.#linear(mul(g, silu(g, this.#linear(inner, gate)), this.#linear(inner, up)), down));
     }
-    const last = this.norm(this.lastPositions(x), finalNorm);
-    g.output("logits", this.linear(last, { weight: head ?? embedding, bias: null }));
+    const last = this.#norm(this.#lastPositions(x), finalNorm);
+    g.output("logits", this.#linear(last, { weight: head ?? embedding, bias: null }));
     return g;
   }
 
-  private weights(name: string, spec: TensorSpec): Value {
-    return this.g.initializer(name, spec.shape, this.checkpoint.tensor(spec.name).read());
+  #weights(name: string, spec: TensorSpec): Value {
+    return this.#g.initializer(name, spec.shape, this.#checkpoint.tensor(spec.name).read());
   }
 
-  private linear(x: Value, { weight, bias }: LinearTensors): Value {
+  #linear(x: Value, { weight, bias }: LinearTensors): Value {
     const [out, inputs] = weight.shape as [number, number];
-    const values = this.checkpoint.tensor(weight.name).read();
-    const product = exportedLinear(this.g, x, { name: weight.name, values, out, inputs }, this.precision);
-    return bias === null ? product : add(this.g, product, this.weights(bias.name, bias));
+    const values = this.#checkpoint.tensor(weight.name).read();
+    const product = exportedLinear(this.#g, x, { name: weight.name, values, out, inputs }, this.#precision);
+    return bias === null ? product : add(this.#g, product, this.#weights(bias.name, bias));
   }
 
-  private norm(x: Value, spec: TensorSpec): Value {
-    return rmsNorm(this.g, x, this.weights(spec.name, spec), this.config.rmsNormEps);
+  #norm(x: Value, spec: TensorSpec): Value {
+    return rmsNorm(this.#g, x, this.#weights(spec.name, spec), this.#config.rmsNormEps);
   }
 
   /** A norm over every head of x [batch, length, heads * headDim]; none without `spec`. */
-  private headNorm(x: Value, heads: number, spec: TensorSpec | null): Value {
+  #headNorm(x: Value, heads: number, spec: TensorSpec | null): Value {
     if (spec === null) return x;
-    const { g } = this;
-    const apart = [0, 0, heads, this.config.headDim];
+    const g = this.#g;
+    const apart = [0, 0, heads, this.#config.headDim];
     const shape = [...x.shape.slice(0, 2), ...apart.slice(2)];
     const split = g.add("Reshape", [x, ints(g, apart)], [{ shape }])[0]!;
-    return g.add("Reshape", [this.norm(split, spec), ints(g, [0, 0, -1])], [{ shape: x.shape }])[0]!;
+    return g.add("Reshape", [this.#norm(split, spec), ints(g, [0, 0, -1])], [{ shape: x.shape }])[0]!;
   }
 
   /** Attention of layer i over [past, new]; the cache goes in and out whole. */
-  private attention(): (layer: number, q: Value, k: Value, v: Value) => Value {
-    const { g, config } = this;
+  #attention(): (layer: number, q: Value, k: Value, v: Value) => Value {
+    const [g, config] = [this.#g, this.#config];
     const { numHeads, numKvHeads, headDim } = config;
     const mask = g.input("attention_mask", ["batch_size", "total_sequence_length"], "int64");
     const summed = { shape: ["batch_size"], dtype: "int64" } as const;
@@ -135,8 +135,8 @@ class ModelExport {
   }
 
   /** The last positions of x, as many as `num_logits_to_keep` says; 0 = all. */
-  private lastPositions(x: Value): Value {
-    const { g } = this;
+  #lastPositions(x: Value): Value {
+    const g = this.#g;
     const count = g.input("num_logits_to_keep", [], "int64");
     const negative = g.add("Neg", [count], [{ shape: [], dtype: "int64" }])[0]!;
     const start = g.add("Reshape", [negative, ints(g, [1])], [{ shape: [1], dtype: "int64" }])[0]!;

@@ -4,7 +4,7 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { linearNames, linearShape, modulePath } from "../../src/model/checkpoint/expected-tensors.ts";
+import { LINEAR_NAMES, linearShape, modulePath } from "../../src/model/checkpoint/expected-tensors.ts";
 import { parseModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { type TensorToWrite, writeSafetensors } from "../../src/model/checkpoint/safetensors-writer.ts";
 import { Random } from "./random.ts";
@@ -62,7 +62,7 @@ export function writeRandomCheckpoint(folder: string, shape: Shape): void {
     const prefix = `model.layers.${layer}.`;
     add(`${prefix}input_layernorm.weight`, [hidden], 1, 0.1);
     add(`${prefix}post_attention_layernorm.weight`, [hidden], 1, 0.1);
-    for (const name of linearNames) {
+    for (const name of LINEAR_NAMES) {
       const [out, inputs] = linearShape(parsed, name);
       add(`${prefix}${modulePath(name)}.weight`, [out, inputs], 0, 1 / Math.sqrt(inputs));
     }

@@ -1,20 +1,20 @@
 // Seeded random numbers for weights and prompts: the same run on every machine. Not for sampling.
 
 export class Random {
-  private state: number;
+  #state: number;
 
   constructor(seed: number) {
-    this.state = (Math.imul(seed, 0x9e3779b1) ^ 0x85ebca6b) | 0 || 1;
+    this.#state = (Math.imul(seed, 0x9e3779b1) ^ 0x85ebca6b) | 0 || 1;
   }
 
   /** In (0, 1). */
   uniform(): number {
     // xorshift32
-    let x = this.state;
+    let x = this.#state;
     x ^= x << 13;
     x ^= x >>> 17;
     x ^= x << 5;
-    this.state = x;
+    this.#state = x;
     return ((x >>> 0) + 0.5) / 2 ** 32;
   }
 

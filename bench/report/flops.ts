@@ -2,12 +2,12 @@
 // is necessary is counted: causal attention as half a square; of the last layer's positions all but the last only as far as
 // their keys and values; the output head for one position.
 
-import { linearNames, linearShape } from "../../src/model/checkpoint/expected-tensors.ts";
+import { LINEAR_NAMES, linearShape } from "../../src/model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
 
 /** Linear maps of all layers and the output head; norms and biases do not count. */
 export function weightCounts(config: ModelConfig): { layers: number; head: number; embedding: number } {
-  const perLayer = linearNames.reduce((sum, name) => {
+  const perLayer = LINEAR_NAMES.reduce((sum, name) => {
     const [out, inputs] = linearShape(config, name);
     return sum + out * inputs;
   }, 0);

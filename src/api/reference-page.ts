@@ -61,16 +61,12 @@ ${body === undefined ? "" : `<h3>Request body</h3>${fields(body)}`}<h3>Replies</
 }
 
 function details(summary: string, schema: SchemaNode | undefined): string {
-  if (schema === undefined || schema.type === "null") {
-    return `<p><code>${escapeHtml(summary)}</code></p>`;
-  }
+  if (schema === undefined || schema.type === "null") return `<p><code>${escapeHtml(summary)}</code></p>`;
   return `<details><summary><code>${escapeHtml(summary)}</code> ${escapeHtml(schema.title ?? "")}</summary>${fields(schema)}</details>`;
 }
 
 function fields(schema: SchemaNode): string {
-  if (schema.properties === undefined) {
-    return `<p>${typeOf(schema)} ${escapeHtml(schema.description ?? "")}</p>`;
-  }
+  if (schema.properties === undefined) return `<p>${typeOf(schema)} ${escapeHtml(schema.description ?? "")}</p>`;
   const rows = Object.entries(schema.properties).map(([name, field]) => {
     const must = schema.required?.includes(name) ? " <b>required</b>" : "";
     const initial =
@@ -103,15 +99,11 @@ function roleOf(node: SchemaNode): string | undefined {
 }
 
 function typeOf(node: SchemaNode): string {
-  if (node.anyOf !== undefined) {
-    return [...new Set(node.anyOf.map(typeOf))].join(" | ");
-  }
+  if (node.anyOf !== undefined) return [...new Set(node.anyOf.map(typeOf))].join(" | ");
   if (node.const !== undefined || node.enum !== undefined) {
     return (node.enum ?? [node.const]).map((value) => escapeHtml(JSON.stringify(value))).join(" | ");
   }
-  if (node.type === "array") {
-    return `array of ${node.items === undefined ? "anything" : typeOf(node.items)}`;
-  }
+  if (node.type === "array") return `array of ${node.items === undefined ? "anything" : typeOf(node.items)}`;
   return escapeHtml(node.type ?? (node.allOf === undefined ? "any" : "object"));
 }
 

@@ -79,9 +79,7 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
   ];
   // Inside a plugin, so that the documentation collects them.
   app.register(async (scope) => {
-    for (const group of [...groups, ...more]) {
-      group(scope, service);
-    }
+    for (const group of [...groups, ...more]) group(scope, service);
   });
   return app;
 }
@@ -90,17 +88,13 @@ function addHooks(app: FastifyInstance, service: Service): void {
   app.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id);
     applyCors(request, reply, service.config.allowedOrigins);
-    if (isPreflight(request)) {
-      return reply.code(204).send();
-    }
+    if (isPreflight(request)) return reply.code(204).send();
     if (request.method === "OPTIONS") {
       return; // says which methods a path has, to anybody
     }
     const unknownPath = request.is404 && !request.url.startsWith("/v1");
     const access = request.routeOptions.config?.access ?? (request.is404 ? "any" : "admin");
-    if (access === "public" || unknownPath) {
-      return;
-    }
+    if (access === "public" || unknownPath) return;
     const principal = service.auth.authenticate(request.headers.authorization);
     authorize(principal, access);
     request.principal = principal;

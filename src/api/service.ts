@@ -107,12 +107,8 @@ export class Service {
 
   /** Throws 503 when no request can be served. */
   assertServing(): void {
-    if (this.admission.draining) {
-      throw shuttingDown();
-    }
-    if (!this.engine.healthy()) {
-      throw new ServiceError("engine_dead", "The engine is not running.");
-    }
+    if (this.admission.draining) throw shuttingDown();
+    if (!this.engine.healthy()) throw new ServiceError("engine_dead", "The engine is not running.");
   }
 
   /** Takes no new requests, waits for the running ones, cuts them after `timeout` seconds. */

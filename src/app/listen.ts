@@ -15,9 +15,7 @@ export async function tryAddress(config: Config): Promise<void> {
 }
 
 export async function listen(app: FastifyInstance, config: Config): Promise<void> {
-  if (config.uds !== null) {
-    await claimSocketPath(config.uds);
-  }
+  if (config.uds !== null) await claimSocketPath(config.uds);
   await explained(config, (address) => app.listen(address));
 }
 
@@ -35,9 +33,7 @@ async function explained(config: Config, work: (address: Address) => Promise<unk
       ENOTFOUND: "there is no such host",
     };
     const reason = reasons[(error as NodeJS.ErrnoException).code ?? ""];
-    if (reason === undefined) {
-      throw error;
-    }
+    if (reason === undefined) throw error;
     const address = config.uds ?? `${config.host}:${config.port}`;
     throw new OperatorError(`cannot listen on ${address}: ${reason}`, { cause: error });
   }
@@ -49,9 +45,7 @@ export function isLoopback(host: string): boolean {
 
 /** What clients are told. */
 export function addressOf(app: FastifyInstance, config: Config): string {
-  if (config.uds !== null) {
-    return `unix:${config.uds}`;
-  }
+  if (config.uds !== null) return `unix:${config.uds}`;
   const { port } = app.server.address() as AddressInfo;
   return `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
 }

@@ -130,9 +130,7 @@ async function findModel(config: Config, log: Log): Promise<{ folder: string; na
 
 /** A file's content, or the text itself. */
 function readTemplate(given: string | null): string | null {
-  if (given === null) {
-    return null;
-  }
+  if (given === null) return null;
   if (existsSync(given)) {
     try {
       return readFileSync(given, "utf8");

@@ -101,9 +101,7 @@ async function start(
   let app: FastifyInstance | null = null;
   let first: string | null = null;
   try {
-    for (const create of extensions) {
-      opened.push(await create(service, store));
-    }
+    for (const create of extensions) opened.push(await create(service, store));
     app = createServer(
       service,
       opened.map(({ routes }) => routes),
@@ -143,9 +141,7 @@ async function closeConnections(app: FastifyInstance): Promise<void> {
 
 /** Without any token the first one will be made, on loopback; elsewhere the server does not start. */
 function lacksToken(config: Config, tokens: TokenStore): boolean {
-  if (config.apiKey.length > 0 || tokens.hasUsable()) {
-    return false;
-  }
+  if (config.apiKey.length > 0 || tokens.hasUsable()) return false;
   if (config.uds === null && !isLoopback(config.host)) {
     throw new OperatorError(
       `refusing to listen on ${config.host} without any token: make one with \`flywheel tokens create\` or pass --api-key`,
@@ -156,9 +152,7 @@ function lacksToken(config: Config, tokens: TokenStore): boolean {
 
 /** Lets the printed example work without printing anybody's key: inference only, one hour, this process, loopback. */
 function tryoutToken(config: Config, service: Service): RunningServer["token"] {
-  if (config.uds !== null || !isLoopback(config.host)) {
-    return null;
-  }
+  if (config.uds !== null || !isLoopback(config.host)) return null;
   const secret = `fw_try_${randomBytes(16).toString("base64url")}`;
   const principal = { id: "tryout", name: "printed example", scopes: new Set(["inference"] as const) };
   service.auth.addKey(secret, principal, Date.now() + TRYOUT_SECONDS * 1000);

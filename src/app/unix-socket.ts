@@ -13,16 +13,10 @@ export async function claimSocketPath(path: string): Promise<void> {
   if (Buffer.byteLength(path) > LONGEST_PATH) {
     throw new OperatorError(`cannot listen on ${path}: a socket's path has at most ${LONGEST_PATH} bytes`);
   }
-  if (!existsSync(dirname(path))) {
-    throw new OperatorError(`cannot listen on ${path}: its folder does not exist`);
-  }
+  if (!existsSync(dirname(path))) throw new OperatorError(`cannot listen on ${path}: its folder does not exist`);
   const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found === undefined) {
-    return;
-  }
-  if (!found.isSocket()) {
-    throw new OperatorError(`cannot listen on ${path}: it exists and is not a socket`);
-  }
+  if (found === undefined) return;
+  if (!found.isSocket()) throw new OperatorError(`cannot listen on ${path}: it exists and is not a socket`);
   const answer = await knock(path);
   if (answer === "connected") {
     throw new OperatorError(

@@ -49,21 +49,13 @@ export async function* streamReply(
     throw new OperatorError(`the server answered ${response.status}: ${errorMessage(text)}`);
   }
   for await (const data of serverSentEvents(response.body)) {
-    if (data === "[DONE]") {
-      return;
-    }
+    if (data === "[DONE]") return;
     const chunk = JSON.parse(data) as Chunk;
-    if (chunk.error !== undefined) {
-      throw new OperatorError(chunk.error.message);
-    }
+    if (chunk.error !== undefined) throw new OperatorError(chunk.error.message);
     const delta = chunk.choices?.[0]?.delta;
     const reasoning = delta?.reasoning ?? delta?.reasoning_content;
-    if (reasoning) {
-      yield { kind: "reasoning", text: reasoning };
-    }
-    if (delta?.content) {
-      yield { kind: "content", text: delta.content };
-    }
+    if (reasoning) yield { kind: "reasoning", text: reasoning };
+    if (delta?.content) yield { kind: "content", text: delta.content };
   }
 }
 

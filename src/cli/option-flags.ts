@@ -50,9 +50,7 @@ function describe(name: OptionName, option: Option<unknown>): string {
 
 function shownDefault(option: Option<unknown>): string | null {
   const value = option.default;
-  if (value === null || typeof value === "boolean" || option.secret) {
-    return null;
-  }
+  if (value === null || typeof value === "boolean" || option.secret) return null;
   const text = typeof value === "string" || typeof value === "number" ? String(value) : JSON.stringify(value);
   return text === "[]" || text === "{}" ? null : text;
 }

@@ -56,9 +56,7 @@ Examples:
 Every option can also be an environment variable (in brackets) or a line of a YAML file (--config).`;
 
 function announce({ url, token, service }: RunningServer): void {
-  if (token?.first) {
-    console.log(`your first token, with every scope (shown once): ${token.secret}`);
-  }
+  if (token?.first) console.log(`your first token, with every scope (shown once): ${token.secret}`);
   console.log(`listening on ${url}`);
   const secret = token?.secret ?? "$FLYWHEEL_API_KEY";
   const [target, socket] = url.startsWith("unix:") ? ["http://localhost", ` --unix-socket ${url.slice(5)}`] : [url, ""];

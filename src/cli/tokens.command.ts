@@ -67,12 +67,8 @@ export function addTokensCommand(program: Command): void {
     .action((idOrName: string, options: CommonOptions) => {
       withExistingTokens(options.data, (store) => {
         const revoked = store.revoke(idOrName);
-        if (revoked.length === 0) {
-          throw new OperatorError(`no valid token has the id or name ${idOrName}`);
-        }
-        for (const token of revoked) {
-          console.log(`revoked ${token.id} (${token.name})`);
-        }
+        if (revoked.length === 0) throw new OperatorError(`no valid token has the id or name ${idOrName}`);
+        for (const token of revoked) console.log(`revoked ${token.id} (${token.name})`);
       });
     });
 }
@@ -109,9 +105,7 @@ function withTokens(dataDir: string, work: (tokens: TokenStore) => void): void {
 function readScopes(given: readonly string[]): Scope[] {
   const scopes = given.flatMap((item) => item.split(","));
   const unknown = scopes.find((scope) => !(SCOPES as readonly string[]).includes(scope));
-  if (unknown !== undefined) {
-    throw new OperatorError(`unknown scope ${unknown}: use ${SCOPES.join(", ")}`);
-  }
+  if (unknown !== undefined) throw new OperatorError(`unknown scope ${unknown}: use ${SCOPES.join(", ")}`);
   return [...new Set(scopes)] as Scope[];
 }
 
@@ -121,9 +115,7 @@ const LONGEST_LIFETIME = 1000 * UNITS.y!;
 
 /** Seconds; null = forever. */
 function readLifetime(text: string): number | null {
-  if (text === "forever") {
-    return null;
-  }
+  if (text === "forever") return null;
   const match = /^(\d{1,6})([smhdwy])$/.exec(text);
   const seconds = match === null ? 0 : Number(match[1]) * UNITS[match[2]!]!;
   if (seconds === 0 || seconds > LONGEST_LIFETIME) {

@@ -43,9 +43,7 @@ export function shownConfig(config: Config): Record<string, unknown> {
   for (const name of Object.keys(OPTIONS) as OptionName[]) {
     const option = OPTIONS[name] as Option<unknown>;
     const value = config[name];
-    if (JSON.stringify(value) !== JSON.stringify(option.default)) {
-      shown[flagName(name)] = option.secret ? "***" : value;
-    }
+    if (JSON.stringify(value) !== JSON.stringify(option.default)) shown[flagName(name)] = option.secret ? "***" : value;
   }
   return shown;
 }
@@ -69,9 +67,7 @@ function parsed(option: Option<unknown>, raw: unknown, where: string): unknown {
 function fromEnv(name: string, option: Option<unknown>, env: Record<string, string | undefined>) {
   for (const variable of [envName(name), ...option.alsoEnv]) {
     const value = env[variable];
-    if (value !== undefined && value !== "") {
-      return { name: variable, value };
-    }
+    if (value !== undefined && value !== "") return { name: variable, value };
   }
   return undefined;
 }
@@ -86,25 +82,17 @@ function readFile(path: string): Map<string, unknown> {
   } catch (error) {
     throw new OperatorError(`cannot read ${path}: ${(error as Error).message}`, { cause: error });
   }
-  if (document === null) {
-    return new Map();
-  }
-  if (!isJsonObject(document)) {
-    throw new OperatorError(`${path}: expects a mapping of option names to values`);
-  }
+  if (document === null) return new Map();
+  if (!isJsonObject(document)) throw new OperatorError(`${path}: expects a mapping of option names to values`);
   const names = new Map(Object.keys(OPTIONS).map((name) => [flagName(name), name]));
   const values = new Map<string, unknown>();
   for (const [key, value] of Object.entries(document)) {
     const name = names.get(key.replaceAll("_", "-"));
-    if (name === undefined) {
-      throw new OperatorError(`${path}: unknown option ${key}; see docs/reference/flags.md`);
-    }
+    if (name === undefined) throw new OperatorError(`${path}: unknown option ${key}; see docs/reference/flags.md`);
     if (values.has(name)) {
       throw new OperatorError(`${path}: ${flagName(name)} is there twice, in both spellings; keep one`);
     }
-    if (value !== null) {
-      values.set(name, value);
-    }
+    if (value !== null) values.set(name, value);
   }
   return values;
 }

@@ -49,9 +49,7 @@ function option<T>(group: OptionGroup, initial: T, help: string, parse: (raw: un
 
 export function text<T extends string | null>(group: OptionGroup, initial: T, help: string, extra: Extra = {}) {
   const parse = (raw: unknown): string | T => {
-    if (typeof raw !== "string" && typeof raw !== "number") {
-      throw new Error("expects text");
-    }
+    if (typeof raw !== "string" && typeof raw !== "number") throw new Error("expects text");
     // Most likely a shell variable that is not set; an empty host would listen on every address.
     if (raw === "") throw new Error("must not be empty");
     return String(raw);
@@ -97,12 +95,8 @@ export function seconds(group: OptionGroup, initial: number, help: string) {
 export function flag(group: OptionGroup, initial: boolean, help: string) {
   const parse = (raw: unknown): boolean => {
     const word = String(raw).toLowerCase();
-    if (["true", "1", "yes", "on"].includes(word)) {
-      return true;
-    }
-    if (["false", "0", "no", "off"].includes(word)) {
-      return false;
-    }
+    if (["true", "1", "yes", "on"].includes(word)) return true;
+    if (["false", "0", "no", "off"].includes(word)) return false;
     throw new Error("expects true or false");
   };
   return option<boolean>(group, initial, help, parse, { placeholder: null });
@@ -110,9 +104,7 @@ export function flag(group: OptionGroup, initial: boolean, help: string) {
 
 export function oneOf<const T extends string>(group: OptionGroup, choices: readonly T[], initial: T, help: string) {
   const parse = (raw: unknown): T => {
-    if (!choices.includes(raw as T)) {
-      throw new Error(`must be one of ${choices.join(", ")}`);
-    }
+    if (!choices.includes(raw as T)) throw new Error(`must be one of ${choices.join(", ")}`);
     return raw as T;
   };
   return option<T>(group, initial, help, parse, { placeholder: choices.join("|") });

@@ -30,154 +30,154 @@ export interface StepEngineParts {
 }
 
 export class StepEngine {
-  private readonly parts: StepEngineParts;
-  private readonly kv: KvCache;
-  private readonly scheduler: Scheduler;
-  private readonly table: RequestTable;
-  private readonly source: TokenSource;
-  private arrivals = 0;
+  readonly #parts: StepEngineParts;
+  readonly #kv: KvCache;
+  readonly #scheduler: Scheduler;
+  readonly #table: RequestTable;
+  readonly #source: TokenSource;
+  #arrivals = 0;
 
   constructor(parts: StepEngineParts) {
     const { runner, adapters, options, stats, clock } = parts;
-    this.parts = parts;
-    this.kv = new KvCache(runner, options);
-    this.scheduler = new Scheduler(this.kv, runner.vocabSize, options, stats, clock);
-    this.table = new RequestTable(this.scheduler, adapters, parts.onFault);
-    this.source = new TokenSource(runner.vocabSize, parts.constraints);
+    this.#parts = parts;
+    this.#kv = new KvCache(runner, options);
+    this.#scheduler = new Scheduler(this.#kv, runner.vocabSize, options, stats, clock);
+    this.#table = new RequestTable(this.#scheduler, adapters, parts.onFault);
+    this.#source = new TokenSource(runner.vocabSize, parts.constraints);
   }
 
   /** There is something to run or to deliver. */
   get busy(): boolean {
-    return this.table.busy;
+    return this.#table.busy;
   }
 
   /** Queue a request; a refused one answers with finish "error" for every choice. */
   submit(handle: number, request: GenerateRequest): void {
-    const { runner, adapters, options, clock } = this.parts;
+    const { runner, adapters, options, clock } = this.#parts;
     const problem = refusal(request, runner);
     const adapterSlot = problem === null ? adapters.acquire(request.adapter) : null;
     if (adapterSlot === null) {
       const finish = errorFinish(problem ?? `adapter ${request.adapter} is not loaded`);
       for (let index = 0; index < request.n; index++) {
-        this.table.emit(handle, { type: "tokens", index, tokens: [], finish });
+        this.#table.emit(handle, { type: "tokens", index, tokens: [], finish });
       }
       return;
     }
     const submittedAt = clock();
     const rank = rankOf(request.priority, submittedAt, options);
-    const arrival = this.arrivals;
-    this.arrivals += request.n;
-    this.table.add(new RequestState({ handle, request, adapterSlot, rank, arrival, submittedAt }));
-    this.updateGauges();
+    const arrival = this.#arrivals;
+    this.#arrivals += request.n;
+    this.#table.add(new RequestState({ handle, request, adapterSlot, rank, arrival, submittedAt }));
+    this.#updateGauges();
   }
 
   /** End one choice without further output. Unknown or finished: nothing happens. */
   stop(handle: number, index: number): void {
-    this.table.stop(handle, index);
-    this.updateGauges();
+    this.#table.stop(handle, index);
+    this.#updateGauges();
   }
 
   /** End all choices of a request without further output. */
   abort(handle: number): void {
-    this.table.abort(handle);
-    this.updateGauges();
+    this.#table.abort(handle);
+    this.#updateGauges();
   }
 
   abortAll(): void {
-    this.table.abortAll();
-    this.updateGauges();
+    this.#table.abortAll();
+    this.#updateGauges();
   }
 
   /** One step of everything that can run. Resolves to the outputs since the last step. */
   async step(): Promise<RoutedOutput[]> {
-    const batch = this.scheduler.schedule().filter(({ sequence }) => this.prepare(sequence));
+    const batch = this.#scheduler.schedule().filter(({ sequence }) => this.#prepare(sequence));
     if (batch.length > 0) {
-      const logits = await this.forward(batch);
-      for (let i = 0; i < logits.length; i++) this.advance(batch[i]!, logits[i]!);
+      const logits = await this.#forward(batch);
+      for (let i = 0; i < logits.length; i++) this.#advance(batch[i]!, logits[i]!);
     }
-    this.updateGauges();
-    return this.table.takeOutputs();
+    this.#updateGauges();
+    return this.#table.takeOutputs();
   }
 
   checkIntegrity(): void {
-    this.scheduler.checkIntegrity();
-    this.table.checkIntegrity();
+    this.#scheduler.checkIntegrity();
+    this.#table.checkIntegrity();
   }
 
   /** Logits per chunk; empty, with the batch ended, when the model failed. */
-  private async forward(batch: readonly ScheduledChunk[]): Promise<Float32Array[]> {
-    this.parts.stats.addStep(batch.reduce((sum, { chunk }) => sum + chunk.tokens.length, 0));
+  async #forward(batch: readonly ScheduledChunk[]): Promise<Float32Array[]> {
+    this.#parts.stats.addStep(batch.reduce((sum, { chunk }) => sum + chunk.tokens.length, 0));
     try {
-      return await this.parts.runner.forward(batch.map(({ chunk }) => chunk));
+      return await this.#parts.runner.forward(batch.map(({ chunk }) => chunk));
     } catch (error) {
-      for (const { sequence } of batch) this.table.fail(sequence, error);
+      for (const { sequence } of batch) this.#table.fail(sequence, error);
       return [];
     }
   }
 
   /** The model has run a chunk. `rows`: its logits, [rows asked for, vocab]. */
-  private advance(scheduled: ScheduledChunk, rows: Float32Array): void {
+  #advance(scheduled: ScheduledChunk, rows: Float32Array): void {
     const { sequence, chunk, end } = scheduled;
-    this.scheduler.commit(scheduled);
-    if (chunk.logits === "all" && !this.collectPromptLogprobs(scheduled, rows)) return;
+    this.#scheduler.commit(scheduled);
+    if (chunk.logits === "all" && !this.#collectPromptLogprobs(scheduled, rows)) return;
     if (end < sequence.tokens.length) return;
-    const row = rows.subarray(rows.length - this.parts.runner.vocabSize);
-    const forked = sequence.request.prefilled ? [] : this.completePrefill(sequence);
-    this.extend(sequence, row);
-    for (const follower of forked) if (this.prepare(follower)) this.extend(follower, row);
+    const row = rows.subarray(rows.length - this.#parts.runner.vocabSize);
+    const forked = sequence.request.prefilled ? [] : this.#completePrefill(sequence);
+    this.#extend(sequence, row);
+    for (const follower of forked) if (this.#prepare(follower)) this.#extend(follower, row);
   }
 
   /** Emits the prefill output; returns the choices that now share the leader's blocks and logits. */
-  private completePrefill(leader: Sequence): Sequence[] {
+  #completePrefill(leader: Sequence): Sequence[] {
     const { request } = leader;
-    const { stats } = this.parts;
+    const { stats } = this.#parts;
     request.prefilled = true;
     stats.add("promptTokens", request.prompt.length);
-    this.table.emit(request.handle, {
+    this.#table.emit(request.handle, {
       type: "prefill",
       cachedTokens: request.cachedTokens ?? 0,
       promptLogprobs: request.promptLogprobs,
       queuedMs: request.startedAt - request.submittedAt,
     });
-    return request.followers.splice(0).filter((follower) => this.scheduler.fork(leader, follower));
+    return request.followers.splice(0).filter((follower) => this.#scheduler.fork(leader, follower));
   }
 
-  private extend(sequence: Sequence, row: Float32Array): void {
+  #extend(sequence: Sequence, row: Float32Array): void {
     const tokens: SampledToken[] = [];
     let finish: Finish | null;
     try {
-      finish = this.source.extend(sequence, row, tokens);
+      finish = this.#source.extend(sequence, row, tokens);
     } catch (error) {
       finish = errorFinish(error);
     }
-    this.parts.stats.add("generatedTokens", tokens.length);
-    this.table.emitTokens(sequence, tokens, finish);
+    this.#parts.stats.add("generatedTokens", tokens.length);
+    this.#table.emitTokens(sequence, tokens, finish);
   }
 
   /** False if the sequence could not be made ready and has ended. */
-  private prepare(sequence: Sequence): boolean {
-    return this.attempt(sequence, () => this.source.prepare(sequence));
+  #prepare(sequence: Sequence): boolean {
+    return this.#attempt(sequence, () => this.#source.prepare(sequence));
   }
 
   /** False if the logits were no distribution and the sequence has ended. */
-  private collectPromptLogprobs(scheduled: ScheduledChunk, rows: Float32Array): boolean {
-    return this.attempt(scheduled.sequence, () => this.source.collectPromptLogprobs(scheduled, rows));
+  #collectPromptLogprobs(scheduled: ScheduledChunk, rows: Float32Array): boolean {
+    return this.#attempt(scheduled.sequence, () => this.#source.collectPromptLogprobs(scheduled, rows));
   }
 
-  private attempt(sequence: Sequence, work: () => void): boolean {
+  #attempt(sequence: Sequence, work: () => void): boolean {
     try {
       work();
       return true;
     } catch (error) {
-      this.table.fail(sequence, error);
+      this.#table.fail(sequence, error);
       return false;
     }
   }
 
-  private updateGauges(): void {
-    const { stats } = this.parts;
-    stats.set("running", this.scheduler.runningCount);
-    stats.set("waiting", this.table.liveSequences - this.scheduler.runningCount);
-    stats.set("kvUsage", this.kv.usage);
+  #updateGauges(): void {
+    const { stats } = this.#parts;
+    stats.set("running", this.#scheduler.runningCount);
+    stats.set("waiting", this.#table.liveSequences - this.#scheduler.runningCount);
+    stats.set("kvUsage", this.#kv.usage);
   }
 }

@@ -17,18 +17,18 @@ import type { ScheduledChunk } from "./scheduler.ts";
 import type { Sequence } from "./sequence.ts";
 
 export class TokenSource {
-  private readonly vocabSize: number;
-  private readonly constraints: ConstraintFactory | null;
+  readonly #vocabSize: number;
+  readonly #constraints: ConstraintFactory | null;
   /** Stands in for the logits of forced positions. [vocab] */
-  private readonly zeros: Float32Array;
+  readonly #zeros: Float32Array;
   /** Bitset with one bit set while a forced token is sampled. [vocab / 32] */
-  private readonly onlyOne: Int32Array;
+  readonly #onlyOne: Int32Array;
 
   constructor(vocabSize: number, constraints: ConstraintFactory | null) {
-    this.vocabSize = vocabSize;
-    this.constraints = constraints;
-    this.zeros = new Float32Array(vocabSize);
-    this.onlyOne = new Int32Array(Math.ceil(vocabSize / 32));
+    this.#vocabSize = vocabSize;
+    this.#constraints = constraints;
+    this.#zeros = new Float32Array(vocabSize);
+    this.#onlyOne = new Int32Array(Math.ceil(vocabSize / 32));
   }
 
   /** Before a sequence first runs, so that a constraint can work on its first mask while the prompt is computed. */
@@ -36,11 +36,11 @@ export class TokenSource {
     if (sequence.sampler !== null) return;
     const { sampling, grammar, promptTokenIds } = sequence.request.request;
     const { eosTokenId, stopTokenIds, ignoreEos } = sampling;
-    sequence.sampler = new SequenceSampler(sampling, sequence.index, promptTokenIds, this.vocabSize);
+    sequence.sampler = new SequenceSampler(sampling, sequence.index, promptTokenIds, this.#vocabSize);
     if (grammar === null) return;
-    if (this.constraints === null) throw new Error("this engine has no grammars");
+    if (this.#constraints === null) throw new Error("this engine has no grammars");
     const ends = eosTokenId === null ? stopTokenIds : [eosTokenId, ...stopTokenIds];
-    sequence.constraint = this.constraints.create(grammar, ends, ignoreEos);
+    sequence.constraint = this.#constraints.create(grammar, ends, ignoreEos);
   }
 
   /** Appends to the sequence and to `out`; returns why the sequence ended, or null. `row`: [vocab]. */
@@ -52,7 +52,7 @@ export class TokenSource {
     if (constraint === null || finish !== null) return finish;
     for (const id of constraint.forced()) {
       if (isHeldBack(sequence, id)) return { reason: "stop", stopReason: null };
-      finish = append(sequence, this.sampleOnly(sequence, id), out);
+      finish = append(sequence, this.#sampleOnly(sequence, id), out);
       if (finish !== null) break;
     }
     return finish;
@@ -62,18 +62,18 @@ export class TokenSource {
   collectPromptLogprobs({ sequence, chunk }: ScheduledChunk, rows: Float32Array): void {
     const { promptLogprobs, prompt, request } = sequence.request;
     const end = Math.min(chunk.start + chunk.tokens.length + 1, prompt.length);
-    for (let about = chunk.start + 1, from = 0; about < end; about++, from += this.vocabSize) {
-      const row = rows.subarray(from, from + this.vocabSize);
+    for (let about = chunk.start + 1, from = 0; about < end; about++, from += this.#vocabSize) {
+      const row = rows.subarray(from, from + this.#vocabSize);
       promptLogprobs![about] = promptTokenLogprobs(row, prompt[about]!, request.sampling.promptLogprobs!);
     }
   }
 
-  private sampleOnly(sequence: Sequence, id: number): SampledToken {
-    this.onlyOne[id >>> 5] = 1 << (id & 31);
+  #sampleOnly(sequence: Sequence, id: number): SampledToken {
+    this.#onlyOne[id >>> 5] = 1 << (id & 31);
     try {
-      return sequence.sampler!.sample(this.zeros, this.onlyOne);
+      return sequence.sampler!.sample(this.#zeros, this.#onlyOne);
     } finally {
-      this.onlyOne[id >>> 5] = 0;
+      this.#onlyOne[id >>> 5] = 0;
     }
   }
 }

@@ -20,52 +20,52 @@ export interface RoutedOutput {
 export class RequestTable {
   /** Sequences not yet finished, whether they run, wait or are held back for a shared prefill. */
   liveSequences = 0;
-  private readonly scheduler: Scheduler;
-  private readonly adapters: AdapterRegistry;
-  private readonly onFault: (error: unknown) => void;
-  private readonly requests = new Map<number, RequestState>();
-  private outputs: RoutedOutput[] = [];
+  readonly #scheduler: Scheduler;
+  readonly #adapters: AdapterRegistry;
+  readonly #onFault: (error: unknown) => void;
+  readonly #requests = new Map<number, RequestState>();
+  #outputs: RoutedOutput[] = [];
 
   constructor(scheduler: Scheduler, adapters: AdapterRegistry, onFault: (error: unknown) => void) {
-    this.scheduler = scheduler;
-    this.adapters = adapters;
-    this.onFault = onFault;
+    this.#scheduler = scheduler;
+    this.#adapters = adapters;
+    this.#onFault = onFault;
   }
 
   /** There is something to run or to deliver. */
   get busy(): boolean {
-    return this.liveSequences > 0 || this.outputs.length > 0;
+    return this.liveSequences > 0 || this.#outputs.length > 0;
   }
 
   add(request: RequestState): void {
-    this.requests.set(request.handle, request);
+    this.#requests.set(request.handle, request);
     this.liveSequences += request.live;
-    this.scheduler.add(request.leader);
+    this.#scheduler.add(request.leader);
   }
 
   /** End one choice without further output. Unknown or finished: nothing happens. */
   stop(handle: number, index: number): void {
-    const sequence = this.requests.get(handle)?.sequences[index];
-    if (sequence !== undefined && sequence.state !== "finished") this.end(sequence);
+    const sequence = this.#requests.get(handle)?.sequences[index];
+    if (sequence !== undefined && sequence.state !== "finished") this.#end(sequence);
   }
 
   /** End all choices of a request without further output. */
   abort(handle: number): void {
-    const request = this.requests.get(handle);
+    const request = this.#requests.get(handle);
     if (request === undefined) return;
     request.followers = []; // so that no follower is queued when the leader ends
-    for (const sequence of request.sequences) if (sequence.state !== "finished") this.end(sequence);
+    for (const sequence of request.sequences) if (sequence.state !== "finished") this.#end(sequence);
   }
 
   abortAll(): void {
-    for (const handle of [...this.requests.keys()]) this.abort(handle);
+    for (const handle of [...this.#requests.keys()]) this.abort(handle);
   }
 
   /** New tokens of a sequence; a finish ends it. */
   emitTokens(sequence: Sequence, tokens: SampledToken[], finish: Finish | null): void {
     const { request, index } = sequence;
     this.emit(request.handle, { type: "tokens", index, tokens, finish });
-    if (finish !== null) this.end(sequence);
+    if (finish !== null) this.#end(sequence);
   }
 
   /** End with finish "error". Before the prefill is done that takes the choices held back for it along. */
@@ -76,41 +76,41 @@ export class RequestTable {
   }
 
   emit(handle: number, output: EngineOutput): void {
-    this.outputs.push({ handle, output });
+    this.#outputs.push({ handle, output });
   }
 
   takeOutputs(): RoutedOutput[] {
-    const { outputs } = this;
-    this.outputs = [];
+    const outputs = this.#outputs;
+    this.#outputs = [];
     return outputs;
   }
 
   checkIntegrity(): void {
     let live = 0;
-    for (const request of this.requests.values()) live += request.live;
+    for (const request of this.#requests.values()) live += request.live;
     if (live !== this.liveSequences) throw new Error(`${this.liveSequences} live sequences counted, ${live} found`);
   }
 
-  private end(sequence: Sequence): void {
+  #end(sequence: Sequence): void {
     const { request, constraint } = sequence;
-    this.scheduler.finish(sequence);
+    this.#scheduler.finish(sequence);
     try {
       constraint?.dispose();
     } catch (error) {
-      this.onFault(error);
+      this.#onFault(error);
     }
     this.liveSequences--;
     request.live--;
     if (request.live === 0) {
-      this.requests.delete(request.handle);
-      this.adapters.release(request.request.adapter);
+      this.#requests.delete(request.handle);
+      this.#adapters.release(request.request.adapter);
     } else if (!request.prefilled) {
-      this.replaceInPrefill(sequence);
+      this.#replaceInPrefill(sequence);
     }
   }
 
   /** A choice ended before the shared prefill was done; if it was the one computing it, the next takes over. */
-  private replaceInPrefill(ended: Sequence): void {
+  #replaceInPrefill(ended: Sequence): void {
     const { request } = ended;
     request.followers = request.followers.filter((follower) => follower !== ended);
     const next = request.followers[0];
@@ -118,7 +118,7 @@ export class RequestTable {
     request.followers.shift();
     request.leader = next;
     request.cachedTokens = null;
-    this.scheduler.add(next);
+    this.#scheduler.add(next);
   }
 }
 

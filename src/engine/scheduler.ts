@@ -24,55 +24,55 @@ const MAX_LOGITS = 1 << 24;
 const WORTH_A_RUN = 8;
 
 export class Scheduler {
-  private readonly kv: KvCache;
-  private readonly options: SchedulingOptions;
-  private readonly stats: StatCells;
-  private readonly clock: () => number;
+  readonly #kv: KvCache;
+  readonly #options: SchedulingOptions;
+  readonly #stats: StatCells;
+  readonly #clock: () => number;
   /** Best first. */
-  private readonly running: Sequence[] = [];
-  private readonly waiting = new WaitingQueue();
+  readonly #running: Sequence[] = [];
+  readonly #waiting = new WaitingQueue();
   /** Rows of one chunk when all its logits are wanted: a multiple of the block size. */
-  private readonly maxRows: number;
+  readonly #maxRows: number;
 
   constructor(kv: KvCache, vocabSize: number, options: SchedulingOptions, stats: StatCells, clock: () => number) {
-    this.kv = kv;
-    this.options = options;
-    this.stats = stats;
-    this.clock = clock;
-    this.maxRows = Math.max(kv.blockSize, this.floorToBlock(MAX_LOGITS / vocabSize));
+    this.#kv = kv;
+    this.#options = options;
+    this.#stats = stats;
+    this.#clock = clock;
+    this.#maxRows = Math.max(kv.blockSize, this.#floorToBlock(MAX_LOGITS / vocabSize));
   }
 
   get runningCount(): number {
-    return this.running.length;
+    return this.#running.length;
   }
 
   add(sequence: Sequence): void {
-    this.waiting.add(sequence);
+    this.#waiting.add(sequence);
   }
 
   /** Chunks of the next step; empty only when nothing runs and nothing waits. */
   schedule(): ScheduledChunk[] {
-    const preempted = this.secureBlocks();
+    const preempted = this.#secureBlocks();
     const batch: ScheduledChunk[] = [];
-    for (const sequence of this.running) {
-      if (sequence.pending === 1) batch.push(this.upTo(sequence, sequence.tokens.length));
+    for (const sequence of this.#running) {
+      if (sequence.pending === 1) batch.push(this.#upTo(sequence, sequence.tokens.length));
     }
     const alone = batch.length === 0;
-    const { maxNumBatchedTokens, maxNumPromptTokens } = this.options;
-    let budget = Math.max(this.kv.blockSize, (alone ? maxNumPromptTokens : maxNumBatchedTokens) - batch.length);
+    const { maxNumBatchedTokens, maxNumPromptTokens } = this.#options;
+    let budget = Math.max(this.#kv.blockSize, (alone ? maxNumPromptTokens : maxNumBatchedTokens) - batch.length);
     const give = (sequence: Sequence): void => {
       const oneByOne = !alone && sequence.decodes && sequence.pending < WORTH_A_RUN;
-      const scheduled = oneByOne ? this.upTo(sequence, sequence.computed + 1) : this.chunk(sequence, budget);
+      const scheduled = oneByOne ? this.#upTo(sequence, sequence.computed + 1) : this.#chunk(sequence, budget);
       if (scheduled === null) return;
       budget -= scheduled.chunk.tokens.length;
       batch.push(scheduled);
     };
-    for (const sequence of this.running) {
+    for (const sequence of this.#running) {
       if (sequence.pending > 1) give(sequence);
     }
     // Right after a preemption nobody is admitted: it would take the blocks that were just won.
-    while (!preempted && budget >= this.kv.blockSize) {
-      const sequence = this.admit();
+    while (!preempted && budget >= this.#kv.blockSize) {
+      const sequence = this.#admit();
       if (sequence === null) break;
       give(sequence);
     }
@@ -82,7 +82,7 @@ export class Scheduler {
   /** The step ran: the chunk's positions are in the blocks. */
   commit({ sequence, end }: ScheduledChunk): void {
     sequence.computed = end;
-    this.kv.commit(sequence);
+    this.#kv.commit(sequence);
   }
 
   /**
@@ -90,35 +90,35 @@ export class Scheduler {
    * other sequence and computes its prompt itself (mostly prefix-cache hits): same tokens, a little later.
    */
   fork(leader: Sequence, follower: Sequence): boolean {
-    if (!this.hasRoomFor(follower)) {
-      this.waiting.add(follower);
+    if (!this.#hasRoomFor(follower)) {
+      this.#waiting.add(follower);
       return false;
     }
     follower.apply("schedule");
-    this.kv.fork(leader, follower);
-    this.insertRunning(follower);
+    this.#kv.fork(leader, follower);
+    this.#insertRunning(follower);
     return true;
   }
 
   /** Remove a sequence in any state and free what it holds. */
   finish(sequence: Sequence): void {
     if (sequence.state === "running") {
-      this.running.splice(this.running.indexOf(sequence), 1);
-      this.kv.release(sequence);
+      this.#running.splice(this.#running.indexOf(sequence), 1);
+      this.#kv.release(sequence);
     } else {
-      this.waiting.remove(sequence);
+      this.#waiting.remove(sequence);
     }
     sequence.apply("finish");
   }
 
   checkIntegrity(): void {
-    this.kv.checkIntegrity(this.running);
-    for (const [i, sequence] of this.running.entries()) {
+    this.#kv.checkIntegrity(this.#running);
+    for (const [i, sequence] of this.#running.entries()) {
       if (sequence.state !== "running") throw new Error(`a ${sequence.state} sequence is in the running list`);
-      const next = this.running[i + 1];
+      const next = this.#running[i + 1];
       if (next !== undefined && compareSequences(sequence, next) >= 0) throw new Error("running list out of order");
     }
-    for (const sequence of this.waiting.values()) {
+    for (const sequence of this.#waiting.values()) {
       if (sequence.state !== "waiting" && sequence.state !== "preempted") {
         throw new Error(`a ${sequence.state} sequence is in the waiting queue`);
       }
@@ -127,16 +127,16 @@ export class Scheduler {
   }
 
   /** Room for the known tokens of every running sequence, best first; preempts the worst while there is none. */
-  private secureBlocks(): boolean {
+  #secureBlocks(): boolean {
     let preempted = false;
-    for (let i = 0; i < this.running.length; i++) {
+    for (let i = 0; i < this.#running.length; i++) {
       // Victims are taken from the end, so never before i.
-      while (i < this.running.length && !this.kv.grow(this.running[i]!)) {
-        const victim = this.running.pop()!;
-        this.kv.release(victim);
+      while (i < this.#running.length && !this.#kv.grow(this.#running[i]!)) {
+        const victim = this.#running.pop()!;
+        this.#kv.release(victim);
         victim.apply("preempt");
-        this.waiting.add(victim);
-        this.stats.add("preemptions", 1);
+        this.#waiting.add(victim);
+        this.#stats.add("preemptions", 1);
         preempted = true;
       }
     }
@@ -144,56 +144,56 @@ export class Scheduler {
   }
 
   /** Move the best waiting sequence to the running ones if it fits; only ever the best, so big ones do not starve. */
-  private admit(): Sequence | null {
-    const sequence = this.waiting.best();
-    if (sequence === undefined || !this.hasRoomFor(sequence)) return null;
-    this.waiting.remove(sequence);
+  #admit(): Sequence | null {
+    const sequence = this.#waiting.best();
+    if (sequence === undefined || !this.#hasRoomFor(sequence)) return null;
+    this.#waiting.remove(sequence);
     sequence.apply("schedule");
     const { request } = sequence;
-    const reused = this.kv.attach(sequence, !request.needsEveryPromptRow);
-    this.insertRunning(sequence);
+    const reused = this.#kv.attach(sequence, !request.needsEveryPromptRow);
+    this.#insertRunning(sequence);
     if (request.cachedTokens === null) {
       request.cachedTokens = reused;
-      request.startedAt = this.clock();
-      this.stats.add("prefixQueries", request.prompt.length);
-      this.stats.add("prefixHits", reused);
+      request.startedAt = this.#clock();
+      this.#stats.add("prefixQueries", request.prompt.length);
+      this.#stats.add("prefixHits", reused);
     }
     return sequence;
   }
 
   /** One spare block per running sequence keeps a newcomer from being preempted in its first steps. */
-  private hasRoomFor(sequence: Sequence): boolean {
-    const needed = this.kv.blocksFor(sequence.tokens.length) + this.running.length;
-    return this.running.length < this.options.maxNumSeqs && needed <= this.kv.available;
+  #hasRoomFor(sequence: Sequence): boolean {
+    const needed = this.#kv.blocksFor(sequence.tokens.length) + this.#running.length;
+    return this.#running.length < this.#options.maxNumSeqs && needed <= this.#kv.available;
   }
 
-  private insertRunning(sequence: Sequence): void {
-    let at = this.running.length;
-    while (at > 0 && compareSequences(this.running[at - 1]!, sequence) > 0) at--;
-    this.running.splice(at, 0, sequence);
+  #insertRunning(sequence: Sequence): void {
+    let at = this.#running.length;
+    while (at > 0 && compareSequences(this.#running[at - 1]!, sequence) > 0) at--;
+    this.#running.splice(at, 0, sequence);
   }
 
   /** The next chunk of at most `budget` tokens, or null if that allows no progress: what is left over is cut where blocks end. */
-  private chunk(sequence: Sequence, budget: number): ScheduledChunk | null {
+  #chunk(sequence: Sequence, budget: number): ScheduledChunk | null {
     const { tokens, computed, pending, request } = sequence;
-    const limit = request.needsEveryPromptRow ? Math.min(budget, this.maxRows) : budget;
-    const end = pending <= limit ? tokens.length : this.floorToBlock(computed + limit);
-    return end <= computed ? null : this.upTo(sequence, end);
+    const limit = request.needsEveryPromptRow ? Math.min(budget, this.#maxRows) : budget;
+    const end = pending <= limit ? tokens.length : this.#floorToBlock(computed + limit);
+    return end <= computed ? null : this.#upTo(sequence, end);
   }
 
-  private upTo(sequence: Sequence, end: number): ScheduledChunk {
+  #upTo(sequence: Sequence, end: number): ScheduledChunk {
     const { tokens, blocks, computed: start, request } = sequence;
     const chunk: Chunk = {
       tokens: tokens.view(start, end),
       start,
-      blocks: blocks.view(0, this.kv.blocksFor(end)),
+      blocks: blocks.view(0, this.#kv.blocksFor(end)),
       adapterSlot: request.adapterSlot,
       logits: request.needsEveryPromptRow ? "all" : end === tokens.length ? "last" : "none",
     };
     return { sequence, chunk, end };
   }
 
-  private floorToBlock(tokens: number): number {
-    return Math.floor(tokens / this.kv.blockSize) * this.kv.blockSize;
+  #floorToBlock(tokens: number): number {
+    return Math.floor(tokens / this.#kv.blockSize) * this.#kv.blockSize;
   }
 }

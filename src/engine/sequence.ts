@@ -40,7 +40,7 @@ export class Sequence {
   /** Made when the sequence first runs; they survive preemption, so the output continues as if undisturbed. */
   sampler: SequenceSampler | null = null;
   constraint: SequenceConstraint | null = null;
-  private current: SequenceState = "waiting";
+  #current: SequenceState = "waiting";
 
   constructor(number: number, request: RequestState, index: number) {
     this.number = number;
@@ -50,11 +50,11 @@ export class Sequence {
   }
 
   get state(): SequenceState {
-    return this.current;
+    return this.#current;
   }
 
   apply(event: SequenceEvent): void {
-    this.current = transition(this.current, event);
+    this.#current = transition(this.#current, event);
   }
 
   /** Its prompt is computed. */

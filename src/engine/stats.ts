@@ -29,33 +29,33 @@ const CELLS = STEP_COUNTS + STEP_TOKEN_BOUNDS.length + 1;
 
 export class StatCells {
   readonly memory: SharedArrayBuffer;
-  private readonly cells: Float64Array;
+  readonly #cells: Float64Array;
 
   constructor(memory: SharedArrayBuffer = new SharedArrayBuffer(CELLS * 8)) {
     this.memory = memory;
-    this.cells = new Float64Array(memory);
+    this.#cells = new Float64Array(memory);
   }
 
   add(name: StatName, amount: number): void {
-    this.cells[INDEX[name]]! += amount;
+    this.#cells[INDEX[name]]! += amount;
   }
 
   set(name: StatName, value: number): void {
-    this.cells[INDEX[name]] = value;
+    this.#cells[INDEX[name]] = value;
   }
 
   /** A step that computes this many tokens. */
   addStep(tokens: number): void {
     this.add("steps", 1);
     const bucket = STEP_TOKEN_BOUNDS.findIndex((bound) => tokens <= bound);
-    this.cells[STEP_SUM]! += tokens;
-    this.cells[STEP_COUNTS + (bucket < 0 ? STEP_TOKEN_BOUNDS.length : bucket)]! += 1;
+    this.#cells[STEP_SUM]! += tokens;
+    this.#cells[STEP_COUNTS + (bucket < 0 ? STEP_TOKEN_BOUNDS.length : bucket)]! += 1;
   }
 
   read(): EngineStats {
     const stats = {} as Record<StatName, number>;
-    for (const name of NAMES) stats[name] = this.cells[INDEX[name]]!;
-    const counts = [...this.cells.subarray(STEP_COUNTS)];
-    return { ...stats, stepTokens: { bounds: STEP_TOKEN_BOUNDS, counts, sum: this.cells[STEP_SUM]! } };
+    for (const name of NAMES) stats[name] = this.#cells[INDEX[name]]!;
+    const counts = [...this.#cells.subarray(STEP_COUNTS)];
+    return { ...stats, stepTokens: { bounds: STEP_TOKEN_BOUNDS, counts, sum: this.#cells[STEP_SUM]! } };
   }
 }

@@ -47,8 +47,6 @@ export function errorEnvelope(error: ServiceError): ErrorEnvelope {
 
 /** Anything thrown → something safe to show. Unknown errors keep their text out of the answer. */
 export function toServiceError(thrown: unknown): ServiceError {
-  if (thrown instanceof ServiceError) {
-    return thrown;
-  }
+  if (thrown instanceof ServiceError) return thrown;
   return new ServiceError("internal_error", "Internal server error", { cause: thrown });
 }

@@ -2,7 +2,7 @@
 // (pattern with a length) and differences (any key but these). Sizes are bounded; beyond them the constraint is refused.
 
 import {
-  anyCodePoint,
+  ANY_CODE_POINT,
   type CodePointRange,
   type CodePointSet,
   codePoints,
@@ -15,7 +15,7 @@ import {
 import type { CharDfa, CharEdge, Expression } from "./expression.ts";
 import { GrammarError } from "./grammar-error.ts";
 
-const maxStates = 20_000;
+const MAX_STATES = 20_000;
 
 interface NfaState {
   readonly edges: CharEdge[];
@@ -26,7 +26,7 @@ interface NfaState {
 export function determinise(expression: Expression, subject: string): CharDfa {
   const nfa: NfaState[] = [];
   const state = (): number => {
-    if (nfa.length > 10 * maxStates) throw tooLarge(subject);
+    if (nfa.length > 10 * MAX_STATES) throw tooLarge(subject);
     nfa.push({ edges: [], epsilon: [] });
     return nfa.length - 1;
   };
@@ -98,10 +98,10 @@ export function intersectDfas(a: CharDfa, b: CharDfa, subject: string): CharDfa 
 export function complementDfa(dfa: CharDfa): CharDfa {
   const anything = dfa.states.length;
   const states = dfa.states.map(({ final, edges }) => {
-    const rest = subtractSets(anyCodePoint, unionSets(...edges.map((edge) => edge.set)));
+    const rest = subtractSets(ANY_CODE_POINT, unionSets(...edges.map((edge) => edge.set)));
     return { final: !final, edges: rest.length === 0 ? edges : [...edges, { set: rest, target: anything }] };
   });
-  return { states: [...states, { final: true, edges: [{ set: anyCodePoint, target: anything }] }] };
+  return { states: [...states, { final: true, edges: [{ set: ANY_CODE_POINT, target: anything }] }] };
 }
 
 /** Every text except these. */
@@ -124,10 +124,10 @@ export function otherThan(values: readonly string[]): CharDfa {
   const anything = nodes.length;
   const states = nodes.map(({ children, listed }) => {
     const edges: CharEdge[] = [...children].map(([point, target]) => ({ set: codePoints([[point, point]]), target }));
-    const rest = subtractSets(anyCodePoint, unionSets(...edges.map((edge) => edge.set)));
+    const rest = subtractSets(ANY_CODE_POINT, unionSets(...edges.map((edge) => edge.set)));
     return { final: !listed, edges: [...edges, { set: rest, target: anything }] };
   });
-  return { states: [...states, { final: true, edges: [{ set: anyCodePoint, target: anything }] }] };
+  return { states: [...states, { final: true, edges: [{ set: ANY_CODE_POINT, target: anything }] }] };
 }
 
 /** Decimal digits whose value is a multiple of `divisor`, with an optional minus sign. */
@@ -159,7 +159,7 @@ function explore<S>(
       let id = ids.get(name);
       if (id === undefined) {
         id = queue.length;
-        if (id >= maxStates) throw tooLarge(subject);
+        if (id >= MAX_STATES) throw tooLarge(subject);
         ids.set(name, id);
         queue.push(target);
       }
@@ -236,5 +236,5 @@ function build(expression: Expression, from: number, to: number, nfa: NfaState[]
 }
 
 function tooLarge(subject: string): GrammarError {
-  return new GrammarError(`${subject} is too complex: it needs more than ${maxStates} states`);
+  return new GrammarError(`${subject} is too complex: it needs more than ${MAX_STATES} states`);
 }

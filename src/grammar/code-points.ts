@@ -7,15 +7,15 @@ export type CodePointSet = readonly CodePointRange[];
 const maxCodePoint = 0x10ffff;
 
 /** Every code point that UTF-8 can carry. */
-export const anyCodePoint: CodePointSet = [
+export const ANY_CODE_POINT: CodePointSet = [
   [0, 0xd7ff],
   [0xe000, maxCodePoint],
 ];
 
-export const noCodePoint: CodePointSet = [];
+export const NO_CODE_POINT: CodePointSet = [];
 
 /** Characters that cannot stand in a JSON string as they are. */
-export const escapedInJson: CodePointSet = [
+export const ESCAPED_IN_JSON: CodePointSet = [
   [0, 0x1f],
   [0x22, 0x22],
   [0x5c, 0x5c],
@@ -23,7 +23,7 @@ export const escapedInJson: CodePointSet = [
 
 /** Sorts and merges any ranges; drops surrogates. */
 export function codePoints(ranges: Iterable<CodePointRange>): CodePointSet {
-  return intersectSets(merged(ranges), anyCodePoint);
+  return intersectSets(merged(ranges), ANY_CODE_POINT);
 }
 
 export function codePointsOf(text: string): CodePointSet {
@@ -67,7 +67,7 @@ export function complementSet(set: CodePointSet): CodePointSet {
     next = high + 1;
   }
   if (next <= maxCodePoint) out.push([next, maxCodePoint]);
-  return intersectSets(out, anyCodePoint);
+  return intersectSets(out, ANY_CODE_POINT);
 }
 
 export function subtractSets(a: CodePointSet, b: CodePointSet): CodePointSet {

@@ -8,9 +8,9 @@ import type { CompileJob, CompileResult } from "./compile-worker.ts";
 import { threadCpuMs } from "./thread-time.ts";
 
 /** Loading the thread's code; only a machine in deep trouble needs longer. */
-const startMs = 30_000;
+const START_MS = 30_000;
 /** On a busy machine a thread gets its CPU time late; after this many times the limit it has waited long enough. */
-const patience = 6;
+const PATIENCE = 6;
 
 export class CompileThread {
   readonly #timeoutMs: number;
@@ -51,7 +51,7 @@ export class CompileThread {
         const elapsed = performance.now() - startedAt;
         const used = threadCpuMs(this.#thread);
         const left = used === null || usedBefore === null ? 0 : this.#timeoutMs - (used - usedBefore);
-        if (left > 0 && elapsed < patience * this.#timeoutMs) {
+        if (left > 0 && elapsed < PATIENCE * this.#timeoutMs) {
           timer = setTimeout(tooLong, Math.max(left, 10));
           return;
         }
@@ -60,7 +60,7 @@ export class CompileThread {
         settle({ id, refused, late: true }, true);
       };
       const tooSlow = (): void => settle({ id, fault: "the grammar worker did not start" }, true);
-      let timer = this.#ready ? setTimeout(tooLong, this.#timeoutMs) : setTimeout(tooSlow, startMs);
+      let timer = this.#ready ? setTimeout(tooLong, this.#timeoutMs) : setTimeout(tooSlow, START_MS);
       const onMessage = (result: CompileResult): void => {
         if ("ready" in result) {
           this.#ready = true;

@@ -25,7 +25,7 @@ export type CompileResult =
   | { id: number; fault: string };
 
 /** A longer key would make every request that uses it slow to hand over. */
-const maxKeyLength = 4 * 2 ** 20;
+const MAX_KEY_LENGTH = 4 * 2 ** 20;
 
 if (parentPort === null) throw new Error("grammar/compile-worker is the entry of a worker thread, not a program");
 const port = parentPort;
@@ -35,7 +35,7 @@ port.postMessage({ ready: true, thread: yieldToOthers() });
 function compile({ id, constraint }: CompileJob): CompileResult {
   try {
     const key = grammarKey(compileConstraint(JSON.parse(constraint) as ConstrainedOutput));
-    if (key.length > maxKeyLength)
+    if (key.length > MAX_KEY_LENGTH)
       return { id, refused: "the constraint is too large; use fewer alternatives or smaller counts" };
     return { id, key };
   } catch (error) {

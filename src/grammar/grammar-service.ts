@@ -45,7 +45,7 @@ interface Waiting {
 }
 
 /** Bookkeeping of one cache entry, so that many tiny ones count too. */
-const entrySize = 512;
+const ENTRY_SIZE = 512;
 
 export class GrammarService {
   readonly #options: Required<GrammarServiceOptions>;
@@ -194,7 +194,7 @@ function firstOf(signals: readonly AbortSignal[]): { aborted: Promise<null>; for
 }
 
 function sizeOf(outcome: Outcome): number {
-  return entrySize + ("key" in outcome ? outcome.key.length : outcome.refused.length);
+  return ENTRY_SIZE + ("key" in outcome ? outcome.key.length : outcome.refused.length);
 }
 
 /** Without `param`, which does not change the grammar. */

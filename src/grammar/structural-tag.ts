@@ -1,7 +1,7 @@
 // Structural tags: free text with constrained stretches. The current form ({type, format}) and the older one
 // (structures and triggers) to expressions.
 
-import { anyCodePoint } from "./code-points.ts";
+import { ANY_CODE_POINT } from "./code-points.ts";
 import type { JsonOptions } from "./constraint.ts";
 import {
   charSet,
@@ -23,7 +23,7 @@ import { parseRegex } from "./syntax/regex.ts";
 
 type Fields = { [key: string]: JsonValue };
 
-const maxDepth = 50;
+const MAX_DEPTH = 50;
 
 export function structuralTag(tag: JsonValue, options: JsonOptions, builder: GrammarBuilder): Expression {
   if (!isObject(tag)) throw new GrammarError("a structural tag must be a JSON object");
@@ -69,7 +69,7 @@ class TagCompiler {
 
   /** `ends`: what ends the enclosing tag, so that free text stops there. */
   format(value: JsonValue, where: string, ends: readonly string[] | null, depth: number): Expression {
-    if (depth > maxDepth) throw new GrammarError(`the structural tag is nested deeper than ${maxDepth}`);
+    if (depth > MAX_DEPTH) throw new GrammarError(`the structural tag is nested deeper than ${MAX_DEPTH}`);
     const fields = object(value, where);
     const inner = (item: JsonValue, name: string, itemEnds: readonly string[] | null): Expression =>
       this.format(item, `${where}.${name}`, itemEnds, depth + 1);
@@ -179,7 +179,7 @@ class TagCompiler {
   }
 
   #anyText(ends: readonly string[] | null): Expression {
-    if (ends === null || ends.includes("")) return repeat(charSet(anyCodePoint), 0, null);
+    if (ends === null || ends.includes("")) return repeat(charSet(ANY_CODE_POINT), 0, null);
     return { kind: "dispatch", triggers: ends, branches: ends.map(() => empty), loop: false, mayEnd: false };
   }
 

@@ -98,7 +98,7 @@ function keywordArguments(parameters: JsonValue, json: JsonLayout, builder: Gram
 const noParameters: Schema = { type: "object", additionalProperties: false };
 
 /** Keywords that can name or ask for properties elsewhere than under `properties`. */
-const otherSources = ["additionalProperties", "minProperties", "$ref", "allOf", "anyOf", "oneOf", "enum", "const"];
+const OTHER_SOURCES = ["additionalProperties", "minProperties", "$ref", "allOf", "anyOf", "oneOf", "enum", "const"];
 
 /** A function that declares no parameters is called with none: without a schema, with an empty one, with no `properties`. */
 function parameterSchema(parameters: JsonValue): Schema {
@@ -111,7 +111,7 @@ function parameterSchema(parameters: JsonValue): Schema {
     isObject(properties) &&
     Object.keys(properties).length === 0 &&
     !(Array.isArray(required) && required.length > 0) &&
-    !otherSources.some((keyword) => Object.hasOwn(parameters, keyword));
+    !OTHER_SOURCES.some((keyword) => Object.hasOwn(parameters, keyword));
   return declaresNone ? { ...parameters, additionalProperties: false } : parameters;
 }
 

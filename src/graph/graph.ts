@@ -48,12 +48,12 @@ export class Graph {
   readonly memory: WeightMemory;
   /** Gradients defined by hand, by value. */
   readonly pulls = new Map<Value, { inputs: readonly Value[]; pull: Pull }>();
-  private readonly constants = new Map<string, Value>();
-  private readonly root: Graph;
-  private counter = 0;
+  readonly #constants = new Map<string, Value>();
+  readonly #root: Graph;
+  #counter = 0;
 
   constructor(parent: Graph | null = null) {
-    this.root = parent === null ? this : parent.root;
+    this.#root = parent === null ? this : parent.#root;
     this.memory = parent === null ? new WeightMemory() : parent.memory;
   }
 
@@ -78,16 +78,16 @@ export class Graph {
 
   /** Weights: part of the model, so that the runtime can pre-pack them. Always held by the outermost graph. */
   initializer(name: string, shape: readonly number[], data: TypedData): Value {
-    return this.hold(name, shape, data, false);
+    return this.#hold(name, shape, data, false);
   }
 
   /** A small constant, shared between equal uses. */
   constant(data: TypedData, shape: readonly number[] = [data.length]): Value {
     const key = `${dtypeOf(data)}[${shape}]${Array.from(data as Iterable<number | bigint>).join()}`;
-    const known = this.root.constants.get(key);
+    const known = this.#root.#constants.get(key);
     if (known) return known;
-    const value = this.hold(this.freshName("const"), shape, data, true);
-    this.root.constants.set(key, value);
+    const value = this.#hold(this.freshName("const"), shape, data, true);
+    this.#root.#constants.set(key, value);
     return value;
   }
 
@@ -120,13 +120,13 @@ export class Graph {
   }
 
   freshName(hint: string): string {
-    this.root.counter += 1;
-    return `${hint}_${this.root.counter}`;
+    this.#root.#counter += 1;
+    return `${hint}_${this.#root.#counter}`;
   }
 
-  private hold(name: string, shape: readonly number[], data: TypedData, constant: boolean): Value {
-    const value: Value = { name, shape, dtype: dtypeOf(data), graph: this.root, node: null };
-    this.root.initializers.push({ value, data, constant });
+  #hold(name: string, shape: readonly number[], data: TypedData, constant: boolean): Value {
+    const value: Value = { name, shape, dtype: dtypeOf(data), graph: this.#root, node: null };
+    this.#root.initializers.push({ value, data, constant });
     return value;
   }
 }

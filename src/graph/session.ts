@@ -17,10 +17,10 @@ export interface SessionOptions {
 }
 
 export class GraphSession {
-  private readonly session: InferenceSession;
+  readonly #session: InferenceSession;
 
   private constructor(session: InferenceSession) {
-    this.session = session;
+    this.#session = session;
   }
 
   static async create(graph: Graph, options: SessionOptions): Promise<GraphSession> {
@@ -43,14 +43,14 @@ export class GraphSession {
    * `wanted`: names of the outputs to hand out; all of them without it. `into`: memory that some of these are written to, which
    * must have their shapes; they are handed out all the same (the binding copies every output).
    */
-  run(feeds: Feeds, wanted: readonly string[] = this.session.outputNames, into: Outputs = {}): Promise<Outputs> {
+  run(feeds: Feeds, wanted: readonly string[] = this.#session.outputNames, into: Outputs = {}): Promise<Outputs> {
     const fetches = Object.fromEntries(wanted.map((name) => [name, into[name] ?? null]));
-    return this.session.run(feeds, fetches) as Promise<Outputs>;
+    return this.#session.run(feeds, fetches) as Promise<Outputs>;
   }
 
   /** Frees the runtime's memory. */
   async close(): Promise<void> {
-    await this.session.release();
+    await this.#session.release();
   }
 }
 

@@ -13,18 +13,18 @@ interface ArrayType<T> {
 
 /** Arrays that live and die together, side by side in large pieces. */
 export class WeightMemory {
-  private piece = new ArrayBuffer(0);
-  private used = 0;
+  #piece = new ArrayBuffer(0);
+  #used = 0;
 
   /** Zeros. */
   take<T>(type: ArrayType<T>, length: number): T {
     const bytes = length * type.BYTES_PER_ELEMENT;
-    if (this.used + bytes > this.piece.byteLength) {
-      this.piece = new ArrayBuffer(Math.max(PIECE_BYTES, bytes));
-      this.used = 0;
+    if (this.#used + bytes > this.#piece.byteLength) {
+      this.#piece = new ArrayBuffer(Math.max(PIECE_BYTES, bytes));
+      this.#used = 0;
     }
-    const array = new type(this.piece, this.used, length);
-    this.used = Math.ceil((this.used + bytes) / ALIGNMENT) * ALIGNMENT;
+    const array = new type(this.#piece, this.#used, length);
+    this.#used = Math.ceil((this.#used + bytes) / ALIGNMENT) * ALIGNMENT;
     return array;
   }
 }

@@ -6,7 +6,7 @@ import { isJsonObject } from "./json-object.ts";
 import { stringEnd } from "./json-string.ts";
 
 /** Key of the object that stands for a number; its value is the number as it was written. */
-export const exactNumberKey = "\u0000number";
+export const EXACT_NUMBER_KEY = "\u0000number";
 
 export function parseExactJson(text: string): unknown {
   return JSON.parse(markNumbers(text));
@@ -23,11 +23,11 @@ export function plainNumbers(value: unknown): unknown {
   if (!isJsonObject(value)) return value;
   const entries = Object.entries(value);
   const [key, written] = entries[0] ?? [];
-  if (entries.length === 1 && key === exactNumberKey && isJsonNumber(written)) return Number(written);
+  if (entries.length === 1 && key === EXACT_NUMBER_KEY && isJsonNumber(written)) return Number(written);
   return Object.fromEntries(entries.map(([name, item]) => [name, plainNumbers(item)]));
 }
 
-const before = `{${JSON.stringify(exactNumberKey)}:"`;
+const before = `{${JSON.stringify(EXACT_NUMBER_KEY)}:"`;
 
 /** JSON text with the numbers replaced that need it. What is no JSON does not become JSON. */
 export function markNumbers(text: string): string {

@@ -6,16 +6,12 @@ const BACKSLASH = 0x5c;
 /** Index of the closing quote of the string that opens at `start`; the end of the text if it never closes. */
 export function stringEnd(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
-  while (end !== -1 && escaped(text, end)) {
-    end = text.indexOf('"', end + 1);
-  }
+  while (end !== -1 && escaped(text, end)) end = text.indexOf('"', end + 1);
   return end === -1 ? text.length : end;
 }
 
 function escaped(text: string, quote: number): boolean {
   let slashes = 0;
-  while (text.charCodeAt(quote - 1 - slashes) === BACKSLASH) {
-    slashes++;
-  }
+  while (text.charCodeAt(quote - 1 - slashes) === BACKSLASH) slashes++;
   return slashes % 2 === 1;
 }

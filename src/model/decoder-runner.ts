@@ -51,29 +51,29 @@ export class DecoderRunner implements Runner {
   readonly blockSize: number;
   readonly numBlocks: number;
   readonly adapters: AdapterHost;
-  private readonly config: ModelConfig;
-  private readonly checkpoint: Pick<Checkpoint, "folder" | "identity">;
-  private readonly options: RunnerOptions;
-  private readonly pool: KvPool;
-  private readonly inputs: StepInputs;
-  private readonly int4RowsDiffer: boolean;
-  private session: GraphSession;
+  readonly #config: ModelConfig;
+  readonly #checkpoint: Pick<Checkpoint, "folder" | "identity">;
+  readonly #options: RunnerOptions;
+  readonly #pool: KvPool;
+  readonly #inputs: StepInputs;
+  readonly #int4RowsDiffer: boolean;
+  #session: GraphSession;
   /** Whether the graph has inputs for adapters: not before there are some, because they cost a little in every step. */
-  private takesAdapters: boolean;
+  #takesAdapters: boolean;
 
   private constructor(checkpoint: Checkpoint, options: RunnerOptions, session: GraphSession, int4RowsDiffer: boolean) {
     const { config } = checkpoint;
-    this.config = config;
-    this.checkpoint = { folder: checkpoint.folder, identity: checkpoint.identity };
-    this.options = options;
-    this.session = session;
-    this.int4RowsDiffer = int4RowsDiffer;
-    this.takesAdapters = options.adaptersFromStart;
+    this.#config = config;
+    this.#checkpoint = { folder: checkpoint.folder, identity: checkpoint.identity };
+    this.#options = options;
+    this.#session = session;
+    this.#int4RowsDiffer = int4RowsDiffer;
+    this.#takesAdapters = options.adaptersFromStart;
     this.vocabSize = config.vocabSize;
     this.maxPositions = options.maxPositions;
     this.blockSize = options.blockSize;
     this.numBlocks = options.numBlocks;
-    this.pool = new KvPool(config, options.blockSize, options.numBlocks);
+    this.#pool = new KvPool(config, options.blockSize, options.numBlocks);
     const slots = new LoraSlots(config, options.maxLoras, options.maxLoraRank);
     this.adapters = {
       maxLoras: slots.maxLoras,
@@ -81,7 +81,7 @@ export class DecoderRunner implements Runner {
       load: async (folder) => {
         const loaded = await slots.load(folder);
         try {
-          if (!this.takesAdapters) await this.takeAdapters();
+          if (!this.#takesAdapters) await this.#takeAdapters();
         } catch (error) {
           await slots.unload(loaded.version);
           throw error;
@@ -92,14 +92,14 @@ export class DecoderRunner implements Runner {
       slotOf: (version) => slots.slotOf(version),
     };
     const ropes = distinctRopes(config.layers).specs;
-    this.inputs = new StepInputs({
+    this.#inputs = new StepInputs({
       config,
-      pool: this.pool,
+      pool: this.#pool,
       embedding: new Embedding(checkpoint.tensor(checkpoint.tensors.embedding.name), config.embeddingScale),
       rotary: ropes.map((spec) => new RotaryTable(spec, config.headDim, options.maxPositions)),
       adapters: slots,
       shortestPart: shortestPart(options.threads),
-      differAlone: (rows, adapted) => this.differAlone(rows, adapted),
+      differAlone: (rows, adapted) => this.#differAlone(rows, adapted),
     });
   }
 
@@ -113,14 +113,14 @@ export class DecoderRunner implements Runner {
 
   async forward(chunks: readonly Chunk[]): Promise<Float32Array[]> {
     const decoding = chunks.filter((chunk) => chunk.tokens.length === 1);
-    const longest = longestPiece(this.options.threads);
+    const longest = longestPiece(this.#options.threads);
     const pieces = chunks
       .filter((chunk) => chunk.tokens.length > 1)
       .map((chunk) => piecesOf(chunk, this.blockSize, longest));
     const logits = new Map<Chunk, Float32Array>();
     // Decode rows ride along with the first piece.
     for (const [i, piece] of (pieces.length === 0 ? [null] : pieces.flat()).entries()) {
-      for (const [ran, rows] of await this.run(i === 0 ? decoding : [], piece)) logits.set(ran, rows);
+      for (const [ran, rows] of await this.#run(i === 0 ? decoding : [], piece)) logits.set(ran, rows);
     }
     let next = 0;
     return chunks.map((chunk) => {
@@ -130,22 +130,22 @@ export class DecoderRunner implements Runner {
   }
 
   copyBlock(from: number, to: number): void {
-    this.pool.copyBlock(from, to);
+    this.#pool.copyBlock(from, to);
   }
 
   clearBlock(block: number, first: number): void {
-    this.pool.clearFrom(block, first);
+    this.#pool.clearFrom(block, first);
   }
 
   async close(): Promise<void> {
-    await this.session.close();
+    await this.#session.close();
   }
 
-  private async run(decoding: readonly Chunk[], prefill: Chunk | null): Promise<[Chunk, Float32Array][]> {
-    const rowsOfOne = this.hasLoneRow(decoding, prefill) ? [...decoding, companion] : decoding;
-    const feeds = this.inputs.prepare(rowsOfOne, prefill, this.takesAdapters);
-    const { wanted, into, remember } = stepOutputs(this.config, this.pool, rowsOfOne, prefill);
-    const outputs = await this.session.run(feeds, wanted, into);
+  async #run(decoding: readonly Chunk[], prefill: Chunk | null): Promise<[Chunk, Float32Array][]> {
+    const rowsOfOne = this.#hasLoneRow(decoding, prefill) ? [...decoding, companion] : decoding;
+    const feeds = this.#inputs.prepare(rowsOfOne, prefill, this.#takesAdapters);
+    const { wanted, into, remember } = stepOutputs(this.#config, this.#pool, rowsOfOne, prefill);
+    const outputs = await this.#session.run(feeds, wanted, into);
     remember(outputs);
     const chunks = prefill === null ? rowsOfOne : [...rowsOfOne, prefill];
     const rows = dataOf(outputs, "logits");
@@ -158,26 +158,26 @@ export class DecoderRunner implements Runner {
   }
 
   /** Whether a row would be computed alone where that gives it other bits than beside others: it gets a companion. */
-  private hasLoneRow(decoding: readonly Chunk[], prefill: Chunk | null): boolean {
+  #hasLoneRow(decoding: readonly Chunk[], prefill: Chunk | null): boolean {
     const rows = decoding.length + (prefill?.tokens.length ?? 0);
-    return this.differAlone(rows, rows === 1 && decoding[0]!.adapterSlot !== 0);
+    return this.#differAlone(rows, rows === 1 && decoding[0]!.adapterSlot !== 0);
   }
 
-  private differAlone(rows: number, adapted: boolean): boolean {
-    if (this.int4RowsDiffer && rows % INT4_ROWS === 1) return true;
+  #differAlone(rows: number, adapted: boolean): boolean {
+    if (this.#int4RowsDiffer && rows % INT4_ROWS === 1) return true;
     // Products with adapters are such a place on any machine (see attention/paged-attention.ts).
     return rows === 1 && adapted;
   }
 
   /** Builds the graph again, with inputs for adapters. No step runs meanwhile; if it fails, the old graph stays. */
-  private async takeAdapters(): Promise<void> {
-    const { folder, identity } = this.checkpoint;
+  async #takeAdapters(): Promise<void> {
+    const { folder, identity } = this.#checkpoint;
     const checkpoint = reopenCheckpoint(folder, identity);
     try {
-      const session = await createSession(checkpoint, this.options, true);
-      await this.session.close();
-      this.session = session;
-      this.takesAdapters = true;
+      const session = await createSession(checkpoint, this.#options, true);
+      await this.#session.close();
+      this.#session = session;
+      this.#takesAdapters = true;
     } finally {
       checkpoint.close();
     }

@@ -7,8 +7,8 @@ import type { LinearName } from "./checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 
 /** Linear maps as the decoder uses them: those with the same input are one. */
-export const sites = ["qkv", "o", "gateUp", "down"] as const;
-export type Site = (typeof sites)[number];
+export const SITES = ["qkv", "o", "gateUp", "down"] as const;
+export type Site = (typeof SITES)[number];
 
 /** The stored maps that make up each, in order of their outputs. */
 export const siteParts: Readonly<Record<Site, readonly LinearName[]>> = {
@@ -66,9 +66,7 @@ function project(g: Graph, config: ModelConfig, parts: LayerParts, x: Value, row
   const [joined, v] = split(g, heads, 1, [numHeads + numKvHeads, numKvHeads]);
   // Queries and keys lie side by side: one norm and one rotation serve both.
   let turned = joined!;
-  if (parts.qkNorm !== null) {
-    turned = mul(g, rmsNorm(g, turned, ones(g, headDim), rmsNormEps), parts.qkNorm);
-  }
+  if (parts.qkNorm !== null) turned = mul(g, rmsNorm(g, turned, ones(g, headDim), rmsNormEps), parts.qkNorm);
   const [q, k] = split(g, rotary(g, turned, rows, parts.cos, parts.sin), 1, [numHeads, numKvHeads]);
   return { q: q!, k: k!, v: v! };
 }

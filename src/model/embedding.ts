@@ -7,30 +7,30 @@ import { firstNonFinite } from "./checkpoint/finite.ts";
 import { widenBfloat16, widenFloat16 } from "./checkpoint/half-floats.ts";
 
 export class Embedding {
-  private readonly rows: Float32Array | Uint16Array;
-  private readonly widen: (row: Uint16Array, target: Float32Array, offset: number) => void;
-  private readonly width: number;
-  private readonly scale: number;
+  readonly #rows: Float32Array | Uint16Array;
+  readonly #widen: (row: Uint16Array, target: Float32Array, offset: number) => void;
+  readonly #width: number;
+  readonly #scale: number;
 
   /** `tensor`: [vocab, hidden] in F32, F16 or BF16. `scale` multiplies every embedding (Gemma). */
   constructor(tensor: TensorReader, scale: number) {
-    this.width = tensor.shape[1]!;
-    this.scale = Math.fround(scale);
+    this.#width = tensor.shape[1]!;
+    this.#scale = Math.fround(scale);
     const bytes = tensor.bytes();
     const Stored = tensor.dtype === "F32" ? Float32Array : Uint16Array;
-    this.rows = new Stored(bytes.buffer as ArrayBuffer, bytes.byteOffset, tensor.elements);
-    const bad = firstNonFinite(this.rows, tensor.dtype as "F32" | "F16" | "BF16");
+    this.#rows = new Stored(bytes.buffer as ArrayBuffer, bytes.byteOffset, tensor.elements);
+    const bad = firstNonFinite(this.#rows, tensor.dtype as "F32" | "F16" | "BF16");
     if (bad !== -1) throw new CheckpointError(tensor.file, `tensor "${tensor.name}" has no finite value at ${bad}`);
-    this.widen = tensor.dtype === "BF16" ? widenBfloat16 : widenFloat16;
+    this.#widen = tensor.dtype === "BF16" ? widenBfloat16 : widenFloat16;
   }
 
   /** Writes the embedding of `token` at row `row` of `target` [n, hidden]. */
   copyTo(token: number, target: Float32Array, row: number): void {
-    const stored = this.rows.subarray(token * this.width, (token + 1) * this.width);
-    const offset = row * this.width;
-    if (stored instanceof Uint16Array) this.widen(stored, target, offset);
+    const stored = this.#rows.subarray(token * this.#width, (token + 1) * this.#width);
+    const offset = row * this.#width;
+    if (stored instanceof Uint16Array) this.#widen(stored, target, offset);
     else target.set(stored, offset);
-    if (this.scale === 1) return;
-    for (let i = offset; i < offset + this.width; i++) target[i] = target[i]! * this.scale;
+    if (this.#scale === 1) return;
+    for (let i = offset; i < offset + this.#width; i++) target[i] = target[i]! * this.#scale;
   }
 }

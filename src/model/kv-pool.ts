@@ -20,27 +20,27 @@ export class KvPool {
   readonly values: Float32Array[] = [];
   /** Numbers in one block of one layer's keys (or values). */
   readonly blockElements: number;
-  private readonly heads: number;
-  private readonly headDim: number;
-  private readonly placeOf: Int32Array;
-  private readonly blockAt: Int32Array;
-  private readonly wanted: Uint8Array;
-  private readonly spare: Float32Array;
+  readonly #heads: number;
+  readonly #headDim: number;
+  readonly #placeOf: Int32Array;
+  readonly #blockAt: Int32Array;
+  readonly #wanted: Uint8Array;
+  readonly #spare: Float32Array;
 
   constructor(config: ModelConfig, blockSize: number, numBlocks: number) {
     this.blockSize = blockSize;
     this.numBlocks = numBlocks;
-    this.heads = config.numKvHeads;
-    this.headDim = config.headDim;
+    this.#heads = config.numKvHeads;
+    this.#headDim = config.headDim;
     this.blockElements = config.numKvHeads * blockSize * config.headDim;
     for (let layer = 0; layer < config.numLayers; layer++) {
       this.keys.push(new Float32Array((numBlocks + 1) * this.blockElements));
       this.values.push(new Float32Array((numBlocks + 1) * this.blockElements));
     }
-    this.placeOf = Int32Array.from({ length: numBlocks }, (_, block) => block + 1);
-    this.blockAt = Int32Array.from({ length: numBlocks + 1 }, (_, place) => place - 1);
-    this.wanted = new Uint8Array(numBlocks);
-    this.spare = new Float32Array(this.blockElements);
+    this.#placeOf = Int32Array.from({ length: numBlocks }, (_, block) => block + 1);
+    this.#blockAt = Int32Array.from({ length: numBlocks + 1 }, (_, place) => place - 1);
+    this.#wanted = new Uint8Array(numBlocks);
+    this.#spare = new Float32Array(this.blockElements);
   }
 
   /** Bytes of one block over all layers: what a KV budget is divided by. */
@@ -49,24 +49,24 @@ export class KvPool {
   }
 
   place(block: number): number {
-    return this.placeOf[block]!;
+    return this.#placeOf[block]!;
   }
 
   /** Moves blocks so that exactly these lie at places 1 .. blocks.length, in any order. */
   bringTogether(blocks: readonly number[]): void {
-    for (const block of blocks) this.wanted[block] = 1;
+    for (const block of blocks) this.#wanted[block] = 1;
     let candidate = 1;
     for (const block of blocks) {
-      if (this.placeOf[block]! <= blocks.length) continue;
-      while (this.wanted[this.blockAt[candidate]!] === 1) candidate += 1;
-      this.swap(this.placeOf[block]!, candidate);
+      if (this.#placeOf[block]! <= blocks.length) continue;
+      while (this.#wanted[this.#blockAt[candidate]!] === 1) candidate += 1;
+      this.#swap(this.#placeOf[block]!, candidate);
     }
-    for (const block of blocks) this.wanted[block] = 0;
+    for (const block of blocks) this.#wanted[block] = 0;
   }
 
   copyBlock(from: number, to: number): void {
-    const [source, target] = [this.placeOf[from]!, this.placeOf[to]!];
-    for (const memory of [...this.keys, ...this.values]) this.move(memory, source, target);
+    const [source, target] = [this.#placeOf[from]!, this.#placeOf[to]!];
+    for (const memory of [...this.keys, ...this.values]) this.#move(memory, source, target);
   }
 
   /**
@@ -81,11 +81,11 @@ export class KvPool {
     position: number,
     blocks: Int32Array,
   ): void {
-    const { heads, headDim, blockSize } = this;
+    const [heads, headDim, blockSize] = [this.#heads, this.#headDim, this.blockSize];
     const keyMemory = this.keys[layer]!;
     const valueMemory = this.values[layer]!;
     const slot = position % blockSize;
-    const base = this.placeOf[blocks[(position - slot) / blockSize]!]! * this.blockElements;
+    const base = this.#placeOf[blocks[(position - slot) / blockSize]!]! * this.blockElements;
     if (slot === 0) {
       keyMemory.fill(0, base, base + this.blockElements);
       valueMemory.fill(0, base, base + this.blockElements);
@@ -104,8 +104,8 @@ export class KvPool {
 
   /** The first positions of a block as rows: [2 * layers, count, heads, headDim], keys and values of each layer. */
   readRows(block: number, count: number): Float32Array {
-    const { heads, headDim, blockSize } = this;
-    const base = this.placeOf[block]! * this.blockElements;
+    const [heads, headDim, blockSize] = [this.#heads, this.#headDim, this.blockSize];
+    const base = this.#placeOf[block]! * this.blockElements;
     const rows = new Float32Array(2 * this.keys.length * count * heads * headDim);
     let at = 0;
     for (const [layer, keys] of this.keys.entries()) {
@@ -125,8 +125,8 @@ export class KvPool {
 
   /** Clears the positions of a block from `first` on: see writeRow. */
   clearFrom(block: number, first: number): void {
-    const { heads, headDim, blockSize } = this;
-    const base = this.placeOf[block]! * this.blockElements;
+    const [heads, headDim, blockSize] = [this.#heads, this.#headDim, this.blockSize];
+    const base = this.#placeOf[block]! * this.blockElements;
     for (const [layer, keys] of this.keys.entries()) {
       const values = this.values[layer]!;
       for (let head = 0; head < heads; head++) {
@@ -143,7 +143,7 @@ export class KvPool {
   writeBlocks(layer: number, blocks: Int32Array, { keys, values }: BlockMemory): void {
     const size = this.blockElements;
     for (const [i, block] of blocks.entries()) {
-      const base = this.placeOf[block]! * size;
+      const base = this.#placeOf[block]! * size;
       this.keys[layer]!.set(keys.subarray(i * size, (i + 1) * size), base);
       this.values[layer]!.set(values.subarray(i * size, (i + 1) * size), base);
     }
@@ -151,9 +151,9 @@ export class KvPool {
 
   /** The memory of these blocks where they lie one behind the other, as they do in a cache of little use; otherwise null. */
   inOrder(blocks: Int32Array): ((layer: number) => BlockMemory) | null {
-    const first = blocks.length === 0 ? 0 : this.placeOf[blocks[0]!]!;
+    const first = blocks.length === 0 ? 0 : this.#placeOf[blocks[0]!]!;
     for (let i = 1; i < blocks.length; i++) {
-      if (this.placeOf[blocks[i]!]! !== first + i) return null;
+      if (this.#placeOf[blocks[i]!]! !== first + i) return null;
     }
     const from = first * this.blockElements;
     const to = from + blocks.length * this.blockElements;
@@ -166,26 +166,26 @@ export class KvPool {
   /** Copies blocks, in this order. */
   collect(layer: number, blocks: Int32Array, { keys, values }: BlockMemory): void {
     for (const [i, block] of blocks.entries()) {
-      const at = this.placeOf[block]! * this.blockElements;
+      const at = this.#placeOf[block]! * this.blockElements;
       keys.set(this.keys[layer]!.subarray(at, at + this.blockElements), i * this.blockElements);
       values.set(this.values[layer]!.subarray(at, at + this.blockElements), i * this.blockElements);
     }
   }
 
-  private swap(a: number, b: number): void {
+  #swap(a: number, b: number): void {
     for (const memory of [...this.keys, ...this.values]) {
-      this.spare.set(memory.subarray(a * this.blockElements, (a + 1) * this.blockElements));
-      this.move(memory, b, a);
-      memory.set(this.spare, b * this.blockElements);
+      this.#spare.set(memory.subarray(a * this.blockElements, (a + 1) * this.blockElements));
+      this.#move(memory, b, a);
+      memory.set(this.#spare, b * this.blockElements);
     }
-    const [blockA, blockB] = [this.blockAt[a]!, this.blockAt[b]!];
-    this.blockAt[a] = blockB;
-    this.blockAt[b] = blockA;
-    this.placeOf[blockA] = b;
-    this.placeOf[blockB] = a;
+    const [blockA, blockB] = [this.#blockAt[a]!, this.#blockAt[b]!];
+    this.#blockAt[a] = blockB;
+    this.#blockAt[b] = blockA;
+    this.#placeOf[blockA] = b;
+    this.#placeOf[blockB] = a;
   }
 
-  private move(memory: Float32Array, from: number, to: number): void {
+  #move(memory: Float32Array, from: number, to: number): void {
     memory.copyWithin(to * this.blockElements, from * this.blockElements, (from + 1) * this.blockElements);
   }
 }

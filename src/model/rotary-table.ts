@@ -4,44 +4,44 @@
 import { inverseFrequencies, type RopeSpec } from "./checkpoint/rope.ts";
 
 export class RotaryTable {
-  private readonly frequencies: ArrayLike<number>;
-  private readonly attentionFactor: number;
-  private cos = new Float32Array(0);
-  private sin = new Float32Array(0);
+  readonly #frequencies: ArrayLike<number>;
+  readonly #attentionFactor: number;
+  #cos = new Float32Array(0);
+  #sin = new Float32Array(0);
   /** headDim / 2 */
   readonly width: number;
 
   /** `positions`: for how many it is made at once. */
   constructor(spec: RopeSpec, headDim: number, positions: number) {
-    this.frequencies = inverseFrequencies(spec, headDim);
-    this.attentionFactor = spec.attentionFactor;
+    this.#frequencies = inverseFrequencies(spec, headDim);
+    this.#attentionFactor = spec.attentionFactor;
     this.width = headDim / 2;
-    this.growTo(positions);
+    this.#growTo(positions);
   }
 
   /** Writes the rows of consecutive positions at row `row` of cos and sin [n, headDim / 2]. */
   copyTo(start: number, count: number, cos: Float32Array, sin: Float32Array, row: number): void {
     const from = start * this.width;
     const to = (start + count) * this.width;
-    if (to > this.cos.length) this.growTo(Math.max(start + count, (2 * this.cos.length) / this.width));
-    cos.set(this.cos.subarray(from, to), row * this.width);
-    sin.set(this.sin.subarray(from, to), row * this.width);
+    if (to > this.#cos.length) this.#growTo(Math.max(start + count, (2 * this.#cos.length) / this.width));
+    cos.set(this.#cos.subarray(from, to), row * this.width);
+    sin.set(this.#sin.subarray(from, to), row * this.width);
   }
 
-  private growTo(positions: number): void {
-    const known = this.cos.length / this.width;
+  #growTo(positions: number): void {
+    const known = this.#cos.length / this.width;
     const [cos, sin] = [new Float32Array(positions * this.width), new Float32Array(positions * this.width)];
-    cos.set(this.cos);
-    sin.set(this.sin);
+    cos.set(this.#cos);
+    sin.set(this.#sin);
     for (let position = known; position < positions; position++) {
       for (let i = 0; i < this.width; i++) {
-        const angle = Math.fround(position * this.frequencies[i]!);
-        cos[position * this.width + i] = Math.cos(angle) * this.attentionFactor;
-        sin[position * this.width + i] = Math.sin(angle) * this.attentionFactor;
+        const angle = Math.fround(position * this.#frequencies[i]!);
+        cos[position * this.width + i] = Math.cos(angle) * this.#attentionFactor;
+        sin[position * this.width + i] = Math.sin(angle) * this.#attentionFactor;
       }
     }
-    this.cos = cos;
-    this.sin = sin;
+    this.#cos = cos;
+    this.#sin = sin;
   }
 }
 

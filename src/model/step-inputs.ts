@@ -26,16 +26,16 @@ export interface StepParts {
 }
 
 export class StepInputs {
-  private readonly parts: StepParts;
-  private readonly windows: readonly (number | null)[];
-  private readonly counting = new Counting();
+  readonly #parts: StepParts;
+  readonly #windows: readonly (number | null)[];
+  readonly #counting = new Counting();
   /** Scratch of the prefill's past, per layer; grows to the longest past seen. */
-  private pastKeys: Float32Array[] = [];
-  private pastValues: Float32Array[] = [];
+  #pastKeys: Float32Array[] = [];
+  #pastValues: Float32Array[] = [];
 
   constructor(parts: StepParts) {
-    this.parts = parts;
-    this.windows = [...new Set(parts.config.layers.map((layer) => layer.window))];
+    this.#parts = parts;
+    this.#windows = [...new Set(parts.config.layers.map((layer) => layer.window))];
   }
 
   /** Rows: the decoding chunks in order, then the prefill chunk. */
@@ -45,15 +45,15 @@ export class StepInputs {
       decode_count: int64s(BigInt64Array.of(BigInt(decoding.length)), [1]),
       has_prefill: bools(Uint8Array.of(prefill === null ? 0 : 1), []),
     };
-    this.addRows(feeds, chunks);
-    this.addDecode(feeds, decoding);
-    this.addPrefill(feeds, prefill, decoding.length);
-    if (withAdapters) this.parts.adapters.addFeeds(feeds, chunks);
+    this.#addRows(feeds, chunks);
+    this.#addDecode(feeds, decoding);
+    this.#addPrefill(feeds, prefill, decoding.length);
+    if (withAdapters) this.#parts.adapters.addFeeds(feeds, chunks);
     return feeds;
   }
 
-  private addRows(feeds: Feeds, chunks: readonly Chunk[]): void {
-    const { config, embedding, rotary } = this.parts;
+  #addRows(feeds: Feeds, chunks: readonly Chunk[]): void {
+    const { config, embedding, rotary } = this.#parts;
     const n = chunks.reduce((sum, chunk) => sum + chunk.tokens.length, 0);
     const x = new Float32Array(n * config.hiddenSize);
     const halfDim = config.headDim / 2;
@@ -71,9 +71,9 @@ export class StepInputs {
       row += count;
     }
     // Nobody reads these: what follows wants at least one row, and some rows company.
-    if (wanted.length === 0 || this.parts.differAlone(wanted.length, adapted)) wanted.push(0n);
+    if (wanted.length === 0 || this.#parts.differAlone(wanted.length, adapted)) wanted.push(0n);
     feeds.x = floats(x, [n, 1, config.hiddenSize]);
-    feeds.rows = int64s(this.counting.first(n), [n, 1]);
+    feeds.rows = int64s(this.#counting.first(n), [n, 1]);
     feeds.wanted = int64s(BigInt64Array.from(wanted), [wanted.length]);
     for (const i of rotary.keys()) {
       feeds[`cos.${i}`] = floats(cos[i]!, [n, halfDim]);
@@ -81,8 +81,8 @@ export class StepInputs {
     }
   }
 
-  private addDecode(feeds: Feeds, decoding: readonly Chunk[]): void {
-    const { config, pool } = this.parts;
+  #addDecode(feeds: Feeds, decoding: readonly Chunk[]): void {
+    const { config, pool } = this.#parts;
     const { blockSize } = pool;
     const count = decoding.length;
     const held = decoding.map(({ start, blocks }) => blocks.subarray(0, Math.ceil(start / blockSize)));
@@ -95,7 +95,7 @@ export class StepInputs {
     const depth = Math.max(1, ...held.map((blocks) => blocks.length));
     const owner = new BigInt64Array(total);
     const table = new BigInt64Array(depth * count);
-    const masks = this.windows.map(() => new Float32Array(total * blockSize));
+    const masks = this.#windows.map(() => new Float32Array(total * blockSize));
     for (const mask of masks) mask.fill(-Infinity, 0, blockSize);
     for (let row = 0; row < count; row++) {
       const { start } = decoding[row]!;
@@ -106,14 +106,14 @@ export class StepInputs {
         owner[place] = BigInt(row);
         table[i * count + row] = BigInt(place);
         for (let w = 0; w < masks.length; w++) {
-          maskPositions(masks[w]!, place * blockSize, first, blockSize, start, this.windows[w]!);
+          maskPositions(masks[w]!, place * blockSize, first, blockSize, start, this.#windows[w]!);
         }
       }
     }
     const { numKvHeads, headDim } = config;
     feeds.owner = int64s(owner, [total]);
     feeds.table = int64s(table, [depth, count]);
-    for (const [w, window] of this.windows.entries()) {
+    for (const [w, window] of this.#windows.entries()) {
       feeds[`mask.${window ?? "full"}`] = floats(masks[w]!, [total, 1, 1, blockSize]);
     }
     const size = total * pool.blockElements;
@@ -124,14 +124,14 @@ export class StepInputs {
     }
   }
 
-  private addPrefill(feeds: Feeds, prefill: Chunk | null, firstRow: number): void {
-    const { config, pool } = this.parts;
+  #addPrefill(feeds: Feeds, prefill: Chunk | null, firstRow: number): void {
+    const { config, pool } = this.#parts;
     const { blockSize } = pool;
     const start = prefill?.start ?? 0;
     const begun = start % blockSize;
     const past = (start - begun) / blockSize;
     const count = prefill?.tokens.length ?? 0;
-    const ends = count === 0 ? [] : partEnds(begun, count, blockSize, this.parts.shortestPart);
+    const ends = count === 0 ? [] : partEnds(begun, count, blockSize, this.#parts.shortestPart);
     const bounds = new BigInt64Array(PART_BOUNDS);
     // Parts are counted from the chunk's end, positions from the start of the block that it starts in.
     for (let part = 0; part < PREFILL_PARTS; part++) {
@@ -140,7 +140,7 @@ export class StepInputs {
       const seen = to === from ? 0 : past + Math.ceil(to / blockSize);
       bounds[part] = BigInt(firstRow + from - begun);
       if (part > 0) bounds[PREFILL_PARTS - 1 + part] = BigInt(seen);
-      this.addPartMasks(feeds, part, seen, start - begun + from, to - from);
+      this.#addPartMasks(feeds, part, seen, start - begun + from, to - from);
     }
     bounds[PART_BOUNDS - 1] = BigInt(prefill === null ? 0 : wantedRows(prefill));
     feeds.part_bounds = int64s(bounds, [bounds.length]);
@@ -150,7 +150,7 @@ export class StepInputs {
     const rows = begun === 0 ? new Float32Array(0) : pool.readRows(prefill!.blocks[past]!, begun);
     feeds.has_begun = bools(Uint8Array.of(begun === 0 ? 0 : 1), []);
     feeds.begun = floats(rows, [2 * config.numLayers, begun, numKvHeads, 1, headDim]);
-    const pastOf = this.pastBlocks(prefill?.blocks.subarray(0, past) ?? new Int32Array(0));
+    const pastOf = this.#pastBlocks(prefill?.blocks.subarray(0, past) ?? new Int32Array(0));
     for (let layer = 0; layer < config.numLayers; layer++) {
       const { keys, values } = pastOf(layer);
       feeds[`past_keys.${layer}`] = floats(keys, [past, numKvHeads, blockSize, headDim]);
@@ -159,9 +159,9 @@ export class StepInputs {
   }
 
   /** For `count` tokens from position `first` on, over `seen` blocks. */
-  private addPartMasks(feeds: Feeds, part: number, seen: number, first: number, count: number): void {
-    const { blockSize } = this.parts.pool;
-    for (const window of this.windows) {
+  #addPartMasks(feeds: Feeds, part: number, seen: number, first: number, count: number): void {
+    const { blockSize } = this.#parts.pool;
+    for (const window of this.#windows) {
       const mask = new Float32Array(seen * count * blockSize);
       for (let block = 0; block < seen; block++) {
         for (let i = 0; i < count; i++) {
@@ -174,25 +174,28 @@ export class StepInputs {
   }
 
   /** These blocks in their order, read where they are if they lie so. */
-  private pastBlocks(blocks: Int32Array): (layer: number) => BlockMemory {
-    const { pool } = this.parts;
+  #pastBlocks(blocks: Int32Array): (layer: number) => BlockMemory {
+    const { pool } = this.#parts;
     const size = blocks.length * pool.blockElements;
     const inPlace = pool.inOrder(blocks);
     if (inPlace !== null) return inPlace;
-    this.reserve(size);
+    this.#reserve(size);
     return (layer) => {
-      const past = { keys: this.pastKeys[layer]!.subarray(0, size), values: this.pastValues[layer]!.subarray(0, size) };
+      const past = {
+        keys: this.#pastKeys[layer]!.subarray(0, size),
+        values: this.#pastValues[layer]!.subarray(0, size),
+      };
       pool.collect(layer, blocks, past);
       return past;
     };
   }
 
-  private reserve(elements: number): void {
-    const { numLayers } = this.parts.config;
-    if (this.pastKeys.length === numLayers && this.pastKeys[0]!.length >= elements) return;
-    const size = Math.max(elements, 2 * (this.pastKeys[0]?.length ?? 0));
-    this.pastKeys = Array.from({ length: numLayers }, () => new Float32Array(size));
-    this.pastValues = Array.from({ length: numLayers }, () => new Float32Array(size));
+  #reserve(elements: number): void {
+    const { numLayers } = this.#parts.config;
+    if (this.#pastKeys.length === numLayers && this.#pastKeys[0]!.length >= elements) return;
+    const size = Math.max(elements, 2 * (this.#pastKeys[0]?.length ?? 0));
+    this.#pastKeys = Array.from({ length: numLayers }, () => new Float32Array(size));
+    this.#pastValues = Array.from({ length: numLayers }, () => new Float32Array(size));
   }
 }
 
@@ -222,10 +225,10 @@ function maskPositions(
 
 /** 0n, 1n, 2n, …: one array that grows. */
 class Counting {
-  private values = new BigInt64Array(0);
+  #values = new BigInt64Array(0);
 
   first(count: number): BigInt64Array {
-    if (count > this.values.length) this.values = BigInt64Array.from({ length: 2 * count }, (_, i) => BigInt(i));
-    return this.values.subarray(0, count);
+    if (count > this.#values.length) this.#values = BigInt64Array.from({ length: 2 * count }, (_, i) => BigInt(i));
+    return this.#values.subarray(0, count);
   }
 }

@@ -24,101 +24,101 @@ export async function weightOptions(type: WeightType): Promise<WeightOptions> {
 }
 
 export class WeightSource {
-  private readonly g: Graph;
-  private readonly checkpoint: Checkpoint;
-  private readonly type: WeightType;
-  private readonly digitSteps: DigitSteps;
+  readonly #g: Graph;
+  readonly #checkpoint: Checkpoint;
+  readonly #type: WeightType;
+  readonly #digitSteps: DigitSteps;
 
   constructor(g: Graph, checkpoint: Checkpoint, options: WeightOptions) {
-    this.g = g;
-    this.checkpoint = checkpoint;
-    this.type = options.weightType;
-    this.digitSteps = options.digitSteps;
+    this.#g = g;
+    this.#checkpoint = checkpoint;
+    this.#type = options.weightType;
+    this.#digitSteps = options.digitSteps;
   }
 
   norm(spec: TensorSpec): Value {
-    return this.g.initializer(spec.name, spec.shape, this.normWeights(spec));
+    return this.#g.initializer(spec.name, spec.shape, this.#normWeights(spec));
   }
 
   norms(layer: number) {
-    const tensors = this.checkpoint.tensors.layers[layer]!;
+    const tensors = this.#checkpoint.tensors.layers[layer]!;
     const optional = (spec: TensorSpec | null) => (spec === null ? null : this.norm(spec));
     return {
       attentionNorm: this.norm(tensors.attentionNorm),
       attentionPostNorm: optional(tensors.attentionPostNorm),
       mlpNorm: this.norm(tensors.mlpNorm),
       mlpPostNorm: optional(tensors.mlpPostNorm),
-      qkNorm: tensors.qNorm === null || tensors.kNorm === null ? null : this.qkNorm(tensors.qNorm, tensors.kNorm),
+      qkNorm: tensors.qNorm === null || tensors.kNorm === null ? null : this.#qkNorm(tensors.qNorm, tensors.kNorm),
     };
   }
 
-  private qkNorm(q: TensorSpec, k: TensorSpec): Value {
-    const { numHeads, numKvHeads, headDim } = this.checkpoint.config;
-    const [ofQueries, ofKeys] = [this.normWeights(q), this.normWeights(k)];
+  #qkNorm(q: TensorSpec, k: TensorSpec): Value {
+    const { numHeads, numKvHeads, headDim } = this.#checkpoint.config;
+    const [ofQueries, ofKeys] = [this.#normWeights(q), this.#normWeights(k)];
     const weights = new Float32Array((numHeads + numKvHeads) * headDim);
     for (let head = 0; head < numHeads + numKvHeads; head++) {
       weights.set(head < numHeads ? ofQueries : ofKeys, head * headDim);
     }
-    return this.g.initializer(`${q.name}+${k.name}`, [numHeads + numKvHeads, 1, headDim], weights);
+    return this.#g.initializer(`${q.name}+${k.name}`, [numHeads + numKvHeads, 1, headDim], weights);
   }
 
-  private normWeights(spec: TensorSpec): Float32Array {
-    const offset = this.checkpoint.config.normWeightOffset;
-    const weights = this.checkpoint.tensor(spec.name).read();
+  #normWeights(spec: TensorSpec): Float32Array {
+    const offset = this.#checkpoint.config.normWeightOffset;
+    const weights = this.#checkpoint.tensor(spec.name).read();
     if (offset !== 0) for (let i = 0; i < weights.length; i++) weights[i] = weights[i]! + offset;
     return weights;
   }
 
   /** The stored maps of a site, or some of them, as one; x as `linear` takes it. */
   site(g: Graph, layer: number, site: Site, x: Value, maps = siteParts[site]): Value {
-    return linear(g, x, this.weightsOf(layer, maps), this.type);
+    return linear(g, x, this.#weightsOf(layer, maps), this.#type);
   }
 
   /** A gradient with respect to their output [n, out] -> their input [n, in]. */
   siteGradient(g: Graph, layer: number, site: Site, dy: Value, maps = siteParts[site]): Value {
-    return throughWeights(g, dy, this.weightsOf(layer, maps), this.type);
+    return throughWeights(g, dy, this.#weightsOf(layer, maps), this.#type);
   }
 
   /** x: [m, hidden] or [m, 1, hidden] -> as many logits. */
   head(g: Graph, x: Value): Value {
-    return linear(g, x, this.headWeights(), this.headType);
+    return linear(g, x, this.#headWeights(), this.#headType);
   }
 
   /** [m, vocab] -> [m, hidden]. */
   headGradient(g: Graph, dy: Value): Value {
-    return throughWeights(g, dy, this.headWeights(), this.headType);
+    return throughWeights(g, dy, this.#headWeights(), this.#headType);
   }
 
   /** The head is int8 in an int4 model too. */
-  private get headType(): WeightType {
-    return this.type === "int4" ? "int8" : this.type;
+  get #headType(): WeightType {
+    return this.#type === "int4" ? "int8" : this.#type;
   }
 
-  private headWeights(): LinearWeights {
-    const { head, embedding } = this.checkpoint.tensors;
-    const weight = this.rowsOf([head ?? embedding]);
-    return { name: "head", weight, bias: null, digitSteps: this.digitSteps };
+  #headWeights(): LinearWeights {
+    const { head, embedding } = this.#checkpoint.tensors;
+    const weight = this.#rowsOf([head ?? embedding]);
+    return { name: "head", weight, bias: null, digitSteps: this.#digitSteps };
   }
 
-  private weightsOf(layer: number, maps: readonly LinearName[]): LinearWeights {
-    const parts = maps.map((name) => this.checkpoint.tensors.layers[layer]!.linears[name]);
+  #weightsOf(layer: number, maps: readonly LinearName[]): LinearWeights {
+    const parts = maps.map((name) => this.#checkpoint.tensors.layers[layer]!.linears[name]);
     return {
       name: `layers.${layer}.${maps.join("+")}`,
-      weight: this.rowsOf(parts.map((part) => part.weight)),
-      bias: this.biasOf(parts),
-      digitSteps: this.digitSteps,
+      weight: this.#rowsOf(parts.map((part) => part.weight)),
+      bias: this.#biasOf(parts),
+      digitSteps: this.#digitSteps,
     };
   }
 
-  private rowsOf(specs: readonly TensorSpec[]): MatrixRows {
-    return rowsOfTensors(specs.map(({ name }) => this.checkpoint.tensor(name)));
+  #rowsOf(specs: readonly TensorSpec[]): MatrixRows {
+    return rowsOfTensors(specs.map(({ name }) => this.#checkpoint.tensor(name)));
   }
 
   /** [out]; null if none of them has one. */
-  private biasOf(parts: readonly LinearTensors[]): Float32Array | null {
+  #biasOf(parts: readonly LinearTensors[]): Float32Array | null {
     if (parts.every(({ bias }) => bias === null)) return null;
     const values = parts.map(({ weight, bias }) =>
-      bias === null ? new Float32Array(weight.shape[0]!) : this.checkpoint.tensor(bias.name).read(),
+      bias === null ? new Float32Array(weight.shape[0]!) : this.#checkpoint.tensor(bias.name).read(),
     );
     return joinRows(values);
   }

@@ -117,9 +117,7 @@ export class Metrics {
     observe("vllm:request_params_max_tokens", record.maxTokens);
     observe("vllm:e2e_request_latency_seconds", (endedAt - arrivedAt) / 1000);
     this.#count("vllm:prompt_tokens_cached_total", { model_name: model, engine: "0" }, record.cachedTokens);
-    if (firstTokenAt === null) {
-      return;
-    }
+    if (firstTokenAt === null) return;
     observe("vllm:time_to_first_token_seconds", (firstTokenAt - arrivedAt) / 1000);
     observe("vllm:request_decode_time_seconds", (endedAt - firstTokenAt) / 1000);
     const decoded = total - record.n;

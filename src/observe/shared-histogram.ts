@@ -35,9 +35,7 @@ export class SharedHistogram {
   }
 
   #samples(): (MetricValue<string> & { metricName: string })[] {
-    if (this.#counts === null) {
-      return [];
-    }
+    if (this.#counts === null) return [];
     const { bounds, counts, sum } = this.#counts;
     const sample = (suffix: string, value: number, labels: Labels = {}) => ({
       metricName: `${this.name}_${suffix}`,

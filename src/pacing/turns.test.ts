@@ -7,9 +7,7 @@ it("lets one through per turn of the loop, in order", async () => {
   const work = [0, 1, 2].map((i) => turns.next().then(() => order.push(`work ${i}`)));
   const other = (left: number) => {
     order.push("other");
-    if (left > 0) {
-      setImmediate(other, left - 1);
-    }
+    if (left > 0) setImmediate(other, left - 1);
   };
   setImmediate(other, 3);
   await Promise.all(work);

@@ -19,9 +19,7 @@ export class Turns {
       setImmediate(() => {
         this.#scheduled = false;
         this.#waiting.shift()?.();
-        if (this.#waiting.length > 0) {
-          this.#schedule();
-        }
+        if (this.#waiting.length > 0) this.#schedule();
       });
     }
   }

@@ -3,7 +3,7 @@
 
 import type { SamplingParams } from "./sampling-params.ts";
 
-const maxFloat = 3.4028234663852886e38;
+const MAX_FLOAT = 3.4028234663852886e38;
 
 export class Penalties {
   readonly #repetition: number;
@@ -33,8 +33,8 @@ export class Penalties {
   apply(values: Float32Array): boolean {
     for (const id of this.#seen) {
       const value = values[id]!;
-      if (value > 0) values[id] = Math.min(maxFloat, value / this.#repetition);
-      else if (value !== Number.NEGATIVE_INFINITY) values[id] = Math.max(-maxFloat, value * this.#repetition);
+      if (value > 0) values[id] = Math.min(MAX_FLOAT, value / this.#repetition);
+      else if (value !== Number.NEGATIVE_INFINITY) values[id] = Math.max(-MAX_FLOAT, value * this.#repetition);
     }
     for (const [id, count] of this.#outputCounts) {
       values[id]! -= this.#frequency * count;

@@ -3,8 +3,8 @@
 import type { Kernels } from "./kernels/kernels.ts";
 import { instantiateKernels } from "./kernels/kernels.ts";
 import { blockWords } from "./kernels/mask.ts";
-import { blockEntries } from "./kernels/parts.ts";
-import { histogramBuckets } from "./kernels/search.ts";
+import { BLOCK_ENTRIES } from "./kernels/parts.ts";
+import { HISTOGRAM_BUCKETS } from "./kernels/search.ts";
 
 /** Where a row (or the row of its block maxima) and its block maxima lie in memory. */
 export interface RowLevel {
@@ -39,22 +39,22 @@ export interface RowMemory {
 export function rowMemory(vocabSize: number): RowMemory {
   const blocks = wholeBlocks(vocabSize);
   const topBlocks = wholeBlocks(blocks);
-  const padded = blocks * blockEntries;
+  const padded = blocks * BLOCK_ENTRIES;
   const { at, end } = layout({
     values: padded * 4,
     weights: padded * 4,
-    blockMaxima: topBlocks * blockEntries * 4,
-    topMaxima: wholeBlocks(topBlocks) * blockEntries * 4,
+    blockMaxima: topBlocks * BLOCK_ENTRIES * 4,
+    topMaxima: wholeBlocks(topBlocks) * BLOCK_ENTRIES * 4,
     blockSums: blocks * 8,
     legal: blocks * blockWords * 4,
     ids: padded * 4,
-    counts: (histogramBuckets + 1) * 4 * 4,
+    counts: (HISTOGRAM_BUCKETS + 1) * 4 * 4,
     above: 4,
   });
   const { kernels, memory } = instantiateKernels(end);
   const { buffer } = memory;
   new Float32Array(buffer, at.values, padded).fill(Number.NEGATIVE_INFINITY);
-  new Float32Array(buffer, at.blockMaxima, topBlocks * blockEntries).fill(Number.NEGATIVE_INFINITY);
+  new Float32Array(buffer, at.blockMaxima, topBlocks * BLOCK_ENTRIES).fill(Number.NEGATIVE_INFINITY);
   return {
     kernels,
     entries: { address: at.values, blocks, maxima: at.blockMaxima },
@@ -66,12 +66,12 @@ export function rowMemory(vocabSize: number): RowMemory {
     blockSums: new Float64Array(buffer, at.blockSums, blocks),
     legal: new Int32Array(buffer, at.legal, blocks * blockWords),
     ids: new Int32Array(buffer, at.ids, padded),
-    counts: new Int32Array(buffer, at.counts, (histogramBuckets + 1) * 4),
+    counts: new Int32Array(buffer, at.counts, (HISTOGRAM_BUCKETS + 1) * 4),
     above: new Int32Array(buffer, at.above, 1),
   };
 }
 
-const wholeBlocks = (entries: number) => Math.ceil(entries / blockEntries);
+const wholeBlocks = (entries: number) => Math.ceil(entries / BLOCK_ENTRIES);
 
 /** Areas of so many bytes one behind the other, each at a multiple of 64. */
 function layout<Name extends string>(bytes: Record<Name, number>): { at: Record<Name, number>; end: number } {

@@ -4,8 +4,8 @@
 
 import { InvalidLogitsError } from "./errors.ts";
 import { keyToFloat, sortKey } from "./float-order.ts";
-import { blockEntries } from "./kernels/parts.ts";
-import { histogramBuckets } from "./kernels/search.ts";
+import { BLOCK_ENTRIES } from "./kernels/parts.ts";
+import { HISTOGRAM_BUCKETS } from "./kernels/search.ts";
 import { weightRange } from "./kernels/weights.ts";
 import type { RowLevel, RowMemory } from "./row-memory.ts";
 import { rowMemory } from "./row-memory.ts";
@@ -64,7 +64,7 @@ export class LogitRow {
   /** The lowest id among the largest entries. */
   argmax(): number {
     const block = this.#memory.blockMaxima.indexOf(this.max);
-    return this.values.indexOf(this.max, block * blockEntries);
+    return this.values.indexOf(this.max, block * BLOCK_ENTRIES);
   }
 
   /** Entries below this weigh nothing at the given temperature. */
@@ -103,9 +103,9 @@ export class LogitRow {
   tokenAt(target: number, cut: number): number {
     const { values, weights, blockSums } = this.#memory;
     const block = placeOf(target, blockSums.length, (index) => blockSums[index]!);
-    const firstId = block.index * blockEntries;
+    const firstId = block.index * BLOCK_ENTRIES;
     const weightAt = (index: number) => (values[firstId + index]! >= cut ? weights[firstId + index]! : 0);
-    return firstId + placeOf(block.rest, blockEntries, weightAt).index;
+    return firstId + placeOf(block.rest, BLOCK_ENTRIES, weightAt).index;
   }
 
   /** Weight of an entry that was weighed. */
@@ -129,7 +129,7 @@ export class LogitRow {
   bucketOf(n: number): { bucket: number; above: number } | null {
     const { kernels, counts, above } = this.#memory;
     const bucket = kernels.findBucket(counts.byteOffset, n, above.byteOffset);
-    return bucket === histogramBuckets ? null : { bucket, above: above[0]! };
+    return bucket === HISTOGRAM_BUCKETS ? null : { bucket, above: above[0]! };
   }
 
   /** Ids of the entries with lowKey <= key <= highKey, ascending, at most `limit`; a view until the next call. */
@@ -153,11 +153,11 @@ export class LogitRow {
   equalBefore(id: number): number {
     const { kernels, entries } = this.#memory;
     const value = this.values[id]!;
-    const blocks = Math.floor(id / blockEntries);
+    const blocks = Math.floor(id / BLOCK_ENTRIES);
     const before = (low: number) =>
       blocks === 0 ? 0 : kernels.countAtLeast(entries.address, blocks, entries.maxima, low);
     let count = before(value) - before(keyToFloat(sortKey(value) + 1));
-    for (let other = blocks * blockEntries; other < id; other++) if (this.values[other] === value) count++;
+    for (let other = blocks * BLOCK_ENTRIES; other < id; other++) if (this.values[other] === value) count++;
     return count;
   }
 }

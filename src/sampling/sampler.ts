@@ -16,7 +16,7 @@ import type { SampledToken } from "./token-logprobs.ts";
 import { survivorFloor } from "./truncate.ts";
 
 /** Temperatures below this are greedy. */
-const greedyBelow = 1e-5;
+const GREEDY_BELOW = 1e-5;
 
 export class SequenceSampler {
   readonly #params: SamplingParams;
@@ -51,7 +51,7 @@ export class SequenceSampler {
       if (controls.length > 0) throw new NoLegalTokenError(this.#output.length, controls);
       throw new InvalidLogitsError("nothing but -Infinity");
     }
-    const id = this.#params.temperature < greedyBelow ? row.argmax() : this.#draw(row);
+    const id = this.#params.temperature < GREEDY_BELOW ? row.argmax() : this.#draw(row);
     const { logprobs: k } = this.#params;
     if (k !== null && edited) {
       loadMasked(row, logits, mask);

@@ -2,8 +2,8 @@
 // whatever the distribution, never a sort.
 
 import { keyToFloat, sortKey } from "./float-order.ts";
-import { blockEntries } from "./kernels/parts.ts";
-import { histogramBuckets } from "./kernels/search.ts";
+import { BLOCK_ENTRIES } from "./kernels/parts.ts";
+import { HISTOGRAM_BUCKETS } from "./kernels/search.ts";
 import type { LogitRow } from "./row.ts";
 import type { RowLevel } from "./row-memory.ts";
 
@@ -13,7 +13,7 @@ export interface Kth {
   above: number;
 }
 
-const bucketBits = Math.log2(histogramBuckets);
+const bucketBits = Math.log2(HISTOGRAM_BUCKETS);
 
 /** The k-th largest (k >= 1) of the entries >= low of a scanned row; null if there are fewer than k. */
 export function kthLargest(row: LogitRow, k: number, low: number): Kth | null {
@@ -31,7 +31,7 @@ function lowerBound(row: LogitRow, k: number): number {
   const maximum = (rank: number) => descend(row, row.maxima, rank, Number.NEGATIVE_INFINITY)!.value;
   if (k <= blocks) return maximum(k);
   const share = Math.min(1, (1.2 * k) / row.vocabSize);
-  const guess = maximum(Math.ceil(blocks * (1 - (1 - share) ** blockEntries)));
+  const guess = maximum(Math.ceil(blocks * (1 - (1 - share) ** BLOCK_ENTRIES)));
   return row.countAtLeast(guess) >= k ? guess : Number.NEGATIVE_INFINITY;
 }
 

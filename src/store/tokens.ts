@@ -74,9 +74,7 @@ export class TokenStore {
   revoke(idOrName: string): TokenRecord[] {
     const now = this.#now();
     const affected = this.list().filter((t) => (t.id === idOrName || t.name === idOrName) && t.revokedAt === null);
-    for (const token of affected) {
-      this.#store.run("UPDATE tokens SET revoked_at = ? WHERE id = ?", now, token.id);
-    }
+    for (const token of affected) this.#store.run("UPDATE tokens SET revoked_at = ? WHERE id = ?", now, token.id);
     return affected.map((token) => ({ ...token, revokedAt: now }));
   }
 
@@ -85,9 +83,7 @@ export class TokenStore {
     const row = this.#store.get<TokenRow>("SELECT * FROM tokens WHERE id = ?", id ?? "");
     // Hash and compare even without a row, so that timing does not tell known ids from unknown ones.
     const stored = Buffer.from(row?.hash ?? "0".repeat(64), "hex");
-    if (!timingSafeEqual(stored, sha256(secret)) || row === undefined) {
-      return { ok: false, why: "unknown" };
-    }
+    if (!timingSafeEqual(stored, sha256(secret)) || row === undefined) return { ok: false, why: "unknown" };
     const token = toRecord(row);
     const why = stateOf(token, this.#now());
     return why === null ? { ok: true, token } : { ok: false, why };
@@ -117,9 +113,7 @@ function toRecord(row: TokenRow): TokenRecord {
 
 /** Why the token is not usable, or null. */
 function stateOf(token: TokenRecord, now: number): "expired" | "revoked" | null {
-  if (token.revokedAt !== null) {
-    return "revoked";
-  }
+  if (token.revokedAt !== null) return "revoked";
   return token.expiresAt !== null && token.expiresAt <= now ? "expired" : null;
 }
 

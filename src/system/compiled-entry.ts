@@ -4,9 +4,7 @@
 /** URL of the JavaScript to start for a `.ts` entry given relative to the importing module. */
 export function compiledEntry(importerUrl: string, relativeTs: string): URL {
   const url = new URL(relativeTs, importerUrl);
-  if (importerUrl.endsWith(".ts")) {
-    url.pathname = url.pathname.replace(/\/src\/(?!.*\/src\/)/, "/dist/");
-  }
+  if (importerUrl.endsWith(".ts")) url.pathname = url.pathname.replace(/\/src\/(?!.*\/src\/)/, "/dist/");
   url.pathname = url.pathname.replace(/\.ts$/, ".js");
   return url;
 }

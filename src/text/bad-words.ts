@@ -4,24 +4,24 @@
 import { PromptError } from "./prompt-error.ts";
 import type { Tokenizer } from "./tokenizer-contract.ts";
 
-const maxSequences = 128;
-const maxWordLength = 1_000;
+const MAX_SEQUENCES = 128;
+const MAX_WORD_LENGTH = 1_000;
 
 export function tokeniseBadWords(tokenizer: Tokenizer, words: readonly string[]): number[][] {
   const sequences: number[][] = [];
   words.forEach((word, index) => {
-    if (word.length > maxWordLength) throw invalid(index, `A bad word has at most ${maxWordLength} characters.`);
+    if (word.length > MAX_WORD_LENGTH) throw invalid(index, `A bad word has at most ${MAX_WORD_LENGTH} characters.`);
     const bare = word.trimStart();
     const plain = tokenizer.encode(bare);
     if (plain.length === 0) throw invalid(index, "A bad word must not be empty or only spaces.");
     sequences.push(plain);
     const spaced = tokenizer.encode(` ${bare}`);
     if (!endsWith(spaced, plain)) sequences.push(spaced);
-    if (sequences.length > maxSequences) {
+    if (sequences.length > MAX_SEQUENCES) {
       throw new PromptError(
         "invalid_bad_words",
         "bad_words",
-        `Too many bad words: ${maxSequences} token sequences are allowed.`,
+        `Too many bad words: ${MAX_SEQUENCES} token sequences are allowed.`,
       );
     }
   });

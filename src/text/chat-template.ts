@@ -5,7 +5,7 @@
 import type { ChatMessage } from "./messages.ts";
 import { PromptError, TemplateError } from "./prompt-error.ts";
 import { prepare } from "./template/ast.ts";
-import { createEnvironment, Raised, reservedNames } from "./template/environment.ts";
+import { createEnvironment, Raised, RESERVED_NAMES } from "./template/environment.ts";
 import { inspectTemplate, type TemplateFacts } from "./template/inspect.ts";
 import { ChatInterpreter, type RenderLimits } from "./template/interpreter.ts";
 import { parseSource } from "./template/library.ts";
@@ -37,7 +37,7 @@ const trustedLimits: RenderLimits = {
 };
 
 /** Ends the content of the message to be continued; its trailing space shows whether the template trims content. */
-const continuationTag = "\u2402CONTINUE\u2403 ";
+const CONTINUATION_TAG = "\u2402CONTINUE\u2403 ";
 
 export class ChatTemplate {
   readonly source: string;
@@ -92,7 +92,7 @@ export class ChatTemplate {
       kwargs.enable_thinking ??= true;
     }
     const extra = Object.entries({ ...input.specialTokens, ...kwargs }).filter(
-      ([name]) => this.facts.names.has(name) && !reservedNames.has(name),
+      ([name]) => this.facts.names.has(name) && !RESERVED_NAMES.has(name),
     );
     // A template may ask for documents whether there are any or not.
     return { documents: null, ...Object.fromEntries(extra), ...given };
@@ -108,19 +108,19 @@ function lastText(messages: readonly ChatMessage[]): string {
 
 function withTag(messages: readonly ChatMessage[]): ChatMessage[] {
   const last = messages.at(-1)!;
-  const texts = [...last.texts.slice(0, -1), lastText(messages) + continuationTag];
+  const texts = [...last.texts.slice(0, -1), lastText(messages) + CONTINUATION_TAG];
   return [...messages.slice(0, -1), { ...last, texts }];
 }
 
 /** Everything up to the tag; where the template trims content, trailing whitespace goes too. */
 function cutAtTag(rendered: string, text: string): string {
-  const at = rendered.lastIndexOf(continuationTag.trim());
+  const at = rendered.lastIndexOf(CONTINUATION_TAG.trim());
   if (at < 0 || !rendered.includes(text.trim())) {
     const message = "continue_final_message: the last message does not appear in the prompt the chat template makes.";
     throw new PromptError("invalid_continuation", "messages", message);
   }
   const kept = rendered.slice(0, at);
-  return rendered.startsWith(continuationTag, at) ? kept : kept.trimEnd();
+  return rendered.startsWith(CONTINUATION_TAG, at) ? kept : kept.trimEnd();
 }
 
 function reasonOf(cause: unknown): string {

@@ -19,7 +19,7 @@ export interface DetokenizerOptions {
 }
 
 /** Enough bytes of the prompt to hold the beginning of one character. */
-const longestCharacter = 4;
+const LONGEST_CHARACTER = 4;
 
 export class Detokenizer {
   readonly #tokenizer: Tokenizer;
@@ -42,7 +42,7 @@ export class Detokenizer {
     const strips = tokenizer.stripsLeadingSpace === true && options.keepLeadingSpace !== true;
     this.#atStart = strips && !prompt.some((id) => this.#isShown(id));
     let tail: Uint8Array = noBytes;
-    for (let i = prompt.length - 1; i >= 0 && tail.length < longestCharacter; i--) {
+    for (let i = prompt.length - 1; i >= 0 && tail.length < LONGEST_CHARACTER; i--) {
       if (this.#isShown(prompt[i]!)) tail = concatBytes(tokenizer.bytes(prompt[i]!), tail);
     }
     this.#pending = tail.slice(tail.length - incompleteTail(tail));

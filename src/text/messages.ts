@@ -28,7 +28,7 @@ export interface ChatToolCall {
 }
 
 /** Roles whose content may be null. */
-const nullContentRoles = new Set(["assistant", "function"]);
+const NULL_CONTENT_ROLES = new Set(["assistant", "function"]);
 
 /** Part type -> the field that holds its text. */
 const textFields: Readonly<Record<string, string>> = {
@@ -39,7 +39,7 @@ const textFields: Readonly<Record<string, string>> = {
   thinking: "thinking",
 };
 
-const mediaTypes = /^(input_)?(image|audio|video|file)(_url|_pil|_embeds)?$/;
+const MEDIA_TYPES = /^(input_)?(image|audio|video|file)(_url|_pil|_embeds)?$/;
 
 export function readMessages(messages: readonly unknown[]): ChatMessage[] {
   if (messages.length === 0)
@@ -70,7 +70,7 @@ function readMessage(value: unknown, path: string): ChatMessage {
 function readContent(content: unknown, role: string, path: string): Pick<ChatMessage, "texts" | "hasContent"> {
   if (content === undefined) return { texts: [], hasContent: false };
   if (content === null) {
-    if (nullContentRoles.has(role)) return { texts: [], hasContent: false };
+    if (NULL_CONTENT_ROLES.has(role)) return { texts: [], hasContent: false };
     throw invalid(path, `The content of a message with the role ${JSON.stringify(role)} must not be null.`);
   }
   if (typeof content === "string") return { texts: [content], hasContent: true };
@@ -88,7 +88,7 @@ function readPart(part: unknown, path: string): string | null {
   if (typeof type !== "string") throw wrongType("A content part needs a type, for example text.");
   const field = Object.hasOwn(textFields, type) ? textFields[type]! : null;
   if (field === null) {
-    const reason = mediaTypes.test(type) ? "this model reads text only" : "use text";
+    const reason = MEDIA_TYPES.test(type) ? "this model reads text only" : "use text";
     throw wrongType(`Content parts of the type ${JSON.stringify(type)} are not supported: ${reason}.`);
   }
   const text = part[field];

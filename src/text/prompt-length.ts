@@ -15,7 +15,7 @@ export interface LengthRules {
 }
 
 /** Tokens around a cut may come out differently than in the whole text; this many more are looked at. */
-const cutMargin = 64;
+const CUT_MARGIN = 64;
 
 /** Prompt tokens that leave room for the output asked for. Refuses rules that no prompt can satisfy. */
 export function promptRoom(rules: LengthRules): number {
@@ -48,7 +48,7 @@ export function boundText(text: string, rules: LengthRules, longestToken: number
         "can be: shorten it.",
     );
   }
-  const looked = (room + cutMargin) * longestToken;
+  const looked = (room + CUT_MARGIN) * longestToken;
   if (text.length <= looked) return text;
   return wholeCharacters(text, text.length - looked);
 }

@@ -4,7 +4,7 @@
 
 import { PromptError } from "./prompt-error.ts";
 
-const maxCharacters = 65_536;
+const MAX_CHARACTERS = 65_536;
 const codePoints = 0x110000;
 
 export class StopStrings {
@@ -25,8 +25,8 @@ export class StopStrings {
     const characters = list.map((stop) => Array.from(stop, (char) => char.codePointAt(0)!));
     this.lengths = characters.map((stop) => stop.length);
     this.longest = this.lengths.reduce((longest, length) => Math.max(longest, length), 0);
-    if (this.lengths.reduce((sum, length) => sum + length, 0) > maxCharacters) {
-      const message = `The stop strings are too long: ${maxCharacters} characters in all are allowed.`;
+    if (this.lengths.reduce((sum, length) => sum + length, 0) > MAX_CHARACTERS) {
+      const message = `The stop strings are too long: ${MAX_CHARACTERS} characters in all are allowed.`;
       throw new PromptError("invalid_stop", "stop", message);
     }
     this.#build(characters);

@@ -9,9 +9,7 @@ it.each([
   ["flags", flagsPage],
 ])("docs/reference/%s.md is what the code says", (name, page) => {
   const file = new URL(`../../docs/reference/${name}.md`, import.meta.url);
-  if (process.env.UPDATE_DOCS === "1") {
-    writeFileSync(file, page());
-  }
+  if (process.env.UPDATE_DOCS === "1") writeFileSync(file, page());
   expect(readFileSync(file, "utf8")).toBe(page());
 });
 

@@ -91,9 +91,7 @@ function alsoEnv(option: Option<unknown>): string {
 }
 
 function defaultCell(name: string, option: Option<unknown>): string {
-  if (name === "data") {
-    return "`~/.flywheel`";
-  }
+  if (name === "data") return "`~/.flywheel`";
   const empty =
     option.default === null || JSON.stringify(option.default) === "[]" || JSON.stringify(option.default) === "{}";
   return empty ? "" : `\`${typeof option.default === "string" ? option.default : JSON.stringify(option.default)}\``;

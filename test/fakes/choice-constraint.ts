@@ -4,14 +4,14 @@
 import type { ConstraintFactory, SequenceConstraint } from "../../src/grammar/match/sequence-constraint.ts";
 
 export class ChoiceConstraints implements ConstraintFactory {
-  private readonly words: number;
-  private readonly jump: boolean;
+  readonly #words: number;
+  readonly #jump: boolean;
   /** Constraints created and not yet disposed. */
   live = 0;
 
   constructor(vocabSize: number, jump = true) {
-    this.words = Math.ceil(vocabSize / 32);
-    this.jump = jump;
+    this.#words = Math.ceil(vocabSize / 32);
+    this.#jump = jump;
   }
 
   create(grammar: string, stopTokenIds: readonly number[], ignoreEos: boolean): SequenceConstraint {
@@ -33,7 +33,7 @@ export class ChoiceConstraints implements ConstraintFactory {
       mask: () => {
         const ids = legal(output);
         if (ids === null) return null;
-        const mask = new Int32Array(this.words);
+        const mask = new Int32Array(this.#words);
         for (const id of ids) mask[id >>> 5]! |= 1 << (id & 31);
         return mask;
       },
@@ -43,7 +43,7 @@ export class ChoiceConstraints implements ConstraintFactory {
       },
       forced: () => {
         const run: number[] = [];
-        while (this.jump) {
+        while (this.#jump) {
           const ids = legal([...output, ...run]);
           if (ids === null || ids.size !== 1) break;
           const [id] = ids as unknown as [number];

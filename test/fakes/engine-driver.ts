@@ -20,8 +20,8 @@ export class EngineDriver {
   readonly outputs = new Map<number, EngineOutput[]>();
   /** What the engine takes for the current time, in milliseconds. */
   now = 0;
-  private readonly cells = new StatCells();
-  private lastHandle = 0;
+  readonly #cells = new StatCells();
+  #lastHandle = 0;
 
   constructor(runner: Runner, { constraints, adapters, ...scheduling }: DriverOptions = {}) {
     const onFault = (error: unknown): void => {
@@ -33,14 +33,14 @@ export class EngineDriver {
       adapters: this.adapters,
       constraints: constraints ?? null,
       options: schedulingOptions(scheduling),
-      stats: this.cells,
+      stats: this.#cells,
       clock: () => this.now,
       onFault,
     });
   }
 
   submit(request: GenerateRequest): number {
-    const handle = ++this.lastHandle;
+    const handle = ++this.#lastHandle;
     this.outputs.set(handle, []);
     this.engine.submit(handle, request);
     return handle;
@@ -67,6 +67,6 @@ export class EngineDriver {
   }
 
   stats(): EngineStats {
-    return this.cells.read();
+    return this.#cells.read();
   }
 }

@@ -30,10 +30,10 @@ export class FakeRunner implements Runner {
   readonly blockSize: number;
   readonly numBlocks: number;
   /** [numBlocks, blockSize, FIELDS]; -1 = never written. */
-  private readonly pool: Int32Array;
-  private readonly row: RowFunction;
-  private readonly before: FakeRunnerOptions["before"];
-  private previous: Float32Array[] = [];
+  readonly #pool: Int32Array;
+  readonly #row: RowFunction;
+  readonly #before: FakeRunnerOptions["before"];
+  #previous: Float32Array[] = [];
   forwards = 0;
   copies = 0;
   /** Prefixes that ended inside a block. */
@@ -47,77 +47,77 @@ export class FakeRunner implements Runner {
     this.maxPositions = options.maxPositions ?? 512;
     this.blockSize = options.blockSize ?? 4;
     this.numBlocks = options.numBlocks ?? 64;
-    this.row = options.row;
-    this.before = options.before;
-    this.pool = new Int32Array(this.numBlocks * this.blockSize * FIELDS).fill(-1);
+    this.#row = options.row;
+    this.#before = options.before;
+    this.#pool = new Int32Array(this.numBlocks * this.blockSize * FIELDS).fill(-1);
   }
 
   async forward(chunks: readonly Chunk[]): Promise<Float32Array[]> {
-    await this.before?.(chunks);
-    this.check(chunks);
+    await this.#before?.(chunks);
+    this.#check(chunks);
     this.forwards++;
     const step = chunks.reduce((sum, chunk) => sum + chunk.tokens.length, 0);
     this.tokensRun += step;
     this.largestStep = Math.max(this.largestStep, step);
     // Logits are valid until the next call only: make later use visible.
-    for (const rows of this.previous) rows.fill(Number.NaN);
-    this.previous = chunks.map((chunk) => this.run(chunk));
-    return this.previous;
+    for (const rows of this.#previous) rows.fill(Number.NaN);
+    this.#previous = chunks.map((chunk) => this.#run(chunk));
+    return this.#previous;
   }
 
   copyBlock(from: number, to: number): void {
     if (from === to) throw new Error(`block ${from} copied onto itself`);
     const size = this.blockSize * FIELDS;
-    this.pool.copyWithin(to * size, from * size, (from + 1) * size);
+    this.#pool.copyWithin(to * size, from * size, (from + 1) * size);
     this.copies++;
   }
 
   clearBlock(block: number, first: number): void {
     if (!(first > 0 && first < this.blockSize)) throw new Error(`a block cleared from position ${first} on`);
-    this.pool.fill(-1, (block * this.blockSize + first) * FIELDS, (block + 1) * this.blockSize * FIELDS);
+    this.#pool.fill(-1, (block * this.blockSize + first) * FIELDS, (block + 1) * this.blockSize * FIELDS);
     this.clears++;
   }
 
-  private run(chunk: Chunk): Float32Array {
+  #run(chunk: Chunk): Float32Array {
     const end = chunk.start + chunk.tokens.length;
     for (const [i, token] of chunk.tokens.entries()) {
-      const at = this.address(chunk, chunk.start + i);
+      const at = this.#address(chunk, chunk.start + i);
       // A block that begins is cleared.
-      if ((chunk.start + i) % this.blockSize === 0) this.pool.fill(-1, at, at + this.blockSize * FIELDS);
-      this.pool[at + TOKEN] = token;
-      this.pool[at + POSITION] = chunk.start + i;
-      this.pool[at + ADAPTER] = chunk.adapterSlot;
+      if ((chunk.start + i) % this.blockSize === 0) this.#pool.fill(-1, at, at + this.blockSize * FIELDS);
+      this.#pool[at + TOKEN] = token;
+      this.#pool[at + POSITION] = chunk.start + i;
+      this.#pool[at + ADAPTER] = chunk.adapterSlot;
     }
     const tokens = new Int32Array(end);
     const adapters = new Int32Array(end);
     for (let position = 0; position < end; position++) {
-      const at = this.address(chunk, position);
-      if (this.pool[at + POSITION] !== position) {
-        throw new Error(`position ${position} reads a place that holds position ${this.pool[at + POSITION]}`);
+      const at = this.#address(chunk, position);
+      if (this.#pool[at + POSITION] !== position) {
+        throw new Error(`position ${position} reads a place that holds position ${this.#pool[at + POSITION]}`);
       }
-      tokens[position] = this.pool[at + TOKEN]!;
-      adapters[position] = this.pool[at + ADAPTER]!;
+      tokens[position] = this.#pool[at + TOKEN]!;
+      adapters[position] = this.#pool[at + ADAPTER]!;
     }
     for (let position = end; position % this.blockSize !== 0; position++) {
       // It would be masked, but a mask does not hide what is no number.
-      if (this.pool[this.address(chunk, position) + POSITION] !== -1)
+      if (this.#pool[this.#address(chunk, position) + POSITION] !== -1)
         throw new Error(`something lies behind position ${end - 1} in its block`);
     }
     const first = chunk.logits === "all" ? chunk.start : chunk.logits === "last" ? end - 1 : end;
     const rows = new Float32Array((end - first) * this.vocabSize);
     for (let p = first; p < end; p++) {
       const out = rows.subarray((p - first) * this.vocabSize, (p - first + 1) * this.vocabSize);
-      this.row(tokens.subarray(0, p + 1), adapters.subarray(0, p + 1), out);
+      this.#row(tokens.subarray(0, p + 1), adapters.subarray(0, p + 1), out);
     }
     return rows;
   }
 
-  private address(chunk: Chunk, position: number): number {
+  #address(chunk: Chunk, position: number): number {
     const block = chunk.blocks[Math.floor(position / this.blockSize)]!;
     return (block * this.blockSize + (position % this.blockSize)) * FIELDS;
   }
 
-  private check(chunks: readonly Chunk[]): void {
+  #check(chunks: readonly Chunk[]): void {
     if (chunks.length === 0) throw new Error("a forward without chunks");
     const owners = new Set<number>();
     for (const { tokens, start, blocks, logits } of chunks) {

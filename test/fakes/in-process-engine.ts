@@ -16,48 +16,48 @@ export interface InProcessOptions {
 
 export class InProcessEngine implements Engine {
   readonly info: ModelInfo;
-  private readonly client: EngineClient;
-  private readonly loop: EngineLoop;
-  private readonly cells = new StatCells();
-  private crashed = false;
+  readonly #client: EngineClient;
+  readonly #loop: EngineLoop;
+  readonly #cells = new StatCells();
+  #crashed = false;
 
   constructor(model: ModelHost, options: InProcessOptions = {}) {
     const onCrash = (error: unknown): void => {
-      this.crashed = true;
-      this.client.failAll(`the engine failed: ${error instanceof Error ? error.message : String(error)}`);
-      this.client.close();
+      this.#crashed = true;
+      this.#client.failAll(`the engine failed: ${error instanceof Error ? error.message : String(error)}`);
+      this.#client.close();
     };
-    const deliver: ConstructorParameters<typeof EngineLoop>[3] = (event) => this.client.receive(event);
-    this.loop = new EngineLoop(model, schedulingOptions(options.scheduling ?? {}), this.cells, deliver, onCrash);
-    this.client = new EngineClient(
-      (command) => this.loop.send(command),
+    const deliver: ConstructorParameters<typeof EngineLoop>[3] = (event) => this.#client.receive(event);
+    this.#loop = new EngineLoop(model, schedulingOptions(options.scheduling ?? {}), this.#cells, deliver, onCrash);
+    this.#client = new EngineClient(
+      (command) => this.#loop.send(command),
       options.onFault ?? ((error) => process.emitWarning(error)),
     );
-    this.info = this.loop.info;
+    this.info = this.#loop.info;
   }
 
   generate(request: GenerateRequest): Generation {
-    return this.client.generate(request);
+    return this.#client.generate(request);
   }
 
   loadAdapter(folder: string): Promise<AdapterInfo> {
-    return this.client.loadAdapter(folder);
+    return this.#client.loadAdapter(folder);
   }
 
   unloadAdapter(version: string): Promise<void> {
-    return this.client.unloadAdapter(version);
+    return this.#client.unloadAdapter(version);
   }
 
   stats(): EngineStats {
-    return this.cells.read();
+    return this.#cells.read();
   }
 
   healthy(): boolean {
-    return !this.crashed;
+    return !this.#crashed;
   }
 
   async close(): Promise<void> {
-    this.client.close();
-    await this.loop.close();
+    this.#client.close();
+    await this.#loop.close();
   }
 }

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { type Checkpoint, openCheckpoint } from "../../src/model/checkpoint/checkpoint.ts";
-import { linearNames, type TensorSpec } from "../../src/model/checkpoint/expected-tensors.ts";
+import { LINEAR_NAMES, type TensorSpec } from "../../src/model/checkpoint/expected-tensors.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { type TensorToWrite, writeSafetensors } from "../../src/model/checkpoint/safetensors-writer.ts";
 import { effectiveWeights, type WeightType } from "../../src/model/linear/linear.ts";
@@ -43,7 +43,7 @@ function widened(folder: string, type: WeightType, into: string): void {
   // the head is one byte per weight in every rounded type
   rounded(tensors.head ?? tensors.embedding, "int8", "lm_head.weight");
   for (const layer of tensors.layers) {
-    for (const name of linearNames) {
+    for (const name of LINEAR_NAMES) {
       rounded(layer.linears[name].weight, type);
       plain(layer.linears[name].bias);
     }

@@ -80,24 +80,24 @@ export function argmax(row: Float32Array): number {
 /** The numbers of a fixture (test/fixtures/README.md). */
 export class Reference {
   readonly greedy: readonly (readonly number[])[];
-  private readonly file: SafetensorsFile;
+  readonly #file: SafetensorsFile;
 
   constructor(family: Family) {
     const folder = fixtureFolder(family);
-    this.file = SafetensorsFile.open(join(folder, "reference.safetensors"));
+    this.#file = SafetensorsFile.open(join(folder, "reference.safetensors"));
     this.greedy = JSON.parse(readFileSync(join(folder, "reference.json"), "utf8")).greedy;
   }
 
   floats(name: string): Float32Array {
-    return this.file.read(name);
+    return this.#file.read(name);
   }
 
   ids(name: string): number[] {
-    const bytes = this.file.readBytes(name);
+    const bytes = this.#file.readBytes(name);
     return Array.from(new BigInt64Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 8), Number);
   }
 
   close(): void {
-    this.file.close();
+    this.#file.close();
   }
 }

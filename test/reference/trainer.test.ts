@@ -13,7 +13,7 @@ import { loadPeft, savePeft } from "../../src/model/lora/peft.ts";
 import { RL_DEFAULTS } from "../../src/training/config.ts";
 import type { Objective } from "../../src/training/contract.ts";
 import { identityAdapter } from "../../src/training/files/adapter-files.ts";
-import { algorithmNames } from "../../src/training/gradient/algorithms/registry.ts";
+import { ALGORITHM_NAMES } from "../../src/training/gradient/algorithms/registry.ts";
 import { adamW } from "../../src/training/gradient/optimizer.ts";
 import type { TaskSequence } from "../../src/training/onnx/batch.ts";
 import { gradientStep, logprobsOf } from "../../src/training/onnx/gradient-step.ts";
@@ -249,7 +249,7 @@ describe("rows and micro-batches", () => {
     const model = await TrainableModel.create(options);
     model.setParameters(params, adapter.scale);
     const extreme = sequences.map((sequence) => ({ ...sequence, sampler: sequence.sampler.slice().fill(-9999, 1, 2) }));
-    for (const algorithm of algorithmNames) {
+    for (const algorithm of ALGORITHM_NAMES) {
       const loss = { ...RL_DEFAULTS.loss, algorithm };
       const step = await gradientStep(
         { model, sequences: extreme, maxBytes: 1e9, between },

@@ -9,9 +9,7 @@ const server = sharedServer();
 describe("stream", () => {
   it("has the shapes of the dialect, key for key", async () => {
     const chunks = await server.stream({ messages: says("hey"), stream_options: { include_usage: true } });
-    for (const chunk of chunks) {
-      expectShape(ChatChunk, chunk);
-    }
+    for (const chunk of chunks) expectShape(ChatChunk, chunk);
     const { id, created } = chunks[0];
     const head = { id, object: "chat.completion.chunk", created, model: "fake" };
     const prompt = "[user]say:hey\n[assistant]".length;

@@ -21,9 +21,7 @@ export interface Served {
 
 export const started: ChildProcess[] = [];
 afterEach(() => {
-  for (const child of started.splice(0)) {
-    child.kill("SIGKILL");
-  }
+  for (const child of started.splice(0)) child.kill("SIGKILL");
 });
 
 export function clean(): NodeJS.ProcessEnv {

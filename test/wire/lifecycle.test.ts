@@ -236,9 +236,7 @@ describe("an engine that fails", () => {
     await start({
       runner: {
         before: () => {
-          if (broken) {
-            throw new Error("secret detail at /some/path.ts:5");
-          }
+          if (broken) throw new Error("secret detail at /some/path.ts:5");
         },
       },
     });
@@ -286,9 +284,7 @@ function openSilently(request: string): Promise<{ read: () => Promise<string> }>
       const pieces: Buffer[] = [];
       socket.on("data", (bytes) => {
         pieces.push(bytes);
-        if (Buffer.concat(pieces.slice(-2)).includes("[DONE]")) {
-          socket.end();
-        }
+        if (Buffer.concat(pieces.slice(-2)).includes("[DONE]")) socket.end();
       });
       socket.resume();
       await closed;

@@ -39,9 +39,7 @@ describe("bodies", () => {
     expect((await announced.json()).error).toMatchObject({ type: "RequestTooLargeError", code: 413 });
     const pieces = new ReadableStream({
       start(controller) {
-        for (let i = 0; i < 50; i++) {
-          controller.enqueue(new TextEncoder().encode("x".repeat(10_000)));
-        }
+        for (let i = 0; i < 50; i++) controller.enqueue(new TextEncoder().encode("x".repeat(10_000)));
         controller.close();
       },
     });

@@ -126,9 +126,7 @@ describe("/v1/completions", () => {
       },
       "/v1/completions",
     );
-    for (const chunk of chunks) {
-      expectShape(CompletionChunk, chunk);
-    }
+    for (const chunk of chunks) expectShape(CompletionChunk, chunk);
     const first = chunks.find((c) => c.choices[0]?.index === 1);
     expect(first.choices[0].prompt_token_ids).toEqual([...Buffer.from(order("cde"))]);
     const withIds = chunks.filter((c) => (c.choices[0]?.prompt_token_ids ?? null) !== null);
@@ -337,9 +335,7 @@ describe("operations", () => {
 function parseMetrics(text: string): Map<string, number> {
   const samples = new Map<string, number>();
   for (const line of text.split("\n")) {
-    if (line === "" || line.startsWith("# HELP ") || line.startsWith("# TYPE ")) {
-      continue;
-    }
+    if (line === "" || line.startsWith("# HELP ") || line.startsWith("# TYPE ")) continue;
     const match = /^([a-zA-Z_:][\w:]*(?:\{.*\})?) (\S+)$/.exec(line);
     if (match === null || Number.isNaN(Number(match[2]!.replace("+Inf", "Infinity").replace("Nan", "0")))) {
       throw new Error(`not a sample: ${line}`);

@@ -11,9 +11,7 @@ const file = new URL("../../openapi.json", import.meta.url);
 it("openapi.json is what the server says", async () => {
   const document = await (await fetch(`${server.url}/openapi.json`)).json();
   const text = `${JSON.stringify(document, null, 2)}\n`;
-  if (process.env.UPDATE_DOCS === "1") {
-    writeFileSync(file, text);
-  }
+  if (process.env.UPDATE_DOCS === "1") writeFileSync(file, text);
   expect(readFileSync(file, "utf8")).toBe(text);
 });
 

@@ -122,9 +122,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   };
   const chat = async (body: Record<string, unknown>) => {
     const response = await post("/v1/chat/completions", body);
-    if (response.status !== 200) {
-      throw new Error(`status ${response.status}: ${await response.text()}`);
-    }
+    if (response.status !== 200) throw new Error(`status ${response.status}: ${await response.text()}`);
     return response.json();
   };
   return { ...server, runner, get, post, stream, chat };
@@ -135,9 +133,7 @@ export function says(text: string): { role: string; content: string }[] {
 }
 
 function eventsOf(status: number, text: string): unknown[] {
-  if (status !== 200) {
-    throw new Error(`status ${status}: ${text}`);
-  }
+  if (status !== 200) throw new Error(`status ${status}: ${text}`);
   const events = text.split("\n\n").filter((event) => event !== "");
   if (!events.every((event) => event.startsWith("data: ")) || events.at(-1) !== "data: [DONE]") {
     throw new Error(`not a complete event stream: ${text}`);

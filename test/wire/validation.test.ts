@@ -51,9 +51,7 @@ describe("of several mistakes the first in order is reported", () => {
 });
 
 function outcome(status: number, text: string): string {
-  if (status === 200) {
-    return "200";
-  }
+  if (status === 200) return "200";
   const { error } = JSON.parse(text) as {
     error: { type: string; param: string | null; code: number; message: string };
   };

@@ -25,9 +25,7 @@ export class PendingChunk {
 
   /** `parts`: those of the delta that are shown. */
   add(delta: ChoiceDelta, parts: readonly ReplyDelta[]): void {
-    for (const part of parts) {
-      this.#addPart(part);
-    }
+    for (const part of parts) this.#addPart(part);
     this.tokenIds.push(...delta.tokenIds);
     this.logprobs.push(...delta.logprobs);
     this.reasoningTokens += delta.reasoningTokens;
@@ -73,8 +71,6 @@ export function sizeOf(delta: ChoiceDelta): number {
   for (const part of delta.parts) {
     size += part.kind === "tool_call" ? (part.argumentsText ?? "").length + 64 : part.text.length;
   }
-  for (const { top_logprobs: top } of delta.logprobs) {
-    size += 64 * (1 + top.length);
-  }
+  for (const { top_logprobs: top } of delta.logprobs) size += 64 * (1 + top.length);
   return size;
 }

@@ -63,9 +63,7 @@ export class ChatCollector {
 
   #add(delta: ChoiceDelta): void {
     const choice = this.#choices[delta.index]!;
-    for (const part of delta.parts) {
-      addPart(choice, part);
-    }
+    for (const part of delta.parts) addPart(choice, part);
     choice.tokenIds.push(...delta.tokenIds);
     for (const entry of this.#showsLogprobs ? delta.logprobs : []) {
       choice.logprobs += `${choice.logprobs === "" ? "" : ","}${JSON.stringify(entry)}`;

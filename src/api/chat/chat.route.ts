@@ -70,9 +70,7 @@ async function answerChat(service: Service, request: FastifyRequest, reply: Fast
     for await (const output of run.outputs()) {
       collector.accept(output);
     }
-    if (gone.aborted) {
-      return reply.hijack();
-    }
+    if (gone.aborted) return reply.hijack();
     return reply.type("application/json; charset=utf-8").send(collector.toJson(service.text.tokenizer));
   }
 }

@@ -73,9 +73,7 @@ export class ChatChunks implements ChunkSource {
 
   /** The usage of the whole request, if asked for. */
   closing(): string {
-    if (!this.#facts.includeUsage) {
-      return "";
-    }
+    if (!this.#facts.includeUsage) return "";
     const sum = (key: "tokens" | "reasoningTokens") => this.#sent.reduce((total, sent) => total + sent[key], 0);
     const counts = { completion: sum("tokens"), cached: this.#cachedTokens, reasoning: sum("reasoningTokens") };
     const usage = chunkUsage(usageOf(this.#facts, counts));
@@ -129,14 +127,10 @@ export class ChatChunks implements ChunkSource {
       finish_reason: null,
       token_ids: returnTokenIds && !hideDetails ? pending.tokenIds : null,
     };
-    if (pending.end === null) {
-      return this.#event([choice], index);
-    }
+    if (pending.end === null) return this.#event([choice], index);
     choice.finish_reason = wireFinishReason(pending.end.reason, sent.toolCalls, namedTool);
     choice.stop_reason = pending.end.stopReason;
-    if (policyVersion !== null) {
-      choice.policy_version = policyVersion;
-    }
+    if (policyVersion !== null) choice.policy_version = policyVersion;
     return this.#event([choice], index, facts.includeUsage ? {} : { system_fingerprint: facts.systemFingerprint });
   }
 

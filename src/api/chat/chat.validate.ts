@@ -29,9 +29,7 @@ export function validateChat(raw: unknown, rules: ChatRules): ValidatedChat {
   checkToolChoiceSpelling(source);
   checkMessageCount(source, rules);
   const { value: body, ignored } = readBody(ChatRequest, raw ?? null);
-  if (body.messages.length === 0) {
-    throw refuse("invalid_value", "messages must have at least one message.", "messages");
-  }
+  if (body.messages.length === 0) throw refuse("invalid_value", "messages must have at least one message.", "messages");
   checkStops(body.stop);
   checkStream(body, source.stream_options);
   checkLogprobs(body);
@@ -62,9 +60,7 @@ function checkToolChoiceSpelling(source: Record<string, unknown>): void {
     return;
   }
   const named = choice as { type?: unknown; function?: { name?: unknown } };
-  if (typeof choice === "object" && named.type === "function" && typeof named.function?.name === "string") {
-    return;
-  }
+  if (typeof choice === "object" && named.type === "function" && typeof named.function?.name === "string") return;
   throw refuse("invalid_value", 'tool_choice must be "none", "auto", "required" or name a function.', "tool_choice");
 }
 
@@ -123,9 +119,7 @@ export function checkTopLogprobs(body: Pick<ChatBody, "top_logprobs">, wanted: b
 function checkTools(body: ChatBody, rules: ChatRules): void {
   const choice = body.tool_choice ?? "none";
   const tools = body.tools ?? [];
-  if (choice === "none") {
-    return;
-  }
+  if (choice === "none") return;
   if (tools.length === 0) {
     throw refuse("invalid_combination", "tool_choice other than none needs tools.", "tool_choice");
   }

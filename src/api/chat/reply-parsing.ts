@@ -50,9 +50,7 @@ export function replyParsing(service: Service, { body, shape: asked }: Validated
 
 /** Omitted with tools: "auto" on a server that parses tool calls, "none" on any other. */
 function toolChoice(service: Service, body: ChatBody): NonNullable<ChatBody["tool_choice"]> {
-  if (body.tool_choice !== undefined && body.tool_choice !== null) {
-    return body.tool_choice;
-  }
+  if (body.tool_choice !== undefined && body.tool_choice !== null) return body.tool_choice;
   const hasTools = (body.tools ?? []).length > 0;
   return body.tool_choice === undefined && hasTools && service.toolFormat !== null ? "auto" : "none";
 }
@@ -101,9 +99,7 @@ export function constraintFor(
   state: ReasoningState,
   wantsReasoning: boolean,
 ): Constraint | null {
-  if (parsing.shape === null) {
-    return null;
-  }
+  if (parsing.shape === null) return null;
   const { reasoning } = parsing;
   // A thought that the prompt has opened must end before the answer can begin, wanted or not.
   const waits = reasoning !== null && (state === "open" || (state === "optional" && wantsReasoning));

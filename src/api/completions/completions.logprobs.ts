@@ -58,9 +58,7 @@ export function promptEntries(
       floored(here!.topLogprobs[k]!),
     ]);
     const { token } = walk.advance(id);
-    if (here === null) {
-      return { token, logprob: null, top: null };
-    }
+    if (here === null) return { token, logprob: null, top: null };
     const logprob = floored(here.logprob);
     return { token, logprob, top: Object.fromEntries([[token, logprob], ...alternatives]) };
   });

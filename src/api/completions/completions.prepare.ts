@@ -105,9 +105,7 @@ export async function prepareCompletion(
     };
     choices.push(new PromptChoices(reply, tokenizer));
   }
-  if (body.stream !== true) {
-    checkLogprobAmount(amount, "logprobs");
-  }
+  if (body.stream !== true) checkLogprobAmount(amount, "logprobs");
   const total = runs.reduce((sum, run) => sum + run.request.promptTokenIds.length, 0);
   const facts = replyFacts(service, body, model, {
     id: `cmpl-${requestId}`,

@@ -83,9 +83,7 @@ export class PromptChoices {
     const choice = this.#choices[delta.index]!;
     this.#open(choice);
     if (!this.#reply.promptOnly) {
-      for (const part of delta.parts) {
-        choice.text += part.kind === "content" ? part.text : "";
-      }
+      for (const part of delta.parts) choice.text += part.kind === "content" ? part.text : "";
       choice.tokenIds.push(...delta.tokenIds);
       choice.logprobs.push(...delta.logprobs.map(fromContent));
       choice.shown += delta.tokenIds.length;
@@ -109,14 +107,10 @@ export class PromptChoices {
   }
 
   #open(choice: Pending): void {
-    if (choice.opened) {
-      return;
-    }
+    if (choice.opened) return;
     choice.opened = true;
     const { echo, logprobs, promptTokenIds, tokensAsIds } = this.#reply;
-    if (echo === null) {
-      return;
-    }
+    if (echo === null) return;
     choice.text = echo;
     if (logprobs) {
       choice.logprobs = promptEntries(

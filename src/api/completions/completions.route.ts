@@ -80,9 +80,7 @@ async function collect(runs: readonly GenerationRun[], { prompts }: PreparedComp
       }),
     );
   } catch (error) {
-    for (const run of runs) {
-      run.abort();
-    }
+    for (const run of runs) run.abort();
     throw error;
   }
 }

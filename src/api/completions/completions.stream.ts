@@ -46,9 +46,7 @@ export class CompletionChunks implements ChunkSource {
   }
 
   closing(): string {
-    if (!this.#facts.includeUsage) {
-      return "";
-    }
+    if (!this.#facts.includeUsage) return "";
     const total = this.#prompts.reduce((sum, prompt) => sum + prompt.shownTokens, 0);
     const cached = this.#prompts.reduce((sum, prompt) => sum + prompt.cachedTokens, 0);
     const usage = chunkUsage(usageOf(this.#facts, { completion: total, cached, reasoning: 0 }));
@@ -57,9 +55,7 @@ export class CompletionChunks implements ChunkSource {
   }
 
   #continuousUsage(prompt: PromptChoices, choice: number): string {
-    if (!this.#facts.includeUsage || !this.#facts.continuousUsage) {
-      return "";
-    }
+    if (!this.#facts.includeUsage || !this.#facts.continuousUsage) return "";
     const counts = { completion: prompt.shownTokensOf(choice), cached: prompt.cachedTokens, reasoning: 0 };
     const usage = usageOf({ ...this.#facts, promptTokens: prompt.promptTokens }, counts);
     return `,"usage":${JSON.stringify(chunkUsage(usage))}`;

@@ -41,21 +41,15 @@ export class Authenticator {
   /** The caller named by an Authorization header; throws 401. */
   authenticate(header: string | undefined): Principal {
     const secret = /^bearer +(\S+) *$/i.exec(header ?? "")?.[1];
-    if (secret === undefined) {
-      throw new ServiceError("missing_token", "Send the header `Authorization: Bearer TOKEN`.");
-    }
+    if (secret === undefined) throw new ServiceError("missing_token", "Send the header `Authorization: Bearer TOKEN`.");
     const hash = sha256(secret);
     let found: Principal | null = null;
     for (const key of this.#keys) {
-      if (timingSafeEqual(key.hash, hash) && key.expiresAt > Date.now()) {
-        found = key.principal;
-      }
+      if (timingSafeEqual(key.hash, hash) && key.expiresAt > Date.now()) found = key.principal;
     }
     const check = this.#tokens.check(secret);
     // What the store knows is what it says, also when it was given as --api-key: scopes, expiry, revocation.
-    if (found !== null && !check.ok && check.why === "unknown") {
-      return found;
-    }
+    if (found !== null && !check.ok && check.why === "unknown") return found;
     if (!check.ok) {
       const reason = { unknown: "is not known here", expired: "has expired", revoked: "was revoked" }[check.why];
       throw new ServiceError("invalid_token", `The token ${reason}.`);
@@ -66,17 +60,13 @@ export class Authenticator {
 
 /** Lets the caller pass or throws 403. */
 export function authorize(principal: Principal, access: Access): void {
-  if (access === "public" || access === "any" || principal.scopes.has(access) || principal.scopes.has("admin")) {
-    return;
-  }
+  if (access === "public" || access === "any" || principal.scopes.has(access) || principal.scopes.has("admin")) return;
   throw new ServiceError("insufficient_scope", `This route needs a token with the scope "${access}".`);
 }
 
 /** The caller of a closed route. */
 export function principalOf(request: FastifyRequest): Principal {
-  if (request.principal === null) {
-    throw new Error(`route ${request.routeOptions.url} reads the caller but is public`);
-  }
+  if (request.principal === null) throw new Error(`route ${request.routeOptions.url} reads the caller but is public`);
   return request.principal;
 }
 

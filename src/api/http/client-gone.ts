@@ -10,13 +10,9 @@ export function clientGone(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   const { socket } = response.req;
   const leave = () => {
-    if (!response.writableFinished) {
-      gone.abort();
-    }
+    if (!response.writableFinished) gone.abort();
   };
-  if (response.destroyed || socket.destroyed) {
-    gone.abort();
-  }
+  if (response.destroyed || socket.destroyed) gone.abort();
   response.once("close", () => {
     socket.off("close", leave);
     leave();

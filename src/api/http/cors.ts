@@ -6,12 +6,8 @@ export function applyCors(request: FastifyRequest, reply: FastifyReply, allowed:
   // Also where there is nothing to allow: a cache must not give that answer to another page.
   if (!allowed.includes("*")) reply.header("vary", "origin");
   const origin = request.headers.origin;
-  if (origin === undefined) {
-    return;
-  }
-  if (!allowed.includes("*") && !allowed.includes(origin)) {
-    return;
-  }
+  if (origin === undefined) return;
+  if (!allowed.includes("*") && !allowed.includes(origin)) return;
   reply.header("access-control-allow-origin", allowed.includes("*") ? "*" : origin);
   reply.header("access-control-expose-headers", "x-request-id, retry-after, x-should-retry");
   if (isPreflight(request)) {

@@ -35,16 +35,10 @@ export function sendError(reply: FastifyReply, error: ServiceError): FastifyRepl
 export function errorHeaders(error: ServiceError): Record<string, string> {
   const headers: Record<string, string> = {};
   const auth = challenge(error);
-  if (auth !== null) {
-    headers["www-authenticate"] = auth;
-  }
-  if (error.retryAfter !== null) {
-    headers["retry-after"] = String(error.retryAfter);
-  }
+  if (auth !== null) headers["www-authenticate"] = auth;
+  if (error.retryAfter !== null) headers["retry-after"] = String(error.retryAfter);
   // Clients repeat every 429 and 5xx by default.
-  if (error.row.repeat === "useless") {
-    headers["x-should-retry"] = "false";
-  }
+  if (error.row.repeat === "useless") headers["x-should-retry"] = "false";
   return headers;
 }
 
@@ -53,9 +47,7 @@ export function notFound(app: FastifyInstance): void {
   const routes: { method: string; pattern: RegExp }[] = [];
   app.addHook("onRoute", (route) => {
     const pattern = new RegExp(`^${route.url.replace(/[.]/g, "\\.").replace(/:\w+/g, "[^/]+").replace("*", ".*")}/?$`);
-    for (const method of [route.method].flat()) {
-      routes.push({ method, pattern });
-    }
+    for (const method of [route.method].flat()) routes.push({ method, pattern });
   });
   app.setNotFoundHandler((request: FastifyRequest, reply: FastifyReply) => {
     const path = request.url.split("?")[0]!;

@@ -28,9 +28,7 @@ export function parseJsonObject(bytes: Uint8Array): Record<string, unknown> {
   if (!isJsonObject(value)) throw malformed("The body must be a JSON object.");
   const object: Record<string, unknown> = value;
   for (const [key, integer] of longIntegers) {
-    if (object[key] === Number(integer)) {
-      object[key] = integer;
-    }
+    if (object[key] === Number(integer)) object[key] = integer;
   }
   return object;
 }
@@ -101,16 +99,12 @@ function scan(text: string, subject: string): Scanned {
     const c = text.charCodeAt(i);
     if (c === QUOTE) {
       const end = stringEnd(text, i);
-      if (depth === 1) {
-        key = text.slice(i, end + 1);
-      }
+      if (depth === 1) key = text.slice(i, end + 1);
       i = end;
     } else if (c === 0x7b || c === 0x5b) {
       depth++;
       values++; // the first one inside
-      if (depth > MAX_DEPTH) {
-        throw malformed(`${subject} is nested more than ${MAX_DEPTH} levels deep.`);
-      }
+      if (depth > MAX_DEPTH) throw malformed(`${subject} is nested more than ${MAX_DEPTH} levels deep.`);
       const mark = depth === 2 ? PRINTED.get(key) : undefined;
       if (mark !== undefined) printed.push({ mark, from: i, to: text.length });
     } else if (c === 0x7d || c === 0x5d) {
@@ -136,9 +130,7 @@ function readNumber(text: string, start: number, key: string, found: Map<string,
     return start + match[0].length - 1;
   }
   let end = start;
-  while (end + 1 < text.length && /[\d.eE+-]/.test(text[end + 1]!)) {
-    end++;
-  }
+  while (end + 1 < text.length && /[\d.eE+-]/.test(text[end + 1]!)) end++;
   return end;
 }
 

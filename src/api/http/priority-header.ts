@@ -6,8 +6,6 @@ import { isJsonObject } from "../../json/json-object.ts";
 
 export function bodyWithPriority({ body, headers }: Pick<FastifyRequest, "body" | "headers">): unknown {
   const header = headers["x-vllm-priority"];
-  if (!isJsonObject(body) || typeof header !== "string" || !/^[+-]?\d{1,20}$/.test(header)) {
-    return body;
-  }
+  if (!isJsonObject(body) || typeof header !== "string" || !/^[+-]?\d{1,20}$/.test(header)) return body;
   return { ...body, priority: header };
 }

@@ -15,16 +15,12 @@ export function safeId(id: unknown): string | null {
 }
 
 export function requestIdOf(request: FastifyRequest, reply: FastifyReply, fromBody: string | undefined): string {
-  if (fromBody === undefined || safeId(request.headers["x-request-id"]) !== null) {
-    return request.id;
-  }
+  if (fromBody === undefined || safeId(request.headers["x-request-id"]) !== null) return request.id;
   if (fromBody.length > LONGEST_ID) {
     throw new ServiceError("invalid_value", `request_id may have at most ${LONGEST_ID} characters.`, {
       param: "request_id",
     });
   }
-  if (safeId(fromBody) !== null) {
-    reply.header("x-request-id", fromBody);
-  }
+  if (safeId(fromBody) !== null) reply.header("x-request-id", fromBody);
   return fromBody;
 }

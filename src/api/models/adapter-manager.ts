@@ -83,9 +83,7 @@ export class AdapterManager {
   }
 
   async #unload(name: string): Promise<void> {
-    if (name === "") {
-      throw new ServiceError("invalid_adapter_request", "lora_name must be given.");
-    }
+    if (name === "") throw new ServiceError("invalid_adapter_request", "lora_name must be given.");
     const adapter = this.#models.adapter(name);
     if (adapter === undefined) {
       throw new ServiceError("model_not_found", `The LoRA adapter '${name}' does not exist.`, { param: "lora_name" });

@@ -81,14 +81,10 @@ export class ModelRegistry {
     }
     while (this.#replacing.has(name)) await this.#replacing.get(name);
     const adapter = this.#adapters.get(name);
-    if (adapter !== undefined) {
-      return { name, adapter: adapter.version, ...plain, release: adapter.lease() };
-    }
+    if (adapter !== undefined) return { name, adapter: adapter.version, ...plain, release: adapter.lease() };
     for (const source of this.#sources) {
       const model = await source.resolve(name, principal);
-      if (model !== null) {
-        return model;
-      }
+      if (model !== null) return model;
     }
     throw new ServiceError("model_not_found", `The model \`${name}\` does not exist.`, { param: "model" });
   }

@@ -58,9 +58,7 @@ export function registerModels(app: FastifyInstance, service: Service): void {
       // A wildcard, because names contain slashes.
       const name = request.params["*"];
       const card = service.models.card(name, principalOf(request));
-      if (card !== null) {
-        return toWire(card);
-      }
+      if (card !== null) return toWire(card);
       throw new ServiceError("model_not_found", `The model \`${name}\` does not exist.`, { param: "model" });
     },
   );

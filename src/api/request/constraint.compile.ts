@@ -9,9 +9,7 @@ export async function grammarKeyFor(
   constraint: Constraint | null,
   clientGone: AbortSignal,
 ): Promise<string | null> {
-  if (constraint === null) {
-    return null;
-  }
+  if (constraint === null) return null;
   try {
     return (await service.grammars.compile(constraint, [clientGone, service.cutSignal]))?.key ?? null;
   } catch (error) {

@@ -70,9 +70,7 @@ function wantedByFormat(format: Format): Wanted {
 /** Current form: `format`; legacy form: `structures` and `triggers`. */
 function tagOfFormat(format: Format): unknown {
   const isGiven = (value: unknown) => typeof value === "object" && value !== null && Object.keys(value).length > 0;
-  if (isGiven(format.format)) {
-    return { type: "structural_tag", format: format.format };
-  }
+  if (isGiven(format.format)) return { type: "structural_tag", format: format.format };
   if (Array.isArray(format.structures) && Array.isArray(format.triggers)) {
     return { type: "structural_tag", structures: format.structures, triggers: format.triggers };
   }
@@ -81,13 +79,9 @@ function tagOfFormat(format: Format): unknown {
 
 function toShape(wanted: Wanted, options: Partial<Outputs>): OutputShape | null {
   const kinds = KINDS.filter((kind) => wanted[kind] !== undefined);
-  if (kinds.length > 1) {
-    throw refuse(`Only one kind of constraint can apply, got ${kinds.join(" and ")}.`);
-  }
+  if (kinds.length > 1) throw refuse(`Only one kind of constraint can apply, got ${kinds.join(" and ")}.`);
   const kind = kinds[0];
-  if (kind === undefined) {
-    return null;
-  }
+  if (kind === undefined) return null;
   const value = wanted[kind];
   const json = {
     compact: options.disable_any_whitespace ?? false,
@@ -98,9 +92,7 @@ function toShape(wanted: Wanted, options: Partial<Outputs>): OutputShape | null 
     case "json":
       return { kind: "json_schema", schema: asJson(value, "json"), json };
     case "json_object":
-      if (value !== true) {
-        throw bad("structured_outputs.json_object must be true or left out.", "structured_outputs");
-      }
+      if (value !== true) throw bad("structured_outputs.json_object must be true or left out.", "structured_outputs");
       return { kind: "json_object", json };
     case "regex":
       return { kind: "regex", pattern: value as string };
@@ -120,9 +112,7 @@ function toShape(wanted: Wanted, options: Partial<Outputs>): OutputShape | null 
 
 /** Given as JSON text or already as an object. */
 function asJson(value: unknown, field: string): JsonValue {
-  if (typeof value !== "string") {
-    return value as JsonValue;
-  }
+  if (typeof value !== "string") return value as JsonValue;
   try {
     return parseInnerJson(value) as JsonValue;
   } catch (error) {

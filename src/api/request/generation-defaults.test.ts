@@ -6,9 +6,7 @@ import { loadSamplingDefaults, NEUTRAL_DEFAULTS } from "./generation-defaults.ts
 
 function folder(config: object | null): string {
   const path = mkdtempSync(join(tmpdir(), "flywheel-defaults-"));
-  if (config !== null) {
-    writeFileSync(join(path, "generation_config.json"), JSON.stringify(config));
-  }
+  if (config !== null) writeFileSync(join(path, "generation_config.json"), JSON.stringify(config));
   return path;
 }
 

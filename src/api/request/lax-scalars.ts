@@ -21,17 +21,11 @@ const NUMBER_TEXT = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$/;
 const LONGEST_NUMBER_TEXT = 400;
 
 export function laxBoolean(value: unknown, fail: Fail): boolean | undefined {
-  if (typeof value === "boolean") {
-    return value;
-  }
-  if (value === 0 || value === 1) {
-    return value === 1;
-  }
+  if (typeof value === "boolean") return value;
+  if (value === 0 || value === 1) return value === 1;
   if (typeof value === "string") {
     const word = value.toLowerCase();
-    if (TRUE_WORDS.has(word)) {
-      return true;
-    }
+    if (TRUE_WORDS.has(word)) return true;
     return FALSE_WORDS.has(word)
       ? false
       : fail("bool_parsing", "Input should be a valid boolean, unable to interpret input");
@@ -51,9 +45,7 @@ export function laxNumber(value: unknown, bounds: Bounds, fail: Fail): number | 
   } else {
     return fail("float_type", "Input should be a valid number");
   }
-  if (!Number.isFinite(number)) {
-    return fail("finite_number", "Input should be a finite number");
-  }
+  if (!Number.isFinite(number)) return fail("finite_number", "Input should be a finite number");
   return withinBounds(number, bounds.minimum, bounds.maximum, fail);
 }
 
@@ -62,12 +54,8 @@ export function laxInteger(value: unknown, bounds: Bounds, fail: Fail): number |
     return withinBounds(value, bounds.minimum, bounds.maximum, fail); // long id lists take this path
   }
   const integer = exactInteger(value, fail);
-  if (integer === undefined) {
-    return undefined;
-  }
-  if (bounds.format !== "int64") {
-    return withinBounds(Number(integer), bounds.minimum, bounds.maximum, fail);
-  }
+  if (integer === undefined) return undefined;
+  if (bounds.format !== "int64") return withinBounds(Number(integer), bounds.minimum, bounds.maximum, fail);
   const clamped = integer === PRINTED_LIMIT ? INT64_MAX : integer === -PRINTED_LIMIT ? INT64_MIN : integer;
   const tightMinimum = bounds.minimum !== undefined && bounds.minimum > -(2 ** 63);
   return withinBounds(clamped, tightMinimum ? BigInt(bounds.minimum!) : INT64_MIN, INT64_MAX, fail);
@@ -80,9 +68,7 @@ function exactInteger(value: unknown, fail: Fail): bigint | undefined {
     case "boolean":
       return value ? 1n : 0n;
     case "number":
-      if (!Number.isFinite(value)) {
-        return fail("finite_number", "Input should be a finite number");
-      }
+      if (!Number.isFinite(value)) return fail("finite_number", "Input should be a finite number");
       return Number.isInteger(value)
         ? BigInt(value)
         : fail("int_from_float", "Input should be a valid integer, got a number with a fractional part");

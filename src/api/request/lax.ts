@@ -47,9 +47,7 @@ export interface Read<T> {
 export function readBody<S extends TSchema>(schema: S, body: unknown): Read<Static<S>> {
   const violations: Violation[] = [];
   const value = read(schema as Node, body, [], violations) as Static<S>;
-  if (violations.length > 0) {
-    throw invalidBody(violations);
-  }
+  if (violations.length > 0) throw invalidBody(violations);
   const known = (schema as Node).properties ?? {};
   const ignored = Object.keys(body as object).filter((key) => !Object.hasOwn(known, key));
   return { value, ignored };
@@ -72,9 +70,7 @@ function read(node: Node, value: unknown, path: Path, out: Violation[]): unknown
     out.push({ path, kind, text });
     return undefined;
   };
-  if (node.anyOf !== undefined) {
-    return readUnion(node, node.anyOf, value, path, out);
-  }
+  if (node.anyOf !== undefined) return readUnion(node, node.anyOf, value, path, out);
   if (node.const !== undefined || node.enum !== undefined) {
     const allowed = node.enum ?? [node.const];
     return allowed.includes(value) ? value : fail("literal_error", `Input should be ${allowed.map(show).join(" or ")}`);
@@ -85,9 +81,7 @@ function read(node: Node, value: unknown, path: Path, out: Violation[]): unknown
     case "null":
       return value === null ? null : fail("none_required", "Input should be null");
     case "string":
-      if (typeof value !== "string") {
-        return fail("string_type", "Input should be a string");
-      }
+      if (typeof value !== "string") return fail("string_type", "Input should be a string");
       if (value.length < (node.minLength ?? 0)) {
         return fail("string_too_short", `String should have at least ${node.minLength} character`);
       }
@@ -129,9 +123,7 @@ function readObject(node: Node, value: unknown, path: Path, out: Violation[]): u
     return undefined;
   }
   const pattern = node.patternProperties === undefined ? undefined : Object.values(node.patternProperties)[0];
-  if (node.properties === undefined) {
-    return pattern === undefined ? value : readMap(pattern, value, path, out);
-  }
+  if (node.properties === undefined) return pattern === undefined ? value : readMap(pattern, value, path, out);
   const result: Record<string, unknown> = {};
   for (const [key, child] of Object.entries(node.properties)) {
     // An absent optional field stays absent: "not given" and "null" differ for some of them.
@@ -169,21 +161,15 @@ function readUnion(node: Node, branches: readonly Node[], value: unknown, path: 
   for (const branch of branches) {
     const attempt: Violation[] = [];
     const result = read(branch, value, path, attempt);
-    if (attempt.length === 0) {
-      return result;
-    }
-    if (branch.type !== "null" && (fewest === undefined || attempt.length < fewest.length)) {
-      fewest = attempt;
-    }
+    if (attempt.length === 0) return result;
+    if (branch.type !== "null" && (fewest === undefined || attempt.length < fewest.length)) fewest = attempt;
   }
   out.push(...(fewest ?? []));
   return undefined;
 }
 
 function jsonType(value: unknown): string {
-  if (value === null) {
-    return "null";
-  }
+  if (value === null) return "null";
   return Array.isArray(value) ? "array" : typeof value;
 }
 

@@ -3,9 +3,7 @@ import { ServiceError } from "../../errors/service-error.ts";
 
 /** `param`: what the error names. -1 asks for the whole vocabulary. */
 export function checkLogprobCount(count: number | null, cap: number, vocabSize: number, param: string): void {
-  if (count === null || cap === -1) {
-    return;
-  }
+  if (count === null || cap === -1) return;
   const wanted = count === -1 ? vocabSize : count;
   if (wanted > cap) {
     const message = `${wanted} log probabilities per token were requested; this server gives at most ${cap} (--max-logprobs).`;

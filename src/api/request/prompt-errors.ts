@@ -26,9 +26,7 @@ export async function refusing<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof PromptError)) {
-      throw error;
-    }
+    if (!(error instanceof PromptError)) throw error;
     const { param, message } = asTheDialectSays(error);
     throw new ServiceError(CODES[error.code], message, { param, cause: error });
   }

@@ -106,9 +106,7 @@ function readLogitBias(bias: Record<string, number> | null | undefined, vocabSiz
 }
 
 function readAllowedIds(ids: readonly number[] | null | undefined, vocabSize: number): number[] | null {
-  if (ids === undefined || ids === null) {
-    return null;
-  }
+  if (ids === undefined || ids === null) return null;
   const outside = ids.find((id) => id < 0 || id >= vocabSize);
   if (ids.length === 0 || outside !== undefined) {
     const message =

@@ -32,9 +32,7 @@ export class Admission {
 
   /** Takes room for `choices`; the returned function gives it back and may be called more than once. Throws 429, 503. */
   enter(choices: number): () => void {
-    if (this.#draining) {
-      throw shuttingDown();
-    }
+    if (this.#draining) throw shuttingDown();
     const room = this.#limits.slots + this.#limits.queue;
     if (choices > room) {
       const message = `n = ${choices} choices are more than this server holds at once (${room}).`;
@@ -70,9 +68,7 @@ export class Admission {
     this.#active -= choices;
     this.#holdSeconds += 0.1 * (seconds - this.#holdSeconds);
     if (this.#active === 0) {
-      for (const resolve of this.#idle.splice(0)) {
-        resolve();
-      }
+      for (const resolve of this.#idle.splice(0)) resolve();
     }
   }
 

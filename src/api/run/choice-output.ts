@@ -83,9 +83,7 @@ export class ChoiceOutput {
       this.#thoughtMeter?.push(pushed.decoded);
       if (this.#thoughtMeter?.reasoning && !isStopToken) delta.reasoningTokens++;
       delta.tokenIds.push(token.id);
-      if (this.#logprobs !== null) {
-        delta.logprobs.push(contentEntry(this.#logprobs.walk, token, this.#logprobs.top));
-      }
+      if (this.#logprobs !== null) delta.logprobs.push(contentEntry(this.#logprobs.walk, token, this.#logprobs.top));
     }
     this.#tokens += delta.tokenIds.length;
     if (matched !== null) {
@@ -95,14 +93,10 @@ export class ChoiceOutput {
       this.#end = { reason: finish.reason, stopReason: finish.stopReason };
     }
     delta.end = this.#end;
-    if (this.#end !== null) {
-      text += this.#text.finish();
-    }
+    if (this.#end !== null) text += this.#text.finish();
     delta.parts = this.#parser.push(text);
     delta.hasThought = this.#thoughtMeter?.hasThought ?? false;
-    if (this.#end !== null) {
-      delta.parts.push(...this.#parser.finish());
-    }
+    if (this.#end !== null) delta.parts.push(...this.#parser.finish());
     return delta;
   }
 }

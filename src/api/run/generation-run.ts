@@ -62,12 +62,8 @@ export class GenerationRun {
     clientGone.addEventListener("abort", abort, { once: true });
     cut.addEventListener("abort", abort, { once: true });
     try {
-      if (!clientGone.aborted && !cut.aborted) {
-        yield* this.#generate();
-      }
-      if (cut.aborted && choices.some((choice) => choice.end === null)) {
-        throw shuttingDown();
-      }
+      if (!clientGone.aborted && !cut.aborted) yield* this.#generate();
+      if (cut.aborted && choices.some((choice) => choice.end === null)) throw shuttingDown();
       if (!this.#aborted && !clientGone.aborted && choices.some((choice) => choice.end === null)) {
         throw engineFailed("the engine ended before every choice was complete");
       }
@@ -95,31 +91,19 @@ export class GenerationRun {
       const failed = output.finish?.reason === "error" ? output.finish : null;
       // Tokens before the error count: among them a stop string may have ended the choice.
       const delta = choice.accept(failed === null ? output : { ...output, finish: null });
-      if (delta.stopEngine) {
-        generation.stop(output.index);
-      }
+      if (delta.stopEngine) generation.stop(output.index);
       this.#tick(output.index, delta.tokenIds.length);
-      if (failed === null || delta.tokenIds.length > 0) {
-        yield delta;
-      }
-      if (failed !== null && choice.end === null) {
-        throw finishError(failed);
-      }
-      if (choices.every((choice) => choice.end !== null)) {
-        return;
-      }
+      if (failed === null || delta.tokenIds.length > 0) yield delta;
+      if (failed !== null && choice.end === null) throw finishError(failed);
+      if (choices.every((choice) => choice.end !== null)) return;
     }
   }
 
   #tick(index: number, tokens: number): void {
-    if (tokens === 0) {
-      return;
-    }
+    if (tokens === 0) return;
     const now = performance.now();
     const last = this.#lastTokenAt[index];
-    if (last !== undefined) {
-      this.#service.metrics.interTokenLatency(this.#model, (now - last) / 1000 / tokens);
-    }
+    if (last !== undefined) this.#service.metrics.interTokenLatency(this.#model, (now - last) / 1000 / tokens);
     this.#lastTokenAt[index] = now;
     this.#firstTokenAt ??= now;
   }

@@ -36,9 +36,7 @@ function otherEntries(walk: TokenTextWalk, id: number, logprobs: TokenLogprobs, 
   const wanted = (top < 0 ? logprobs.topIds.length : top) - 1;
   for (let i = 0; i < logprobs.topIds.length && entries.length < wanted; i++) {
     const other = logprobs.topIds[i]!;
-    if (other !== id) {
-      entries.push(entry(walk.describe(other), floored(logprobs.topLogprobs[i]!)));
-    }
+    if (other !== id) entries.push(entry(walk.describe(other), floored(logprobs.topLogprobs[i]!)));
   }
   return entries;
 }
@@ -71,9 +69,7 @@ function positionJson(walk: TokenTextWalk, id: number, here: TokenLogprobs): str
     `"${token}":${JSON.stringify({ logprob: floored(logprob), rank, decoded_token: walk.text(token) })}`;
   const members = [member(id, here.logprob, here.rank)];
   here.topIds.forEach((other, i) => {
-    if (other !== id) {
-      members.push(member(other, here.topLogprobs[i]!, i + 1));
-    }
+    if (other !== id) members.push(member(other, here.topLogprobs[i]!, i + 1));
   });
   return `{${members.join(",")}}`;
 }
@@ -89,9 +85,7 @@ export function jsonWith(
   let members = "";
   for (const [key, value] of Object.entries(object)) {
     const text = raw[key] ?? JSON.stringify(value);
-    if (text !== undefined) {
-      members += `${members === "" ? "" : ","}${JSON.stringify(key)}:${text}`;
-    }
+    if (text !== undefined) members += `${members === "" ? "" : ","}${JSON.stringify(key)}:${text}`;
   }
   return `{${members}}`;
 }

@@ -63,9 +63,7 @@ export function usageOf(facts: ReplyFacts, counts: UsageCounts): WireUsage {
     completion_tokens: counts.completion,
     prompt_tokens_details: facts.promptTokensDetails ? { cached_tokens: counts.cached } : null,
   };
-  if (facts.reasoningParsed) {
-    usage.completion_tokens_details = { reasoning_tokens: counts.reasoning };
-  }
+  if (facts.reasoningParsed) usage.completion_tokens_details = { reasoning_tokens: counts.reasoning };
   return usage;
 }
 

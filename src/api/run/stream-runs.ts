@@ -36,19 +36,13 @@ export async function streamRuns(
     await Promise.all(runs.map((run, index) => forward(run, index)));
     events.end(source.take() + source.closing() + DONE);
   } catch (error) {
-    for (const run of runs) {
-      run.abort();
-    }
+    for (const run of runs) run.abort();
     const wire = toWireError(error);
-    if (wire.status === 500) {
-      service.log.error("stream failed", { id: reply.getHeader("x-request-id"), error });
-    }
+    if (wire.status === 500) service.log.error("stream failed", { id: reply.getHeader("x-request-id"), error });
     if (!gone.aborted) service.metrics.streamAborted(wire.code === "shutting_down" ? "shutdown" : "error");
     events.end(`${source.take()}data: ${JSON.stringify(errorEnvelope(wire))}\n\n${DONE}`);
   }
-  if (gone.aborted) {
-    service.metrics.streamAborted(events.cutOff ? "slow_client" : "client_gone");
-  }
+  if (gone.aborted) service.metrics.streamAborted(events.cutOff ? "slow_client" : "client_gone");
 
   async function forward(run: GenerationRun, index: number): Promise<void> {
     for await (const output of run.outputs()) {

@@ -3,7 +3,7 @@
 
 import type { JsonObject } from "../../json/json-object.ts";
 import { RL_DEFAULTS, type RlConfig } from "../../training/config.ts";
-import { algorithmNames } from "../../training/gradient/algorithms/registry.ts";
+import { ALGORITHM_NAMES } from "../../training/gradient/algorithms/registry.ts";
 import { Fields } from "./fields.ts";
 import type { Issues, Loc } from "./issues.ts";
 
@@ -62,7 +62,7 @@ function refuseAdapterPath(fields: Fields): void {
 
 /** `loss_fn` names the algorithm; `ppo` is the older switch for the same thing. */
 function algorithm(fields: Fields): string {
-  const name = fields.oneOf("loss_fn", algorithmNames);
+  const name = fields.oneOf("loss_fn", ALGORITHM_NAMES);
   const ppo = fields.flag("ppo");
   if (name !== null && ppo !== null && (name === "ppo") !== ppo) {
     fields.problem("loss_fn", "value_error", `Value error, loss_fn '${name}' contradicts ppo ${ppo}`);

@@ -13,32 +13,32 @@ import { PrefixCache } from "./prefix-cache.ts";
 export class KvCache {
   readonly blockSize: number;
   /** Tokens that are found together: a block is one link or several. */
-  private readonly linkSize: number;
-  private readonly linksPerBlock: number;
-  private readonly runner: Runner;
-  private readonly allocator: BlockAllocator;
+  readonly #linkSize: number;
+  readonly #linksPerBlock: number;
+  readonly #runner: Runner;
+  readonly #allocator: BlockAllocator;
   /** null = prefix caching is off. */
-  private readonly prefixes: PrefixCache | null;
+  readonly #prefixes: PrefixCache | null;
 
   constructor(runner: Runner, { prefixCaching, linkSize }: Pick<SchedulingOptions, "prefixCaching" | "linkSize">) {
-    this.runner = runner;
+    this.#runner = runner;
     this.blockSize = runner.blockSize;
-    this.linkSize = linkSize ?? runner.blockSize;
-    this.linksPerBlock = this.blockSize / this.linkSize;
-    if (!Number.isInteger(this.linksPerBlock)) {
-      throw new Error(`links of ${this.linkSize} tokens do not fill blocks of ${this.blockSize}`);
+    this.#linkSize = linkSize ?? runner.blockSize;
+    this.#linksPerBlock = this.blockSize / this.#linkSize;
+    if (!Number.isInteger(this.#linksPerBlock)) {
+      throw new Error(`links of ${this.#linkSize} tokens do not fill blocks of ${this.blockSize}`);
     }
-    this.prefixes = prefixCaching ? new PrefixCache() : null;
-    this.allocator = new BlockAllocator(runner.numBlocks, (block) => this.prefixes?.forget(block));
+    this.#prefixes = prefixCaching ? new PrefixCache() : null;
+    this.#allocator = new BlockAllocator(runner.numBlocks, (block) => this.#prefixes?.forget(block));
   }
 
   get available(): number {
-    return this.allocator.available;
+    return this.#allocator.available;
   }
 
   /** Fraction of the pool held by running sequences, 0..1. */
   get usage(): number {
-    return this.allocator.held / this.allocator.numBlocks;
+    return this.#allocator.held / this.#allocator.numBlocks;
   }
 
   blocksFor(tokens: number): number {
@@ -51,21 +51,19 @@ export class KvCache {
    * Needs blocksFor(tokens) available blocks, hits or not.
    */
   attach(sequence: Sequence, readCache: boolean): number {
-    const { blocks: hits, links } = readCache ? this.findPrefix(sequence) : { blocks: [], links: 0 };
-    const inLast = links % this.linksPerBlock;
+    const { blocks: hits, links } = readCache ? this.#findPrefix(sequence) : { blocks: [], links: 0 };
+    const inLast = links % this.#linksPerBlock;
     const whole = inLast === 0 ? hits : hits.slice(0, -1);
     // Take over the ownerless hits first: taking blocks below may evict whatever is still cached.
     const mine = whole.map((block) => {
-      if (!this.allocator.isCached(block)) return false;
-      this.allocator.adopt(block, sequence.number);
+      if (!this.#allocator.isCached(block)) return false;
+      this.#allocator.adopt(block, sequence.number);
       return true;
     });
-    const last = inLast === 0 ? null : this.begun(hits.at(-1)!, inLast, sequence);
-    for (const [i, hit] of whole.entries()) {
-      sequence.blocks.push(mine[i] ? hit : this.copyOf(hit, sequence));
-    }
+    const last = inLast === 0 ? null : this.#begun(hits.at(-1)!, inLast, sequence);
+    for (const [i, hit] of whole.entries()) sequence.blocks.push(mine[i] ? hit : this.#copyOf(hit, sequence));
     if (last !== null) sequence.blocks.push(last);
-    sequence.computed = links * this.linkSize;
+    sequence.computed = links * this.#linkSize;
     if (!this.grow(sequence)) throw new Error("attach without enough available blocks");
     return sequence.computed;
   }
@@ -74,30 +72,30 @@ export class KvCache {
   grow(sequence: Sequence): boolean {
     const missing = this.blocksFor(sequence.tokens.length) - sequence.blocks.length;
     if (missing <= 0) return true;
-    if (missing > this.allocator.available) return false;
-    for (let i = 0; i < missing; i++) sequence.blocks.push(this.allocator.take(sequence.number));
+    if (missing > this.#allocator.available) return false;
+    for (let i = 0; i < missing; i++) sequence.blocks.push(this.#allocator.take(sequence.number));
     return true;
   }
 
   /** Start `follower` where `leader` stands: copies of all its blocks, the partly filled one too. */
   fork(leader: Sequence, follower: Sequence): void {
     const used = this.blocksFor(leader.computed);
-    for (const block of leader.blocks.view(0, used)) follower.blocks.push(this.copyOf(block, follower));
+    for (const block of leader.blocks.view(0, used)) follower.blocks.push(this.#copyOf(block, follower));
     follower.computed = leader.computed;
     follower.digests = leader.digests.slice();
   }
 
   /** Positions below `computed` are final: full links among them become findable. */
   commit(sequence: Sequence): void {
-    if (this.prefixes === null) return;
+    if (this.#prefixes === null) return;
     const { digests, tokens, request, blocks } = sequence;
-    for (let i = digests.length; (i + 1) * this.linkSize <= sequence.computed; i++) {
+    for (let i = digests.length; (i + 1) * this.#linkSize <= sequence.computed; i++) {
       const parent = digests[i - 1] ?? request.cacheRoot;
-      const content = tokens.view(i * this.linkSize, (i + 1) * this.linkSize);
-      const { digest, block } = this.prefixes.lookup(parent, content);
-      const place = i % this.linksPerBlock;
+      const content = tokens.view(i * this.#linkSize, (i + 1) * this.#linkSize);
+      const { digest, block } = this.#prefixes.lookup(parent, content);
+      const place = i % this.#linksPerBlock;
       if (block === null) {
-        this.prefixes.remember(digest, parent, content, blocks.at((i - place) / this.linksPerBlock), place);
+        this.#prefixes.remember(digest, parent, content, blocks.at((i - place) / this.#linksPerBlock), place);
       }
       digests.push(digest);
     }
@@ -107,7 +105,7 @@ export class KvCache {
   release(sequence: Sequence): void {
     for (let i = sequence.blocks.length - 1; i >= 0; i--) {
       const block = sequence.blocks.at(i);
-      this.allocator.release(block, sequence.number, this.prefixes?.holds(block) ?? false);
+      this.#allocator.release(block, sequence.number, this.#prefixes?.holds(block) ?? false);
     }
     sequence.blocks.clear();
     sequence.digests = [];
@@ -117,55 +115,55 @@ export class KvCache {
   checkIntegrity(running: Iterable<Sequence>): void {
     const holdings: [number, Int32Array][] = [];
     for (const s of running) holdings.push([s.number, s.blocks.view(0, s.blocks.length)]);
-    this.allocator.checkIntegrity(holdings);
-    this.prefixes?.checkIntegrity();
-    for (let block = 0; block < this.allocator.numBlocks; block++) {
-      if (this.allocator.isCached(block) && !this.prefixes?.holds(block)) {
+    this.#allocator.checkIntegrity(holdings);
+    this.#prefixes?.checkIntegrity();
+    for (let block = 0; block < this.#allocator.numBlocks; block++) {
+      if (this.#allocator.isCached(block) && !this.#prefixes?.holds(block)) {
         throw new Error(`block ${block} is cached but no lookup can find it`);
       }
     }
   }
 
   /** Blocks that hold the longest known prefix, in order, and how many links that is; fills `digests` for them. */
-  private findPrefix(sequence: Sequence): { blocks: number[]; links: number } {
+  #findPrefix(sequence: Sequence): { blocks: number[]; links: number } {
     const blocks: number[] = [];
     const { tokens, digests } = sequence;
     let links = 0;
-    for (let end = this.linkSize; this.prefixes !== null && end < tokens.length; end += this.linkSize) {
+    for (let end = this.#linkSize; this.#prefixes !== null && end < tokens.length; end += this.#linkSize) {
       const parent = digests[links - 1] ?? sequence.request.cacheRoot;
-      const { digest, block } = this.prefixes.lookup(parent, tokens.view(end - this.linkSize, end));
+      const { digest, block } = this.#prefixes.lookup(parent, tokens.view(end - this.#linkSize, end));
       if (block === null) break;
       digests.push(digest);
       // The block of the last link has those before it too.
-      blocks[Math.floor(links / this.linksPerBlock)] = block;
+      blocks[Math.floor(links / this.#linksPerBlock)] = block;
       links++;
     }
     return { blocks, links };
   }
 
   /** A block for `owner` that begins with the first links of `block` and has nothing behind them. */
-  private begun(block: number, links: number, owner: Sequence): number {
-    const mine = this.allocator.isCached(block) ? this.takeBegun(block, links, owner) : this.copyOf(block, owner);
-    this.runner.clearBlock(mine, links * this.linkSize);
+  #begun(block: number, links: number, owner: Sequence): number {
+    const mine = this.#allocator.isCached(block) ? this.#takeBegun(block, links, owner) : this.#copyOf(block, owner);
+    this.#runner.clearBlock(mine, links * this.#linkSize);
     return mine;
   }
 
   /** The cached block itself, if nobody can want more of it than `links` or there is no room for a copy. */
-  private takeBegun(block: number, links: number, owner: Sequence): number {
-    this.allocator.adopt(block, owner.number);
-    if (!this.prefixes!.holds(block, links)) return block;
-    if (this.allocator.available === 0) {
-      this.prefixes!.forget(block, links);
+  #takeBegun(block: number, links: number, owner: Sequence): number {
+    this.#allocator.adopt(block, owner.number);
+    if (!this.#prefixes!.holds(block, links)) return block;
+    if (this.#allocator.available === 0) {
+      this.#prefixes!.forget(block, links);
       return block;
     }
-    const copy = this.copyOf(block, owner);
-    this.allocator.release(block, owner.number, true);
+    const copy = this.#copyOf(block, owner);
+    this.#allocator.release(block, owner.number, true);
     return copy;
   }
 
-  private copyOf(block: number, owner: Sequence): number {
-    const copy = this.allocator.take(owner.number);
-    this.runner.copyBlock(block, copy);
+  #copyOf(block: number, owner: Sequence): number {
+    const copy = this.#allocator.take(owner.number);
+    this.#runner.copyBlock(block, copy);
     return copy;
   }
 }

@@ -35,65 +35,65 @@ export function chainDigest(parent: string, tokens: Int32Array): string {
 }
 
 export class PrefixCache {
-  private readonly byDigest = new Map<string, Entry>();
+  readonly #byDigest = new Map<string, Entry>();
   /** By the link's place in its block. */
-  private readonly byBlock = new Map<number, Map<number, Entry>>();
+  readonly #byBlock = new Map<number, Map<number, Entry>>();
 
   get size(): number {
-    return this.byDigest.size;
+    return this.#byDigest.size;
   }
 
   /** The block with the content `tokens` after the chain `parent`, if any. */
   lookup(parent: string, tokens: Int32Array): Lookup {
     const digest = chainDigest(parent, tokens);
-    const entry = this.byDigest.get(digest);
+    const entry = this.#byDigest.get(digest);
     const hit = entry !== undefined && entry.parent === parent && sameTokens(entry.tokens, tokens);
     return { digest, block: hit ? entry.block : null };
   }
 
   /** `block` now holds this link at `place`. If another block already does, that one stays the answer and nothing changes. */
   remember(digest: string, parent: string, tokens: Int32Array, block: number, place: number): void {
-    if (this.byDigest.has(digest)) return;
-    const links = this.byBlock.get(block) ?? new Map<number, Entry>();
+    if (this.#byDigest.has(digest)) return;
+    const links = this.#byBlock.get(block) ?? new Map<number, Entry>();
     if (links.has(place)) throw new Error(`block ${block} already has cached content at ${place}`);
     const entry = { digest, parent, tokens: tokens.slice(), block };
-    this.byDigest.set(digest, entry);
-    this.byBlock.set(block, links.set(place, entry));
+    this.#byDigest.set(digest, entry);
+    this.#byBlock.set(block, links.set(place, entry));
   }
 
   /** Whether lookups can answer with this block, for a link at place `from` or behind it. */
   holds(block: number, from = 0): boolean {
-    const places = this.byBlock.get(block)?.keys() ?? [];
+    const places = this.#byBlock.get(block)?.keys() ?? [];
     for (const place of places) if (place >= from) return true;
     return false;
   }
 
   /** The content of `block` from place `from` on is about to be overwritten. */
   forget(block: number, from = 0): void {
-    const links = this.byBlock.get(block);
+    const links = this.#byBlock.get(block);
     if (links === undefined) throw new Error(`block ${block} has no cached content`);
     for (const [place, { digest }] of links) {
       if (place < from) continue;
       links.delete(place);
-      this.byDigest.delete(digest);
+      this.#byDigest.delete(digest);
     }
-    if (links.size === 0) this.byBlock.delete(block);
+    if (links.size === 0) this.#byBlock.delete(block);
   }
 
   /** Throws unless both indexes agree and every digest is that of its content. */
   checkIntegrity(): void {
     let indexed = 0;
-    for (const [block, links] of this.byBlock) {
+    for (const [block, links] of this.#byBlock) {
       if (links.size === 0) throw new Error(`block ${block} is indexed without content`);
       indexed += links.size;
       for (const entry of links.values()) {
-        if (entry.block !== block || this.byDigest.get(entry.digest) !== entry) {
+        if (entry.block !== block || this.#byDigest.get(entry.digest) !== entry) {
           throw new Error(`cached block ${block} is not indexed`);
         }
       }
     }
-    if (indexed !== this.byDigest.size) throw new Error("prefix-cache indexes differ in size");
-    for (const [digest, entry] of this.byDigest) {
+    if (indexed !== this.#byDigest.size) throw new Error("prefix-cache indexes differ in size");
+    for (const [digest, entry] of this.#byDigest) {
       if (entry.digest !== digest || chainDigest(entry.parent, entry.tokens) !== digest) {
         throw new Error(`cached block ${entry.block} is filed under a wrong digest`);
       }

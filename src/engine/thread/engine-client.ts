@@ -12,62 +12,62 @@ interface Call {
 }
 
 export class EngineClient {
-  private readonly send: (command: Command) => void;
-  private readonly onFault: (error: Error) => void;
-  private readonly streams = new Map<number, GenerationStream>();
-  private readonly calls = new Map<number, Call>();
-  private lastNumber = 0;
+  readonly #send: (command: Command) => void;
+  readonly #onFault: (error: Error) => void;
+  readonly #streams = new Map<number, GenerationStream>();
+  readonly #calls = new Map<number, Call>();
+  #lastNumber = 0;
   /** Why nothing is accepted any more; null while open. */
-  private closed: string | null = null;
+  #closed: string | null = null;
 
   constructor(send: (command: Command) => void, onFault: (error: Error) => void) {
-    this.send = send;
-    this.onFault = onFault;
+    this.#send = send;
+    this.#onFault = onFault;
   }
 
   generate(request: GenerateRequest): Generation {
     if (!Number.isInteger(request.n) || request.n < 1)
       throw new RangeError(`n must be a positive integer: ${request.n}`);
-    const handle = ++this.lastNumber;
-    const stream = new GenerationStream(request.n, (index) => this.cancel(handle, index));
-    if (this.closed !== null) {
-      stream.fail(this.closed);
+    const handle = ++this.#lastNumber;
+    const stream = new GenerationStream(request.n, (index) => this.#cancel(handle, index));
+    if (this.#closed !== null) {
+      stream.fail(this.#closed);
       return stream;
     }
-    this.streams.set(handle, stream);
-    this.send({ type: "generate", handle, request });
+    this.#streams.set(handle, stream);
+    this.#send({ type: "generate", handle, request });
     return stream;
   }
 
   async loadAdapter(folder: string): Promise<AdapterInfo> {
-    const adapter = await this.call((call) => ({ type: "loadAdapter", call, folder }));
+    const adapter = await this.#call((call) => ({ type: "loadAdapter", call, folder }));
     if (adapter === null) throw new Error("the engine answered a load without an adapter");
     return adapter;
   }
 
   async unloadAdapter(version: string): Promise<void> {
-    await this.call((call) => ({ type: "unloadAdapter", call, version }));
+    await this.#call((call) => ({ type: "unloadAdapter", call, version }));
   }
 
   receive(event: Event): void {
     switch (event.type) {
       case "outputs":
         for (const { handle, output } of event.outputs) {
-          const stream = this.streams.get(handle);
+          const stream = this.#streams.get(handle);
           stream?.push(output);
-          if (stream?.ended) this.streams.delete(handle);
+          if (stream?.ended) this.#streams.delete(handle);
         }
         return;
       case "reply": {
-        const call = this.calls.get(event.call);
+        const call = this.#calls.get(event.call);
         const { result } = event;
-        this.calls.delete(event.call);
+        this.#calls.delete(event.call);
         if (result.ok) call?.resolve(result.adapter);
         else call?.reject(failureOf(result));
         return;
       }
       case "fault":
-        this.onFault(event.error);
+        this.#onFault(event.error);
         return;
       default:
         event satisfies never;
@@ -76,36 +76,36 @@ export class EngineClient {
 
   /** The loop behind this client is gone: everything open ends with an error. */
   failAll(message: string): void {
-    const streams = [...this.streams.values()];
-    this.streams.clear();
+    const streams = [...this.#streams.values()];
+    this.#streams.clear();
     for (const stream of streams) stream.fail(message);
-    this.rejectCalls(message);
+    this.#rejectCalls(message);
   }
 
   /** Everything open ends without further output; later requests fail. */
   close(reason = "the engine is closed"): void {
-    this.closed = reason;
-    for (const stream of [...this.streams.values()]) stream.abort();
-    this.rejectCalls(reason);
+    this.#closed = reason;
+    for (const stream of [...this.#streams.values()]) stream.abort();
+    this.#rejectCalls(reason);
   }
 
-  private rejectCalls(message: string): void {
-    for (const call of this.calls.values()) call.reject(new Error(message));
-    this.calls.clear();
+  #rejectCalls(message: string): void {
+    for (const call of this.#calls.values()) call.reject(new Error(message));
+    this.#calls.clear();
   }
 
-  private cancel(handle: number, index: number | null): void {
-    if (!this.streams.has(handle)) return;
-    if (index === null) this.streams.delete(handle);
-    this.send(index === null ? { type: "abort", handle } : { type: "stop", handle, index });
+  #cancel(handle: number, index: number | null): void {
+    if (!this.#streams.has(handle)) return;
+    if (index === null) this.#streams.delete(handle);
+    this.#send(index === null ? { type: "abort", handle } : { type: "stop", handle, index });
   }
 
-  private call(command: (call: number) => Command): Promise<AdapterInfo | null> {
-    if (this.closed !== null) return Promise.reject(new Error(this.closed));
-    const call = ++this.lastNumber;
+  #call(command: (call: number) => Command): Promise<AdapterInfo | null> {
+    if (this.#closed !== null) return Promise.reject(new Error(this.#closed));
+    const call = ++this.#lastNumber;
     return new Promise((resolve, reject) => {
-      this.calls.set(call, { resolve, reject });
-      this.send(command(call));
+      this.#calls.set(call, { resolve, reject });
+      this.#send(command(call));
     });
   }
 }

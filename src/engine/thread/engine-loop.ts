@@ -15,17 +15,17 @@ import type { CallResult, Command, Event } from "./messages.ts";
 
 export class EngineLoop {
   readonly info: ModelInfo;
-  private readonly model: ModelHost;
-  private readonly engine: StepEngine;
-  private readonly adapters: AdapterRegistry;
-  private readonly deliver: (event: Event) => void;
-  private commands: Command[] = [];
+  readonly #model: ModelHost;
+  readonly #engine: StepEngine;
+  readonly #adapters: AdapterRegistry;
+  readonly #deliver: (event: Event) => void;
+  #commands: Command[] = [];
   /** Work that must not meet a running forward. */
-  private betweenSteps: (() => Promise<void>)[] = [];
-  private awake = false;
-  private lastRun: Promise<void> = Promise.resolve();
-  private closed = false;
-  private readonly onCrash: (error: unknown) => void;
+  #betweenSteps: (() => Promise<void>)[] = [];
+  #awake = false;
+  #lastRun: Promise<void> = Promise.resolve();
+  #closed = false;
+  readonly #onCrash: (error: unknown) => void;
 
   /** `onCrash`: the loop itself failed, a bug; nothing more will be delivered. */
   constructor(
@@ -38,13 +38,13 @@ export class EngineLoop {
     const { runner } = model;
     const host = model.adapters ?? null;
     const onFault = (error: unknown): void => deliver({ type: "fault", error: toError(error) });
-    this.model = model;
-    this.deliver = deliver;
-    this.onCrash = onCrash;
-    this.adapters = new AdapterRegistry(host, (work) => this.queueBetweenSteps(work), onFault);
-    this.engine = new StepEngine({
+    this.#model = model;
+    this.#deliver = deliver;
+    this.#onCrash = onCrash;
+    this.#adapters = new AdapterRegistry(host, (work) => this.#queueBetweenSteps(work), onFault);
+    this.#engine = new StepEngine({
       runner,
-      adapters: this.adapters,
+      adapters: this.#adapters,
       constraints: model.constraints ?? null,
       options,
       stats,
@@ -63,68 +63,68 @@ export class EngineLoop {
   }
 
   send(command: Command): void {
-    this.commands.push(command);
-    this.wake();
+    this.#commands.push(command);
+    this.#wake();
   }
 
   loadAdapter(folder: string): Promise<AdapterInfo> {
-    return this.adapters.load(folder);
+    return this.#adapters.load(folder);
   }
 
   unloadAdapter(version: string): Promise<void> {
-    return this.adapters.retire(version);
+    return this.#adapters.retire(version);
   }
 
   /** Ends everything without further output and frees the model. */
   async close(): Promise<void> {
-    this.closed = true;
-    await this.lastRun;
-    this.engine.abortAll();
-    await this.model.close?.();
+    this.#closed = true;
+    await this.#lastRun;
+    this.#engine.abortAll();
+    await this.#model.close?.();
   }
 
-  private wake(): void {
-    if (this.awake || this.closed) return;
-    this.awake = true;
-    this.lastRun = this.run().catch((error: unknown) => {
-      this.closed = true;
-      this.onCrash(error);
+  #wake(): void {
+    if (this.#awake || this.#closed) return;
+    this.#awake = true;
+    this.#lastRun = this.#run().catch((error: unknown) => {
+      this.#closed = true;
+      this.#onCrash(error);
     });
   }
 
-  private async run(): Promise<void> {
+  async #run(): Promise<void> {
     await macrotask(); // lets a burst of commands arrive before the first step
-    while (!this.closed) {
-      for (const command of takeAll(this.commands)) this.apply(command);
-      for (const work of takeAll(this.betweenSteps)) await work();
-      if (!this.engine.busy) {
-        if (this.commands.length > 0 || this.betweenSteps.length > 0) continue;
-        this.awake = false;
+    while (!this.#closed) {
+      for (const command of takeAll(this.#commands)) this.#apply(command);
+      for (const work of takeAll(this.#betweenSteps)) await work();
+      if (!this.#engine.busy) {
+        if (this.#commands.length > 0 || this.#betweenSteps.length > 0) continue;
+        this.#awake = false;
         return;
       }
-      const outputs = await this.engine.step();
-      if (outputs.length > 0) this.deliver({ type: "outputs", outputs });
+      const outputs = await this.#engine.step();
+      if (outputs.length > 0) this.#deliver({ type: "outputs", outputs });
       await macrotask();
     }
   }
 
-  private apply(command: Command): void {
+  #apply(command: Command): void {
     switch (command.type) {
       case "generate":
-        this.engine.submit(command.handle, command.request);
+        this.#engine.submit(command.handle, command.request);
         break;
       case "stop":
-        this.engine.stop(command.handle, command.index);
+        this.#engine.stop(command.handle, command.index);
         break;
       case "abort":
-        this.engine.abort(command.handle);
+        this.#engine.abort(command.handle);
         break;
       case "loadAdapter":
-        this.answer(command.call, this.loadAdapter(command.folder));
+        this.#answer(command.call, this.loadAdapter(command.folder));
         break;
       case "unloadAdapter": {
         const retired = this.unloadAdapter(command.version);
-        this.answer(
+        this.#answer(
           command.call,
           retired.then(() => null),
         );
@@ -135,18 +135,18 @@ export class EngineLoop {
     }
   }
 
-  private answer(call: number, work: Promise<AdapterInfo | null>): void {
-    const reply = (result: CallResult): void => this.deliver({ type: "reply", call, result });
+  #answer(call: number, work: Promise<AdapterInfo | null>): void {
+    const reply = (result: CallResult): void => this.#deliver({ type: "reply", call, result });
     work.then(
       (adapter) => reply({ ok: true, adapter }),
       (error: unknown) => reply({ ok: false, error: toError(error), kind: kindOf(error) }),
     );
   }
 
-  private queueBetweenSteps<T>(work: () => Promise<T>): Promise<T> {
+  #queueBetweenSteps<T>(work: () => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.betweenSteps.push(() => work().then(resolve, reject));
-      this.wake();
+      this.#betweenSteps.push(() => work().then(resolve, reject));
+      this.#wake();
     });
   }
 }

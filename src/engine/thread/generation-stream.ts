@@ -8,70 +8,70 @@ import type { EngineOutput, Generation } from "../contract.ts";
 export type Cancel = (index: number | null) => void;
 
 export class GenerationStream implements Generation, AsyncIterator<EngineOutput, undefined> {
-  private queue: EngineOutput[] = [];
-  private readonly live: Set<number>;
-  private readonly cancel: Cancel;
-  private wake: (() => void) | null = null;
-  private iterated = false;
+  #queue: EngineOutput[] = [];
+  readonly #live: Set<number>;
+  readonly #cancel: Cancel;
+  #wake: (() => void) | null = null;
+  #iterated = false;
 
   constructor(n: number, cancel: Cancel) {
-    this.live = new Set(Array.from({ length: n }, (_, index) => index));
-    this.cancel = cancel;
+    this.#live = new Set(Array.from({ length: n }, (_, index) => index));
+    this.#cancel = cancel;
   }
 
   /** No more outputs will be accepted. */
   get ended(): boolean {
-    return this.live.size === 0;
+    return this.#live.size === 0;
   }
 
   push(output: EngineOutput): void {
     if (output.type === "tokens") {
-      if (!this.live.has(output.index)) return;
-      if (output.finish !== null) this.live.delete(output.index);
+      if (!this.#live.has(output.index)) return;
+      if (output.finish !== null) this.#live.delete(output.index);
     } else if (this.ended) {
       return;
     }
-    this.queue.push(output);
-    this.wake?.();
+    this.#queue.push(output);
+    this.#wake?.();
   }
 
   /** Finish what is still open with an error. */
   fail(message: string): void {
-    for (const index of [...this.live]) {
+    for (const index of [...this.#live]) {
       this.push({ type: "tokens", index, tokens: [], finish: { reason: "error", stopReason: null, message } });
     }
   }
 
   stop(index: number): void {
-    this.queue = this.queue.filter((output) => output.type !== "tokens" || output.index !== index);
-    if (!this.live.delete(index)) return;
-    this.cancel(this.ended ? null : index);
-    this.wake?.();
+    this.#queue = this.#queue.filter((output) => output.type !== "tokens" || output.index !== index);
+    if (!this.#live.delete(index)) return;
+    this.#cancel(this.ended ? null : index);
+    this.#wake?.();
   }
 
   abort(): void {
     const unfinished = !this.ended;
-    this.live.clear();
-    this.queue = [];
-    if (unfinished) this.cancel(null);
-    this.wake?.();
+    this.#live.clear();
+    this.#queue = [];
+    if (unfinished) this.#cancel(null);
+    this.#wake?.();
   }
 
   [Symbol.asyncIterator](): AsyncIterator<EngineOutput, undefined> {
-    if (this.iterated) throw new Error("a generation can be iterated once");
-    this.iterated = true;
+    if (this.#iterated) throw new Error("a generation can be iterated once");
+    this.#iterated = true;
     return this;
   }
 
   async next(): Promise<IteratorResult<EngineOutput, undefined>> {
-    while (this.queue.length === 0) {
+    while (this.#queue.length === 0) {
       if (this.ended) return { done: true, value: undefined };
       await new Promise<void>((resolve) => {
-        this.wake = resolve;
+        this.#wake = resolve;
       });
-      this.wake = null;
+      this.#wake = null;
     }
-    return { done: false, value: this.queue.shift()! };
+    return { done: false, value: this.#queue.shift()! };
   }
 
   async return(): Promise<IteratorResult<EngineOutput, undefined>> {

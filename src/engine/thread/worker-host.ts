@@ -38,106 +38,106 @@ const STABLE_MS = 60_000;
 const STUCK_MS = 60_000;
 
 export class WorkerEngine implements Engine {
-  private readonly options: Required<WorkerEngineOptions>;
-  private readonly scheduling: SchedulingOptions;
-  private readonly client: EngineClient;
-  private readonly cells = new StatCells();
+  readonly #options: Required<WorkerEngineOptions>;
+  readonly #scheduling: SchedulingOptions;
+  readonly #client: EngineClient;
+  readonly #cells = new StatCells();
   /** Version -> folders with that content, the newest first, to load again after a restart. */
-  private readonly adapters = new Map<string, Set<string>>();
-  private worker: Worker | null = null;
+  readonly #adapters = new Map<string, Set<string>>();
+  #worker: Worker | null = null;
   /** Commands made while there is no thread to take them. */
-  private backlog: Command[] = [];
-  private modelInfo: ModelInfo | null = null;
-  private startedAt = 0;
-  private restarts = 0;
-  private state: "up" | "restarting" | "dead" | "closed" = "restarting";
+  #backlog: Command[] = [];
+  #modelInfo: ModelInfo | null = null;
+  #startedAt = 0;
+  #restarts = 0;
+  #state: "up" | "restarting" | "dead" | "closed" = "restarting";
 
   private constructor(options: WorkerEngineOptions) {
     const onFault = options.onFault ?? ((error: Error) => process.emitWarning(error));
-    this.options = { scheduling: {}, maxRestarts: 5, backoffMs: 200, closeMs: 5_000, ...options, onFault };
-    this.scheduling = schedulingOptions(this.options.scheduling);
-    this.client = new EngineClient((command) => this.send(command), onFault);
+    this.#options = { scheduling: {}, maxRestarts: 5, backoffMs: 200, closeMs: 5_000, ...options, onFault };
+    this.#scheduling = schedulingOptions(this.#options.scheduling);
+    this.#client = new EngineClient((command) => this.#send(command), onFault);
   }
 
   /** Resolves when the model is ready; rejects with the reason when it cannot be loaded. */
   static async start(options: WorkerEngineOptions): Promise<WorkerEngine> {
     const engine = new WorkerEngine(options);
-    await engine.launch();
+    await engine.#launch();
     return engine;
   }
 
   get info(): ModelInfo {
-    return this.modelInfo!; // set before `start` resolves
+    return this.#modelInfo!; // set before `start` resolves
   }
 
   generate(request: GenerateRequest): Generation {
-    return this.client.generate(request);
+    return this.#client.generate(request);
   }
 
   async loadAdapter(folder: string): Promise<AdapterInfo> {
-    const adapter = await this.client.loadAdapter(folder);
-    this.adapters.set(adapter.version, new Set([folder, ...(this.adapters.get(adapter.version) ?? [])]));
+    const adapter = await this.#client.loadAdapter(folder);
+    this.#adapters.set(adapter.version, new Set([folder, ...(this.#adapters.get(adapter.version) ?? [])]));
     return adapter;
   }
 
   async unloadAdapter(version: string): Promise<void> {
     try {
-      await this.client.unloadAdapter(version);
+      await this.#client.unloadAdapter(version);
     } finally {
-      this.adapters.delete(version); // if the thread died over it, the next one must not have it again
+      this.#adapters.delete(version); // if the thread died over it, the next one must not have it again
     }
   }
 
   stats(): EngineStats {
-    return this.cells.read();
+    return this.#cells.read();
   }
 
   healthy(): boolean {
-    return this.state === "up" || this.state === "restarting";
+    return this.#state === "up" || this.#state === "restarting";
   }
 
   async close(): Promise<void> {
-    const { worker } = this;
-    this.state = "closed";
-    this.client.close();
-    this.backlog = [];
+    const worker = this.#worker;
+    this.#state = "closed";
+    this.#client.close();
+    this.#backlog = [];
     if (worker === null) return;
     const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
-    const { closeMs } = this.options;
-    this.post(worker, { type: "close", withinMs: closeMs });
+    const { closeMs } = this.#options;
+    this.#post(worker, { type: "close", withinMs: closeMs });
     const timeout = delay(closeMs + STUCK_MS, "late", { ref: false });
     if ((await Promise.race([exited, timeout])) === "late") await worker.terminate();
   }
 
-  private get closed(): boolean {
-    return this.state === "closed";
+  get #closed(): boolean {
+    return this.#state === "closed";
   }
 
-  private send(command: Command): void {
-    if (this.state === "up") this.post(this.worker!, command);
-    else if (this.state === "restarting") this.backlog.push(command);
+  #send(command: Command): void {
+    if (this.#state === "up") this.#post(this.#worker!, command);
+    else if (this.#state === "restarting") this.#backlog.push(command);
   }
 
-  private post(worker: Worker, message: ToWorker): void {
+  #post(worker: Worker, message: ToWorker): void {
     worker.postMessage(message);
   }
 
   /** Start a thread and wait until it is ready. */
-  private async launch(): Promise<void> {
-    const { module, options } = this.options.model();
-    const adapters = [...this.adapters].map(([version, folders]) => ({ version, folders: [...folders] }));
-    const start: WorkerStart = { module, options, scheduling: this.scheduling, adapters, stats: this.cells.memory };
+  async #launch(): Promise<void> {
+    const { module, options } = this.#options.model();
+    const adapters = [...this.#adapters].map(([version, folders]) => ({ version, folders: [...folders] }));
+    const start: WorkerStart = { module, options, scheduling: this.#scheduling, adapters, stats: this.#cells.memory };
     const entry = compiledEntry(import.meta.url, "./worker.ts");
     const worker = new Worker(entry, { workerData: start });
-    this.worker = worker;
+    this.#worker = worker;
     await new Promise<void>((resolve, reject) => {
       let cause: Error | null = null;
       worker.on("message", (message: FromWorker) => {
         if (message.type !== "ready") {
-          this.client.receive(message);
+          this.#client.receive(message);
           return;
         }
-        this.modelInfo = message.info;
+        this.#modelInfo = message.info;
         resolve();
       });
       worker.on("error", (error: Error) => {
@@ -145,43 +145,43 @@ export class WorkerEngine implements Engine {
       });
       worker.on("exit", (code) => {
         const error = new Error(`the engine thread ended: ${cause?.message ?? `exit code ${code}`}`, { cause });
-        this.worker = null;
+        this.#worker = null;
         reject(error);
-        if (this.state === "up") this.onDeath(error);
+        if (this.#state === "up") this.#onDeath(error);
       });
     });
-    if (this.closed) return;
-    this.state = "up";
-    this.startedAt = performance.now();
-    for (const command of this.backlog.splice(0)) this.post(worker, command);
+    if (this.#closed) return;
+    this.#state = "up";
+    this.#startedAt = performance.now();
+    for (const command of this.#backlog.splice(0)) this.#post(worker, command);
   }
 
-  private onDeath(error: Error): void {
-    this.state = "restarting";
-    for (const gauge of ["running", "waiting", "kvUsage"] as const) this.cells.set(gauge, 0);
-    if (performance.now() - this.startedAt > STABLE_MS) this.restarts = 0;
-    this.client.failAll(error.message);
-    this.options.onFault(error);
-    void this.restart();
+  #onDeath(error: Error): void {
+    this.#state = "restarting";
+    for (const gauge of ["running", "waiting", "kvUsage"] as const) this.#cells.set(gauge, 0);
+    if (performance.now() - this.#startedAt > STABLE_MS) this.#restarts = 0;
+    this.#client.failAll(error.message);
+    this.#options.onFault(error);
+    void this.#restart();
   }
 
-  private async restart(): Promise<void> {
-    const { maxRestarts, backoffMs, onFault } = this.options;
-    while (this.restarts < maxRestarts) {
-      await delay(backoffMs * 2 ** this.restarts++);
-      if (this.closed) return;
+  async #restart(): Promise<void> {
+    const { maxRestarts, backoffMs, onFault } = this.#options;
+    while (this.#restarts < maxRestarts) {
+      await delay(backoffMs * 2 ** this.#restarts++);
+      if (this.#closed) return;
       try {
-        await this.launch();
+        await this.#launch();
         return;
       } catch (error) {
-        if (this.closed) return;
+        if (this.#closed) return;
         onFault(error as Error);
       }
     }
     const reason = `the engine thread died and could not be restarted in ${maxRestarts} attempts`;
-    this.state = "dead";
-    this.backlog = [];
-    this.client.failAll(reason);
-    this.client.close(reason);
+    this.#state = "dead";
+    this.#backlog = [];
+    this.#client.failAll(reason);
+    this.#client.close(reason);
   }
 }

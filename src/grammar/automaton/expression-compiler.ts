@@ -7,9 +7,9 @@ import { RuleWeights } from "./rule-weights.ts";
 import { StateGraph } from "./state-graph.ts";
 
 /** Repeated bodies heavier than this are called, not copied. */
-const copyWeight = 4;
+const COPY_WEIGHT = 4;
 /** No token is longer than this many bytes where a mask is concerned (longer ones are never legal under a grammar). */
-export const longestToken = 128;
+export const LONGEST_TOKEN = 128;
 
 export interface CompiledRules {
   readonly graph: StateGraph;
@@ -95,7 +95,7 @@ class ExpressionCompiler {
     const graph = this.graph;
     const { min, max } = expression;
     const copies = max ?? min + 1;
-    const body = copies > 2 && this.#weights.of(expression.body) > copyWeight ? null : expression.body;
+    const body = copies > 2 && this.#weights.of(expression.body) > COPY_WEIGHT ? null : expression.body;
     const rule = body ? -1 : this.#ruleFor(expression.body);
     const emitBody = (start: number, end: number): void => {
       if (body) this.#emit(body, start, end);
@@ -150,7 +150,7 @@ class ExpressionCompiler {
  * are equal: this maps such a position to the earliest one of its kind. Every iteration consumes at least one byte.
  */
 function sameMask(count: number, min: number, max: number | null): number {
-  if (min - count > longestToken) return 0;
-  if (max !== null && count >= min && max - count > longestToken) return min;
+  if (min - count > LONGEST_TOKEN) return 0;
+  if (max !== null && count >= min && max - count > LONGEST_TOKEN) return min;
   return count;
 }

@@ -26,7 +26,7 @@ export interface Program {
   readonly callEdges: Int32Array;
 }
 
-const fields = [
+const FIELDS = [
   "classes",
   "starts",
   "marker",
@@ -43,11 +43,11 @@ const fields = [
 
 /** The program as a one-byte-per-character string: lengths first, then the arrays, little-endian 32-bit. */
 export function packProgram(program: Program): string {
-  const total = fields.reduce((sum, field) => sum + program[field].length, 0);
-  const words = new Int32Array(1 + fields.length + total);
+  const total = FIELDS.reduce((sum, field) => sum + program[field].length, 0);
+  const words = new Int32Array(1 + FIELDS.length + total);
   words[0] = program.classCount;
-  let at = 1 + fields.length;
-  for (const [index, field] of fields.entries()) {
+  let at = 1 + FIELDS.length;
+  for (const [index, field] of FIELDS.entries()) {
     words[1 + index] = program[field].length;
     words.set(program[field], at);
     at += program[field].length;
@@ -58,12 +58,12 @@ export function packProgram(program: Program): string {
 export function unpackProgram(packed: string): Program {
   const words = new Int32Array(packed.length >> 2);
   Buffer.from(words.buffer).write(packed, "latin1");
-  let at = 1 + fields.length;
-  const arrays = fields.map((_, index) => {
+  let at = 1 + FIELDS.length;
+  const arrays = FIELDS.map((_, index) => {
     const length = words[1 + index]!;
     at += length;
     return words.subarray(at - length, at);
   });
-  const named = Object.fromEntries(fields.map((field, index) => [field, arrays[index]!]));
+  const named = Object.fromEntries(FIELDS.map((field, index) => [field, arrays[index]!]));
   return { classCount: words[0]!, ...(named as Omit<Program, "classCount">) };
 }

@@ -4,8 +4,8 @@
 import type { Expression, Grammar } from "../expression.ts";
 
 /** Rules up to this weight are copied in place. */
-const inlineWeight = 12;
-const heavy = 1_000_000;
+const INLINE_WEIGHT = 12;
+const HEAVY = 1_000_000;
 
 export class RuleWeights {
   readonly #grammar: Grammar;
@@ -20,7 +20,7 @@ export class RuleWeights {
   }
 
   inlined(rule: number): boolean {
-    return this.#rule(rule) <= inlineWeight;
+    return this.#rule(rule) <= INLINE_WEIGHT;
   }
 
   of(expression: Expression): number {
@@ -36,13 +36,13 @@ export class RuleWeights {
       case "repeat":
         return capped(1 + this.of(expression.body) * (expression.max ?? expression.min + 1));
       case "rule":
-        return Math.min(this.#rule(expression.rule), inlineWeight + 1);
+        return Math.min(this.#rule(expression.rule), INLINE_WEIGHT + 1);
       case "dfa":
         return capped(expression.dfa.states.length * 4);
       case "graph":
         return capped(expression.edges.reduce((sum, edge) => sum + this.of(edge.expression), 0));
       case "dispatch":
-        return heavy;
+        return HEAVY;
       default:
         return expression satisfies never;
     }
@@ -84,7 +84,7 @@ export class RuleWeights {
 
   #rule(rule: number): number {
     const known = this.#rules.get(rule);
-    if (known === null) return heavy;
+    if (known === null) return HEAVY;
     if (known !== undefined) return known;
     this.#rules.set(rule, null);
     // A call back to a rule being visited weighs more than the limit, so every rule on a cycle ends above it.
@@ -95,5 +95,5 @@ export class RuleWeights {
 }
 
 function capped(weight: number): number {
-  return Math.min(weight, heavy);
+  return Math.min(weight, HEAVY);
 }

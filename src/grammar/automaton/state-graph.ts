@@ -1,12 +1,12 @@
 // A growing nondeterministic automaton over bytes with calls between rules. Only construction lives here; sizes are
 // bounded so that a hostile constraint ends in an error instead of eating memory.
 
-import { type CodePointSet, escapedInJson, intersectSets, subtractSets } from "../code-points.ts";
+import { type CodePointSet, ESCAPED_IN_JSON, intersectSets, subtractSets } from "../code-points.ts";
 import { GrammarError } from "../grammar-error.ts";
 import { type ByteRange, utf8Ranges } from "./utf8.ts";
 
-const maxStates = 400_000;
-const maxEdges = 1_500_000;
+const MAX_STATES = 400_000;
+const MAX_EDGES = 1_500_000;
 
 export interface GraphState {
   /** Triples low byte, high byte, target. */
@@ -24,7 +24,7 @@ export class StateGraph {
   #edges = 0;
 
   state(): number {
-    if (this.states.length >= maxStates) throw tooLarge();
+    if (this.states.length >= MAX_STATES) throw tooLarge();
     const id = this.states.length;
     this.states.push({ bytes: [], epsilon: [], calls: [], final: false, maskLike: id });
     return id;
@@ -70,9 +70,9 @@ export class StateGraph {
 
   /** One character of the set as it is written inside a JSON string: raw where allowed, else its shortest escape. */
   jsonCharacters(from: number, set: CodePointSet, to: number): void {
-    this.characters(from, subtractSets(set, escapedInJson), to);
+    this.characters(from, subtractSets(set, ESCAPED_IN_JSON), to);
     const escapes: string[] = [];
-    for (const [low, high] of intersectSets(set, escapedInJson)) {
+    for (const [low, high] of intersectSets(set, ESCAPED_IN_JSON)) {
       for (let point = low; point <= high; point++)
         escapes.push(JSON.stringify(String.fromCodePoint(point)).slice(1, -1));
     }
@@ -102,12 +102,12 @@ export class StateGraph {
   }
 
   #count(): void {
-    if (++this.#edges > maxEdges) throw tooLarge();
+    if (++this.#edges > MAX_EDGES) throw tooLarge();
   }
 }
 
 function tooLarge(): GrammarError {
   return new GrammarError(
-    `the constraint is too large: it needs more than ${maxStates} states; use smaller repetition counts, lengths or fewer alternatives`,
+    `the constraint is too large: it needs more than ${MAX_STATES} states; use smaller repetition counts, lengths or fewer alternatives`,
   );
 }

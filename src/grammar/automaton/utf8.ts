@@ -2,13 +2,13 @@
 
 export type ByteRange = readonly [low: number, high: number];
 
-const lengthEnds = [0x7f, 0x7ff, 0xffff, 0x10ffff];
+const LENGTH_ENDS = [0x7f, 0x7ff, 0xffff, 0x10ffff];
 
 /** Sequences of 1 to 4 byte ranges whose products are exactly the UTF-8 encodings of low..high (no surrogates inside). */
 export function utf8Ranges(low: number, high: number): ByteRange[][] {
   const out: ByteRange[][] = [];
   let start = low;
-  for (const end of lengthEnds) {
+  for (const end of LENGTH_ENDS) {
     if (start > high) break;
     if (start <= end) {
       split(start, Math.min(high, end), out);

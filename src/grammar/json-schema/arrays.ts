@@ -19,15 +19,15 @@ import { distinctJson } from "./merge.ts";
 import type { SchemaCompiler } from "./schema-compiler.ts";
 
 /** Longer arrays are never generated where a maximum is given; a minimum beyond it is refused. */
-const maxCounted = 20_000;
+const MAX_COUNTED = 20_000;
 
 export function compileArray(compiler: SchemaCompiler, schema: SchemaObject, path: string): Expression {
   const json = compiler.text;
   const min = (schema.minItems ?? 0) as number;
   const declaredMax = (schema.maxItems ?? null) as number | null;
-  if (min > maxCounted) throw schemaError(`the schema keyword "minItems" is supported up to ${maxCounted}`, path);
+  if (min > MAX_COUNTED) throw schemaError(`the schema keyword "minItems" is supported up to ${MAX_COUNTED}`, path);
   if (declaredMax !== null && declaredMax < min) throw schemaError('"maxItems" is less than "minItems"', path);
-  const max = declaredMax === null ? null : Math.min(declaredMax, maxCounted);
+  const max = declaredMax === null ? null : Math.min(declaredMax, MAX_COUNTED);
   if (schema.uniqueItems === true && (max === null || max > 1)) return distinctItems(compiler, schema, path, min, max);
   const { prefix, rest } = itemSchemas(schema, min);
   const heads = prefix.map((item, index) => compiler.compile(item, `${path}/prefixItems/${index}`));
@@ -55,7 +55,7 @@ export function compileArray(compiler: SchemaCompiler, schema: SchemaObject, pat
 }
 
 /** More would be too many sets of values that may be used up. */
-const maxDistinct = 8;
+const MAX_DISTINCT = 8;
 
 /** Each value at most once, in any order: a graph over the sets of values written so far. */
 function distinctItems(
@@ -69,7 +69,7 @@ function distinctItems(
   const values = fewValues(compiler, schema, `${path}/items`);
   if (values === null || schema.prefixItems !== undefined) {
     throw schemaError(
-      `the schema keyword "uniqueItems" is only supported for items from a list of at most ${maxDistinct} values`,
+      `the schema keyword "uniqueItems" is only supported for items from a list of at most ${MAX_DISTINCT} values`,
       path,
     );
   }
@@ -102,7 +102,7 @@ function fewValues(compiler: SchemaCompiler, schema: SchemaObject, path: string)
   const listed = listedValues(flat) ?? (flat.type === "boolean" && flat.nullable !== true ? [true, false] : null);
   if (listed === null || listed.length > 1000) return null;
   const values = distinctJson(listed.filter((value) => conforms(compiler, value, flat, path)));
-  return values.length <= maxDistinct ? values : null;
+  return values.length <= MAX_DISTINCT ? values : null;
 }
 
 function remaining(comma: Expression, tail: Expression, count: number, min: number, max: number | null): Expression {

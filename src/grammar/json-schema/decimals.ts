@@ -2,7 +2,7 @@
 // value that was checked: next to a bound at most about 15 significant digits.
 
 import { charSet, choice, type Expression, empty, never, optional, repeat, sequence, text } from "../expression.ts";
-import { type Bound, digit, emptyRange, freeFractionDigits, naturalBetween } from "./numbers.ts";
+import { type Bound, digit, emptyRange, FREE_FRACTION_DIGITS, naturalBetween } from "./numbers.ts";
 
 export function numberBetween(low: Bound | null, high: Bound | null): Expression {
   if (low && high && (low.value > high.value || (low.value === high.value && (low.exclusive || high.exclusive)))) {
@@ -37,7 +37,7 @@ function magnitudeBetween(lowBound: Bound, highBound: Bound | null): Expression 
   const high = highBound ? roundedDown(edgeOf(highBound)) : largest;
   const from = BigInt(low.integer);
   const to = BigInt(high.integer);
-  const places = Math.min(freeFractionDigits, Math.max(1, 15 - high.integer.length));
+  const places = Math.min(FREE_FRACTION_DIGITS, Math.max(1, 15 - high.integer.length));
   const room = Math.max(places, low.fraction.length + 1, high.fraction.length + 1);
   if (from > to || (from === to && low.fraction.padEnd(room, "0") > high.fraction.padEnd(room, "0"))) return never;
   if (from === to) return sequence(text(low.integer), fractionBetween(low, high, room));
@@ -50,18 +50,21 @@ function magnitudeBetween(lowBound: Bound, highBound: Bound | null): Expression 
 }
 
 /** Bounds with more digits than are ever generated move inwards to the last digit that is. */
-const maxFraction = 12;
+const MAX_FRACTION = 12;
 
 function roundedDown(edge: Edge): Edge {
-  if (edge.fraction.length <= maxFraction) return edge;
-  return { integer: edge.integer, fraction: edge.fraction.slice(0, maxFraction).replace(/0+$/, ""), exclusive: false };
+  if (edge.fraction.length <= MAX_FRACTION) return edge;
+  return { integer: edge.integer, fraction: edge.fraction.slice(0, MAX_FRACTION).replace(/0+$/, ""), exclusive: false };
 }
 
 function roundedUp(edge: Edge): Edge {
-  if (edge.fraction.length <= maxFraction) return edge;
-  const scaled = String(BigInt(edge.integer + edge.fraction.slice(0, maxFraction)) + 1n).padStart(maxFraction + 1, "0");
-  const integer = scaled.slice(0, -maxFraction);
-  return { integer, fraction: scaled.slice(-maxFraction).replace(/0+$/, ""), exclusive: false };
+  if (edge.fraction.length <= MAX_FRACTION) return edge;
+  const scaled = String(BigInt(edge.integer + edge.fraction.slice(0, MAX_FRACTION)) + 1n).padStart(
+    MAX_FRACTION + 1,
+    "0",
+  );
+  const integer = scaled.slice(0, -MAX_FRACTION);
+  return { integer, fraction: scaled.slice(-MAX_FRACTION).replace(/0+$/, ""), exclusive: false };
 }
 
 function anyFraction(places: number): Expression {

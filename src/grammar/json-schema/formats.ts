@@ -1,29 +1,29 @@
 // String formats as regular expressions over the decoded text. Each accepts a subset of what its standard allows, so
 // that whatever is generated passes a validator.
 
-const ipv4Part = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
-const ipv4 = `${ipv4Part}(?:\\.${ipv4Part}){3}`;
-const hexGroup = "[0-9a-f]{1,4}";
-const label = "[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?";
-const hostname = `${label}(?:\\.${label}){0,5}`;
+const IPV4_PART = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+const ipv4 = `${IPV4_PART}(?:\\.${IPV4_PART}){3}`;
+const HEX_GROUP = "[0-9a-f]{1,4}";
+const LABEL = "[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?";
+const hostname = `${LABEL}(?:\\.${LABEL}){0,5}`;
 // The URL standard reads a last label that begins with a digit as a number, and rejects most of them.
-const uriHost = `(?:(?:${label}\\.){0,5}[a-z](?:[a-z0-9-]{0,30}[a-z0-9])?|${ipv4})`;
-const leapYear = "(?:(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26]))|(?:(?:0[48]|[2468][048]|[13579][26])00))";
+const uriHost = `(?:(?:${LABEL}\\.){0,5}[a-z](?:[a-z0-9-]{0,30}[a-z0-9])?|${ipv4})`;
+const LEAP_YEAR = "(?:(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26]))|(?:(?:0[48]|[2468][048]|[13579][26])00))";
 const date =
   "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))" +
-  `|${leapYear}-02-29)`;
-const clock = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,6})?";
-const offset = "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])";
-const pathCharacter = "(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-F]{2})";
-const address = `(?:/${pathCharacter}+)*/?(?:\\?(?:${pathCharacter}|[/?])*)?(?:#(?:${pathCharacter}|[/?])*)?`;
+  `|${LEAP_YEAR}-02-29)`;
+const CLOCK = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,6})?";
+const OFFSET = "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])";
+const PATH_CHARACTER = "(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-F]{2})";
+const address = `(?:/${PATH_CHARACTER}+)*/?(?:\\?(?:${PATH_CHARACTER}|[/?])*)?(?:#(?:${PATH_CHARACTER}|[/?])*)?`;
 
-const ipv6 = `(?:(?:${hexGroup}:){7}${hexGroup}|(?:${hexGroup}:){1,6}:${hexGroup}|::${hexGroup}|::1)`;
+const ipv6 = `(?:(?:${HEX_GROUP}:){7}${HEX_GROUP}|(?:${HEX_GROUP}:){1,6}:${HEX_GROUP}|::${HEX_GROUP}|::1)`;
 const cidrv4 = `${ipv4}/(?:[12]?[0-9]|3[0-2])`;
 const cidrv6 = `${ipv6}/(?:12[0-8]|1[01][0-9]|[1-9]?[0-9])`;
 // Networks have no bits set beyond their prefix.
-const network4 = `(?:${ipv4}/32|(?:${ipv4Part}\\.){3}0/24|(?:${ipv4Part}\\.){2}0\\.0/16|${ipv4Part}\\.0\\.0\\.0/8)`;
-const network6 = `(?:${ipv6}/128|(?:${hexGroup}:){1,4}:/64|(?:${hexGroup}:){1,3}:/48|(?:${hexGroup}:){1,2}:/32)`;
-const base64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?";
+const network4 = `(?:${ipv4}/32|(?:${IPV4_PART}\\.){3}0/24|(?:${IPV4_PART}\\.){2}0\\.0/16|${IPV4_PART}\\.0\\.0\\.0/8)`;
+const network6 = `(?:${ipv6}/128|(?:${HEX_GROUP}:){1,4}:/64|(?:${HEX_GROUP}:){1,3}:/48|(?:${HEX_GROUP}:){1,2}:/32)`;
+const BASE64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?";
 
 function uuid(version: string): string {
   return `[0-9a-f]{8}-[0-9a-f]{4}-${version}[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`;
@@ -31,11 +31,11 @@ function uuid(version: string): string {
 
 const formats: Record<string, string> = {
   date,
-  time: `${clock}${offset}`,
-  "date-time": `${date}T${clock}${offset}`,
+  time: `${CLOCK}${OFFSET}`,
+  "date-time": `${date}T${CLOCK}${OFFSET}`,
   duration:
     "P(?:[0-9]{1,4}W|(?:[0-9]{1,4}Y)?(?:[0-9]{1,4}M)?[0-9]{1,4}D|(?:[0-9]{1,4}D)?T(?:[0-9]{1,4}H)?(?:[0-9]{1,4}M)?[0-9]{1,4}S|T[0-9]{1,4}H)",
-  email: `[A-Za-z0-9_+-]{1,20}(?:\\.[A-Za-z0-9_+-]{1,20}){0,2}@${label}(?:\\.${label}){0,3}\\.[a-z]{2,10}`,
+  email: `[A-Za-z0-9_+-]{1,20}(?:\\.[A-Za-z0-9_+-]{1,20}){0,2}@${LABEL}(?:\\.${LABEL}){0,3}\\.[a-z]{2,10}`,
   hostname,
   ipv4,
   ipv6,
@@ -54,8 +54,8 @@ const formats: Record<string, string> = {
   cidrv4,
   cidrv6,
   mac: "(?:[0-9a-f]{2}:){5}[0-9a-f]{2}",
-  byte: base64,
-  base64,
+  byte: BASE64,
+  base64: BASE64,
   base64url: "(?:[A-Za-z0-9_-]{4})*", // whole groups: some readers want padding after others, some want none
   hex: "(?:[0-9a-f]{2})*",
   e164: "\\+[1-9][0-9]{6,14}",
@@ -67,19 +67,19 @@ const formats: Record<string, string> = {
   ksuid: "[A-Za-z0-9]{27}",
 };
 
-const segment = "[A-Za-z0-9._~-]";
-const query = "[A-Za-z0-9._~=&+-]";
-const shortUris = [
-  `https?://${uriHost}(?:/${segment}{1,40}){0,20}(?:\\?${query}{1,200})?`, // at most 1,226 characters
-  `https?://[a-z0-9]{1,20}(?:\\.[a-z0-9]{1,12})?\\.[a-z]{2,6}(?:/${segment}{1,30}){0,4}(?:\\?${query}{1,60})?`, // 233
+const SEGMENT = "[A-Za-z0-9._~-]";
+const QUERY = "[A-Za-z0-9._~=&+-]";
+const SHORT_URIS = [
+  `https?://${uriHost}(?:/${SEGMENT}{1,40}){0,20}(?:\\?${QUERY}{1,200})?`, // at most 1,226 characters
+  `https?://[a-z0-9]{1,20}(?:\\.[a-z0-9]{1,12})?\\.[a-z]{2,6}(?:/${SEGMENT}{1,30}){0,4}(?:\\?${QUERY}{1,60})?`, // 233
   "https?://[a-z0-9]{1,20}\\.[a-z]{2,6}(?:/[A-Za-z0-9_-]{1,20})?", // 56
 ];
 
 /** Parts of formats that are wide enough to be too complex together with a length, long ones first. */
 const shortFormats: Record<string, readonly string[]> = {
   email: ["[A-Za-z0-9_+-]{1,20}@[a-z0-9]{1,20}\\.[a-z]{2,10}"], // 52
-  uri: shortUris,
-  "uri-reference": shortUris,
+  uri: SHORT_URIS,
+  "uri-reference": SHORT_URIS,
 };
 
 export function shortPatterns(name: string): readonly string[] {
@@ -95,10 +95,10 @@ export function isPatternName(format: string): boolean {
 }
 
 /** Hints for whoever shows or stores the text: any text has them. */
-const freeFormats = new Set(["password", "binary", "path"]);
+const FREE_FORMATS = new Set(["password", "binary", "path"]);
 
 export function isFreeFormat(format: string): boolean {
-  return freeFormats.has(format);
+  return FREE_FORMATS.has(format);
 }
 
 /** zod's pattern beside the format hostname. What is generated for that format has labels and lengths within it. */
@@ -115,5 +115,5 @@ export function formatPattern(name: string): string | null {
 }
 
 export function knownFormats(): string[] {
-  return [...Object.keys(formats), ...freeFormats];
+  return [...Object.keys(formats), ...FREE_FORMATS];
 }

@@ -1,6 +1,6 @@
 // The pieces JSON text is made of: strings, literals, objects' and arrays' punctuation, in one layout.
 
-import { anyCodePoint, codePointsOf, escapedInJson, subtractSets } from "../code-points.ts";
+import { ANY_CODE_POINT, codePointsOf, ESCAPED_IN_JSON, subtractSets } from "../code-points.ts";
 import {
   charSet,
   choice,
@@ -42,7 +42,7 @@ export class JsonText {
   get character(): Expression {
     return this.builder.named("json character", () => {
       const hex = charSet(codePointsOf("0123456789abcdefABCDEF"));
-      const raw = charSet(subtractSets(anyCodePoint, escapedInJson));
+      const raw = charSet(subtractSets(ANY_CODE_POINT, ESCAPED_IN_JSON));
       const plain = choice(
         sequence(charSet(codePointsOf("0123456789abcefABCEF")), hex, hex, hex),
         sequence(charSet(codePointsOf("dD")), charSet(codePointsOf("01234567")), hex, hex),

@@ -7,7 +7,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 export type SchemaObject = { readonly [key: string]: JsonValue };
 export type Schema = boolean | SchemaObject;
 
-const enforced = new Set([
+const ENFORCED = new Set([
   "$ref",
   "additionalItems",
   "additionalProperties",
@@ -40,7 +40,7 @@ const enforced = new Set([
   "uniqueItems",
 ]);
 
-const annotations = new Set([
+const ANNOTATIONS = new Set([
   "$anchor",
   "$comment",
   "$defs",
@@ -66,7 +66,7 @@ const annotations = new Set([
 ]);
 
 function isAnnotation(keyword: string): boolean {
-  return annotations.has(keyword) || keyword.startsWith("x-");
+  return ANNOTATIONS.has(keyword) || keyword.startsWith("x-");
 }
 
 export function schemaError(message: string, path: string): GrammarError {
@@ -81,7 +81,7 @@ export function checkedKeywords(schema: SchemaObject, path: string): SchemaObjec
     if (keyword === "$id" && path !== "#")
       throw schemaError('the schema keyword "$id" is only supported at the root', path);
     if (isAnnotation(keyword)) continue;
-    if (!enforced.has(keyword)) throw schemaError(`the schema keyword "${keyword}" is not supported`, path);
+    if (!ENFORCED.has(keyword)) throw schemaError(`the schema keyword "${keyword}" is not supported`, path);
     const wanted = wrongType(keyword, value);
     if (wanted) throw schemaError(`the schema keyword "${keyword}" must be ${wanted}`, path);
     kept[keyword] = value;
@@ -153,11 +153,11 @@ function wrongType(keyword: string, value: JsonValue): string | null {
   }
 }
 
-const typeNames = new Set(["null", "boolean", "object", "array", "number", "integer", "string"]);
+const TYPE_NAMES = new Set(["null", "boolean", "object", "array", "number", "integer", "string"]);
 
 function isTypeList(value: JsonValue): boolean {
   const names = Array.isArray(value) ? value : [value];
-  return names.length > 0 && names.every((name) => typeof name === "string" && typeNames.has(name));
+  return names.length > 0 && names.every((name) => typeof name === "string" && TYPE_NAMES.has(name));
 }
 
 export function isSchema(value: JsonValue | undefined): value is Schema {

@@ -9,18 +9,18 @@ export interface Bound {
 }
 
 /** Digits of an integer without bounds: nearly all of int64's range. */
-const freeIntegerDigits = 18;
-export const freeFractionDigits = 9;
+const FREE_INTEGER_DIGITS = 18;
+export const FREE_FRACTION_DIGITS = 9;
 
 export const digit: Expression = charSet([[0x30, 0x39]]);
 
 export function anyInteger(): Expression {
-  const magnitude = sequence(charSet([[0x31, 0x39]]), repeat(digit, 0, freeIntegerDigits - 1));
+  const magnitude = sequence(charSet([[0x31, 0x39]]), repeat(digit, 0, FREE_INTEGER_DIGITS - 1));
   return choice(text("0"), sequence(optional(text("-")), magnitude));
 }
 
 export function anyNumber(): Expression {
-  const fraction = sequence(text("."), repeat(digit, 1, freeFractionDigits));
+  const fraction = sequence(text("."), repeat(digit, 1, FREE_FRACTION_DIGITS));
   const magnitude = choice(text("0"), sequence(charSet([[0x31, 0x39]]), repeat(digit, 0, 14)));
   const exponent = sequence(texts(["e", "E"]), optional(texts(["+", "-"])), repeat(digit, 1, 2));
   return sequence(optional(text("-")), magnitude, optional(fraction), optional(exponent));
@@ -32,7 +32,7 @@ export function integerBetween(low: Bound | null, high: Bound | null): Expressio
   if (min !== null && max !== null && min > max) throw emptyRange();
   const furthest = (bound: bigint): bigint => {
     const size = bound < 0n ? -bound : bound;
-    return size * 10n > 10n ** BigInt(freeIntegerDigits) ? size * 10n : 10n ** BigInt(freeIntegerDigits) - 1n;
+    return size * 10n > 10n ** BigInt(FREE_INTEGER_DIGITS) ? size * 10n : 10n ** BigInt(FREE_INTEGER_DIGITS) - 1n;
   };
   const from = min ?? -furthest(max!);
   const to = max ?? furthest(min!);

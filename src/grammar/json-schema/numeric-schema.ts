@@ -7,12 +7,12 @@ import type { JsonText } from "./json-text.ts";
 import { type SchemaObject, schemaError } from "./keywords.ts";
 import { anyInteger, type Bound, integerBetween } from "./numbers.ts";
 
-const maxDivisor = 1000;
+const MAX_DIVISOR = 1000;
 /** Beyond this a double no longer tells neighbouring integers apart, and a multiple could be read as something else. */
-const exactLimit = 1e15;
+const EXACT_LIMIT = 1e15;
 
 /** Formats of OpenAPI that are bounds. The others hold whatever is generated: at most 18 digits, 15 before a point. */
-const widths = new Map<unknown, readonly [least: number, greatest: number]>([
+const WIDTHS = new Map<unknown, readonly [least: number, greatest: number]>([
   ...[8, 16, 32].map((bits) => [`int${bits}`, [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1]] as const),
   ...[8, 16, 32].map((bits) => [`uint${bits}`, [0, 2 ** bits - 1]] as const),
   ["uint", [0, Number.POSITIVE_INFINITY]],
@@ -21,7 +21,7 @@ const widths = new Map<unknown, readonly [least: number, greatest: number]>([
 
 /** What the format of a number demands. */
 export function formatBounds(format: unknown): readonly [least: number, greatest: number] {
-  return widths.get(format) ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+  return WIDTHS.get(format) ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
 }
 
 export function compileNumber(
@@ -44,11 +44,11 @@ export function compileNumber(
 }
 
 function multiples(divisor: number, low: Bound | null, high: Bound | null, path: string): Expression {
-  if (!Number.isInteger(divisor) || divisor > maxDivisor) {
-    throw schemaError(`the schema keyword "multipleOf" is only supported for integers up to ${maxDivisor}`, path);
+  if (!Number.isInteger(divisor) || divisor > MAX_DIVISOR) {
+    throw schemaError(`the schema keyword "multipleOf" is only supported for integers up to ${MAX_DIVISOR}`, path);
   }
-  const from = low ?? { value: Math.min(-exactLimit, (high?.value ?? 0) - exactLimit), exclusive: false };
-  const to = high ?? { value: Math.max(exactLimit, (low?.value ?? 0) + exactLimit), exclusive: false };
+  const from = low ?? { value: Math.min(-EXACT_LIMIT, (high?.value ?? 0) - EXACT_LIMIT), exclusive: false };
+  const to = high ?? { value: Math.max(EXACT_LIMIT, (low?.value ?? 0) + EXACT_LIMIT), exclusive: false };
   const subject = `"multipleOf" at ${path}`;
   const range = determinise(integerBetween(from, to), subject);
   return { kind: "dfa", dfa: intersectDfas(range, multiplesOf(divisor), subject), json: false };

@@ -47,7 +47,7 @@ interface Member {
   readonly required: boolean;
 }
 
-const maxNodes = 20_000;
+const MAX_NODES = 20_000;
 
 export function compileObject(
   compiler: SchemaCompiler,
@@ -65,9 +65,7 @@ export function compileObject(
     patterns.filter(([pattern]) => conforms(compiler, name, { pattern }, path)).map(([, by]) => by);
   const declared = declaredProperties(schema, byPattern, path);
   const free = min === 0 && max === null && names === null && patterns.length === 0;
-  if (declared.length === 0 && additional === true && free && !given) {
-    return compiler.text.anyObject;
-  }
+  if (declared.length === 0 && additional === true && free && !given) return compiler.text.anyObject;
   const listed = names && listedValues(names);
   if (listed !== null) {
     const known = new Set(declared.map(([name]) => name));
@@ -146,7 +144,7 @@ class ObjectContent {
     const key = `${index}.${count}`;
     let node = this.#nodes.get(key);
     if (node === undefined) {
-      if (this.#nodes.size > maxNodes)
+      if (this.#nodes.size > MAX_NODES)
         throw new GrammarError('"minProperties" or "maxProperties" is too large for this object');
       node = this.#nodes.size === 0 ? 0 : this.#nodes.size + 1;
       this.#nodes.set(key, node);

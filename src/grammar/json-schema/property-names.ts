@@ -8,7 +8,7 @@ import type { SchemaCompiler } from "./schema-compiler.ts";
 import { stringDfa } from "./strings.ts";
 
 /** Names fall into as many classes as patterns can meet in. */
-const maxPatterns = 6;
+const MAX_PATTERNS = 6;
 
 /** What `propertyNames` demands of every name, flat; null = nothing. */
 export function nameSchema(compiler: SchemaCompiler, schema: SchemaObject, path: string): SchemaObject | null {
@@ -27,8 +27,8 @@ export function nameSchema(compiler: SchemaCompiler, schema: SchemaObject, path:
 /** The patterns of patternProperties with what each demands. */
 export function namePatterns(schema: SchemaObject, path: string): [string, Schema][] {
   const patterns = Object.entries((schema.patternProperties ?? {}) as Record<string, Schema>);
-  if (patterns.length > maxPatterns)
-    throw schemaError(`the schema keyword "patternProperties" is supported for up to ${maxPatterns} patterns`, path);
+  if (patterns.length > MAX_PATTERNS)
+    throw schemaError(`the schema keyword "patternProperties" is supported for up to ${MAX_PATTERNS} patterns`, path);
   return patterns;
 }
 

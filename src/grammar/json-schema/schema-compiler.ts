@@ -15,8 +15,8 @@ import { compileObject } from "./objects.ts";
 import { References } from "./references.ts";
 import { compileString } from "./strings.ts";
 
-const maxDepth = 200;
-const maxSchemas = 20_000;
+const MAX_DEPTH = 200;
+const MAX_SCHEMAS = 20_000;
 
 export interface SchemaOptions {
   layout: JsonLayout;
@@ -43,8 +43,9 @@ export class SchemaCompiler {
   compile(schema: Schema, path: string): Expression {
     if (schema === true) return this.text.value;
     if (schema === false) return never;
-    if (++this.#count > maxSchemas) throw new GrammarError(`the schema has more than ${maxSchemas} parts`);
-    if (this.#depth >= maxDepth) throw schemaError(`the schema is nested deeper than ${maxDepth}`, path.slice(0, 200));
+    if (++this.#count > MAX_SCHEMAS) throw new GrammarError(`the schema has more than ${MAX_SCHEMAS} parts`);
+    if (this.#depth >= MAX_DEPTH)
+      throw schemaError(`the schema is nested deeper than ${MAX_DEPTH}`, path.slice(0, 200));
     this.#depth++;
     const expression = this.#compile(checkedKeywords(schema, path), path);
     this.#depth--;
@@ -67,7 +68,7 @@ export class SchemaCompiler {
       parts.push([this.#references.resolve(reference, path), reference, [...seen, reference]]);
     }
     for (const [part, where, trail] of parts) {
-      if (trail.length > maxDepth) throw schemaError(`references nested deeper than ${maxDepth}`, path);
+      if (trail.length > MAX_DEPTH) throw schemaError(`references nested deeper than ${MAX_DEPTH}`, path);
       const flat = this.flatten(part, where, trail);
       if (flat === false) return false;
       merged = mergeSchemas(merged, flat, path);

@@ -1,7 +1,7 @@
 // String schemas: length, pattern and format, over the decoded text.
 
 import { determinise, intersectDfas, otherThan, withLength } from "../char-dfa.ts";
-import { escapedInJson, intersectSets, subtractSets } from "../code-points.ts";
+import { ESCAPED_IN_JSON, intersectSets, subtractSets } from "../code-points.ts";
 import { type CharDfa, charSet, choice, type Expression, repeat, sequence, texts } from "../expression.ts";
 import { GrammarError } from "../grammar-error.ts";
 import { parseRegex } from "../syntax/regex.ts";
@@ -10,7 +10,7 @@ import type { JsonText } from "./json-text.ts";
 import { type SchemaObject, schemaError } from "./keywords.ts";
 
 /** Longer strings are never generated where a maximum is given; a minimum beyond it is refused. */
-const maxCounted = 20_000;
+const MAX_COUNTED = 20_000;
 
 export function compileString(json: JsonText, schema: SchemaObject, path: string): Expression {
   const [min, max] = lengthBounds(schema, path);
@@ -47,9 +47,9 @@ export function stringDfa(schema: SchemaObject, among: CharDfa | null, path: str
 function lengthBounds(schema: SchemaObject, path: string): [min: number, max: number | null] {
   const min = (schema.minLength ?? 0) as number;
   const max = (schema.maxLength ?? null) as number | null;
-  if (min > maxCounted) throw schemaError(`the schema keyword "minLength" is supported up to ${maxCounted}`, path);
+  if (min > MAX_COUNTED) throw schemaError(`the schema keyword "minLength" is supported up to ${MAX_COUNTED}`, path);
   if (max !== null && max < min) throw schemaError('"maxLength" is less than "minLength"', path);
-  return [min, max === null ? null : Math.min(max, maxCounted)];
+  return [min, max === null ? null : Math.min(max, MAX_COUNTED)];
 }
 
 /** Decoded-text languages of `pattern` and `format`. */
@@ -84,8 +84,8 @@ function searchPattern(source: string, path: string): Expression {
 function jsonEncoded(expression: Expression): Expression {
   switch (expression.kind) {
     case "set": {
-      const special = intersectSets(expression.set, escapedInJson);
-      const raw = charSet(subtractSets(expression.set, escapedInJson));
+      const special = intersectSets(expression.set, ESCAPED_IN_JSON);
+      const raw = charSet(subtractSets(expression.set, ESCAPED_IN_JSON));
       if (special.length === 0) return raw;
       const escapes: string[] = [];
       for (const [low, high] of special) {

@@ -12,9 +12,9 @@ import { TokenTrie } from "./token-trie.ts";
 import type { TokenVocabulary } from "./token-vocabulary.ts";
 
 /** Hex digits of the hash in front of the program. */
-const hashLength = 64;
+const HASH_LENGTH = 64;
 /** Memory for the programs, states and masks of all grammars; the least recently used go first. */
-const maxBytes = 256 * 2 ** 20;
+const MAX_BYTES = 256 * 2 ** 20;
 
 export function grammarKey(program: Program): string {
   const packed = packProgram(program);
@@ -38,7 +38,7 @@ export class GrammarConstraintFactory implements ConstraintFactory {
 
   create(grammar: string, stopTokenIds: readonly number[], ignoreEos: boolean): SequenceConstraint {
     this.prepare();
-    const hash = grammar.slice(0, hashLength);
+    const hash = grammar.slice(0, HASH_LENGTH);
     const known = this.#grammars.get(hash) ?? this.#load(grammar);
     this.#grammars.delete(hash);
     this.#grammars.set(hash, known);
@@ -47,7 +47,7 @@ export class GrammarConstraintFactory implements ConstraintFactory {
   }
 
   #load(grammar: string): { masks: TokenMasks; programBytes: number } {
-    const matcher = new Matcher(unpackProgram(grammar.slice(hashLength)));
+    const matcher = new Matcher(unpackProgram(grammar.slice(HASH_LENGTH)));
     return { masks: new TokenMasks(matcher, this.#trie!), programBytes: grammar.length };
   }
 
@@ -56,7 +56,7 @@ export class GrammarConstraintFactory implements ConstraintFactory {
     let total = 0;
     for (const { masks, programBytes } of this.#grammars.values()) total += masks.memory + programBytes;
     for (const [oldest, { masks, programBytes }] of this.#grammars) {
-      if (total <= maxBytes || this.#grammars.size === 1) break;
+      if (total <= MAX_BYTES || this.#grammars.size === 1) break;
       this.#grammars.delete(oldest);
       total -= masks.memory + programBytes;
     }

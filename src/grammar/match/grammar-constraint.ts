@@ -8,9 +8,9 @@ import type { TokenMasks } from "./token-masks.ts";
 import { tokenBytes } from "./token-trie.ts";
 
 /** Work units (about 0.1 µs each) a sequence may save up, and what every token adds to its ration. */
-const rationCapacity = 250_000;
-const rationPerToken = 10_000;
-const maxForced = 64;
+const RATION_CAPACITY = 250_000;
+const RATION_PER_TOKEN = 10_000;
+const MAX_FORCED = 64;
 
 export class GrammarConstraint implements SequenceConstraint {
   readonly #masks: TokenMasks;
@@ -21,7 +21,7 @@ export class GrammarConstraint implements SequenceConstraint {
   /** The token that may open the reasoning, legal only as the very first; -1 = none. */
   #markerToken: number;
   #lifted = false;
-  #ration = rationCapacity;
+  #ration = RATION_CAPACITY;
 
   constructor(masks: TokenMasks, stopTokenIds: readonly number[], ignoreEos: boolean) {
     this.#masks = masks;
@@ -43,7 +43,7 @@ export class GrammarConstraint implements SequenceConstraint {
   }
 
   accept(tokenId: number): void {
-    this.#ration = Math.min(rationCapacity, this.#ration + rationPerToken);
+    this.#ration = Math.min(RATION_CAPACITY, this.#ration + RATION_PER_TOKEN);
     if (this.#complete()) return;
     const marker = this.#markerToken;
     this.#markerToken = -1;
@@ -65,7 +65,7 @@ export class GrammarConstraint implements SequenceConstraint {
     const tokens: number[] = [];
     if (this.#complete() || this.#markerToken >= 0) return tokens;
     let at = this.#configuration;
-    while (tokens.length < maxForced && !at.exhausted) {
+    while (tokens.length < MAX_FORCED && !at.exhausted) {
       const only = at.accepting ? -1 : this.#onlyToken(at);
       if (only < 0) break;
       tokens.push(only);

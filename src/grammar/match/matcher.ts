@@ -5,10 +5,10 @@
 
 import type { Program } from "../automaton/program.ts";
 import { BrokenConstraintError } from "./sequence-constraint.ts";
-import { StackGraph, type StackNode, stateRadix } from "./stack-graph.ts";
+import { STATE_RADIX, StackGraph, type StackNode } from "./stack-graph.ts";
 
 /** After this many configurations the memory of a program is dropped and built up anew. */
-const maxConfigurations = 20_000;
+const MAX_CONFIGURATIONS = 20_000;
 
 export class Configuration {
   /** Items that can consume a byte; same length. */
@@ -143,11 +143,11 @@ export class Matcher {
 
   #configuration(states: readonly number[], nodes: readonly StackNode[]): Configuration {
     if (states.length === 1) {
-      const key = nodes[0]!.id * stateRadix + states[0]!;
+      const key = nodes[0]!.id * STATE_RADIX + states[0]!;
       const known = this.#single.get(key);
       return known ?? this.#intern(this.#single, key, states, nodes);
     }
-    const keys = [...new Set(states.map((state, index) => nodes[index]!.id * stateRadix + state))].sort(
+    const keys = [...new Set(states.map((state, index) => nodes[index]!.id * STATE_RADIX + state))].sort(
       (a, b) => a - b,
     );
     if (keys.length === 1) return this.#configuration(states.slice(0, 1), nodes.slice(0, 1));
@@ -158,8 +158,8 @@ export class Matcher {
     return this.#intern(
       this.#several,
       key,
-      keys.map((item) => item % stateRadix),
-      keys.map((item) => byId.get(Math.floor(item / stateRadix))!),
+      keys.map((item) => item % STATE_RADIX),
+      keys.map((item) => byId.get(Math.floor(item / STATE_RADIX))!),
     );
   }
 
@@ -169,7 +169,7 @@ export class Matcher {
     states: readonly number[],
     nodes: readonly StackNode[],
   ): Configuration {
-    if (this.size >= maxConfigurations) this.forget();
+    if (this.size >= MAX_CONFIGURATIONS) this.forget();
     const made = new Configuration({ states, nodes }, this.stacks.close(states, nodes), this.epoch);
     table.set(key, made);
     return made;

@@ -21,9 +21,9 @@ export class StackNode {
 }
 
 /** More than a program has states: node.id * stateRadix + state is a number for the pair. */
-export const stateRadix = 2 ** 19;
+export const STATE_RADIX = 2 ** 19;
 /** A closure that grows is stopped on the way, not after it. */
-const workPerCheck = 1000;
+const WORK_PER_CHECK = 1000;
 
 export class StackGraph {
   /** The caller of the root: returning there completes the text. */
@@ -58,7 +58,7 @@ export class StackGraph {
     let work = 0;
     const add = (state: number, node: StackNode): void => {
       work++;
-      const key = node.id * stateRadix + state;
+      const key = node.id * STATE_RADIX + state;
       if (seen.has(key)) return;
       seen.add(key);
       states.push(state);
@@ -78,7 +78,7 @@ export class StackGraph {
     let escaped = false;
     for (let i = 0; i < kernelStates.length; i++) add(kernelStates[i]!, kernelNodes[i]!);
     for (let item = 0; item < states.length; item++) {
-      if (work > workPerCheck) {
+      if (work > WORK_PER_CHECK) {
         this.#spend(work);
         work = 0;
       }
@@ -140,7 +140,7 @@ export class StackGraph {
 
   #intern(node: StackNode): StackNode {
     const key = node.returns
-      .map((returnTo, i) => node.parents[i]!.id * stateRadix + returnTo)
+      .map((returnTo, i) => node.parents[i]!.id * STATE_RADIX + returnTo)
       .sort((a, b) => a - b)
       .join(" ");
     const known = this.#interned.get(key);

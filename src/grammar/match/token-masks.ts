@@ -13,12 +13,12 @@ interface Frame {
 }
 
 /** Memory for cached masks per grammar, in 32-bit words. */
-const maxMaskWords = 4 * 2 ** 20;
-const configurationBytes = 800;
+const MAX_MASK_WORDS = 4 * 2 ** 20;
+const CONFIGURATION_BYTES = 800;
 /** Kernels larger than this are not worth a frame. */
-const maxFrameStates = 8;
+const MAX_FRAME_STATES = 8;
 /** Trie nodes that cost about as much as visiting one item of a configuration. */
-const nodesPerWork = 32;
+const NODES_PER_WORK = 32;
 
 export class TokenMasks {
   readonly matcher: Matcher;
@@ -40,13 +40,13 @@ export class TokenMasks {
 
   /** Roughly, in bytes: cached masks and configurations. */
   get memory(): number {
-    return this.#cachedWords * 4 + this.matcher.size * configurationBytes;
+    return this.#cachedWords * 4 + this.matcher.size * CONFIGURATION_BYTES;
   }
 
   /** Shared and cached: callers must not write to it. Stop ids are not considered here. */
   of(configuration: Configuration): Int32Array {
     if (configuration.mask && configuration.epoch === this.matcher.epoch) return configuration.mask;
-    if (this.#epoch !== this.matcher.epoch || this.#cachedWords > maxMaskWords) this.#reset();
+    if (this.#epoch !== this.matcher.epoch || this.#cachedWords > MAX_MASK_WORDS) this.#reset();
     const mask = configuration.exhausted ? new Int32Array(this.words) : this.#compute(configuration);
     if (configuration.epoch !== this.matcher.epoch) {
       configuration.next = [];
@@ -93,12 +93,12 @@ export class TokenMasks {
       }
       node++;
     }
-    this.matcher.spend(Math.ceil(visited / nodesPerWork));
+    this.matcher.spend(Math.ceil(visited / NODES_PER_WORK));
     return mask;
   }
 
   #frameOf(configuration: Configuration): Frame | null {
-    if (configuration.kernelStates.length > maxFrameStates) return null;
+    if (configuration.kernelStates.length > MAX_FRAME_STATES) return null;
     const { maskLike } = this.matcher.program;
     const states = [...new Set(configuration.kernelStates.map((state) => maskLike[state]!))].sort((a, b) => a - b);
     const key = states.join(" ");
@@ -144,7 +144,7 @@ export class TokenMasks {
       }
       node = skip[node]!;
     }
-    this.matcher.spend(Math.ceil(visited / nodesPerWork));
+    this.matcher.spend(Math.ceil(visited / NODES_PER_WORK));
     return { accepted, uncertain };
   }
 

@@ -1,7 +1,7 @@
 // All tokens of a vocabulary as a tree of bytes in preorder arrays: one linear scan with skips visits exactly the
 // prefixes a grammar can follow.
 
-import { longestToken } from "../automaton/expression-compiler.ts";
+import { LONGEST_TOKEN } from "../automaton/expression-compiler.ts";
 import type { TokenVocabulary } from "./token-vocabulary.ts";
 
 export class TokenTrie {
@@ -80,7 +80,7 @@ function sortedTokens(vocabulary: TokenVocabulary): number[] {
   const ids: number[] = [];
   for (let id = 0; id < vocabulary.size; id++) {
     const length = vocabulary.offsets[id + 1]! - vocabulary.offsets[id]!;
-    if (length > 0 && length <= longestToken) ids.push(id);
+    if (length > 0 && length <= LONGEST_TOKEN) ids.push(id);
   }
   const bytes = Buffer.from(vocabulary.bytes.buffer, vocabulary.bytes.byteOffset, vocabulary.bytes.length);
   const { offsets } = vocabulary;

@@ -3,7 +3,7 @@
 // generated matches under either reading.
 
 import {
-  anyCodePoint,
+  ANY_CODE_POINT,
   type CodePointSet,
   codePoints,
   codePointsOf,
@@ -13,7 +13,7 @@ import {
 } from "../code-points.ts";
 import type { GrammarError } from "../grammar-error.ts";
 
-const digit: CodePointSet = [[0x30, 0x39]];
+const DIGIT: CodePointSet = [[0x30, 0x39]];
 const word: CodePointSet = codePoints([
   [0x30, 0x39],
   [0x41, 0x5a],
@@ -22,7 +22,7 @@ const word: CodePointSet = codePoints([
 ]);
 const space: CodePointSet = codePointsOf(" \t\n\r\f\v");
 
-const unicodeWord = ["Alphabetic", "M", "Nd", "Pc", "Join_Control"];
+const UNICODE_WORD = ["Alphabetic", "M", "Nd", "Pc", "Join_Control"];
 
 const posix: Record<string, string> = {
   alnum: "A-Za-z0-9",
@@ -45,9 +45,9 @@ const posix: Record<string, string> = {
 export function perlClass(letter: string, wide = false): CodePointSet | null {
   switch (letter) {
     case "d":
-      return wide ? unionSets(digit, unicodeProperty("Nd")!) : digit;
+      return wide ? unionSets(DIGIT, unicodeProperty("Nd")!) : DIGIT;
     case "w":
-      return wide ? unionSets(word, ...unicodeWord.map((name) => unicodeProperty(name)!)) : word;
+      return wide ? unionSets(word, ...UNICODE_WORD.map((name) => unicodeProperty(name)!)) : word;
     case "s":
       return wide ? unionSets(space, unicodeProperty("White_Space")!, [[0xfeff, 0xfeff]]) : space;
     case "D":
@@ -72,17 +72,17 @@ export function posixClass(name: string): CodePointSet | null {
 
 /** What `.` stands for: no line ends in any dialect (`wide`: in every one); with `all`, every character. */
 export function dot(all: boolean, wide = false): CodePointSet {
-  return all ? anyCodePoint : subtractSets(anyCodePoint, codePointsOf(wide ? "\n" : "\n\r\u2028\u2029"));
+  return all ? ANY_CODE_POINT : subtractSets(ANY_CODE_POINT, codePointsOf(wide ? "\n" : "\n\r\u2028\u2029"));
 }
 
-const properties = new Map<string, CodePointSet | null>();
+const PROPERTIES = new Map<string, CodePointSet | null>();
 
 /** \p{name}: general categories, scripts (Script=Greek or Greek) and binary properties; null when there is no such one. */
 function unicodeProperty(name: string): CodePointSet | null {
-  const known = properties.get(name);
+  const known = PROPERTIES.get(name);
   if (known !== undefined) return known;
   const set = scanProperty(name);
-  properties.set(name, set);
+  PROPERTIES.set(name, set);
   return set;
 }
 
@@ -91,7 +91,7 @@ function scanProperty(name: string): CodePointSet | null {
   const pattern = compiled(name) ?? compiled(`Script=${name}`);
   if (!pattern) return null;
   const ranges: [number, number][] = [];
-  for (const [low, high] of anyCodePoint) {
+  for (const [low, high] of ANY_CODE_POINT) {
     for (let point = low; point <= high; point++) {
       if (!pattern.test(String.fromCodePoint(point))) continue;
       const last = ranges.at(-1);

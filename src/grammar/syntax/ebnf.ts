@@ -7,10 +7,10 @@ import { parseClass } from "./regex-class.ts";
 import { SourceReader } from "./source-reader.ts";
 import { parseStringLiteral } from "./string-literal.ts";
 
-const maxDepth = 200;
-const maxRepeat = 100_000;
-const identifier = /[A-Za-z_][A-Za-z0-9_.-]*/y;
-const ruleStart = /[A-Za-z_][A-Za-z0-9_.-]*\s*::=/y;
+const MAX_DEPTH = 200;
+const MAX_REPEAT = 100_000;
+const IDENTIFIER = /[A-Za-z_][A-Za-z0-9_.-]*/y;
+const RULE_START = /[A-Za-z_][A-Za-z0-9_.-]*\s*::=/y;
 
 /** Adds the grammar's rules to `builder`; returns its start. */
 export function parseEbnf(source: string, builder: GrammarBuilder): Expression {
@@ -32,7 +32,7 @@ class EbnfParser {
     this.#skip();
     while (!reader.done) {
       const position = reader.position;
-      const name = reader.match(identifier)?.[0];
+      const name = reader.match(IDENTIFIER)?.[0];
       this.#skip();
       if (name === undefined || !reader.take("::=")) throw this.#fail("expected a rule: name ::= …", position);
       const rule = this.#rule(name, position);
@@ -49,7 +49,7 @@ class EbnfParser {
   }
 
   #alternatives(depth: number): Expression {
-    if (depth > maxDepth) throw this.#fail(`groups nested deeper than ${maxDepth}`, this.#reader.position);
+    if (depth > MAX_DEPTH) throw this.#fail(`groups nested deeper than ${MAX_DEPTH}`, this.#reader.position);
     const options: Expression[] = [];
     do {
       this.#skip();
@@ -62,8 +62,8 @@ class EbnfParser {
     const reader = this.#reader;
     const parts: Expression[] = [];
     while (!reader.done && !reader.at("|") && !reader.at(")")) {
-      ruleStart.lastIndex = reader.position;
-      if (ruleStart.test(reader.source)) break;
+      RULE_START.lastIndex = reader.position;
+      if (RULE_START.test(reader.source)) break;
       const element = this.#element(depth);
       this.#skip();
       parts.push(this.#quantified(element));
@@ -84,7 +84,7 @@ class EbnfParser {
       if (!reader.take(")")) throw this.#fail("unclosed (", position);
       return inner;
     }
-    const name = reader.match(identifier)?.[0];
+    const name = reader.match(IDENTIFIER)?.[0];
     if (name === undefined) throw this.#fail(`unexpected ${JSON.stringify(reader.peek())}`, position);
     if (reader.at("(")) throw this.#fail(`macro ${excerpt(name)}(…) is not supported`, position);
     return { kind: "rule", rule: this.#rule(name, position).id };
@@ -104,7 +104,7 @@ class EbnfParser {
         const min = Number(counts[1]);
         const max = counts[2] === undefined ? min : counts[3] === "" ? null : Number(counts[3]);
         if (max !== null && max < min) throw this.#fail("repetition bounds are in the wrong order", position);
-        if (Math.max(min, max ?? 0) > maxRepeat) throw this.#fail(`repetition of more than ${maxRepeat}`, position);
+        if (Math.max(min, max ?? 0) > MAX_REPEAT) throw this.#fail(`repetition of more than ${MAX_REPEAT}`, position);
         result = repeat(result, min, max);
       } else return result;
     }

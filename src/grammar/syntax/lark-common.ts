@@ -1,17 +1,17 @@
 // Lark's `common` terminals, as regular expressions.
 
-const word = "[A-Za-z]+";
-const integer = "[0-9]+";
-const decimal = `(?:${integer}\\.(?:${integer})?|\\.${integer})`;
-const exponent = "[eE][+-]?[0-9]+";
-const float = `(?:${integer}${exponent}|${decimal}(?:${exponent})?)`;
-const number = `(?:${float}|${integer})`;
+const WORD = "[A-Za-z]+";
+const INTEGER = "[0-9]+";
+const decimal = `(?:${INTEGER}\\.(?:${INTEGER})?|\\.${INTEGER})`;
+const EXPONENT = "[eE][+-]?[0-9]+";
+const float = `(?:${INTEGER}${EXPONENT}|${decimal}(?:${EXPONENT})?)`;
+const number = `(?:${float}|${INTEGER})`;
 
 const terminals: Record<string, string> = {
   DIGIT: "[0-9]",
   HEXDIGIT: "[a-fA-F0-9]",
-  INT: integer,
-  SIGNED_INT: `[+-]?${integer}`,
+  INT: INTEGER,
+  SIGNED_INT: `[+-]?${INTEGER}`,
   DECIMAL: decimal,
   FLOAT: float,
   SIGNED_FLOAT: `[+-]?${float}`,
@@ -21,7 +21,7 @@ const terminals: Record<string, string> = {
   LCASE_LETTER: "[a-z]",
   UCASE_LETTER: "[A-Z]",
   LETTER: "[A-Za-z]",
-  WORD: word,
+  WORD: WORD,
   CNAME: "[A-Za-z_][A-Za-z0-9_]*",
   WS_INLINE: "[ \\t]+",
   WS: "[ \\t\\f\\r\\n]+",

@@ -20,10 +20,10 @@ import { parseRegex } from "./regex.ts";
 import { SourceReader } from "./source-reader.ts";
 import { parseStringLiteral } from "./string-literal.ts";
 
-const maxDepth = 200;
-const maxRepeat = 100_000;
-const definition = /[?!]*(_?[A-Za-z][A-Za-z0-9_]*)(\.-?\d+)?[ \t]*(\{)?(:)?/y;
-const name = /_?[A-Za-z][A-Za-z0-9_]*/y;
+const MAX_DEPTH = 200;
+const MAX_REPEAT = 100_000;
+const DEFINITION = /[?!]*(_?[A-Za-z][A-Za-z0-9_]*)(\.-?\d+)?[ \t]*(\{)?(:)?/y;
+const NAME = /_?[A-Za-z][A-Za-z0-9_]*/y;
 
 interface Symbol {
   id: number;
@@ -56,7 +56,7 @@ class LarkParser {
     const reader = this.#reader;
     for (this.#skipLines(); !reader.done; this.#skipLines()) {
       if (reader.take("%")) this.#directive();
-      else this.#definition();
+      else this.#DEFINITION();
       this.#skipInline();
       if (!reader.done && !reader.at("\n"))
         throw this.#fail(`unexpected ${JSON.stringify(reader.peek())}`, reader.position);
@@ -71,9 +71,9 @@ class LarkParser {
     return sequence(root, { kind: "rule", rule: this.#gap });
   }
 
-  #definition(): void {
+  #DEFINITION(): void {
     const position = this.#reader.position;
-    const found = this.#reader.match(definition);
+    const found = this.#reader.match(DEFINITION);
     if (found?.[3]) throw this.#fail("templates are not supported", position);
     if (!found?.[4]) throw this.#fail("expected a rule or terminal: name: …", position);
     const symbolName = found[1]!;
@@ -87,7 +87,7 @@ class LarkParser {
 
   #directive(): void {
     const position = this.#reader.position - 1;
-    const word = this.#reader.match(name)?.[0];
+    const word = this.#reader.match(NAME)?.[0];
     this.#skipInline();
     if (word === "ignore") {
       this.#insideTerminal = true;
@@ -111,7 +111,7 @@ class LarkParser {
 
   #alternatives(depth: number): Expression {
     const reader = this.#reader;
-    if (depth > maxDepth) throw this.#fail(`groups nested deeper than ${maxDepth}`, reader.position);
+    if (depth > MAX_DEPTH) throw this.#fail(`groups nested deeper than ${MAX_DEPTH}`, reader.position);
     const options: Expression[] = [];
     do options.push(this.#sequence(depth));
     while (this.#takeBar(depth));
@@ -136,7 +136,7 @@ class LarkParser {
       else this.#skipInline();
       if (reader.take("->")) {
         this.#skipInline();
-        if (!reader.match(name)) throw this.#fail("expected an alias after ->", reader.position);
+        if (!reader.match(NAME)) throw this.#fail("expected an alias after ->", reader.position);
         continue;
       }
       if (reader.done || reader.at("\n") || reader.at("|") || reader.at(")") || reader.at("]"))
@@ -152,7 +152,7 @@ class LarkParser {
     if (reader.take("[")) return optional(this.#closed(depth, "]", position));
     if (reader.take('"')) return this.#token(this.#string(position));
     if (reader.take("/")) return this.#token(this.#regex(position));
-    const found = reader.match(name)?.[0];
+    const found = reader.match(NAME)?.[0];
     if (found === undefined) throw this.#fail(`unexpected ${JSON.stringify(reader.peek())}`, position);
     if (reader.at("{")) throw this.#fail("templates are not supported", position);
     const reference: Expression = { kind: "rule", rule: this.#symbol(found, position).id };
@@ -208,8 +208,8 @@ class LarkParser {
     if (!counts) throw this.#fail("a repetition is written ~n or ~n..m", position);
     const min = Number(counts[1]);
     const max = Number(counts[2] ?? counts[1]);
-    if (max < min || max > maxRepeat)
-      throw this.#fail(`repetition counts must be in order and at most ${maxRepeat}`, position);
+    if (max < min || max > MAX_REPEAT)
+      throw this.#fail(`repetition counts must be in order and at most ${MAX_REPEAT}`, position);
     return repeat(atom, min, max);
   }
 

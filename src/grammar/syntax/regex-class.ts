@@ -1,6 +1,13 @@
 // Bracketed classes and escapes of regular expressions.
 
-import { type CodePointSet, codePoints, codePointsOf, complementSet, noCodePoint, unionSets } from "../code-points.ts";
+import {
+  type CodePointSet,
+  codePoints,
+  codePointsOf,
+  complementSet,
+  NO_CODE_POINT,
+  unionSets,
+} from "../code-points.ts";
 import type { GrammarError } from "../grammar-error.ts";
 import { ignoringCase, perlClass, posixClass, requireUnicodeProperty } from "./character-classes.ts";
 import type { SourceReader } from "./source-reader.ts";
@@ -13,7 +20,7 @@ const controlEscapes: Record<string, number> = { n: 10, r: 13, t: 9, f: 12, v: 1
 export function parseClass(reader: SourceReader, fail: Fail, ignoreCase = false, wide = false): CodePointSet {
   const start = reader.position - 1;
   const negated = reader.take("^");
-  let set: CodePointSet = noCodePoint;
+  let set: CodePointSet = NO_CODE_POINT;
   let first = true;
   while (first || !reader.at("]")) {
     if (reader.done) throw fail("unclosed character class", start);
@@ -96,7 +103,7 @@ function codeEscape(reader: SourceReader, letter: string): number {
 }
 
 function point(value: number, position: number, fail: Fail): CodePointSet {
-  const set = Number.isNaN(value) || value > 0x10ffff ? noCodePoint : codePoints([[value, value]]);
+  const set = Number.isNaN(value) || value > 0x10ffff ? NO_CODE_POINT : codePoints([[value, value]]);
   if (set.length === 0) throw fail("bad character code", position);
   return set;
 }

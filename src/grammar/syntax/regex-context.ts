@@ -1,7 +1,7 @@
 // What a regular expression's anchors and lookaheads mean, once all that stands before and after them is known.
 
 import { complementDfa, determinise, intersectDfas } from "../char-dfa.ts";
-import { anyCodePoint } from "../code-points.ts";
+import { ANY_CODE_POINT } from "../code-points.ts";
 import { charSet, choice, type Expression, empty, repeat, sequence } from "../expression.ts";
 import { errorAt, GrammarError } from "../grammar-error.ts";
 
@@ -27,8 +27,8 @@ interface OpenGroup {
 /** Anchors and lookaheads stay visible until what stands before and after them is known. */
 export type Part = Expression | { kind: "anchor"; anchor: Assertion; position: number } | Look | OpenGroup;
 
-const anything = repeat(charSet(anyCodePoint), 0, null);
-const subject = "a regex with lookahead";
+const anything = repeat(charSet(ANY_CODE_POINT), 0, null);
+const SUBJECT = "a regex with lookahead";
 
 export function hasLook(parts: readonly Part[]): boolean {
   return parts.some((part) => part.kind === "look" || part.kind === "open group");
@@ -63,18 +63,18 @@ function followed(parts: readonly Part[], after: Expression, atStart: boolean): 
   for (const [index, part] of [...parts.entries()].reverse()) {
     const first = atStart && (leading < 0 || index <= leading);
     if (part.kind === "anchor") {
-      const holds = part.anchor === "start" ? first : determinise(rest, subject).states[0]!.final;
+      const holds = part.anchor === "start" ? first : determinise(rest, SUBJECT).states[0]!.final;
       if (!holds) throw errorAt("invalid regex: an anchor in the middle can never match", part.position);
       if (part.anchor === "end") rest = empty;
     } else if (part.kind === "look") {
-      const seen = determinise(choice(...part.branches.map((branch) => followed(branch, anything, first))), subject);
+      const seen = determinise(choice(...part.branches.map((branch) => followed(branch, anything, first))), SUBJECT);
       const wanted = part.negative ? complementDfa(seen) : seen;
-      rest = { kind: "dfa", dfa: intersectDfas(wanted, determinise(rest, subject), subject), json: false };
+      rest = { kind: "dfa", dfa: intersectDfas(wanted, determinise(rest, SUBJECT), SUBJECT), json: false };
     } else if (part.kind === "open group") {
       const options = part.branches.map((branch) => followed(branch, rest, first));
       if (part.optional) options.push(rest);
       // As an automaton the rest stays one thing, however often it is needed before.
-      rest = { kind: "dfa", dfa: determinise(choice(...options), subject), json: false };
+      rest = { kind: "dfa", dfa: determinise(choice(...options), SUBJECT), json: false };
     } else {
       rest = sequence(part, rest);
     }

@@ -9,8 +9,8 @@ import { parseClass, parseClassEscape } from "./regex-class.ts";
 import { hasLook, inContext, type Look, type Mode, type Part } from "./regex-context.ts";
 import { SourceReader } from "./source-reader.ts";
 
-const maxDepth = 200;
-const maxRepeat = 100_000;
+const MAX_DEPTH = 200;
+const MAX_REPEAT = 100_000;
 
 interface Flags {
   ignoreCase: boolean;
@@ -40,7 +40,7 @@ class RegexParser {
   }
 
   alternatives(flags: Flags, depth: number): Part[][] {
-    if (depth > maxDepth) throw this.error(`groups nested deeper than ${maxDepth}`);
+    if (depth > MAX_DEPTH) throw this.error(`groups nested deeper than ${MAX_DEPTH}`);
     const branches: Part[][] = [];
     // Flags set in the middle of a group hold to its end, across alternatives.
     const scope = { ...flags };
@@ -181,8 +181,8 @@ class RegexParser {
       bounds = { min, max: counts[2] === undefined ? min : counts[3] === "" ? null : Number(counts[3]) };
       if (bounds.max !== null && bounds.max < min)
         throw this.error("repetition bounds are in the wrong order", position);
-      if (Math.max(min, bounds.max ?? 0) > maxRepeat)
-        throw this.error(`repetition of more than ${maxRepeat}`, position);
+      if (Math.max(min, bounds.max ?? 0) > MAX_REPEAT)
+        throw this.error(`repetition of more than ${MAX_REPEAT}`, position);
     } else return null;
     // Lazy or greedy, the language is the same.
     reader.take("?");

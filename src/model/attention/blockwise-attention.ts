@@ -138,9 +138,7 @@ export function keyBlocks(
  */
 export function blockPlaces(first: number, count: number, blockSize: number, begun = 0): BigInt64Array {
   const places = new BigInt64Array(Math.ceil((begun + count) / blockSize) * blockSize);
-  for (let i = 0; i < places.length; i++) {
-    places[i] = BigInt(i < begun ? i : first + Math.min(i, begun + count - 1));
-  }
+  for (let i = 0; i < places.length; i++) places[i] = BigInt(i < begun ? i : first + Math.min(i, begun + count - 1));
   return places;
 }
 

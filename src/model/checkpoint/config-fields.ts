@@ -5,10 +5,10 @@ import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 
 /** Larger than any dimension of any model; keeps products of two dimensions exact. */
-export const maxInteger = 2 ** 31 - 1;
+export const MAX_INTEGER = 2 ** 31 - 1;
 
 /** The smallest that is not subnormal. */
-const smallestFloat32 = 2 ** -126;
+const SMALLEST_FLOAT32 = 2 ** -126;
 
 export class ConfigFields {
   readonly file: string;
@@ -43,7 +43,7 @@ export class ConfigFields {
 
   /** A number greater than zero that is still one, and finite, in float32: models are computed in it. */
   positive(key: string, fallback?: number): number {
-    const holds = (v: number) => v >= smallestFloat32 && Number.isFinite(Math.fround(v));
+    const holds = (v: number) => v >= SMALLEST_FLOAT32 && Number.isFinite(Math.fround(v));
     return this.#read(key, fallback, "a positive number", (v) => isFiniteNumber(v) && holds(v));
   }
 
@@ -104,7 +104,7 @@ function isFiniteNumber(value: unknown): value is number {
 }
 
 function isInteger(value: unknown): value is number {
-  return Number.isInteger(value) && Math.abs(value as number) <= maxInteger;
+  return Number.isInteger(value) && Math.abs(value as number) <= MAX_INTEGER;
 }
 
 function abbreviate(value: unknown): string {

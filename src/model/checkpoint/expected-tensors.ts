@@ -4,8 +4,8 @@
 import type { ModelConfig } from "./model-config.ts";
 
 /** The linear maps of one layer, and the targets a LoRA adapter can have. */
-export const linearNames = ["q", "k", "v", "o", "gate", "up", "down"] as const;
-export type LinearName = (typeof linearNames)[number];
+export const LINEAR_NAMES = ["q", "k", "v", "o", "gate", "up", "down"] as const;
+export type LinearName = (typeof LINEAR_NAMES)[number];
 
 export interface TensorSpec {
   name: string;

@@ -8,7 +8,7 @@ import { openFile } from "../../system/open-file.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 
 /** Deeper than any real checkpoint file; shallow enough that a hostile one costs nothing. */
-const maxDepth = 64;
+const MAX_DEPTH = 64;
 
 /** The JSON object in `file`. `maxBytes` bounds what is read into memory. */
 export function readJsonObject(file: string, maxBytes: number): JsonObject {
@@ -27,7 +27,7 @@ export function readOptionalJsonObject(file: string, maxBytes: number): JsonObje
 
 /** Parses UTF-8 bytes that must hold one JSON object. `file` is only for the error. */
 export function parseJsonObject(file: string, bytes: Uint8Array): JsonObject {
-  if (nestsTooDeep(bytes)) throw new CheckpointError(file, `JSON nested deeper than ${maxDepth} levels`);
+  if (nestsTooDeep(bytes)) throw new CheckpointError(file, `JSON nested deeper than ${MAX_DEPTH} levels`);
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
@@ -81,7 +81,7 @@ function nestsTooDeep(bytes: Uint8Array): boolean {
       else if (byte === quote) inString = false;
     } else if (byte === quote) inString = true;
     else if (byte === 0x7b || byte === 0x5b) {
-      if (++depth > maxDepth) return true;
+      if (++depth > MAX_DEPTH) return true;
     } else if (byte === 0x7d || byte === 0x5d) depth--;
   }
   return false;

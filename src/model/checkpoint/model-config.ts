@@ -8,7 +8,7 @@ import type { JsonObject } from "../../json/json-object.ts";
 import type { FamilyName, FamilyTraits } from "../families/family.ts";
 import { familyOf } from "../families/registry.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
-import { ConfigFields, maxInteger } from "./config-fields.ts";
+import { ConfigFields, MAX_INTEGER } from "./config-fields.ts";
 import { readJsonObject } from "./json-file.ts";
 import { parseRope, type RopeSpec, refusePartialRotary } from "./rope.ts";
 
@@ -58,7 +58,7 @@ export interface LayerConfig {
   rope: RopeSpec;
 }
 
-const activations: ReadonlyMap<string, Activation> = new Map([
+const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map([
   ["silu", "silu"],
   ["swish", "silu"],
   ["gelu_pytorch_tanh", "gelu_tanh"],
@@ -99,9 +99,9 @@ export function parseModelConfig(file: string, json: JsonObject): ModelConfig {
     );
   }
   const maxPositions = fields.count("max_position_embeddings");
-  const activation = activations.get(fields.text(traits.activationKey));
+  const activation = ACTIVATIONS.get(fields.text(traits.activationKey));
   if (activation === undefined) {
-    throw fields.problem(traits.activationKey, `one of ${[...activations.keys()].join(", ")}`);
+    throw fields.problem(traits.activationKey, `one of ${[...ACTIVATIONS.keys()].join(", ")}`);
   }
   const ropes = layerRopes(fields, traits, maxPositions);
   const layers = traits.windows.map((window) => ({ window, rope: window === null ? ropes.full() : ropes.sliding() }));
@@ -140,7 +140,7 @@ function scaledPositions(file: string, declared: number, { scaling }: RopeSpec):
   const { type, factor } = scaling;
   const unscaled = type === "yarn" ? scaling.originalMaxPositions : declared;
   const positions = Math.floor(unscaled * factor);
-  if (positions < 1 || positions > maxInteger) {
+  if (positions < 1 || positions > MAX_INTEGER) {
     throw new CheckpointError(file, `${type} rotary scaling by ${factor} makes ${unscaled} positions ${positions}`);
   }
   return positions;

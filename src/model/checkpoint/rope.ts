@@ -90,13 +90,13 @@ export function parseRope(
 }
 
 /** Fields that mean something without a type. */
-const plainFields: readonly string[] = ["rope_theta", "partial_rotary_factor"];
+const PLAIN_FIELDS: readonly string[] = ["rope_theta", "partial_rotary_factor"];
 
 /** Plain where nothing says otherwise. A factor of no stated kind does: left out, it would be another model. */
 function ropeType(fields: ConfigFields): string {
   const type = fields.text("rope_type", fields.text("type", ""));
   if (type !== "") return type;
-  const other = fields.keys().find((key) => fields.raw(key) !== undefined && !plainFields.includes(key));
+  const other = fields.keys().find((key) => fields.raw(key) !== undefined && !PLAIN_FIELDS.includes(key));
   if (other !== undefined) throw fields.problem("rope_type", `a string where there is ${other}`);
   return "default";
 }

@@ -8,7 +8,7 @@ import { CheckpointError } from "./checkpoint-error.ts";
 import { parseJsonObject } from "./json-file.ts";
 
 /** The format's own limit. */
-export const maxHeaderBytes = 100_000_000;
+export const MAX_HEADER_BYTES = 100_000_000;
 
 const bytesPerElement = {
   BOOL: 1,

@@ -8,16 +8,16 @@ import { CheckpointError } from "./checkpoint-error.ts";
 import { firstNonFinite } from "./finite.ts";
 import { widenBfloat16, widenFloat16 } from "./half-floats.ts";
 import {
-  maxHeaderBytes,
+  MAX_HEADER_BYTES,
   parseSafetensorsHeader,
   type SafetensorsHeader,
   type TensorEntry,
 } from "./safetensors-header.ts";
 
 /** Bytes read at a time when values are converted; fits the second-level cache. */
-const pieceBytes = 256 * 1024;
+const PIECE_BYTES = 256 * 1024;
 /** Bytes asked of the operating system in one call. */
-const maxReadBytes = 2 ** 30;
+const MAX_READ_BYTES = 2 ** 30;
 
 /** How a file begins that a clone without Git LFS has in the weights' place, "version ", read as a header's length. */
 const lfsPointer = 0x206e_6f69_7372_6576n;
@@ -122,7 +122,7 @@ export class SafetensorsFile {
     if (length[0] === lfsPointer) {
       throw new CheckpointError(this.path, "is a Git LFS pointer, not the file: get that with `git lfs pull`");
     }
-    const limit = Math.min(fileBytes - 8, maxHeaderBytes);
+    const limit = Math.min(fileBytes - 8, MAX_HEADER_BYTES);
     if (length[0]! > BigInt(limit)) {
       throw new CheckpointError(
         this.path,
@@ -135,7 +135,7 @@ export class SafetensorsFile {
   /** Returns the number of the first value that is not finite, or -1; those behind its piece are not read then. */
   #readHalves(position: number, values: Float32Array, dtype: "F16" | "BF16"): number {
     const widen = dtype === "F16" ? widenFloat16 : widenBfloat16;
-    const piece = new Uint16Array(Math.min(pieceBytes / 2, values.length));
+    const piece = new Uint16Array(Math.min(PIECE_BYTES / 2, values.length));
     for (let done = 0; done < values.length; done += piece.length) {
       const part = piece.subarray(0, Math.min(piece.length, values.length - done));
       this.#readAt(position + done * 2, new Uint8Array(part.buffer, 0, part.byteLength));
@@ -150,7 +150,7 @@ export class SafetensorsFile {
     if (this.#descriptor === null) throw new CheckpointError(this.path, "is closed");
     let filled = 0;
     while (filled < target.length) {
-      const wanted = Math.min(target.length - filled, maxReadBytes);
+      const wanted = Math.min(target.length - filled, MAX_READ_BYTES);
       let count: number;
       try {
         count = readSync(this.#descriptor, target, filled, wanted, position + filled);

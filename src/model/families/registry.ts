@@ -9,10 +9,10 @@ import { mistral } from "./mistral.ts";
 import { qwen2 } from "./qwen2.ts";
 import { qwen3 } from "./qwen3.ts";
 
-const families: readonly Family[] = [llama, mistral, qwen2, qwen3, gemma3];
+const FAMILIES: readonly Family[] = [llama, mistral, qwen2, qwen3, gemma3];
 
 export function familyNamed(name: FamilyName): Family {
-  return families.find((family) => family.name === name)!;
+  return FAMILIES.find((family) => family.name === name)!;
 }
 
 /** The family of a config.json; an error that lists the supported ones when it is none of them. */
@@ -21,11 +21,11 @@ export function familyOf(fields: ConfigFields): Family {
   const modelType = fields.text("model_type", "");
   const family =
     modelType === ""
-      ? families.find((candidate) => architectures.some((name) => candidate.architectures.includes(name)))
-      : families.find((candidate) => candidate.modelTypes.includes(modelType));
+      ? FAMILIES.find((candidate) => architectures.some((name) => candidate.architectures.includes(name)))
+      : FAMILIES.find((candidate) => candidate.modelTypes.includes(modelType));
   if (family === undefined) {
     const found = modelType === "" ? `architectures ${JSON.stringify(architectures)}` : `model_type "${modelType}"`;
-    const supported = families.flatMap((candidate) => candidate.modelTypes).join(", ");
+    const supported = FAMILIES.flatMap((candidate) => candidate.modelTypes).join(", ");
     throw new CheckpointError(fields.file, `${found} is not supported (supported model types: ${supported})`);
   }
   if (architectures.length > 0 && !architectures.some((name) => family.architectures.includes(name))) {

@@ -5,18 +5,18 @@
 import { open, rm, stat, utimes } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 
-const heartbeatMs = 5_000;
-const staleMs = 60_000;
-const pollMs = 250;
+const HEARTBEAT_MS = 5_000;
+const STALE_MS = 60_000;
+const POLL_MS = 250;
 
 /** Runs `work` while holding the lock; waits for a live owner to finish first. */
 export async function withDownloadLock<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  while (!(await tryAcquire(path))) await sleep(pollMs, undefined, { signal });
+  while (!(await tryAcquire(path))) await sleep(POLL_MS, undefined, { signal });
   const heartbeat = setInterval(() => {
     const now = new Date();
     // Losing a beat is harmless; if the file is gone the work still ends with its checksum.
     utimes(path, now, now).catch(() => undefined);
-  }, heartbeatMs);
+  }, HEARTBEAT_MS);
   try {
     return await work();
   } finally {
@@ -37,6 +37,6 @@ async function tryAcquire(path: string): Promise<boolean> {
     ({ mtimeMs }) => Date.now() - mtimeMs,
     () => 0,
   );
-  if (age > staleMs) await rm(path, { force: true });
+  if (age > STALE_MS) await rm(path, { force: true });
   return false;
 }

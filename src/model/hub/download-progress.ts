@@ -8,8 +8,8 @@ export interface ProgressOutput {
   write(text: string): unknown;
 }
 
-const redrawMs = 100;
-const barWidth = 24;
+const REDRAW_MS = 100;
+const BAR_WIDTH = 24;
 
 /** A callback for HubOptions.onProgress: calls `report` with each tenth of a file that is reached, the last one surely. */
 export function createProgressLines(
@@ -34,7 +34,7 @@ export function createProgressBar(
     const time = now();
     if (file !== current.file) current = { file, startedAt: time, startedWith: done, drawnAt: 0 };
     const finished = done >= total;
-    if (finished || time - current.drawnAt >= redrawMs) {
+    if (finished || time - current.drawnAt >= REDRAW_MS) {
       current.drawnAt = time;
       const seconds = (time - current.startedAt) / 1000;
       const rate = seconds > 0 ? `  ${formatBytes((done - current.startedWith) / seconds)}/s` : "";
@@ -47,8 +47,8 @@ export function createProgressBar(
 }
 
 function bar(fraction: number): string {
-  const filled = Math.round(Math.min(1, fraction) * barWidth);
-  return `[${"#".repeat(filled)}${"-".repeat(barWidth - filled)}]`;
+  const filled = Math.round(Math.min(1, fraction) * BAR_WIDTH);
+  return `[${"#".repeat(filled)}${"-".repeat(BAR_WIDTH - filled)}]`;
 }
 
 function formatBytes(bytes: number): string {

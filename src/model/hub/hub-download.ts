@@ -28,7 +28,7 @@ export interface BlobDownload {
 }
 
 /** Attempts without a single new byte before giving up. */
-const maxIdleAttempts = 5;
+const MAX_IDLE_ATTEMPTS = 5;
 
 export async function downloadBlob(download: BlobDownload): Promise<void> {
   if ((await sizeOf(download.path)) !== null) return;
@@ -63,7 +63,7 @@ async function fillAndVerify(download: BlobDownload, partial: string): Promise<b
         download.signal.throwIfAborted();
         if (!isPassing(error)) throw error;
         idleAttempts = progress.done > before ? 0 : idleAttempts + 1;
-        if (idleAttempts >= maxIdleAttempts) throw unreachable(download, error);
+        if (idleAttempts >= MAX_IDLE_ATTEMPTS) throw unreachable(download, error);
         await sleep(download.retryDelayMs * 2 ** idleAttempts, undefined, { signal: download.signal });
       }
     }

@@ -32,14 +32,12 @@ export interface ResolvedModel {
   origin: { repository: string; revision: string; commit: string } | null;
 }
 
-const apiTimeoutMs = 30_000;
+const API_TIMEOUT_MS = 30_000;
 const smallFiles =
   /^(?:(?:config|generation_config|special_tokens_map|added_tokens|tokenizer[\w.-]*)\.json|chat_template[\w.-]*)$/;
 
 export async function resolveModel(model: string, options: HubOptions = {}): Promise<ResolvedModel> {
-  if (isFolder(model)) {
-    return { folder: model, origin: null };
-  }
+  if (isFolder(model)) return { folder: model, origin: null };
   if (/\.gguf$/i.test(model)) {
     throw new HubError(
       `"${model}" is a GGUF file: give the original checkpoint, a folder or organisation/name with safetensors`,
@@ -180,7 +178,7 @@ class HubRequest {
   readonly #apiFetch: typeof fetch = (input, init) => {
     const headers = new Headers(init?.headers);
     for (const [name, value] of Object.entries(this.#headers)) headers.set(name, value);
-    const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(apiTimeoutMs)]);
+    const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(API_TIMEOUT_MS)]);
     return fetch(input, { ...init, headers, signal });
   };
 

@@ -3,7 +3,7 @@
 // interchangeable and caches can be keyed by it. Files are peft.ts' business.
 
 import { createHash } from "node:crypto";
-import { type LinearName, linearNames, linearShape, modulePath } from "../checkpoint/expected-tensors.ts";
+import { LINEAR_NAMES, type LinearName, linearShape, modulePath } from "../checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
 
 export interface LoraPair {
@@ -57,7 +57,7 @@ export function* eachPair(
   layers: readonly LoraLayer[],
 ): Generator<{ layer: number; name: LinearName; pair: LoraPair }> {
   for (const [layer, pairs] of layers.entries()) {
-    for (const name of linearNames) {
+    for (const name of LINEAR_NAMES) {
       const pair = pairs[name];
       if (pair !== undefined) yield { layer, name, pair };
     }

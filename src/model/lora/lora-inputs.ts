@@ -11,7 +11,7 @@ import type { Dim, Graph, Value } from "../../graph/graph.ts";
 import { matmul, matmulTransposed, mul, piecesMatmul, reduceSum, reshape, transposedMatmul } from "../../graph/ops.ts";
 import { linearShape } from "../checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
-import { type Site, siteParts, sites } from "../decoder.ts";
+import { SITES, type Site, siteParts } from "../decoder.ts";
 
 export interface LoraInputs {
   /** x: [n, 1, in] -> [n, 1, out]. `rowsOf`: what x is of all rows of the step. */
@@ -23,7 +23,7 @@ export function loraInputs(g: Graph, config: ModelConfig): LoraInputs {
   const masks = new Map<number, Value>();
   const factors = config.layers.map((_, layer) => {
     const ofLayer = {} as Record<Site, { a: Value; b: Value; mask: Value }>;
-    for (const site of sites) {
+    for (const site of SITES) {
       const parts = siteParts[site].length;
       const columns = `lora${parts}`;
       if (!masks.has(parts)) masks.set(parts, g.input(`lora_mask.${parts}`, ["n", columns]));

@@ -5,7 +5,7 @@
 import { type Feeds, floats } from "../../graph/session.ts";
 import { linearShape } from "../checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
-import { type Site, siteParts, sites } from "../decoder.ts";
+import { SITES, type Site, siteParts } from "../decoder.ts";
 import type { Chunk } from "../runner.ts";
 import type { AdapterHost } from "./adapter-host.ts";
 import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "./adapter-host.ts";
@@ -32,59 +32,59 @@ const STEADY_STEPS = 32;
 export class LoraSlots implements AdapterHost {
   readonly maxLoras: number;
   readonly maxLoraRank: number;
-  private readonly config: ModelConfig;
+  readonly #config: ModelConfig;
   /** Slot i + 1. */
-  private readonly slots: (LoraAdapter | null)[];
+  readonly #slots: (LoraAdapter | null)[];
   /** By the slots in them, least recently used first. */
-  private readonly layouts = new Map<string, Layout>();
+  readonly #layouts = new Map<string, Layout>();
   /** For steps of the base model alone. */
-  private readonly none: Layout;
+  readonly #none: Layout;
   /** What the last step used, and how many steps in a row. */
-  private lastKey = "";
-  private inARow = 0;
+  #lastKey = "";
+  #inARow = 0;
 
   constructor(config: ModelConfig, maxLoras: number, maxLoraRank: number) {
-    this.config = config;
+    this.#config = config;
     this.maxLoras = maxLoras;
     this.maxLoraRank = maxLoraRank;
-    this.slots = new Array<LoraAdapter | null>(maxLoras).fill(null);
-    this.none = this.buildLayout([]);
+    this.#slots = new Array<LoraAdapter | null>(maxLoras).fill(null);
+    this.#none = this.#buildLayout([]);
   }
 
   async load(folder: string): Promise<AdapterInfo & { slot: number }> {
-    const adapter = loadPeft(folder, this.config);
+    const adapter = loadPeft(folder, this.#config);
     const { version, rank } = adapter;
     const known = this.slotOf(version);
     if (known !== null) return { version, rank, slot: known };
     if (rank > this.maxLoraRank) {
       throw new AdapterTooLarge(`the adapter has rank ${rank}, more than --max-lora-rank ${this.maxLoraRank}`);
     }
-    const free = this.slots.indexOf(null);
+    const free = this.#slots.indexOf(null);
     if (free === -1) {
       throw new NoAdapterSlot(`all ${this.maxLoras} adapter slots are in use; raise --max-loras or unload one`);
     }
-    this.slots[free] = adapter;
+    this.#slots[free] = adapter;
     return { version, rank, slot: free + 1 };
   }
 
   async unload(version: string): Promise<void> {
     const slot = this.slotOf(version);
     if (slot === null) return;
-    this.slots[slot - 1] = null;
-    this.layouts.clear();
+    this.#slots[slot - 1] = null;
+    this.#layouts.clear();
   }
 
   slotOf(version: string): number | null {
-    const at = this.slots.findIndex((adapter) => adapter?.version === version);
+    const at = this.#slots.findIndex((adapter) => adapter?.version === version);
     return at === -1 ? null : at + 1;
   }
 
   /** Adds the adapter inputs of one run. Rows are those of the chunks, in order. */
   addFeeds(feeds: Feeds, chunks: readonly Chunk[]): void {
-    const layout = this.layoutOf([...new Set(chunks.map((chunk) => chunk.adapterSlot))].filter((slot) => slot !== 0));
+    const layout = this.#layoutOf([...new Set(chunks.map((chunk) => chunk.adapterSlot))].filter((slot) => slot !== 0));
     Object.assign(feeds, layout.feeds);
     const n = chunks.reduce((sum, chunk) => sum + chunk.tokens.length, 0);
-    for (const parts of new Set(sites.map((site) => siteParts[site].length))) {
+    for (const parts of new Set(SITES.map((site) => siteParts[site].length))) {
       const columns = layout.position.size * parts * layout.rank;
       const mask = new Float32Array(n * columns);
       let row = 0;
@@ -92,7 +92,7 @@ export class LoraSlots implements AdapterHost {
         const position = layout.position.get(adapterSlot);
         for (let i = row; position !== undefined && i < row + tokens.length; i++) {
           const first = i * columns + position * parts * layout.rank;
-          mask.fill(this.slots[adapterSlot - 1]!.scale, first, first + parts * layout.rank);
+          mask.fill(this.#slots[adapterSlot - 1]!.scale, first, first + parts * layout.rank);
         }
         row += tokens.length;
       }
@@ -101,43 +101,44 @@ export class LoraSlots implements AdapterHost {
   }
 
   /** Laying factors out takes as long as several steps, so steps that mix adapters in many ways share a layout of all. */
-  private layoutOf(used: number[]): Layout {
-    if (used.length === 0) return this.none;
+  #layoutOf(used: number[]): Layout {
+    if (used.length === 0) return this.#none;
     const key = used.sort((a, b) => a - b).join();
-    this.inARow = key === this.lastKey ? this.inARow + 1 : 1;
-    this.lastKey = key;
-    const exact = this.layouts.get(key);
-    if (exact !== undefined) return this.keep(key, exact);
-    if (this.layouts.size < KEPT_LAYOUTS || this.inARow === STEADY_STEPS) return this.keep(key, this.buildLayout(used));
-    for (const [wider, layout] of this.layouts) {
-      if (used.every((slot) => layout.position.has(slot))) return this.keep(wider, layout);
+    this.#inARow = key === this.#lastKey ? this.#inARow + 1 : 1;
+    this.#lastKey = key;
+    const exact = this.#layouts.get(key);
+    if (exact !== undefined) return this.#keep(key, exact);
+    if (this.#layouts.size < KEPT_LAYOUTS || this.#inARow === STEADY_STEPS)
+      return this.#keep(key, this.#buildLayout(used));
+    for (const [wider, layout] of this.#layouts) {
+      if (used.every((slot) => layout.position.has(slot))) return this.#keep(wider, layout);
     }
-    const loaded = this.slots.flatMap((adapter, i) => (adapter === null ? [] : [i + 1]));
+    const loaded = this.#slots.flatMap((adapter, i) => (adapter === null ? [] : [i + 1]));
     const wanted = loaded.length <= MOST_TOGETHER ? loaded : used;
-    return this.keep(wanted.join(), this.buildLayout(wanted));
+    return this.#keep(wanted.join(), this.#buildLayout(wanted));
   }
 
   /** As the most recently used one. */
-  private keep(key: string, layout: Layout): Layout {
-    this.layouts.delete(key);
-    this.layouts.set(key, layout);
-    if (this.layouts.size > KEPT_LAYOUTS) this.layouts.delete(this.layouts.keys().next().value!);
+  #keep(key: string, layout: Layout): Layout {
+    this.#layouts.delete(key);
+    this.#layouts.set(key, layout);
+    if (this.#layouts.size > KEPT_LAYOUTS) this.#layouts.delete(this.#layouts.keys().next().value!);
     return layout;
   }
 
-  private buildLayout(used: readonly number[]): Layout {
-    const adapters = used.map((slot) => this.slots[slot - 1]!);
+  #buildLayout(used: readonly number[]): Layout {
+    const adapters = used.map((slot) => this.#slots[slot - 1]!);
     const rank = adapters.reduce((most, adapter) => Math.max(most, paddedRank(adapter.rank)), 0);
     const feeds: Feeds = {};
-    for (let layer = 0; layer < this.config.numLayers; layer++) {
-      for (const site of sites) this.addSite(feeds, layer, site, adapters, rank);
+    for (let layer = 0; layer < this.#config.numLayers; layer++) {
+      for (const site of SITES) this.#addSite(feeds, layer, site, adapters, rank);
     }
     return { position: new Map(used.map((slot, i) => [slot, i])), rank, feeds };
   }
 
-  private addSite(feeds: Feeds, layer: number, site: Site, adapters: readonly LoraAdapter[], rank: number): void {
+  #addSite(feeds: Feeds, layer: number, site: Site, adapters: readonly LoraAdapter[], rank: number): void {
     const parts = siteParts[site];
-    const { inputs, out } = siteShape(this.config, site);
+    const { inputs, out } = siteShape(this.#config, site);
     const columns = adapters.length * parts.length * rank;
     const a = new Float32Array(inputs * columns);
     const b = new Float32Array(columns * out);
@@ -146,7 +147,7 @@ export class LoraSlots implements AdapterHost {
       for (const [part, name] of parts.entries()) {
         const pair = adapter.layers[layer]![name];
         const column = (position * parts.length + part) * rank;
-        const partOut = linearShape(this.config, name)[0];
+        const partOut = linearShape(this.#config, name)[0];
         if (pair !== undefined) place(pair, adapter.rank, a, b, { inputs, out, columns, column, firstOut, partOut });
         firstOut += partOut;
       }

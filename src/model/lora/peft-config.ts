@@ -31,7 +31,7 @@ const unsupported: Readonly<Record<string, string>> = {
 };
 
 /** Initialisations that also change the base model's weights: the adapter alone is then not the whole change. */
-const altersBase = /^(pissa|olora|corda|loftq|lora_ga)/;
+const ALTERS_BASE = /^(pissa|olora|corda|loftq|lora_ga)/;
 
 export function readPeftConfig(folder: string): PeftConfig {
   const file = join(folder, "adapter_config.json");
@@ -42,7 +42,7 @@ export function readPeftConfig(folder: string): PeftConfig {
     if (isSet(fields.raw(key))) throw new CheckpointError(file, `${key} asks for ${meaning}, which is not supported`);
   }
   const initialisation = fields.raw("init_lora_weights");
-  if (typeof initialisation === "string" && altersBase.test(initialisation.toLowerCase())) {
+  if (typeof initialisation === "string" && ALTERS_BASE.test(initialisation.toLowerCase())) {
     throw fields.problem(
       "init_lora_weights",
       "an initialisation that leaves the base weights alone: convert the adapter to plain LoRA",

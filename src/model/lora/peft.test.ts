@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
-import { linearNames } from "../checkpoint/expected-tensors.ts";
+import { LINEAR_NAMES } from "../checkpoint/expected-tensors.ts";
 import { readModelConfig } from "../checkpoint/model-config.ts";
 import { SafetensorsFile } from "../checkpoint/safetensors.ts";
 import { type TensorToWrite, writeSafetensors } from "../checkpoint/safetensors-writer.ts";
@@ -47,7 +47,7 @@ describe("loading", () => {
     const folder = `test/fixtures/${family}`;
     const adapter = loadPeft(folder, readModelConfig(folder));
     expect(adapter).toMatchObject({ rank: 4, alpha: 8, scale: 2, rankStabilised: false });
-    expect(adapter.layers.map((layer) => Object.keys(layer).sort())).toEqual(Array(2).fill([...linearNames].sort()));
+    expect(adapter.layers.map((layer) => Object.keys(layer).sort())).toEqual(Array(2).fill([...LINEAR_NAMES].sort()));
     const file = SafetensorsFile.open(join(folder, "adapter_model.safetensors"));
     const name = "base_model.model.model.layers.1.mlp.down_proj.lora_";
     expect(adapter.layers[1]!.down!.a).toEqual(file.read(`${name}A.weight`));
@@ -184,7 +184,7 @@ describe("saving", () => {
     expect(data(folder).equals(data(source))).toBe(true);
     expect(JSON.parse(readFileSync(join(folder, "adapter_config.json"), "utf8"))).toMatchObject({
       ...JSON.parse(readFileSync(join(source, "adapter_config.json"), "utf8")),
-      target_modules: linearNames.map((name) => `${name}_proj`),
+      target_modules: LINEAR_NAMES.map((name) => `${name}_proj`),
     });
     expect(readdirSync(join(folder, "..", "..")).length + readdirSync(join(folder, "..")).length).toBe(2);
   });

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { syncFolder, temporaryBeside, writeNewFile } from "../../system/durable-file.ts";
 import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
-import { type LinearName, linearNames, linearShape, modulePath } from "../checkpoint/expected-tensors.ts";
+import { LINEAR_NAMES, type LinearName, linearShape, modulePath } from "../checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
 import { SafetensorsFile } from "../checkpoint/safetensors.ts";
 import { encodeSafetensors, type TensorToWrite } from "../checkpoint/safetensors-writer.ts";
@@ -14,23 +14,23 @@ import { familyNamed } from "../families/registry.ts";
 import { createAdapter, eachPair, type LoraAdapter, type LoraLayer, type LoraPair } from "./lora-adapter.ts";
 import { type PeftConfig, readPeftConfig } from "./peft-config.ts";
 
-const weightsName = "adapter_model.safetensors";
+const WEIGHTS_NAME = "adapter_model.safetensors";
 
 /**
  * No trained factor comes near. Every row of a step is multiplied with the factors of all adapters in it, and only then
  * masked (lora-inputs.ts): a product that overflows would make the rows of other requests NaN, as infinity times 0 is.
  */
-const maxWeight = 1e18;
+const MAX_WEIGHT = 1e18;
 
-const linearByModule: ReadonlyMap<string, LinearName> = new Map(linearNames.map((name) => [modulePath(name), name]));
+const LINEAR_BY_MODULE: ReadonlyMap<string, LinearName> = new Map(LINEAR_NAMES.map((name) => [modulePath(name), name]));
 
 /** Reads an adapter for a model of this configuration; throws CheckpointError. */
 export function loadPeft(folder: string, config: ModelConfig): LoraAdapter {
   const peft = readPeftConfig(folder);
-  const path = join(folder, weightsName);
+  const path = join(folder, WEIGHTS_NAME);
   if (!existsSync(path)) {
     const pickled = existsSync(join(folder, "adapter_model.bin")) ? " (adapter_model.bin must be converted)" : "";
-    throw new CheckpointError(folder, `has no ${weightsName}${pickled}`);
+    throw new CheckpointError(folder, `has no ${WEIGHTS_NAME}${pickled}`);
   }
   const file = SafetensorsFile.open(path);
   try {
@@ -57,7 +57,7 @@ export function savePeft(folder: string, adapter: LoraAdapter, config: ModelConf
   const temporary = temporaryBeside(target);
   try {
     mkdirSync(temporary);
-    writeNewFile(join(temporary, weightsName), encodeSafetensors(tensorsOf(adapter, config), { format: "pt" }));
+    writeNewFile(join(temporary, WEIGHTS_NAME), encodeSafetensors(tensorsOf(adapter, config), { format: "pt" }));
     const json = `${JSON.stringify(peftJson(adapter, info), null, 2)}\n`;
     writeNewFile(join(temporary, "adapter_config.json"), [new TextEncoder().encode(json)]);
     syncFolder(temporary);
@@ -87,7 +87,7 @@ function readLayers(file: SafetensorsFile, peft: PeftConfig, config: ModelConfig
     if (key === null)
       throw wrong(
         entry.name,
-        `is none of this model's LoRA weights (targets: ${[...linearByModule.keys()].join(", ")})`,
+        `is none of this model's LoRA weights (targets: ${[...LINEAR_BY_MODULE.keys()].join(", ")})`,
       );
     const layer = layers[key.layer];
     if (layer === undefined)
@@ -105,8 +105,8 @@ function readLayers(file: SafetensorsFile, peft: PeftConfig, config: ModelConfig
     const pair = layer.get(key.name) ?? {};
     if (pair[key.factor] !== undefined) throw wrong(entry.name, "is there twice, under different adapter names");
     const values = file.read(entry.name);
-    const tooLarge = values.find((value) => Math.abs(value) > maxWeight);
-    if (tooLarge !== undefined) throw wrong(entry.name, `has the value ${tooLarge}: above ${maxWeight} it is broken`);
+    const tooLarge = values.find((value) => Math.abs(value) > MAX_WEIGHT);
+    if (tooLarge !== undefined) throw wrong(entry.name, `has the value ${tooLarge}: above ${MAX_WEIGHT} it is broken`);
     layer.set(key.name, { ...pair, [key.factor]: values });
   }
   return layers.map((layer, index) => {
@@ -128,7 +128,7 @@ function parseKey(tensor: string, config: ModelConfig): TensorKey | null {
     module.startsWith(`${candidate}layers.`),
   );
   const place = prefix === undefined ? null : /^layers\.(\d{1,6})\.(.+)$/.exec(module.slice(prefix.length));
-  const name = place === null ? undefined : linearByModule.get(place[2]!);
+  const name = place === null ? undefined : LINEAR_BY_MODULE.get(place[2]!);
   if (place === null || name === undefined) return null;
   return { layer: Number(place[1]), name, factor: match[2] === "A" ? "a" : "b", module };
 }

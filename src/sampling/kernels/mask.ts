@@ -1,11 +1,11 @@
 // The kernel that forbids tokens: entries whose bit in a set is 0 become -Infinity.
 
-import { blockEntries, eachBlock, rowLocals, rowParams } from "./parts.ts";
+import { BLOCK_ENTRIES, eachBlock, rowLocals, rowParams } from "./parts.ts";
 import type { Code } from "./wasm.ts";
 import { defineFunction, f32x4, get, i32, i32x4, ifThen, set, v128 } from "./wasm.ts";
 
 /** Words of 32 bits for the entries of a block. */
-export const blockWords = blockEntries / 32;
+export const blockWords = BLOCK_ENTRIES / 32;
 
 /** Sets entry i of the row to -Infinity unless bit i & 31 of words[i >> 5] is 1; there are words for the whole row. */
 export const mask = defineFunction({

@@ -6,21 +6,21 @@ import type { Code, Local } from "./wasm.ts";
 import { f32, f32x4, get, i32, i32x4, ifThen, repeatWhile, set, v128 } from "./wasm.ts";
 
 /** Entries per block: 16 vectors of 4 floats. */
-export const blockEntries = 64;
-const blockBytes = blockEntries * 4;
-const vectorBytes = 16;
+export const BLOCK_ENTRIES = 64;
+const blockBytes = BLOCK_ENTRIES * 4;
+const VECTOR_BYTES = 16;
 
 /** What every kernel is told of a row: see `Kernels`. */
 export const rowParams = { row: "i32", blocks: "i32", maxima: "i32" } as const;
 export const rowLocals = { next: "i32", end: "i32" } as const;
 
 /** Four vectors that are worked on together: independent of each other, so that a processor need not wait. */
-const four = [0, 1, 2, 3] as const;
-type Four<Name extends string> = `${Name}${(typeof four)[number]}`;
+const FOUR = [0, 1, 2, 3] as const;
+type Four<Name extends string> = `${Name}${(typeof FOUR)[number]}`;
 
 /** Four vector locals for each name: x0 to x3 for "x". */
 export function fourLocals<Name extends string>(...names: Name[]): Record<Four<Name>, "v128"> {
-  const entries = names.flatMap((name) => four.map((index) => [`${name}${index}`, "v128"] as const));
+  const entries = names.flatMap((name) => FOUR.map((index) => [`${name}${index}`, "v128"] as const));
   return Object.fromEntries(entries) as Record<Four<Name>, "v128">;
 }
 
@@ -29,7 +29,7 @@ export function forFour<Name extends string>(
   locals: Record<Four<Name>, Local>,
   code: (of: (name: Name) => Local, index: number) => Code,
 ): Code {
-  return four.flatMap((index) => code((name) => locals[`${name}${index}`], index));
+  return FOUR.flatMap((index) => code((name) => locals[`${name}${index}`], index));
 }
 
 /** Runs the body for each block; the body leaves `row` alone or at the next block. */
@@ -52,13 +52,13 @@ export const ifBlockReaches = (v: Record<"maxima", Local>, limit: Local, body: C
 
 /** Runs the body for each vector of the block at `row`, with `x` loaded, and leaves `row` at the next block. */
 export function eachVector(v: Record<"row" | "x" | "end", Local>, body: Code): Code {
-  return through(v, vectorBytes, [...set(v.x, v128.load(get(v.row), 0)), ...body]);
+  return through(v, VECTOR_BYTES, [...set(v.x, v128.load(get(v.row), 0)), ...body]);
 }
 
 /** The same by four: x0 to x3 loaded. */
 export function eachFour(v: Record<"row" | "end" | Four<"x">, Local>, body: Code): Code {
-  const load = forFour<"x">(v, (of, index) => set(of("x"), v128.load(get(v.row), index * vectorBytes)));
-  return through(v, 4 * vectorBytes, [...load, ...body]);
+  const load = forFour<"x">(v, (of, index) => set(of("x"), v128.load(get(v.row), index * VECTOR_BYTES)));
+  return through(v, 4 * VECTOR_BYTES, [...load, ...body]);
 }
 
 /** Runs the body with `row` at every `bytes` of the block, and leaves it at the next block. */

@@ -1,7 +1,7 @@
 // The kernels that find entries: maxima, counts and ids. Passes skip blocks whose largest entry is below what they seek.
 
 import {
-  blockEntries,
+  BLOCK_ENTRIES,
   eachBlock,
   eachFour,
   eachVector,
@@ -16,7 +16,7 @@ import type { Code, Local } from "./wasm.ts";
 import { defineFunction, f32, f32x4, get, i32, i32x4, ifThen, repeatWhile, returnValue, set, v128 } from "./wasm.ts";
 
 /** The histogram kernel sorts entries into this many buckets; one more takes the entries outside its range. */
-export const histogramBuckets = 2048;
+export const HISTOGRAM_BUCKETS = 2048;
 
 /** Writes the largest entry of each block to maxima[]; returns 1 if the row holds a NaN, else 0. */
 export const scan = defineFunction({
@@ -59,7 +59,7 @@ export const histogram = defineFunction({
       ...set(v.at, i32.add(get(v.counts), i32.shl(i32x4.lane(get(v.distance), lane), i32.const(4)))),
       ...i32.store(get(v.at), i32.add(i32.load(get(v.at), lane * 4), i32.const(1)), lane * 4),
     ];
-    const outside = i32x4.const(histogramBuckets);
+    const outside = i32x4.const(HISTOGRAM_BUCKETS);
     const bucket = (inside: Local) => v128.select(i32x4.shrU(get(v.distance), get(v.shift)), outside, get(inside));
     const either = (a: Code, b: Code) => v128.or(a, b);
     return eachBlock(
@@ -109,7 +109,7 @@ export const findBucket = defineFunction({
           ...set(v.counts, i32.add(get(v.counts), i32.const(16))),
           ...set(v.bucket, i32.add(get(v.bucket), i32.const(1))),
         ],
-        i32.sub(i32.const(histogramBuckets), get(v.bucket)),
+        i32.sub(i32.const(HISTOGRAM_BUCKETS), get(v.bucket)),
       ),
       ...get(v.bucket),
     ];
@@ -128,7 +128,7 @@ export const gather = defineFunction({
   body: (v) => [
     ...eachBlock(v, [
       ...set(v.id, get(v.firstId)),
-      ...set(v.firstId, i32.add(get(v.firstId), i32.const(blockEntries))),
+      ...set(v.firstId, i32.add(get(v.firstId), i32.const(BLOCK_ENTRIES))),
       ...ifBlockReaches(
         v,
         v.cut,

@@ -10,12 +10,12 @@ import { defineFunction, f32x4, f64, f64x2, get, i32, i32x4, set, v128 } from ".
 export const weightRange = 64 * Math.LN2;
 
 // 2^f = 1 + c1 f + ... + c6 f^6 for |f| <= 1/2, fitted for the smallest relative error: 2e-9.
-const c1 = 0.6931472028555266;
-const c2 = 0.24022647913604217;
-const c3 = 0.055503324700364294;
-const c4 = 0.009618437356975516;
-const c5 = 0.0013398874871235252;
-const c6 = 0.0001535336321394284;
+const C1 = 0.6931472028555266;
+const C2 = 0.24022647913604217;
+const C3 = 0.055503324700364294;
+const C4 = 0.009618437356975516;
+const C5 = 0.0013398874871235252;
+const C6 = 0.0001535336321394284;
 
 // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, ready to be added to an exponent field.
 const rounding = f32x4.const(12_582_912);
@@ -47,11 +47,11 @@ function powers(v: Record<`${WeightName}${0 | 1 | 2 | 3}` | "maxAll" | "octavesA
     ...each("y", (of) => f32x4.sub(of("y"), f32x4.sub(of("t"), rounding))),
     // 2^y = (1 + c1 y) + y^2 * ((c2 + c3 y) + y^2 * ((c4 + c5 y) + y^2 * c6)), with y^2 in w until it is known.
     ...each("w", (of) => f32x4.mul(of("y"), of("y"))),
-    ...each("b", (of) => plus(of("y"), constant(c5), constant(c4))),
-    ...each("a", (of) => plus(of("y"), constant(c3), constant(c2))),
-    ...each("b", (of) => plus(of("w"), constant(c6), of("b"))),
+    ...each("b", (of) => plus(of("y"), constant(C5), constant(C4))),
+    ...each("a", (of) => plus(of("y"), constant(C3), constant(C2))),
+    ...each("b", (of) => plus(of("w"), constant(C6), of("b"))),
     ...each("a", (of) => plus(of("w"), of("b"), of("a"))),
-    ...each("y", (of) => plus(of("y"), constant(c1), constant(1))),
+    ...each("y", (of) => plus(of("y"), constant(C1), constant(1))),
     ...each("w", (of) => plus(of("a"), of("w"), of("y"))),
     ...each("w", (of) => i32x4.add(of("w"), i32x4.shl(of("t"), i32.const(23)))),
   ];

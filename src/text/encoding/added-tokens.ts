@@ -83,12 +83,12 @@ export class AddedTokenSplitter {
 }
 
 /** What Rust's \w matches. */
-const wordBefore = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]$/u;
-const wordAfter = /^[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]/u;
+const WORD_BEFORE = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]$/u;
+const WORD_AFTER = /^[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]/u;
 
 /** Looks at one character (at most two UTF-16 units) on each side. */
 function isInWord(text: string, from: number, to: number): boolean {
-  return wordBefore.test(text.slice(Math.max(0, from - 2), from)) || wordAfter.test(text.slice(to, to + 2));
+  return WORD_BEFORE.test(text.slice(Math.max(0, from - 2), from)) || WORD_AFTER.test(text.slice(to, to + 2));
 }
 
 function startOfWhitespace(text: string): number {

@@ -16,8 +16,8 @@ export interface BpeModelJson {
   ignore_merges?: boolean;
 }
 
-const cacheCapacity = 20_000;
-const longestCachedWord = 64;
+const CACHE_CAPACITY = 20_000;
+const LONGEST_CACHED_WORD = 64;
 
 export class BpeEncoder {
   readonly #vocab: ReadonlyMap<string, number>;
@@ -53,8 +53,8 @@ export class BpeEncoder {
     }
     const from = into.length;
     this.#encode(word, into);
-    if (word.length > longestCachedWord) return;
-    if (this.#cache.size >= cacheCapacity) this.#cache.clear();
+    if (word.length > LONGEST_CACHED_WORD) return;
+    if (this.#cache.size >= CACHE_CAPACITY) this.#cache.clear();
     this.#cache.set(word, into.slice(from));
   }
 

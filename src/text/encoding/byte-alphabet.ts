@@ -6,13 +6,13 @@ import { encodeUtf8 } from "../utf8.ts";
 /** byte -> its character. */
 export const byteToChar: readonly string[] = buildAlphabet();
 
-const charCodeToByte = new Map(byteToChar.map((char, byte) => [char.charCodeAt(0), byte]));
+const CHAR_CODE_TO_BYTE = new Map(byteToChar.map((char, byte) => [char.charCodeAt(0), byte]));
 
 /** The bytes a byte-level piece spells; a piece with a character outside the alphabet stands for its own UTF-8. */
 export function bytesOfPiece(piece: string): Uint8Array {
   const bytes = new Uint8Array(piece.length);
   for (let i = 0; i < piece.length; i++) {
-    const byte = charCodeToByte.get(piece.charCodeAt(i));
+    const byte = CHAR_CODE_TO_BYTE.get(piece.charCodeAt(i));
     if (byte === undefined) return encodeUtf8(piece);
     bytes[i] = byte;
   }

@@ -2,9 +2,9 @@
 // would end it: lowest rank first, leftmost on ties. Short words are scanned, long ones use a heap, so that a megabyte
 // without a space costs n log n.
 
-const scanLimit = 32;
+const SCAN_LIMIT = 32;
 /** Heap keys are rank * positions + position, exact in a double. */
-const maxPositions = 2 ** 30;
+const MAX_POSITIONS = 2 ** 30;
 
 export class MergeTable {
   readonly #mask: number;
@@ -36,8 +36,8 @@ export class MergeTable {
   /** Merges `symbols[0..length)` in place and gives the new length. */
   apply(symbols: Int32Array, length: number): number {
     if (length < 2) return length;
-    if (length >= maxPositions) throw new RangeError(`A word of ${length} symbols is too long to encode.`);
-    return length <= scanLimit ? this.#scan(symbols, length) : this.#heap(symbols, length);
+    if (length >= MAX_POSITIONS) throw new RangeError(`A word of ${length} symbols is too long to encode.`);
+    return length <= SCAN_LIMIT ? this.#scan(symbols, length) : this.#heap(symbols, length);
   }
 
   #scan(symbols: Int32Array, length: number): number {
@@ -71,7 +71,7 @@ export class MergeTable {
     const offer = (at: number): void => {
       if (at < 0 || next[at] === length) return;
       const slot = this.#slot(symbols[at]!, symbols[next[at]!]!);
-      if (this.#left[slot] !== -2) queue.push(this.#rank[slot]! * maxPositions + at);
+      if (this.#left[slot] !== -2) queue.push(this.#rank[slot]! * MAX_POSITIONS + at);
     };
     for (let at = 0; at < length; at++) {
       next[at] = at + 1;
@@ -80,8 +80,8 @@ export class MergeTable {
     for (let at = 0; at + 1 < length; at++) offer(at);
     while (queue.size > 0) {
       const key = queue.pop();
-      const rank = Math.floor(key / maxPositions);
-      const at = key - rank * maxPositions;
+      const rank = Math.floor(key / MAX_POSITIONS);
+      const at = key - rank * MAX_POSITIONS;
       const right = next[at]!;
       if (dead[at] === 1 || right === length) continue;
       const slot = this.#slot(symbols[at]!, symbols[right]!);

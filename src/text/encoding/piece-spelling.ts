@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import { TextFilesError } from "../tokenizer-files.ts";
 import type { PieceSpelling } from "./vocabulary.ts";
 
-const defaultSpaceMark = "\u2581";
+const DEFAULT_SPACE_MARK = "\u2581";
 
 export function readPieceSpelling(tokenizer: JsonObject): { spelling: PieceSpelling; stripsLeadingSpace: boolean } {
   const stages = stagesOf(tokenizer.decoder, "decoders");
@@ -25,7 +25,7 @@ export function readPieceSpelling(tokenizer: JsonObject): { spelling: PieceSpell
   return {
     spelling: {
       kind: "sentencepiece",
-      spaceMark: textOf(metaspace?.replacement) ?? patternOf(replace) ?? defaultSpaceMark,
+      spaceMark: textOf(metaspace?.replacement) ?? patternOf(replace) ?? DEFAULT_SPACE_MARK,
       byteFallback: has("ByteFallback"),
     },
     stripsLeadingSpace: stages.some(stripsSpace),

@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import type { TextFiles } from "../tokenizer-files.ts";
 import type { AddedToken } from "./added-tokens.ts";
 
-const roles = ["bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token"] as const;
+const ROLES = ["bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token"] as const;
 
 export interface SpecialTokens {
   added: AddedToken[];
@@ -16,7 +16,7 @@ export interface SpecialTokens {
 
 export function readSpecialTokens(files: TextFiles): SpecialTokens {
   const named: Record<string, string> = {};
-  for (const role of roles) {
+  for (const role of ROLES) {
     const text = tokenText(files.tokenizerConfig[role]) ?? tokenText(files.specialTokensMap[role]);
     if (text !== null) named[role] = text;
   }

@@ -14,7 +14,7 @@ export interface PieceSpelling {
   byteFallback: boolean;
 }
 
-const bytePiece = /^<0x([0-9A-Fa-f]{2})>$/;
+const BYTE_PIECE = /^<0x([0-9A-Fa-f]{2})>$/;
 
 export class Vocabulary {
   /** Largest id + 1. */
@@ -94,7 +94,7 @@ export class Vocabulary {
 
 function pieceBytes(piece: string, isAdded: boolean, spelling: PieceSpelling): Uint8Array {
   if (spelling.kind === "byte_level") return isAdded ? encodeUtf8(piece) : bytesOfPiece(piece);
-  const byte = spelling.byteFallback ? bytePiece.exec(piece) : null;
+  const byte = spelling.byteFallback ? BYTE_PIECE.exec(piece) : null;
   if (byte) return Uint8Array.of(Number.parseInt(byte[1]!, 16));
   return encodeUtf8(piece.replaceAll(spelling.spaceMark, " "));
 }

@@ -7,9 +7,9 @@ export interface AstNode {
 }
 
 /** Fields that hold lists of statements (as against lists of expressions). */
-const statementLists = ["body", "alternate", "defaultBlock"] as const;
+const STATEMENT_LISTS = ["body", "alternate", "defaultBlock"] as const;
 
-const statements = new Set([
+const STATEMENTS = new Set([
   "Set",
   "If",
   "For",
@@ -46,7 +46,7 @@ export function prepare(program: AstNode): void {
   const statement: object = Object.getPrototypeOf(Object.getPrototypeOf(program));
   const create = (fields: AstNode): AstNode => Object.assign(Object.create(statement), fields);
   const mark = (node: AstNode): AstNode => {
-    if (statements.has(node.type)) return node;
+    if (STATEMENTS.has(node.type)) return node;
     if (node.type !== "FilterStatement") return create({ type: "Output", expression: node });
     const operand = create({ type: "Block", body: node.body });
     return create({
@@ -55,7 +55,7 @@ export function prepare(program: AstNode): void {
     });
   };
   walk(program, (node) => {
-    for (const field of statementLists) {
+    for (const field of STATEMENT_LISTS) {
       const list = node[field];
       if (Array.isArray(list)) node[field] = list.map(mark);
     }

@@ -8,12 +8,12 @@ import { strftime } from "./strftime.ts";
 import { capitalise } from "./text-functions.ts";
 import { type CallArguments, functionOf, keyOf, nothing, objectOf, type TemplateEntries, textOf } from "./values.ts";
 
-const maxRange = 100_000;
+const MAX_RANGE = 100_000;
 
 /** What a template raises on purpose; the message is meant for the caller, word for word. */
 export class Raised extends Error {}
 
-const constants = [
+const CONSTANTS = [
   ["true", true],
   ["false", false],
   ["none", null],
@@ -30,7 +30,7 @@ const functions = {
     const [from, to] = second === undefined ? [0, first] : [first, second];
     if (!Number.isInteger(step) || step === 0) throw new Error("range() needs a step other than 0");
     const length = Math.max(0, Math.ceil((to - from) / step));
-    if (!(length <= maxRange)) throw new Error(`range() gives at most ${maxRange} numbers`);
+    if (!(length <= MAX_RANGE)) throw new Error(`range() gives at most ${MAX_RANGE} numbers`);
     return Array.from({ length }, (_, i) => from + i * step);
   },
 };
@@ -88,16 +88,16 @@ const valueFunctions: Readonly<Record<string, (args: CallArguments) => TemplateV
 };
 
 /** Names a variable cannot take. */
-export const reservedNames: ReadonlySet<string> = new Set([
+export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   ...Object.keys(functions),
   ...Object.keys(valueFunctions),
-  ...constants.flatMap(([name]) => [name, capitalise(name)]),
+  ...CONSTANTS.flatMap(([name]) => [name, capitalise(name)]),
   "namespace",
 ]);
 
 export function createEnvironment(): TemplateEnvironment {
   const environment = new LibraryEnvironment();
-  for (const [name, value] of constants) {
+  for (const [name, value] of CONSTANTS) {
     environment.set(name, value);
     environment.set(capitalise(name), value);
   }

@@ -21,7 +21,7 @@ import {
 
 type ValueFilter = (operand: TemplateValue, args: CallArguments, maxText: number) => TemplateValue;
 
-const maxJsonIndent = 32;
+const MAX_JSON_INDENT = 32;
 
 const valueFilters: Readonly<Record<string, ValueFilter>> = {
   tojson: (operand, args) => textOf(json(operand, args)),
@@ -112,8 +112,8 @@ function numberOf(value: unknown): number {
 function json(operand: TemplateValue, args: CallArguments): string {
   const indentation = argument(args, 1, "indent");
   const width = textOrNull(indentation)?.length ?? integerOrNull(indentation) ?? null;
-  if (width !== null && !(width >= 0 && width <= maxJsonIndent)) {
-    throw new Error(`tojson indents by 0 to ${maxJsonIndent} spaces`);
+  if (width !== null && !(width >= 0 && width <= MAX_JSON_INDENT)) {
+    throw new Error(`tojson indents by 0 to ${MAX_JSON_INDENT} spaces`);
   }
   const separators = argument(args, 2, "separators")?.value;
   const pair = Array.isArray(separators) ? separators.map(pythonStr) : null;

@@ -36,7 +36,7 @@ export interface RenderLimits {
 }
 
 /** Nested evaluations; templates in use stay below a hundred. */
-const maxDepth = 800;
+const MAX_DEPTH = 800;
 
 export class ChatInterpreter extends LibraryInterpreter {
   readonly #limits: RenderLimits;
@@ -52,7 +52,7 @@ export class ChatInterpreter extends LibraryInterpreter {
   override evaluate(node: AstNode | undefined, environment: TemplateEnvironment): TemplateValue {
     this.#step();
     // The library takes an overflowing stack for an undefined variable, so it must not come to that.
-    if (++this.#depth > maxDepth) throw new Error("it is nested too deeply");
+    if (++this.#depth > MAX_DEPTH) throw new Error("it is nested too deeply");
     try {
       const value = node === undefined ? super.evaluate(node, environment) : this.#evaluate(node, environment);
       if (typeof value.value === "string") checkLength(value.value.length, this.#limits.maxText);
@@ -269,10 +269,10 @@ function characterAt(text: string, index: number): TemplateValue {
   return character === undefined ? nothing : textOf(character);
 }
 
-const orderings: readonly unknown[] = ["<", "<=", ">", ">="];
+const ORDERINGS: readonly unknown[] = ["<", "<=", ">", ">="];
 
 function isOrdering(node: unknown): boolean {
-  return isNode(node) && node.type === "BinaryExpression" && orderings.includes((node.operator as AstNode).value);
+  return isNode(node) && node.type === "BinaryExpression" && ORDERINGS.includes((node.operator as AstNode).value);
 }
 
 /** How an error speaks of an expression. */

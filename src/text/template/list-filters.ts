@@ -19,7 +19,7 @@ export interface ListFilterTools {
 type ListFilter = (items: TemplateValue[], args: CallArguments, tools: ListFilterTools) => TemplateValue;
 
 /** Elements that batch and slice add at most. */
-const maxFilled = 10_000;
+const MAX_FILLED = 10_000;
 
 const listFilters: Readonly<Record<string, ListFilter>> = {
   list: (items) => listOf(items),
@@ -71,14 +71,14 @@ const listFilters: Readonly<Record<string, ListFilter>> = {
     const last = rows.at(-1);
     // Filling up at most doubles what is there, unless a row is longer than the list.
     if (last && fill && fill.type !== "NullValue") {
-      if (count > maxFilled) throw new Error(`batch fills up at most ${maxFilled} elements`);
+      if (count > MAX_FILLED) throw new Error(`batch fills up at most ${MAX_FILLED} elements`);
       while (last.length < count) last.push(fill);
     }
     return listOf(rows.map(listOf));
   },
   slice(items, args) {
     const count = positiveCount(argument(args, 0, "slices"));
-    if (count > maxFilled) throw new Error(`slice makes at most ${maxFilled} lists`);
+    if (count > MAX_FILLED) throw new Error(`slice makes at most ${MAX_FILLED} lists`);
     const fill = argument(args, 1, "fill_with");
     const [size, longer] = [Math.floor(items.length / count), items.length % count];
     const columns = Array.from({ length: count }, (_, i) => {
@@ -125,7 +125,7 @@ const listFilters: Readonly<Record<string, ListFilter>> = {
   reject: (items, { positional }) => listOf(items.filter((item) => !passes(item, positional))),
 };
 
-const picking = new Set(["map", "select", "selectattr", "reject", "rejectattr"]);
+const PICKING = new Set(["map", "select", "selectattr", "reject", "rejectattr"]);
 
 export function listFilter(name: string): ListFilter | null {
   return Object.hasOwn(listFilters, name) ? listFilters[name]! : null;
@@ -134,7 +134,7 @@ export function listFilter(name: string): ListFilter | null {
 /** What a list filter works on: those that pick elements take none for an empty list. */
 export function filterElements(name: string, operand: TemplateValue): TemplateValue[] {
   if (name === "dictsort") return pairsOf(operand);
-  return picking.has(name) && operand.type === "NullValue" ? [] : elementsOf(operand);
+  return PICKING.has(name) && operand.type === "NullValue" ? [] : elementsOf(operand);
 }
 
 /** The elements of anything that can be looped over; the undefined value has none. */

@@ -59,7 +59,7 @@ export function applyOperator(
 function calculate(operator: string, left: TemplateValue, right: TemplateValue): TemplateValue | null {
   const [a, b] = [Number(left.value), Number(right.value)];
   const result = left.type === "FloatValue" || right.type === "FloatValue" ? floatOf : integerOf;
-  if ((operator === "/" || operator === "//") && b === 0) throw new Error(byZero);
+  if ((operator === "/" || operator === "//") && b === 0) throw new Error(BY_ZERO);
   if (operator === "+") return result(a + b);
   if (operator === "-") return result(a - b);
   if (operator === "*") return result(a * b);
@@ -73,11 +73,11 @@ function escaped(text: TemplateValue): string {
   return isMarkup(text) ? (text.value as string) : escapeHtml(text.value as string);
 }
 
-const byZero = "nothing can be divided by zero";
+const BY_ZERO = "nothing can be divided by zero";
 
 /** With the sign of the divisor. */
 export function remainder(a: number, b: number): number {
-  if (b === 0) throw new Error(byZero);
+  if (b === 0) throw new Error(BY_ZERO);
   return ((a % b) + b) % b;
 }
 

@@ -28,8 +28,8 @@ interface PendingJob extends SandboxJob {
   reject(error: Error): void;
 }
 
-const maxSourceLength = 262_144;
-const startLimitMs = 20_000;
+const MAX_SOURCE_LENGTH = 262_144;
+const START_LIMIT_MS = 20_000;
 
 export class TemplateSandbox {
   readonly #timeLimitMs: number;
@@ -47,8 +47,8 @@ export class TemplateSandbox {
   }
 
   render(source: string, input: RenderInput): Promise<string> {
-    if (source.length > maxSourceLength) {
-      const message = `A chat template in a request must not be longer than ${maxSourceLength} characters.`;
+    if (source.length > MAX_SOURCE_LENGTH) {
+      const message = `A chat template in a request must not be longer than ${MAX_SOURCE_LENGTH} characters.`;
       return Promise.reject(new TemplateError(message));
     }
     if (this.#isClosed || this.#waiting.length >= this.#maxWaiting) {
@@ -83,7 +83,7 @@ export class TemplateSandbox {
     this.#child.ref();
     this.#child.channel?.ref();
     if (this.#isReady) this.#send(job);
-    else this.#limit(startLimitMs, "The process that renders chat templates did not start in time.");
+    else this.#limit(START_LIMIT_MS, "The process that renders chat templates did not start in time.");
   }
 
   #start(): ChildProcess {

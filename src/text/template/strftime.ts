@@ -1,7 +1,7 @@
 // Python's strftime for templates that print the date, always in English and in local time.
 
-const weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-const months = [
+const WEEKDAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+const MONTHS = [
   "January",
   "February",
   "March",
@@ -51,14 +51,14 @@ function write(date: Date, letter: string): string | null {
     case "j":
       return String(dayOfYear(date)).padStart(3, "0");
     case "A":
-      return weekdays[date.getDay()]!;
+      return WEEKDAYS[date.getDay()]!;
     case "a":
-      return weekdays[date.getDay()]!.slice(0, 3);
+      return WEEKDAYS[date.getDay()]!.slice(0, 3);
     case "B":
-      return months[date.getMonth()]!;
+      return MONTHS[date.getMonth()]!;
     case "b":
     case "h":
-      return months[date.getMonth()]!.slice(0, 3);
+      return MONTHS[date.getMonth()]!.slice(0, 3);
     case "F":
       return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
     case "T":

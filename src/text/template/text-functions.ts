@@ -6,9 +6,9 @@ const pythonWhitespace =
   "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000";
 
 /** Where str.splitlines() ends a line. */
-const lineEnds = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029";
-const line = new RegExp(`[^${lineEnds}]*(?:\r\n|[${lineEnds}]|$)`, "g");
-const lineEnd = new RegExp(`(?:\r\n|[${lineEnds}])$`);
+const LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029";
+const line = new RegExp(`[^${LINE_ENDS}]*(?:\r\n|[${LINE_ENDS}]|$)`, "g");
+const lineEnd = new RegExp(`(?:\r\n|[${LINE_ENDS}])$`);
 
 const word = new RegExp(`[^${pythonWhitespace}]+`, "g");
 

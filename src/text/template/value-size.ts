@@ -1,8 +1,8 @@
 // A bound on what is handed to a template: the number of values and how deeply they are nested. Checked without
 // recursion, before the template library converts each value into one of its own at some cost.
 
-const maxValues = 250_000;
-const maxDepth = 400;
+const MAX_VALUES = 250_000;
+const MAX_DEPTH = 400;
 
 export function checkValueSize(value: unknown): void {
   const waiting: [value: unknown, depth: number][] = [[value, 0]];
@@ -10,10 +10,10 @@ export function checkValueSize(value: unknown): void {
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     const [current, depth] = next;
     if (typeof current !== "object" || current === null) continue;
-    if (depth > maxDepth) throw new Error(`its variables are nested more than ${maxDepth} deep`);
+    if (depth > MAX_DEPTH) throw new Error(`its variables are nested more than ${MAX_DEPTH} deep`);
     const inner = Object.values(current);
     count += inner.length;
-    if (count > maxValues) throw new Error(`it would be given more than ${maxValues} values`);
+    if (count > MAX_VALUES) throw new Error(`it would be given more than ${MAX_VALUES} values`);
     for (const item of inner) waiting.push([item, depth + 1]);
   }
 }

@@ -1,6 +1,6 @@
 // Making template values. The library does not export its value classes, so they are taken from values it makes itself.
 
-import { exactNumberKey, isJsonNumber } from "../../json/exact-json.ts";
+import { EXACT_NUMBER_KEY, isJsonNumber } from "../../json/exact-json.ts";
 import { LibraryEnvironment, LibraryInterpreter, type TemplateEnvironment, type TemplateValue } from "./library.ts";
 
 /** What an object holds. Keys that a template writes as integers stay numbers: `{0: "a"}` has no key "0". */
@@ -80,7 +80,7 @@ export function withExactNumbers(value: TemplateValue): TemplateValue {
       inner[i] = withExactNumbers(item);
     });
   } else if (inner instanceof Map) {
-    const written = (inner.get(exactNumberKey) as TemplateValue | undefined)?.value;
+    const written = (inner.get(EXACT_NUMBER_KEY) as TemplateValue | undefined)?.value;
     if (inner.size === 1 && isJsonNumber(written)) return numberOf(written);
     for (const [key, item] of inner as TemplateEntries) inner.set(key, withExactNumbers(item));
   }

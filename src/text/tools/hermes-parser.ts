@@ -7,8 +7,8 @@ import { markerPrefix } from "../reasoning/reasoning-parser.ts";
 import type { ReplyDelta, ReplyParser } from "../reply-parser.ts";
 import { JsonCallReader } from "./json-call-reader.ts";
 
-const open = "<tool_call>";
-const close = "</tool_call>";
+const OPEN = "<tool_call>";
+const CLOSE = "</tool_call>";
 
 export class HermesParser implements ReplyParser {
   #calls = 0;
@@ -25,7 +25,7 @@ export class HermesParser implements ReplyParser {
 
   finish(): ReplyDelta[] {
     const deltas: ReplyDelta[] = [];
-    const unread = this.#phase === "call" ? open + (this.#reader?.held ?? "") : this.#phase === "block" ? open : "";
+    const unread = this.#phase === "call" ? OPEN + (this.#reader?.held ?? "") : this.#phase === "block" ? OPEN : "";
     if (this.#phase === "call" && this.#reader?.committed) return deltas;
     if (this.#phase !== "closing") this.#content(unread + this.#held, deltas);
     return deltas;
@@ -46,16 +46,16 @@ export class HermesParser implements ReplyParser {
   }
 
   #text(deltas: ReplyDelta[]): boolean {
-    const found = this.#held.indexOf(open);
+    const found = this.#held.indexOf(OPEN);
     if (found >= 0) {
       const before = this.#held.slice(0, found);
       this.#content(this.#calls > 0 ? before.trimEnd() : before, deltas);
-      this.#held = this.#held.slice(found + open.length);
+      this.#held = this.#held.slice(found + OPEN.length);
       this.#reader = new JsonCallReader(this.#calls);
       this.#phase = "call";
       return true;
     }
-    let keep = markerPrefix(this.#held, open);
+    let keep = markerPrefix(this.#held, OPEN);
     // Line breaks between calls are layout, not content: wait for what follows them.
     if (this.#calls > 0)
       keep = Math.max(keep, this.#held.length - this.#held.trimEnd().length, blankThenPrefix(this.#held, keep));
@@ -77,11 +77,11 @@ export class HermesParser implements ReplyParser {
 
   /** Not the usual form: wait for the closing tag and read the block as a whole. */
   #block(deltas: ReplyDelta[]): boolean {
-    const found = this.#held.indexOf(close);
+    const found = this.#held.indexOf(CLOSE);
     if (found < 0) return false;
     const call = wholeCall(this.#held.slice(0, found));
-    const block = open + this.#held.slice(0, found) + close;
-    this.#held = this.#held.slice(found + close.length);
+    const block = OPEN + this.#held.slice(0, found) + CLOSE;
+    this.#held = this.#held.slice(found + CLOSE.length);
     this.#phase = "text";
     if (call)
       deltas.push({ kind: "tool_call", index: this.#calls++, name: call.name, argumentsText: call.argumentsText });
@@ -92,8 +92,8 @@ export class HermesParser implements ReplyParser {
   /** After a call's object: the closing tag, which some models forget. */
   #closing(): boolean {
     const rest = this.#held.trimStart();
-    if (rest === "" || (rest.length < close.length && close.startsWith(rest))) return false;
-    if (rest.startsWith(close)) this.#held = rest.slice(close.length);
+    if (rest === "" || (rest.length < CLOSE.length && CLOSE.startsWith(rest))) return false;
+    if (rest.startsWith(CLOSE)) this.#held = rest.slice(CLOSE.length);
     this.#phase = "text";
     return true;
   }

@@ -89,7 +89,7 @@ export class JsonCallReader {
   }
 }
 
-const space = /[ \t\r\n]*/y;
+const SPACE = /[ \t\r\n]*/y;
 /** Of a function's name with its quotes: what is longer is none, and would be read again with every token. */
 const LONGEST_NAME = 1024;
 
@@ -97,8 +97,8 @@ const LONGEST_NAME = 1024;
 function readHeader(text: string): { name: string; argumentsAt: number } | "partial" | "mismatch" {
   let at = 0;
   const skip = (): void => {
-    space.lastIndex = at;
-    at += space.exec(text)![0].length;
+    SPACE.lastIndex = at;
+    at += SPACE.exec(text)![0].length;
   };
   /** true: present; null: could still come. */
   const expect = (...literals: readonly string[]): boolean | null => {

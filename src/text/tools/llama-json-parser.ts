@@ -4,7 +4,7 @@
 import type { ReplyDelta, ReplyParser } from "../reply-parser.ts";
 import { JsonCallReader } from "./json-call-reader.ts";
 
-const tag = "<|python_tag|>";
+const TAG = "<|python_tag|>";
 
 export class LlamaJsonParser implements ReplyParser {
   #calls = 0;
@@ -45,8 +45,8 @@ export class LlamaJsonParser implements ReplyParser {
 
   #start(): boolean {
     const rest = this.#held.trimStart();
-    if (rest === "" || (rest.length < tag.length && tag.startsWith(rest))) return false;
-    const body = (rest.startsWith(tag) ? rest.slice(tag.length) : rest).trimStart();
+    if (rest === "" || (rest.length < TAG.length && TAG.startsWith(rest))) return false;
+    const body = (rest.startsWith(TAG) ? rest.slice(TAG.length) : rest).trimStart();
     if (body === "") return false;
     if (body[0] === "{") this.#begin(body);
     else this.#phase = "content";

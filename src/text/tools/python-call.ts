@@ -6,9 +6,9 @@ export type PythonCall = { name: string; argumentsText: string; end: number };
 class Incomplete extends Error {}
 class Malformed extends Error {}
 
-const identifier = /[A-Za-z_][\w.-]*/y;
-const numeric = /[\d.eE+-]+/y;
-const number = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
+const IDENTIFIER = /[A-Za-z_][\w.-]*/y;
+const NUMERIC = /[\d.eE+-]+/y;
+const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 const words: Record<string, string> = {
   True: "true",
   False: "false",
@@ -18,7 +18,7 @@ const words: Record<string, string> = {
   null: "null",
 };
 const escapes: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", "0": "\0" };
-const maxDepth = 64;
+const MAX_DEPTH = 64;
 
 /** Reads one call from `at` on. Everything a longer text could still complete is "partial". */
 export function readPythonCall(text: string, at: number): PythonCall | "partial" | "mismatch" {
@@ -55,7 +55,7 @@ class CallReader {
   }
 
   #value(depth: number): string {
-    if (depth > maxDepth) throw new Malformed();
+    if (depth > MAX_DEPTH) throw new Malformed();
     const char = this.#peek();
     if (char === '"' || char === "'") return JSON.stringify(this.#string(char));
     if (char === "[") return `[${this.#list("[", "]", depth).join(", ")}]`;
@@ -119,16 +119,16 @@ class CallReader {
   }
 
   #number(): string {
-    const digits = this.#match(numeric);
+    const digits = this.#match(NUMERIC);
     const value = Number(digits);
-    if (!number.test(digits) || !Number.isFinite(value)) throw new Malformed();
+    if (!NUMBER.test(digits) || !Number.isFinite(value)) throw new Malformed();
     // Written as it stands where that is JSON, so that long integers keep their digits.
     return /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(digits) ? digits : JSON.stringify(value);
   }
 
   #name(): string {
     this.#peek();
-    return this.#match(identifier);
+    return this.#match(IDENTIFIER);
   }
 
   /** A match that reaches the end of the text could still grow. */

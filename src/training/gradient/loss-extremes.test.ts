@@ -4,7 +4,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ImportanceSamplingLevel, type LossConfig, RL_DEFAULTS } from "../config.ts";
-import { algorithmNames } from "./algorithms/registry.ts";
+import { ALGORITHM_NAMES } from "./algorithms/registry.ts";
 import { clipRange, knownLogprobs, type LossInputs, policyLoss } from "./loss.ts";
 import { stepDiagnostics } from "./loss-diagnostics.ts";
 
@@ -37,7 +37,7 @@ function inputs(tokens: readonly Token[], options: { split: number; precalculate
 }
 
 const config = fc.record<LossConfig>({
-  algorithm: fc.constantFrom(...algorithmNames),
+  algorithm: fc.constantFrom(...ALGORITHM_NAMES),
   epsilon: fc.option(fc.double({ min: 0, max: 2, noNaN: true })),
   epsilonHigh: fc.option(fc.double({ min: 0, max: 10, noNaN: true })),
   importanceSamplingLevel: fc.constantFrom(...LEVELS),
@@ -93,7 +93,7 @@ describe("log-probabilities at the ends of their range", () => {
     expect(far({ maxImportanceWeight: 2 }, -1)).toEqual({ loss: -1.5, gradient: [1, 0.5] });
   });
 
-  it.each(algorithmNames)("%s, masked: nothing", (algorithm) => {
+  it.each(ALGORITHM_NAMES)("%s, masked: nothing", (algorithm) => {
     expect(far({ algorithm, maskProbRatio: true }, -1).gradient).toEqual([0, 0.5]);
   });
 
@@ -133,16 +133,20 @@ describe("log-probabilities at the ends of their range", () => {
 
   it("past the clip it does not matter how far", () => {
     fc.assert(
-      fc.property(fc.double({ min: 2, max: 9998, noNaN: true }), fc.constantFrom(...algorithmNames), (d, algorithm) => {
-        const at = (difference: number) => {
-          const token = { logprob: -1, old: -1 - difference, sampler: 0, reference: 0, advantage: 1, weight: 1 };
-          const { loss, gradient } = policyLoss(inputs([token], { split: 1, precalculated: false }), {
-            ...{ ...RL_DEFAULTS.loss, algorithm },
-          });
-          return { loss, gradient: [...gradient] };
-        };
-        expect(at(d)).toEqual(at(2));
-      }),
+      fc.property(
+        fc.double({ min: 2, max: 9998, noNaN: true }),
+        fc.constantFrom(...ALGORITHM_NAMES),
+        (d, algorithm) => {
+          const at = (difference: number) => {
+            const token = { logprob: -1, old: -1 - difference, sampler: 0, reference: 0, advantage: 1, weight: 1 };
+            const { loss, gradient } = policyLoss(inputs([token], { split: 1, precalculated: false }), {
+              ...{ ...RL_DEFAULTS.loss, algorithm },
+            });
+            return { loss, gradient: [...gradient] };
+          };
+          expect(at(d)).toEqual(at(2));
+        },
+      ),
     );
   });
 });

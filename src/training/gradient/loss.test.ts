@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ImportanceSamplingLevel, type LossConfig, RL_DEFAULTS } from "../config.ts";
 import { mean } from "../data/advantage.ts";
-import { algorithmNamed, algorithmNames } from "./algorithms/registry.ts";
+import { ALGORITHM_NAMES, algorithmNamed } from "./algorithms/registry.ts";
 import { type LossInputs, policyLoss } from "./loss.ts";
 import { k3, probabilityCorrelation, type StepTokens, stepDiagnostics } from "./loss-diagnostics.ts";
 
@@ -129,7 +129,7 @@ describe("policy loss properties", () => {
     fc.assert(
       fc.property(fc.array(token, { minLength: 1, maxLength: 6 }), (tokens) => {
         const logprobs = Float64Array.from(tokens, ({ logprob }) => logprob);
-        const gradients = algorithmNames.map((algorithm) => [
+        const gradients = ALGORITHM_NAMES.map((algorithm) => [
           ...policyLoss(
             {
               logprobs,

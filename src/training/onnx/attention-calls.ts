@@ -6,7 +6,7 @@ import type { Tensor } from "onnxruntime-node";
 import { floats, int64s } from "../../graph/session.ts";
 import { blockPlaces } from "../../model/attention/blockwise-attention.ts";
 import type { Segment } from "./micro-batch.ts";
-import { attentionChunk } from "./pass-pieces.ts";
+import { ATTENTION_CHUNK } from "./pass-pieces.ts";
 import type { Rows } from "./row-slices.ts";
 
 export interface AttentionCall {
@@ -46,7 +46,7 @@ export function attentionCalls(
  * alone would be a product with a single row (see model/attention/paged-attention.ts).
  */
 function chunkOf(left: number): number {
-  return left === attentionChunk + 1 ? attentionChunk - 1 : Math.min(attentionChunk, left);
+  return left === ATTENTION_CHUNK + 1 ? ATTENTION_CHUNK - 1 : Math.min(ATTENTION_CHUNK, left);
 }
 
 /** Rows of the positions from .. to - 1 of a sequence that ends in this segment. */

@@ -15,16 +15,20 @@ export interface Projections {
 }
 
 export class Attention {
-  private readonly queryWidth: number;
-  private readonly keyWidth: number;
-  private readonly blockwise: boolean;
-  private readonly sessions: { forward: GraphSession; backward: GraphSession };
+  readonly #queryWidth: number;
+  readonly #keyWidth: number;
+  readonly #blockwise: boolean;
+  readonly #sessions: { forward: GraphSession; backward: GraphSession };
 
-  private constructor(config: ModelConfig, blockwise: boolean, sessions: Attention["sessions"]) {
-    this.queryWidth = config.numHeads * config.headDim;
-    this.keyWidth = config.numKvHeads * config.headDim;
-    this.blockwise = blockwise;
-    this.sessions = sessions;
+  private constructor(
+    config: ModelConfig,
+    blockwise: boolean,
+    sessions: { forward: GraphSession; backward: GraphSession },
+  ) {
+    this.#queryWidth = config.numHeads * config.headDim;
+    this.#keyWidth = config.numKvHeads * config.headDim;
+    this.#blockwise = blockwise;
+    this.#sessions = sessions;
   }
 
   /** `blockSize`: of serving, to give its very bits; null = a faster order of summation. */
@@ -41,11 +45,11 @@ export class Attention {
     const attended = new Float32Array(inputs.q.length);
     for (const call of calls) {
       const { mask, ...blockFeeds } = call.feeds;
-      const own = (data: Float32Array) => rowsOf(data, call.queries, this.keyWidth);
+      const own = (data: Float32Array) => rowsOf(data, call.queries, this.#keyWidth);
       const ordered = { ...blockFeeds, own_k: own(inputs.k), own_v: own(inputs.v) };
-      const feeds = { ...this.feeds(call, inputs), ...(this.blockwise ? ordered : { mask: mask! }) };
-      const outputs = await this.sessions.forward.run(feeds);
-      attended.set(outputs.attended!.data as Float32Array, call.queries.row * this.queryWidth);
+      const feeds = { ...this.#feeds(call, inputs), ...(this.#blockwise ? ordered : { mask: mask! }) };
+      const outputs = await this.#sessions.forward.run(feeds);
+      attended.set(outputs.attended!.data as Float32Array, call.queries.row * this.#queryWidth);
     }
     return attended;
   }
@@ -57,13 +61,13 @@ export class Attention {
     attended: Float32Array,
     dAttended: Float32Array,
   ): Promise<Projections> {
-    const { queryWidth, keyWidth } = this;
+    const [queryWidth, keyWidth] = [this.#queryWidth, this.#keyWidth];
     const dq = new Float32Array(inputs.q.length);
     const dk = new Float32Array(inputs.k.length);
     const dv = new Float32Array(inputs.v.length);
     for (const call of calls) {
-      const outputs = await this.sessions.backward.run({
-        ...this.feeds(call, inputs),
+      const outputs = await this.#sessions.backward.run({
+        ...this.#feeds(call, inputs),
         mask: call.feeds.mask!,
         attended: rowsOf(attended, call.queries, queryWidth),
         dattended: rowsOf(dAttended, call.queries, queryWidth),
@@ -76,24 +80,24 @@ export class Attention {
   }
 
   async close(): Promise<void> {
-    for (const session of Object.values(this.sessions)) await session.close();
+    for (const session of Object.values(this.#sessions)) await session.close();
   }
 
-  private feeds({ queries, keys }: AttentionCall, { q, k, v }: Projections): Feeds {
-    return { q: rowsOf(q, queries, this.queryWidth), k: this.gathered(k, keys), v: this.gathered(v, keys) };
+  #feeds({ queries, keys }: AttentionCall, { q, k, v }: Projections): Feeds {
+    return { q: rowsOf(q, queries, this.#queryWidth), k: this.#gathered(k, keys), v: this.#gathered(v, keys) };
   }
 
   /** Neighbouring rows are read in place. */
-  private gathered(data: Float32Array, keys: readonly Rows[]) {
-    if (keys.length === 1) return rowsOf(data, keys[0]!, this.keyWidth);
+  #gathered(data: Float32Array, keys: readonly Rows[]) {
+    if (keys.length === 1) return rowsOf(data, keys[0]!, this.#keyWidth);
     const total = keys.reduce((sum, { count }) => sum + count, 0);
-    const copy = new Float32Array(total * this.keyWidth);
+    const copy = new Float32Array(total * this.#keyWidth);
     let at = 0;
     for (const { row, count } of keys) {
-      copy.set(data.subarray(row * this.keyWidth, (row + count) * this.keyWidth), at);
-      at += count * this.keyWidth;
+      copy.set(data.subarray(row * this.#keyWidth, (row + count) * this.#keyWidth), at);
+      at += count * this.#keyWidth;
     }
-    return floats(copy, [total, this.keyWidth]);
+    return floats(copy, [total, this.#keyWidth]);
   }
 }
 

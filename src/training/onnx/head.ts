@@ -18,12 +18,12 @@ export interface HeadResult {
 }
 
 export class Head {
-  private readonly config: ModelConfig;
-  private readonly session: GraphSession;
+  readonly #config: ModelConfig;
+  readonly #session: GraphSession;
 
   private constructor(config: ModelConfig, session: GraphSession) {
-    this.config = config;
-    this.session = session;
+    this.#config = config;
+    this.#session = session;
   }
 
   static async create(checkpoint: Checkpoint, options: WeightOptions & SessionOptions): Promise<Head> {
@@ -33,13 +33,13 @@ export class Head {
 
   /** hidden: [n, hidden] before the final norm. */
   async run(hidden: Float32Array, reads: readonly Read[], directed: boolean): Promise<HeadResult> {
-    const width = this.config.hiddenSize;
+    const width = this.#config.hiddenSize;
     const result = {
       logprobs: new Float32Array(reads.length),
       entropies: new Float32Array(reads.length),
       directions: new Float32Array(directed ? reads.length * width : 0),
     };
-    const size = headPiece(this.config);
+    const size = headPiece(this.#config);
     for (let from = 0; from < reads.length; from += size) {
       const piece = reads.slice(from, from + size);
       const m = piece.length;
@@ -47,7 +47,7 @@ export class Head {
       for (const [i, { row }] of piece.entries()) {
         states.set(hidden.subarray(row * width, (row + 1) * width), i * width);
       }
-      const { logprob, entropy, direction } = await this.session.run({
+      const { logprob, entropy, direction } = await this.#session.run({
         hidden: floats(states, [m, width]),
         target: int64s(
           BigInt64Array.from(piece, ({ target }) => BigInt(target)),
@@ -63,6 +63,6 @@ export class Head {
   }
 
   async close(): Promise<void> {
-    await this.session.close();
+    await this.#session.close();
   }
 }

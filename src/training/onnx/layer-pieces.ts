@@ -13,7 +13,7 @@ import { add, concat, reshape, split } from "../../graph/ops.ts";
 import type { Checkpoint } from "../../model/checkpoint/checkpoint.ts";
 import type { LinearName } from "../../model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
-import { decoderLayer, type Site, sites } from "../../model/decoder.ts";
+import { decoderLayer, SITES, type Site } from "../../model/decoder.ts";
 import { type WeightOptions, WeightSource } from "../../model/weight-source.ts";
 import {
   type Factors,
@@ -76,7 +76,7 @@ export function backwardPieces(checkpoint: Checkpoint, options: PieceOptions, la
   );
   const { before: keptBefore, after: keptAfter } = keptGroups(config);
   const kept = [...keptBefore, ...keptAfter].map((maps) => `kept.${groupName(maps)}`);
-  for (const name of [...kept, ...sites.map((site) => `narrow.${site}`)]) given.set(name, values.get(name)!);
+  for (const name of [...kept, ...SITES.map((site) => `narrow.${site}`)]) given.set(name, values.get(name)!);
   const results = (seeds: Record<string, string>, targets: readonly string[]) => {
     const arriving = Object.entries(seeds).map(([name, seed]) => {
       const value = graph.input(seed, values.get(name)!.shape);
@@ -121,7 +121,7 @@ function traceLayer(
   const rows = g.input("rows", ["n", 1], "int64");
   const scale = g.input("lora_scale", []);
   const attended = g.input("attended", ["n", config.numHeads * config.headDim]);
-  const factors = new Map(sites.map((site) => [site, factorInputs(g, config, options.rank, site)]));
+  const factors = new Map(SITES.map((site) => [site, factorInputs(g, config, options.rank, site)]));
   const values = new Map<string, Value>();
 
   const linear = (at: Graph, site: Site, input: Value) => {

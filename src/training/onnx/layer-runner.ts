@@ -49,12 +49,12 @@ interface Stages {
 }
 
 export class LayerRunner {
-  private readonly stages: { forward: Stages; backward: Stages };
-  private readonly attention: Attention;
+  readonly #stages: { forward: Stages; backward: Stages };
+  readonly #attention: Attention;
 
-  private constructor(stages: LayerRunner["stages"], attention: Attention) {
-    this.stages = stages;
-    this.attention = attention;
+  private constructor(stages: { forward: Stages; backward: Stages }, attention: Attention) {
+    this.#stages = stages;
+    this.#attention = attention;
   }
 
   /** Reads the weights twice, once for each direction, so that only one set is in memory beside the sessions. */
@@ -80,11 +80,11 @@ export class LayerRunner {
 
   /** `inputs`: x and all else that the stages take, slice by slice. */
   async forward(layer: number, inputs: readonly Feeds[], calls: readonly AttentionCall[]): Promise<LayerPass> {
-    const { before, after } = this.stages.forward;
+    const { before, after } = this.#stages.forward;
     const first = await inOrder(inputs, (feeds) => before.run(layer, feeds));
     const join = (name: string) => joinSlices(first.map((values) => values[name]!));
     const projections = { q: join("q"), k: join("k"), v: join("v") };
-    const attended = await this.attention.forward(calls, projections);
+    const attended = await this.#attention.forward(calls, projections);
     const attendedOf = slicer(attended, first, "q");
     const second = await inOrder(inputs, (feeds, i) => after.run(layer, { ...feeds, attended: attendedOf(i) }));
     const kept = inputs.map(({ x }, i) => {
@@ -102,7 +102,7 @@ export class LayerRunner {
     { kept, projections, attended }: LayerValues,
     calls: readonly AttentionCall[],
   ): Promise<LayerGradients> {
-    const { after, before } = this.stages.backward;
+    const { after, before } = this.#stages.backward;
     const sums = new Map<string, Float32Array>();
     const feeds = inputs.map((slice, i) => ({ ...slice, ...kept[i] }));
     const attendedOf = slicer(attended, feeds, "x");
@@ -112,7 +112,7 @@ export class LayerRunner {
       return { around: dx!, dattended: dattended! };
     });
     const dAttended = joinSlices(first.map(({ dattended }) => dattended));
-    const { q, k, v } = await this.attention.backward(calls, projections, attended, dAttended);
+    const { q, k, v } = await this.#attention.backward(calls, projections, attended, dAttended);
     const [dq, dk, dv] = [q, k, v].map((gradient) => slicer(gradient, feeds, "x"));
     const dx = await inOrder(feeds, async (slice, i) => {
       const seeds = { dq: dq!(i), dk: dk!(i), dv: dv!(i), [AROUND_ATTENTION]: first[i]!.around };
@@ -124,11 +124,11 @@ export class LayerRunner {
   }
 
   async close(): Promise<void> {
-    for (const { before, after } of Object.values(this.stages)) {
+    for (const { before, after } of Object.values(this.#stages)) {
       await before.close();
       await after.close();
     }
-    await this.attention.close();
+    await this.#attention.close();
   }
 }
 

@@ -4,7 +4,7 @@
 
 import type { Graph, Value } from "../../graph/graph.ts";
 import { matmul, mul, split } from "../../graph/ops.ts";
-import { type LinearName, linearNames, linearShape } from "../../model/checkpoint/expected-tensors.ts";
+import { LINEAR_NAMES, type LinearName, linearShape } from "../../model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
 import { type Site, siteParts } from "../../model/decoder.ts";
 import type { LoraAdapter } from "../../model/lora/lora-adapter.ts";
@@ -44,7 +44,7 @@ export function parameterName(layer: number, name: LinearName, factor: "a" | "b"
 export function parametersOf(adapter: LoraAdapter): NamedTensors {
   const params = new Map<string, Float32Array>();
   for (const [layer, pairs] of adapter.layers.entries()) {
-    for (const name of linearNames) {
+    for (const name of LINEAR_NAMES) {
       const pair = pairs[name];
       if (!pair) throw new Error(`the adapter has no weights for ${name} in layer ${layer}; it must cover every map`);
       params.set(parameterName(layer, name, "a"), pair.a);

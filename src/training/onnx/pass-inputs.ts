@@ -23,28 +23,28 @@ export interface PassInputs {
 }
 
 export class PassInputMaker {
-  private readonly config: ModelConfig;
-  private readonly blockSize: number | null;
-  private readonly embedding: Embedding;
-  private readonly tables: readonly RotaryTable[];
-  private readonly tableOfLayer: readonly number[];
+  readonly #config: ModelConfig;
+  readonly #blockSize: number | null;
+  readonly #embedding: Embedding;
+  readonly #tables: readonly RotaryTable[];
+  readonly #tableOfLayer: readonly number[];
 
   constructor(checkpoint: Checkpoint, blockSize: number | null) {
     const { config } = checkpoint;
-    this.config = config;
-    this.blockSize = blockSize;
-    this.embedding = new Embedding(checkpoint.tensor(checkpoint.tensors.embedding.name), config.embeddingScale);
+    this.#config = config;
+    this.#blockSize = blockSize;
+    this.#embedding = new Embedding(checkpoint.tensor(checkpoint.tensors.embedding.name), config.embeddingScale);
     const ropes = distinctRopes(config.layers);
-    this.tables = ropes.specs.map((spec) => new RotaryTable(spec, config.headDim, FIRST_POSITIONS));
-    this.tableOfLayer = ropes.ofLayer;
+    this.#tables = ropes.specs.map((spec) => new RotaryTable(spec, config.headDim, FIRST_POSITIONS));
+    this.#tableOfLayer = ropes.ofLayer;
   }
 
   make({ ids, positions, segments }: MicroBatch): PassInputs {
-    const { hiddenSize, layers } = this.config;
+    const { hiddenSize, layers } = this.#config;
     const slices = sliceRows(ids.length);
     const embeddings = new Float32Array(ids.length * hiddenSize);
-    for (const [row, id] of ids.entries()) this.embedding.copyTo(id, embeddings, row);
-    const feeds = this.tables.map((table) => {
+    for (const [row, id] of ids.entries()) this.#embedding.copyTo(id, embeddings, row);
+    const feeds = this.#tables.map((table) => {
       const cos = new Float32Array(ids.length * table.width);
       const sin = new Float32Array(ids.length * table.width);
       for (const [row, position] of positions.entries()) table.copyTo(position, 1, cos, sin, row);
@@ -54,10 +54,10 @@ export class PassInputMaker {
       });
     });
     const windows = new Set(layers.map(({ window }) => window));
-    const calls = new Map([...windows].map((window) => [window, attentionCalls(segments, window, this.blockSize)]));
+    const calls = new Map([...windows].map((window) => [window, attentionCalls(segments, window, this.#blockSize)]));
     return {
       embeddings: slices.map((rows) => rowsOf(embeddings, rows, hiddenSize)),
-      feeds: (layer) => feeds[this.tableOfLayer[layer]!]!,
+      feeds: (layer) => feeds[this.#tableOfLayer[layer]!]!,
       calls: (layer) => calls.get(layers[layer]!.window)!,
     };
   }

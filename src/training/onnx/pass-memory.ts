@@ -5,7 +5,7 @@ import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
 import { keptGroups } from "./layer-pieces.ts";
 import { groupOut } from "./lora-sites.ts";
 import type { Keeping } from "./pack-plan.ts";
-import { attentionChunk, headPiece, SLICE_ROWS } from "./pass-pieces.ts";
+import { ATTENTION_CHUNK, headPiece, SLICE_ROWS } from "./pass-pieces.ts";
 
 /** Bytes at the peak of a pass forward and backward over `rows` rows, the longest sequence having `longest`. */
 export function passBytes(
@@ -24,7 +24,7 @@ export function passBytes(
   const kept = keeping === "everything" ? numLayers * everything : numLayers * hiddenSize + everything;
   const passing = 3 * hiddenSize + 4 * queryWidth + 4 * keyWidth;
   const running = 20 * hiddenSize + 20 * intermediateSize + 4 * queryWidth + 4 * keyWidth;
-  const calls = attentionChunk * longest * numHeads * (blockSize === null ? 6 : 6 + headDim / blockSize);
+  const calls = ATTENTION_CHUNK * longest * numHeads * (blockSize === null ? 6 : 6 + headDim / blockSize);
   const logits = 5 * Math.min(rows, headPiece(config)) * vocabSize;
   return 4 * (rows * (kept + passing) + Math.min(rows, SLICE_ROWS) * running + calls + logits);
 }

@@ -8,7 +8,7 @@ import type { WeightType } from "../../model/linear/linear.ts";
 export const SLICE_ROWS = 256;
 
 /** Queries per attention call. Measured: with fewer the calls themselves cost, with more the work above the diagonal does. */
-export const attentionChunk = 128;
+export const ATTENTION_CHUNK = 128;
 
 /** Rows of logits that exist at once: a few megabytes, but enough rows for the product to be fast. */
 export function headPiece({ vocabSize }: ModelConfig): number {

@@ -2,7 +2,7 @@
 // The same task on the same files gives the same bits: order, sums and random numbers depend on nothing else.
 
 import { join } from "node:path";
-import { linearNames } from "../../model/checkpoint/expected-tensors.ts";
+import { LINEAR_NAMES } from "../../model/checkpoint/expected-tensors.ts";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
 import { createAdapter, type LoraAdapter } from "../../model/lora/lora-adapter.ts";
 import { loadPeft, savePeft } from "../../model/lora/peft.ts";
@@ -89,7 +89,7 @@ async function precompute(task: TrainerTask, adapter: LoraAdapter, options: Pass
 function withParameters(adapter: LoraAdapter, params: NamedTensors, config: TrainableModel["config"]): LoraAdapter {
   const layers = adapter.layers.map((_, layer) =>
     Object.fromEntries(
-      linearNames.map((name) => {
+      LINEAR_NAMES.map((name) => {
         const [a, b] = [params.get(parameterName(layer, name, "a"))!, params.get(parameterName(layer, name, "b"))!];
         return [name, { a, b }];
       }),

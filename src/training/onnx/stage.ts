@@ -16,14 +16,14 @@ export interface Piece {
 }
 
 export class Stage {
-  private readonly session: GraphSession;
-  private readonly inputs: readonly string[];
-  private readonly results: readonly string[];
+  readonly #session: GraphSession;
+  readonly #inputs: readonly string[];
+  readonly #results: readonly string[];
 
   private constructor(session: GraphSession, inputs: readonly string[], results: readonly string[]) {
-    this.session = session;
-    this.inputs = inputs;
-    this.results = results;
+    this.#session = session;
+    this.#inputs = inputs;
+    this.#results = results;
   }
 
   /** One piece per layer; their inputs and results are the same, up to sizes known at run time. */
@@ -35,16 +35,16 @@ export class Stage {
   /** `feeds` may hold more than this stage takes. */
   async run(layer: number, feeds: Feeds): Promise<Outputs> {
     const own: Feeds = { [LAYER]: int64s(BigInt64Array.of(BigInt(layer)), [1]) };
-    for (const name of this.inputs) own[name] = feeds[name]!;
-    const outputs = await this.session.run(
+    for (const name of this.#inputs) own[name] = feeds[name]!;
+    const outputs = await this.#session.run(
       own,
-      this.results.map((name) => outputName(name, layer)),
+      this.#results.map((name) => outputName(name, layer)),
     );
-    return Object.fromEntries(this.results.map((name) => [name, outputs[outputName(name, layer)]!]));
+    return Object.fromEntries(this.#results.map((name) => [name, outputs[outputName(name, layer)]!]));
   }
 
   async close(): Promise<void> {
-    await this.session.close();
+    await this.#session.close();
   }
 }
 

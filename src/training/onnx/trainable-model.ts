@@ -7,7 +7,7 @@ import type { Tensor } from "onnxruntime-node";
 import { type Feeds, floats } from "../../graph/session.ts";
 import { openCheckpoint } from "../../model/checkpoint/checkpoint.ts";
 import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
-import { sites } from "../../model/decoder.ts";
+import { SITES } from "../../model/decoder.ts";
 import type { WeightType } from "../../model/linear/linear.ts";
 import { weightOptions } from "../../model/weight-source.ts";
 import type { NamedTensors } from "../gradient/optimizer.ts";
@@ -90,7 +90,7 @@ export class TrainableModel {
     const { config, rank } = this;
     this.#lora = config.layers.map((_, layer) => {
       const feeds: Feeds = { lora_scale: floats(Float32Array.of(scale), []) };
-      for (const site of sites) {
+      for (const site of SITES) {
         const [names, shapes] = [siteFactorNames(site), siteFactorShapes(config, rank, site)];
         const { a, b } = siteMatrices(config, rank, params, layer, site);
         feeds[names.a] = floats(a, shapes.a);
@@ -131,7 +131,7 @@ export class TrainableModel {
       const values = known ?? (await layers.forward(layer, feeds, calls)).values;
       const withGradient = feeds.map((slice, i) => ({ ...slice, dy: dy[i]! }));
       const { dx, factors } = await layers.backward(layer, withGradient, values, calls);
-      for (const site of sites) {
+      for (const site of SITES) {
         const names = siteFactorNames(site);
         const gradients = { a: factors.get(`d${names.a}`)!, b: names.b.map((name) => factors.get(`d${name}`)!) };
         addSiteGradients(this.config, this.rank, gradients, { layer, site }, 1 / scale, into);

@@ -8,10 +8,10 @@ const ALGORITHMS: ReadonlyMap<string, Algorithm> = new Map(
   [cispo, ppo].map((algorithm) => [algorithm.name, algorithm]),
 );
 
-export const algorithmNames: readonly string[] = [...ALGORITHMS.keys()];
+export const ALGORITHM_NAMES: readonly string[] = [...ALGORITHMS.keys()];
 
 export function algorithmNamed(name: string): Algorithm {
   const algorithm = ALGORITHMS.get(name);
-  if (!algorithm) throw new Error(`unknown algorithm "${name}"; known: ${algorithmNames.join(", ")}`);
+  if (!algorithm) throw new Error(`unknown algorithm "${name}"; known: ${ALGORITHM_NAMES.join(", ")}`);
   return algorithm;
 }
