@@ -110,7 +110,7 @@ function warnOfUnusedTensors(folder: string, log: Log): void {
 
 async function findModel(config: Config, log: Log): Promise<{ folder: string; name: string }> {
   if (config.model === "bundled") {
-    return { folder: fileURLToPath(new URL(`../models/${BUNDLED_NAME}`, import.meta.url)), name: BUNDLED_NAME };
+    return { folder: fileURLToPath(new URL(`../../models/${BUNDLED_NAME}`, import.meta.url)), name: BUNDLED_NAME };
   }
   const model = config.revision === null ? config.model : `${config.model}@${config.revision}`;
   const env = {
