@@ -1,8 +1,8 @@
-// Curves in a terminal: one line of eighth blocks, the newest values on the right.
+// Curves in a terminal, drawn with block characters.
 
 const BLOCKS = "▁▂▃▄▅▆▇█";
 
-/** The last `width` values, scaled between the least and the greatest of them. */
+/** The last `width` values on one line, scaled between their minimum and maximum. */
 export function sparkline(values: readonly number[], width: number): string {
   const shown = values.slice(-width);
   const low = Math.min(...shown);

@@ -1,12 +1,12 @@
-// A training log as a picture: node plot.mjs WORK/tune-log.jsonl loss.png (after `npm run build`). One curve is the loss of the
-// training batches, a point for every fifty steps (finishing: ten); the other the loss on held-out replies, straight between its measurements.
+// Draws a training log as an SVG: node plot.mjs WORK/tune-log.jsonl loss.svg (after `npm run build`). One curve is the loss of
+// the training batches, with a point every fifty steps (finishing: ten). The other is the loss on held-out replies,
+// interpolated between its measurements.
 
 import { readFileSync, writeFileSync } from "node:fs";
-import { drawChart } from "../../../dist/observe/chart.js";
-import { encodePng } from "../../../dist/observe/png.js";
+import { drawChart } from "../../../dist/cli/svg-chart.js";
 
 const [log, image] = process.argv.slice(2);
-if (image === undefined) throw new Error("usage: node plot.mjs LOG.jsonl IMAGE.png");
+if (image === undefined) throw new Error("usage: node plot.mjs LOG.jsonl IMAGE.svg");
 const entries = readFileSync(log, "utf8").trim().split("\n").map(JSON.parse);
 const losses = entries.filter((entry) => entry.loss !== undefined);
 const measured = entries.filter((entry) => entry.heldout_reply_loss !== undefined);
@@ -24,4 +24,4 @@ const lines = [{ name: "training batches", values: losses.map((entry) => entry.l
 if (measured.length > 1)
   lines.push({ name: "held-out replies", values: losses.map((_, index) => heldOutAt(index * stride)) });
 const top = Math.ceil(2 * Math.max(...lines.flatMap(({ values }) => values))) / 2;
-writeFileSync(image, encodePng(drawChart(lines, { x: "step", y: "loss", top, stride })));
+writeFileSync(image, drawChart(lines, { x: "step", y: "loss", top, stride }));

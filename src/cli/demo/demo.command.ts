@@ -1,5 +1,5 @@
-// `flywheel demo` (npm run demo): starts a server on the bundled model, trains two small policies by reinforcement learning
-// while you watch their rewards rise, and leaves them served. Everything it does goes through the public client.
+// `flywheel demo` (npm run demo): starts a server with the bundled model, trains two small policies by reinforcement
+// learning, prints their rewards as they rise, and keeps serving them. It uses only the public client.
 
 import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -10,6 +10,7 @@ import { FlywheelClient } from "../../client/client.ts";
 import { loadConfig } from "../../config/load.ts";
 import { bar, sparkline } from "../curve.ts";
 import { readNumber } from "../server-target.ts";
+import { drawChart } from "../svg-chart.ts";
 import { type LoopResult, trainOn } from "./loop.ts";
 import { addition, type DemoTask, yesNoMaybe } from "./tasks.ts";
 
@@ -17,7 +18,7 @@ interface DemoOptions {
   port: string;
   data?: string;
   seconds: string;
-  png?: string;
+  svg?: string;
   stop?: boolean;
 }
 
@@ -27,12 +28,14 @@ const NEW_QUESTIONS = 24;
 export function addDemoCommand(program: Command): void {
   program
     .command("demo")
-    .description("Train two small policies on this machine and watch them learn; under four minutes on two cores.")
-    .option("--port <PORT>", "port of the demonstration's server; 0 picks a free one", "0")
-    .option("--data <DIR>", "where the policies are kept; without it in a folder that goes with the demonstration")
+    .description(
+      "Train two small policies on this machine and watch them learn. Takes under four minutes on two cores.",
+    )
+    .option("--port <PORT>", "port of the demo's server; 0 picks a free one", "0")
+    .option("--data <DIR>", "folder that keeps the policies; by default they are deleted when the demo ends")
     .option("--seconds <N>", "time for each of the two tasks", "95")
-    .option("--png <FILE>", "also draw the curves into an image")
-    .option("--stop", "end when the training has ended, instead of going on serving")
+    .option("--svg <FILE>", "also draw the curves as an SVG image")
+    .option("--stop", "exit when training is done instead of serving the policies")
     .action(run);
 }
 
@@ -47,7 +50,7 @@ async function run(options: DemoOptions): Promise<void> {
   const removeData = () => {
     if (options.data === undefined) rmSync(data, { recursive: true, force: true });
   };
-  // Set while there is a server to stop. Before that, and the second time, a signal ends the process at once.
+  // Set while there is a server to stop. Before that, and on a second signal, the process ends at once.
   let interrupt: ((signal: NodeJS.Signals) => void) | null = null;
   const onSignal = (signal: NodeJS.Signals) => {
     if (interrupt === null) {
@@ -61,7 +64,7 @@ async function run(options: DemoOptions): Promise<void> {
   let cutShort: NodeJS.Signals | null;
   try {
     const apiKey = randomBytes(16).toString("base64url");
-    // On loopback, whatever the environment says.
+    // Always on loopback, even if the environment names another host or a socket.
     const flags = { host: "127.0.0.1", port: options.port, data, logLevel: "error", apiKey: [apiKey] };
     const config = { ...loadConfig({ flags, env: process.env }), uds: null };
     const server = await startServer(config, loadModel, [createTraining]);
@@ -77,28 +80,28 @@ async function run(options: DemoOptions): Promise<void> {
   } finally {
     removeData();
   }
-  // The demonstration's requests are still tried again.
+  // The demo's client still retries its requests; only ending the process stops it.
   if (cutShort !== null) endBy(cutShort);
 }
 
-/** As if nobody had listened for the signal. */
+/** Ends the process as if it had no handler for the signal. */
 function endBy(signal: NodeJS.Signals): void {
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
 }
 
-async function demonstrate(url: string, apiKey: string, seconds: number, { png, stop }: DemoOptions): Promise<null> {
+async function demonstrate(url: string, apiKey: string, seconds: number, { svg, stop }: DemoOptions): Promise<null> {
   const client = new FlywheelClient({ baseUrl: url, apiKey });
   const [baseModel] = await client.baseModels();
   console.log(`${baseModel} is served at ${url} (token: ${apiKey})`);
   const results: { task: DemoTask; result: LoopResult }[] = [];
   for (const task of [yesNoMaybe(SEED), addition(SEED)]) {
-    console.log(`\n${task.title}: mean reward of every step's rollouts`);
+    console.log(`\n${task.title}: mean reward of each step's rollouts`);
     const result = await train(client, baseModel!, task, seconds);
     results.push({ task, result });
     await show(client, task, baseModel!, result);
   }
-  if (png !== undefined) await draw(png, results);
+  if (svg !== undefined) draw(svg, results);
   if (!stop) announce(url, apiKey, results);
   return null;
 }
@@ -122,7 +125,7 @@ async function train(client: FlywheelClient, baseModel: string, task: DemoTask, 
   });
 }
 
-/** The same new questions to the model before and after, each answered with the most likely tokens. */
+/** Asks the base model and the policy the same new questions, greedily, and prints both scores. */
 async function show(
   client: FlywheelClient,
   task: DemoTask,
@@ -144,20 +147,16 @@ async function show(
   }
 }
 
-async function draw(file: string, results: readonly { task: DemoTask; result: LoopResult }[]): Promise<void> {
-  const [{ drawChart }, { encodePng }] = await Promise.all([
-    import("../../observe/chart.ts"),
-    import("../../observe/png.ts"),
-  ]);
+function draw(file: string, results: readonly { task: DemoTask; result: LoopResult }[]): void {
   const lines = results.map(({ task, result }) => ({ name: task.title, values: result.curve }));
   mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, encodePng(drawChart(lines, { x: "training step", y: "mean reward" })));
-  console.log(`\ncurves drawn into ${file}`);
+  writeFileSync(file, drawChart(lines, { x: "training step", y: "mean reward" }));
+  console.log(`\ncurves drawn to ${file}`);
 }
 
 function announce(url: string, apiKey: string, results: readonly { result: LoopResult }[]): void {
   const names = results.map(({ result }) => result.modelName).join(" and ");
-  console.log(`\n${names} stay served until Ctrl-C; try:`);
+  console.log(`\n${names} are served until you press Ctrl-C. Try:`);
   console.log(
     `  flywheel chat --url ${url} --api-key ${apiKey} --model ${results[0]!.result.modelName} "Shall we go? Yes or no?"`,
   );

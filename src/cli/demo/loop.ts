@@ -1,5 +1,5 @@
-// The loop of reinforcement learning as a client writes it: roll out groups from the newest policy, score them, train,
-// again. This is the whole of it; examples/ shows the same against a server of your own.
+// The reinforcement-learning loop as a client writes it: roll out groups with the newest policy, score them, train, repeat.
+// examples/07-train.mjs shows the same loop against your own server.
 
 import type { FlywheelClient } from "../../client/client.ts";
 import { gatherGroups } from "../../client/rollouts.ts";
@@ -11,9 +11,9 @@ export interface LoopOptions {
   baseModel: string;
   task: DemoTask;
   steps: number;
-  /** Before each training: the mean reward of what was rolled out for it. */
+  /** Called before each training job with the mean reward of its rollouts. */
   onStep(step: number, reward: number): void;
-  /** No new step begins after this moment (performance.now()). */
+  /** No step starts after this time (performance.now()). */
   deadline: number;
 }
 
@@ -38,7 +38,7 @@ export async function trainOn(options: LoopOptions): Promise<LoopResult> {
   return { curve, modelName: model.name };
 }
 
-/** All attempts at a prompt come from one request, which computes the prompt once. */
+/** One request makes all attempts at a prompt, so the prompt is computed once. */
 function rollOut({ client, task }: LoopOptions, model: string): Promise<TrajectoryGroup[]> {
   return gatherGroups({
     scenarios: task.prompts(task.batch.prompts),

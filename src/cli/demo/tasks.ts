@@ -1,21 +1,21 @@
-// The tasks of the demonstration: prompts without end, and a reward for every reply. Both can be learned by a small model
-// in a minute or two, and neither is mastered before.
+// The two tasks of the demo: endless prompts and a reward for every reply. The bundled model masters neither at first and
+// learns both in a minute or two.
 
 import { seededRandom } from "../../training/random.ts";
 
 export interface DemoTask {
   name: string;
   title: string;
-  /** Prompts of one step. */
+  /** Draws the prompts of one step. */
   prompts(count: number): string[];
-  /** 0..1 */
+  /** Between 0 and 1. */
   reward(prompt: string, reply: string): number;
   maxTokens: number;
-  /** Prompts and attempts at each in one step, and how it is trained. */
+  /** Size of a step (prompts, attempts per prompt) and its training settings. */
   batch: { prompts: number; groupSize: number; learningRate: number; accumulate: number };
 }
 
-/** Say yes, no or maybe: maybe is worth most. Nobody says so; the model must find out by trying. */
+/** Answer yes, no or maybe. "Maybe" earns most, and the prompt does not say so: the model finds out by trying. */
 export function yesNoMaybe(seed: number): DemoTask {
   const random = seededRandom(seed);
   const worth: Record<string, number> = { yes: 0.5, no: 0.75, maybe: 1 };
@@ -30,7 +30,7 @@ export function yesNoMaybe(seed: number): DemoTask {
     title: "yes, no or maybe",
     maxTokens: 8,
     batch: { prompts: 12, groupSize: 8, learningRate: 4e-4, accumulate: 48 },
-    // every question once per step and every list of words as often, so that steps can be compared
+    // Every step asks each question once and each word list equally often, so steps are comparable.
     prompts(count) {
       const first = Math.floor(random() * words.length);
       return Array.from({ length: count }, (_, i) => {
@@ -42,11 +42,11 @@ export function yesNoMaybe(seed: number): DemoTask {
   };
 }
 
-/** Three-digit addition: a point for the right sum, a little for every digit in its place. */
+/** Three-digit addition: 1 for the right sum, otherwise part of 0.4 for each correct digit. */
 export function addition(seed: number): DemoTask {
   const random = seededRandom(seed);
   const number = () => 100 + Math.floor(random() * 900);
-  /** A sum with that many carries, which is what makes it hard. */
+  /** A sum with the given number of carries, which decide how hard it is. */
   const sum = (wanted: number): string => {
     for (;;) {
       const [a, b] = [number(), number()];
@@ -58,7 +58,7 @@ export function addition(seed: number): DemoTask {
     title: "three-digit addition",
     maxTokens: 12,
     batch: { prompts: 32, groupSize: 8, learningRate: 5e-4, accumulate: 64 },
-    // as many of every difficulty in each step, so that steps can be compared
+    // Every step has the same mix of difficulties, so steps are comparable.
     prompts: (count) => Array.from({ length: count }, (_, i) => sum(i % 4)),
     reward(prompt, reply) {
       const [a, b] = prompt.match(/\d+/g)!.map(Number) as [number, number];
