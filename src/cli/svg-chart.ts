@@ -52,6 +52,7 @@ export function drawChart(lines: readonly ChartLine[], { x, y, top = 1, stride =
     "text{font:12px system-ui,sans-serif;fill:#7d8590}.grid{stroke:#7d8590;stroke-opacity:.25}" +
     ".curve{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}";
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" role="img">
+<title>${xmlText(`${y} by ${x}`)}</title>
 <style>${style}</style>
 ${parts.join("\n")}
 </svg>
