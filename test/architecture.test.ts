@@ -41,7 +41,10 @@ const inside: Record<string, readonly string[]> = {
   "training/data": ["training"],
   "training/files": ["training"],
   "training/gradient": ["training", "training/data", "training/gradient/algorithms"],
-  "training/onnx": ["training", "training/gradient"],
+  "training/onnx": ["training", "training/gradient", "training/onnx/pass", "training/onnx/packing"],
+  "training/onnx/pass": ["training/gradient", "training/onnx/attention", "training/onnx/packing"],
+  "training/onnx/attention": ["training/onnx/packing"],
+  "training/onnx/packing": [],
 };
 
 const files = readdirSync(src, { recursive: true, encoding: "utf8" })

@@ -7,8 +7,8 @@ import { identityAdapter } from "../../src/training/files/adapter-files.ts";
 import { adamW } from "../../src/training/gradient/optimizer.ts";
 import type { TaskSequence } from "../../src/training/onnx/batch.ts";
 import { gradientStep } from "../../src/training/onnx/gradient-step.ts";
-import { parametersOf } from "../../src/training/onnx/lora-sites.ts";
-import { TrainableModel } from "../../src/training/onnx/trainable-model.ts";
+import { parametersOf } from "../../src/training/onnx/pass/lora-sites.ts";
+import { TrainableModel } from "../../src/training/onnx/pass/trainable-model.ts";
 import { type Lap, startLap } from "../process/stopwatch.ts";
 import { tokenAt } from "./text.ts";
 

@@ -56,7 +56,7 @@ export interface TrainerTask {
   /** Folder to make: adapter_config.json, adapter_model.safetensors and OPTIMIZER_FILE. Its parent exists. */
   output: string;
   threads: number;
-  /** Bound for activations; larger micro-batches are split, a sequence that does not fit alone is dropped. */
+  /** Bound for activations. Larger micro-batches are split; a sequence that does not fit alone fails the task. */
   activationBytes: number;
 }
 
@@ -66,8 +66,6 @@ export const OPTIMIZER_FILE = "optimizer.safetensors";
 export type StepMetrics = Record<string, number>;
 
 export interface TrainerResult {
-  /** Sequences that were left out, by index in the batch file. */
-  dropped: { sequence: number; reason: string }[];
   /** Tokens run forward and backward, prompts included. */
   tokens: number;
   seconds: number;

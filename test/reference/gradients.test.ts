@@ -8,9 +8,9 @@ import { loadPeft } from "../../src/model/lora/peft.ts";
 import { type LossConfig, RL_DEFAULTS } from "../../src/training/config.ts";
 import { policyLoss } from "../../src/training/gradient/loss.ts";
 import { adamW } from "../../src/training/gradient/optimizer.ts";
-import { parametersOf } from "../../src/training/onnx/lora-sites.ts";
-import { layOut } from "../../src/training/onnx/micro-batch.ts";
-import { TrainableModel } from "../../src/training/onnx/trainable-model.ts";
+import { layOut } from "../../src/training/onnx/packing/micro-batch.ts";
+import { parametersOf } from "../../src/training/onnx/pass/lora-sites.ts";
+import { TrainableModel } from "../../src/training/onnx/pass/trainable-model.ts";
 import { families, fixtureFolder } from "./runner-driver.ts";
 
 const CONFIGS: Record<string, Partial<LossConfig>> = {

@@ -16,8 +16,8 @@ import { loadPeft } from "../../src/model/lora/peft.ts";
 import { RL_DEFAULTS } from "../../src/training/config.ts";
 import type { TaskSequence } from "../../src/training/onnx/batch.ts";
 import { gradientStep } from "../../src/training/onnx/gradient-step.ts";
-import { parametersOf } from "../../src/training/onnx/lora-sites.ts";
-import { TrainableModel } from "../../src/training/onnx/trainable-model.ts";
+import { parametersOf } from "../../src/training/onnx/pass/lora-sites.ts";
+import { TrainableModel } from "../../src/training/onnx/pass/trainable-model.ts";
 import { seededRandom } from "../../src/training/random.ts";
 import { families, fixtureFolder } from "./runner-driver.ts";
 

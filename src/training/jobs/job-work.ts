@@ -5,9 +5,8 @@ import type { JobRecord, JobTable } from "../../store/job-table.ts";
 import type { ModelTable } from "../../store/model-table.ts";
 import type { BaseModel } from "../base-models.ts";
 import type { OptimizerConfig, RlConfig, SftConfig } from "../config.ts";
-import type { BatchSequence, GradientStepPlan, Objective, TrainerResult } from "../contract.ts";
+import type { BatchSequence, GradientStepPlan, Objective } from "../contract.ts";
 import { groupCounts, rewardMetrics } from "../data/group-metrics.ts";
-import { markLeftOut } from "../data/left-out.ts";
 import { prepareJob } from "../data/prepare.ts";
 import { type ExampleReport, prepareSft, type SftExample } from "../data/prepare-sft.ts";
 import type { TokenSequence } from "../data/token-sequence.ts";
@@ -43,8 +42,6 @@ export interface JobWork {
   rewardStdDev: number | null;
   /** Steps that must not disappear meanwhile, besides the one trained from. */
   usedSteps: number[];
-  /** Puts what the trainer left out into the report. */
-  markDropped(dropped: TrainerResult["dropped"]): void;
 }
 
 export interface WorkContext {
@@ -95,13 +92,6 @@ async function rlWork(job: JobRecord, config: RlConfig, context: WorkContext): P
     stepMetrics: Object.fromEntries(Object.entries(rewards).map(([name, value]) => [`train/${name}`, value])),
     rewardStdDev: rewards.reward_std_dev ?? null,
     usedSteps: referenceStep ? [referenceStep] : [],
-    markDropped(dropped) {
-      const entries = new Map(prepared.report.map((entry) => [`${entry.group} ${entry.trajectory}`, entry]));
-      const reported = prepared.sequences.map((sequence) => {
-        return { sequence, entry: entries.get(`${sequence.group} ${sequence.trajectory}`)! };
-      });
-      totals.num_dropped_too_long! += markLeftOut(reported, dropped);
-    },
   };
 }
 
@@ -130,10 +120,6 @@ async function sftWork(job: JobRecord, config: SftConfig, context: WorkContext):
     stepMetrics: {},
     rewardStdDev: null,
     usedSteps: [],
-    markDropped(dropped) {
-      const reported = sequences.map((sequence) => ({ sequence, entry: report[sequence.example]! }));
-      totals.num_dropped_trajectories += markLeftOut(reported, dropped);
-    },
   };
 }
 

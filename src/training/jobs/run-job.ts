@@ -118,7 +118,6 @@ async function train(
     onStep,
     signal,
   );
-  work.markDropped(result.dropped);
   work.report.usage = { tokens: result.tokens, seconds: result.seconds, peakBytes: result.peakBytes };
   return averages(samples);
 }

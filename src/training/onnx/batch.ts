@@ -3,7 +3,7 @@
 import { createReadStream } from "node:fs";
 import { linesOf } from "../../json/json-lines.ts";
 import type { BatchSequence } from "../contract.ts";
-import type { RowSequence } from "./micro-batch.ts";
+import type { RowSequence } from "./packing/micro-batch.ts";
 
 export interface TaskSequence extends RowSequence {
   group: number;

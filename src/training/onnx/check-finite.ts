@@ -2,8 +2,8 @@
 // computed with the weights of the one before, so the last one's are tried out on a few tokens.
 
 import type { StepMetrics, TrainerTask } from "../contract.ts";
-import { layOut, type RowSequence } from "./micro-batch.ts";
-import type { Between, TrainableModel } from "./trainable-model.ts";
+import { layOut, type RowSequence } from "./packing/micro-batch.ts";
+import type { Between, TrainableModel } from "./pass/trainable-model.ts";
 
 /** Tokens that trained weights are tried out on. */
 const FEW = 16;

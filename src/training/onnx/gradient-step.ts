@@ -6,16 +6,13 @@ import { clipRange, knownLogprobs, type LossInputs, policyLoss } from "../gradie
 import { type StepTokens, stepDiagnostics } from "../gradient/loss-diagnostics.ts";
 import type { NamedTensors } from "../gradient/optimizer.ts";
 import type { TaskSequence } from "./batch.ts";
-import type { MicroBatch } from "./micro-batch.ts";
-import { type PackLimits, planMicroBatches } from "./pack-plan.ts";
-import type { Between, ForwardPass, TrainableModel } from "./trainable-model.ts";
+import type { MicroBatch } from "./packing/micro-batch.ts";
+import { type PackLimits, planMicroBatches } from "./packing/pack-plan.ts";
+import type { Between, ForwardPass, TrainableModel } from "./pass/trainable-model.ts";
 
 export interface StepResult {
   gradients: NamedTensors;
   metrics: Record<string, number>;
-  /** Sequences that did not fit, by index. */
-  dropped: number[];
-  trainedTokens: number;
 }
 
 export interface PassOptions {
@@ -33,11 +30,10 @@ export async function gradientStep(
   objective: Objective,
   params: NamedTensors,
 ): Promise<StepResult> {
-  const plan = planMicroBatches(sequences, groupsOf(sequences), limitsOf(model, maxBytes));
-  const fitting = sequences.filter(({ index }) => !plan.dropped.includes(index));
-  const trainedTokens = fitting.reduce((sum, { predicting }) => sum + predicting.length, 0);
+  const batches = planMicroBatches(sequences, groupsOf(sequences), limitsOf(model, maxBytes));
+  const trainedTokens = sequences.reduce((sum, { predicting }) => sum + predicting.length, 0);
   const gradients = new Map([...params].map(([name, values]) => [name, new Float32Array(values.length)]));
-  const bySequence = new Map(fitting.map((sequence) => [sequence.index, sequence]));
+  const bySequence = new Map(sequences.map((sequence) => [sequence.index, sequence]));
   const tokens: Record<keyof StepTokens, number[]> = {
     logprobs: [],
     oldLogprobs: [],
@@ -47,7 +43,7 @@ export async function gradientStep(
     klToReference: [],
   };
   let loss = 0;
-  for (const { batch, keeping } of plan.batches) {
+  for (const { batch, keeping } of batches) {
     const pass = await model.forward(batch, keeping, between);
     const part = objective.kind === "policy" ? policyPart(pass, batch, bySequence, objective, trainedTokens) : null;
     const dLogprobs = part?.gradient ?? new Float64Array(pass.logprobs.length).fill(-1 / trainedTokens);
@@ -60,14 +56,14 @@ export async function gradientStep(
   }
   const counts = {
     num_trainable_tokens: trainedTokens,
-    num_tokens: fitting.reduce((total, { ids }) => total + ids.length, 0),
-    num_datums: fitting.length,
+    num_tokens: sequences.reduce((total, { ids }) => total + ids.length, 0),
+    num_datums: sequences.length,
   };
   const metrics =
     objective.kind === "policy"
       ? { loss, policy_loss: loss, ...stepDiagnostics(tokens, clipRange(objective.loss)), ...counts }
       : { loss, ...counts };
-  return { gradients, metrics, dropped: plan.dropped, trainedTokens };
+  return { gradients, metrics };
 }
 
 /** Log-probabilities of every trained token under the model's present parameters, by sequence. */
@@ -77,7 +73,7 @@ export async function logprobsOf({
   maxBytes,
   between,
 }: PassOptions): Promise<Map<number, Float64Array>> {
-  const { batches } = planMicroBatches(sequences, groupsOf(sequences), limitsOf(model, maxBytes));
+  const batches = planMicroBatches(sequences, groupsOf(sequences), limitsOf(model, maxBytes));
   const result = new Map(sequences.map(({ index, predicting }) => [index, new Float64Array(predicting.length)]));
   for (const { batch } of batches) {
     const { logprobs } = await model.forward(batch, "nothing", between);

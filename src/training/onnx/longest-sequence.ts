@@ -4,9 +4,9 @@
 import type { ModelInfo } from "../../engine/contract.ts";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
 import type { WeightType } from "../../model/linear/linear.ts";
-import { type Keeping, keepingAlone } from "./pack-plan.ts";
-import { passBytes } from "./pass-memory.ts";
-import { attentionBlock } from "./pass-pieces.ts";
+import { type Keeping, keepingAlone } from "./packing/pack-plan.ts";
+import { attentionBlock } from "./packing/piece-sizes.ts";
+import { passBytes } from "./pass/pass-memory.ts";
 
 /** At most what the engine takes; 0 when nothing fits. */
 export function longestSequence(

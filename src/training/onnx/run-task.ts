@@ -12,9 +12,9 @@ import { adamW, type NamedTensors } from "../gradient/optimizer.ts";
 import { readBatch } from "./batch.ts";
 import { checkStep, checkTrained } from "./check-finite.ts";
 import { gradientStep, logprobsOf, type PassOptions } from "./gradient-step.ts";
-import { parameterName, parametersOf } from "./lora-sites.ts";
 import { loadOptimizerState, saveOptimizerState } from "./optimizer-state.ts";
-import type { Between, TrainableModel } from "./trainable-model.ts";
+import { parameterName, parametersOf } from "./pass/lora-sites.ts";
+import type { Between, TrainableModel } from "./pass/trainable-model.ts";
 
 export interface TaskHooks {
   onStep(metrics: StepMetrics): void;
@@ -36,21 +36,13 @@ export async function runTask(task: TrainerTask, hooks: TaskHooks): Promise<Trai
 
   let params = parametersOf(adapter);
   let state = loadOptimizerState(task.optimizerState, params, task.objective.kind);
-  const dropped: TrainerResult["dropped"] = [];
   for (const [i, { from, to, learningRate }] of task.steps.entries()) {
     model.setParameters(params, adapter.scale);
     const passes = { ...options, sequences: sequences.slice(from, to) };
     const step = await gradientStep(passes, task.objective, params);
-    for (const sequence of step.dropped) {
-      const { length } = sequences[sequence]!.ids;
-      dropped.push({ sequence, reason: `${length} tokens do not fit the memory allowed for training` });
-    }
-    let gradNorm = 0;
-    if (step.trainedTokens > 0) {
-      const update = adamW.update(params, step.gradients, state, { ...task.optimizer, learningRate });
-      ({ params, state, gradNorm } = update);
-    }
-    const metrics = { ...step.metrics, grad_norm: gradNorm, learning_rate: learningRate, gradient_step: i + 1 };
+    const update = adamW.update(params, step.gradients, state, { ...task.optimizer, learningRate });
+    ({ params, state } = update);
+    const metrics = { ...step.metrics, grad_norm: update.gradNorm, learning_rate: learningRate, gradient_step: i + 1 };
     checkStep(metrics, i, task);
     hooks.onStep(metrics);
   }
@@ -59,12 +51,8 @@ export async function runTask(task: TrainerTask, hooks: TaskHooks): Promise<Trai
   await checkTrained(model, sequences[0]!, task, hooks.between);
   savePeft(task.output, withParameters(adapter, params, config), config, { baseModel: baseName(task) });
   saveOptimizerState(join(task.output, OPTIMIZER_FILE), state, task.objective.kind);
-  return {
-    dropped,
-    tokens,
-    seconds: (performance.now() - start) / 1000,
-    peakBytes: process.resourceUsage().maxRSS * 1024,
-  };
+  const seconds = (performance.now() - start) / 1000;
+  return { tokens, seconds, peakBytes: process.resourceUsage().maxRSS * 1024 };
 }
 
 /** Old log-probabilities under the starting weights, and those of the reference policy. */

@@ -5,9 +5,9 @@ import { constants, setPriority } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { TrainerTask } from "../contract.ts";
 import type { FromTrainer, ToTrainer } from "../trainer-messages.ts";
-import { attentionBlock } from "./pass-pieces.ts";
+import { attentionBlock } from "./packing/piece-sizes.ts";
+import { TrainableModel } from "./pass/trainable-model.ts";
 import { runTask } from "./run-task.ts";
-import { TrainableModel } from "./trainable-model.ts";
 
 class Cancelled extends Error {}
 

@@ -3,10 +3,10 @@
 // branch of the outermost graph: weights of branches further in would not be packed by the runtime, which makes products
 // slower, and int4 ones other products altogether.
 
-import { graft, needed } from "../../graph/graft.ts";
-import { type Dim, Graph, type Value } from "../../graph/graph.ts";
-import { equal, ints, reshape } from "../../graph/ops.ts";
-import { type Feeds, GraphSession, int64s, type Outputs, type SessionOptions } from "../../graph/session.ts";
+import { graft, needed } from "../../../graph/graft.ts";
+import { type Dim, Graph, type Value } from "../../../graph/graph.ts";
+import { equal, ints, reshape } from "../../../graph/ops.ts";
+import { type Feeds, GraphSession, int64s, type Outputs, type SessionOptions } from "../../../graph/session.ts";
 
 /** What a layer contributes: `results` by output name, computed from `given` by input name. */
 export interface Piece {

@@ -1,8 +1,8 @@
 // How a pass is cut into pieces of bounded size: plain numbers, which the memory of a pass follows from. Without the runtime,
 // because the server asks too what fits.
 
-import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
-import type { WeightType } from "../../model/linear/linear.ts";
+import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
+import type { WeightType } from "../../../model/linear/linear.ts";
 
 /** The most rows that a stage gets at a time. */
 export const SLICE_ROWS = 256;

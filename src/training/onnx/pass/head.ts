@@ -1,13 +1,13 @@
 // Runs the output head over the hidden states behind the trained tokens, in pieces: the logits of a long sequence never
 // exist all at once.
 
-import { bools, floats, GraphSession, int64s, type SessionOptions } from "../../graph/session.ts";
-import type { Checkpoint } from "../../model/checkpoint/checkpoint.ts";
-import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
-import type { WeightOptions } from "../../model/weight-source.ts";
+import { bools, floats, GraphSession, int64s, type SessionOptions } from "../../../graph/session.ts";
+import type { Checkpoint } from "../../../model/checkpoint/checkpoint.ts";
+import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
+import type { WeightOptions } from "../../../model/weight-source.ts";
+import type { Read } from "../packing/micro-batch.ts";
+import { headPiece } from "../packing/piece-sizes.ts";
 import { buildHeadGraph } from "./head-graph.ts";
-import type { Read } from "./micro-batch.ts";
-import { headPiece } from "./pass-pieces.ts";
 
 export interface HeadResult {
   /** One per read. */

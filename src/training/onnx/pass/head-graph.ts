@@ -3,11 +3,11 @@
 // gradient of any loss over log-probabilities is then that direction times d loss / d logprob: the logits, the largest
 // thing in a language model, are neither kept nor computed twice.
 
-import { gradients } from "../../graph/grad.ts";
-import { Graph, type Value } from "../../graph/graph.ts";
-import { choose, exp, mul, neg, reduceSum, reshape, rmsNorm, scalar, softcap, sub } from "../../graph/ops.ts";
-import type { Checkpoint } from "../../model/checkpoint/checkpoint.ts";
-import { type WeightOptions, WeightSource } from "../../model/weight-source.ts";
+import { gradients } from "../../../graph/grad.ts";
+import { Graph, type Value } from "../../../graph/graph.ts";
+import { choose, exp, mul, neg, reduceSum, reshape, rmsNorm, scalar, softcap, sub } from "../../../graph/ops.ts";
+import type { Checkpoint } from "../../../model/checkpoint/checkpoint.ts";
+import { type WeightOptions, WeightSource } from "../../../model/weight-source.ts";
 
 /**
  * Inputs: hidden [m, hidden] before the final norm · target int64 [m, 1] · directed: bool, whether directions are wanted.

@@ -3,11 +3,11 @@
 // window, and memory grows with the length, not with its square.
 
 import type { Tensor } from "onnxruntime-node";
-import { floats, int64s } from "../../graph/session.ts";
-import { blockPlaces } from "../../model/attention/blockwise-attention.ts";
-import type { Segment } from "./micro-batch.ts";
-import { ATTENTION_CHUNK } from "./pass-pieces.ts";
-import type { Rows } from "./row-slices.ts";
+import { floats, int64s } from "../../../graph/session.ts";
+import { blockPlaces } from "../../../model/attention/blockwise-attention.ts";
+import type { Segment } from "../packing/micro-batch.ts";
+import { ATTENTION_CHUNK } from "../packing/piece-sizes.ts";
+import type { Rows } from "../packing/row-slices.ts";
 
 export interface AttentionCall {
   queries: Rows;

@@ -18,29 +18,23 @@ export interface PackedBatch {
   keeping: Keeping;
 }
 
-export interface PackPlan {
-  batches: PackedBatch[];
-  /** Sequences that do not fit even alone. */
-  dropped: number[];
-}
-
 /** Products do not get faster with more rows than this. */
 const ENOUGH_ROWS = 2048;
 
 /** A shorter common beginning is not worth its bookkeeping. */
 const SHORTEST_SHARED = 8;
 
-/** `groupOf`: sequences of one group may share rows; -1 = none. */
+/** `groupOf`: sequences of one group may share rows; -1 = none. Throws when a sequence does not fit even alone. */
 export function planMicroBatches(
   sequences: readonly RowSequence[],
   groupOf: (index: number) => number,
   limits: PackLimits,
-): PackPlan {
-  const plan: PackPlan = { batches: [], dropped: [] };
+): PackedBatch[] {
+  const batches: PackedBatch[] = [];
   const fits = (families: readonly Family[]) =>
     limits.bytes(rowCount(families), longestOf(families), "everything") <= limits.maxBytes;
   const add = (families: readonly Family[], keeping: Keeping) => {
-    if (families.length > 0) plan.batches.push({ batch: layOut(families), keeping });
+    if (families.length > 0) batches.push({ batch: layOut(families), keeping });
   };
   let open: Family[] = [];
   for (const { shared, members } of byGroup(sequences, groupOf)) {
@@ -48,9 +42,8 @@ export function planMicroBatches(
     for (const member of members) {
       const keeping = keepingAlone(member.ids.length, limits);
       if (keeping !== "everything") {
-        // by itself; the others go on without it
-        if (keeping) add(together(0, [member]), keeping);
-        else plan.dropped.push(member.index);
+        if (!keeping) throw new Error(`${member.ids.length} tokens do not fit the memory allowed for training`);
+        add(together(0, [member]), keeping);
         continue;
       }
       const next = [...open, ...together(shared, [...own, member])];
@@ -64,7 +57,7 @@ export function planMicroBatches(
     open.push(...together(shared, own));
   }
   add(open, "everything");
-  return plan;
+  return batches;
 }
 
 /** How much a sequence of this length leaves room to keep when it runs alone; null = it does not fit at all. */

@@ -1,11 +1,11 @@
 // Attention of a whole micro-batch, forward and backward: runs the attention graphs call by call (attention-calls.ts) over
 // rows of queries, keys and values, and puts the results together. Holds no weights; all layers use it.
 
-import { type Feeds, floats, GraphSession, type SessionOptions } from "../../graph/session.ts";
-import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
+import { type Feeds, floats, GraphSession, type SessionOptions } from "../../../graph/session.ts";
+import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
+import { addInto, type Rows, rowsOf } from "../packing/row-slices.ts";
 import type { AttentionCall } from "./attention-calls.ts";
 import { attentionBackward, blockwiseForward, plainForward } from "./attention-graphs.ts";
-import { addInto, type Rows, rowsOf } from "./row-slices.ts";
 
 /** [n, numHeads * headDim] and twice [n, kvHeads * headDim]. */
 export interface Projections {

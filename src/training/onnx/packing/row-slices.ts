@@ -2,9 +2,9 @@
 // makes on its way to stay in the processor's cache. It also bounds what the stages need while they run.
 
 import type { Tensor } from "onnxruntime-node";
-import { joinRows } from "../../graph/join-rows.ts";
-import { floats } from "../../graph/session.ts";
-import { SLICE_ROWS } from "./pass-pieces.ts";
+import { joinRows } from "../../../graph/join-rows.ts";
+import { floats } from "../../../graph/session.ts";
+import { SLICE_ROWS } from "./piece-sizes.ts";
 
 export interface Rows {
   row: number;

@@ -1,11 +1,11 @@
 // How much memory a pass takes, as a formula over the model's sizes: what the plan of micro-batches goes by. Kept values
 // are counted exactly; what a stage needs while it runs is rounded up from measurements.
 
-import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
+import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
+import type { Keeping } from "../packing/pack-plan.ts";
+import { ATTENTION_CHUNK, headPiece, SLICE_ROWS } from "../packing/piece-sizes.ts";
 import { keptGroups } from "./layer-pieces.ts";
 import { groupOut } from "./lora-sites.ts";
-import type { Keeping } from "./pack-plan.ts";
-import { ATTENTION_CHUNK, headPiece, SLICE_ROWS } from "./pass-pieces.ts";
 
 /** Bytes at the peak of a pass forward and backward over `rows` rows, the longest sequence having `longest`. */
 export function passBytes(

@@ -2,14 +2,14 @@
 // division of attention into calls. Made once per pass; layers with the same rotary parameters or window share.
 
 import type { Tensor } from "onnxruntime-node";
-import { type Feeds, int64s } from "../../graph/session.ts";
-import type { Checkpoint } from "../../model/checkpoint/checkpoint.ts";
-import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
-import { Embedding } from "../../model/embedding.ts";
-import { distinctRopes, RotaryTable } from "../../model/rotary-table.ts";
-import { type AttentionCall, attentionCalls } from "./attention-calls.ts";
-import type { MicroBatch } from "./micro-batch.ts";
-import { rowsOf, sliceRows } from "./row-slices.ts";
+import { type Feeds, int64s } from "../../../graph/session.ts";
+import type { Checkpoint } from "../../../model/checkpoint/checkpoint.ts";
+import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
+import { Embedding } from "../../../model/embedding.ts";
+import { distinctRopes, RotaryTable } from "../../../model/rotary-table.ts";
+import { type AttentionCall, attentionCalls } from "../attention/attention-calls.ts";
+import type { MicroBatch } from "../packing/micro-batch.ts";
+import { rowsOf, sliceRows } from "../packing/row-slices.ts";
 
 /** Rotation angles that are made at once; longer sequences get theirs when they come. */
 const FIRST_POSITIONS = 2048;

@@ -5,7 +5,7 @@
 //
 // Inputs: q [c, numHeads * headDim] · k, v [s, kvHeads * headDim] · mask [c, s], 0 or -inf.
 
-import { Graph, type Value } from "../../graph/graph.ts";
+import { Graph, type Value } from "../../../graph/graph.ts";
 import {
   add,
   concat,
@@ -20,9 +20,9 @@ import {
   sub,
   transpose,
   transposedMatmul,
-} from "../../graph/ops.ts";
-import { blockwiseAttention } from "../../model/attention/blockwise-attention.ts";
-import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
+} from "../../../graph/ops.ts";
+import { blockwiseAttention } from "../../../model/attention/blockwise-attention.ts";
+import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
 
 interface AttentionInputs {
   q: Value;

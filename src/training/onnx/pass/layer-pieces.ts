@@ -7,14 +7,14 @@
 // Values, all with n rows: x, the layer's input · q, k, v · attended · y, the layer's output · kept.GROUP, narrow.SITE,
 // what is kept of linear maps · d… the gradient of … · a.SITE, b.GROUP, the LoRA factors (lora-sites.ts).
 
-import { gradients } from "../../graph/grad.ts";
-import { Graph, type Value } from "../../graph/graph.ts";
-import { add, concat, reshape, split } from "../../graph/ops.ts";
-import type { Checkpoint } from "../../model/checkpoint/checkpoint.ts";
-import type { LinearName } from "../../model/checkpoint/expected-tensors.ts";
-import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
-import { decoderLayer, SITES, type Site } from "../../model/decoder.ts";
-import { type WeightOptions, WeightSource } from "../../model/weight-source.ts";
+import { gradients } from "../../../graph/grad.ts";
+import { Graph, type Value } from "../../../graph/graph.ts";
+import { add, concat, reshape, split } from "../../../graph/ops.ts";
+import type { Checkpoint } from "../../../model/checkpoint/checkpoint.ts";
+import type { LinearName } from "../../../model/checkpoint/expected-tensors.ts";
+import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
+import { decoderLayer, SITES, type Site } from "../../../model/decoder.ts";
+import { type WeightOptions, WeightSource } from "../../../model/weight-source.ts";
 import {
   type Factors,
   groupName,

@@ -4,21 +4,21 @@
 // trainer process.
 
 import type { Tensor } from "onnxruntime-node";
-import { type Feeds, floats } from "../../graph/session.ts";
-import { openCheckpoint } from "../../model/checkpoint/checkpoint.ts";
-import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
-import { SITES } from "../../model/decoder.ts";
-import type { WeightType } from "../../model/linear/linear.ts";
-import { weightOptions } from "../../model/weight-source.ts";
-import type { NamedTensors } from "../gradient/optimizer.ts";
+import { type Feeds, floats } from "../../../graph/session.ts";
+import { openCheckpoint } from "../../../model/checkpoint/checkpoint.ts";
+import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
+import { SITES } from "../../../model/decoder.ts";
+import type { WeightType } from "../../../model/linear/linear.ts";
+import { weightOptions } from "../../../model/weight-source.ts";
+import type { NamedTensors } from "../../gradient/optimizer.ts";
+import type { MicroBatch } from "../packing/micro-batch.ts";
+import type { Keeping } from "../packing/pack-plan.ts";
+import { joinSlices, rowsOf } from "../packing/row-slices.ts";
 import { Head, type HeadResult } from "./head.ts";
 import { LayerRunner, type LayerValues } from "./layer-runner.ts";
 import { addSiteGradients, siteFactorNames, siteFactorShapes, siteMatrices } from "./lora-sites.ts";
-import type { MicroBatch } from "./micro-batch.ts";
-import type { Keeping } from "./pack-plan.ts";
 import { PassInputMaker, type PassInputs } from "./pass-inputs.ts";
 import { passBytes } from "./pass-memory.ts";
-import { joinSlices, rowsOf } from "./row-slices.ts";
 
 export interface TrainableModelOptions {
   folder: string;

@@ -2,14 +2,14 @@
 // [in, columns], each padded to a power of two as in serving (model/lora/lora-inputs.ts). Maps whose results stay joined have
 // one matrix B, [columns, out], each map's factor in its own outputs. Gradients come back in the same layout.
 
-import type { Graph, Value } from "../../graph/graph.ts";
-import { matmul, mul, split } from "../../graph/ops.ts";
-import { LINEAR_NAMES, type LinearName, linearShape } from "../../model/checkpoint/expected-tensors.ts";
-import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
-import { type Site, siteParts } from "../../model/decoder.ts";
-import type { LoraAdapter } from "../../model/lora/lora-adapter.ts";
-import { narrowed, paddedRank, siteShape } from "../../model/lora/lora-inputs.ts";
-import type { NamedTensors } from "../gradient/optimizer.ts";
+import type { Graph, Value } from "../../../graph/graph.ts";
+import { matmul, mul, split } from "../../../graph/ops.ts";
+import { LINEAR_NAMES, type LinearName, linearShape } from "../../../model/checkpoint/expected-tensors.ts";
+import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
+import { type Site, siteParts } from "../../../model/decoder.ts";
+import type { LoraAdapter } from "../../../model/lora/lora-adapter.ts";
+import { narrowed, paddedRank, siteShape } from "../../../model/lora/lora-inputs.ts";
+import type { NamedTensors } from "../../gradient/optimizer.ts";
 
 /** Maps of each site whose results stay joined. Gate and up go different ways; to join and split them would be a copy. */
 export const siteGroups: Readonly<Record<Site, readonly (readonly LinearName[])[]>> = {

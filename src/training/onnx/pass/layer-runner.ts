@@ -2,10 +2,11 @@
 // between them. Values go by name (layer-pieces.ts); the caller decides what it keeps of them.
 
 import type { Tensor } from "onnxruntime-node";
-import type { Feeds, SessionOptions } from "../../graph/session.ts";
-import type { Checkpoint } from "../../model/checkpoint/checkpoint.ts";
-import { Attention, type Projections } from "./attention.ts";
-import type { AttentionCall } from "./attention-calls.ts";
+import type { Feeds, SessionOptions } from "../../../graph/session.ts";
+import type { Checkpoint } from "../../../model/checkpoint/checkpoint.ts";
+import { Attention, type Projections } from "../attention/attention.ts";
+import type { AttentionCall } from "../attention/attention-calls.ts";
+import { addInto, joinSlices, rowsOf } from "../packing/row-slices.ts";
 import {
   AROUND_ATTENTION,
   backwardPieces,
@@ -13,7 +14,6 @@ import {
   type LayerPieces,
   type PieceOptions,
 } from "./layer-pieces.ts";
-import { addInto, joinSlices, rowsOf } from "./row-slices.ts";
 import { Stage } from "./stage.ts";
 
 export interface LayerRunnerOptions extends PieceOptions, SessionOptions {
