@@ -5,8 +5,8 @@ import type { AdapterSlots } from "../engine/adapter-slots.ts";
 import type { Engine } from "../engine/contract.ts";
 import { checkpointIdentity } from "../model/checkpoint/checkpoint.ts";
 import type { WeightType } from "../model/linear/linear.ts";
+import type { ChatEncoder } from "./data/chat-encoder.ts";
 import type { LengthLimits } from "./data/length-limits.ts";
-import type { ChatEncoder } from "./data/tokenise.ts";
 
 export interface BaseModel extends LengthLimits {
   /** The name clients give as base_model and as model. */

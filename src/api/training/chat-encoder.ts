@@ -6,7 +6,7 @@ import { PromptError } from "../../text/prompt-error.ts";
 import type { TextModel } from "../../text/text-model.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import { decodeUtf8, encodeUtf8 } from "../../text/utf8.ts";
-import type { ChatEncoder } from "../../training/data/tokenise.ts";
+import type { ChatEncoder } from "../../training/data/chat-encoder.ts";
 
 /** `vocabSize`: of the model. */
 export function chatEncoder(text: TextModel, vocabSize: number): ChatEncoder {

@@ -1,7 +1,7 @@
 // Some templates put a thought behind the opening of a reply: an empty one, or one that is left open. A reply with a
 // thought of its own was not written behind an empty one: its prompt ends before it.
 
-import type { ChatEncoder } from "./tokenise.ts";
+import type { ChatEncoder } from "./chat-encoder.ts";
 
 /** At most this many tokens at the end of a prompt are an empty thought. */
 export const EMPTY_THOUGHT = 4;

@@ -5,9 +5,10 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { toyEncoder, toyIds } from "../../../test/toy-encoder.ts";
 import { RL_DEFAULTS, SFT_DEFAULTS } from "../config.ts";
+import type { ChatEncoder } from "./chat-encoder.ts";
 import { prepareJob } from "./prepare.ts";
 import { prepareSft } from "./prepare-sft.ts";
-import { type ChatEncoder, tokeniseHistory } from "./tokenise.ts";
+import { tokeniseHistory } from "./tokenise.ts";
 import { type ChatMessage, type HistoryItem, messageOf } from "./trajectory.ts";
 
 const ENCODE_MS = 5;

@@ -4,15 +4,15 @@
 import { type GiveWay, givingWay } from "../../pacing/give-way.ts";
 import { PromptError } from "../../text/prompt-error.ts";
 import type { SftConfig } from "../config.ts";
+import type { ChatEncoder } from "./chat-encoder.ts";
 import { endsInThought, thoughtAtEnd } from "./empty-thought.ts";
 import { type LengthLimit, type LengthLimits, lengthLimit, partlyTooLong } from "./length-limits.ts";
 import { thoughtAndAnswer } from "./message-text.ts";
 import { Prompts } from "./prompts.ts";
 import { refusalText } from "./refusal.ts";
-import { SequenceBuilder, startsWith, type TokenSequence } from "./token-sequence.ts";
-import { type ChatEncoder, checkRange, TokenMismatchError } from "./tokenise.ts";
+import { SequenceBuilder, startsWith, type TokenSequence, tokenCounts } from "./token-sequence.ts";
+import { checkRange, TokenMismatchError } from "./tokenise.ts";
 import type { ChatMessage } from "./trajectory.ts";
-import { tokenCounts } from "./verdict.ts";
 
 export interface SftExample {
   messages: readonly ChatMessage[];

@@ -3,8 +3,8 @@
 // again, later ones are not rendered once the last of them are seen to begin with the same limit + 1 tokens.
 
 import type { GiveWay } from "../../pacing/give-way.ts";
+import type { ChatEncoder } from "./chat-encoder.ts";
 import { startsWith } from "./token-sequence.ts";
-import type { ChatEncoder } from "./tokenise.ts";
 import type { ChatMessage } from "./trajectory.ts";
 
 export interface PromptsOptions {

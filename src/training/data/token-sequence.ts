@@ -53,6 +53,18 @@ export function startsWith(ids: readonly number[], prefix: readonly number[]): b
   return prefix.length <= ids.length && prefix.every((id, i) => ids[i] === id);
 }
 
+export function tokenCounts(sequences: readonly TokenSequence[]): {
+  sequences: number;
+  tokens: number;
+  trainableTokens: number;
+} {
+  return {
+    sequences: sequences.length,
+    tokens: sequences.reduce((sum, { ids }) => sum + ids.length, 0),
+    trainableTokens: sequences.reduce((sum, { mask }) => sum + mask.filter((bit) => bit === 1).length, 0),
+  };
+}
+
 function append(
   sequence: TokenSequence,
   ids: readonly number[],

@@ -3,27 +3,12 @@
 // again, without log-probabilities. Turns are merged by SequenceBuilder. Knows chat templates only through ChatEncoder.
 
 import type { GiveWay } from "../../pacing/give-way.ts";
+import type { ChatEncoder } from "./chat-encoder.ts";
 import { EMPTY_THOUGHT, thoughtAtEnd } from "./empty-thought.ts";
 import { textOf } from "./message-text.ts";
 import { Prompts } from "./prompts.ts";
 import { SequenceBuilder, type TokenSequence } from "./token-sequence.ts";
 import { type ChatMessage, type History, type HistoryItem, messageOf, type SampledChoice } from "./trajectory.ts";
-
-export interface ChatEncoder {
-  /** Tokens the model has; its tokenizer may know fewer or more. */
-  readonly vocabSize: number;
-  readonly eosTokenId: number | null;
-  /**
-   * Ids of the rendered conversation, ending where an assistant reply would begin. Throws if the template refuses it. Those
-   * after the first `maxTokens` + 1 may be missing.
-   */
-  encodePrompt(messages: readonly ChatMessage[], tools: readonly unknown[] | null, maxTokens: number): number[];
-  /** The same without the opening of a reply: what the conversation looks like once it is over. */
-  encodeConversation(messages: readonly ChatMessage[], tools: readonly unknown[] | null): number[];
-  encodeText(text: string): number[];
-  /** Id of the token with these bytes; without bytes, the one a server writes so. null when no one token is meant. */
-  idOf(token: string, bytes?: readonly number[] | null): number | null;
-}
 
 export interface TokenisedHistory {
   /** One that is too long may end behind the limit, with turns left out. */

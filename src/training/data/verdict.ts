@@ -3,9 +3,10 @@
 import type { GiveWay } from "../../pacing/give-way.ts";
 import { PromptError } from "../../text/prompt-error.ts";
 import type { RlConfig } from "../config.ts";
+import type { ChatEncoder } from "./chat-encoder.ts";
 import { placesOf, refusalText } from "./refusal.ts";
-import type { TokenSequence } from "./token-sequence.ts";
-import { type ChatEncoder, TokenMismatchError, tokeniseHistory } from "./tokenise.ts";
+import { type TokenSequence, tokenCounts } from "./token-sequence.ts";
+import { TokenMismatchError, tokeniseHistory } from "./tokenise.ts";
 import type { Trajectory } from "./trajectory.ts";
 
 export type Verdict =
@@ -105,16 +106,4 @@ export async function judge(
 /** True when the trajectory began more than `maxStepsOffPolicy` steps before `currentStep`. Unknown counts as fresh. */
 export function isStale(initialVersion: number | null, currentStep: number, maxStepsOffPolicy: number | null): boolean {
   return maxStepsOffPolicy !== null && initialVersion !== null && initialVersion < currentStep - maxStepsOffPolicy;
-}
-
-export function tokenCounts(sequences: readonly TokenSequence[]): {
-  sequences: number;
-  tokens: number;
-  trainableTokens: number;
-} {
-  return {
-    sequences: sequences.length,
-    tokens: sequences.reduce((sum, { ids }) => sum + ids.length, 0),
-    trainableTokens: sequences.reduce((sum, { mask }) => sum + mask.filter((bit) => bit === 1).length, 0),
-  };
 }
