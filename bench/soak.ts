@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { createEmbeddedEngine, DEFAULT_BLOCK_SIZE, positionsPerBlock } from "../src/app/embedded-engine.ts";
+import { blockOfLinks, createEmbeddedEngine, DEFAULT_LINK_SIZE } from "../src/app/embedded-engine.ts";
 import type { Engine } from "../src/engine/contract.ts";
 import { readModelConfig } from "../src/model/checkpoint/model-config.ts";
 import { KvPool } from "../src/model/kv-pool.ts";
@@ -35,7 +35,7 @@ if (!Number.isInteger(requests) || requests < 5000) {
 const folder = mkdtempSync(join(tmpdir(), "flywheel-soak-"));
 try {
   writeRandomCheckpoint(folder, SHAPE);
-  const kvCacheBytes = BLOCKS * KvPool.bytesPerBlock(readModelConfig(folder), positionsPerBlock(DEFAULT_BLOCK_SIZE));
+  const kvCacheBytes = BLOCKS * KvPool.bytesPerBlock(readModelConfig(folder), blockOfLinks(DEFAULT_LINK_SIZE));
   const faults: Error[] = [];
   const engine = await createEmbeddedEngine({
     folder,

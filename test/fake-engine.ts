@@ -17,7 +17,15 @@ export function adapterEngine(checkpoint: string, maxLoras = 4, maxLoraRank = 16
   const versions = new Set<string>();
   const loads: string[] = [];
   return {
-    info: { vocabSize: 256, maxModelLen: 512, blockSize: 16, linkSize: 16, policy: "fcfs", maxLoras, maxLoraRank },
+    info: {
+      vocabSize: 256,
+      maxModelLen: 512,
+      positionsPerBlock: 16,
+      linkSize: 16,
+      policy: "fcfs",
+      maxLoras,
+      maxLoraRank,
+    },
     versions,
     loads,
     async loadAdapter(folder) {

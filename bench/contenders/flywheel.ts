@@ -1,7 +1,7 @@
 // Our own engine as the service runs it: embedded, in its worker thread, with default scheduling. Only the prefix cache
 // is off, or every repetition after the first would be answered from it.
 
-import { createEmbeddedEngine, DEFAULT_BLOCK_SIZE, positionsPerBlock } from "../../src/app/embedded-engine.ts";
+import { blockOfLinks, createEmbeddedEngine, DEFAULT_LINK_SIZE } from "../../src/app/embedded-engine.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { KvPool } from "../../src/model/kv-pool.ts";
 import type { WeightType } from "../../src/model/linear/linear.ts";
@@ -19,13 +19,13 @@ export async function create(options: ContenderOptions): Promise<Contender> {
   const weightType = WEIGHT_TYPE[options.precision];
   if (weightType === undefined) throw new Error(`this engine has no ${options.precision} weights`);
   const config = readModelConfig(options.model);
-  const blockSize = positionsPerBlock(DEFAULT_BLOCK_SIZE);
-  const blocks = Math.ceil(options.totalTokens / blockSize) + SPARE_BLOCKS;
+  const positionsPerBlock = blockOfLinks(DEFAULT_LINK_SIZE);
+  const blocks = Math.ceil(options.totalTokens / positionsPerBlock) + SPARE_BLOCKS;
   const engine = await createEmbeddedEngine({
     folder: options.model,
     weightType,
     threads: options.threads,
-    kvCacheBytes: blocks * KvPool.bytesPerBlock(config, blockSize),
+    kvCacheBytes: blocks * KvPool.bytesPerBlock(config, positionsPerBlock),
     scheduling: { prefixCaching: false },
   });
   let cell: { prompt: number[]; batch: number; steps: number } | null = null;

@@ -1,5 +1,6 @@
 // Our side of `npm run bench:train`, in a process of its own: LoRA steps with the trainer's own passes and optimiser.
 
+import { blockOfLinks, DEFAULT_LINK_SIZE } from "../../src/app/embedded-engine.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import type { WeightType } from "../../src/model/linear/linear.ts";
 import { RL_DEFAULTS } from "../../src/training/config.ts";
@@ -27,14 +28,14 @@ export interface StepRunner {
   run(sequences: number, length: number, steps: number): Promise<StepsLap>;
 }
 
-/** As served: rounded weights are summed in the serving engine's blocks. */
-const BLOCK_SIZE = 32;
+/** As served: over rounded weights, attention is summed in the serving engine's blocks. */
+const SERVED_BLOCK = blockOfLinks(DEFAULT_LINK_SIZE);
 
 export async function create({ folder, weights, threads, rank }: StepOptions): Promise<StepRunner> {
   const config = readModelConfig(folder);
   const adapter = identityAdapter(config, { rank, alpha: 16 }, 7);
-  const blockSize = weights === "float32" ? null : BLOCK_SIZE;
-  const model = await TrainableModel.create({ folder, weights, rank, threads, blockSize });
+  const positionsPerBlock = weights === "float32" ? null : SERVED_BLOCK;
+  const model = await TrainableModel.create({ folder, weights, rank, threads, positionsPerBlock });
   let params = parametersOf(adapter);
   let state = adamW.init(params);
   const optimizer = { ...RL_DEFAULTS.optimizer, learningRate: 1e-4 };

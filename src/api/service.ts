@@ -133,7 +133,7 @@ export function engineFacts(service: Service): EngineFacts {
   return {
     model: models.baseName,
     stats: engine.stats(),
-    blockSize: engine.info.linkSize,
+    linkSize: engine.info.linkSize,
     prefixCaching: config.enablePrefixCaching,
     maxLoras: engine.info.maxLoras,
     adapters: models.adapters().map((adapter) => adapter.name),

@@ -23,8 +23,8 @@ export interface EmbeddedOptions {
   weightType?: WeightType;
   /** Threads of one model step; default: all cores it may use. */
   threads?: number;
-  /** Tokens per block of the prefix cache; default: DEFAULT_BLOCK_SIZE. */
-  blockSize?: number;
+  /** Tokens that the prefix cache reuses together (`--block-size`); default: DEFAULT_LINK_SIZE. */
+  linkSize?: number;
   /** Memory for keys and values; default: a quarter of the machine's (or container's) memory, at most 4 GiB. */
   kvCacheBytes?: number;
   /** Context length; default: what the model was made for, as far as the cache can hold it. */
@@ -41,7 +41,7 @@ export interface EmbeddedOptions {
 
 /** Chosen by measurement: docs/reference/engine.md. */
 export const DEFAULT_WEIGHT_TYPE: WeightType = "int8";
-export const DEFAULT_BLOCK_SIZE = 16;
+export const DEFAULT_LINK_SIZE = 16;
 /** Attention's products are shorter and slower with fewer: docs/reference/engine.md. */
 const LEAST_POSITIONS = 64;
 const MAX_DEFAULT_KV_BYTES = 4 * 2 ** 30;
@@ -49,15 +49,15 @@ const MAX_DEFAULT_KV_BYTES = 4 * 2 ** 30;
 /** Resolves when the model is loaded; throws CheckpointError for a bad folder, OperatorError for settings that cannot work. */
 export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<Engine> {
   const config = readModelConfig(options.folder);
-  const linkSize = checkedLinkSize(options.blockSize ?? DEFAULT_BLOCK_SIZE);
-  const blockSize = positionsPerBlock(linkSize);
-  const { numBlocks, maxModelLen } = cacheSize(options, config, blockSize);
+  const linkSize = checkedLinkSize(options.linkSize ?? DEFAULT_LINK_SIZE);
+  const positionsPerBlock = blockOfLinks(linkSize);
+  const { numBlocks, maxModelLen } = cacheSize(options, config, positionsPerBlock);
   const host: OnnxHostOptions = {
     folder: options.folder,
     identity: checkpointIdentity(options.folder),
     weightType: options.weightType ?? DEFAULT_WEIGHT_TYPE,
     threads: options.threads ?? usableCores(),
-    blockSize,
+    positionsPerBlock,
     numBlocks,
     maxPositions: maxModelLen,
     maxLoras: options.maxLoras ?? 4,
@@ -78,37 +78,37 @@ function scheduling(given: Partial<SchedulingOptions>, threads: number): Partial
   return { maxNumPromptTokens: longestPiece(threads), ...given };
 }
 
-function checkedLinkSize(blockSize: number): number {
-  if (Number.isInteger(blockSize) && blockSize >= 16 && blockSize % 16 === 0) return blockSize;
-  throw new OperatorError(`--block-size must be a multiple of 16, found ${blockSize}`);
+function checkedLinkSize(linkSize: number): number {
+  if (Number.isInteger(linkSize) && linkSize >= 16 && linkSize % 16 === 0) return linkSize;
+  throw new OperatorError(`--block-size must be a multiple of 16, found ${linkSize}`);
 }
 
-/** Memory is handed out, and attention computed, in blocks of one or more of the prefix cache's. */
-export function positionsPerBlock(linkSize: number): number {
+/** Positions of one block of memory: whole links of the prefix cache, at least LEAST_POSITIONS together. */
+export function blockOfLinks(linkSize: number): number {
   return linkSize * Math.ceil(LEAST_POSITIONS / linkSize);
 }
 
-function cacheSize(options: EmbeddedOptions, config: ModelConfig, blockSize: number) {
+function cacheSize(options: EmbeddedOptions, config: ModelConfig, positionsPerBlock: number) {
   const memory = usableMemory();
   const bytes = options.kvCacheBytes ?? Math.min(MAX_DEFAULT_KV_BYTES, Math.floor(memory / 4));
   if (bytes > memory) {
     throw new OperatorError(`--kv-cache-memory-bytes ${bytes} is more than this machine's memory (${memory} bytes)`);
   }
-  const perBlock = KvPool.bytesPerBlock(config, blockSize);
+  const perBlock = KvPool.bytesPerBlock(config, positionsPerBlock);
   const numBlocks = Math.floor(bytes / perBlock);
   if (numBlocks < 1) {
     throw new OperatorError(
       `--kv-cache-memory-bytes ${bytes} is less than one block of this model (${perBlock} bytes)`,
     );
   }
-  const fits = numBlocks * blockSize;
+  const fits = numBlocks * positionsPerBlock;
   const wanted = options.maxModelLen;
   if (wanted === undefined) return { numBlocks, maxModelLen: Math.min(config.maxPositions, fits) };
   if (wanted > config.maxPositions) {
     throw new OperatorError(`--max-model-len ${wanted} is more than the model's ${config.maxPositions} positions`);
   }
   if (wanted > fits) {
-    const needed = Math.ceil(wanted / blockSize) * perBlock;
+    const needed = Math.ceil(wanted / positionsPerBlock) * perBlock;
     throw new OperatorError(
       `--max-model-len ${wanted} does not fit the KV cache (${fits} tokens): lower it or give --kv-cache-memory-bytes ${needed}`,
     );

@@ -66,7 +66,7 @@ async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: 
   const engine = await createEmbeddedEngine({
     folder,
     weightType,
-    blockSize: config.blockSize,
+    linkSize: config.blockSize,
     ...(config.threads === null ? {} : { threads: config.threads }),
     ...(config.kvCacheMemoryBytes === null ? {} : { kvCacheBytes: config.kvCacheMemoryBytes }),
     ...(config.maxModelLen === null ? {} : { maxModelLen: config.maxModelLen }),

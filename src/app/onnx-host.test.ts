@@ -11,7 +11,7 @@ it("prepares the model once when adapters are to come, as after the engine threa
   const prepared = vi.spyOn(GraphSession, "create");
   const options: OnnxHostOptions = {
     ...{ folder, identity: checkpointIdentity(folder), vocabulary: null, weightType: "float32", threads: 1 },
-    ...{ blockSize: 16, numBlocks: 4, maxPositions: 64, maxLoras: 1, maxLoraRank: 8, adaptersFromStart: false },
+    ...{ positionsPerBlock: 16, numBlocks: 4, maxPositions: 64, maxLoras: 1, maxLoraRank: 8, adaptersFromStart: false },
   };
   const host = await createRunner(options, true);
   await host.adapters!.load(folder);

@@ -93,7 +93,10 @@ export const OPTIONS = {
       min: 1,
     },
   ),
-  blockSize: integer("Engine", 16, "Tokens per block of the prefix cache; a multiple of 16.", { min: 16, max: 256 }),
+  blockSize: integer("Engine", 16, "Tokens that the prefix cache reuses together; a multiple of 16.", {
+    min: 16,
+    max: 256,
+  }),
   kvCacheMemoryBytes: integer(
     "Engine",
     null,

@@ -10,7 +10,7 @@ function setup(maxLoras = 2) {
     info: {
       vocabSize: 1,
       maxModelLen: 1,
-      blockSize: 1,
+      positionsPerBlock: 1,
       linkSize: 1,
       policy: "fcfs" as const,
       maxLoras,

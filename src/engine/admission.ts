@@ -6,7 +6,7 @@ import type { GenerateRequest } from "./contract.ts";
 
 /** Longest prompt plus output: what the model and the pool can hold. */
 export function maxModelLen(runner: Runner): number {
-  return Math.min(runner.maxPositions, runner.numBlocks * runner.blockSize);
+  return Math.min(runner.maxPositions, runner.numBlocks * runner.positionsPerBlock);
 }
 
 /** Why this request cannot run, or null. */

@@ -42,7 +42,7 @@ export interface Finish {
 /** Once per request, before its first tokens. */
 export interface PrefillOutput {
   type: "prefill";
-  /** Prompt tokens taken from the prefix cache: a multiple of the block size, less than the prompt length. */
+  /** Prompt tokens taken from the prefix cache: a multiple of `linkSize`, less than the prompt length. */
   cachedTokens: number;
   /** Element 0 is null; element i is about prompt token i. null when not asked for. */
   promptLogprobs: readonly (TokenLogprobs | null)[] | null;
@@ -96,9 +96,9 @@ export interface ModelInfo {
   vocabSize: number;
   /** Context length: prompt plus output. */
   maxModelLen: number;
-  /** Positions per block of the key/value cache. */
-  blockSize: number;
-  /** Tokens that the prefix cache reuses together: a block or a part of it. */
+  /** Positions per block of key/value memory. */
+  positionsPerBlock: number;
+  /** Tokens per link of the prefix cache, which reuses whole links. A block holds one link or several. */
   linkSize: number;
   /** "fcfs" refuses non-zero priorities at the edge. */
   policy: "priority" | "fcfs";

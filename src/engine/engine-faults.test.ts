@@ -12,7 +12,7 @@ const range = (length: number, from = 10): number[] => Array.from({ length }, (_
 const counting = scriptedRow((tokens) => (tokens.at(-1)! >= 20 ? 2 : tokens.at(-1)! + 1));
 
 function runnerOf(row: RowFunction, options: Partial<ConstructorParameters<typeof FakeRunner>[0]> = {}): FakeRunner {
-  return new FakeRunner({ row, blockSize: BLOCK, ...options });
+  return new FakeRunner({ row, positionsPerBlock: BLOCK, ...options });
 }
 
 describe("constraints", () => {

@@ -12,7 +12,7 @@ function recording(options: ConstructorParameters<typeof EngineDriver>[1], numBl
   const steps: { start: number; length: number; logits: Chunk["logits"] }[][] = [];
   const runner = new FakeRunner({
     row: hashRow,
-    blockSize: BLOCK,
+    positionsPerBlock: BLOCK,
     numBlocks,
     before: (chunks) => {
       steps.push(chunks.map(({ start, tokens, logits }) => ({ start, length: tokens.length, logits })));
@@ -94,7 +94,7 @@ describe("step budget", () => {
     const runner = new FakeRunner({
       row: hashRow,
       vocabSize: 1 << 20,
-      blockSize: BLOCK,
+      positionsPerBlock: BLOCK,
       before: (chunks) => void steps.push(...chunks.map(({ tokens }) => tokens.length)),
     });
     const driver = new EngineDriver(runner, { maxNumBatchedTokens: 1000 });
@@ -180,7 +180,7 @@ describe("preemption", () => {
     expect(lengths.slice(0, 11).map((l) => l[2])).toEqual(unhindered);
     expect(lengths[10]![0]).toBeLessThan(11);
     for (const [i, request] of requests.entries()) {
-      const alone = await new EngineDriver(new FakeRunner({ row: hashRow, blockSize: 16 })).run(request);
+      const alone = await new EngineDriver(new FakeRunner({ row: hashRow, positionsPerBlock: 16 })).run(request);
       const tokens = (outputs: typeof alone) => outputs.flatMap((o) => (o.type === "tokens" ? o.tokens : []));
       expect(tokens(driver.outputs.get(handles[i]!)!)).toEqual(tokens(alone));
     }

@@ -31,7 +31,7 @@ export class Scheduler {
   /** Best first. */
   readonly #running: Sequence[] = [];
   readonly #waiting = new WaitingQueue();
-  /** Rows of one chunk when all its logits are wanted: a multiple of the block size. */
+  /** Rows of one chunk when all its logits are wanted: a multiple of `positionsPerBlock`. */
   readonly #maxRows: number;
 
   constructor(kv: KvCache, vocabSize: number, options: SchedulingOptions, stats: StatCells, clock: () => number) {
@@ -39,7 +39,7 @@ export class Scheduler {
     this.#options = options;
     this.#stats = stats;
     this.#clock = clock;
-    this.#maxRows = Math.max(kv.blockSize, this.#floorToBlock(MAX_LOGITS / vocabSize));
+    this.#maxRows = Math.max(kv.positionsPerBlock, this.#floorToBlock(MAX_LOGITS / vocabSize));
   }
 
   get runningCount(): number {
@@ -59,7 +59,10 @@ export class Scheduler {
     }
     const alone = batch.length === 0;
     const { maxNumBatchedTokens, maxNumPromptTokens } = this.#options;
-    let budget = Math.max(this.#kv.blockSize, (alone ? maxNumPromptTokens : maxNumBatchedTokens) - batch.length);
+    let budget = Math.max(
+      this.#kv.positionsPerBlock,
+      (alone ? maxNumPromptTokens : maxNumBatchedTokens) - batch.length,
+    );
     const give = (sequence: Sequence): void => {
       const oneByOne = !alone && sequence.decodes && sequence.pending < WORTH_A_RUN;
       const scheduled = oneByOne ? this.#upTo(sequence, sequence.computed + 1) : this.#chunk(sequence, budget);
@@ -71,7 +74,7 @@ export class Scheduler {
       if (sequence.pending > 1) give(sequence);
     }
     // Right after a preemption nobody is admitted: it would take the blocks that were just won.
-    while (!preempted && budget >= this.#kv.blockSize) {
+    while (!preempted && budget >= this.#kv.positionsPerBlock) {
       const sequence = this.#admit();
       if (sequence === null) break;
       give(sequence);
@@ -194,6 +197,6 @@ export class Scheduler {
   }
 
   #floorToBlock(tokens: number): number {
-    return Math.floor(tokens / this.#kv.blockSize) * this.#kv.blockSize;
+    return Math.floor(tokens / this.#kv.positionsPerBlock) * this.#kv.positionsPerBlock;
   }
 }

@@ -12,7 +12,7 @@ export interface SchedulingOptions {
   agingSeconds: number;
   /** Reuse the keys and values of earlier requests with the same beginning. */
   prefixCaching: boolean;
-  /** Tokens that are reused together, a part of the runner's block; null = all of it. */
+  /** Tokens per link of the prefix cache: a divisor of the runner's `positionsPerBlock`; null = the whole block. */
   linkSize: number | null;
 }
 

@@ -1,6 +1,6 @@
-// The only file that touches onnxruntime-node. A session runs one emitted graph on the CPU with a fixed number of
-// threads. `run` blocks the calling JavaScript thread for the whole computation (a property of the runtime), so
-// sessions live in worker threads and in the trainer's process. Inputs are read in place, outputs are fresh arrays.
+// Runs one emitted graph on the CPU with a fixed number of threads. Only this file calls onnxruntime-node; others use
+// its `Tensor` type. `run` blocks the calling JavaScript thread for the whole computation, so sessions live in worker
+// threads and in the trainer's process. Inputs are read in place, outputs are fresh arrays.
 
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import type { Graph } from "./graph.ts";

@@ -21,7 +21,7 @@ import { distinctRopes } from "./rotary-table.ts";
 import { type WeightOptions, WeightSource } from "./weight-source.ts";
 
 export interface DecoderGraphOptions extends WeightOptions {
-  blockSize: number;
+  positionsPerBlock: number;
   /** With inputs for adapters. */
   lora: boolean;
 }
@@ -37,7 +37,7 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
   const rows = g.input("rows", ["n", 1], "int64");
   const wanted = g.input("wanted", ["m"], "int64");
   const shared = attentionInputs(g, config);
-  const masks = maskInputs(g, config, options.blockSize);
+  const masks = maskInputs(g, config, options.positionsPerBlock);
   const lora = options.lora ? loraInputs(g, config) : null;
 
   let x = g.input("x", ["n", 1, config.hiddenSize]);
@@ -59,7 +59,7 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
         return add(at, y, lora.delta(at, index, site, input, rowsOf));
       },
       attention: (at, ...projections) => {
-        const cache = { ...cacheInputs(g, config, options.blockSize, index), ...mask };
+        const cache = { ...cacheInputs(g, config, options.positionsPerBlock, index), ...mask };
         const attended = pagedAttention(at, config, shared, cache, projections, last);
         newBlocks.push([attended.newKeys, attended.newValues]);
         return attended.rows;
@@ -117,28 +117,28 @@ function attentionInputs(g: Graph, { numLayers, numKvHeads, headDim }: ModelConf
 }
 
 /** One set of masks per distinct sliding window; named by the window, "full" without one. */
-function maskInputs(g: Graph, config: ModelConfig, blockSize: number) {
+function maskInputs(g: Graph, config: ModelConfig, positionsPerBlock: number) {
   const masks = new Map<number | null, Pick<LayerCache, "mask" | "partMasks">>();
   for (const { window } of config.layers) {
     if (masks.has(window)) continue;
     const name = window ?? "full";
     masks.set(window, {
-      mask: g.input(`mask.${name}`, ["blocks", 1, 1, blockSize]),
+      mask: g.input(`mask.${name}`, ["blocks", 1, 1, positionsPerBlock]),
       partMasks: Array.from({ length: PREFILL_PARTS }, (_, i) =>
-        g.input(`part_mask.${name}.${i}`, [`seen.${i}`, 1, 1, `t.${i}`, blockSize]),
+        g.input(`part_mask.${name}.${i}`, [`seen.${i}`, 1, 1, `t.${i}`, positionsPerBlock]),
       ),
     });
   }
   return masks;
 }
 
-function cacheInputs(g: Graph, config: ModelConfig, blockSize: number, layer: number) {
+function cacheInputs(g: Graph, config: ModelConfig, positionsPerBlock: number, layer: number) {
   const { numKvHeads, headDim } = config;
   return {
     index: layer,
-    keys: g.input(`keys.${layer}`, ["blocks", numKvHeads, blockSize, headDim]),
-    values: g.input(`values.${layer}`, ["blocks", numKvHeads, headDim, blockSize]),
-    pastKeys: g.input(`past_keys.${layer}`, ["past", numKvHeads, blockSize, headDim]),
-    pastValues: g.input(`past_values.${layer}`, ["past", numKvHeads, headDim, blockSize]),
+    keys: g.input(`keys.${layer}`, ["blocks", numKvHeads, positionsPerBlock, headDim]),
+    values: g.input(`values.${layer}`, ["blocks", numKvHeads, headDim, positionsPerBlock]),
+    pastKeys: g.input(`past_keys.${layer}`, ["past", numKvHeads, positionsPerBlock, headDim]),
+    pastValues: g.input(`past_values.${layer}`, ["past", numKvHeads, headDim, positionsPerBlock]),
   };
 }

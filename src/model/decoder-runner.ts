@@ -23,7 +23,7 @@ import { type WeightOptions, weightOptions } from "./weight-source.ts";
 export interface DecoderRunnerOptions {
   weightType: WeightType;
   threads: number;
-  blockSize: number;
+  positionsPerBlock: number;
   numBlocks: number;
   /** Positions to prepare for: the context length. */
   maxPositions: number;
@@ -48,7 +48,7 @@ const companion: Chunk = {
 export class DecoderRunner implements Runner {
   readonly vocabSize: number;
   readonly maxPositions: number;
-  readonly blockSize: number;
+  readonly positionsPerBlock: number;
   readonly numBlocks: number;
   readonly adapters: AdapterHost;
   readonly #config: ModelConfig;
@@ -71,9 +71,9 @@ export class DecoderRunner implements Runner {
     this.#takesAdapters = options.adaptersFromStart;
     this.vocabSize = config.vocabSize;
     this.maxPositions = options.maxPositions;
-    this.blockSize = options.blockSize;
+    this.positionsPerBlock = options.positionsPerBlock;
     this.numBlocks = options.numBlocks;
-    this.#pool = new KvPool(config, options.blockSize, options.numBlocks);
+    this.#pool = new KvPool(config, options.positionsPerBlock, options.numBlocks);
     const slots = new LoraSlots(config, options.maxLoras, options.maxLoraRank);
     this.adapters = {
       maxLoras: slots.maxLoras,
@@ -116,7 +116,7 @@ export class DecoderRunner implements Runner {
     const longest = longestPiece(this.#options.threads);
     const pieces = chunks
       .filter((chunk) => chunk.tokens.length > 1)
-      .map((chunk) => piecesOf(chunk, this.blockSize, longest));
+      .map((chunk) => piecesOf(chunk, this.positionsPerBlock, longest));
     const logits = new Map<Chunk, Float32Array>();
     // Decode rows ride along with the first piece.
     for (const [i, piece] of (pieces.length === 0 ? [null] : pieces.flat()).entries()) {
@@ -185,7 +185,7 @@ export class DecoderRunner implements Runner {
 }
 
 async function createSession(checkpoint: Checkpoint, options: RunnerOptions, lora: boolean): Promise<GraphSession> {
-  const { weightType, digitSteps, blockSize, threads } = options;
-  const graph = buildDecoderGraph(checkpoint, { weightType, digitSteps, blockSize, lora });
+  const { weightType, digitSteps, positionsPerBlock, threads } = options;
+  const graph = buildDecoderGraph(checkpoint, { weightType, digitSteps, positionsPerBlock, lora });
   return GraphSession.create(graph, { threads });
 }

@@ -1,4 +1,4 @@
-// Memory of keys and values: `numBlocks` blocks of `blockSize` positions for every layer, allocated once, filled lazily
+// Memory of keys and values: `numBlocks` blocks of `positionsPerBlock` positions for every layer, allocated once, filled lazily
 // by the operating system. Blocks have stable logical numbers (what the scheduler holds) and a place in memory that
 // moves: the blocks that a decode step reads must lie side by side, so that the runtime reads them without a copy.
 // Place 0 is the null block, always zero and never handed out; logical block i starts at place i + 1.
@@ -13,10 +13,10 @@ export interface BlockMemory {
 
 export class KvPool {
   readonly numBlocks: number;
-  readonly blockSize: number;
-  /** Per layer: [places, kvHeads, blockSize, headDim]. */
+  readonly positionsPerBlock: number;
+  /** Per layer: [places, kvHeads, positionsPerBlock, headDim]. */
   readonly keys: Float32Array[] = [];
-  /** Per layer: [places, kvHeads, headDim, blockSize]: transposed, the form in which the runtime multiplies fastest. */
+  /** Per layer: [places, kvHeads, headDim, positionsPerBlock]: transposed, the form in which the runtime multiplies fastest. */
   readonly values: Float32Array[] = [];
   /** Numbers in one block of one layer's keys (or values). */
   readonly blockElements: number;
@@ -27,12 +27,12 @@ export class KvPool {
   readonly #wanted: Uint8Array;
   readonly #spare: Float32Array;
 
-  constructor(config: ModelConfig, blockSize: number, numBlocks: number) {
-    this.blockSize = blockSize;
+  constructor(config: ModelConfig, positionsPerBlock: number, numBlocks: number) {
+    this.positionsPerBlock = positionsPerBlock;
     this.numBlocks = numBlocks;
     this.#heads = config.numKvHeads;
     this.#headDim = config.headDim;
-    this.blockElements = config.numKvHeads * blockSize * config.headDim;
+    this.blockElements = config.numKvHeads * positionsPerBlock * config.headDim;
     for (let layer = 0; layer < config.numLayers; layer++) {
       this.keys.push(new Float32Array((numBlocks + 1) * this.blockElements));
       this.values.push(new Float32Array((numBlocks + 1) * this.blockElements));
@@ -44,8 +44,10 @@ export class KvPool {
   }
 
   /** Bytes of one block over all layers: what a KV budget is divided by. */
-  static bytesPerBlock(config: ModelConfig, blockSize: number): number {
-    return 2 * config.numLayers * config.numKvHeads * blockSize * config.headDim * Float32Array.BYTES_PER_ELEMENT;
+  static bytesPerBlock(config: ModelConfig, positionsPerBlock: number): number {
+    return (
+      2 * config.numLayers * config.numKvHeads * positionsPerBlock * config.headDim * Float32Array.BYTES_PER_ELEMENT
+    );
   }
 
   place(block: number): number {
@@ -81,43 +83,43 @@ export class KvPool {
     position: number,
     blocks: Int32Array,
   ): void {
-    const [heads, headDim, blockSize] = [this.#heads, this.#headDim, this.blockSize];
+    const [heads, headDim, positionsPerBlock] = [this.#heads, this.#headDim, this.positionsPerBlock];
     const keyMemory = this.keys[layer]!;
     const valueMemory = this.values[layer]!;
-    const slot = position % blockSize;
-    const base = this.#placeOf[blocks[(position - slot) / blockSize]!]! * this.blockElements;
+    const slot = position % positionsPerBlock;
+    const base = this.#placeOf[blocks[(position - slot) / positionsPerBlock]!]! * this.blockElements;
     if (slot === 0) {
       keyMemory.fill(0, base, base + this.blockElements);
       valueMemory.fill(0, base, base + this.blockElements);
     }
     for (let head = 0; head < heads; head++) {
       const source = (row * heads + head) * headDim;
-      const keyTarget = base + (head * blockSize + slot) * headDim;
-      let valueTarget = base + head * headDim * blockSize + slot;
+      const keyTarget = base + (head * positionsPerBlock + slot) * headDim;
+      let valueTarget = base + head * headDim * positionsPerBlock + slot;
       for (let d = 0; d < headDim; d++) {
         keyMemory[keyTarget + d] = keys[source + d]!;
         valueMemory[valueTarget] = values[source + d]!;
-        valueTarget += blockSize;
+        valueTarget += positionsPerBlock;
       }
     }
   }
 
   /** The first positions of a block as rows: [2 * layers, count, heads, headDim], keys and values of each layer. */
   readRows(block: number, count: number): Float32Array {
-    const [heads, headDim, blockSize] = [this.#heads, this.#headDim, this.blockSize];
+    const [heads, headDim, positionsPerBlock] = [this.#heads, this.#headDim, this.positionsPerBlock];
     const base = this.#placeOf[block]! * this.blockElements;
     const rows = new Float32Array(2 * this.keys.length * count * heads * headDim);
     let at = 0;
     for (const [layer, keys] of this.keys.entries()) {
       for (let slot = 0; slot < count; slot++) {
         for (let head = 0; head < heads; head++, at += headDim) {
-          const source = base + (head * blockSize + slot) * headDim;
+          const source = base + (head * positionsPerBlock + slot) * headDim;
           rows.set(keys.subarray(source, source + headDim), at);
         }
       }
       const values = this.values[layer]!;
       for (let slot = 0; slot < count; slot++) {
-        for (let row = 0; row < heads * headDim; row++) rows[at++] = values[base + row * blockSize + slot]!;
+        for (let row = 0; row < heads * headDim; row++) rows[at++] = values[base + row * positionsPerBlock + slot]!;
       }
     }
     return rows;
@@ -125,16 +127,16 @@ export class KvPool {
 
   /** Clears the positions of a block from `first` on: see writeRow. */
   clearFrom(block: number, first: number): void {
-    const [heads, headDim, blockSize] = [this.#heads, this.#headDim, this.blockSize];
+    const [heads, headDim, positionsPerBlock] = [this.#heads, this.#headDim, this.positionsPerBlock];
     const base = this.#placeOf[block]! * this.blockElements;
     for (const [layer, keys] of this.keys.entries()) {
       const values = this.values[layer]!;
       for (let head = 0; head < heads; head++) {
-        const end = base + (head + 1) * blockSize * headDim;
-        keys.fill(0, end - (blockSize - first) * headDim, end);
+        const end = base + (head + 1) * positionsPerBlock * headDim;
+        keys.fill(0, end - (positionsPerBlock - first) * headDim, end);
       }
       for (let row = 0; row < heads * headDim; row++) {
-        values.fill(0, base + row * blockSize + first, base + (row + 1) * blockSize);
+        values.fill(0, base + row * positionsPerBlock + first, base + (row + 1) * positionsPerBlock);
       }
     }
   }

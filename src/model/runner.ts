@@ -19,8 +19,8 @@ export interface Chunk {
 export interface Runner {
   readonly vocabSize: number;
   readonly maxPositions: number;
-  /** Tokens per block. */
-  readonly blockSize: number;
+  /** Positions per block of key/value memory. */
+  readonly positionsPerBlock: number;
   /** Number of blocks in the pool: the KV budget. */
   readonly numBlocks: number;
   /**

@@ -83,9 +83,9 @@ export class StepInputs {
 
   #addDecode(feeds: Feeds, decoding: readonly Chunk[]): void {
     const { config, pool } = this.#parts;
-    const { blockSize } = pool;
+    const { positionsPerBlock } = pool;
     const count = decoding.length;
-    const held = decoding.map(({ start, blocks }) => blocks.subarray(0, Math.ceil(start / blockSize)));
+    const held = decoding.map(({ start, blocks }) => blocks.subarray(0, Math.ceil(start / positionsPerBlock)));
     const active: number[] = [];
     for (const blocks of held) for (const block of blocks) active.push(block);
     pool.bringTogether(active);
@@ -95,18 +95,18 @@ export class StepInputs {
     const depth = Math.max(1, ...held.map((blocks) => blocks.length));
     const owner = new BigInt64Array(total);
     const table = new BigInt64Array(depth * count);
-    const masks = this.#windows.map(() => new Float32Array(total * blockSize));
-    for (const mask of masks) mask.fill(-Infinity, 0, blockSize);
+    const masks = this.#windows.map(() => new Float32Array(total * positionsPerBlock));
+    for (const mask of masks) mask.fill(-Infinity, 0, positionsPerBlock);
     for (let row = 0; row < count; row++) {
       const { start } = decoding[row]!;
       const blocks = held[row]!;
       for (let i = 0; i < blocks.length; i++) {
         const place = pool.place(blocks[i]!);
-        const first = i * blockSize;
+        const first = i * positionsPerBlock;
         owner[place] = BigInt(row);
         table[i * count + row] = BigInt(place);
         for (let w = 0; w < masks.length; w++) {
-          maskPositions(masks[w]!, place * blockSize, first, blockSize, start, this.#windows[w]!);
+          maskPositions(masks[w]!, place * positionsPerBlock, first, positionsPerBlock, start, this.#windows[w]!);
         }
       }
     }
@@ -114,30 +114,35 @@ export class StepInputs {
     feeds.owner = int64s(owner, [total]);
     feeds.table = int64s(table, [depth, count]);
     for (const [w, window] of this.#windows.entries()) {
-      feeds[`mask.${window ?? "full"}`] = floats(masks[w]!, [total, 1, 1, blockSize]);
+      feeds[`mask.${window ?? "full"}`] = floats(masks[w]!, [total, 1, 1, positionsPerBlock]);
     }
     const size = total * pool.blockElements;
     for (let layer = 0; layer < config.numLayers; layer++) {
-      const shape = [total, numKvHeads, blockSize, headDim];
+      const shape = [total, numKvHeads, positionsPerBlock, headDim];
       feeds[`keys.${layer}`] = floats(pool.keys[layer]!.subarray(0, size), shape);
-      feeds[`values.${layer}`] = floats(pool.values[layer]!.subarray(0, size), [total, numKvHeads, headDim, blockSize]);
+      feeds[`values.${layer}`] = floats(pool.values[layer]!.subarray(0, size), [
+        total,
+        numKvHeads,
+        headDim,
+        positionsPerBlock,
+      ]);
     }
   }
 
   #addPrefill(feeds: Feeds, prefill: Chunk | null, firstRow: number): void {
     const { config, pool } = this.#parts;
-    const { blockSize } = pool;
+    const { positionsPerBlock } = pool;
     const start = prefill?.start ?? 0;
-    const begun = start % blockSize;
-    const past = (start - begun) / blockSize;
+    const begun = start % positionsPerBlock;
+    const past = (start - begun) / positionsPerBlock;
     const count = prefill?.tokens.length ?? 0;
-    const ends = count === 0 ? [] : partEnds(begun, count, blockSize, this.#parts.shortestPart);
+    const ends = count === 0 ? [] : partEnds(begun, count, positionsPerBlock, this.#parts.shortestPart);
     const bounds = new BigInt64Array(PART_BOUNDS);
     // Parts are counted from the chunk's end, positions from the start of the block that it starts in.
     for (let part = 0; part < PREFILL_PARTS; part++) {
       const to = ends.at(-1 - part) ?? begun;
       const from = ends.at(-2 - part) ?? begun;
-      const seen = to === from ? 0 : past + Math.ceil(to / blockSize);
+      const seen = to === from ? 0 : past + Math.ceil(to / positionsPerBlock);
       bounds[part] = BigInt(firstRow + from - begun);
       if (part > 0) bounds[PREFILL_PARTS - 1 + part] = BigInt(seen);
       this.#addPartMasks(feeds, part, seen, start - begun + from, to - from);
@@ -145,7 +150,7 @@ export class StepInputs {
     bounds[PART_BOUNDS - 1] = BigInt(prefill === null ? 0 : wantedRows(prefill));
     feeds.part_bounds = int64s(bounds, [bounds.length]);
     const { numKvHeads, headDim } = config;
-    const places = blockPlaces(firstRow, count, blockSize, begun);
+    const places = blockPlaces(firstRow, count, positionsPerBlock, begun);
     feeds.places = int64s(places, [places.length]);
     const rows = begun === 0 ? new Float32Array(0) : pool.readRows(prefill!.blocks[past]!, begun);
     feeds.has_begun = bools(Uint8Array.of(begun === 0 ? 0 : 1), []);
@@ -153,23 +158,23 @@ export class StepInputs {
     const pastOf = this.#pastBlocks(prefill?.blocks.subarray(0, past) ?? new Int32Array(0));
     for (let layer = 0; layer < config.numLayers; layer++) {
       const { keys, values } = pastOf(layer);
-      feeds[`past_keys.${layer}`] = floats(keys, [past, numKvHeads, blockSize, headDim]);
-      feeds[`past_values.${layer}`] = floats(values, [past, numKvHeads, headDim, blockSize]);
+      feeds[`past_keys.${layer}`] = floats(keys, [past, numKvHeads, positionsPerBlock, headDim]);
+      feeds[`past_values.${layer}`] = floats(values, [past, numKvHeads, headDim, positionsPerBlock]);
     }
   }
 
   /** For `count` tokens from position `first` on, over `seen` blocks. */
   #addPartMasks(feeds: Feeds, part: number, seen: number, first: number, count: number): void {
-    const { blockSize } = this.#parts.pool;
+    const { positionsPerBlock } = this.#parts.pool;
     for (const window of this.#windows) {
-      const mask = new Float32Array(seen * count * blockSize);
+      const mask = new Float32Array(seen * count * positionsPerBlock);
       for (let block = 0; block < seen; block++) {
         for (let i = 0; i < count; i++) {
-          const at = (block * count + i) * blockSize;
-          maskPositions(mask, at, block * blockSize, blockSize, first + i, window);
+          const at = (block * count + i) * positionsPerBlock;
+          maskPositions(mask, at, block * positionsPerBlock, positionsPerBlock, first + i, window);
         }
       }
-      feeds[`part_mask.${window ?? "full"}.${part}`] = floats(mask, [seen, 1, 1, count, blockSize]);
+      feeds[`part_mask.${window ?? "full"}.${part}`] = floats(mask, [seen, 1, 1, count, positionsPerBlock]);
     }
   }
 
@@ -206,21 +211,21 @@ export function wantedRows(chunk: Chunk): number {
 }
 
 /**
- * Masks the positions first .. first+blockSize-1 of one block, at mask[at ...], for the token at position `end`: everything
+ * Masks the positions first .. first+positionsPerBlock-1 of one block, at mask[at ...], for the token at position `end`: everything
  * from there on, and what lies outside the window, of which the token itself takes one place.
  */
 function maskPositions(
   mask: Float32Array,
   at: number,
   first: number,
-  blockSize: number,
+  positionsPerBlock: number,
   end: number,
   window: number | null,
 ): void {
   const tooOld = window === null ? 0 : Math.max(0, end - window + 1 - first);
-  if (tooOld > 0) mask.fill(-Infinity, at, at + Math.min(tooOld, blockSize));
+  if (tooOld > 0) mask.fill(-Infinity, at, at + Math.min(tooOld, positionsPerBlock));
   const beyond = Math.max(0, end - first);
-  if (beyond < blockSize) mask.fill(-Infinity, at + beyond, at + blockSize);
+  if (beyond < positionsPerBlock) mask.fill(-Infinity, at + beyond, at + positionsPerBlock);
 }
 
 /** 0n, 1n, 2n, …: one array that grows. */

@@ -23,13 +23,14 @@ export function stepOutputs(
   decoding: readonly Chunk[],
   prefill: Chunk | null,
 ): StepOutputs {
-  const blocks = prefill === null ? new Int32Array(0) : writtenBlocks(prefill, pool.blockSize);
+  const blocks = prefill === null ? new Int32Array(0) : writtenBlocks(prefill, pool.positionsPerBlock);
   const inPlace = pool.inOrder(blocks);
   const ofRows = decoding.length === 0 ? [] : ["new_keys", "new_values"];
   const ofBlocks = prefill === null ? [] : config.layers.flatMap((_, i) => Object.values(blockOutputs(i)));
   return {
     wanted: ["logits", ...ofRows, ...ofBlocks],
-    into: prefill === null || inPlace === null ? {} : blockTargets(config, pool.blockSize, blocks.length, inPlace),
+    into:
+      prefill === null || inPlace === null ? {} : blockTargets(config, pool.positionsPerBlock, blocks.length, inPlace),
     remember(outputs) {
       if (decoding.length > 0) rememberRows(config, pool, decoding, outputs);
       if (inPlace === null) rememberBlocks(config, pool, blocks, outputs);
@@ -41,13 +42,13 @@ export function dataOf(outputs: Outputs, name: string): Float32Array {
   return outputs[name]!.data as Float32Array;
 }
 
-function writtenBlocks({ start, tokens, blocks }: Chunk, blockSize: number): Int32Array {
-  return blocks.subarray(Math.floor(start / blockSize), Math.ceil((start + tokens.length) / blockSize));
+function writtenBlocks({ start, tokens, blocks }: Chunk, positionsPerBlock: number): Int32Array {
+  return blocks.subarray(Math.floor(start / positionsPerBlock), Math.ceil((start + tokens.length) / positionsPerBlock));
 }
 
 function blockTargets(
   { numKvHeads, headDim, layers }: ModelConfig,
-  blockSize: number,
+  positionsPerBlock: number,
   count: number,
   memoryOf: (layer: number) => BlockMemory,
 ): Outputs {
@@ -55,8 +56,8 @@ function blockTargets(
   for (const layer of layers.keys()) {
     const names = blockOutputs(layer);
     const { keys, values } = memoryOf(layer);
-    targets[names.keys] = floats(keys, [count, numKvHeads, blockSize, headDim]);
-    targets[names.values] = floats(values, [count, numKvHeads, headDim, blockSize]);
+    targets[names.keys] = floats(keys, [count, numKvHeads, positionsPerBlock, headDim]);
+    targets[names.values] = floats(values, [count, numKvHeads, headDim, positionsPerBlock]);
   }
   return targets;
 }

@@ -27,7 +27,8 @@ export interface RequestRecord {
 export interface EngineFacts {
   model: string;
   stats: EngineStats;
-  blockSize: number;
+  /** Tokens per link of the prefix cache. */
+  linkSize: number;
   prefixCaching: boolean;
   maxLoras: number;
   adapters: readonly string[];
@@ -148,7 +149,7 @@ export class Metrics {
     this.#gauges.get("vllm:lora_requests_info")!.reset();
     const adapters = { max_lora: String(facts.maxLoras), running_lora_adapters: facts.adapters.join(",") };
     this.#gauge("vllm:lora_requests_info", adapters, 1);
-    const cache = { block_size: String(facts.blockSize), enable_prefix_caching: String(facts.prefixCaching) };
+    const cache = { block_size: String(facts.linkSize), enable_prefix_caching: String(facts.prefixCaching) };
     this.#gauge("vllm:cache_config_info", cache, 1);
     return this.#registry.metrics();
   }

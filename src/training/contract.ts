@@ -43,7 +43,7 @@ export interface TrainerTask {
   /** Base weights as they are served, so that both sides compute the same numbers. */
   weights: WeightType;
   /** Positions per block of the serving cache: over rounded weights attention is summed block by block in the same order. */
-  blockSize: number;
+  positionsPerBlock: number;
   /** PEFT folder of the step to train from. */
   adapter: string;
   /** Optimiser state to go on from, unless it belongs to another kind of objective; null = start anew. */

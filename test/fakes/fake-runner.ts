@@ -12,7 +12,7 @@ export interface FakeRunnerOptions {
   row: RowFunction;
   vocabSize?: number;
   maxPositions?: number;
-  blockSize?: number;
+  positionsPerBlock?: number;
   numBlocks?: number;
   /** Called before every forward; may throw, or return a promise to make the step take time. */
   before?: (chunks: readonly Chunk[]) => void | Promise<void>;
@@ -27,9 +27,9 @@ const FIELDS = 3;
 export class FakeRunner implements Runner {
   readonly vocabSize: number;
   readonly maxPositions: number;
-  readonly blockSize: number;
+  readonly positionsPerBlock: number;
   readonly numBlocks: number;
-  /** [numBlocks, blockSize, FIELDS]; -1 = never written. */
+  /** [numBlocks, positionsPerBlock, FIELDS]; -1 = never written. */
   readonly #pool: Int32Array;
   readonly #row: RowFunction;
   readonly #before: FakeRunnerOptions["before"];
@@ -45,11 +45,11 @@ export class FakeRunner implements Runner {
   constructor(options: FakeRunnerOptions) {
     this.vocabSize = options.vocabSize ?? 256;
     this.maxPositions = options.maxPositions ?? 512;
-    this.blockSize = options.blockSize ?? 4;
+    this.positionsPerBlock = options.positionsPerBlock ?? 4;
     this.numBlocks = options.numBlocks ?? 64;
     this.#row = options.row;
     this.#before = options.before;
-    this.#pool = new Int32Array(this.numBlocks * this.blockSize * FIELDS).fill(-1);
+    this.#pool = new Int32Array(this.numBlocks * this.positionsPerBlock * FIELDS).fill(-1);
   }
 
   async forward(chunks: readonly Chunk[]): Promise<Float32Array[]> {
@@ -67,14 +67,18 @@ export class FakeRunner implements Runner {
 
   copyBlock(from: number, to: number): void {
     if (from === to) throw new Error(`block ${from} copied onto itself`);
-    const size = this.blockSize * FIELDS;
+    const size = this.positionsPerBlock * FIELDS;
     this.#pool.copyWithin(to * size, from * size, (from + 1) * size);
     this.copies++;
   }
 
   clearBlock(block: number, first: number): void {
-    if (!(first > 0 && first < this.blockSize)) throw new Error(`a block cleared from position ${first} on`);
-    this.#pool.fill(-1, (block * this.blockSize + first) * FIELDS, (block + 1) * this.blockSize * FIELDS);
+    if (!(first > 0 && first < this.positionsPerBlock)) throw new Error(`a block cleared from position ${first} on`);
+    this.#pool.fill(
+      -1,
+      (block * this.positionsPerBlock + first) * FIELDS,
+      (block + 1) * this.positionsPerBlock * FIELDS,
+    );
     this.clears++;
   }
 
@@ -83,7 +87,8 @@ export class FakeRunner implements Runner {
     for (const [i, token] of chunk.tokens.entries()) {
       const at = this.#address(chunk, chunk.start + i);
       // A block that begins is cleared.
-      if ((chunk.start + i) % this.blockSize === 0) this.#pool.fill(-1, at, at + this.blockSize * FIELDS);
+      if ((chunk.start + i) % this.positionsPerBlock === 0)
+        this.#pool.fill(-1, at, at + this.positionsPerBlock * FIELDS);
       this.#pool[at + TOKEN] = token;
       this.#pool[at + POSITION] = chunk.start + i;
       this.#pool[at + ADAPTER] = chunk.adapterSlot;
@@ -98,7 +103,7 @@ export class FakeRunner implements Runner {
       tokens[position] = this.#pool[at + TOKEN]!;
       adapters[position] = this.#pool[at + ADAPTER]!;
     }
-    for (let position = end; position % this.blockSize !== 0; position++) {
+    for (let position = end; position % this.positionsPerBlock !== 0; position++) {
       // It would be masked, but a mask does not hide what is no number.
       if (this.#pool[this.#address(chunk, position) + POSITION] !== -1)
         throw new Error(`something lies behind position ${end - 1} in its block`);
@@ -113,8 +118,8 @@ export class FakeRunner implements Runner {
   }
 
   #address(chunk: Chunk, position: number): number {
-    const block = chunk.blocks[Math.floor(position / this.blockSize)]!;
-    return (block * this.blockSize + (position % this.blockSize)) * FIELDS;
+    const block = chunk.blocks[Math.floor(position / this.positionsPerBlock)]!;
+    return (block * this.positionsPerBlock + (position % this.positionsPerBlock)) * FIELDS;
   }
 
   #check(chunks: readonly Chunk[]): void {
@@ -124,9 +129,9 @@ export class FakeRunner implements Runner {
       const end = start + tokens.length;
       if (tokens.length === 0) throw new Error("an empty chunk");
       if (end > this.maxPositions) throw new Error(`position ${end - 1} is beyond the model's ${this.maxPositions}`);
-      if (logits === "none" && tokens.length > 1 && end % this.blockSize !== 0)
+      if (logits === "none" && tokens.length > 1 && end % this.positionsPerBlock !== 0)
         throw new Error(`a prefill chunk ends inside a block: ${end}`);
-      if (blocks.length !== Math.ceil(end / this.blockSize))
+      if (blocks.length !== Math.ceil(end / this.positionsPerBlock))
         throw new Error(`${blocks.length} blocks for ${end} tokens`);
       for (const token of tokens) {
         if (token < 0 || token >= this.vocabSize) throw new Error(`token ${token} is outside the vocabulary`);

@@ -26,7 +26,7 @@ export async function createRunner(given: unknown): Promise<ModelHost> {
   if (options.refuse !== undefined) throw new Error(options.refuse);
   const runner = new FakeRunner({
     row: options.row === "hash" ? hashRow : scriptedRow((tokens) => (tokens.at(-1)! + 1) % 250),
-    blockSize: 16,
+    positionsPerBlock: 16,
     numBlocks: options.numBlocks ?? 64,
     before: async (chunks) => {
       const begins = (token: number): boolean => chunks.some(({ start, tokens }) => start === 0 && tokens[0] === token);

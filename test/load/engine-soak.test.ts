@@ -64,7 +64,7 @@ const nothing = {
 
 describe("soak", () => {
   it("10,000 requests leave nothing behind", async () => {
-    const runner = new FakeRunner({ row: hashRow, vocabSize: 64, blockSize: 4, numBlocks: NUM_BLOCKS });
+    const runner = new FakeRunner({ row: hashRow, vocabSize: 64, positionsPerBlock: 4, numBlocks: NUM_BLOCKS });
     const constraints = new ChoiceConstraints(64);
     const engine = new InProcessEngine({ runner, constraints, adapters: new FakeAdapters() });
     const { version } = await engine.loadAdapter("red");
@@ -108,7 +108,7 @@ describe("soak", () => {
   });
 
   it("storms of 1,000 aborts, at every stage, leave nothing behind", async () => {
-    const runner = new FakeRunner({ row: uniformRow, vocabSize: 64, blockSize: 4, numBlocks: NUM_BLOCKS });
+    const runner = new FakeRunner({ row: uniformRow, vocabSize: 64, positionsPerBlock: 4, numBlocks: NUM_BLOCKS });
     const engine = new InProcessEngine({ runner });
     for (const turns of [0, 1, 3, 10]) {
       const storm: Generation[] = [];

@@ -135,7 +135,7 @@ async function driver(
 }
 
 async function alone(spec: Spec): Promise<Summary> {
-  const runner = new FakeRunner({ row: hashRow, vocabSize: VOCAB, blockSize: 64, numBlocks: 16 });
+  const runner = new FakeRunner({ row: hashRow, vocabSize: VOCAB, positionsPerBlock: 64, numBlocks: 16 });
   const constraints = new ChoiceConstraints(VOCAB, false);
   const engine = await driver(runner, { maxNumSeqs: 8, maxNumBatchedTokens: 1000, prefixCaching: false, constraints });
   return summarise(await engine.run(toRequest(spec)), spec.n);
@@ -151,10 +151,10 @@ describe("random mixes", () => {
     await fc.assert(
       fc.asyncProperty(mixOf(shape), async ({ linksPerBlock, spareBlocks, requests, ...scheduling }) => {
         const { linkSize } = scheduling;
-        const blockSize = linkSize * linksPerBlock;
+        const positionsPerBlock = linkSize * linksPerBlock;
         const longest = Math.max(...requests.map((spec) => spec.prompt.length + spec.maxTokens));
-        const numBlocks = Math.ceil(longest / blockSize) + spareBlocks;
-        const runner = new FakeRunner({ row: hashRow, vocabSize: VOCAB, blockSize, numBlocks });
+        const numBlocks = Math.ceil(longest / positionsPerBlock) + spareBlocks;
+        const runner = new FakeRunner({ row: hashRow, vocabSize: VOCAB, positionsPerBlock, numBlocks });
         const constraints = new ChoiceConstraints(VOCAB);
         const engine = await driver(runner, { ...scheduling, constraints });
         const handles = new Map<Spec, number>();

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DEFAULT_BLOCK_SIZE, positionsPerBlock } from "../../src/app/embedded-engine.ts";
+import { blockOfLinks, DEFAULT_LINK_SIZE } from "../../src/app/embedded-engine.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import type { DecoderRunner, DecoderRunnerOptions } from "../../src/model/decoder-runner.ts";
 import type { WeightType } from "../../src/model/linear/linear.ts";
@@ -19,14 +19,14 @@ import { writeWideCheckpoint } from "./wide-checkpoint.ts";
 const weightTypes: readonly WeightType[] = ["float32", "int8", "int4"];
 const tokensOf = (seed: number, length: number) => Array.from({ length }, (_, i) => 3 + ((seed * 37 + i * 101) % 250));
 /** Three blocks and a bit. */
-const textFor = ({ blockSize }: DecoderRunner) => tokensOf(1, 3 * blockSize + 4);
+const textFor = ({ positionsPerBlock }: DecoderRunner) => tokensOf(1, 3 * positionsPerBlock + 4);
 
 /** Bits, so that -0 and 0 differ and NaN equals itself; text, so that comparing is fast. */
 const bits = (logits: Float32Array) =>
   Buffer.from(logits.buffer, logits.byteOffset, logits.byteLength).toString("latin1");
 
 /** Both sides of the blocks' edges, both ends. */
-const edgesFor = ({ blockSize: block }: DecoderRunner) => [
+const edgesFor = ({ positionsPerBlock: block }: DecoderRunner) => [
   ...[0, 1, block - 2, block - 1, block, block + 1],
   ...[2 * block - 1, 2 * block, 2 * block + 1, 3 * block - 1, 3 * block, 3 * block + 3],
 ];
@@ -43,10 +43,10 @@ async function tokenByToken(
   const rows: string[] = [];
   // The others are at different lengths, and change places with the sequence under test from step to step.
   const lengths = Array.from({ length: others }, (_, i) => 1 + ((i * 7) % 40));
-  const blocks = (i: number) => blocksFrom(8 + i * room, text.length, runner.blockSize);
+  const blocks = (i: number) => blocksFrom(8 + i * room, text.length, runner.positionsPerBlock);
   for (const [i, length] of lengths.entries())
     await runner.forward([chunk(tokensOf(i, length), 0, blocks(i), { logits: "none" })]);
-  const own = blocksFrom(0, text.length, runner.blockSize);
+  const own = blocksFrom(0, text.length, runner.positionsPerBlock);
   let done = 0;
   for (const position of positions) {
     if (done < position) {
@@ -67,7 +67,7 @@ async function tokenByToken(
 
 /** runner and threaded: the same model with one and with two threads. */
 async function expectSameBits(runner: DecoderRunner, threaded: DecoderRunner, slot: number): Promise<void> {
-  const [text, edges, block] = [textFor(runner), edgesFor(runner), runner.blockSize];
+  const [text, edges, block] = [textFor(runner), edgesFor(runner), runner.positionsPerBlock];
   const blocks = blocksFrom(0, text.length, block);
   const whole = bits(await runAlone(runner, chunk(text, 0, blocks, { adapterSlot: slot })));
   expect(bits(await runAlone(threaded, chunk(text, 0, blocks, { adapterSlot: slot })))).toEqual(whole);
@@ -149,7 +149,7 @@ it("gives an adapter of rank 1 the same bits alone as beside another adapter", a
 });
 
 // Kernels divide wide matrices in other ways than the small ones of the fixtures; and in blocks as they are served.
-const SERVED = positionsPerBlock(DEFAULT_BLOCK_SIZE);
+const SERVED = blockOfLinks(DEFAULT_LINK_SIZE);
 describe.each([
   ["Qwen2.5 0.5B", { family: "qwen2", hidden: 896, intermediate: 4864, heads: 14, kvHeads: 2, headDim: 64 }],
   ["Qwen3 0.6B", { family: "qwen3", hidden: 1024, intermediate: 3072, heads: 16, kvHeads: 8, headDim: 128 }],
@@ -160,7 +160,7 @@ describe.each([
   afterAll(() => rmSync(folder, { recursive: true }));
 
   it.each(weightTypes)("%s: the same bits however a token is computed", async (weightType) => {
-    const [runner, threaded] = await withOneAndTwoThreads(folder, { weightType, blockSize: SERVED });
+    const [runner, threaded] = await withOneAndTwoThreads(folder, { weightType, positionsPerBlock: SERVED });
     await expectSameBits(runner!, threaded!, 0);
     await Promise.all([runner!.close(), threaded!.close()]);
   });
@@ -168,7 +168,7 @@ describe.each([
   it("with adapters: the same bits however a token is computed, and whoever else is in the batch", async () => {
     const [runner, threaded] = await withOneAndTwoThreads(folder, {
       weightType: "int8",
-      blockSize: SERVED,
+      positionsPerBlock: SERVED,
       maxLoraRank: 32,
       adaptersFromStart: true,
     });
@@ -193,7 +193,7 @@ it("gives the same bits behind more than 128 blocks, where the runtime divides s
   const length = 2200;
   const runner = await openRunner(fixtureFolder("llama"), { threads: 2, maxPositions: length + 8 });
   const long = tokensOf(4, length);
-  const blocks = blocksFrom(0, length + 8, runner.blockSize);
+  const blocks = blocksFrom(0, length + 8, runner.positionsPerBlock);
   const chunked = async (from: number, step: number): Promise<string> => {
     const rows: string[] = [];
     for (let at = from; at < length; at += step) {
@@ -220,22 +220,22 @@ it.each([
   async (length, threads, weightType) => {
     const runner = await openRunner(fixtureFolder("mistral"), { weightType, threads });
     const long = tokensOf(2, length);
-    const neighbour = blocksFrom(200, 20, runner.blockSize);
+    const neighbour = blocksFrom(200, 20, runner.positionsPerBlock);
     await runner.forward([chunk(tokensOf(3, 5), 0, neighbour, { logits: "none" })]);
     const together = await runner.forward([
       chunk([7], 5, neighbour, { logits: "last" }),
-      chunk(long, 0, blocksFrom(0, length, runner.blockSize)),
+      chunk(long, 0, blocksFrom(0, length, runner.positionsPerBlock)),
     ]);
     const [beside, whole] = together.map((logits) => bits(logits));
     expect(bits(await runAlone(runner, chunk([7], 5, neighbour)))).toEqual(beside);
     const pieces: number[] = [];
-    const elsewhere = blocksFrom(100, length, runner.blockSize);
+    const elsewhere = blocksFrom(100, length, runner.positionsPerBlock);
     for (let start = 0; start < length; start += 49) {
       pieces.push(...(await runAlone(runner, chunk(long.slice(start, start + 49), start, elsewhere))));
     }
     expect(bits(Float32Array.from(pieces))).toEqual(whole);
     // All of it but what the first block has already.
-    for (const begun of [1, runner.blockSize - 1]) {
+    for (const begun of [1, runner.positionsPerBlock - 1]) {
       const rest = await runAlone(runner, chunk(long.slice(begun), begun, elsewhere));
       expect(bits(rest)).toEqual(whole!.slice(4 * begun * runner.vocabSize));
     }

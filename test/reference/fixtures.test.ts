@@ -22,7 +22,7 @@ describe.each(families)("%s in float32", (family) => {
   let reference: Reference;
   let vocab: number;
   const prompts = [0, 1, 2];
-  const blocks = (prompt: number, tokens: number) => blocksFrom(prompt * 16, tokens, runner.blockSize);
+  const blocks = (prompt: number, tokens: number) => blocksFrom(prompt * 16, tokens, runner.positionsPerBlock);
 
   beforeAll(async () => {
     runner = await openRunner(fixtureFolder(family));
@@ -44,7 +44,7 @@ describe.each(families)("%s in float32", (family) => {
 
   it("gives the reference logits in chunks of one block and token by token", async () => {
     const ids = reference.ids("ids.2");
-    for (const size of [runner.blockSize, 1]) {
+    for (const size of [runner.positionsPerBlock, 1]) {
       const parts: number[] = [];
       for (let start = 0; start < ids.length; start += size) {
         parts.push(...(await runAlone(runner, chunk(ids.slice(start, start + size), start, blocks(0, ids.length)))));

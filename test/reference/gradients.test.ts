@@ -93,7 +93,7 @@ describe.each(families)("%s", (family) => {
       weights: "float32",
       rank: adapter.rank,
       threads: 1,
-      blockSize: null,
+      positionsPerBlock: null,
     });
     model.setParameters(params, adapter.scale);
     const expected = numbers("train.new_logprobs");

@@ -4,12 +4,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DEFAULT_BLOCK_SIZE, positionsPerBlock } from "../../src/app/embedded-engine.ts";
+import { blockOfLinks, DEFAULT_LINK_SIZE } from "../../src/app/embedded-engine.ts";
 import type { DecoderRunner } from "../../src/model/decoder-runner.ts";
 import { argmax, blocksFrom, chunk, logSoftmax, openRunner, runAlone } from "./runner-driver.ts";
 
 const folder = process.env.FLYWHEEL_MINIMIND;
-const BLOCK = positionsPerBlock(DEFAULT_BLOCK_SIZE);
+const BLOCK = blockOfLinks(DEFAULT_LINK_SIZE);
 
 interface Case {
   input_ids: number[];
@@ -21,7 +21,7 @@ describe.skipIf(folder === undefined)("MiniMind2-small", () => {
   let cases: Case[];
   let runner: DecoderRunner;
   const open = (weightType: "float32" | "int8" | "int4") =>
-    openRunner(folder!, { weightType, threads: 2, blockSize: BLOCK });
+    openRunner(folder!, { weightType, threads: 2, positionsPerBlock: BLOCK });
   const blocks = (tokens: number) => blocksFrom(0, tokens, BLOCK);
 
   beforeAll(async () => {

@@ -75,8 +75,8 @@ function sequence(): TaskSequence {
 async function gradientOf(folder: string, weights: WeightType): Promise<ReadonlyMap<string, Float32Array>> {
   const adapter = loadPeft(folder, readModelConfig(folder));
   const params = parametersOf(adapter);
-  const blockSize = weights === "float32" ? null : 16;
-  const model = await TrainableModel.create({ folder, weights, rank: adapter.rank, threads: 1, blockSize });
+  const positionsPerBlock = weights === "float32" ? null : 16;
+  const model = await TrainableModel.create({ folder, weights, rank: adapter.rank, threads: 1, positionsPerBlock });
   model.setParameters(params, adapter.scale);
   const objective = { kind: "policy", loss: RL_DEFAULTS.loss, precalculateLogprobs: false, reference: null } as const;
   const passes = { model, sequences: [sequence()], maxBytes: 1e9, between: async () => {} };

@@ -31,7 +31,7 @@ async function run(fields: { learningRates: number[]; tau?: number; weightDecay?
   writeFileSync(join(folder, "batch.jsonl"), batch.join("\n"));
   const loss = { ...RL_DEFAULTS.loss, tau: fields.tau ?? null };
   const task: TrainerTask = {
-    ...{ baseModel: base, weights: "float32", blockSize: 16, adapter: base, optimizerState: null },
+    ...{ baseModel: base, weights: "float32", positionsPerBlock: 16, adapter: base, optimizerState: null },
     batch: join(folder, "batch.jsonl"),
     steps: fields.learningRates.map((learningRate, i) => ({ from: i, to: i + 1, learningRate })),
     objective:
@@ -49,7 +49,7 @@ async function run(fields: { learningRates: number[]; tau?: number; weightDecay?
       onStep: (metrics) => steps.push(metrics),
       between: async () => {},
       async modelFor({ weights, threads }, rank) {
-        model = await TrainableModel.create({ folder: base, weights, rank, threads, blockSize: null });
+        model = await TrainableModel.create({ folder: base, weights, rank, threads, positionsPerBlock: null });
         return model;
       },
     });

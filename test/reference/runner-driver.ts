@@ -22,7 +22,7 @@ export async function openRunner(folder: string, options: Partial<DecoderRunnerO
     return await DecoderRunner.create(checkpoint, {
       weightType: "float32",
       threads: 1,
-      blockSize: 16,
+      positionsPerBlock: 16,
       numBlocks: 512,
       maxPositions: 512,
       maxLoras: 2,
@@ -36,8 +36,8 @@ export async function openRunner(folder: string, options: Partial<DecoderRunnerO
 }
 
 /** A sequence with its own blocks: `first` .. `first + count - 1`. */
-export function blocksFrom(first: number, tokens: number, blockSize: number): Int32Array {
-  return Int32Array.from({ length: Math.ceil(tokens / blockSize) }, (_, i) => first + i);
+export function blocksFrom(first: number, tokens: number, positionsPerBlock: number): Int32Array {
+  return Int32Array.from({ length: Math.ceil(tokens / positionsPerBlock) }, (_, i) => first + i);
 }
 
 export function chunk(tokens: readonly number[], start: number, blocks: Int32Array, rest: Partial<Chunk> = {}): Chunk {

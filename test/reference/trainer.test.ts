@@ -68,12 +68,12 @@ describe.each(families)("%s: sampler and trainer agree", (family) => {
     const sequence = { index: 0, ids: Int32Array.from(ids), predicting };
     const shorter = { index: 1, ids: Int32Array.from(ids.slice(0, 21)), predicting: predicting.slice(0, 20) };
     // float32 may sum in any order; rounded weights need serving's own
-    for (const blockSize of weights === "float32" ? [null, 16] : [16]) {
-      const model = await TrainableModel.create({ folder, weights, rank: adapter.rank, threads: 1, blockSize });
+    for (const positionsPerBlock of weights === "float32" ? [null, 16] : [16]) {
+      const model = await TrainableModel.create({ folder, weights, rank: adapter.rank, threads: 1, positionsPerBlock });
       model.setParameters(parametersOf(adapter), adapter.scale);
       const families = [sequence, shorter].map((member) => ({ shared: 0, members: [member] }));
       const pass = await model.forward(layOut(families), "nothing", between);
-      const own = blockSize === null ? limit : 1e-5;
+      const own = positionsPerBlock === null ? limit : 1e-5;
       for (const [p, value] of served.entries()) expect(Math.abs(pass.logprobs[p]! - value)).toBeLessThan(own);
       for (const [p] of shorter.predicting.entries()) {
         expect(Math.abs(pass.logprobs[served.length + p]! - served[p]!)).toBeLessThan(own);
@@ -99,7 +99,7 @@ describe("the bundled model: sampler and trainer agree", () => {
     });
     const { slot: adapterSlot } = await runner.adapters.load(saved);
     const [rows] = await runner.forward([chunk([...ids], 0, blocksFrom(0, ids.length, 16), { adapterSlot })]);
-    const model = await TrainableModel.create({ folder, weights, rank: adapter.rank, threads, blockSize: 16 });
+    const model = await TrainableModel.create({ folder, weights, rank: adapter.rank, threads, positionsPerBlock: 16 });
     model.setParameters(parametersOf(adapter), adapter.scale);
     const member = { index: 0, ids, predicting: Int32Array.from({ length: ids.length - 1 }, (_, p) => p) };
     const pass = await model.forward(layOut([{ shared: 0, members: [member] }]), "nothing", between);
@@ -129,7 +129,7 @@ it("gives a shared beginning of 129 tokens the bits that it has in a sequence al
   const folder = mkdtempSync(join(tmpdir(), "flywheel-heads-"));
   writeWideCheckpoint(folder, { family: "llama", hidden: 256, intermediate: 256, heads: 8, kvHeads: 8, headDim: 32 });
   const adapter = identityAdapter(readModelConfig(folder), { rank: 2, alpha: 4 }, 1);
-  const model = await TrainableModel.create({ folder, weights: "float32", rank: 2, threads: 1, blockSize: 16 });
+  const model = await TrainableModel.create({ folder, weights: "float32", rank: 2, threads: 1, positionsPerBlock: 16 });
   model.setParameters(parametersOf(adapter), adapter.scale);
   const predicting = Int32Array.from({ length: 139 }, (_, p) => p);
   for (const seed of [1, 2, 3]) {
@@ -166,7 +166,7 @@ describe("rows and micro-batches", () => {
       weights: "float32",
       rank: adapter.rank,
       threads: 1,
-      blockSize: null,
+      positionsPerBlock: null,
     });
     model.setParameters(params, adapter.scale);
     const options = { model, maxBytes: 1e9, between };
@@ -202,7 +202,7 @@ describe("rows and micro-batches", () => {
       weights: "float32",
       rank: adapter.rank,
       threads: 1,
-      blockSize: null,
+      positionsPerBlock: null,
     });
     model.setParameters(params, adapter.scale);
     const run = (maxBytes: number, some = sequences) =>
@@ -225,7 +225,7 @@ describe("rows and micro-batches", () => {
   });
 
   it("have room for many replies that are all alike", async () => {
-    const options = { folder, weights: "float32", rank: adapter.rank, threads: 1, blockSize: null } as const;
+    const options = { folder, weights: "float32", rank: adapter.rank, threads: 1, positionsPerBlock: null } as const;
     const model = await TrainableModel.create(options);
     model.setParameters(params, adapter.scale);
     const reply = tokens(60, 6);
@@ -236,7 +236,7 @@ describe("rows and micro-batches", () => {
   });
 
   it("have gradients of zero, not NaN, for the smallest derivatives there are", async () => {
-    const options = { folder, weights: "float32", rank: adapter.rank, threads: 1, blockSize: null } as const;
+    const options = { folder, weights: "float32", rank: adapter.rank, threads: 1, positionsPerBlock: null } as const;
     const model = await TrainableModel.create(options);
     model.setParameters(params, adapter.scale);
     const loss = { ...RL_DEFAULTS.loss, maxImportanceWeight: 1e-320 };
@@ -246,7 +246,7 @@ describe("rows and micro-batches", () => {
   });
 
   it("take the least log-probability there is from a sampler", async () => {
-    const options = { folder, weights: "float32", rank: adapter.rank, threads: 1, blockSize: null } as const;
+    const options = { folder, weights: "float32", rank: adapter.rank, threads: 1, positionsPerBlock: null } as const;
     const model = await TrainableModel.create(options);
     model.setParameters(params, adapter.scale);
     const extreme = sequences.map((sequence) => ({ ...sequence, sampler: sequence.sampler.slice().fill(-9999, 1, 2) }));

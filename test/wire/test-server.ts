@@ -69,7 +69,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const runner = new FakeRunner({
     row: options.tokenizer === undefined ? obeyingRow : hashRow,
     vocabSize: tokenizer.vocabSize,
-    blockSize: 16,
+    positionsPerBlock: 16,
     numBlocks: 512,
     maxPositions: 2048,
     ...options.runner,

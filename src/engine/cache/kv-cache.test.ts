@@ -9,7 +9,7 @@ import { KvCache } from "./kv-cache.ts";
 
 /** Blocks of two links of two tokens. */
 function bench(numBlocks: number) {
-  const runner = new FakeRunner({ row: uniformRow, blockSize: 4, numBlocks });
+  const runner = new FakeRunner({ row: uniformRow, positionsPerBlock: 4, numBlocks });
   const kv = new KvCache(runner, { prefixCaching: true, linkSize: 2 });
   let arrival = 0;
   /** Runs these tokens; the number of those that were found. */
@@ -74,6 +74,6 @@ it("takes the only block there is, and forgets what it held behind the prefix", 
 });
 
 it("refuses links that do not fill a block", () => {
-  const runner = new FakeRunner({ row: uniformRow, blockSize: 4 });
+  const runner = new FakeRunner({ row: uniformRow, positionsPerBlock: 4 });
   expect(() => new KvCache(runner, { prefixCaching: true, linkSize: 3 })).toThrow("links of 3 tokens");
 });

@@ -11,8 +11,8 @@ import { BlockAllocator } from "./block-allocator.ts";
 import { PrefixCache } from "./prefix-cache.ts";
 
 export class KvCache {
-  readonly blockSize: number;
-  /** Tokens that are found together: a block is one link or several. */
+  readonly positionsPerBlock: number;
+  /** Tokens that the prefix cache finds together. A block holds one link or several. */
   readonly #linkSize: number;
   readonly #linksPerBlock: number;
   readonly #runner: Runner;
@@ -22,11 +22,11 @@ export class KvCache {
 
   constructor(runner: Runner, { prefixCaching, linkSize }: Pick<SchedulingOptions, "prefixCaching" | "linkSize">) {
     this.#runner = runner;
-    this.blockSize = runner.blockSize;
-    this.#linkSize = linkSize ?? runner.blockSize;
-    this.#linksPerBlock = this.blockSize / this.#linkSize;
+    this.positionsPerBlock = runner.positionsPerBlock;
+    this.#linkSize = linkSize ?? runner.positionsPerBlock;
+    this.#linksPerBlock = this.positionsPerBlock / this.#linkSize;
     if (!Number.isInteger(this.#linksPerBlock)) {
-      throw new Error(`links of ${this.#linkSize} tokens do not fill blocks of ${this.blockSize}`);
+      throw new Error(`links of ${this.#linkSize} tokens do not fill blocks of ${this.positionsPerBlock}`);
     }
     this.#prefixes = prefixCaching ? new PrefixCache() : null;
     this.#allocator = new BlockAllocator(runner.numBlocks, (block) => this.#prefixes?.forget(block));
@@ -42,7 +42,7 @@ export class KvCache {
   }
 
   blocksFor(tokens: number): number {
-    return Math.ceil(tokens / this.blockSize);
+    return Math.ceil(tokens / this.positionsPerBlock);
   }
 
   /**

@@ -22,13 +22,13 @@ async function until(condition: () => boolean): Promise<void> {
 
 describe("the loop and its client on one thread", () => {
   it("tells what model it serves", () => {
-    const runner = new FakeRunner({ row: uniformRow, maxPositions: 100, blockSize: 4, numBlocks: 20 });
+    const runner = new FakeRunner({ row: uniformRow, maxPositions: 100, positionsPerBlock: 4, numBlocks: 20 });
     const scheduling = { policy: "fcfs", linkSize: 2 } as const;
     const engine = new InProcessEngine({ runner, adapters: new FakeAdapters(3) }, { scheduling });
     expect(engine.info).toEqual({
       vocabSize: 256,
       maxModelLen: 80,
-      blockSize: 4,
+      positionsPerBlock: 4,
       linkSize: 2,
       policy: "fcfs",
       maxLoras: 3,

@@ -54,8 +54,8 @@ export class EngineLoop {
     this.info = {
       vocabSize: runner.vocabSize,
       maxModelLen: maxModelLen(runner),
-      blockSize: runner.blockSize,
-      linkSize: options.linkSize ?? runner.blockSize,
+      positionsPerBlock: runner.positionsPerBlock,
+      linkSize: options.linkSize ?? runner.positionsPerBlock,
       policy: options.policy,
       maxLoras: host?.maxLoras ?? 0,
       maxLoraRank: host?.maxLoraRank ?? 0,

@@ -202,7 +202,14 @@ describe("WorkerEngine", () => {
     const folder = fixtureFolder("llama");
     const options = {
       ...{ folder, identity: checkpointIdentity(folder), vocabulary: null, weightType: "float32", threads: 1 },
-      ...{ blockSize: 16, numBlocks: 2048, maxPositions: 512, maxLoras: 0, maxLoraRank: 0, adaptersFromStart: false },
+      ...{
+        positionsPerBlock: 16,
+        numBlocks: 2048,
+        maxPositions: 512,
+        maxLoras: 0,
+        maxLoraRank: 0,
+        adaptersFromStart: false,
+      },
     };
     const model = () => ({ module: compiledEntry(import.meta.url, "../../app/onnx-host.ts").href, options });
     for (const pause of [20, 60, 120]) {

@@ -38,11 +38,11 @@ export interface Tokens {
 }
 
 export interface Blocks {
-  /** [nb, kvHeads, blockSize, headDim] */
+  /** [nb, kvHeads, positionsPerBlock, headDim] */
   keys: Value;
-  /** [nb, kvHeads, headDim, blockSize] */
+  /** [nb, kvHeads, headDim, positionsPerBlock] */
   values: Value;
-  /** [nb, 1, 1, t, blockSize]: hides a token's own position and what comes after it. */
+  /** [nb, 1, 1, t, positionsPerBlock]: hides a token's own position and what comes after it. */
   mask: Value;
 }
 
@@ -77,23 +77,23 @@ export function sumsOverBlocks(
   { keys, values, mask }: Blocks,
 ): Sums {
   const { numHeads, numKvHeads, headDim, attentionScale } = config;
-  const blockSize = keys.shape[2] as number;
+  const positionsPerBlock = keys.shape[2] as number;
   const group = numHeads / numKvHeads;
   const query = reshape(g, queries, [1, numKvHeads, "gt", headDim]);
   const scores = matmulTransposed(g, query, keys, attentionScale);
   const [grid] = g.add(
     "Reshape",
-    [scores, ints(g, [0, numKvHeads, group, -1, blockSize])],
-    [{ shape: ["nb", numKvHeads, group, "t", blockSize] }],
+    [scores, ints(g, [0, numKvHeads, group, -1, positionsPerBlock])],
+    [{ shape: ["nb", numKvHeads, group, "t", positionsPerBlock] }],
   );
   const masked = add(g, grid!, mask);
   const highest = max(g, reduceMax(g, reduceMax(g, masked, 4, true), 0), ownScore);
-  // Written out for a whole block: repeating a number 32 times inside the subtraction takes the runtime as long again.
-  const weights = weightsOf(g, masked, matmul(g, highest, rowOfOnes(g, blockSize)));
+  // Repeated over the block's positions by a product: broadcasting inside the subtraction takes twice as long.
+  const weights = weightsOf(g, masked, matmul(g, highest, rowOfOnes(g, positionsPerBlock)));
   const [flat] = g.add(
     "Reshape",
-    [weights, ints(g, [0, numKvHeads, -1, blockSize])],
-    [{ shape: ["nb", numKvHeads, "gt", blockSize] }],
+    [weights, ints(g, [0, numKvHeads, -1, positionsPerBlock])],
+    [{ shape: ["nb", numKvHeads, "gt", positionsPerBlock] }],
   );
   return {
     highest,
@@ -122,22 +122,22 @@ export function byToken(g: Graph, x: Value): Value {
 export function keyBlocks(
   g: Graph,
   { numKvHeads, headDim }: ModelConfig,
-  blockSize: number,
+  positionsPerBlock: number,
   places: Value,
   k: Value,
   v: Value,
 ): { keys: Value; values: Value } {
-  const blocks = (x: Value) => reshape(g, gather(g, x, places), ["nb", blockSize, numKvHeads, headDim]);
+  const blocks = (x: Value) => reshape(g, gather(g, x, places), ["nb", positionsPerBlock, numKvHeads, headDim]);
   return { keys: transpose(g, blocks(k), [0, 2, 1, 3]), values: transpose(g, blocks(v), [0, 2, 3, 1]) };
 }
 
 /**
- * [nb * blockSize]: which row stands at each place in the blocks of `count` tokens from row `first` on, where `begun` positions of
+ * [nb * positionsPerBlock]: which row stands at each place in the blocks of `count` tokens from row `first` on, where `begun` positions of
  * the first block are there already and stand before all rows. Behind the last token it is repeated: masks hide it there, and
  * it is a number wherever the token's own result is.
  */
-export function blockPlaces(first: number, count: number, blockSize: number, begun = 0): BigInt64Array {
-  const places = new BigInt64Array(Math.ceil((begun + count) / blockSize) * blockSize);
+export function blockPlaces(first: number, count: number, positionsPerBlock: number, begun = 0): BigInt64Array {
+  const places = new BigInt64Array(Math.ceil((begun + count) / positionsPerBlock) * positionsPerBlock);
   for (let i = 0; i < places.length; i++) places[i] = BigInt(i < begun ? i : first + Math.min(i, begun + count - 1));
   return places;
 }
@@ -145,12 +145,12 @@ export function blockPlaces(first: number, count: number, blockSize: number, beg
 /**
  * The same for all keys of a sequence at once, without a cache: q: [t, numHeads * headDim]; ownKey, ownValue: [t, kvHeads *
  * headDim], of the same positions; k, v: [s, kvHeads * headDim]; mask: [nb = ceil(s /
- * blockSize), 1, 1, t, blockSize]; places: those of all s keys. Training uses it to get serving's bits.
+ * positionsPerBlock), 1, 1, t, positionsPerBlock]; places: those of all s keys. Training uses it to get serving's bits.
  */
 export function blockwiseAttention(
   g: Graph,
   config: ModelConfig,
-  blockSize: number,
+  positionsPerBlock: number,
   inputs: Record<"q" | "ownKey" | "ownValue" | "k" | "v" | "mask" | "places", Value>,
 ): Value {
   const { q, ownKey, ownValue, k, v, mask, places } = inputs;
@@ -158,7 +158,7 @@ export function blockwiseAttention(
   const query = inGroups(g, config, q, "t");
   const ownScore = ownScores(g, config, query, apart(ownKey));
   const tokens = { query, ownScore, value: apart(ownValue) };
-  const blocks = { ...keyBlocks(g, config, blockSize, places, k, v), mask };
+  const blocks = { ...keyBlocks(g, config, positionsPerBlock, places, k, v), mask };
   const attended = attentionOverBlocks(g, config, tokens, blocks);
   return reshape(g, attended, ["t", config.numHeads * config.headDim]);
 }

@@ -36,15 +36,15 @@ export const PART_BOUNDS = 2 * PREFILL_PARTS;
 export interface LayerCache {
   /** Which layer. */
   index: number;
-  /** [blocks, kvHeads, blockSize, headDim], read in place. */
+  /** [blocks, kvHeads, positionsPerBlock, headDim], read in place. */
   keys: Value;
-  /** [blocks, kvHeads, headDim, blockSize]. */
+  /** [blocks, kvHeads, headDim, positionsPerBlock]. */
   values: Value;
   /** The same for whole blocks before the prefill chunk, in order of positions. */
   pastKeys: Value;
   pastValues: Value;
-  /** Additive, 0 or -inf. [blocks, 1, 1, blockSize]. */
+  /** Additive, 0 or -inf. [blocks, 1, 1, positionsPerBlock]. */
   mask: Value;
-  /** For each part of the prefill chunk, from its end, t rows: [blocks up to its end, 1, 1, t, blockSize]. */
+  /** For each part of the prefill chunk, from its end, t rows: [blocks up to its end, 1, 1, t, positionsPerBlock]. */
   partMasks: readonly Value[];
 }

@@ -1,7 +1,7 @@
 // Attention over a block-paged cache, written so that a token's result is bit-identical however it was computed:
 // alone or in a batch, as one decode step or inside a prefill chunk of any size.
 //
-// Keys before a token are summed in blocks of `blockSize` positions: a block's weighted values are one matrix product of
+// Keys before a token are summed in blocks of `positionsPerBlock` positions: a block's weighted values are one matrix product of
 // fixed size, and the blocks' sums are added one after the other in the order of their positions. Positions a query must
 // not see get weight exactly 0 and so change nothing. The token's own key and value come last, by themselves. Two forms
 // compute the same sums:
@@ -55,16 +55,16 @@ export function pagedAttention(
   last: boolean,
 ): Attended {
   const { numHeads, headDim } = config;
-  const blockSize = cache.keys.shape[2] as number;
+  const positionsPerBlock = cache.keys.shape[2] as number;
   const query = inGroups(g, config, q, "n");
   const all = { query, ownScore: ownScores(g, config, query, k), value: v };
   const decoded = sumsOfDecodeRows(g, config, shared, cache, all);
-  const blockShapes = shapesOfBlocks(config, blockSize);
+  const blockShapes = shapesOfBlocks(config, positionsPerBlock);
   const noBlocks = blockShapes.map((shape) => g.constant(new Float32Array(0), shape.with(0, 0) as number[]));
   // A branch costs with every value in it, taken or not run through: decode steps find a short one.
   const [rows, newKeys, newValues] = choose(g, shared.hasPrefill, [query.shape, ...blockShapes], {
     yes: (sub) => {
-      const own = ownBlocks(sub, config, blockSize, shared, cache.index, [k, v]);
+      const own = ownBlocks(sub, config, positionsPerBlock, shared, cache.index, [k, v]);
       const attend = last ? lastRowsAttention : prefillAttention;
       return [attend(sub, config, { shared, cache, all, own, decoded }), own.keys, own.values];
     },
@@ -75,10 +75,10 @@ export function pagedAttention(
 }
 
 /** Of keys and of values: see Blocks. */
-function shapesOfBlocks({ numKvHeads, headDim }: ModelConfig, blockSize: number): Dim[][] {
+function shapesOfBlocks({ numKvHeads, headDim }: ModelConfig, positionsPerBlock: number): Dim[][] {
   return [
-    ["nb", numKvHeads, blockSize, headDim],
-    ["nb", numKvHeads, headDim, blockSize],
+    ["nb", numKvHeads, positionsPerBlock, headDim],
+    ["nb", numKvHeads, headDim, positionsPerBlock],
   ];
 }
 
@@ -86,17 +86,17 @@ function shapesOfBlocks({ numKvHeads, headDim }: ModelConfig, blockSize: number)
 function ownBlocks(
   g: Graph,
   config: ModelConfig,
-  blockSize: number,
+  positionsPerBlock: number,
   { begun, hasBegun, places }: AttentionInputs,
   layer: number,
   [k, v]: readonly [Value, Value],
 ): Omit<Blocks, "mask"> {
   const blocks = (at: Graph, keys: Value, values: Value) => {
-    const made = keyBlocks(at, config, blockSize, places, keys, values);
+    const made = keyBlocks(at, config, positionsPerBlock, places, keys, values);
     return [made.keys, made.values];
   };
   // Joining takes 1 to 2 % of a prompt's time, and few chunks start inside a block.
-  const [keys, values] = choose(g, hasBegun, shapesOfBlocks(config, blockSize), {
+  const [keys, values] = choose(g, hasBegun, shapesOfBlocks(config, positionsPerBlock), {
     yes: (sub) => {
       const before = (index: number) => gather(sub, begun, sub.constant(BigInt64Array.of(BigInt(index)), []));
       return blocks(sub, concat(sub, [before(2 * layer), k], 0), concat(sub, [before(2 * layer + 1), v], 0));
@@ -120,7 +120,7 @@ function sumsOfDecodeRows(
   const alone = queries.shape[2] === 1;
   if (alone) queries = concat(g, [queries, queries], 2);
 
-  // Scores: [blocks, kvHeads, group, blockSize] for the past, [b, kvHeads, group, 1] for the token itself.
+  // Scores: [blocks, kvHeads, group, positionsPerBlock] for the past, [b, kvHeads, group, 1] for the token itself.
   const past = add(g, matmulTransposed(g, queries, cache.keys, config.attentionScale), cache.mask);
   const highest = max(g, reduceMax(g, gather(g, reduceMax(g, past, 3, true), shared.table), 0), own);
 

@@ -22,12 +22,12 @@ it("ends parts on block boundaries, in order, the last one with the piece", () =
       fc.integer({ min: 2, max: 600 }),
       fc.constantFrom(1, 8, 16, 32, 48, 128),
       fc.nat(127),
-      (tokens, blockSize, any) => {
-        const begun = any % blockSize;
-        const ends = partEnds(begun, tokens, blockSize, 64);
+      (tokens, positionsPerBlock, any) => {
+        const begun = any % positionsPerBlock;
+        const ends = partEnds(begun, tokens, positionsPerBlock, 64);
         expect(ends.length).toBeLessThanOrEqual(PREFILL_PARTS);
         expect(ends.at(-1)).toBe(begun + tokens);
-        for (const end of ends.slice(0, -1)) expect(end % blockSize).toBe(0);
+        for (const end of ends.slice(0, -1)) expect(end % positionsPerBlock).toBe(0);
         // Never a single token.
         for (const [i, end] of ends.entries()) expect(end - (ends[i - 1] ?? begun)).toBeGreaterThan(1);
       },
@@ -41,17 +41,17 @@ it("cuts a chunk into pieces that end with blocks, wherever it starts, and leave
       fc.integer({ min: 2, max: 600 }),
       fc.nat(300),
       fc.constantFrom(16, 32, 48, 128, 300),
-      (count, start, blockSize) => {
+      (count, start, positionsPerBlock) => {
         const tokens = Int32Array.from({ length: count }, (_, i) => i);
         const whole = { tokens, start, blocks: new Int32Array(0), adapterSlot: 0, logits: "last" } as const;
-        const pieces = piecesOf(whole, blockSize, 128);
+        const pieces = piecesOf(whole, positionsPerBlock, 128);
         expect(pieces.flatMap((piece) => [...piece.tokens])).toEqual([...tokens]);
         let at = start;
         for (const piece of pieces) {
           expect(piece.start).toBe(at);
           at += piece.tokens.length;
-          if (piece !== pieces.at(-1)) expect(at % blockSize).toBe(0);
-          expect(piece.tokens.length).toBeLessThanOrEqual(Math.max(128, blockSize) + 2);
+          if (piece !== pieces.at(-1)) expect(at % positionsPerBlock).toBe(0);
+          expect(piece.tokens.length).toBeLessThanOrEqual(Math.max(128, positionsPerBlock) + 2);
           expect(piece.tokens.length).toBeGreaterThan(1);
           expect(piece.logits).toBe(piece === pieces.at(-1) ? "last" : "none");
         }

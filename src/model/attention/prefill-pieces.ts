@@ -21,12 +21,12 @@ export function longestPiece(threads: number): number {
 }
 
 /** To the ends of blocks, at most `longest` tokens and two, in order. Only the last has logits where only the last row was asked for. */
-export function piecesOf(chunk: Chunk, blockSize: number, longest: number): Chunk[] {
+export function piecesOf(chunk: Chunk, positionsPerBlock: number, longest: number): Chunk[] {
   const { tokens, start, logits } = chunk;
-  const size = Math.max(1, Math.floor(longest / blockSize)) * blockSize;
+  const size = Math.max(1, Math.floor(longest / positionsPerBlock)) * positionsPerBlock;
   const pieces: Chunk[] = [];
   for (let at = 0; at < tokens.length; ) {
-    const left = size - ((start + at) % blockSize);
+    const left = size - ((start + at) % positionsPerBlock);
     // A piece of one token would be a decode step: another takes it along.
     const room = left === 1 ? size + 1 : left;
     const end = tokens.length - at <= room + 1 ? tokens.length : at + room;
@@ -42,9 +42,12 @@ export function piecesOf(chunk: Chunk, blockSize: number, longest: number): Chun
  * start: at most PREFILL_PARTS, of about the same size and to the ends of blocks but for the last; more than one only where each
  * has about `shortest` tokens or more. None has a single token: see paged-attention.ts.
  */
-export function partEnds(begun: number, tokens: number, blockSize: number, shortest: number): number[] {
+export function partEnds(begun: number, tokens: number, positionsPerBlock: number, shortest: number): number[] {
   const all = begun + tokens;
   const parts = Math.max(1, Math.min(PREFILL_PARTS, Math.floor(all / shortest)));
-  const ends = Array.from({ length: parts - 1 }, (_, i) => Math.floor((all * (i + 1)) / parts / blockSize) * blockSize);
+  const ends = Array.from(
+    { length: parts - 1 },
+    (_, i) => Math.floor((all * (i + 1)) / parts / positionsPerBlock) * positionsPerBlock,
+  );
   return [...new Set(ends)].filter((end) => end >= begun + 2 && end <= all - 2).concat(all);
 }

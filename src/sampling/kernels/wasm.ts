@@ -132,10 +132,6 @@ export const f64x2 = {
 };
 
 export const ifThen = (condition: Code, body: Code): Code => [...condition, 0x04, 0x40, ...body, 0x0b];
-export const ifElse = (condition: Code, body: Code, otherwise: Code): Code => [
-  ...[...condition, 0x04, 0x40, ...body],
-  ...[0x05, ...otherwise, 0x0b],
-];
 /** Runs the body, then again as long as the condition is not zero. */
 export const repeatWhile = (body: Code, condition: Code): Code => [0x03, 0x40, ...body, ...condition, 0x0d, 0, 0x0b];
 export const returnValue = (value: Code): Code => [...value, 0x0f];

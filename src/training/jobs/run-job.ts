@@ -104,7 +104,7 @@ async function train(
     {
       baseModel: base.folder,
       weights: base.weights,
-      blockSize: base.engine.info.blockSize,
+      positionsPerBlock: base.engine.info.positionsPerBlock,
       adapter,
       optimizerState: hasFile(optimizerState) ? optimizerState : null,
       batch: workspace.jobBatch(job.id),

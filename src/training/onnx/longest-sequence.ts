@@ -11,11 +11,11 @@ import { passBytes } from "./pass/pass-memory.ts";
 /** At most what the engine takes; 0 when nothing fits. */
 export function longestSequence(
   { folder, weightType }: { folder: string; weightType: WeightType },
-  { blockSize, maxModelLen }: Pick<ModelInfo, "blockSize" | "maxModelLen">,
+  { positionsPerBlock, maxModelLen }: Pick<ModelInfo, "positionsPerBlock" | "maxModelLen">,
   activationBytes: number,
 ): number {
   const config = readModelConfig(folder);
-  const block = attentionBlock(weightType, blockSize);
+  const block = attentionBlock(weightType, positionsPerBlock);
   const limits = {
     bytes: (rows: number, longest: number, keeping: Keeping) => passBytes(config, block, rows, longest, keeping),
     maxBytes: activationBytes,

@@ -46,12 +46,12 @@ async function between(): Promise<void> {
 
 async function modelFor(task: TrainerTask, rank: number): Promise<TrainableModel> {
   const { baseModel, weights, threads } = task;
-  const blockSize = attentionBlock(weights, task.blockSize);
-  const key = JSON.stringify([baseModel, weights, threads, rank, blockSize]);
+  const positionsPerBlock = attentionBlock(weights, task.positionsPerBlock);
+  const key = JSON.stringify([baseModel, weights, threads, rank, positionsPerBlock]);
   if (held?.key === key) return held.model;
   await held?.model.close();
   held = null;
-  const model = await TrainableModel.create({ folder: baseModel, weights, rank, threads, blockSize });
+  const model = await TrainableModel.create({ folder: baseModel, weights, rank, threads, positionsPerBlock });
   held = { key, model };
   return model;
 }

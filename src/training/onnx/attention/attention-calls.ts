@@ -17,11 +17,11 @@ export interface AttentionCall {
   feeds: Readonly<Record<string, Tensor>>;
 }
 
-/** `window`: of the layer (null = none). `blockSize`: of serving, where its order of summation is wanted. */
+/** `window`: of the layer (null = none). `positionsPerBlock`: of serving, where its order of summation is wanted. */
 export function attentionCalls(
   segments: readonly Segment[],
   window: number | null,
-  blockSize: number | null,
+  positionsPerBlock: number | null,
 ): AttentionCall[] {
   const masks = new Map<string, AttentionCall["feeds"]>();
   return segments.flatMap((segment) => {
@@ -31,9 +31,9 @@ export function attentionCalls(
       const position = segment.position + done;
       const oldest = window === null ? 0 : Math.max(0, position - window + 1);
       // serving's blocks begin at multiples of their size
-      const first = blockSize === null ? oldest : oldest - (oldest % blockSize);
+      const first = positionsPerBlock === null ? oldest : oldest - (oldest % positionsPerBlock);
       const key = `${count} ${position - first}`;
-      if (!masks.has(key)) masks.set(key, maskFeeds(count, position - first, window, blockSize));
+      if (!masks.has(key)) masks.set(key, maskFeeds(count, position - first, window, positionsPerBlock));
       const keys = keyRows(segment, first, position + count);
       calls.push({ queries: { row: segment.row + done, count }, keys, feeds: masks.get(key)! });
     }
@@ -63,7 +63,7 @@ function maskFeeds(
   count: number,
   before: number,
   window: number | null,
-  blockSize: number | null,
+  positionsPerBlock: number | null,
 ): AttentionCall["feeds"] {
   const size = before + count;
   const hidden = (query: number, key: number) => key > query || (window !== null && query - key >= window);
@@ -71,18 +71,18 @@ function maskFeeds(
   for (let i = 0; i < count; i++) {
     for (let key = 0; key < size; key++) if (hidden(before + i, key)) mask[i * size + key] = Number.NEGATIVE_INFINITY;
   }
-  if (blockSize === null) return { mask: floats(mask, [count, size]) };
+  if (positionsPerBlock === null) return { mask: floats(mask, [count, size]) };
 
-  const blocks = Math.ceil(size / blockSize);
-  const byBlock = new Float32Array(blocks * count * blockSize).fill(Number.NEGATIVE_INFINITY);
+  const blocks = Math.ceil(size / positionsPerBlock);
+  const byBlock = new Float32Array(blocks * count * positionsPerBlock).fill(Number.NEGATIVE_INFINITY);
   for (let key = 0; key < size; key++) {
-    const at = Math.floor(key / blockSize) * count * blockSize + (key % blockSize);
+    const at = Math.floor(key / positionsPerBlock) * count * positionsPerBlock + (key % positionsPerBlock);
     // a query's own key is not one of the blocks'
-    for (let i = 0; i < count; i++) if (key !== before + i) byBlock[at + i * blockSize] = mask[i * size + key]!;
+    for (let i = 0; i < count; i++) if (key !== before + i) byBlock[at + i * positionsPerBlock] = mask[i * size + key]!;
   }
   return {
     mask: floats(mask, [count, size]),
-    block_mask: floats(byBlock, [blocks, 1, 1, count, blockSize]),
-    places: int64s(blockPlaces(0, size, blockSize), [blocks * blockSize]),
+    block_mask: floats(byBlock, [blocks, 1, 1, count, positionsPerBlock]),
+    places: int64s(blockPlaces(0, size, positionsPerBlock), [blocks * positionsPerBlock]),
   };
 }

@@ -46,15 +46,15 @@ export function plainForward(config: ModelConfig): Graph {
 }
 
 /** The same in serving's order of summation. Inputs block_mask, places, own_k, own_v as blockwiseAttention takes them; no mask. */
-export function blockwiseForward(config: ModelConfig, blockSize: number): Graph {
+export function blockwiseForward(config: ModelConfig, positionsPerBlock: number): Graph {
   const { numHeads, numKvHeads, headDim } = config;
   const g = new Graph();
   const q = g.input("q", ["t", numHeads * headDim]);
   const keys = (name: string, count: string) => g.input(name, [count, numKvHeads * headDim]);
   const [k, v, ownKey, ownValue] = [keys("k", "s"), keys("v", "s"), keys("own_k", "t"), keys("own_v", "t")];
-  const mask = g.input("block_mask", ["nb", 1, 1, "t", blockSize]);
+  const mask = g.input("block_mask", ["nb", 1, 1, "t", positionsPerBlock]);
   const places = g.input("places", ["places"], "int64");
-  g.output("attended", blockwiseAttention(g, config, blockSize, { q, ownKey, ownValue, k, v, mask, places }));
+  g.output("attended", blockwiseAttention(g, config, positionsPerBlock, { q, ownKey, ownValue, k, v, mask, places }));
   return g;
 }
 

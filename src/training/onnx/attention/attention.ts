@@ -31,10 +31,14 @@ export class Attention {
     this.#sessions = sessions;
   }
 
-  /** `blockSize`: of serving, to give its very bits; null = a faster order of summation. */
-  static async create(config: ModelConfig, blockSize: number | null, options: SessionOptions): Promise<Attention> {
-    const graph = blockSize === null ? plainForward(config) : blockwiseForward(config, blockSize);
-    return new Attention(config, blockSize !== null, {
+  /** `positionsPerBlock`: of serving, to give its very bits; null = a faster order of summation. */
+  static async create(
+    config: ModelConfig,
+    positionsPerBlock: number | null,
+    options: SessionOptions,
+  ): Promise<Attention> {
+    const graph = positionsPerBlock === null ? plainForward(config) : blockwiseForward(config, positionsPerBlock);
+    return new Attention(config, positionsPerBlock !== null, {
       forward: await GraphSession.create(graph, options),
       backward: await GraphSession.create(attentionBackward(config), options),
     });

@@ -18,7 +18,7 @@ import { Stage } from "./stage.ts";
 
 export interface LayerRunnerOptions extends PieceOptions, SessionOptions {
   /** Block size of the serving side, to give its very bits; null = a faster order of summation. */
-  blockSize: number | null;
+  positionsPerBlock: number | null;
 }
 
 /** What going backward wants of a layer. */
@@ -74,7 +74,7 @@ export class LayerRunner {
     };
     const forward = await stages((layer) => forwardPieces(checkpoint, options, layer));
     const backward = await stages((layer) => backwardPieces(checkpoint, options, layer));
-    const attention = await Attention.create(checkpoint.config, options.blockSize, options);
+    const attention = await Attention.create(checkpoint.config, options.positionsPerBlock, options);
     return new LayerRunner({ forward, backward }, attention);
   }
 

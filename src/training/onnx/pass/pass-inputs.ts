@@ -24,15 +24,15 @@ export interface PassInputs {
 
 export class PassInputMaker {
   readonly #config: ModelConfig;
-  readonly #blockSize: number | null;
+  readonly #positionsPerBlock: number | null;
   readonly #embedding: Embedding;
   readonly #tables: readonly RotaryTable[];
   readonly #tableOfLayer: readonly number[];
 
-  constructor(checkpoint: Checkpoint, blockSize: number | null) {
+  constructor(checkpoint: Checkpoint, positionsPerBlock: number | null) {
     const { config } = checkpoint;
     this.#config = config;
-    this.#blockSize = blockSize;
+    this.#positionsPerBlock = positionsPerBlock;
     this.#embedding = new Embedding(checkpoint.tensor(checkpoint.tensors.embedding.name), config.embeddingScale);
     const ropes = distinctRopes(config.layers);
     this.#tables = ropes.specs.map((spec) => new RotaryTable(spec, config.headDim, FIRST_POSITIONS));
@@ -54,7 +54,9 @@ export class PassInputMaker {
       });
     });
     const windows = new Set(layers.map(({ window }) => window));
-    const calls = new Map([...windows].map((window) => [window, attentionCalls(segments, window, this.#blockSize)]));
+    const calls = new Map(
+      [...windows].map((window) => [window, attentionCalls(segments, window, this.#positionsPerBlock)]),
+    );
     return {
       embeddings: slices.map((rows) => rowsOf(embeddings, rows, hiddenSize)),
       feeds: (layer) => feeds[this.#tableOfLayer[layer]!]!,

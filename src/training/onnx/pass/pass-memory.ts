@@ -10,7 +10,7 @@ import { groupOut } from "./lora-sites.ts";
 /** Bytes at the peak of a pass forward and backward over `rows` rows, the longest sequence having `longest`. */
 export function passBytes(
   config: ModelConfig,
-  blockSize: number | null,
+  positionsPerBlock: number | null,
   rows: number,
   longest: number,
   keeping: Keeping,
@@ -24,7 +24,8 @@ export function passBytes(
   const kept = keeping === "everything" ? numLayers * everything : numLayers * hiddenSize + everything;
   const passing = 3 * hiddenSize + 4 * queryWidth + 4 * keyWidth;
   const running = 20 * hiddenSize + 20 * intermediateSize + 4 * queryWidth + 4 * keyWidth;
-  const calls = ATTENTION_CHUNK * longest * numHeads * (blockSize === null ? 6 : 6 + headDim / blockSize);
+  const calls =
+    ATTENTION_CHUNK * longest * numHeads * (positionsPerBlock === null ? 6 : 6 + headDim / positionsPerBlock);
   const logits = 5 * Math.min(rows, headPiece(config)) * vocabSize;
   return 4 * (rows * (kept + passing) + Math.min(rows, SLICE_ROWS) * running + calls + logits);
 }

@@ -26,7 +26,7 @@ export interface TrainableModelOptions {
   rank: number;
   threads: number;
   /** Block size of the serving side when its very bits are wanted; null = a faster order of summation. */
-  blockSize: number | null;
+  positionsPerBlock: number | null;
 }
 
 /** Called between layers; throws to end the pass. */
@@ -58,27 +58,27 @@ export class TrainableModel {
   readonly rank: number;
   /** Rows run forward so far. */
   rows = 0;
-  readonly #blockSize: number | null;
+  readonly #positionsPerBlock: number | null;
   readonly #parts: Parts;
   #lora: Feeds[] = [];
 
-  private constructor(config: ModelConfig, { rank, blockSize }: TrainableModelOptions, parts: Parts) {
+  private constructor(config: ModelConfig, { rank, positionsPerBlock }: TrainableModelOptions, parts: Parts) {
     this.config = config;
     this.rank = rank;
-    this.#blockSize = blockSize;
+    this.#positionsPerBlock = positionsPerBlock;
     this.#parts = parts;
   }
 
   static async create(options: TrainableModelOptions): Promise<TrainableModel> {
-    const { folder, weights, rank, threads, blockSize } = options;
+    const { folder, weights, rank, threads, positionsPerBlock } = options;
     const checkpoint = openCheckpoint(folder);
     try {
       // training shares the cores with serving: its threads do not wait in a busy loop
       const common = { ...(await weightOptions(weights)), threads, spinning: false };
       return new TrainableModel(checkpoint.config, options, {
-        layers: await LayerRunner.create(checkpoint, { ...common, rank, blockSize }),
+        layers: await LayerRunner.create(checkpoint, { ...common, rank, positionsPerBlock }),
         head: await Head.create(checkpoint, common),
-        inputs: new PassInputMaker(checkpoint, blockSize),
+        inputs: new PassInputMaker(checkpoint, positionsPerBlock),
       });
     } finally {
       checkpoint.close();
@@ -142,7 +142,7 @@ export class TrainableModel {
 
   /** Bytes a pass takes at its peak, going forward and backward. */
   passBytes(rows: number, longest: number, keeping: Keeping): number {
-    return passBytes(this.config, this.#blockSize, rows, longest, keeping);
+    return passBytes(this.config, this.#positionsPerBlock, rows, longest, keeping);
   }
 
   async close(): Promise<void> {
