@@ -37,8 +37,11 @@ it("does not go on with other weights when its thread is started again", async (
   cpSync(fixtureFolder("llama"), folder, { recursive: true });
   const faults: string[] = [];
   const onFault = (error: Error) => void faults.push(error.message);
+  const threads: Worker[] = [];
+  const onThread = (thread: Worker) => void threads.push(thread);
+  process.on("worker", onThread);
   const engine = await createEmbeddedEngine({ folder, threads: 1, kvCacheBytes: 2 ** 20, onFault });
-  const endThread = () => (engine as unknown as { worker: Worker }).worker.terminate();
+  const endThread = () => threads.at(-1)!.terminate();
   try {
     await endThread();
     await engine.loadAdapter(folder); // waits for the new thread, which has the same weights
@@ -53,6 +56,7 @@ it("does not go on with other weights when its thread is started again", async (
       `the engine thread ended: ${folder}: changed since the server started; start the server anew`,
     );
   } finally {
+    process.off("worker", onThread);
     await engine.close();
   }
 });
