@@ -39,10 +39,10 @@ export interface EmbeddedOptions {
   onFault?: (error: Error) => void;
 }
 
-/** Chosen by measurement: docs/reference/engine.md. */
+/** Chosen by measurement: bench/notes.md. */
 export const DEFAULT_WEIGHT_TYPE: WeightType = "int8";
 export const DEFAULT_LINK_SIZE = 16;
-/** Attention's products are shorter and slower with fewer: docs/reference/engine.md. */
+/** With fewer, attention's products are shorter and slower: bench/notes.md. */
 const LEAST_POSITIONS = 64;
 const MAX_DEFAULT_KV_BYTES = 4 * 2 ** 30;
 

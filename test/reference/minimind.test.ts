@@ -54,7 +54,7 @@ describe.skipIf(folder === undefined)("MiniMind2-small", () => {
     }
   });
 
-  // Measured: int8 0.00002, int4 0.93 (docs/reference/engine.md).
+  // Measured: int8 0.00002, int4 0.93 (bench/notes.md).
   it.each([
     ["int8", 1e-3],
     ["int4", 1.2],
