@@ -12,7 +12,7 @@ function yaml(text: string): string {
 }
 
 describe("loadConfig", () => {
-  it("has defaults for a start on loopback", () => {
+  it("defaults to the bundled model on loopback", () => {
     const config = loadConfig();
     expect(config).toMatchObject({
       host: "127.0.0.1",
@@ -57,15 +57,15 @@ describe("loadConfig", () => {
     });
   });
 
-  it("reads adapters as objects, from a JSON list and from YAML", () => {
+  it("reads adapters given as objects, in a JSON list or in YAML", () => {
     const adapters = [{ name: "a", path: "x" }, "b=y"];
     const expected = ['{"name":"a","path":"x"}', "b=y"];
     expect(loadConfig({ env: { FLYWHEEL_LORA_MODULES: JSON.stringify(adapters) } }).loraModules).toEqual(expected);
     expect(loadConfig({ file: yaml("lora-modules: [{name: a, path: x}, b=y]") }).loraModules).toEqual(expected);
-    expect(() => loadConfig({ file: yaml("api-key: [{a: b}]") })).toThrow(/expects a list of texts/);
+    expect(() => loadConfig({ file: yaml("api-key: [{a: b}]") })).toThrow(/expects a list of strings/);
   });
 
-  it("reads origins as browsers send them", () => {
+  it("normalizes origins to the form that browsers send", () => {
     const given = ["https://App.example/", "http://x:80", "http://localhost:3000", "chrome-extension://abc", "*"];
     const expected = ["https://app.example", "http://x", "http://localhost:3000", "chrome-extension://abc", "*"];
     expect(loadConfig({ flags: { allowedOrigins: given } }).allowedOrigins).toEqual(expected);
@@ -74,9 +74,9 @@ describe("loadConfig", () => {
     }
   });
 
-  it("does not quote a secret in a complaint about it", () => {
+  it("does not quote a secret in an error message", () => {
     expect(() => loadConfig({ env: { FLYWHEEL_API_KEY: "[hidden" } })).toThrow(
-      /^FLYWHEEL_API_KEY begins with \[ and is not a JSON list$/,
+      /^FLYWHEEL_API_KEY starts with \[ but is not a JSON list$/,
     );
   });
 
@@ -93,27 +93,27 @@ describe("loadConfig", () => {
     [{ file: "does-not-exist.yaml" }, /cannot read does-not-exist.yaml/],
     [
       { flags: { maxLoraRank: "4" } },
-      /^--lora-rank 8 is more than --max-lora-rank 4: give --lora-rank 4 or --max-lora-rank 8$/,
+      /^--lora-rank 8 exceeds --max-lora-rank 4: use --lora-rank 4 or --max-lora-rank 8$/,
     ],
   ])("refuses %j", (sources, message) => {
     expect(() => loadConfig(sources)).toThrow(OperatorError);
     expect(() => loadConfig(sources)).toThrow(message);
   });
 
-  it("takes any rank of adapters when nothing is trained", () => {
+  it("accepts any adapter rank when training is off", () => {
     expect(loadConfig({ flags: { maxLoraRank: "4", training: false } }).maxLoraRank).toBe(4);
   });
 
-  it("refuses unknown keys and non-mappings in a file", () => {
+  it("refuses unknown keys, duplicate keys and files that are not a mapping", () => {
     expect(() => loadConfig({ file: yaml("max-modle-len: 5") })).toThrow(/unknown option max-modle-len/);
     expect(() => loadConfig({ file: yaml("max-model-len: 5\nmax_model_len: 6") })).toThrow(
-      /max-model-len is there twice/,
+      /max-model-len appears twice/,
     );
     expect(() => loadConfig({ file: yaml("- 1") })).toThrow(/mapping/);
     expect(loadConfig({ file: yaml("") }).port).toBe(8000);
   });
 
-  it("shows only what differs from the defaults, secrets masked", () => {
+  it("shows only settings that differ from the defaults, and masks secrets", () => {
     const config = loadConfig({ flags: { apiKey: ["k"], port: "9" } });
     expect(shownConfig(config)).toEqual({ "api-key": "***", port: 9 });
   });

@@ -1,5 +1,5 @@
-// Puts the effective configuration together: flag > environment > YAML file > default. Every problem names the
-// place it came from, so that a typo in a file does not look like a typo in a flag.
+// Builds the effective configuration. A flag beats the environment, which beats the YAML file, which beats the default.
+// Every error names the source of the value, so that a typo in a file does not look like a typo in a flag.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,10 +9,10 @@ import type { Option } from "./option.ts";
 import { type Config, envName, flagName, OPTIONS, type OptionName } from "./options.ts";
 
 export interface ConfigSources {
-  /** Values of flags that were given, by option name. */
+  /** The flags that were given, by option name. */
   flags?: Partial<Record<OptionName, unknown>>;
   env?: Record<string, string | undefined>;
-  /** Path of a YAML file. */
+  /** Path of the YAML file. */
   file?: string | undefined;
 }
 
@@ -37,7 +37,7 @@ export function loadConfig(sources: ConfigSources = {}): Config {
   return config as Config;
 }
 
-/** The configuration as it may be shown: secrets masked, defaults left out. */
+/** The configuration for display: without defaults, with secrets masked. */
 export function shownConfig(config: Config): Record<string, unknown> {
   const shown: Record<string, unknown> = {};
   for (const name of Object.keys(OPTIONS) as OptionName[]) {
@@ -48,11 +48,11 @@ export function shownConfig(config: Config): Record<string, unknown> {
   return shown;
 }
 
-/** New models whose adapters could not be served would be found out after the weights were read. */
+/** Fails early if new models' adapters could not be served. Otherwise this would surface only after the weights are read. */
 function checkRanks({ training, loraRank, maxLoraRank }: Config): void {
   if (!training || loraRank <= maxLoraRank) return;
-  const fix = `give --lora-rank ${maxLoraRank} or --max-lora-rank ${loraRank}`;
-  throw new OperatorError(`--lora-rank ${loraRank} is more than --max-lora-rank ${maxLoraRank}: ${fix}`);
+  const fix = `use --lora-rank ${maxLoraRank} or --max-lora-rank ${loraRank}`;
+  throw new OperatorError(`--lora-rank ${loraRank} exceeds --max-lora-rank ${maxLoraRank}: ${fix}`);
 }
 
 function parsed(option: Option<unknown>, raw: unknown, where: string): unknown {
@@ -72,25 +72,25 @@ function fromEnv(name: string, option: Option<unknown>, env: Record<string, stri
   return undefined;
 }
 
-/** Keys may be written max-model-len or max_model_len; unknown keys are refused. */
+/** Keys may be written max-model-len or max_model_len. Unknown keys are refused. */
 function readFile(path: string): Map<string, unknown> {
   let document: unknown;
   try {
-    // Most starts have no file and need not wait for the parser.
+    // Loaded on demand, because most servers start without a file.
     const { parse } = createRequire(import.meta.url)("yaml") as typeof import("yaml");
     document = parse(readFileSync(path, "utf8"));
   } catch (error) {
     throw new OperatorError(`cannot read ${path}: ${(error as Error).message}`, { cause: error });
   }
   if (document === null) return new Map();
-  if (!isJsonObject(document)) throw new OperatorError(`${path}: expects a mapping of option names to values`);
+  if (!isJsonObject(document)) throw new OperatorError(`${path} must be a mapping of option names to values`);
   const names = new Map(Object.keys(OPTIONS).map((name) => [flagName(name), name]));
   const values = new Map<string, unknown>();
   for (const [key, value] of Object.entries(document)) {
     const name = names.get(key.replaceAll("_", "-"));
     if (name === undefined) throw new OperatorError(`${path}: unknown option ${key}; see docs/reference/flags.md`);
     if (values.has(name)) {
-      throw new OperatorError(`${path}: ${flagName(name)} is there twice, in both spellings; keep one`);
+      throw new OperatorError(`${path}: ${flagName(name)} appears twice, once with dashes and once with underscores`);
     }
     if (value !== null) values.set(name, value);
   }

@@ -1,22 +1,22 @@
-// One server option and how to read it: from a flag or environment variable (text) or from YAML (a typed value).
-// The table of options is in options.ts; the precedence rules are in load.ts.
+// One server option and how to parse it. Flags and environment variables give text; YAML gives typed values.
+// options.ts has the table of options, load.ts the order of precedence.
 
 import { isJsonObject } from "../json/json-object.ts";
 
 export interface Option<T> {
-  /** How `--help` and the docs describe it. */
+  /** Description in `--help` and the docs. */
   help: string;
   group: OptionGroup;
   default: T;
-  /** Placeholder shown after the flag; a switch has none. */
+  /** Placeholder shown after the flag. Null for a switch. */
   placeholder: string | null;
   /** May be given more than once on the command line. */
   repeatable: boolean;
   /** Never printed. */
   secret: boolean;
-  /** Environment variables besides FLYWHEEL_NAME, looked at after it. */
+  /** Further environment variables, tried after FLYWHEEL_NAME. */
   alsoEnv: readonly string[];
-  /** Reads one value; throws an Error that says what is allowed. */
+  /** Parses one value. Throws an Error that says what is allowed. */
   parse(raw: unknown): T;
 }
 
@@ -50,7 +50,7 @@ function option<T>(group: OptionGroup, initial: T, help: string, parse: (raw: un
 export function text<T extends string | null>(group: OptionGroup, initial: T, help: string, extra: Extra = {}) {
   const parse = (raw: unknown): string | T => {
     if (typeof raw !== "string" && typeof raw !== "number") throw new Error("expects text");
-    // Most likely a shell variable that is not set; an empty host would listen on every address.
+    // Most likely an unset shell variable. An empty host would listen on every address.
     if (raw === "") throw new Error("must not be empty");
     return String(raw);
   };
@@ -67,7 +67,7 @@ export function integer<T extends number | null>(
   const parse = (raw: unknown): number | T => {
     const value = typeof raw === "string" ? parseCount(raw) : raw;
     if (typeof value !== "number" || !Number.isSafeInteger(value)) {
-      throw new Error("expects a whole number (4k, 2M and 1Gi style suffixes are understood)");
+      throw new Error("expects a whole number (suffixes such as 4k, 2M and 1Gi are allowed)");
     }
     if (value < bounds.min || value > (bounds.max ?? Number.MAX_SAFE_INTEGER)) {
       throw new Error(`must be at least ${bounds.min}${bounds.max === undefined ? "" : ` and at most ${bounds.max}`}`);
@@ -77,7 +77,7 @@ export function integer<T extends number | null>(
   return option<number | T>(group, initial, help, parse, { placeholder: "N", ...extra });
 }
 
-/** Timers count milliseconds in 31 bits. */
+/** Node's timers hold milliseconds in 31 bits. */
 const LONGEST_SECONDS = Math.floor((2 ** 31 - 1) / 1000);
 
 export function seconds(group: OptionGroup, initial: number, help: string) {
@@ -91,7 +91,7 @@ export function seconds(group: OptionGroup, initial: number, help: string) {
   return option<number>(group, initial, help, parse, { placeholder: "SECONDS" });
 }
 
-/** On the command line `--name` and `--no-name`. */
+/** A switch: `--name` and `--no-name` on the command line. */
 export function flag(group: OptionGroup, initial: boolean, help: string) {
   const parse = (raw: unknown): boolean => {
     const word = String(raw).toLowerCase();
@@ -111,7 +111,7 @@ export function oneOf<const T extends string>(group: OptionGroup, choices: reado
 }
 
 /**
- * Given several times, or as a list in YAML, or comma-separated in the environment. `objects`: items may be objects, which
+ * A list: a repeated flag, a YAML list, or comma-separated in the environment. With `objects`, items may be objects; they
  * become JSON text.
  */
 export function list(
@@ -124,16 +124,16 @@ export function list(
     const given = Array.isArray(raw) ? raw : typeof raw === "string" ? splitList(raw) : [raw];
     const items = objects ? given.map(asText) : given;
     if (items.some((item) => typeof item !== "string" && typeof item !== "number")) {
-      throw new Error("expects a list of texts");
+      throw new Error("expects a list of strings");
     }
-    // Most likely a shell variable that is not set.
+    // Most likely an unset shell variable.
     if (items.includes("")) throw new Error("must not be empty");
     return items.map(String);
   };
   return { ...option<readonly string[]>(group, initial, help, parse, extra), repeatable: true };
 }
 
-/** A list of access tokens, each as it can stand in an Authorization header. */
+/** A list of access tokens. Each must fit in an Authorization header. */
 export function secrets(group: OptionGroup, help: string, extra: Extra) {
   const option = list(group, [], help, { ...extra, secret: true });
   const parse = (raw: unknown) => {
@@ -150,7 +150,7 @@ export function origins(group: OptionGroup, initial: readonly string[], help: st
   return { ...option, parse: (raw: unknown) => option.parse(raw).map(asOrigin) };
 }
 
-/** Without the slash at the end and the usual port; apps and extensions have schemes of their own. */
+/** Drops a trailing slash and the default port. Apps and extensions have their own schemes. */
 function asOrigin(text: string): string {
   if (text === "*" || text === "null") return text;
   const bare = text.replace(/\/$/, "");
@@ -182,15 +182,15 @@ function asText(item: unknown): unknown {
   return typeof item === "object" && item !== null ? JSON.stringify(item) : item;
 }
 
-/** A JSON array, one JSON object, or names separated by commas. */
+/** Accepts a JSON array, one JSON object, or comma-separated names. */
 function splitList(raw: string): unknown[] {
   const trimmed = raw.trim();
   if (trimmed.startsWith("[")) {
     try {
       return JSON.parse(trimmed) as unknown[];
     } catch {
-      // The parser's message quotes the text, which may be a secret.
-      throw new Error("begins with [ and is not a JSON list");
+      // JSON.parse quotes the text in its message, and the text may be a secret.
+      throw new Error("starts with [ but is not a JSON list");
     }
   }
   return trimmed.startsWith("{")

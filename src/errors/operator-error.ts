@@ -1,5 +1,5 @@
-// A mistake the operator can fix: a bad option, file or folder. Printed as one line, without a stack.
-// The message says what is wrong and what to do about it.
+// A mistake that the operator can fix: a bad option, file or folder. The message says what is wrong and what to do. It is
+// printed as one line, without a stack.
 
 export class OperatorError extends Error {
   override name = "OperatorError";

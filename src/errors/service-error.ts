@@ -1,20 +1,20 @@
-// Errors that are meant for clients. A thrown ServiceError carries one row of the error table plus the sentence about
-// this request; anything else that is thrown becomes `internal_error`, its text kept out of the answer.
+// Errors for clients. A ServiceError names a row of the error table and adds a message about this request. Anything else
+// that is thrown becomes `internal_error`, and its text stays out of the response.
 import { ERRORS, type ErrorCode, type ErrorRow } from "./error-table.ts";
 
 export interface ErrorDetails {
   /** Field the error is about: a plain name, or `body.path.to.field` for schema errors. */
   param?: string | null;
-  /** Seconds, where more is known than the table says. */
+  /** Seconds. Overrides the table. */
   retryAfter?: number;
   cause?: unknown;
 }
 
-/** An error that is meant for the client. Its message must not contain paths of this machine or secrets. */
+/** An error for the client. Its message must not contain paths of this machine or secrets. */
 export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly param: string | null;
-  /** Seconds; null: nobody knows, or it is no use. */
+  /** Seconds; null if unknown or if a retry cannot help. */
   readonly retryAfter: number | null;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
@@ -39,13 +39,13 @@ export interface ErrorEnvelope {
   error: { message: string; type: string; param: string | null; code: number };
 }
 
-/** The wire form. `error.code` is the HTTP status, as vLLM has it. */
+/** The wire form. `error.code` is the HTTP status, as in vLLM. */
 export function errorEnvelope(error: ServiceError): ErrorEnvelope {
   const { status, type } = error.row;
   return { error: { message: error.message, type, param: error.param, code: status } };
 }
 
-/** Anything thrown → something safe to show. Unknown errors keep their text out of the answer. */
+/** Turns anything thrown into an error that is safe to show. */
 export function toServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
   return new ServiceError("internal_error", "Internal server error", { cause: thrown });

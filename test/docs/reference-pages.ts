@@ -1,11 +1,11 @@
-// The generated pages of docs/reference: one table each, straight from the table in the code.
+// Generates the pages of docs/reference that are tables in the code.
 
 import type { Option } from "../../src/config/option.ts";
 import { envName, flagName, OPTIONS } from "../../src/config/options.ts";
 import { ERRORS, type ErrorRow } from "../../src/errors/error-table.ts";
 import { METRICS, type MetricRow } from "../../src/observe/metric-table.ts";
 
-const GENERATED = "<!-- Generated from the code; `UPDATE_DOCS=1 npx vitest run test/docs` writes it anew. -->";
+const GENERATED = "<!-- Generated from the code. To update: UPDATE_DOCS=1 npx vitest run test/docs -->";
 
 export function errorsPage(): string {
   const rows = Object.entries(ERRORS as Record<string, ErrorRow>)
@@ -15,23 +15,21 @@ export function errorsPage(): string {
 
 ${GENERATED}
 
-Every error has the same body, on every route and also on unknown paths. Those, wrong methods and the training routes carry
-\`detail\` besides:
+Every error has the same body on every route. Unknown paths, wrong methods and the training routes also carry \`detail\`:
 
 \`\`\`json
 {"error": {"message": "…", "type": "BadRequestError", "param": "temperature", "code": 400}}
 \`\`\`
 
-- \`code\` is the HTTP status. \`param\` is the field at fault: a plain name for rules between fields and bounds,
-  \`body.path.to.field\` for fields of the wrong shape, null when no single field is and for
-  some bounds, which the message states with their field.
-- 401 and 403 carry \`WWW-Authenticate\`; 429 and 503 carry \`Retry-After\`, all but quota_exceeded. That one, 500 and 501 carry
-  \`x-should-retry: false\`: sending the request again cannot help, and SDKs do not.
-- A request is checked completely before the engine sees it, also with \`stream: true\`: a mistake is a real 4xx, but for
-  contradictory_controls and constraint_failed, which are found while generating.
-  After that a stream can only fail with an event \`data: {"error": …}\`, followed by \`data: [DONE]\`.
-- The name in the third column is for talking about errors (and the \`code\` label of
-  \`flywheel_rejected_requests_total\`); it is not on the wire.
+- \`code\` is the HTTP status.
+- \`param\` names the invalid field. It is \`body.path.to.field\` for a field of the wrong shape, and a plain name for bounds and for
+  rules between fields. It is null if no single field is at fault, and for some bounds; their message names the field.
+- 401 and 403 carry \`WWW-Authenticate\`. 429 and 503 carry \`Retry-After\`, except quota_exceeded.
+- quota_exceeded, 500 and 501 carry \`x-should-retry: false\`. A retry cannot help, and SDKs do not try.
+- A request is checked completely before the engine sees it, even with \`stream: true\`. So a mistake is a real 4xx. The exceptions
+  are contradictory_controls and constraint_failed, which are found during generation. Once a stream has started, it can fail only
+  with an event \`data: {"error": …}\`, followed by \`data: [DONE]\`.
+- The name in the third column is not on the wire. It is the \`code\` label of \`flywheel_rejected_requests_total\`.
 
 | Status | \`type\` | Name | Meaning | Fix |
 |---|---|---|---|---|
@@ -47,10 +45,11 @@ export function metricsPage(): string {
 
 ${GENERATED}
 
-\`GET /metrics\` answers in the Prometheus text format, without a token. The names are vLLM's, so that its dashboards
-work; \`engine\` is always \`0\`, and \`model_name\` is always the base model, also for adapters and policies. Gauges and
-token counters are read from the engine when scraped; the other numbers are recorded when a request ends, whether it finished,
-failed or was abandoned. Beside the table there are \`process_*\` and \`nodejs_*\`: CPU time, memory, event-loop lag.
+\`GET /metrics\` answers in the Prometheus text format and needs no token. The names are vLLM's, so its dashboards work. \`engine\` is
+always \`0\`. \`model_name\` is always the base model, even for adapters and policies.
+
+Gauges and token counters are read from the engine at each scrape. Other metrics are recorded when a request ends, whether it
+finished, failed or was abandoned. The page also has \`process_*\` and \`nodejs_*\` metrics: CPU time, memory, event-loop lag.
 
 | Name | Kind | Labels | Meaning |
 |---|---|---|---|
@@ -73,10 +72,13 @@ export function flagsPage(): string {
 
 ${GENERATED}
 
-Every option can be given as a flag, an environment variable or a line of a YAML file (\`--config FILE.yaml\` or
-\`FLYWHEEL_CONFIG\`), in this order of precedence. vLLM's name is used wherever vLLM has the option. In YAML the key is the flag's name without the
-dashes in front (\`max-model-len: 4096\`). Lists are repeated flags, comma-separated variables, or YAML lists. Numbers
-may be written 4k (4000) or 4Ki (4096). A switch is turned off with \`--no-NAME\`.
+You can set every option with a flag, an environment variable or a line of a YAML file (\`--config FILE.yaml\` or \`FLYWHEEL_CONFIG\`).
+A flag beats the variable, and the variable beats the file. Options that vLLM has keep vLLM's names.
+
+* In YAML, the key is the flag without its leading dashes: \`max-model-len: 4096\`.
+* For a list, repeat the flag, separate values in the variable with commas, or write a YAML list.
+* Numbers may have suffixes: 4k is 4000, 4Ki is 4096.
+* \`--no-NAME\` turns a switch off.
 
 ${groups.join("\n")}`;
 }
