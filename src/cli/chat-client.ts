@@ -1,4 +1,4 @@
-// The smallest streaming client of the chat-completions dialect: one POST, server-sent events, text pieces out.
+// A minimal streaming client for chat completions: one POST, server-sent events in, pieces of text out.
 import { serverSentEvents } from "../client/server-sent-events.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 
@@ -63,6 +63,6 @@ function errorMessage(text: string): string {
   try {
     return (JSON.parse(text) as { error?: { message?: string } }).error?.message ?? text;
   } catch {
-    return text.slice(0, 500); // not JSON: perhaps a proxy's page
+    return text.slice(0, 500); // not JSON, perhaps a proxy's error page
   }
 }

@@ -1,5 +1,5 @@
-// `flywheel chat`: talk to a server from the terminal, streaming. With a prompt it answers once; without one it is a
-// conversation until Ctrl-D. Ctrl-C stops the answer being written. Speaks plain HTTP, so any compatible server works.
+// `flywheel chat`: talk to a server from the terminal. With a prompt, it prints one answer. Without one, it is a
+// conversation until Ctrl-D. Ctrl-C stops the current answer. It works with any compatible server.
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { isConnectionFault } from "../client/http.ts";
@@ -21,12 +21,12 @@ export function addChatCommand(program: Command): void {
   program
     .command("chat")
     .description("Talk to a server from the terminal.")
-    .argument("[prompt...]", "one question; without it a conversation starts")
+    .argument("[prompt...]", "one question; without it, a conversation starts")
     .option("--url <URL>", "base URL of the server", env.OPENAI_BASE_URL || "http://127.0.0.1:8000/v1")
     .option("--api-key <KEY>", "access token [FLYWHEEL_API_KEY, OPENAI_API_KEY]")
-    .option("--model <NAME>", "model or adapter; the server's default without it")
+    .option("--model <NAME>", "model or adapter; default: the server's model")
     .option("--system <TEXT>", "system message")
-    .option("--max-tokens <N>", "longest answer")
+    .option("--max-tokens <N>", "maximum length of the answer in tokens")
     .option("--temperature <T>", "0 for the most likely answer")
     .action(async (prompt: string[], options: ChatOptions) => {
       const target = readTarget(options);
@@ -66,10 +66,10 @@ async function converse(target: ChatTarget, history: ChatMessage[]): Promise<voi
         const content = await answer(target, [...history, question], answering);
         history.push(question, { role: "assistant", content });
       } catch (error) {
-        // What the server refused is not part of the conversation, which goes on without it.
+        // The conversation continues without the question that the server refused.
         if (!(error instanceof OperatorError)) throw error;
         console.error(`flywheel: ${error.message.replace(/\s*\n\s*/g, " ")}`);
-        // whoever piped the questions in reads no errors
+        // A script that pipes in questions does not see the message, so the exit status reports it.
         if (!process.stdin.isTTY) process.exitCode = 1;
       }
       answering = null;
@@ -79,7 +79,7 @@ async function converse(target: ChatTarget, history: ChatMessage[]): Promise<voi
   process.stdout.write("\n");
 }
 
-/** Prints the answer as it comes; aborting `stop` ends it and keeps what was said. OperatorError: the server's, or no server. */
+/** Prints the answer as it arrives. Aborting `stop` ends it and keeps the text so far. Throws OperatorError if the server refuses or is not there. */
 async function answer(target: ChatTarget, messages: readonly ChatMessage[], stop: AbortController): Promise<string> {
   let text = "";
   let begun = false;

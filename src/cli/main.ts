@@ -1,5 +1,5 @@
-// The command line: `flywheel serve | chat | tokens | train | models | demo`. Each command adds itself; errors that a
-// person can fix are printed as one line, everything else with its stack.
+// The command line: `flywheel serve | chat | tokens | train | models | demo`. Each command registers itself. Errors that
+// the operator can fix are printed as one line, all others with a stack.
 import { Command } from "commander";
 import { OperatorError } from "../errors/operator-error.ts";
 import { PACKAGE_VERSION } from "../system/version.ts";
@@ -11,9 +11,9 @@ import { addTrainingCommands } from "./training-commands.ts";
 
 export function createProgram(): Command {
   const program = new Command("flywheel")
-    .description("Serve a language model over the OpenAI/vLLM dialect, and train it from scored conversations.")
+    .description("Serve a language model over the OpenAI/vLLM API, and train it from scored conversations.")
     .version(PACKAGE_VERSION)
-    .showHelpAfterError("(add --help for the options)");
+    .showHelpAfterError("(add --help to see the options)");
   addServeCommand(program);
   addChatCommand(program);
   addTokensCommand(program);
@@ -22,8 +22,8 @@ export function createProgram(): Command {
 }
 
 export async function main(argv: readonly string[]): Promise<void> {
-  // ONNX Runtime would report its use to its makers, and leave a device id and log files behind. Read when the library
-  // is loaded, and from the process's own environment: a thread's is a copy.
+  // Turns off ONNX Runtime's telemetry, which also leaves a device id and log files behind. The library reads the variable
+  // when it loads, from the process's environment. A worker thread has only a copy of that.
   process.env.ORT_DISABLE_TELEMETRY ??= "1";
   process.stdout.on("error", endWithReader);
   try {
@@ -38,7 +38,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** What nobody reads need not be said: `flywheel chat … | head -1`. A server goes on (serve.command.ts). */
+/** Exits quietly when the reader of stdout is gone: `flywheel chat … | head -1`. A server keeps running (serve.command.ts). */
 function endWithReader(error: NodeJS.ErrnoException): void {
   if (error.code !== "EPIPE") throw error;
   process.exit();

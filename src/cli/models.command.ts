@@ -1,4 +1,4 @@
-// `flywheel models`: the policies on a server with their newest step, and `flywheel models NAME`: the steps of one.
+// `flywheel models` lists the policies on a server with their newest steps. `flywheel models NAME` lists one policy's steps.
 
 import type { Command } from "commander";
 import type { FlywheelClient } from "../client/client.ts";
@@ -10,8 +10,8 @@ interface ModelsOptions extends TargetOptions {
   json?: boolean;
 }
 
-/** Shown first, when a step has them. */
-const FAVOURITES = ["val/reward", "train/reward", "loss", "entropy", "kl_policy_ref", "grad_norm"];
+/** The metrics to show, in this order, if any step has them. */
+const SHOWN_METRICS = ["val/reward", "train/reward", "loss", "entropy", "kl_policy_ref", "grad_norm"];
 
 export function addModelsCommand(program: Command): void {
   const command = program
@@ -54,7 +54,7 @@ async function listSteps(client: FlywheelClient, name: string, { json }: ModelsO
     console.log(JSON.stringify(steps));
     return;
   }
-  const shown = FAVOURITES.filter((metric) => steps.some(({ metrics }) => metric in metrics));
+  const shown = SHOWN_METRICS.filter((metric) => steps.some(({ metrics }) => metric in metrics));
   const cells = steps.map(({ step, created_at, metrics }) => [
     `${name}@${step}`,
     created_at.slice(0, 16),
@@ -63,7 +63,7 @@ async function listSteps(client: FlywheelClient, name: string, { json }: ModelsO
   printTable([["policy", "created", ...shown], ...cells]);
 }
 
-/** The policy that answers under this name. */
+/** The newest policy with this name, which is the one that answers to it. */
 export async function newestNamed(client: FlywheelClient, name: string): Promise<TrainableModel | null> {
   let found: TrainableModel | null = null;
   for await (const model of client.models()) if (model.name === name) found = model;

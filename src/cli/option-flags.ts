@@ -1,4 +1,4 @@
-// The table of options as command-line flags, grouped for --help, and the values that were given, by option name.
+// Turns the table of options into command-line flags, grouped for --help, and reads back the values that were given.
 import { type Command, Option as Flag } from "commander";
 import type { Option } from "../config/option.ts";
 import { envName, flagName, OPTIONS, type OptionName } from "../config/options.ts";
@@ -20,13 +20,13 @@ export function addOptionFlags(command: Command): void {
   }
 }
 
-/** Only what was given on the command line. */
+/** The options given on the command line, by name. */
 export function givenFlags(command: Command): Partial<Record<OptionName, unknown>> {
   const values = command.opts() as Record<string, unknown>;
   return Object.fromEntries(Object.entries(values).filter(([name]) => name in OPTIONS));
 }
 
-/** The first list flag that was given several values at once; they go on up to the next flag. */
+/** The first list flag with several values in a row. Such a flag takes every value up to the next flag. */
 export function flagWithSeveralValues(written: readonly string[]): string | null {
   const argv = written.map(dashed);
   const lists = (Object.keys(OPTIONS) as OptionName[]).filter((name) => OPTIONS[name].repeatable).map(flagName);
@@ -35,7 +35,7 @@ export function flagWithSeveralValues(written: readonly string[]): string | null
   return at === -1 ? null : argv[at]!;
 }
 
-/** `--max_model_len` is understood as `--max-model-len`. */
+/** Rewrites `--max_model_len` as `--max-model-len`. */
 export function dashed(argument: string): string {
   return /^--\w[\w-]*(=|$)/.test(argument)
     ? argument.replace(/^--[\w-]+/, (name) => `--${name.slice(2).replaceAll("_", "-")}`)

@@ -1,4 +1,4 @@
-// `flywheel serve`: starts a server and prints where it listens and a line to try it with. SIGTERM and Ctrl-C drain.
+// `flywheel serve`: starts a server, prints its address and a curl command to try it, and drains on SIGTERM and Ctrl-C.
 import type { Command } from "commander";
 import type { RunningServer } from "../app/serve.ts";
 import { loadConfig } from "../config/load.ts";
@@ -9,11 +9,11 @@ import { addOptionFlags, flagWithSeveralValues, givenFlags } from "./option-flag
 export function addServeCommand(program: Command): void {
   const command = program
     .command("serve")
-    .description("Serve a model. Without options: the bundled model on http://127.0.0.1:8000.")
-    .argument("[model]", "the same as --model")
+    .description("Serve a model. Without options, serves the bundled model on http://127.0.0.1:8000.")
+    .argument("[model]", "same as --model")
     .option(
       "--config <FILE.yaml>",
-      "options from a file; flags and environment variables win over it [FLYWHEEL_CONFIG]",
+      "read options from a file; flags and environment variables take precedence [FLYWHEEL_CONFIG]",
     );
   addOptionFlags(command);
   command.addHelpText("after", HELP_EXAMPLES);
@@ -29,11 +29,11 @@ export function addServeCommand(program: Command): void {
       config.model === OPTIONS.model.default && flags.model === undefined && flagWithSeveralValues(process.argv);
     if (list) {
       throw new OperatorError(
-        `${list} takes every value up to the next flag, so a model behind it would be one of them: ` +
-          "give the model first or as --model (the bundled one: --model bundled)",
+        `${list} takes every value up to the next flag, so it may have swallowed the model: ` +
+          "put the model first, or use --model (--model bundled for the bundled one)",
       );
     }
-    // Loaded only now, so that --help and the other commands are quick.
+    // Imported here, so that --help and the other commands start quickly.
     const [{ startServer }, { loadModel }, { createTraining }] = await Promise.all([
       import("../app/serve.ts"),
       import("../app/load-model.ts"),
@@ -53,7 +53,7 @@ Examples:
   flywheel serve org/name --api-key secret          a model from the Hugging Face cache or hub
   flywheel tokens create --name ci --lifetime 30d   a token for it
 
-Every option can also be an environment variable (in brackets) or a line of a YAML file (--config).`;
+You can also set every option with an environment variable (in brackets) or in a YAML file (--config).`;
 
 function announce({ url, token, service }: RunningServer): void {
   if (token?.first) console.log(`your first token, with every scope (shown once): ${token.secret}`);
@@ -70,16 +70,16 @@ function announce({ url, token, service }: RunningServer): void {
 }
 
 /**
- * A server goes on when its output cannot be written: whoever read it went away, as `flywheel serve | head -1` does, the
- * terminal was closed, or the log's disk is full.
+ * Keeps the server running when its output cannot be written: the reader left (`flywheel serve | head -1`), the terminal
+ * was closed, or the log's disk is full.
  */
 function outliveReaders(): void {
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners("error").on("error", () => {});
 }
 
 /**
- * The returned function resolves after a clean stop. A second signal stops at once, and so does one before there is a
- * server; but the first process of a container cannot end itself by a signal: it stops as soon as it has started.
+ * The returned function resolves after a clean stop. A second signal, or one before the server is up, kills the process.
+ * Process 1 of a container cannot kill itself with a signal, so it stops as soon as it has started.
  */
 function listenForSignals(): (server: RunningServer) => Promise<void> {
   let first: NodeJS.Signals | null = null;
@@ -88,7 +88,7 @@ function listenForSignals(): (server: RunningServer) => Promise<void> {
     const atOnce = first !== null || drain === null;
     first ??= signal;
     if (!atOnce) return drain!(signal);
-    // Not by process.exit: it ends the engine's thread, and inside the runtime that aborts with a core dump.
+    // Not process.exit: it would end the engine's thread inside the runtime, which aborts with a core dump.
     process.removeAllListeners(signal);
     process.kill(process.pid, signal);
   };

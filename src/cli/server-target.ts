@@ -1,4 +1,4 @@
-// Where commands that talk to a server find it, and with which token.
+// The server and token for commands that talk to a server.
 
 import type { Command } from "commander";
 import { ApiError, FlywheelClient } from "../client/client.ts";
@@ -13,23 +13,23 @@ export interface TargetOptions {
 export function addTargetOptions(command: Command): Command {
   return command
     .option("--url <URL>", "base URL of the server", process.env.OPENAI_BASE_URL || "http://127.0.0.1:8000/v1")
-    .option("--api-key <KEY>", "access token with the scope training [FLYWHEEL_API_KEY, OPENAI_API_KEY]");
+    .option("--api-key <KEY>", "access token with the training scope [FLYWHEEL_API_KEY, OPENAI_API_KEY]");
 }
 
-/** Gives up soon on a server that does not answer, unless told otherwise. */
+/** Retries once by default, so that commands fail quickly if the server is down. */
 export function clientFor({ url, apiKey }: TargetOptions, maxRetries = 1): FlywheelClient {
   return new FlywheelClient({ baseUrl: checkedUrl(url), apiKey: findKey(apiKey), maxRetries });
 }
 
-/** Without the scheme a request would fail as if the server were not there. */
+/** A URL without a scheme would look like a server that is down. */
 export function checkedUrl(url: string): string {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
-    throw new OperatorError(`--url expects something like http://127.0.0.1:8000/v1, not ${url}`);
+    throw new OperatorError(`--url must look like http://127.0.0.1:8000/v1, not ${url}`);
   }
   return url;
 }
 
-/** The token that was given, or the environment's. */
+/** The given token, or the one from the environment. */
 export function findKey(given: string | undefined): string {
   const key = given ?? (process.env.FLYWHEEL_API_KEY || process.env.OPENAI_API_KEY);
   if (key === undefined || key === "") {
@@ -43,7 +43,7 @@ export function findKey(given: string | undefined): string {
   return key;
 }
 
-/** An empty text is no number either: most likely a shell variable that is not set. */
+/** Refuses an empty string too: most likely an unset shell variable. */
 export function readNumber(text: string | undefined, flag: string): number | undefined {
   if (text === undefined) return undefined;
   const value = text.trim() === "" ? Number.NaN : Number(text);
@@ -52,7 +52,7 @@ export function readNumber(text: string | undefined, flag: string): number | und
   return value;
 }
 
-/** Faults of the server and the network as one line for the person at the terminal. */
+/** Turns errors of the server and the network into one-line messages. */
 export async function asUsageErrors<Result>(url: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

@@ -1,5 +1,5 @@
-// `flywheel tokens create | list | revoke`: access tokens in the data directory. Works beside a running server, which
-// sees every change at once. A token's text is printed when it is made and can never be printed again.
+// `flywheel tokens create | list | revoke`: manages access tokens in the data directory. A running server sees every change
+// at once. A token's text is printed once, when it is created.
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
@@ -14,12 +14,12 @@ interface CommonOptions {
 }
 
 export function addTokensCommand(program: Command): void {
-  const tokens = program.command("tokens").description("Make, list and revoke access tokens.");
+  const tokens = program.command("tokens").description("Create, list and revoke access tokens.");
   const data = process.env.FLYWHEEL_DATA || OPTIONS.data.default;
 
   tokens
     .command("create")
-    .description("Make a token and print it once.")
+    .description("Create a token and print it. It cannot be printed again.")
     .option("--name <NAME>", "what it is for", "unnamed")
     .option("--scope <SCOPE...>", `what it may do: ${SCOPES.join(", ")} (admin opens every route)`, ["inference"])
     .option("--lifetime <TIME>", "how long it is valid: 12h, 30d, 1y or `forever`", "forever")
@@ -35,7 +35,7 @@ export function addTokensCommand(program: Command): void {
 
   tokens
     .command("list")
-    .description("List tokens (not their text, which is not stored).")
+    .description("List tokens. Their text is not stored.")
     .option("--data <DIR>", "data directory of the server", data)
     .option("--json", "print JSON")
     .action((options: CommonOptions) => {
@@ -61,7 +61,7 @@ export function addTokensCommand(program: Command): void {
 
   tokens
     .command("revoke")
-    .description("Make a token useless, at once.")
+    .description("Revoke a token, effective at once.")
     .argument("<ID|NAME>")
     .option("--data <DIR>", "data directory of the server", data)
     .action((idOrName: string, options: CommonOptions) => {
@@ -73,7 +73,7 @@ export function addTokensCommand(program: Command): void {
     });
 }
 
-/** A wrong path is an error, not a new and empty folder. */
+/** Fails if the folder has no database, instead of creating an empty one. */
 function withExistingTokens(dataDir: string, work: (tokens: TokenStore) => void): void {
   if (isMissing(join(dataDir, DATABASE_FILE))) {
     throw new OperatorError(`${dataDir} is not the data directory of a server: it has no ${DATABASE_FILE}`);
@@ -81,7 +81,7 @@ function withExistingTokens(dataDir: string, work: (tokens: TokenStore) => void)
   withTokens(dataDir, work);
 }
 
-/** A file that cannot be looked at is not missing: opening it says why. */
+/** An unreadable file does not count as missing; opening it reports the reason. */
 function isMissing(file: string): boolean {
   try {
     return statSync(file, { throwIfNoEntry: false }) === undefined;

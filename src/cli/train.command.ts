@@ -1,5 +1,5 @@
-// `flywheel train FILE.jsonl`: submits trajectory groups, one per line, as a training job and shows it live: progress,
-// the loss as it moves, and at the end what became of every trajectory. Ctrl-C cancels the job.
+// `flywheel train FILE.jsonl`: submits trajectory groups, one per line, as a training job. It shows progress and the loss
+// live, and the number of trained trajectories at the end. Ctrl-C cancels the job.
 
 import { createReadStream } from "node:fs";
 import type { Command } from "commander";
@@ -13,7 +13,7 @@ import { bar, sparkline } from "./curve.ts";
 import { newestNamed } from "./models.command.ts";
 import { addTargetOptions, asUsageErrors, clientFor, readNumber, type TargetOptions } from "./server-target.ts";
 
-/** A job outlives its server's restart, so following it does too: for about 40 s. */
+/** A job survives a restart of the server, so following it does too: for about 40 s. */
 const FOLLOWING_RETRIES = 8;
 
 interface TrainOptions extends TargetOptions {
@@ -33,12 +33,15 @@ export function addTrainCommand(program: Command): void {
       "<FILE.jsonl>",
       'one group per line: {"trajectories":[{"messages_and_choices":[…],"reward":1}, …]}; - reads standard input',
     )
-    .requiredOption("--model <NAME>", "policy to train; made when it does not exist")
-    .option("--project <NAME>", "project of the policy; without it that of the policy of this name, or default")
-    .option("--base-model <NAME>", "what a new policy starts from; the server's model without it")
+    .requiredOption("--model <NAME>", "policy to train; created if it does not exist")
+    .option(
+      "--project <NAME>",
+      "project of the policy; default: that of an existing policy with this name, else `default`",
+    )
+    .option("--base-model <NAME>", "base model of a new policy; default: the server's model")
     .option("--learning-rate <RATE>", "learning rate")
-    .option("--config <JSON>", "more of experimental_config, for example '{\"ppo\":true}'")
-    .option("--json", "print events as JSON lines instead of drawing");
+    .option("--config <JSON>", "further fields of experimental_config, for example '{\"ppo\":true}'")
+    .option("--json", "print events as JSON lines instead of a progress bar");
   addTargetOptions(command);
   command.action((file: string, options: TrainOptions) => asUsageErrors(options.url, () => train(file, options)));
 }
@@ -73,7 +76,7 @@ async function followed(client: FlywheelClient, jobId: string, screen: Screen): 
   } catch (error) {
     if (!isConnectionFault(error)) throw error;
     screen.end();
-    const message = `the server does not answer any more; the job ${jobId} goes on when it is back`;
+    const message = `the server no longer answers; the job ${jobId} continues when it is back`;
     throw new OperatorError(message, { cause: error });
   }
 }
@@ -87,7 +90,7 @@ function readConfig({ config, learningRate }: TrainOptions): TrainingConfig {
   }
   if (!isJsonObject(parsed)) throw new OperatorError("--config expects a JSON object");
   const rate = readNumber(learningRate, "--learning-rate");
-  if (rate !== undefined && rate < 0) throw new OperatorError(`--learning-rate must not be negative, as ${rate} is`);
+  if (rate !== undefined && rate < 0) throw new OperatorError(`--learning-rate must not be negative (got ${rate})`);
   return { ...parsed, ...(rate === undefined ? {} : { learning_rate: rate }) };
 }
 
@@ -110,7 +113,7 @@ async function readGroups(file: string): Promise<TrajectoryGroup[]> {
 
 async function firstBaseModel(client: FlywheelClient): Promise<string> {
   const [name] = await client.baseModels();
-  if (name === undefined) throw new OperatorError("the server has no model that can be trained");
+  if (name === undefined) throw new OperatorError("the server has no trainable model");
   return name;
 }
 
@@ -123,7 +126,7 @@ function jsonScreen(): Screen {
   return { show: (event) => console.log(JSON.stringify(event)), end: () => {} };
 }
 
-/** One line that is drawn over on a terminal, one line per tenth elsewhere. */
+/** On a terminal, one line that is redrawn. Elsewhere, one line per tenth of the job. */
 function drawnScreen(): Screen {
   const { stdout } = process;
   const losses: number[] = [];

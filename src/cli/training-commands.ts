@@ -1,4 +1,4 @@
-// The commands about training, for the program to take in one go.
+// Adds the commands about training.
 
 import type { Command } from "commander";
 import { addDemoCommand } from "./demo/demo.command.ts";

@@ -28,11 +28,11 @@ const fault =
 const broken = () => new TypeError("fetch failed", { cause: new Error("ECONNREFUSED") });
 
 describe("client", () => {
-  it("has its errors in the file that programs import", () => {
+  it("exports its errors from the file that programs import", () => {
     expect(exported).toBe(ApiError);
   });
 
-  it("repeats what is safe to repeat", async () => {
+  it("retries requests that are safe to repeat", async () => {
     const { client, asked } = canned([fault(500), broken, ok({ id: "j" })]);
     expect(await client.job("j")).toEqual({ id: "j" });
     expect(asked).toHaveLength(3);
@@ -40,7 +40,7 @@ describe("client", () => {
     expect(asked[0]!.headers.authorization).toBe("Bearer secret");
   });
 
-  it("does not repeat a submission unless the server says so or it has a key", async () => {
+  it("retries a submission only if the server says so or it has an idempotency key", async () => {
     for (const first of [fault(500), broken]) {
       const { client, asked } = canned([first, ok({ id: "j" })]);
       await expect(client.submit("m", [])).rejects.toThrow();
@@ -54,14 +54,14 @@ describe("client", () => {
     await expect(never.client.submit("m", [])).rejects.toThrow("503: no");
   });
 
-  it("tells what the server said", async () => {
+  it("reports the server's message", async () => {
     const { client } = canned([fault(422)]);
     const error = await client.submit("m", []).catch((thrown) => thrown);
     expect(error).toBeInstanceOf(ApiError);
     expect(error).toMatchObject({ status: 422, body: { error: { message: "no" } } });
   });
 
-  it("follows events over a broken connection, each once", async () => {
+  it("yields each event once across a broken connection", async () => {
     const block = (id: string, type: string) =>
       `id: ${id}\nevent: ${type}\ndata: ${JSON.stringify({ id, type, data: {} })}\n\n`;
     const { client, asked } = canned([
@@ -74,13 +74,13 @@ describe("client", () => {
     expect(asked[1]!.headers["last-event-id"]).toBe("2");
   });
 
-  it("ends with the error when the server is gone", async () => {
+  it("fails with the connection error when the server is gone", async () => {
     const { client, asked } = canned([() => new Response("id: 1\n"), broken], 0);
     await expect(client.events("j").next()).rejects.toThrow("fetch failed");
     expect(asked).toHaveLength(2);
   });
 
-  it("follows pages", async () => {
+  it("reads all pages of a list", async () => {
     const { client, asked } = canned([
       ok({ data: [{ id: "a" }, { id: "b" }], has_more: true }),
       ok({ data: [{ id: "c" }], has_more: false }),
@@ -92,7 +92,7 @@ describe("client", () => {
   });
 });
 
-it("reads server-sent events in any pieces", async () => {
+it("reads server-sent events however the network splits them", async () => {
   const bytes = new TextEncoder().encode(": hello\n\nid: 1\ndata: é1\n\ndata: 2\n\n");
   for (let size = 1; size < 8; size++) {
     const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
@@ -109,7 +109,7 @@ it("reads server-sent events in any pieces", async () => {
   }
 });
 
-it("learning-rate schedules", () => {
+it("computes constant, linear and cosine learning-rate schedules", () => {
   const close = (values: number[]) => values.map((value) => expect.closeTo(value, 8));
   expect(learningRates({ peak: 1, batches: 5, shape: "linear" })).toEqual(close([1, 0.75, 0.5, 0.25, 0]));
   expect(learningRates({ peak: 1, batches: 5, shape: "cosine" })).toEqual(close([1, 0.853553391, 0.5, 0.146446609, 0]));

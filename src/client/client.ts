@@ -1,8 +1,8 @@
-// A client for training: register a model, sample from its policy, submit scored trajectories, follow the job. Works in
-// Node without anything else installed. Rollouts in groups are in rollouts.ts.
+// A client for training: register a model, sample from its policy, submit scored trajectories, follow the job. It has no
+// dependencies besides Node. rollouts.ts gathers rollouts in groups.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { Connection, type ConnectionOptions, isConnectionFault, longerEachTime } from "./http.ts";
+import { backoffMs, Connection, type ConnectionOptions, isConnectionFault } from "./http.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
 import type {
   ChatCompletion,
@@ -18,7 +18,7 @@ import type {
   TrajectoryGroup,
 } from "./types.ts";
 
-// What a program needs to name beside the client: it can import this file only.
+// Re-exported, so that a program imports only this file.
 export { ApiError, type ConnectionOptions } from "./http.ts";
 export type * from "./types.ts";
 
@@ -32,12 +32,12 @@ export interface RegisterOptions {
 
 export interface TrainOptions extends SubmitOptions {
   config?: TrainingConfig;
-  /** Every event as it happens. */
+  /** Called for every event as it happens. */
   onEvent?: (event: TrainingEvent) => void;
 }
 
 export interface SubmitOptions {
-  /** The same key and body make one job, however often they are sent. */
+  /** Sending the same key and body again does not create another job. */
   idempotencyKey?: string;
   signal?: AbortSignal;
 }
@@ -64,12 +64,12 @@ export class FlywheelClient {
     this.#connection = new Connection(options);
   }
 
-  /** Models that can be trained. */
+  /** Names of the models that can be trained. */
   baseModels(): Promise<string[]> {
     return this.#connection.json("GET", "/preview/base-models");
   }
 
-  /** Makes the model, or finds the one of that name. */
+  /** Creates the model, or returns the existing one with that name. */
   register(options: RegisterOptions): Promise<TrainableModel> {
     return this.#connection.json("POST", "/preview/models", { body: { ...options, return_existing: true } });
   }
@@ -95,12 +95,12 @@ export class FlywheelClient {
     return this.#connection.json("DELETE", `/preview/models/${modelId}/checkpoints`, { body: { steps } });
   }
 
-  /** A new step with the weights of an old one. */
+  /** Creates a new step with the weights of an old one. */
   rollback(modelId: string, step: number): Promise<Checkpoint> {
     return this.#connection.json("POST", `/preview/models/${modelId}/rollback`, { body: { step } });
   }
 
-  /** Rewards and metrics of evaluated groups, kept with the newest step. */
+  /** Records rewards and metrics of evaluated groups with the newest step. */
   async log(modelId: string, split: string, groups: readonly TrajectoryGroup[]): Promise<void> {
     const body = { split, trajectory_groups: groups };
     await this.#connection.json("POST", `/preview/models/${modelId}/log`, { body });
@@ -117,7 +117,7 @@ export class FlywheelClient {
     return this.#submit("/preview/training-jobs", body, rest);
   }
 
-  /** Submits a supervised job, which learns the assistant's turns of examples, and returns at once. */
+  /** Submits a supervised job and returns at once. It trains the assistant's turns of the examples. */
   submitExamples(
     modelId: string,
     examples: readonly SftExample[],
@@ -132,7 +132,7 @@ export class FlywheelClient {
     return this.#connection.json("POST", path, { body, ...headers, signal });
   }
 
-  /** Submits a job and waits for its end; throws TrainingFailedError when there is no new step. */
+  /** Submits a job and waits until it ends. Throws TrainingFailedError if it made no new step. */
   async train(modelId: string, groups: readonly TrajectoryGroup[], options: TrainOptions = {}): Promise<TrainingJob> {
     const job = await this.submit(modelId, groups, options);
     for await (const event of this.events(job.id, options.signal)) {
@@ -152,18 +152,18 @@ export class FlywheelClient {
     return this.#connection.json("POST", `/preview/training-jobs/${jobId}/cancel`);
   }
 
-  /** A job's events from the first to the last, over as many connections as it takes. */
+  /** Yields all events of a job, reconnecting as often as needed. */
   async *events(jobId: string, signal?: AbortSignal): AsyncGenerator<TrainingEvent> {
     let last: string | null = null;
-    /** Connections in a row that brought nothing. */
-    let inVain = 0;
+    /** Connections in a row without an event. */
+    let emptyConnections = 0;
     for (;;) {
-      // Outside the try: a server that does not answer after all its tries is gone.
+      // Outside the try: if all retries fail, the server is gone.
       const response: Response = await this.#connection.request("GET", `/preview/training-jobs/${jobId}/events`, {
         headers: { accept: "text/event-stream", ...(last === null ? {} : { "last-event-id": last }) },
         signal,
       });
-      if (response.body === null) return; // nothing more is to come
+      if (response.body === null) return; // no more events
       const before: string | null = last;
       try {
         for await (const data of serverSentEvents(response.body)) {
@@ -175,8 +175,8 @@ export class FlywheelClient {
       } catch (error) {
         if (signal?.aborted || !isConnectionFault(error)) throw error;
       }
-      inVain = last === before ? inVain + 1 : 0;
-      if (inVain > 0) await sleep(longerEachTime(inVain - 1), undefined, { signal });
+      emptyConnections = last === before ? emptyConnections + 1 : 0;
+      if (emptyConnections > 0) await sleep(backoffMs(emptyConnections - 1), undefined, { signal });
     }
   }
 

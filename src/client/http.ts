@@ -1,7 +1,7 @@
-// Requests to a server: JSON in and out, errors with the server's words, and another try where that is safe. GET and
-// DELETE are repeated after connection faults and 408, 409, 429 and 5xx; POST only when the server said so (429, 503) or
-// the request carries an idempotency key; nothing is repeated that the server calls useless (x-should-retry: false), a
-// quota that is used up for one. Waits as long as Retry-After says, else longer each time.
+// Requests to a server: JSON in and out, the server's error messages, and retries where they are safe.
+// GET, DELETE and a POST with an idempotency key are retried after connection errors, 408, 409, 429 and 5xx. Any other POST
+// is retried only after 429 and 503. Nothing is retried if the server says so (x-should-retry: false). The wait is
+// Retry-After, or else doubles each time.
 
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -9,7 +9,7 @@ export interface ConnectionOptions {
   /** With or without /v1. */
   baseUrl: string;
   apiKey: string;
-  /** Tries after the first one. */
+  /** Tries after the first. Default 4. */
   maxRetries?: number;
   fetch?: typeof fetch;
 }
@@ -34,7 +34,7 @@ export interface RequestOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Whether `error` says that there was no connection, or that it broke: fetch throws TypeErrors with a cause for both. */
+/** True if the connection failed or broke. fetch throws a TypeError with a cause for both. */
 export function isConnectionFault(error: unknown): boolean {
   return error instanceof TypeError && error.cause !== undefined;
 }
@@ -62,7 +62,7 @@ export class Connection {
     return (await response.json()) as Answer;
   }
 
-  /** A response with a status of success; its body is unread. */
+  /** Returns a successful response with its body unread. */
   async request(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
     const repeatable = method !== "POST" || options.headers?.["idempotency-key"] !== undefined;
     for (let attempt = 0; ; attempt++) {
@@ -101,14 +101,14 @@ function mayRepeat(result: Response | Error, repeatable: boolean): boolean {
   return repeatable && (RETRIED.has(result.status) || result.status >= 500);
 }
 
-/** `attempt`: how many came before. */
-export function longerEachTime(attempt: number): number {
+/** Milliseconds to wait after `attempt` earlier retries. */
+export function backoffMs(attempt: number): number {
   return Math.min(FIRST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS);
 }
 
 function waitMs(result: Response | Error, attempt: number): number {
   const after = result instanceof Response ? Number(result.headers.get("retry-after") ?? Number.NaN) : Number.NaN;
-  return Number.isFinite(after) ? after * 1000 : longerEachTime(attempt);
+  return Number.isFinite(after) ? after * 1000 : backoffMs(attempt);
 }
 
 async function failureOf(response: Response): Promise<ApiError> {
@@ -117,7 +117,7 @@ async function failureOf(response: Response): Promise<ApiError> {
   try {
     body = JSON.parse(text);
   } catch {
-    // not JSON: the text is all there is
+    // not JSON: keep the text
   }
   const message = (body as { error?: { message?: string } } | null)?.error?.message ?? text.slice(0, 500);
   return new ApiError(response.status, `${response.status}: ${message}`, body);

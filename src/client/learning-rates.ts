@@ -1,4 +1,4 @@
-// Learning-rate schedules for supervised jobs: one rate per batch, as `config.learning_rate` takes them.
+// Learning-rate schedules for supervised jobs: one rate per batch, for `config.learning_rate`.
 
 export interface ScheduleOptions {
   peak: number;
@@ -8,7 +8,7 @@ export interface ScheduleOptions {
   warmup?: number;
 }
 
-/** Rises linearly over the warm-up, then falls to 0 at the last batch (or stays, when constant). */
+/** Rises linearly during the warm-up, then falls to 0 at the last batch, or stays at the peak if constant. */
 export function learningRates({ peak, batches, shape, warmup = 0 }: ScheduleOptions): number[] {
   return Array.from({ length: batches }, (_, i) => {
     if (i < warmup) return (peak * (i + 1)) / warmup;

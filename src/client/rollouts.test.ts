@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { gatherGroups } from "./rollouts.ts";
 
 describe("gatherGroups", () => {
-  it("keeps scenarios apart, bounds concurrency, tries again and counts failures", async () => {
+  it("groups by scenario, bounds concurrency, retries and counts failures", async () => {
     let running = 0;
     let most = 0;
     const tries = new Map<string, number>();
@@ -34,7 +34,7 @@ describe("gatherGroups", () => {
     expect(reports.at(-1)).toBe(12);
   });
 
-  it("stops when told to", async () => {
+  it("stops when its signal aborts", async () => {
     const stop = new AbortController();
     const gathering = gatherGroups({
       scenarios: [1, 2, 3],
@@ -49,7 +49,7 @@ describe("gatherGroups", () => {
     await expect(gathering).rejects.toThrow("enough");
   });
 
-  it("gives every attempt a signal of its own, on which listeners may stay", async () => {
+  it("gives every attempt its own signal, so that listeners do not pile up", async () => {
     const stop = new AbortController();
     const signals = new Set<AbortSignal>();
     let heard = 0;
@@ -72,7 +72,7 @@ describe("gatherGroups", () => {
     expect(getEventListeners(stop.signal, "abort")).toEqual([]);
   });
 
-  it("keeps attempts in order whichever comes first, and failed ones apart", async () => {
+  it("keeps attempts in order and lists failed ones separately", async () => {
     const groups = await gatherGroups({
       scenarios: ["a", "b"],
       groupSize: 4,

@@ -1,5 +1,5 @@
-// Rollouts in groups: several attempts at each scenario, a bounded number at a time, another try for those that fail,
-// progress along the way. An attempt that keeps failing becomes an exception of its group, never the end of the others.
+// Gathers rollouts in groups: several attempts at each scenario, with bounded concurrency, retries and progress reports.
+// An attempt that keeps failing becomes an exception of its group. The others continue.
 
 import type { Trajectory, TrajectoryGroup } from "./types.ts";
 
@@ -7,18 +7,18 @@ export interface RolloutOptions<Scenario> {
   scenarios: readonly Scenario[];
   /** Attempts per scenario. */
   groupSize: number;
-  /** One attempt: a conversation with its reward. Several, when one request gave several choices (`n`). */
+  /** Makes one attempt: a conversation with its reward, or several if one request returned several choices (`n`). */
   rollout: (scenario: Scenario, attempt: RolloutAttempt) => Promise<Trajectory | Trajectory[]>;
-  /** Attempts at the same time. */
+  /** Attempts that run at the same time. Default 16. */
   concurrency?: number;
-  /** Tries after a failed one. */
+  /** Retries of a failed attempt. Default 1. */
   maxRetries?: number;
   onProgress?: (progress: RolloutProgress) => void;
   signal?: AbortSignal;
 }
 
 export interface RolloutAttempt {
-  /** Place in its group. */
+  /** Index in its group. */
   index: number;
   signal: AbortSignal;
 }
@@ -27,11 +27,11 @@ export interface RolloutProgress {
   done: number;
   total: number;
   failed: number;
-  /** Mean reward of what is done. */
+  /** Mean reward so far. */
   reward: number;
 }
 
-/** One group per scenario, its attempts in order, whichever came first: the same replies train the same way. */
+/** Returns one group per scenario. Attempts keep their order, whichever finished first, so the same replies train the same way. */
 export async function gatherGroups<Scenario>(options: RolloutOptions<Scenario>): Promise<TrajectoryGroup[]> {
   const { scenarios, groupSize, rollout, maxRetries = 1, onProgress } = options;
   const signal = options.signal ?? new AbortController().signal;
@@ -43,7 +43,7 @@ export async function gatherGroups<Scenario>(options: RolloutOptions<Scenario>):
   const rewards: number[] = [];
 
   const attempt = async ({ scenario, group, index }: (typeof work)[number]) => {
-    // A signal of its own per try: SDKs leave listeners on it, and on a shared one they would pile up.
+    // Each try gets its own signal. SDKs leave listeners on it, and on a shared one they would pile up.
     const tryOnce = () => rollout(scenario, { index, signal: AbortSignal.any([signal]) });
     const result = await withRetries(tryOnce, maxRetries, signal);
     results[group]![index] = result;
@@ -67,9 +67,9 @@ export async function gatherGroups<Scenario>(options: RolloutOptions<Scenario>):
   }));
 }
 
-/** What an attempt gave; null = it did not fail. */
 interface AttemptResult {
   trajectories: Trajectory[];
+  /** Null if the attempt succeeded. */
   failure: Failure | null;
 }
 

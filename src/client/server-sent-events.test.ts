@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { serverSentEvents } from "./server-sent-events.ts";
 
-it("finds events whatever the pieces of the network are", async () => {
+it("finds events however the network splits them", async () => {
   const bytes = new TextEncoder().encode(': comment\ndata: {"a":"ü"}\n\ndata:[DONE]\n\n');
   for (const size of [1, 2, 7, 100]) {
     const pieces = (async function* () {

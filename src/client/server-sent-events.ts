@@ -1,4 +1,4 @@
-// The payloads of a server-sent event stream, whatever pieces the network delivers.
+// Yields the payloads of a server-sent event stream, however the network splits it.
 
 export async function* serverSentEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();

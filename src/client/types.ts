@@ -1,4 +1,4 @@
-// What goes over the wire in training, as this client sends and receives it.
+// The JSON that this client sends and receives.
 
 export interface TrainableModel {
   id: string;
@@ -6,7 +6,7 @@ export interface TrainableModel {
   project: string;
   name: string;
   base_model: string;
-  /** The full name for inference; the newest step answers. */
+  /** Full name for inference. The newest step answers. */
   inference_name: string;
   created_at: string;
 }
@@ -18,7 +18,7 @@ export interface Checkpoint {
   created_at: string;
 }
 
-/** The newest step and steps in use are kept. */
+/** `kept_steps` are the newest step and steps in use. */
 export interface DeletedCheckpoints {
   deleted_count: number;
   not_found_steps: number[];
@@ -37,7 +37,7 @@ export interface TrainingJob {
   updated_at: string;
   kind: "rl" | "sft";
   from_step: number | null;
-  /** The step it made. */
+  /** The step that the job created. */
   step: number | null;
   report?: JobReport | null;
 }
@@ -69,7 +69,7 @@ export interface Message {
   [field: string]: unknown;
 }
 
-/** A conversation to learn from; the last message is the assistant's. */
+/** A conversation to learn from. Its last message is the assistant's. */
 export interface SftExample {
   messages: Message[];
   tools?: unknown[];
@@ -77,7 +77,7 @@ export interface SftExample {
 
 export interface SftConfig {
   batch_size?: number | "auto";
-  /** One rate, or one for each batch. */
+  /** One rate, or one per batch. */
   learning_rate?: number | number[];
   assistant_turns?: "all" | "last";
 }
@@ -119,7 +119,7 @@ export interface TrajectoryGroup {
   metadata?: Record<string, unknown>;
 }
 
-/** docs/reference/training.md says what each does. */
+/** Every field is explained in docs/reference/training.md. */
 export interface TrainingConfig {
   learning_rate?: number;
   ppo?: boolean;

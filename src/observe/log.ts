@@ -1,5 +1,5 @@
-// Log lines: one per event, to standard error, as text for people or JSON for machines. Never logs bodies, prompts,
-// generated text or tokens.
+// The log: one line per event on standard error, as text or JSON. It never contains bodies, prompts, generated text or
+// tokens.
 
 export const LEVELS = ["debug", "info", "warn", "error"] as const;
 export type Level = (typeof LEVELS)[number];
@@ -44,7 +44,7 @@ function textLine(time: Date, level: Level, message: string, fields: Fields): st
   return `${time.toISOString()} ${level.padEnd(5)} ${oneLine(message)}${pairs.join("")}`;
 }
 
-/** Errors become their stack and causes; everything else stays. */
+/** Shows an error with its stack and causes. */
 function showable(value: unknown): unknown {
   if (value instanceof Error) {
     const cause = value.cause === undefined ? "" : `\ncaused by: ${String(showable(value.cause))}`;
@@ -53,12 +53,12 @@ function showable(value: unknown): unknown {
   return typeof value === "bigint" ? value.toString() : value;
 }
 
-/** A message cannot forge a second log line. */
+/** Removes line breaks, so that a message cannot forge a second log line. */
 function oneLine(message: string): string {
   return message.replaceAll(/[\r\n]+/g, " ");
 }
 
-/** Names and ids of clients cannot steer the terminal that shows the log: JSON leaves C1 codes and reordering marks as they are. */
+/** Escapes control and bidirectional characters, so that names from clients cannot steer a terminal. JSON.stringify leaves some of them. */
 function printable(line: string): string {
   return line.replaceAll(
     /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu,

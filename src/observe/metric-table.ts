@@ -1,11 +1,11 @@
-// Every Prometheus metric in one table, named as vLLM names them so that its dashboards work. The docs page is made
-// from this table. Gauges and engine counters are read from the engine when scraped; the rest is recorded per request.
+// Every Prometheus metric, in one table. Names are vLLM's, so that its dashboards work. docs/reference/metrics.md is
+// generated from this table. Gauges and engine counters are read at each scrape; other metrics are recorded per request.
 
 export interface MetricRow<Kind extends "gauge" | "counter" | "histogram" = "gauge" | "counter" | "histogram"> {
   kind: Kind;
   help: string;
   labels: readonly string[];
-  /** Of histograms, if not the engine's. */
+  /** Buckets of a histogram, unless the engine defines them. */
   buckets?: readonly number[];
 }
 
@@ -38,54 +38,56 @@ export const METRICS = {
   "vllm:num_requests_running": gauge("Choices being generated now."),
   "vllm:num_requests_waiting": gauge("Choices waiting for a slot."),
   "vllm:kv_cache_usage_perc": gauge("Key/value cache in use, 0 to 1."),
-  "vllm:lora_requests_info": gauge("1 for the set of adapters loaded now.", ["max_lora", "running_lora_adapters"]),
-  "vllm:cache_config_info": gauge("1; the labels describe the key/value cache.", [
+  "vllm:lora_requests_info": gauge("Always 1. The labels list the adapters loaded now.", [
+    "max_lora",
+    "running_lora_adapters",
+  ]),
+  "vllm:cache_config_info": gauge("Always 1. The labels describe the key/value cache.", [
     "block_size",
     "enable_prefix_caching",
   ]),
-  "vllm:prompt_tokens_total": counter("Prompt tokens of requests whose prompt is done, cached ones included."),
+  "vllm:prompt_tokens_total": counter("Prompt tokens of requests whose prefill is done, including cached tokens."),
   "vllm:generation_tokens_total": counter("Tokens generated."),
-  "vllm:num_preemptions_total": counter("Choices that had to give up their memory and start over."),
+  "vllm:num_preemptions_total": counter("Choices that were preempted: they gave up their memory and were recomputed."),
   "vllm:prefix_cache_queries_total": counter("Prompt tokens looked up in the prefix cache."),
   "vllm:prefix_cache_hits_total": counter("Prompt tokens found in the prefix cache."),
   "vllm:prompt_tokens_cached_total": counter("Prompt tokens of finished requests that came from the prefix cache."),
   "vllm:request_success_total": counter(
-    "Ended choices by reason: stop, length, repetition, or abort (the client left, the server stopped, or an error).",
+    "Choices that ended, by reason: stop, length, repetition, or abort (the client left, the server stopped, or an error).",
     [...MODEL, "finished_reason"],
   ),
-  "vllm:time_to_first_token_seconds": histogram("Arrival to first token.", TTFT),
+  "vllm:time_to_first_token_seconds": histogram("Time from arrival to the first token.", TTFT),
   "vllm:inter_token_latency_seconds": histogram("Time between two outputs of a choice, per token.", PER_TOKEN),
   "vllm:request_time_per_output_token_seconds": histogram("Decode time divided by tokens after the first.", PER_TOKEN),
-  "vllm:e2e_request_latency_seconds": histogram("Arrival to last token.", LATENCY),
+  "vllm:e2e_request_latency_seconds": histogram("Time from arrival to the last token.", LATENCY),
   "vllm:request_queue_time_seconds": histogram(
-    "Submission to the engine to the first step that works on the request.",
+    "Time from submission to the engine to the first step that works on the request.",
     LATENCY,
   ),
-  "vllm:request_inference_time_seconds": histogram("First step to last token.", LATENCY),
-  "vllm:request_prefill_time_seconds": histogram("First step to first token.", LATENCY),
-  "vllm:request_decode_time_seconds": histogram("First token to last token.", LATENCY),
+  "vllm:request_inference_time_seconds": histogram("Time from the first step to the last token.", LATENCY),
+  "vllm:request_prefill_time_seconds": histogram("Time from the first step to the first token.", LATENCY),
+  "vllm:request_decode_time_seconds": histogram("Time from the first token to the last.", LATENCY),
   "vllm:request_prompt_tokens": histogram("Prompt tokens per request.", TOKENS),
   "vllm:request_generation_tokens": histogram("Tokens generated per request.", TOKENS),
-  "vllm:request_max_num_generation_tokens": histogram("Longest choice per request.", TOKENS),
-  // Counted by the engine, in buckets of its own.
+  "vllm:request_max_num_generation_tokens": histogram("Tokens of the longest choice per request.", TOKENS),
+  // Counted by the engine, in its own buckets.
   "vllm:iteration_tokens_total": {
     kind: "histogram",
-    help: "Tokens computed per model step, prompt chunks included.",
+    help: "Tokens computed per model step, including prompt chunks.",
     labels: MODEL,
   },
-  "vllm:request_params_n": histogram("n of requests.", [1, 2, 5, 10, 20]),
-  "vllm:request_params_max_tokens": histogram("Output budget of requests.", TOKENS),
-  http_requests_total: counter("HTTP responses; status is 2xx, 4xx and so on, handler the route's pattern or none.", [
-    "method",
-    "handler",
-    "status",
-  ]),
+  "vllm:request_params_n": histogram("Parameter n per request.", [1, 2, 5, 10, 20]),
+  "vllm:request_params_max_tokens": histogram("Output budget per request.", TOKENS),
+  http_requests_total: counter(
+    "HTTP responses. status is 2xx, 4xx and so on; handler is the route's pattern or none.",
+    ["method", "handler", "status"],
+  ),
   flywheel_stream_aborts_total: counter(
     "Streams that ended early, by reason: client_gone, slow_client, shutdown, error.",
     ["reason"],
   ),
   flywheel_rejected_requests_total: counter(
-    "Error answers by name; not those to unknown paths, wrong methods and broken HTTP, nor errors inside streams.",
+    "Error responses by name. Excludes unknown paths, wrong methods, broken HTTP and errors inside streams.",
     ["code"],
   ),
   flywheel_grammar_compile_seconds: histogram(
@@ -99,12 +101,12 @@ export const METRICS = {
     "status",
   ]),
   flywheel_training_job_seconds: histogram(
-    "Start to end of training jobs.",
+    "Duration of training jobs.",
     [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600],
     [],
   ),
   flywheel_training_steps_total: counter("Gradient steps taken.", []),
-  flywheel_training_tokens_total: counter("Tokens of finished training jobs, prompts included.", []),
+  flywheel_training_tokens_total: counter("Tokens of finished training jobs, including prompts.", []),
 } as const satisfies Record<string, MetricRow>;
 
 type Table = typeof METRICS;

@@ -1,11 +1,10 @@
-// Counts what happens, for Prometheus. One object per server with its own registry, so that tests do not share state.
-// Knows the engine only through its statistics.
+// Records metrics for Prometheus. Each server has its own registry, so that tests do not share state.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { EngineStats } from "../engine/contract.ts";
 import { type CounterName, type GaugeName, type HistogramName, METRICS, type MetricRow } from "./metric-table.ts";
 import { SharedHistogram } from "./shared-histogram.ts";
 
-/** What is known about a request when it has ended. Times in milliseconds of one monotonic clock. */
+/** A request that has ended. Times are performance.now(), in milliseconds. */
 export interface RequestRecord {
   model: string;
   promptTokens: number;
@@ -15,10 +14,10 @@ export interface RequestRecord {
   finishReasons: readonly string[];
   n: number;
   maxTokens: number;
-  /** performance.now() when the request came, and when the engine got it. */
   arrivedAt: number;
+  /** When the engine received it. */
   submittedAt: number;
-  /** Time in the engine's queue, when the engine reports it. */
+  /** Queue time, measured from `submittedAt`. Null if the engine did not report it. */
   queuedMs: number | null;
   firstTokenAt: number | null;
   endedAt: number;
@@ -34,7 +33,7 @@ export interface EngineFacts {
   adapters: readonly string[];
 }
 
-/** Counted by the engine, step by step. */
+/** Counted by the engine. */
 const STEP_TOKENS = "vllm:iteration_tokens_total";
 
 export class Metrics {
@@ -74,7 +73,7 @@ export class Metrics {
     this.#count("flywheel_stream_aborts_total", { reason });
   }
 
-  /** Called for every token: the labels are bound once per model. */
+  /** Called for every token, so the labels are bound once per model. */
   interTokenLatency(model: string, seconds: number): void {
     let bound = this.#interToken.get(model);
     if (bound === undefined) {
@@ -132,7 +131,7 @@ export class Metrics {
     }
   }
 
-  /** The exposition text, with the engine's state as of now. */
+  /** Returns the Prometheus text with the engine's current state. */
   async render(facts: EngineFacts): Promise<string> {
     const { stats, model } = facts;
     const labels = { model_name: model, engine: "0" };
@@ -166,7 +165,7 @@ export class Metrics {
     this.#gauges.get(name)!.set(labels, value);
   }
 
-  /** A counter that somebody else counts: set to the value read. */
+  /** Sets a counter that the engine counts. */
   #total(name: CounterName, labels: Record<string, string>, value: number): void {
     this.#counters.get(name)!.reset();
     this.#count(name, labels, value);

@@ -1,11 +1,11 @@
-// A Prometheus histogram that somebody else counts: the registry asks for its samples when it is scraped, and it shows
-// the counts it was last given. prom-client's own histogram can only observe one value after the other.
+// A Prometheus histogram whose counts come from elsewhere. At each scrape it shows the counts it was last given.
+// prom-client's own histogram can only observe single values.
 import type { Metric, MetricValue, Registry } from "prom-client";
 
 export interface Counts {
   /** Upper bounds, ascending. */
   bounds: readonly number[];
-  /** Per bound, not cumulative; one more for what is beyond the last. */
+  /** One count per bound, not cumulative, and one for values above the last bound. */
   counts: readonly number[];
   sum: number;
 }

@@ -104,7 +104,7 @@ describe("flywheel train", () => {
     });
     try {
       const training = run("train", groupsFile(groups), "--model", "cli");
-      await expect(training).rejects.toThrow(/the job [0-9a-f-]{36} goes on when it is back/);
+      await expect(training).rejects.toThrow(/the job [0-9a-f-]{36} continues when it is back/);
     } finally {
       spy.mockRestore();
     }
