@@ -24,9 +24,9 @@ export const toyEncoder: ChatEncoder & { word(id: number): string } = {
   encodeConversation(messages, tools) {
     const alien = messages.findIndex(({ role }) => role === "alien");
     if (alien >= 0) throw new PromptError("invalid_message", `messages.${alien}.role`, "There are no aliens.");
-    const names = (tools ?? []).map((tool) => (tool as { function: { name: string } }).function.name).join(" ");
-    return messages.flatMap(({ role, content }, i) =>
-      toyIds(`<s> ${role} NL ${i === 0 ? names : ""} ${content} <e> NL`),
+    const names = (tools ?? []).map((tool) => tool.function.name).join(" ");
+    return messages.flatMap(({ role, texts }, i) =>
+      toyIds(`<s> ${role} NL ${i === 0 ? names : ""} ${texts.join(" ")} <e> NL`),
     );
   },
 };
@@ -46,7 +46,7 @@ export function toyIds(text: string): number[] {
 /** One question and its sampled reply, with ids and log-probabilities. */
 export function toyHistory(reply: string, fields: Partial<SampledChoice> = {}): History {
   const tokenIds = toyIds(reply);
-  const message = { role: "assistant", content: reply };
+  const message = { role: "assistant", texts: [reply] };
   const choice = { message, promptTokenIds: null, tokenIds, logprobs: tokenIds.map(() => -1), tokens: null, ...fields };
-  return { tools: null, items: [{ message: { role: "user", content: "q1" } }, { choice }] };
+  return { tools: null, items: [{ message: { role: "user", texts: ["q1"] } }, { choice }] };
 }

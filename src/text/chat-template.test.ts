@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import type { WireMessage } from "../api/request/message.schema.ts";
+import { chatMessages, chatTools } from "../api/request/messages.ts";
 import { ChatTemplate, type RenderInput } from "./chat-template.ts";
-import { readMessages } from "./messages.ts";
 import { PromptError, TemplateError } from "./prompt-error.ts";
-import { readTools } from "./template-tools.ts";
 
 function input(messages: unknown[], changes: Partial<RenderInput> = {}): RenderInput {
   return {
-    messages: readMessages(messages),
+    messages: chatMessages(messages as WireMessage[]),
     tools: null,
     documents: null,
     addGenerationPrompt: true,
@@ -121,7 +121,7 @@ describe("variables", () => {
   test("special tokens, tools with nulls filled in, documents and flags", () => {
     const source =
       "{{ bos_token }}{{ tools | tojson }}{{ documents }}{{ add_generation_prompt }}{{ continue_final_message }}";
-    const tools = readTools([
+    const tools = chatTools([
       { function: { name: "f" } },
       { type: "function", function: { name: "g", description: "d", strict: true } },
     ]);

@@ -2,7 +2,7 @@
 // size but none on time: templates from requests are rendered in a separate process (template/sandbox.ts) with the same
 // code. Whatever goes wrong inside a template is a TemplateError.
 
-import type { ChatMessage } from "./messages.ts";
+import type { ChatDocument, ChatMessage, ChatTool } from "./messages.ts";
 import { PromptError, TemplateError } from "./prompt-error.ts";
 import { prepare } from "./template/ast.ts";
 import { createEnvironment, Raised, RESERVED_NAMES } from "./template/environment.ts";
@@ -12,13 +12,12 @@ import { parseSource } from "./template/library.ts";
 import { toTemplateMessages } from "./template/template-messages.ts";
 import { checkValueSize } from "./template/value-size.ts";
 import { withExactNumbers } from "./template/values.ts";
-import type { ChatDocument, ChatTool } from "./template-tools.ts";
 
 /** Everything a template may see. JSON-safe, so that it can be sent to another process. */
 export interface RenderInput {
-  messages: ChatMessage[];
-  tools: ChatTool[] | null;
-  documents: ChatDocument[] | null;
+  messages: readonly ChatMessage[];
+  tools: readonly ChatTool[] | null;
+  documents: readonly ChatDocument[] | null;
   addGenerationPrompt: boolean;
   /** End the text right after the content of the last message. */
   continueFinalMessage: boolean;

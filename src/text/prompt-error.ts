@@ -4,8 +4,6 @@
 export type PromptErrorCode =
   | "invalid_message"
   | "invalid_part_type"
-  | "invalid_tool"
-  | "invalid_document"
   | "invalid_stop"
   | "invalid_bad_words"
   | "invalid_truncation"

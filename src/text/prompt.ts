@@ -3,20 +3,19 @@
 
 import { writeExactJson } from "../json/exact-json.ts";
 import type { RenderInput } from "./chat-template.ts";
-import { type ChatMessage, readMessages } from "./messages.ts";
+import { type ChatDocument, type ChatMessage, type ChatTool, joinedText } from "./messages.ts";
 import { PromptError } from "./prompt-error.ts";
 import { boundText, countedTokens, fitTokens, type LengthRules } from "./prompt-length.ts";
-import { joined } from "./template/template-messages.ts";
-import { readDocuments, readTools } from "./template-tools.ts";
 import type { TextModel } from "./text-model.ts";
 
 export interface ChatInput {
-  messages: readonly unknown[];
-  tools?: readonly unknown[] | null;
-  documents?: readonly unknown[] | null;
+  /** At least one. */
+  messages: readonly ChatMessage[];
+  tools?: readonly ChatTool[] | null;
+  documents?: readonly ChatDocument[] | null;
   /** Default true. */
   addGenerationPrompt?: boolean;
-  /** Default false; cannot be combined with addGenerationPrompt. */
+  /** Default false; needs addGenerationPrompt to be false. */
   continueFinalMessage?: boolean;
   /** Default false: templates write special tokens themselves. */
   addSpecialTokens?: boolean;
@@ -54,7 +53,7 @@ export async function chatPrompt(
     tokenIds: tokenisePrompt(model, text, { addSpecialTokens: request.addSpecialTokens ?? false }, length),
     text,
     replyRole,
-    echoText: last.role === replyRole ? joined(last) : null,
+    echoText: last.role === replyRole ? joinedText(last) : null,
   };
 }
 
@@ -109,21 +108,13 @@ export function encodeBounded(
 }
 
 function renderInput(model: TextModel, request: ChatInput): RenderInput {
-  const messages: ChatMessage[] = readMessages(request.messages);
-  const addGenerationPrompt = request.addGenerationPrompt ?? true;
-  const continueFinalMessage = request.continueFinalMessage ?? false;
-  if (addGenerationPrompt && continueFinalMessage) {
-    const message =
-      "continue_final_message and add_generation_prompt cannot both be true: set add_generation_prompt to false to continue.";
-    throw new PromptError("invalid_continuation", null, message);
-  }
   const { chat_template: _, ...kwargs } = { ...model.defaultKwargs, ...request.chatTemplateKwargs };
   return {
-    messages,
-    tools: readTools(request.tools),
-    documents: readDocuments(request.documents),
-    addGenerationPrompt,
-    continueFinalMessage,
+    messages: request.messages,
+    tools: request.tools ?? null,
+    documents: request.documents ?? null,
+    addGenerationPrompt: request.addGenerationPrompt ?? true,
+    continueFinalMessage: request.continueFinalMessage ?? false,
     reasoningEffort: request.reasoningEffort ?? null,
     specialTokens: model.specialTokens,
     kwargs,

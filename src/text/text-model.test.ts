@@ -10,7 +10,7 @@ import { loadTextModel, TextModel } from "./text-model.ts";
 import { TextFilesError } from "./tokenizer-files.ts";
 
 const fixture = fileURLToPath(new URL("../../test/fixtures/llama", import.meta.url));
-const messages = [{ role: "user", content: "hi" }];
+const messages = [{ role: "user", texts: ["hi"] }];
 const folders: string[] = [];
 let folder = "";
 
@@ -82,7 +82,7 @@ test.skipIf(!realModel || !existsSync(`${realModel}/reference.json`))(
     const model = await loadTextModel(realModel!);
     for (const { prompt, input_ids } of JSON.parse(readFileSync(`${realModel}/reference.json`, "utf8")).cases) {
       const question = /<\|im_start\|>user\n(.*)<\|im_end\|>/s.exec(prompt)![1];
-      const made = await chatPrompt(model, { messages: [{ role: "user", content: question }] }, null);
+      const made = await chatPrompt(model, { messages: [{ role: "user", texts: [question!] }] }, null);
       expect([made.text, made.tokenIds]).toEqual([prompt, input_ids]);
     }
     model.close();

@@ -312,6 +312,32 @@ describe("validation: 422 with the path of every problem", () => {
       at("additional_histories", 0, "messages_and_choices"),
       "missing",
     ],
+    ...[
+      [{}, ["function"]],
+      [{ type: "function", function: {} }, ["function", "name"]],
+      [{ type: "function", function: { name: 5 } }, ["function", "name"], "string_type"],
+    ].flatMap(([tool, place, type = "missing"]) => {
+      const at0 = (...path: (string | number)[]) => at(...path, "tools", 0, ...(place as string[]));
+      const history = { messages_and_choices: [], tools: [tool] };
+      const exchange = { request: { messages: [], tools: [tool] }, response: {} };
+      const captured = { messages_and_choices: [], exchanges: { chat_completions: [exchange] } };
+      const what = `tool ${JSON.stringify(tool)}`;
+      return [
+        [what, { trajectory_groups: withField({ tools: [tool] }) }, at0(), type],
+        [
+          `${what} of another history`,
+          { trajectory_groups: withField({ additional_histories: [history] }) },
+          at0("additional_histories", 0),
+          type,
+        ],
+        [
+          `${what} of a captured call`,
+          { trajectory_groups: withField(captured) },
+          at0("exchanges", "chat_completions", 0, "request"),
+          type,
+        ],
+      ] as [string, object, (string | number)[], string][];
+    }),
     ["metric text", { trajectory_groups: withField({ metrics: { a: "b" } }) }, at("metrics", "a"), "float_type"],
     [
       "version fraction",
@@ -319,7 +345,7 @@ describe("validation: 422 with the path of every problem", () => {
       at("initial_policy_version"),
       "int_type",
     ],
-  ] as const)("%s", async (_what, change, loc, type) => {
+  ] as [string, object, (string | number)[], string][])("%s", async (_what, change, loc, type) => {
     const body = { ...jobBody(randomUUID()), ...change };
     const { status, json } = await server.call("POST", "/v1/preview/training-jobs", body);
     expect(status).toBe(422);

@@ -8,6 +8,7 @@ import { readChoiceCount } from "../request/choice-count.ts";
 import { grammarKeyFor } from "../request/constraint.compile.ts";
 import { lengthRules } from "../request/length-rules.ts";
 import { checkLogprobAmount, checkLogprobCount, logprobAmount } from "../request/logprob-request.ts";
+import { chatMessages, chatTools } from "../request/messages.ts";
 import { toSamplingParams } from "../request/sampling-params.ts";
 import { checkTokenIds } from "../request/token-ids.ts";
 import { type ReplyFacts, replyFacts } from "../run/reply-facts.ts";
@@ -126,8 +127,8 @@ function renderPrompt(
   return chatPrompt(
     text,
     {
-      messages: body.messages,
-      tools: hidesTools ? null : (body.tools ?? null),
+      messages: chatMessages(body.messages),
+      tools: hidesTools ? null : chatTools(body.tools),
       documents: body.documents ?? null,
       addGenerationPrompt: body.add_generation_prompt ?? true,
       continueFinalMessage: body.continue_final_message ?? false,

@@ -1,8 +1,8 @@
 // Wire schema of the chat completion request. Response schemas are in chat.response-schema.ts.
 import { type Static, Type } from "typebox";
+import { Message, Tool } from "../request/message.schema.ts";
 import { samplingFields } from "../request/sampling.schema.ts";
 import { AnyObject, orNull } from "../request/schema-parts.ts";
-import { Message, Tool } from "./message.schema.ts";
 
 const NamedToolChoice = Type.Object({
   type: Type.Literal("function"),

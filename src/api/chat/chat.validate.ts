@@ -3,7 +3,7 @@
 import type { Config } from "../../config/options.ts";
 import { ServiceError } from "../../errors/service-error.ts";
 import { readOutputShape, type WantedShape } from "../request/constraint.wire.ts";
-import { readBody } from "../request/lax.ts";
+import { readBody } from "../request/read-body.ts";
 import { readRepetitionDetection } from "../request/sampling-params.ts";
 import { type ChatBody, ChatRequest } from "./chat.schema.ts";
 

@@ -1,7 +1,7 @@
 // Rules of text completion requests: the prompt's four forms, and rules between fields.
 import { ServiceError } from "../../errors/service-error.ts";
 import { checkLogprobSpelling, checkPriority, checkStops, checkStream } from "../chat/chat.validate.ts";
-import { readBody } from "../request/lax.ts";
+import { readBody } from "../request/read-body.ts";
 import { type CompletionBody, CompletionRequest } from "./completions.schema.ts";
 
 /** A prompt as text or as token ids. */

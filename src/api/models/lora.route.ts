@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
-import { readBody } from "../request/lax.ts";
+import { readBody } from "../request/read-body.ts";
 import { ErrorBody, orNull } from "../request/schema-parts.ts";
 import type { Service } from "../service.ts";
 

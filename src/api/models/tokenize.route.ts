@@ -5,10 +5,11 @@ import { ServiceError } from "../../errors/service-error.ts";
 import { chatPrompt, tokenisePrompt } from "../../text/prompt.ts";
 import { ChatRequest } from "../chat/chat.schema.ts";
 import { checkContinuation, checkTemplateTrust } from "../chat/chat.validate.ts";
-import { Message, Tool } from "../chat/message.schema.ts";
 import { principalOf } from "../http/auth.ts";
-import { readBody } from "../request/lax.ts";
+import { Message, Tool } from "../request/message.schema.ts";
+import { chatMessages, chatTools } from "../request/messages.ts";
 import { refusing } from "../request/prompt-errors.ts";
+import { readBody } from "../request/read-body.ts";
 import { AnyObject, ErrorBody, nullable, orNull } from "../request/schema-parts.ts";
 import { checkTokenIds } from "../request/token-ids.ts";
 import type { Service } from "../service.ts";
@@ -109,8 +110,8 @@ async function tokenise(service: Service, body: Static<typeof TokenizeRequest>):
     chatPrompt(
       service.text,
       {
-        messages: body.messages!,
-        tools: body.tools ?? null,
+        messages: chatMessages(body.messages!),
+        tools: chatTools(body.tools),
         documents: body.documents ?? null,
         reasoningEffort: body.reasoning_effort ?? null,
         addGenerationPrompt: body.add_generation_prompt ?? true,

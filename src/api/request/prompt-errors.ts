@@ -6,8 +6,6 @@ import { PromptError, type PromptErrorCode } from "../../text/prompt-error.ts";
 const CODES: Record<PromptErrorCode, ErrorCode> = {
   invalid_message: "unsupported_content",
   invalid_part_type: "unsupported_content",
-  invalid_tool: "invalid_value",
-  invalid_document: "invalid_value",
   invalid_stop: "invalid_value",
   invalid_bad_words: "invalid_value",
   invalid_truncation: "invalid_value",

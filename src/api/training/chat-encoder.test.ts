@@ -7,8 +7,11 @@ import type { ChatEncoder } from "../../training/data/chat-encoder.ts";
 import { prepareJob } from "../../training/data/prepare.ts";
 import { prepareSft } from "../../training/data/prepare-sft.ts";
 import { tokeniseHistory } from "../../training/data/tokenise.ts";
-import type { ChatMessage } from "../../training/data/trajectory.ts";
+import type { HistoryMessage } from "../../training/data/trajectory.ts";
+import type { WireMessage, WireTool } from "../request/message.schema.ts";
+import { chatTools } from "../request/messages.ts";
 import { chatEncoder } from "./chat-encoder.ts";
+import { historyMessage } from "./history-message.ts";
 import { JsonItems } from "./json-items.ts";
 
 /** More than the tokenizer has, as where a vocabulary was padded. */
@@ -65,7 +68,7 @@ it("a reply comes back as the ids it was sampled as, from texts and bytes alone"
     const walk = new TokenTextWalk(tokenizer);
     const entries = ids.map((id) => walk.advance(id));
     const choice = {
-      message: { role: "assistant", content: "ignored" },
+      message: { role: "assistant", texts: ["ignored"] },
       ...{ promptTokenIds: [1], tokenIds: null, logprobs: ids.map(() => -1) },
       ...{ tokens: entries.map(({ token }) => token), bytes: entries.map(({ bytes }) => bytes) },
     };
@@ -79,9 +82,9 @@ it("a reply comes back as the ids it was sampled as, from texts and bytes alone"
 
 it.each([
   ["nothing before it", null],
-  ["tools", [{ type: "function", function: { name: "look_up", parameters: {} } }]],
+  ["tools", [{ type: "function" as const, function: { name: "look_up", description: null, parameters: {} } }]],
 ])("a conversation may begin with a reply, %s: the template's part of it is not trained", async (_what, tools) => {
-  const messages = [{ role: "assistant", content: "Hello, how can I help?" }];
+  const messages = [{ role: "assistant", texts: ["Hello, how can I help?"] }];
   const limits = { maxSequenceLength: 512, maxTrainedLength: 512 };
   const { sequences } = await prepareSft([{ messages, tools }], encoder, SFT_DEFAULTS, limits);
   const { ids, mask } = sequences[0]!;
@@ -91,7 +94,7 @@ it.each([
 });
 
 describe("an example's thought is trained as the template writes it", () => {
-  const question = { role: "user", content: "2+2?" };
+  const question = { role: "user", texts: ["2+2?"] };
   const thought = "<think>\ntwo and two\n</think>\n\n";
   const call = { type: "function", function: { name: "add", arguments: { a: 2, b: 2 } } };
   const written = '<tool_call>\n{"name": "add", "arguments": {"a": 2, "b": 2}}\n</tool_call>';
@@ -103,7 +106,7 @@ describe("an example's thought is trained as the template writes it", () => {
     ["in its text, written otherwise", { content: "<think>two and two</think>4" }, `${thought}4`],
     ["before a call", { content: "", reasoning: "two and two", tool_calls: [call] }, thought + written],
   ])("%s", async (_what, reply, expected) => {
-    const messages = [question, { role: "assistant", ...reply }];
+    const messages = [question, historyMessage({ role: "assistant", ...reply })];
     const limits = { maxSequenceLength: 512, maxTrainedLength: 512 };
     const { sequences } = await prepareSft([{ messages, tools: null }], encoder, SFT_DEFAULTS, limits);
     const { ids, mask } = sequences[0]!;
@@ -121,7 +124,7 @@ describe("an example's thought is trained as the template writes it", () => {
         "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content.split('</think>')[-1] }}<|im_end|>\n{% endfor %}" +
         "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}";
       const opening = await loadTextModel(MINI, { chatTemplate: template });
-      const messages = [question, { role: "assistant", ...reply }];
+      const messages = [question, historyMessage({ role: "assistant", ...reply })];
       const limits = { maxSequenceLength: 512, maxTrainedLength: 512 };
       const opener = chatEncoder(opening, tokenizer.vocabSize);
       const { sequences } = await prepareSft([{ messages, tools: null }], opener, SFT_DEFAULTS, limits);
@@ -135,7 +138,7 @@ describe("an example's thought is trained as the template writes it", () => {
   it.each(["4", "<think>\n\n</think>\n\n4"])(
     "one without a thought stays behind the empty one: %j",
     async (content) => {
-      const messages = [question, { role: "assistant", content }];
+      const messages = [question, { role: "assistant", texts: [content] }];
       const limits = { maxSequenceLength: 512, maxTrainedLength: 512 };
       const { sequences } = await prepareSft([{ messages, tools: null }], encoder, SFT_DEFAULTS, limits);
       const { ids, mask } = sequences[0]!;
@@ -148,7 +151,7 @@ describe("an example's thought is trained as the template writes it", () => {
 it("ids are those the model has, be the tokenizer's fewer", async () => {
   const trained = async (id: number) => {
     const choice = {
-      message: { role: "assistant", content: "" },
+      message: { role: "assistant", texts: [] },
       ...{ promptTokenIds: [1], tokenIds: [id], logprobs: [-1], tokens: null },
     };
     const options = { allowWithoutLogprobs: false, maxTokens: 1000, giveWay: async () => {} };
@@ -168,48 +171,44 @@ it("numbers of tools and calls are printed as they were written, as in requests"
     "reward": 1.0
   }]}`;
   const [item] = new JsonItems({ training_data: null }).push(Buffer.from(body));
-  const { tools, messages, reward } = item!.value as Record<"tools" | "messages", unknown[]> & { reward: unknown };
-  const text = tokenizer.decode(encoder.encodeConversation(messages as ChatMessage[], tools));
+  const { tools, messages, reward } = item!.value as {
+    tools: WireTool[];
+    messages: WireMessage[];
+    reward: unknown;
+  };
+  const read = messages.map((message) => historyMessage({ ...message }));
+  const text = tokenizer.decode(encoder.encodeConversation(read, chatTools(tools)));
   expect(text).toContain("f(n?: 1.0 | 2.0)");
   expect(text).toContain('"arguments": {"n": 1.0, "id": 12345678901234567890}');
   expect(reward).toBe(1);
 });
 
-describe("a conversation the chat template refuses is left out, with the place", () => {
+describe("a conversation with a message that chat refuses is left out, with the place", () => {
   const call = { id: "a", type: "function", function: { name: "f", arguments: "{not json" } };
-  const tools = (tool: unknown) => ({ messages: [{ role: "user", content: "x" }], tools: [tool] });
-  const content = (value: unknown) => ({ messages: [{ role: "user", content: value }], tools: null });
+  const content = (value: unknown) => ({ role: "user", content: value });
 
   it.each([
     [
       "arguments",
-      { messages: [{ role: "assistant", content: "", tool_calls: [call] }], tools: null },
+      { role: "assistant", content: "", tool_calls: [call] },
       /^messages_and_choices\[0\]\.tool_calls\.0\.function\.arguments: Arguments are not valid JSON/,
     ],
-    ["tools", tools({}), /^tools\.0\.function: A tool needs a function/],
     [
       "an image",
       content([{ type: "image_url", image_url: { url: "data:,x" } }]),
       /^messages_and_choices\[0\]\.content\.0\.type: .*text only/,
     ],
     ["a number", content([5]), /^messages_and_choices\[0\]\.content\.0: /],
-  ])("%s", async (_what, { messages, tools }, reason) => {
-    const message = { role: "assistant", content: "ok" };
-    const choice = { message, promptTokenIds: null, tokenIds: [5], logprobs: [-1], tokens: null };
-    const facts = { initialPolicyVersion: null, metrics: {} };
-    const trajectory = (items: { message: { role: string } }[], reward: number, own: unknown[] | null) => ({
-      ...{ histories: [{ items: [...items, { choice }], tools: own }], reward },
-      ...facts,
+  ])("%s", async (_what, refused, reason) => {
+    const choice = {
+      message: { role: "assistant", texts: ["ok"] },
+      ...{ promptTokenIds: null, tokenIds: [5], logprobs: [-1], tokens: null },
+    };
+    const trajectory = (message: HistoryMessage, reward: number) => ({
+      histories: [{ items: [{ message }, { choice }], tools: null }],
+      ...{ reward, initialPolicyVersion: null, metrics: {} },
     });
-    const good = [{ message: { role: "user", content: "x" } }];
-    const trajectories = [
-      trajectory(
-        messages.map((m) => ({ message: m })),
-        1,
-        tools,
-      ),
-      trajectory(good, 0, null),
-    ];
+    const trajectories = [trajectory(historyMessage(refused), 1), trajectory({ role: "user", texts: ["x"] }, 0)];
     const job = await prepareJob([{ trajectories, exceptions: 0, metrics: {} }], {
       ...{ encoder, config: RL_DEFAULTS, currentStep: 0, preview: false },
       ...{ maxSequenceLength: 512, maxTrainedLength: 512 },

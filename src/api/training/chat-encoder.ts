@@ -1,22 +1,28 @@
-// The served model's text side as training wants it: the same templates and tokenizer as requests go through, so that a
-// conversation becomes the tokens the model was really given.
+// The served model's templates and tokenizer for training. Requests go through the same ones, so a conversation becomes
+// the tokens that the model was really given.
 
+import type { ChatTool } from "../../text/messages.ts";
 import { encodeChat } from "../../text/prompt.ts";
 import { PromptError } from "../../text/prompt-error.ts";
 import type { TextModel } from "../../text/text-model.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import { decodeUtf8, encodeUtf8 } from "../../text/utf8.ts";
 import type { ChatEncoder } from "../../training/data/chat-encoder.ts";
+import { checkReadable } from "../../training/data/message-text.ts";
+import type { HistoryMessage } from "../../training/data/trajectory.ts";
 
-/** `vocabSize`: of the model. */
+/** `vocabSize` is the model's. The tokenizer's may differ. */
 export function chatEncoder(text: TextModel, vocabSize: number): ChatEncoder {
   const { tokenizer } = text;
   const encode = (
-    messages: readonly unknown[],
-    tools: readonly unknown[] | null,
+    messages: readonly HistoryMessage[],
+    tools: readonly ChatTool[] | null,
     addGenerationPrompt: boolean,
     maxTokens?: number,
-  ) => encodeChat(text, { messages, tools, addGenerationPrompt }, maxTokens);
+  ) => {
+    messages.forEach(checkReadable);
+    return encodeChat(text, { messages, tools, addGenerationPrompt }, maxTokens);
+  };
   return {
     vocabSize,
     eosTokenId: tokenizer.eosTokenId,
@@ -29,13 +35,13 @@ export function chatEncoder(text: TextModel, vocabSize: number): ChatEncoder {
 }
 
 /**
- * The prompt of a conversation that begins with a reply. A template wants at least one message: the prompt is what two
- * conversations with different replies have in common. Nothing where the template refuses such a conversation.
+ * The prompt of a conversation that begins with a reply. A template wants at least one message, so this renders two
+ * conversations with different replies and takes what they have in common. Empty if the template refuses them.
  */
-function opening(text: TextModel, tools: readonly unknown[] | null): number[] {
+function opening(text: TextModel, tools: readonly ChatTool[] | null): number[] {
   try {
-    const [one, other] = ["a", "b"].map((content) =>
-      encodeChat(text, { messages: [{ role: "assistant", content }], tools, addGenerationPrompt: false }),
+    const [one, other] = ["a", "b"].map((reply) =>
+      encodeChat(text, { messages: [{ role: "assistant", texts: [reply] }], tools, addGenerationPrompt: false }),
     ) as [number[], number[]];
     const length = one.findIndex((id, i) => id !== other[i]);
     return one.slice(0, Math.max(0, length));
@@ -45,17 +51,17 @@ function opening(text: TextModel, tools: readonly unknown[] | null): number[] {
   }
 }
 
-/** What servers write for bytes that are no character of their own. */
+/** Servers write this for bytes that are not a whole character. */
 const LOST = "\uFFFD";
 
 /**
- * The token behind an entry of log-probabilities. Its bytes decide. Without them its text is what the token decodes to,
- * or, if no token does, the vocabulary's own spelling ("Ġthe").
+ * The token of a log-probability entry. Its bytes decide. Without bytes it is the token that decodes to the text or, if
+ * there is none, the token that the vocabulary spells this way ("Ġthe").
  */
 function tokenOf(tokenizer: Tokenizer, token: string, bytes: readonly number[] | null): number | null {
   const own = encodeUtf8(token);
   if (bytes !== null && bytes.length > 0) {
-    // some servers make the bytes from the text, which is too late
+    // some servers derive the bytes from the text, after the character was lost
     const repeated = token.includes(LOST) && Buffer.compare(Uint8Array.from(bytes), own) === 0;
     return repeated ? null : tokenizer.idOfBytes(bytes);
   }
@@ -63,7 +69,7 @@ function tokenOf(tokenizer: Tokenizer, token: string, bytes: readonly number[] |
   return tokenizer.idOfBytes(own) ?? spelled(tokenizer, token);
 }
 
-/** Of text only: the "é" that spells one byte is told from the letter by nothing. */
+/** Only tokens that are text: an "é" that spells one byte cannot be distinguished from the letter. */
 function spelled(tokenizer: Tokenizer, token: string): number | null {
   const id = tokenizer.idOf(token);
   const isText = id !== null && (tokenizer.isSpecial(id) || !decodeUtf8(tokenizer.bytes(id)).includes(LOST));

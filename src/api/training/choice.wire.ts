@@ -2,8 +2,9 @@
 // servers use. What is not there stays null; what is there twice is taken in its most exact form later on.
 
 import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
-import type { ChatMessage, HistoryItem, SampledChoice } from "../../training/data/trajectory.ts";
+import type { HistoryItem, HistoryMessage, SampledChoice } from "../../training/data/trajectory.ts";
 import { Fields } from "./fields.ts";
+import { historyMessage } from "./history-message.ts";
 import type { Issues, Loc } from "./issues.ts";
 
 export function choiceFrom(object: JsonObject, loc: Loc, issues: Issues): SampledChoice {
@@ -15,25 +16,22 @@ export function choiceFrom(object: JsonObject, loc: Loc, issues: Issues): Sample
 /** An assistant message that carries log-probabilities of its own is as good as a choice. */
 export function choiceOfMessage(
   object: JsonObject,
-  message: ChatMessage,
+  message: HistoryMessage,
   loc: Loc,
   issues: Issues,
 ): HistoryItem | null {
   if (object.role !== "assistant" || object.logprobs === undefined || object.logprobs === null) return null;
-  const { logprobs, token_ids, prompt_token_ids, ...plain } = message;
-  return { choice: { message: plain as ChatMessage, ...sampled(new Fields(object, loc, issues), issues) } };
+  return { choice: { message, ...sampled(new Fields(object, loc, issues), issues) } };
 }
 
-/** Passed to the template as it came; null content is no content. */
-export function messageFrom(object: JsonObject, loc: Loc, issues: Issues): ChatMessage {
+export function messageFrom(object: JsonObject, loc: Loc, issues: Issues): HistoryMessage {
   const fields = new Fields(object, loc, issues);
   const role = fields.text("role") ?? "assistant";
   const content = fields.raw("content") ?? "";
   if (typeof content !== "string" && !Array.isArray(content)) {
     fields.problem("content", "string_type", "Input should be a valid string");
   }
-  const given = Object.entries(object).filter(([, value]) => value !== null);
-  return { ...Object.fromEntries(given), role, content };
+  return historyMessage({ ...object, role, content });
 }
 
 function sampled(fields: Fields, issues: Issues): Omit<SampledChoice, "message"> {

@@ -41,7 +41,7 @@ function historiesOf(exchange: Fields, at: string, issues: Issues): History[] {
   const response = new Fields(exchange.object("response") ?? {}, exchange.at("response"), issues);
   const prompt = response.integers("prompt_token_ids");
   const messages = request.objects("messages").map((m) => ({ message: messageFrom(m.object, m.loc, issues) }));
-  const tools = request.array("tools");
+  const tools = request.tools("tools");
   return response.objects("choices").map(({ object, loc }) => {
     const choice = choiceFrom(object, loc, issues);
     const sampled = { ...choice, promptTokenIds: choice.promptTokenIds ?? prompt };

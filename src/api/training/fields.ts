@@ -1,8 +1,15 @@
 // Reading one JSON object field by field, with every problem noted under its path. null means "not given" everywhere.
 // Unknown fields are ignored.
 
+import { Type } from "typebox";
 import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
-import type { Issues, Loc } from "./issues.ts";
+import type { ChatTool } from "../../text/messages.ts";
+import { Tool } from "../request/message.schema.ts";
+import { chatTools } from "../request/messages.ts";
+import { readValue } from "../request/reader.ts";
+import { type Issues, type Loc, TRAINING } from "./issues.ts";
+
+const Tools = Type.Array(Tool);
 
 /** For numbers that are averaged: up to this, sums of them and of their squares are finite. */
 export const AVERAGEABLE = { min: -1e100, max: 1e100 };
@@ -113,6 +120,12 @@ export class Fields {
       this.#issues.add(loc, "dict_type", "Input should be a valid dictionary", object);
       return [];
     });
+  }
+
+  /** null without any. */
+  tools(key: string): ChatTool[] | null {
+    const value = this.raw(key);
+    return value === undefined ? null : chatTools(readValue(Tools, value, TRAINING, this.#issues, this.at(key)));
   }
 
   integers(key: string): number[] | null {

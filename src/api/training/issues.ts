@@ -1,24 +1,19 @@
-// Problems in a training request, each with the path of the offending value, in the form FastAPI clients know:
-// {loc, msg, type, input}. Collected, so that a client sees all of them at once; thrown together as one 422.
+// Training's dialect of errors: one 422 that lists every problem with its path, in the form FastAPI clients know.
 
 import { ServiceError } from "../../errors/service-error.ts";
+import type { Dialect } from "../request/reader.ts";
+import { STRICT } from "../request/scalars.ts";
+import { type Loc, type Violation, Violations, violation } from "../request/violations.ts";
 
-export type Loc = readonly (string | number)[];
+export type { Loc };
 
-export interface Issue {
-  loc: Loc;
-  msg: string;
-  type: string;
-  input?: unknown;
-}
-
-/** More than this helps nobody. */
-const MAX_ISSUES = 100;
+/** Numbers are numbers, and null means "not given". */
+export const TRAINING: Dialect = { scalars: STRICT, nullIsAbsent: true, maxViolations: 100 };
 
 export class ValidationError extends ServiceError {
-  readonly issues: readonly Issue[];
+  readonly issues: readonly Violation[];
 
-  constructor(issues: readonly Issue[]) {
+  constructor(issues: readonly Violation[]) {
     const [first] = issues;
     const where = first ? first.loc.join(".") : "body";
     const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : "";
@@ -27,34 +22,17 @@ export class ValidationError extends ServiceError {
   }
 }
 
-export class Issues {
-  readonly #list: Issue[] = [];
-
-  get any(): boolean {
-    return this.#list.length > 0;
-  }
-
-  get full(): boolean {
-    return this.#list.length >= MAX_ISSUES;
-  }
-
-  add(loc: Loc, type: string, msg: string, input?: unknown): void {
-    if (!this.full) this.#list.push(issue(loc, type, msg, input));
+export class Issues extends Violations {
+  constructor() {
+    super(TRAINING.maxViolations);
   }
 
   throwIfAny(): void {
-    if (this.any) throw new ValidationError(this.#list);
+    if (this.any) throw new ValidationError(this.list);
   }
 }
 
 /** A single problem. */
 export function invalid(loc: Loc, type: string, msg: string, input?: unknown): ValidationError {
-  return new ValidationError([issue(loc, type, msg, input)]);
-}
-
-/** Values of any size may have come in; only small ones go back. */
-function issue(loc: Loc, type: string, msg: string, input: unknown): Issue {
-  const small = input === null || ["string", "number", "boolean"].includes(typeof input);
-  if (!small) return { loc, msg, type };
-  return { loc, msg, type, input: typeof input === "string" ? input.slice(0, 200) : input };
+  return new ValidationError([violation(loc, type, msg, input)]);
 }

@@ -8,9 +8,10 @@ import type { TrainingService } from "../../training/service.ts";
 import { leftWhileSending } from "../http/client-gone.ts";
 import { errorHeaders, toWireError } from "../http/http-errors.ts";
 import { parseJsonObject } from "../http/json-body.ts";
+import type { Violation } from "../request/violations.ts";
 import type { RouteGroup } from "../server.ts";
 import type { Service } from "../service.ts";
-import { type Issue, invalid, ValidationError } from "./issues.ts";
+import { invalid, ValidationError } from "./issues.ts";
 import { registerTrainingJobs } from "./jobs.route.ts";
 import { registerTrainingModels } from "./models.route.ts";
 import { registerTrainingStatus } from "./status.route.ts";
@@ -81,7 +82,7 @@ function useDetailedErrors(scope: FastifyInstance, service: Service): void {
 }
 
 /** FastAPI's form: a list of places for a 422, a sentence for everything else. */
-function detailOf(error: ServiceError): readonly Issue[] | string {
+function detailOf(error: ServiceError): readonly Violation[] | string {
   if (error instanceof ValidationError) return error.issues;
   if (error.status !== 422) return error.message;
   const loc =

@@ -22,8 +22,7 @@ export function exampleFrom(value: unknown, loc: Loc, issues: Issues): SftExampl
   else if (messages.at(-1)?.role !== "assistant") {
     fields.problem("messages", "value_error", "Value error, the last message must have the role assistant");
   }
-  const tools = fields.objects("tools").map(({ object }) => object);
-  return { messages, tools: tools.length === 0 ? null : tools };
+  return { messages, tools: fields.tools("tools") };
 }
 
 export function sftConfigFrom(object: JsonObject | null, loc: Loc, issues: Issues): SftConfig {

@@ -52,8 +52,7 @@ function historyFrom(fields: Fields, issues: Issues): History {
   const items = fields
     .objects("messages_and_choices")
     .flatMap(({ object, loc }) => itemFrom(object, loc, issues) ?? []);
-  const tools = fields.objects("tools").map(({ object }) => object);
-  return { items, tools: tools.length === 0 ? null : tools };
+  return { items, tools: fields.tools("tools") };
 }
 
 function itemFrom(object: JsonObject, loc: Loc, issues: Issues): HistoryItem | null {

@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from "vitest";
+import { chatMessages } from "../../api/request/messages.ts";
 import type { RenderInput } from "../chat-template.ts";
-import { readMessages } from "../messages.ts";
 import { TemplateError } from "../prompt-error.ts";
 import { TemplateSandbox } from "./sandbox.ts";
 
 const input: RenderInput = {
-  messages: [{ role: "user", texts: ["hi"], hasContent: true }],
+  messages: [{ role: "user", texts: ["hi"] }],
   tools: null,
   documents: null,
   addGenerationPrompt: true,
@@ -21,7 +21,7 @@ afterAll(() => sandbox.close());
 test("renders what the same template renders inside the service", async () => {
   expect(await sandbox.render("{{ messages[0].content }}{{ eos_token }}", input)).toBe("hi</s>");
   const call = { function: { name: "f", arguments: '{"id": 1234567890123456789, "t": 1.0}' } };
-  const messages = readMessages([{ role: "assistant", tool_calls: [call] }]);
+  const messages = chatMessages([{ role: "assistant", tool_calls: [call] }]);
   const source = "{{ messages[0].tool_calls[0].function.arguments | tojson }}";
   expect(await sandbox.render(source, { ...input, messages })).toBe(call.function.arguments);
 });

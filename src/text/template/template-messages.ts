@@ -1,7 +1,7 @@
 // Messages in the form a template expects: content as one string (texts joined by a newline) or as a list of parts,
 // reasoning under both its names, developer messages as system messages where the template does not know them.
 
-import type { ChatMessage } from "../messages.ts";
+import { type ChatMessage, joinedText } from "../messages.ts";
 import type { ContentFormat } from "./inspect.ts";
 
 export interface TemplateMessage {
@@ -19,18 +19,13 @@ export function toTemplateMessages(
   return known.map((message) => ({
     role: message.role,
     // Tool results are a string in every format: templates rarely expect parts there.
-    content: format === "string" || message.role === "tool" ? joined(message) : parts(message),
+    content: format === "string" || message.role === "tool" ? joinedText(message) : parts(message),
     ...(message.name === undefined ? {} : { name: message.name }),
     ...(message.reasoning === undefined ? {} : { reasoning: message.reasoning, reasoning_content: message.reasoning }),
     ...(message.toolCalls === undefined ? {} : { tool_calls: message.toolCalls }),
     ...(message.toolCallId === undefined ? {} : { tool_call_id: message.toolCallId }),
     ...(message.role === "developer" ? { tools: message.tools ?? null } : {}),
   }));
-}
-
-/** The text of a message where one string is wanted. */
-export function joined(message: ChatMessage): string {
-  return message.texts.join("\n");
 }
 
 function parts(message: ChatMessage): { type: "text"; text: string }[] {
@@ -41,6 +36,6 @@ function parts(message: ChatMessage): { type: "text"; text: string }[] {
 function developerAsSystem(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   if (!messages.some((message) => message.role === "developer")) return messages;
   const isSystem = (message: ChatMessage): boolean => message.role === "system" || message.role === "developer";
-  const text = messages.filter(isSystem).map(joined).join("\n\n");
-  return [{ role: "system", texts: [text], hasContent: true }, ...messages.filter((message) => !isSystem(message))];
+  const text = messages.filter(isSystem).map(joinedText).join("\n\n");
+  return [{ role: "system", texts: [text] }, ...messages.filter((message) => !isSystem(message))];
 }

@@ -4,19 +4,20 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { toyEncoder, toyIds } from "../../../test/toy-encoder.ts";
+import type { ChatMessage } from "../../text/messages.ts";
 import { RL_DEFAULTS, SFT_DEFAULTS } from "../config.ts";
 import type { ChatEncoder } from "./chat-encoder.ts";
 import { prepareJob } from "./prepare.ts";
 import { prepareSft } from "./prepare-sft.ts";
 import { tokeniseHistory } from "./tokenise.ts";
-import { type ChatMessage, type HistoryItem, messageOf } from "./trajectory.ts";
+import { type HistoryItem, messageOf } from "./trajectory.ts";
 
 const ENCODE_MS = 5;
-const user: ChatMessage = { role: "user", content: "q1" };
-const assistant: ChatMessage = { role: "assistant", content: "a1" };
+const user: ChatMessage = { role: "user", texts: ["q1"] };
+const assistant: ChatMessage = { role: "assistant", texts: ["a1"] };
 const choice = (ids: string): HistoryItem => ({
   choice: {
-    message: { role: "assistant", content: ids.replaceAll(" <e>", "") },
+    message: { role: "assistant", texts: [ids.replaceAll(" <e>", "")] },
     ...{ promptTokenIds: null, tokenIds: toyIds(ids), logprobs: toyIds(ids).map(() => -1), tokens: null },
   },
 });
@@ -144,7 +145,7 @@ describe("a conversation that is too long", () => {
   });
 
   it("is not too long by an empty thought that its reply does not have", async () => {
-    const items = [{ message: { role: "think", content: "q1" } }, choice("<think> a1 <e>")];
+    const items = [{ message: { role: "think", texts: ["q1"] } }, choice("<think> a1 <e>")];
     expect((await rl(items, toyEncoder, 12)).report[0]).toMatchObject({ status: "trained", tokens: 12 });
     expect((await rl(items, toyEncoder, 11)).report[0]!.status).toBe("too_long");
   });
@@ -163,10 +164,11 @@ describe("a conversation that is too long", () => {
 });
 
 describe("templates that rewrite what was said before", () => {
-  const thought = (message: ChatMessage) => (typeof message.thought === "string" ? message.thought : "");
+  /** In `name`: reasoning would be written as a thought of its own. */
+  const thought = (message: ChatMessage) => message.name ?? "";
   const render = (messages: readonly ChatMessage[], keeps: (index: number) => boolean) => {
     const texts = messages.map((message, i) => {
-      const text = `${keeps(i) ? thought(message) : ""} ${message.content}`;
+      const text = `${keeps(i) ? thought(message) : ""} ${message.texts.join(" ")}`;
       return `<s> ${message.role === "assistant" ? "assistant" : "user"} NL ${text} <e> NL`;
     });
     return toyIds(texts.join(" "));
@@ -204,9 +206,9 @@ describe("templates that rewrite what was said before", () => {
       fc.boolean(),
       async (drawn, limit, cut) => {
         const items = drawn.map(({ kind, content, thought, faithful }): HistoryItem => {
-          if (kind !== "choice") return { message: { role: kind, content } };
+          if (kind !== "choice") return { message: { role: kind, texts: [content] } };
           const sampled = choice(`${faithful ? thought : "q1"} ${content} <e>`) as { choice: { message: ChatMessage } };
-          sampled.choice.message = { role: "assistant", content, thought };
+          sampled.choice.message = { role: "assistant", texts: [content], name: thought };
           return sampled as HistoryItem;
         });
         const tokenise = async (maxTokens: number) => {

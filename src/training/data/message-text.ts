@@ -1,25 +1,24 @@
-// One message of a conversation as rendering reads it: its content joined to one text, its thought apart. So what is trained
-// from a message's text is what the template would have been given.
+// The text of one message as rendering joins it, and the thought in it. So what is trained from a message's text is what
+// the template would have been given.
 
 import { createReplyParser } from "../../text/create-reply-parser.ts";
-import { type ChatMessage as ReadMessage, readMessages } from "../../text/messages.ts";
+import { joinedText } from "../../text/messages.ts";
 import { PromptError } from "../../text/prompt-error.ts";
 import { reasoningStyle } from "../../text/reasoning/reasoning-style.ts";
-import { joined } from "../../text/template/template-messages.ts";
-import type { ChatMessage } from "./trajectory.ts";
+import type { HistoryMessage } from "./trajectory.ts";
 
 const style = reasoningStyle("think", null)!;
 
-/** Throws PromptError where chat would; `index`: of the message in its conversation, for the path of the error. */
-export function textOf(message: ChatMessage, index: number): string {
-  return joined(readAt(message, index));
+/** Throws PromptError where chat would refuse the message. `index`: in its conversation, for the path of the error. */
+export function textOf(message: HistoryMessage, index: number): string {
+  checkReadable(message, index);
+  return joinedText(message);
 }
 
 /** A reply in two: its thought, from a field of its own or the beginning of its text ("" without one), and the rest. */
-export function thoughtAndAnswer(message: ChatMessage, index: number): { thought: string; answer: string } {
-  const read = readAt(message, index);
-  const text = joined(read);
-  if ((read.reasoning ?? "") !== "") return { thought: read.reasoning!, answer: text };
+export function thoughtAndAnswer(message: HistoryMessage, index: number): { thought: string; answer: string } {
+  const text = textOf(message, index);
+  if ((message.reasoning ?? "") !== "") return { thought: message.reasoning!, answer: text };
   const parser = createReplyParser({ reasoning: { style, state: "optional" }, tools: null });
   const parts = [...parser.push(text), ...parser.finish()];
   const join = (wanted: "reasoning" | "content") =>
@@ -27,12 +26,6 @@ export function thoughtAndAnswer(message: ChatMessage, index: number): { thought
   return { thought: join("reasoning"), answer: join("content") };
 }
 
-function readAt(message: ChatMessage, index: number): ReadMessage {
-  try {
-    return readMessages([message])[0]!;
-  } catch (error) {
-    if (!(error instanceof PromptError)) throw error;
-    const param = error.param?.replace(/^messages\.0/, `messages.${index}`) ?? null;
-    throw new PromptError(error.code, param, error.message, { cause: error });
-  }
+export function checkReadable({ refusal }: HistoryMessage, index: number): void {
+  if (refusal) throw new PromptError("invalid_message", `messages.${index}${refusal.field}`, refusal.reason);
 }

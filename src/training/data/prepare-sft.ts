@@ -2,6 +2,7 @@
 // included, everything else is context. Same output form as the reinforcement-learning path, with advantage 1.
 
 import { type GiveWay, givingWay } from "../../pacing/give-way.ts";
+import type { ChatTool } from "../../text/messages.ts";
 import { PromptError } from "../../text/prompt-error.ts";
 import type { SftConfig } from "../config.ts";
 import type { ChatEncoder } from "./chat-encoder.ts";
@@ -12,11 +13,11 @@ import { Prompts } from "./prompts.ts";
 import { refusalText } from "./refusal.ts";
 import { SequenceBuilder, startsWith, type TokenSequence, tokenCounts } from "./token-sequence.ts";
 import { checkRange, TokenMismatchError } from "./tokenise.ts";
-import type { ChatMessage } from "./trajectory.ts";
+import type { HistoryMessage } from "./trajectory.ts";
 
 export interface SftExample {
-  messages: readonly ChatMessage[];
-  tools: readonly unknown[] | null;
+  messages: readonly HistoryMessage[];
+  tools: readonly ChatTool[] | null;
 }
 
 export interface ExampleReport {
@@ -112,14 +113,14 @@ async function tokeniseExample(
  */
 function replyBehind(
   prompt: readonly number[],
-  messages: readonly ChatMessage[],
-  tools: readonly unknown[] | null,
+  messages: readonly HistoryMessage[],
+  tools: readonly ChatTool[] | null,
   encoder: ChatEncoder,
 ): { kept: readonly number[]; reply: number[] } {
   const message = messages.at(-1)!;
   const whole = encoder.encodeConversation(messages, tools);
   const end = encoder.eosTokenId;
-  const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0;
+  const hasCalls = message.toolCalls !== undefined;
   const index = messages.length - 1;
   const written = (kept: readonly number[], text: string) => {
     const ids = encoder.encodeText(text);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { toyEncoder, toyHistory, toyIds } from "../../../test/toy-encoder.ts";
+import type { ChatMessage } from "../../text/messages.ts";
 import { RL_DEFAULTS, type RlConfig, SFT_DEFAULTS } from "../config.ts";
 import { prepareJob } from "./prepare.ts";
 import { prepareSft } from "./prepare-sft.ts";
@@ -105,7 +106,7 @@ describe("prepareJob", () => {
   });
 
   it("leaves out what the chat template refuses, says where, and trains the rest", async () => {
-    const alien = { message: { role: "alien", content: "q1" } };
+    const alien = { message: { role: "alien", texts: ["q1"] } };
     const reply = toyHistory("a1 <e>").items[1]!;
     const refused = trajectory("a1", 1, { histories: [{ tools: null, items: [alien, reply] }] });
     const second = trajectory("a1", 1, {
@@ -170,10 +171,10 @@ it("drops only what is older than the limit", () => {
 
 describe("prepareSft", () => {
   const messages = [
-    { role: "user", content: "q1" },
-    { role: "assistant", content: "a1" },
-    { role: "user", content: "q2" },
-    { role: "assistant", content: "a2" },
+    { role: "user", texts: ["q1"] },
+    { role: "assistant", texts: ["a1"] },
+    { role: "user", texts: ["q2"] },
+    { role: "assistant", texts: ["a2"] },
   ];
   const limits = (maxSequenceLength: number, maxTrainedLength = 1e6) => ({ maxSequenceLength, maxTrainedLength });
   const prepareExamples = async (assistantTurns: "all" | "last", allowed = limits(64), encoder = toyEncoder) => {
@@ -199,12 +200,12 @@ describe("prepareSft", () => {
       encodeConversation: (history, tools) => {
         const spelled = history.map((message) => ({
           ...message,
-          content: message.tool_calls ? "maybe" : message.content,
+          texts: message.toolCalls ? ["maybe"] : message.texts,
         }));
         return toyEncoder.encodeConversation(spelled, tools);
       },
     };
-    const trained = async (reply: { role: string; content: string; tool_calls?: unknown[] }) => {
+    const trained = async (reply: ChatMessage) => {
       const examples = [{ messages: [messages[0]!, reply], tools: null }];
       const { sequences } = await prepareSft(examples, opening, SFT_DEFAULTS, limits(64));
       return sequences.map(({ ids, mask }) =>
@@ -214,13 +215,19 @@ describe("prepareSft", () => {
           .trim(),
       );
     };
-    expect(await trained({ role: "assistant", content: "", tool_calls: [{}] })).toEqual(["maybe <e>"]);
-    expect(await trained({ role: "assistant", content: "a1" })).toEqual(["a1 <e>"]);
+    expect(
+      await trained({
+        role: "assistant",
+        texts: [],
+        toolCalls: [{ type: "function", function: { name: "f", arguments: {} } }],
+      }),
+    ).toEqual(["maybe <e>"]);
+    expect(await trained({ role: "assistant", texts: ["a1"] })).toEqual(["a1 <e>"]);
   });
 
   it("leaves out an example with a token that the model does not have", async () => {
     const smaller = { ...toyEncoder, vocabSize: toyIds("maybe")[0]! };
-    const reply = (content: string) => [messages[0]!, { role: "assistant", content }];
+    const reply = (content: string) => [messages[0]!, { role: "assistant", texts: [content] }];
     const examples = [messages, reply("maybe"), reply("a1")].map((list) => ({ messages: list, tools: null }));
     const { sequences, report } = await prepareSft(examples, smaller, SFT_DEFAULTS, limits(64));
     expect(sequences.map(({ example }) => example)).toEqual([0, 2]);
@@ -229,7 +236,7 @@ describe("prepareSft", () => {
   });
 
   it("trains the parts of a content as the template joins them", async () => {
-    const parts = ["a1 ", "NL a2"].map((text) => ({ type: "text", text }));
+    const parts = ["a1 ", "NL a2"];
     const toy = toyEncoder.encodeConversation;
     const texts: string[] = [];
     const noting: typeof toyEncoder = {
@@ -241,7 +248,7 @@ describe("prepareSft", () => {
       ],
       encodeConversation: (history, tools) =>
         toy(
-          history.map((message) => ({ ...message, content: Array.isArray(message.content) ? "a1" : message.content })),
+          history.map((message) => ({ ...message, texts: message.texts.length > 1 ? ["a1"] : message.texts })),
           tools,
         ),
       encodeText: (text) => {
@@ -249,7 +256,7 @@ describe("prepareSft", () => {
         return toyIds("a1");
       },
     };
-    const example = { messages: [messages[0]!, { role: "assistant", content: parts }], tools: null };
+    const example = { messages: [messages[0]!, { role: "assistant", texts: parts }], tools: null };
     await prepareSft([example], noting, SFT_DEFAULTS, limits(64));
     expect(texts).toEqual(["a1 \nNL a2"]);
   });
@@ -263,7 +270,7 @@ describe("prepareSft", () => {
   });
 
   it("leaves out what the chat template refuses", async () => {
-    const alien = [{ role: "alien", content: "q1" }, messages[1]!];
+    const alien = [{ role: "alien", texts: ["q1"] }, messages[1]!];
     const examples = [messages, alien, messages].map((list) => ({ messages: list, tools: null }));
     const { sequences, report } = await prepareSft(examples, toyEncoder, SFT_DEFAULTS, limits(64));
     expect(sequences.map(({ example }) => example)).toEqual([0, 2]);

@@ -3,13 +3,14 @@
 // again, later ones are not rendered once the last of them are seen to begin with the same limit + 1 tokens.
 
 import type { GiveWay } from "../../pacing/give-way.ts";
+import type { ChatTool } from "../../text/messages.ts";
 import type { ChatEncoder } from "./chat-encoder.ts";
 import { startsWith } from "./token-sequence.ts";
-import type { ChatMessage } from "./trajectory.ts";
+import type { HistoryMessage } from "./trajectory.ts";
 
 export interface PromptsOptions {
-  messages: readonly ChatMessage[];
-  tools: readonly unknown[] | null;
+  messages: readonly HistoryMessage[];
+  tools: readonly ChatTool[] | null;
   /** Indices of the messages whose prompts will be asked for, in order. */
   elements: readonly number[];
   encoder: ChatEncoder;

@@ -25,7 +25,5 @@ export function placesOf({ items, requestAt }: History, elements: string): Place
 
 export function refusalText({ param, message }: PromptError, { elements, element }: Places): string {
   const [, index, field] = /^messages\.(\d+)(.*)$/.exec(param ?? "") ?? [];
-  if (index !== undefined) return `${element(Number(index))}${field}: ${message}`;
-  const tools = param?.startsWith("tools") ? param : null;
-  return `${tools === null ? elements : elements.replace(/[^.]+$/, tools)}: ${message}`;
+  return `${index === undefined ? elements : `${element(Number(index))}${field}`}: ${message}`;
 }

@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { toyEncoder, toyIds } from "../../../test/toy-encoder.ts";
 import { TokenMismatchError, tokeniseHistory } from "./tokenise.ts";
-import type { HistoryItem, SampledChoice } from "./trajectory.ts";
+import type { HistoryItem, HistoryMessage, SampledChoice } from "./trajectory.ts";
 
-const user = (content: string): HistoryItem => ({ message: { role: "user", content } });
-const assistant = (content: string): HistoryItem => ({ message: { role: "assistant", content } });
+const user = (content: string): HistoryItem => ({ message: { role: "user", texts: [content] } });
+const assistant = (content: string): HistoryItem => ({ message: { role: "assistant", texts: [content] } });
 const choice = (content: string, fields: Partial<SampledChoice>): HistoryItem => ({
   choice: {
-    message: { role: "assistant", content },
+    message: { role: "assistant", texts: [content] },
     promptTokenIds: null,
     tokenIds: null,
     logprobs: null,
@@ -16,6 +16,7 @@ const choice = (content: string, fields: Partial<SampledChoice>): HistoryItem =>
     ...fields,
   },
 });
+const call = { type: "function" as const, function: { name: "f", arguments: {} } };
 const spelled = (tokens: string) => toyIds(tokens).map((id) => `token_id:${id}`);
 const falling = (count: number) => Array.from({ length: count }, (_, i) => -(i + 1) / 10);
 /** A choice whose ids are spelled in its log-probability entries. */
@@ -94,7 +95,7 @@ describe("template path (ChatML-like toy: <s> role NL content <e> NL)", () => {
     expect(words.at(-1)).toBe("a1");
     expect(sequence.oldLogprobs.every(Number.isNaN)).toBe(true);
     await expect(
-      tokenise([user("q1"), { message: { role: "assistant", content: "", tool_calls: [{}] } }], true),
+      tokenise([user("q1"), { message: { role: "assistant", texts: [], toolCalls: [call] } }], true),
     ).rejects.toThrow(/tool calls can only be trained from its token ids/);
   });
 
@@ -134,14 +135,14 @@ describe("template path (ChatML-like toy: <s> role NL content <e> NL)", () => {
       return toyIds("a1");
     };
     const noting = { ...toyEncoder, encodeText };
-    const train = (content: unknown) =>
-      tokeniseHistory({ items: [user("q1"), { message: { role: "assistant", content } }], tools: null }, noting, {
+    const train = (content: Omit<HistoryMessage, "role">) =>
+      tokeniseHistory({ items: [user("q1"), { message: { role: "assistant", ...content } }], tools: null }, noting, {
         allowWithoutLogprobs: true,
         ...anyLength,
       });
-    await train([{ type: "text", text: "a1" }, { type: "refusal", refusal: "no" }, "a2"]);
+    await train({ texts: ["a1", "no", "a2"] });
     expect(texts).toEqual(["a1\nno\na2"]);
-    const image = [{ type: "image_url", image_url: { url: "data:,x" } }];
+    const image = { texts: [], refusal: { field: ".content.0.type", reason: "text only" } };
     await expect(train(image)).rejects.toMatchObject({ param: "messages.1.content.0.type" });
   });
 
@@ -155,12 +156,12 @@ describe("template path (ChatML-like toy: <s> role NL content <e> NL)", () => {
   });
 
   it("drops the empty thought a template adds when the reply opens its own", async () => {
-    const items = [{ message: { role: "think", content: "q1" } }, sampled("a1", "<think> a1 <e>")];
+    const items = [{ message: { role: "think", texts: ["q1"] } }, sampled("a1", "<think> a1 <e>")];
     expect((await single(items)).words.join(" ")).toBe("<s> think NL q1 <e> NL <s> assistant NL <think> a1 <e>");
   });
 
   it("renders the tools", async () => {
-    const tools = [{ type: "function", function: { name: "a3" } }];
+    const tools = [{ type: "function" as const, function: { name: "a3", description: null, parameters: null } }];
     const history = { items: [user("q1"), sampled("a1", "a1 <e>")], tools };
     const { sequences } = await tokeniseHistory(history, toyEncoder, { allowWithoutLogprobs: false, ...anyLength });
     expect(toyEncoder.word(sequences[0]!.ids[3]!)).toBe("a3");

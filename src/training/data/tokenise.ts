@@ -8,7 +8,7 @@ import { EMPTY_THOUGHT, thoughtAtEnd } from "./empty-thought.ts";
 import { textOf } from "./message-text.ts";
 import { Prompts } from "./prompts.ts";
 import { SequenceBuilder, type TokenSequence } from "./token-sequence.ts";
-import { type ChatMessage, type History, type HistoryItem, messageOf, type SampledChoice } from "./trajectory.ts";
+import { type History, type HistoryItem, type HistoryMessage, messageOf, type SampledChoice } from "./trajectory.ts";
 
 export interface TokenisedHistory {
   /** One that is too long may end behind the limit, with turns left out. */
@@ -108,8 +108,8 @@ function sampledTokens(item: HistoryItem, element: number, encoder: ChatEncoder)
 }
 
 /** The last resort: the text without an end-of-turn token. Old log-probabilities belong to other tokens: dropped. */
-function fromText(message: ChatMessage, element: number, encoder: ChatEncoder, retokenised: boolean): SampledTokens {
-  if (Array.isArray(message.tool_calls) && message.tool_calls.length > 0) {
+function fromText(message: HistoryMessage, element: number, encoder: ChatEncoder, retokenised: boolean): SampledTokens {
+  if (message.toolCalls !== undefined) {
     throw new TokenMismatchError(element, "a reply with tool calls can only be trained from its token ids");
   }
   return { ids: encoder.encodeText(textOf(message, element)), logprobs: null, retokenised };

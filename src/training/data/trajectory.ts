@@ -1,17 +1,23 @@
 // What clients submit: groups of scored trajectories, each one or more histories of messages and sampled choices.
-// These are the checked, compact forms the edge makes from the wire (and that are spooled to disk): everything the
-// trainer does not read is already gone.
+// The API makes these checked, compact forms. They are written to disk; what the trainer does not read is already gone.
 
-/** Anything the chat template understands; passed through to it as it came. */
-export interface ChatMessage {
-  role: string;
-  [field: string]: unknown;
+import type { ChatMessage, ChatTool } from "../../text/messages.ts";
+
+export interface HistoryMessage extends ChatMessage {
+  /** Why chat would refuse this message. It matters only if the message must be rendered or trained as text. */
+  refusal?: Refusal;
+}
+
+export interface Refusal {
+  /** Path inside the message: ".content.0.type". */
+  field: string;
+  reason: string;
 }
 
 /** One completion as a chat endpoint returned it. */
 export interface SampledChoice {
   /** The assistant message. */
-  message: ChatMessage;
+  message: HistoryMessage;
   /** What the model was given, when the endpoint said so. */
   promptTokenIds: readonly number[] | null;
   tokenIds: readonly number[] | null;
@@ -24,7 +30,7 @@ export interface SampledChoice {
 }
 
 export type HistoryItem =
-  | { message: ChatMessage }
+  | { message: HistoryMessage }
   | {
       choice: SampledChoice;
       /** Where the choice of a captured call was sent: "exchanges.chat_completions[0].response.choices[0]". */
@@ -33,7 +39,7 @@ export type HistoryItem =
 
 export interface History {
   items: readonly HistoryItem[];
-  tools: readonly unknown[] | null;
+  tools: readonly ChatTool[] | null;
   /** Where the request of a captured call was sent. Its messages are context: what of them was sampled has its own call. */
   requestAt?: string;
 }
@@ -57,6 +63,6 @@ export interface TrajectoryGroup {
 /** A long group is kept in parts: trajectories of their own, then the group with those that are not. */
 export type GroupPart = Trajectory | TrajectoryGroup;
 
-export function messageOf(item: HistoryItem): ChatMessage {
+export function messageOf(item: HistoryItem): HistoryMessage {
   return "choice" in item ? item.choice.message : item.message;
 }

@@ -1,47 +1,50 @@
+import { Type } from "typebox";
 import { describe, expect, test } from "vitest";
-import { readMessages } from "./messages.ts";
-import { PromptError } from "./prompt-error.ts";
-import { readDocuments, readTools } from "./template-tools.ts";
+import { Message, Tool, type WireTool } from "./message.schema.ts";
+import { chatMessages, chatTools } from "./messages.ts";
+import { readBody } from "./read-body.ts";
 
+const Messages = Type.Object({ messages: Type.Array(Message) });
+const readMessages = (messages: unknown[]) => chatMessages(readBody(Messages, { messages }).value.messages);
 const read = (message: unknown) => readMessages([message])[0]!;
+const readTools = (tools: unknown) => readBody(Type.Object({ tools: Type.Array(Tool) }), { tools }).value.tools;
 
 describe("every variant", () => {
   test.each([
     [
       { role: "system", content: "s" },
-      { role: "system", texts: ["s"], hasContent: true },
+      { role: "system", texts: ["s"] },
     ],
     [
       { role: "user", content: "u", name: "bob" },
-      { role: "user", texts: ["u"], hasContent: true, name: "bob" },
+      { role: "user", texts: ["u"], name: "bob" },
     ],
-    [{ role: "user" }, { role: "user", texts: [], hasContent: false }],
+    [{ role: "user" }, { role: "user", texts: [] }],
     [
-      { role: "user", content: "u", name: 5, extra: 1 },
-      { role: "user", texts: ["u"], hasContent: true },
+      { role: "user", content: "u", extra: 1 },
+      { role: "user", texts: ["u"] },
     ],
     [
       { role: "critic", content: "c" },
-      { role: "critic", texts: ["c"], hasContent: true },
+      { role: "critic", texts: ["c"] },
     ],
     [
       { role: "function", content: null, name: "f" },
-      { role: "function", texts: [], hasContent: false, name: "f" },
+      { role: "function", texts: [], name: "f" },
     ],
     [
       { role: "assistant", content: null },
-      { role: "assistant", texts: [], hasContent: false },
+      { role: "assistant", texts: [] },
     ],
     [
       { role: "tool", content: "r", tool_call_id: "1", tool_calls: [{}], reasoning: "no" },
-      { role: "tool", texts: ["r"], hasContent: true, toolCallId: "1" },
+      { role: "tool", texts: ["r"], toolCallId: "1" },
     ],
     [
       { role: "developer", content: "d", tools: [{ function: { name: "f" } }] },
       {
         role: "developer",
         texts: ["d"],
-        hasContent: true,
         tools: [{ type: "function", function: { name: "f", description: null, parameters: null } }],
       },
     ],
@@ -97,55 +100,59 @@ describe("assistant messages", () => {
 describe("mistakes name their field", () => {
   test.each([
     [[], "messages"],
-    [["hi"], "messages.0"],
-    [[{ content: "x" }], "messages.0.role"],
-    [[{ role: 5, content: "x" }], "messages.0.role"],
+    [["hi"], "body.messages.0"],
+    [[{ content: "x" }], "body.messages.0.role"],
+    [[{ role: 5, content: "x" }], "body.messages.0.role"],
     [
       [
         { role: "user", content: "x" },
         { role: "user", content: null },
       ],
-      "messages.1.content",
+      "body.messages.1.content",
     ],
-    [[{ role: "tool", content: null }], "messages.0.content"],
-    [[{ role: "user", content: 5 }], "messages.0.content"],
-    [[{ role: "user", content: [5] }], "messages.0.content.0"],
+    [[{ role: "tool", content: null }], "body.messages.0.content"],
+    [[{ role: "user", content: 5 }], "body.messages.0.content"],
+    [[{ role: "user", content: [5] }], "body.messages.0.content.0"],
     [[{ role: "user", content: [{ text: "x" }] }], "messages.0.content.0.type"],
     [[{ role: "user", content: ["a", { type: "image_url", image_url: {} }] }], "messages.0.content.1.type"],
     [[{ role: "user", content: [{ type: "toString" }] }], "messages.0.content.0.type"],
     [[{ role: "user", content: [{ type: "text", text: 5 }] }], "messages.0.content.0.text"],
-    [[{ role: "assistant", reasoning: 5 }], "messages.0.reasoning"],
-    [[{ role: "assistant", tool_calls: {} }], "messages.0.tool_calls"],
-    [[{ role: "assistant", tool_calls: [{ type: "custom" }] }], "messages.0.tool_calls.0.type"],
-    [[{ role: "assistant", tool_calls: [{ function: {} }] }], "messages.0.tool_calls.0.function.name"],
+    [[{ role: "assistant", reasoning: 5 }], "body.messages.0.reasoning"],
+    [[{ role: "assistant", tool_calls: {} }], "body.messages.0.tool_calls"],
+    [
+      [{ role: "assistant", tool_calls: [{ type: "custom", function: { name: "f" } }] }],
+      "body.messages.0.tool_calls.0.type",
+    ],
+    [[{ role: "assistant", tool_calls: [{ function: {} }] }], "body.messages.0.tool_calls.0.function.name"],
     [
       [{ role: "assistant", tool_calls: [{ function: { name: "f", arguments: "{" } }] }],
       "messages.0.tool_calls.0.function.arguments",
     ],
   ])("%j -> %s", (messages, param) => {
     expect(() => readMessages(messages)).toThrow(
-      expect.objectContaining({ code: expect.stringMatching(/^invalid_(message|part_type)$/), param }),
+      expect.objectContaining({ code: expect.stringMatching(/^invalid_(body|message|part_type)$/), param }),
     );
   });
 
   test.each([
-    [[5], "tools.0"],
-    [[{ type: "web", function: { name: "f" } }], "tools.0.type"],
-    [[{ function: {} }], "tools.0.function.name"],
-    [[{ function: { name: "f", description: 1 } }], "tools.0.function.description"],
-    ["f", "tools"],
+    [[5], "body.tools.0"],
+    [[{ type: "web", function: { name: "f" } }], "body.tools.0.type"],
+    [[{ function: {} }], "body.tools.0.function.name"],
+    [[{ function: { name: "f", description: 1 } }], "body.tools.0.function.description"],
+    ["f", "body.tools"],
   ])("tools %j -> %s", (tools, param) => {
-    expect(() => readTools(tools)).toThrow(expect.objectContaining({ code: "invalid_tool", param }));
-  });
-
-  test("documents hold strings", () => {
-    expect(readDocuments([{ title: "t", text: "x" }])).toEqual([{ title: "t", text: "x" }]);
-    expect(readDocuments(null)).toBeNull();
-    expect(() => readDocuments([{ title: 1 }])).toThrow(expect.objectContaining({ param: "documents.0.title" }));
-    expect(() => readDocuments({})).toThrow(PromptError);
+    expect(() => readTools(tools)).toThrow(expect.objectContaining({ code: "invalid_body", param }));
   });
 });
 
+test("tools show what was left out as null, and strict only where it was given", () => {
+  const tools: WireTool[] = [{ function: { name: "f" } }, { function: { name: "g", description: "d", strict: null } }];
+  expect(chatTools(tools)).toEqual([
+    { type: "function", function: { name: "f", description: null, parameters: null } },
+    { type: "function", function: { name: "g", description: "d", parameters: null, strict: null } },
+  ]);
+});
+
 test("no tools are null", () => {
-  expect([readTools(null), readTools(undefined), readTools([])]).toEqual([null, null, null]);
+  expect([chatTools(null), chatTools(undefined), chatTools([])]).toEqual([null, null, null]);
 });

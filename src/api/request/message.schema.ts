@@ -1,7 +1,7 @@
-// Wire schemas of conversation messages and tools. A message is read by its role; any other role string is read as
-// the generic variant. Content is a string, an array of parts, or (assistant and function only) null.
+// Wire schemas of messages and tools. The role decides which variant a message is; the last variant is for every other
+// role. Content is a string, a list of parts or, for assistant and function, null.
 import { type Static, Type } from "typebox";
-import { AnyObject, orNull } from "../request/schema-parts.ts";
+import { AnyObject, orNull } from "./schema-parts.ts";
 
 const ContentPart = Type.Union(
   [
@@ -81,13 +81,17 @@ export const Message = Type.Unsafe<WireMessage>({
   discriminator: { propertyName: "role" },
 });
 
-/** Every variant's fields at once; which may occur depends on the role. */
+export type WireContentPart = Static<typeof ContentPart>;
+export type WireTool = Static<typeof Tool>;
+export type WireToolCall = Static<typeof InputToolCall>;
+
+/** The fields of all variants. Which of them occur depends on the role. */
 export interface WireMessage {
   role: string;
-  content?: string | Static<typeof ContentPart>[] | null;
+  content?: string | WireContentPart[] | null;
   name?: string;
-  tools?: Static<typeof Tool>[] | null;
-  tool_calls?: Static<typeof InputToolCall>[] | null;
+  tools?: WireTool[] | null;
+  tool_calls?: WireToolCall[] | null;
   tool_call_id?: string | null;
   reasoning?: string | null;
   reasoning_content?: string | null;

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { describe, expect, it } from "vitest";
 import { ServiceError } from "../../errors/service-error.ts";
-import { readBody } from "./lax.ts";
+import { readBody } from "./read-body.ts";
 import { int64, orNull } from "./schema-parts.ts";
 
 const Sample = Type.Object({

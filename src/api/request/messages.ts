@@ -1,0 +1,94 @@
+// Messages, tools and tool calls as the schema read them → the form that chat templates see. Content becomes a list of
+// texts, arguments become values, reasoning has one name. Throws a PromptError with the path of what it cannot convert.
+
+import { parseExactJson } from "../../json/exact-json.ts";
+import type { ChatMessage, ChatTool, ChatToolCall } from "../../text/messages.ts";
+import { PromptError } from "../../text/prompt-error.ts";
+import type { WireContentPart, WireMessage, WireTool, WireToolCall } from "./message.schema.ts";
+
+/** Part type → the field that holds its text. */
+const TEXT_FIELDS = new Map([
+  ["text", "text"],
+  ["input_text", "text"],
+  ["output_text", "text"],
+  ["refusal", "refusal"],
+  ["thinking", "thinking"],
+]);
+
+const MEDIA_TYPES = /^(input_)?(image|audio|video|file)(_url|_pil|_embeds)?$/;
+
+export function chatMessages(messages: readonly WireMessage[]): ChatMessage[] {
+  if (messages.length === 0) throw invalid("messages", "There must be at least one message.");
+  return messages.map((message, index) => chatMessage(message, `messages.${index}`));
+}
+
+/** `path`: of the message, for errors. */
+export function chatMessage(message: WireMessage, path: string): ChatMessage {
+  const { role, content, name, tool_call_id, tool_calls, tools } = message;
+  const reasoning = message.reasoning ?? message.reasoning_content ?? null;
+  return {
+    role,
+    texts: textsOf(content ?? [], `${path}.content`),
+    ...(name === undefined ? {} : { name }),
+    ...(reasoning === null ? {} : { reasoning }),
+    ...(tool_calls?.length
+      ? { toolCalls: tool_calls.map((call, i) => chatToolCall(call, `${path}.tool_calls.${i}`)) }
+      : {}),
+    ...((tool_call_id ?? null) === null ? {} : { toolCallId: tool_call_id! }),
+    ...(tools?.length ? { tools: tools.map(chatTool) } : {}),
+  };
+}
+
+/** null for null, absent or empty. */
+export function chatTools(tools: readonly WireTool[] | null | undefined): ChatTool[] | null {
+  return tools?.length ? tools.map(chatTool) : null;
+}
+
+function chatTool({ function: { name, description, parameters, strict } }: WireTool): ChatTool {
+  const shown = { name, description: description ?? null, parameters: parameters ?? null };
+  return { type: "function", function: strict === undefined ? shown : { ...shown, strict } };
+}
+
+function textsOf(content: string | readonly WireContentPart[], path: string): string[] {
+  if (typeof content === "string") return [content];
+  return content.flatMap((part, index) => textOf(part, `${path}.${index}`) ?? []);
+}
+
+/** null: a text part whose text is null. It counts for nothing. */
+function textOf(part: WireContentPart, path: string): string | null {
+  if (typeof part === "string") return part;
+  const { type } = part;
+  const wrongType = (message: string) => new PromptError("invalid_part_type", `${path}.type`, message);
+  if (typeof type !== "string") throw wrongType("A content part needs a type, for example text.");
+  const field = TEXT_FIELDS.get(type);
+  if (field === undefined) {
+    const reason = MEDIA_TYPES.test(type) ? "this model reads text only" : "use text";
+    throw wrongType(`Content parts of the type ${JSON.stringify(type)} are not supported: ${reason}.`);
+  }
+  const text = part[field];
+  if (text === null || typeof text === "string") return text;
+  throw invalid(`${path}.${field}`, `A part of the type ${type} needs a string here.`);
+}
+
+function chatToolCall({ id, function: { name, arguments: args } }: WireToolCall, path: string): ChatToolCall {
+  return {
+    ...((id ?? null) === null ? {} : { id: id! }),
+    type: "function",
+    function: { name, arguments: argumentValues(args ?? "", `${path}.function.arguments`) },
+  };
+}
+
+/** Templates expect values, clients send JSON text. An empty text means no arguments. */
+function argumentValues(args: string | Record<string, unknown>, path: string): unknown {
+  if (args === "") return {};
+  if (typeof args !== "string") return args;
+  try {
+    return parseExactJson(args);
+  } catch (cause) {
+    throw invalid(path, "Arguments are not valid JSON.", cause);
+  }
+}
+
+function invalid(path: string, message: string, cause?: unknown): PromptError {
+  return new PromptError("invalid_message", path, message, { cause });
+}

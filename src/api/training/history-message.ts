@@ -1,0 +1,27 @@
+// Messages of training data, read as chat reads them. A message that chat would refuse is kept with the reason: sampled
+// tokens can be trained without it, and one bad message must not refuse the whole job.
+
+import type { JsonObject } from "../../json/json-object.ts";
+import { PromptError } from "../../text/prompt-error.ts";
+import type { HistoryMessage } from "../../training/data/trajectory.ts";
+import { Message } from "../request/message.schema.ts";
+import { chatMessage } from "../request/messages.ts";
+import { readValue } from "../request/reader.ts";
+import { Violations } from "../request/violations.ts";
+import { TRAINING } from "./issues.ts";
+
+export function historyMessage(message: JsonObject & { role: string }): HistoryMessage {
+  const violations = new Violations(1);
+  const read = readValue(Message, message, TRAINING, violations);
+  const refused = (field: string, reason: string) => ({ role: message.role, texts: [], refusal: { field, reason } });
+  if (read === undefined) {
+    const { loc, msg } = violations.list[0]!;
+    return refused(`.${loc.join(".")}`, msg);
+  }
+  try {
+    return chatMessage(read, "");
+  } catch (error) {
+    if (error instanceof PromptError) return refused(error.param ?? "", error.message);
+    throw error;
+  }
+}
