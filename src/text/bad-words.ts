@@ -1,5 +1,5 @@
-// Words that must not be generated -> the token sequences that would spell them: as given, and with a space in front
-// where that is not the same sequence after a space of its own. Other spellings of the same text are not covered.
+// Words that must not be generated -> the token sequences that spell them: as given, and with a space in front where that
+// has as many tokens and begins with another one. Other spellings of the same text are not covered.
 
 import { PromptError } from "./prompt-error.ts";
 import type { Tokenizer } from "./tokenizer-contract.ts";
@@ -16,7 +16,7 @@ export function tokeniseBadWords(tokenizer: Tokenizer, words: readonly string[])
     if (plain.length === 0) throw invalid(index, "A bad word must not be empty or only spaces.");
     sequences.push(plain);
     const spaced = tokenizer.encode(` ${bare}`);
-    if (!endsWith(spaced, plain)) sequences.push(spaced);
+    if (spaced.length === plain.length && spaced[0] !== plain[0]) sequences.push(spaced);
     if (sequences.length > MAX_SEQUENCES) {
       throw new PromptError(
         "invalid_bad_words",
@@ -26,12 +26,6 @@ export function tokeniseBadWords(tokenizer: Tokenizer, words: readonly string[])
     }
   });
   return sequences;
-}
-
-/** Then forbidding the shorter one forbids the longer one too. */
-function endsWith(ids: readonly number[], tail: readonly number[]): boolean {
-  const start = ids.length - tail.length;
-  return start >= 0 && tail.every((id, i) => ids[start + i] === id);
 }
 
 function invalid(index: number, message: string): PromptError {

@@ -44,6 +44,13 @@ test("byte-fallback tokens build characters", () => {
   expect(detokenizer.incomplete()).toBe("\ufffd");
 });
 
+test("a byte that nothing completes is shown once text follows, and dropped at the end", () => {
+  const detokenizer = new Detokenizer(llama, { promptTokenIds: [the] });
+  const stray = llama.idOf("<0x96>")!;
+  expect([stray, stray, the, stray].map((id) => detokenizer.push(id))).toEqual(["", "", "\ufffd\ufffd the", ""]);
+  expect(detokenizer.incomplete()).toBe("\ufffd");
+});
+
 test("a hidden special token does not cut a character in two", () => {
   const detokenizer = new Detokenizer(llama, { promptTokenIds: [the], skipSpecialTokens: true });
   const [first, second] = ["<0xC3>", "<0xA9>"].map((piece) => llama.idOf(piece)!);

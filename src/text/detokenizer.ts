@@ -1,6 +1,7 @@
-// Token ids -> text, one token at a time, in time proportional to the token. Bytes of an unfinished character are
-// held until later tokens complete it. The prompt only primes the state: it decides whether a leading space belongs
-// to the text and whether the first token finishes a character the prompt began.
+// Token ids -> text, one token at a time, in time proportional to the token. Bytes of an unfinished character are held
+// until later tokens complete it. Bytes that no token can complete appear as U+FFFD, but only once text follows them: at the
+// end of a reply they are dropped. The prompt only primes the state: it decides whether a leading space belongs to the text
+// and whether the first token finishes a character that the prompt began.
 
 import type { Tokenizer } from "./tokenizer-contract.ts";
 import { concatBytes, decodeUtf8, encodeUtf8, incompleteTail, noBytes } from "./utf8.ts";
@@ -29,6 +30,8 @@ export class Detokenizer {
   readonly #wholeTexts: WholeTexts;
   /** The beginning of a character, 0..3 bytes. */
   #pending: Uint8Array = noBytes;
+  /** U+FFFD for each invalid piece that nothing has followed yet. */
+  #stray = "";
   #atStart: boolean;
   #afterSpecial = false;
 
@@ -50,6 +53,19 @@ export class Detokenizer {
 
   /** The text this token adds; "" while it only begins a character or is hidden. */
   push(id: number): string {
+    const added = this.#added(id);
+    const end = endWithoutStray(added);
+    const text = end === 0 ? "" : this.#stray + added.slice(0, end);
+    this.#stray = end === 0 ? this.#stray + added : added.slice(end);
+    return text;
+  }
+
+  /** What the held bytes look like if nothing follows them; the end of a reply drops them instead. */
+  incomplete(): string {
+    return this.#stray + decodeUtf8(this.#pending);
+  }
+
+  #added(id: number): string {
     if (!this.#isShown(id)) return "";
     const special = this.#tokenizer.isSpecial(id);
     const raw = this.#rawAfterSpecial && special && this.#afterSpecial;
@@ -58,11 +74,6 @@ export class Detokenizer {
     if (!this.#atStart || text === "") return text;
     this.#atStart = false;
     return text.startsWith(" ") ? text.slice(1) : text;
-  }
-
-  /** What the held bytes look like if nothing completes them; the end of an answer drops them instead. */
-  incomplete(): string {
-    return decodeUtf8(this.#pending);
   }
 
   #isShown(id: number): boolean {
@@ -80,4 +91,11 @@ export class Detokenizer {
     this.#pending = complete === bytes.length ? noBytes : bytes.slice(complete);
     return decodeUtf8(bytes.subarray(0, complete));
   }
+}
+
+/** Where the text ends without the U+FFFD at its end. */
+function endWithoutStray(text: string): number {
+  let end = text.length;
+  while (end > 0 && text[end - 1] === "\ufffd") end--;
+  return end;
 }

@@ -142,8 +142,8 @@ describe("characters cut by tokens", () => {
     expect(run(bytes.slice(0, -1).map((byte) => [byte])).text).toBe("é");
   });
 
-  test("bytes that cannot become a character are shown as U+FFFD", () => {
-    expect(run([[0xe4], "a", [0xff]]).deltas).toEqual(["", "\ufffda", "\ufffd"]);
+  test("bytes that cannot become a character are shown as U+FFFD once text follows them", () => {
+    expect(run([[0xe4], "a", [0xff], "b", [0xff]]).deltas).toEqual(["", "\ufffda", "", "\ufffdb", ""]);
   });
 
   test("a character the prompt began is finished by the first token", () => {

@@ -192,9 +192,9 @@ describe("bad words", () => {
       text === "cat" ? [300] : text === " cat" ? [301] : text === " cow" ? [302] : [...Buffer.from(text)],
   });
 
-  test("as given and behind a space, where that is another sequence", () => {
+  test("bans a word as given, and behind a space where that takes as many tokens", () => {
     expect(tokeniseBadWords(spaced, ["cat"])).toEqual([[300], [301]]);
-    expect(tokeniseBadWords(spaced, ["cow"])).toEqual([bytes("cow"), [302]]);
+    expect(tokeniseBadWords(spaced, ["cow"])).toEqual([bytes("cow")]);
     expect(tokeniseBadWords(spaced, ["  cat"])).toEqual([[300], [301]]);
     expect(tokeniseBadWords(new ByteTokenizer(), ["dog"])).toEqual([bytes("dog")]);
   });

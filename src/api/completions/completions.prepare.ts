@@ -133,5 +133,5 @@ function readPrompt(
 /** The text of a prompt that was cut, token by token as log-probabilities show it: a space at its start is part of it. */
 function spelled(tokenizer: Tokenizer, ids: readonly number[]): string {
   const detokenizer = new Detokenizer(tokenizer, { promptTokenIds: [], keepLeadingSpace: true });
-  return ids.map((id) => detokenizer.push(id)).join("");
+  return ids.map((id) => detokenizer.push(id)).join("") + detokenizer.incomplete();
 }

@@ -1,0 +1,56 @@
+// One recorded exchange with another server, and replaying its request against this one.
+import { readFileSync } from "node:fs";
+import type { Json } from "./compare.ts";
+
+export interface Reply {
+  status: number;
+  /** A JSON body, or the events of a stream, or any other body as text. */
+  json?: Json;
+  sse?: Json[];
+  text?: string;
+}
+
+export interface Recording {
+  name: string;
+  method: string;
+  path: string;
+  headers: Record<string, string>;
+  /** A string is the body itself. */
+  body: Json;
+  reply: Reply;
+}
+
+export function readRecordings(file: string): Recording[] {
+  const lines = readFileSync(file, "utf8").split("\n");
+  return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as Recording);
+}
+
+/** Sends the request again. Recordings carry no token: those that were refused for theirs are sent without one. */
+export async function replay(recording: Recording, url: string, token: string): Promise<Reply> {
+  const { method, path, headers, body } = recording;
+  const authorization: Record<string, string> =
+    recording.reply.status === 401 ? {} : { authorization: `Bearer ${token}` };
+  const response = await fetch(url + path, {
+    method,
+    headers: { "content-type": "application/json", ...authorization, ...lowerCase(headers) },
+    ...(method === "GET" ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (response.headers.get("content-type")?.startsWith("text/event-stream")) {
+    return { status: response.status, sse: events(text) };
+  }
+  try {
+    return { status: response.status, json: JSON.parse(text) as Json };
+  } catch {
+    return { status: response.status, ...(text === "" ? { json: null } : { text }) };
+  }
+}
+
+function lowerCase(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function events(text: string): Json[] {
+  const data = text.split("\n\n").filter((event) => event.startsWith("data: "));
+  return data.map((event) => event.slice(6)).map((event) => (event === "[DONE]" ? event : (JSON.parse(event) as Json)));
+}

@@ -1,0 +1,79 @@
+// `npm run conformance:vllm -- --recordings FILE --model DIR`: replays requests that were recorded with a real vLLM against
+// this server on the same checkpoint, and counts where the replies agree. DIR is the checkpoint, FILE has one exchange per
+// line. `--only TEXT` takes the recordings whose name contains it; `--all` shows differences in wording too.
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { judge, VERDICTS, type Verdict } from "./compare.ts";
+import { readRecordings, replay } from "./recording.ts";
+
+const TOKEN = "conformance";
+const START_SECONDS = 120;
+
+const { values } = parseArgs({
+  options: {
+    recordings: { type: "string" },
+    model: { type: "string" },
+    name: { type: "string", default: "minimind" },
+    "max-model-len": { type: "string", default: "2048" },
+    only: { type: "string", default: "" },
+    all: { type: "boolean", default: false },
+  },
+});
+if (values.recordings === undefined || values.model === undefined) {
+  console.error("usage: npm run conformance:vllm -- --recordings FILE --model DIR [--only TEXT] [--all]");
+  process.exit(2);
+}
+
+// Adapters are not part of a checkpoint: recordings with them cannot be replayed.
+const chosen = readRecordings(values.recordings).filter(
+  ({ name }) => name.includes(values.only) && !name.startsWith("lora/"),
+);
+const data = mkdtempSync(join(tmpdir(), "flywheel-conformance-"));
+const server = await start(values.model, data);
+try {
+  const counts = new Map<Verdict, number>(VERDICTS.map((verdict) => [verdict, 0]));
+  for (const recording of chosen) {
+    const { verdict, differences } = judge(await replay(recording, server.url, TOKEN), recording.reply);
+    counts.set(verdict, counts.get(verdict)! + 1);
+    if (verdict === "same" || (verdict === "wording of an error" && !values.all)) continue;
+    console.log(`${recording.name}: ${verdict}`);
+    for (const difference of differences.slice(0, 5)) console.log(`  ${difference}`);
+    if (differences.length > 5) console.log(`  and ${differences.length - 5} more`);
+  }
+  console.log(`\n${chosen.length} requests`);
+  for (const [verdict, count] of counts) console.log(`${String(count).padStart(5)}  ${verdict}`);
+} finally {
+  await server.stop();
+  rmSync(data, { recursive: true, force: true });
+}
+
+async function start(model: string, folder: string): Promise<{ url: string; stop(): Promise<void> }> {
+  const flags = ["--model", model, "--served-model-name", values.name, "--max-model-len", values["max-model-len"]];
+  const child = spawn(
+    process.execPath,
+    ["bin/flywheel", "serve", ...flags, "--dtype", "float32", "--port", "0", "--data", folder, "--api-key", TOKEN],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
+  const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const url = await new Promise<string>((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error(`no server after ${START_SECONDS} s`)), START_SECONDS * 1000);
+    let text = "";
+    child.stdout.setEncoding("utf8").on("data", (piece: string) => {
+      text += piece;
+      const found = /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0];
+      if (found !== undefined) {
+        clearTimeout(late);
+        resolve(found);
+      }
+    });
+    gone.then(() => reject(new Error("the server did not start")));
+  });
+  const stop = async () => {
+    child.kill("SIGTERM");
+    await gone;
+  };
+  return { url, stop };
+}
