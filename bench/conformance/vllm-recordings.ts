@@ -52,6 +52,8 @@ try {
 
 async function start(model: string, folder: string): Promise<{ url: string; stop(): Promise<void> }> {
   const flags = ["--model", model, "--served-model-name", values.name, "--max-model-len", values["max-model-len"]];
+  // As the recorded server ran: no reasoning parser, and blocks of 128 tokens in its prefix cache.
+  flags.push("--reasoning-parser", "none", "--block-size", "128");
   const child = spawn(
     process.execPath,
     ["bin/flywheel", "serve", ...flags, "--dtype", "float32", "--port", "0", "--data", folder, "--api-key", TOKEN],

@@ -48,13 +48,13 @@ export function registerOps(app: FastifyInstance, service: Service): void {
     {
       config: publicRoute,
       schema: {
-        summary: "Choices in progress or waiting",
+        summary: "Requests in progress or waiting; 0 with --no-enable-server-load-tracking",
         tags: ["operations"],
         security: [],
         response: { 200: load },
       },
     },
-    async () => ({ server_load: service.admission.active }),
+    async () => ({ server_load: service.config.enableServerLoadTracking ? service.admission.requests : 0 }),
   );
 
   app.get(

@@ -48,6 +48,8 @@ export const OPTIONS = {
     "How long running streams may continue after SIGTERM before they are cut. 0 cuts them at once.",
   ),
 
+  enableServerLoadTracking: flag("Server", true, "Count the requests in progress at /load. Off: it answers 0."),
+
   apiKey: secrets("Access", "Token to accept in addition to the stored ones. It has every scope. May be repeated.", {
     alsoEnv: ["VLLM_API_KEY"],
   }),
@@ -77,7 +79,7 @@ export const OPTIONS = {
   excludeToolsWhenToolChoiceNone: flag("Chat", false, "Hide tools from the model when tool_choice is none."),
   returnTokensAsTokenIds: flag("Chat", false, "Default for return_tokens_as_token_ids."),
   enablePromptTokensDetails: flag("Chat", true, "Report cached prompt tokens in usage."),
-  enableForceIncludeUsage: flag("Chat", false, "Send usage at the end of every stream."),
+  enableForceIncludeUsage: flag("Chat", false, "Send usage in every chunk and at the end of every stream."),
 
   dtype: oneOf(
     "Engine",

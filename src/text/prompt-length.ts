@@ -1,5 +1,5 @@
-// How long a prompt may be. A prompt that does not fit is an error with numbers, never cut silently; cutting happens
-// only where truncate_prompt_tokens asks for it, and keeps the end.
+// How long a prompt may be. A prompt that does not fit is an error with numbers and is never cut silently. Only
+// truncate_prompt_tokens cuts it: from the start, or from the end where truncation_side says so.
 
 import { PromptError } from "./prompt-error.ts";
 
@@ -12,6 +12,8 @@ export interface LengthRules {
   maxTokensParam?: string;
   /** null = no truncation; -1 = as much as fits; n = n tokens. */
   truncatePromptTokens: number | null;
+  /** The side that is cut off (default "left": the end is kept). */
+  truncationSide?: "left" | "right";
 }
 
 /** Tokens around a cut may come out differently than in the whole text; this many more are looked at. */
@@ -39,21 +41,16 @@ export function promptRoom(rules: LengthRules): number {
 export function boundText(text: string, rules: LengthRules, longestToken: number): string {
   const room = promptRoom(rules);
   if (rules.truncatePromptTokens === null) {
-    // By the whole context: what the output leaves of it is said with exact numbers, after tokenising.
-    if (text.length <= rules.contextLength * longestToken) return text;
-    throw new PromptError(
-      "context_length_exceeded",
-      "input_text",
-      `The prompt of ${text.length} characters is longer than the context length of ${rules.contextLength} tokens ` +
-        "can be: shorten it.",
-    );
+    if (text.length <= room * longestToken) return text;
+    const found = `${text.length} characters, more than the ${room * longestToken} that ${room} input tokens can hold`;
+    throw tooLong("input_text", rules, found);
   }
   const looked = (room + CUT_MARGIN) * longestToken;
   if (text.length <= looked) return text;
-  return wholeCharacters(text, text.length - looked);
+  return rules.truncationSide === "right" ? text.slice(0, looked) : wholeCharacters(text, text.length - looked);
 }
 
-/** A prompt that is not cut is tokenised no further: it is refused anyway, and its tokens need not be counted to the last. */
+/** How many tokens of a prompt are counted. One that is longer is refused anyway. */
 export function countedTokens({ contextLength }: LengthRules): number {
   return 2 * contextLength;
 }
@@ -63,7 +60,7 @@ export function fitTokens(ids: readonly number[], rules: LengthRules): number[] 
   const room = promptRoom(rules);
   const truncate = rules.truncatePromptTokens;
   const keep = truncate === null ? ids.length : truncate < 0 ? room : truncate;
-  const kept = ids.slice(Math.max(0, ids.length - keep));
+  const kept = rules.truncationSide === "right" ? ids.slice(0, keep) : ids.slice(Math.max(0, ids.length - keep));
   if (kept.length === 0) {
     throw new PromptError("empty_prompt", null, "The prompt is empty: there must be at least one prompt token.");
   }
@@ -71,14 +68,18 @@ export function fitTokens(ids: readonly number[], rules: LengthRules): number[] 
   if (kept.length > room || (rules.maxTokens === null && kept.length >= rules.contextLength)) {
     const counted = countedTokens(rules);
     const found = kept.length > counted ? `more than ${counted}` : kept.length;
-    throw new PromptError(
-      "context_length_exceeded",
-      "input_tokens",
-      `The context length is ${rules.contextLength} tokens. The prompt has ${found} tokens, and ` +
-        `${rules.maxTokens ?? "at least 1"} output tokens were asked for: shorten the messages or ask for fewer.`,
-    );
+    throw tooLong("input_tokens", rules, `${found} input tokens`);
   }
   return kept;
+}
+
+/** In vLLM's words: clients look for "maximum context length". */
+function tooLong(param: string, { contextLength, maxTokens }: LengthRules, found: string): PromptError {
+  const message =
+    `This model's maximum context length is ${contextLength} tokens. However, you requested ` +
+    `${maxTokens ?? "at least 1"} output tokens and your prompt contains ${found}. ` +
+    "Please shorten the prompt or request fewer output tokens.";
+  return new PromptError("context_length_exceeded", param, message);
 }
 
 export interface BudgetSources {

@@ -115,6 +115,7 @@ describe("length", () => {
   test.each([
     ["the last tokens", { truncatePromptTokens: 3 }, [27, 28, 29]],
     ["as many as fit beside the output", { truncatePromptTokens: -1, maxTokens: 38 }, [28, 29]],
+    ["the first tokens", { truncatePromptTokens: 3, truncationSide: "right" as const }, [0, 1, 2]],
   ])("truncation keeps %s", (_name, changes, expected) => {
     expect(fitTokens(ids, rules(changes))).toEqual(expected);
   });
@@ -146,7 +147,9 @@ describe("length", () => {
   });
 
   test("the message has the numbers", () => {
-    expect(() => fitTokens(ids, rules({ maxTokens: 11 }))).toThrow(/40 tokens.*30 tokens.*11 output/);
+    expect(() => fitTokens(ids, rules({ maxTokens: 11 }))).toThrow(
+      /^This model's maximum context length is 40 tokens\. However, you requested 11 output tokens and .*30 input tokens/,
+    );
   });
 
   test("a text that cannot fit never reaches the tokenizer", () => {
@@ -165,8 +168,10 @@ describe("length", () => {
       expect.objectContaining({ code: "context_length_exceeded", param: "input_text" }),
     );
     expect(boundText("a".repeat(200), rules(), 5)).toHaveLength(200);
-    // Room for no prompt at all is a matter of tokens, not of the text.
-    expect(boundText("a".repeat(200), rules({ maxTokens: rules().contextLength }), 5)).toHaveLength(200);
+    // The room counts that the output leaves.
+    expect(() => boundText("a", rules({ maxTokens: rules().contextLength }), 5)).toThrow(
+      /maximum context length is 40 tokens.*requested 40 output tokens.*1 characters, more than the 0/,
+    );
   });
 
   test("with truncation only the end that can matter is tokenised, in whole characters", () => {
@@ -175,6 +180,9 @@ describe("length", () => {
     expect(left.length).toBeLessThanOrEqual(520);
     expect(left.endsWith("😀end")).toBe(true);
     expect(left.startsWith("😀")).toBe(true);
+    const right = boundText(`start${text}`, rules({ truncatePromptTokens: 10, truncationSide: "right" }), 5);
+    expect(right).toHaveLength(520);
+    expect(right.startsWith("start😀")).toBe(true);
   });
 
   test("the output budget is the lesser of what is left and what is wanted", () => {

@@ -32,7 +32,8 @@ export class ByteTokenizer implements Tokenizer {
   }
 
   bytes(id: number): Uint8Array {
-    return this.isSpecial(id) ? Buffer.from(SPECIALS[id]!, "utf8") : Uint8Array.of(id);
+    if (this.isSpecial(id)) return Buffer.from(SPECIALS[id]!, "utf8");
+    return id < this.vocabSize ? Uint8Array.of(id) : new Uint8Array(0);
   }
 
   idOf(piece: string): number | null {

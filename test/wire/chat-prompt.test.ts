@@ -104,7 +104,7 @@ describe("prompt", () => {
     expect(refused.status).toBe(400);
     const { error } = await refused.json();
     expect(error).toMatchObject({ type: "BadRequestError", param: "input_tokens" });
-    expect(error.message).toMatch(/2048.*3018.*48/s);
+    expect(error.message).toMatch(/^This model's maximum context length is 2048 tokens\. .*48 output.*3018 input/s);
     expect((await server.post("/v1/chat/completions", { messages: long, max_tokens: 2049 })).status).toBe(400);
     expect(
       (await server.post("/v1/chat/completions", { messages: [{ role: "user", content: "x".repeat(2030) }] })).status,

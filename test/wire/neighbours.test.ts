@@ -88,12 +88,13 @@ describe("/v1/completions", () => {
     ["in the middle", 4, " end"],
     ["within a character", 6, "\ufffd: end"],
     ["nowhere", 16, "start 😀: end"],
-  ])("echoes what truncation leaves of the prompt: cut %s", async (_where, truncate_prompt_tokens, kept) => {
+  ])("echoes what truncation leaves of the prompt when it cuts %s", async (_where, truncate_prompt_tokens, kept) => {
     const prompt = "start 😀: end";
     for (const form of [prompt, [...Buffer.from(prompt)]]) {
       const body = { prompt: form, truncate_prompt_tokens, echo: true, logprobs: 0, max_tokens: 0 };
       const { text, logprobs } = (await complete(body)).choices[0];
-      expect([text, logprobs.tokens.join("")]).toEqual([kept, kept]);
+      // The end of a character that was cut has no text of its own.
+      expect([text, logprobs.tokens.join("")]).toEqual([kept, kept.replace("\ufffd", "")]);
       expect(logprobs.tokens).toHaveLength(Math.min(truncate_prompt_tokens, Buffer.byteLength(prompt)));
     }
   });
@@ -102,6 +103,28 @@ describe("/v1/completions", () => {
     const reply = await complete({ prompt: "abc", prompt_logprobs: 1, max_tokens: 1 });
     expect(reply.choices[0].prompt_logprobs).toHaveLength(3);
     expect(reply.choices[0].prompt_logprobs[0]).toBeNull();
+  });
+
+  it("fills prompt_logprobs of an echo with logprobs", async () => {
+    const [echoed] = (await complete({ prompt: "abc", echo: true, logprobs: 1, max_tokens: 1 })).choices;
+    const [asked] = (await complete({ prompt: "abc", prompt_logprobs: 1, max_tokens: 1 })).choices;
+    expect(echoed.prompt_logprobs).toEqual(asked.prompt_logprobs);
+  });
+
+  it("sends the prompt's ids once with an echo, and the fingerprint last", async () => {
+    const chunks = await server.stream({ prompt: order("ab"), echo: true, prompt_logprobs: 0 }, "/v1/completions");
+    expect(chunks[0].choices[0].prompt_token_ids).toEqual([...Buffer.from(order("ab"))]);
+    expect(chunks.slice(1).map((c) => c.choices[0].prompt_token_ids)).toEqual([null, null]);
+    expect(chunks.map((c) => typeof c.system_fingerprint)).toEqual(["undefined", "undefined", "string"]);
+    for (const chunk of chunks) expect(chunk.choices[0]).not.toHaveProperty("prompt_logprobs");
+  });
+
+  it("cuts the side that truncation_side names", async () => {
+    const kept = async (more: object) =>
+      (await complete({ prompt: "abcdef", echo: true, max_tokens: 0, truncate_prompt_tokens: 2, ...more })).choices[0]
+        .text;
+    expect([await kept({}), await kept({ truncation_side: "right" })]).toEqual(["ef", "ab"]);
+    expect((await server.post("/v1/completions", { prompt: "a", truncation_side: "up" })).status).toBe(400);
   });
 
   it("counts the usage of every chunk for its own prompt", async () => {
@@ -156,6 +179,8 @@ describe("/v1/completions", () => {
     [{ prompt: "a", logprobs: -1 }, "logprobs"],
     [{ prompt: "a", temperature: 3 }, "temperature"],
     [{ prompt: "x".repeat(2100) }, "input_tokens"],
+    [{ prompt: "xx", max_tokens: 2047 }, "input_tokens"],
+    [{ prompt: "xx", max_tokens: 2048 }, "input_text"],
     [{ prompt: "x".repeat(20_000) }, "input_text"],
   ])("refuses %j", async (body, param) => {
     for (const stream of [false, true]) {
@@ -179,6 +204,10 @@ describe("/tokenize and /detokenize", () => {
     });
   });
 
+  it("writes nothing for ids that no token has", async () => {
+    expect(await json(server.post("/detokenize", { tokens: [97, 999_999, 98] }))).toEqual({ prompt: "ab" });
+  });
+
   it("takes a prompt and template fields", async () => {
     expect(await json(server.post("/tokenize", { prompt: "ab" }))).toEqual({
       count: 2,
@@ -200,7 +229,6 @@ describe("/tokenize and /detokenize", () => {
       ["/tokenize", { messages: says("x"), continue_final_message: true }, 400],
       ["/tokenize", { messages: [{ role: "user", content: [{ type: "image_url" }] }] }, 400],
       ["/detokenize", { tokens: [-1] }, 400],
-      ["/detokenize", { tokens: [256] }, 400],
       ["/detokenize", {}, 400],
     ] as const) {
       expect((await server.post(path, body)).status, JSON.stringify(body)).toBe(status);
@@ -302,6 +330,13 @@ describe("operations", () => {
     expect([health.status, await health.text()]).toEqual([200, ""]);
     expect(await json(server.get("/version"))).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+/) });
     expect(await json(server.get("/load"))).toEqual({ server_load: 0 });
+  });
+
+  it("counts requests in /load while they run, whatever their number of choices", async () => {
+    const response = await server.post("/v1/completions", { prompt: "go", n: 2, max_tokens: 2000, stream: true });
+    expect(await json(server.get("/load"))).toEqual({ server_load: 1 });
+    await response.body!.cancel();
+    await expect.poll(() => json(server.get("/load"))).toEqual({ server_load: 0 });
   });
 
   it("serves metrics that parse and move", async () => {

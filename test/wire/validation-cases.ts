@@ -120,6 +120,8 @@ export const CASES: readonly ValidationCase[] = [
   { name: "n str", body: { n: "2" }, expect: "200" },
   { name: "max_tokens -1", body: { max_tokens: -1 }, expect: "400 B max_tokens" },
   { name: "max_tokens 0", body: { max_tokens: 0 }, expect: "400 B max_tokens" },
+  { name: "max_completion_tokens -1", body: { max_completion_tokens: -1 }, expect: "400 B max_tokens" },
+  { name: "max_completion_tokens 0", body: { max_completion_tokens: 0 }, expect: "400 B max_tokens" },
   { name: "max_tokens 5.0", body: raw('"n":1,"max_tokens":5.0'), expect: "200" },
   { name: "max_tokens 5.5", body: { max_tokens: 5.5 }, expect: "400 T body.max_tokens" },
   { name: "max_tokens true", body: { max_tokens: true }, expect: "200" },

@@ -101,7 +101,9 @@ export async function prepareCompletion(
       logprobs: count !== null,
       tokensAsIds,
       returnTokenIds,
-      promptLogprobs: promptLogprobs !== null,
+      // An echo with log probabilities computes those of the prompt anyway.
+      promptLogprobs: sampling.promptLogprobs !== null && body.stream !== true,
+      streams: body.stream === true,
     };
     choices.push(new PromptChoices(reply, tokenizer));
   }

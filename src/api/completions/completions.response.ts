@@ -1,5 +1,5 @@
-// Text completions: collects what one prompt's choices produce and builds their wire objects, for whole replies and
-// for stream chunks alike. `promptIndex · n + choice` is the index a client sees.
+// Collects what the choices of one prompt produce and builds their wire objects, for whole replies and for stream chunks
+// alike. A client sees the index `promptIndex · n + choice`.
 import type { PrefillOutput } from "../../engine/contract.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
@@ -17,8 +17,9 @@ export interface TextReplyOptions {
   logprobs: boolean;
   tokensAsIds: boolean;
   returnTokenIds: boolean;
-  /** Whether prompt_logprobs was asked for (echo with logprobs computes them too, without showing them so). */
+  /** Whether the choice carries prompt_logprobs. Streams have no place for them. */
   promptLogprobs: boolean;
+  streams: boolean;
 }
 
 interface Pending {
@@ -34,6 +35,13 @@ interface Pending {
   /** Tokens shown so far. */
   shown: number;
   writer: TextLogprobWriter;
+}
+
+interface TakenChoice {
+  /** Its number among the choices of this prompt (not the wire index). */
+  choice: number;
+  json: string;
+  ended: boolean;
 }
 
 /** The choices of one prompt. `take` gives what is new since the last call; a whole reply takes once, at the end. */
@@ -94,12 +102,12 @@ export class PromptChoices {
     choice.dirty = true;
   }
 
-  /** JSON of every choice that has something new, with its own number (not the wire index). */
-  take(): { choice: number; json: string }[] {
-    const taken: { choice: number; json: string }[] = [];
+  /** Every choice that has something new. */
+  take(): TakenChoice[] {
+    const taken: TakenChoice[] = [];
     this.#choices.forEach((choice, number) => {
       if (choice.dirty) {
-        taken.push({ choice: number, json: this.#json(choice, number) });
+        taken.push({ choice: number, json: this.#json(choice, number), ended: choice.end !== null });
         Object.assign(choice, { text: "", tokenIds: [], logprobs: [], dirty: false, promptSent: true });
       }
     });
@@ -123,8 +131,8 @@ export class PromptChoices {
   }
 
   #json(choice: Pending, number: number): string {
-    const { promptIndex, n, returnTokenIds, logprobs, promptTokenIds } = this.#reply;
-    const prompt = this.#reply.promptLogprobs ? (this.#prefill?.promptLogprobs ?? null) : null;
+    const { promptIndex, n, returnTokenIds, logprobs, promptTokenIds, promptLogprobs, streams, echo } = this.#reply;
+    const showsPromptIds = (returnTokenIds || (streams && echo !== null)) && !choice.promptSent;
     const wire = {
       index: promptIndex * n + number,
       text: choice.text,
@@ -132,11 +140,12 @@ export class PromptChoices {
       finish_reason: choice.end?.reason ?? null,
       stop_reason: choice.end?.stopReason ?? null,
       token_ids: returnTokenIds ? choice.tokenIds : null,
-      prompt_logprobs: null,
-      prompt_token_ids: returnTokenIds && !choice.promptSent ? promptTokenIds : null,
+      ...(streams ? {} : { prompt_logprobs: null }),
+      prompt_token_ids: showsPromptIds ? promptTokenIds : null,
     };
-    const promptJson =
-      prompt === null || choice.promptSent ? null : promptLogprobsJson(this.#tokenizer, promptTokenIds, prompt);
-    return jsonWith(wire, { prompt_logprobs: promptJson });
+    const found = promptLogprobs ? (this.#prefill?.promptLogprobs ?? null) : null;
+    return jsonWith(wire, {
+      prompt_logprobs: found === null ? null : promptLogprobsJson(this.#tokenizer, promptTokenIds, found),
+    });
   }
 }

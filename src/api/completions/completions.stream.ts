@@ -1,5 +1,5 @@
-// Chunks of streamed text completions. No role chunks in this dialect; the prompt's ids and echo come with the first
-// chunk of each choice.
+// Chunks of streamed text completions. This dialect has no role chunks: the prompt's ids and the echo come with the first
+// chunk of each choice. The fingerprint comes with the last one, or with the usage.
 
 import type { RunOutput } from "../run/generation-run.ts";
 import { chunkUsage, type ReplyFacts, usageOf } from "../run/reply-facts.ts";
@@ -37,9 +37,9 @@ export class CompletionChunks implements ChunkSource {
     this.#size = 0;
     let events = "";
     for (const prompt of this.#prompts) {
-      for (const { choice, json } of prompt.take()) {
-        const usage = this.#continuousUsage(prompt, choice);
-        events += `data: ${this.#head},"choices":[${json}]${usage}}\n\n`;
+      for (const { choice, json, ended } of prompt.take()) {
+        const fingerprint = ended && !this.#facts.includeUsage ? this.#fingerprint : "";
+        events += `data: ${this.#head},"choices":[${json}]${fingerprint}${this.#continuousUsage(prompt, choice)}}\n\n`;
       }
     }
     return events;
@@ -50,8 +50,11 @@ export class CompletionChunks implements ChunkSource {
     const total = this.#prompts.reduce((sum, prompt) => sum + prompt.shownTokens, 0);
     const cached = this.#prompts.reduce((sum, prompt) => sum + prompt.cachedTokens, 0);
     const usage = chunkUsage(usageOf(this.#facts, { completion: total, cached, reasoning: 0 }));
-    const fingerprint = JSON.stringify(this.#facts.systemFingerprint);
-    return `data: ${this.#head},"choices":[],"system_fingerprint":${fingerprint},"usage":${JSON.stringify(usage)}}\n\n`;
+    return `data: ${this.#head},"choices":[]${this.#fingerprint},"usage":${JSON.stringify(usage)}}\n\n`;
+  }
+
+  get #fingerprint(): string {
+    return `,"system_fingerprint":${JSON.stringify(this.#facts.systemFingerprint)}`;
   }
 
   #continuousUsage(prompt: PromptChoices, choice: number): string {

@@ -1,5 +1,5 @@
-// The length fields of a request as the text layer's rules: max_tokens (or max_completion_tokens) and
-// truncate_prompt_tokens against the model's context. What does not fit is refused there, with the numbers.
+// The length fields of a request as the text layer's rules: max_tokens or max_completion_tokens, truncate_prompt_tokens
+// and truncation_side. The text layer refuses what does not fit into the model's context.
 import { ServiceError } from "../../errors/service-error.ts";
 import type { LengthRules } from "../../text/prompt-length.ts";
 
@@ -7,15 +7,16 @@ export interface LengthFields {
   max_completion_tokens?: number | null | undefined;
   max_tokens?: number | null | undefined;
   truncate_prompt_tokens?: bigint | null | undefined;
+  truncation_side?: "left" | "right" | null | undefined;
 }
 
 export function lengthRules(fields: LengthFields, contextLength: number): LengthRules {
   const maxTokensParam = (fields.max_completion_tokens ?? null) === null ? "max_tokens" : "max_completion_tokens";
   const maxTokens = fields[maxTokensParam] ?? null;
   if (maxTokens !== null && maxTokens < 1) {
-    throw new ServiceError("invalid_value", `${maxTokensParam} must be at least 1, got ${maxTokens}.`, {
-      param: maxTokensParam,
-    });
+    // Both fields are one budget, which the dialect calls max_tokens.
+    const message = `max_tokens must be at least 1, got ${maxTokens}.`;
+    throw new ServiceError("invalid_value", message, { param: "max_tokens" });
   }
   const truncate = fields.truncate_prompt_tokens ?? null;
   return {
@@ -23,5 +24,6 @@ export function lengthRules(fields: LengthFields, contextLength: number): Length
     maxTokens,
     maxTokensParam,
     truncatePromptTokens: truncate === null ? null : Number(truncate),
+    truncationSide: fields.truncation_side ?? "left",
   };
 }

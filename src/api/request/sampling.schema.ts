@@ -43,7 +43,11 @@ export const samplingFields = {
   skip_special_tokens: flag(true, "Hide special tokens in the text."),
   spaces_between_special_tokens: flag(true, "Acts when special tokens are shown."),
   truncate_prompt_tokens: orNull(int64({ minimum: -1 }), {
-    description: "Keep only the last N prompt tokens; -1: as many as fit beside max_tokens.",
+    description: "Keep only N prompt tokens; -1: as many as fit beside max_tokens.",
+  }),
+  truncation_side: orNull(Type.Enum(["left", "right"]), {
+    default: "left",
+    description: "The side that truncate_prompt_tokens cuts off.",
   }),
   prompt_logprobs: orNull(Type.Integer(), { description: "Log probabilities of the prompt, with the N most likely." }),
   allowed_token_ids: orNull(Type.Array(Type.Integer()), { description: "Only these tokens may be generated." }),

@@ -1,5 +1,5 @@
-// The door: counts choices between acceptance and end, refuses when the waiting line is full or the server drains,
-// and knows when everything has left. One place, so that nothing can slip in while a shutdown waits.
+// The door: counts requests and their choices from acceptance to end, refuses when the waiting line is full or the server
+// drains, and knows when everything has left. One place, so that nothing can slip in while a shutdown waits.
 import { ServiceError } from "../../errors/service-error.ts";
 
 export interface AdmissionLimits {
@@ -13,6 +13,7 @@ export class Admission {
   readonly #limits: AdmissionLimits;
   readonly #idle: (() => void)[] = [];
   #active = 0;
+  #requests = 0;
   #draining = false;
   /** Moving average of how long one choice occupies a slot, in seconds. */
   #holdSeconds = 1;
@@ -24,6 +25,11 @@ export class Admission {
   /** Choices admitted and not yet ended. */
   get active(): number {
     return this.#active;
+  }
+
+  /** Requests admitted and not yet ended. */
+  get requests(): number {
+    return this.#requests;
   }
 
   get draining(): boolean {
@@ -44,6 +50,7 @@ export class Admission {
       throw new ServiceError("queue_full", message, { retryAfter });
     }
     this.#active += choices;
+    this.#requests++;
     const since = performance.now();
     let left = false;
     return () => {
@@ -66,6 +73,7 @@ export class Admission {
 
   #leave(choices: number, seconds: number): void {
     this.#active -= choices;
+    this.#requests--;
     this.#holdSeconds += 0.1 * (seconds - this.#holdSeconds);
     if (this.#active === 0) {
       for (const resolve of this.#idle.splice(0)) resolve();

@@ -1,5 +1,4 @@
-// What every reply to one request shares, in both dialects and whether it streams or not: id, names, usage.
-// Computed once per request.
+// What every reply to one request shares, in both dialects, streamed or whole: id, names, usage. Computed once per request.
 import type { ChatBody } from "../chat/chat.schema.ts";
 import type { ServedModel } from "../models/model-registry.ts";
 import type { Service } from "../service.ts";
@@ -28,14 +27,15 @@ export function replyFacts(
   model: ServedModel,
   own: Pick<ReplyFacts, "id" | "promptTokens" | "reasoningParsed">,
 ): ReplyFacts {
-  const wanted = body.stream_options?.include_usage === true || config.enableForceIncludeUsage;
+  const forced = config.enableForceIncludeUsage;
+  const wanted = body.stream_options?.include_usage === true || forced;
   return {
     ...own,
     created: Math.floor(Date.now() / 1000),
     model: model.name,
     systemFingerprint,
     includeUsage: body.stream === true && wanted,
-    continuousUsage: body.stream_options?.continuous_usage_stats === true,
+    continuousUsage: body.stream_options?.continuous_usage_stats === true || forced,
     promptTokensDetails: config.enablePromptTokensDetails,
   };
 }
