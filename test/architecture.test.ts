@@ -39,6 +39,8 @@ const inside: Record<string, readonly string[]> = {
   "model/checkpoint": ["model/families"],
   "model/hub": ["model/checkpoint"],
   "training/data": ["training"],
+  "training/steps": ["training", "training/files"],
+  "training/jobs": ["training", "training/data", "training/files", "training/gradient", "training/steps"],
   "training/files": ["training"],
   "training/gradient": ["training", "training/data", "training/gradient/algorithms"],
   "training/onnx": ["training", "training/gradient", "training/onnx/pass", "training/onnx/packing"],
@@ -96,6 +98,13 @@ it("imports inside a folder follow theirs", () => {
       .filter((to) => dirname(to) !== dirname(file) && !may!.includes(dirname(to)))
       .map((to) => `${file} -> ${to}`);
   });
+  expect(wrong).toEqual([]);
+});
+
+it("only the edge knows the errors of the wire", () => {
+  const wrong = files
+    .filter((file) => !file.endsWith(".test.ts") && !["api", "errors"].includes(folderOf(file)))
+    .filter((file) => importsOf(file).some((name) => name.endsWith("/service-error.ts")));
   expect(wrong).toEqual([]);
 });
 

@@ -73,6 +73,7 @@ export function trainingBench(options: BenchOptions = {}): TrainingBench {
     maxBytesPerOwner: options.maxBytesPerOwner ?? Number.MAX_SAFE_INTEGER,
     threads: 1,
     activationBytes: 2 ** 30,
+    isServedName: () => false,
   });
   service.start();
   return {

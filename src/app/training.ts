@@ -51,13 +51,13 @@ export const createTraining: CreateExtension = async (service, store) => {
     maxBytesPerOwner: config.maxStepBytes,
     threads: config.trainingThreads ?? config.threads ?? usableCores(),
     activationBytes: config.trainingMemoryBytes,
+    isServedName: (name) => registry.names.includes(name) || registry.adapter(name) !== undefined,
   });
   const hiding = registry.names.find((served) => training.policies.claims(served));
   if (hiding !== undefined) {
     const why = "is the name of a trained policy, which the served model would hide";
     throw new OperatorError(`${hiding} ${why}: give another --served-model-name`);
   }
-  training.models.servedElsewhere = (name) => registry.names.includes(name) || registry.adapter(name) !== undefined;
   registry.addSource(policySource(training));
   training.start();
   return {

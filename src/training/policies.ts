@@ -2,12 +2,11 @@
 // request uses is leased: its adapter is not unloaded (engine/adapter-slots.ts) and its files are not pruned. Step 0 of a
 // new model is the identity: the base model itself answers for it.
 
-import { ServiceError } from "../errors/service-error.ts";
 import { NoAdapterSlot } from "../model/lora/adapter-host.ts";
-import type { Log } from "../observe/log.ts";
-import type { ModelRecord, ModelTable } from "../store/model-table.ts";
-import type { BaseModel, BaseModels } from "./base-models.ts";
-import type { Workspace } from "./files/workspace.ts";
+import type { ModelRecord } from "../store/model-table.ts";
+import type { BaseModel } from "./base-models.ts";
+import type { TrainingContext } from "./context.ts";
+import { TrainingError } from "./training-error.ts";
 
 export interface PolicyLease {
   model: ModelRecord;
@@ -38,41 +37,35 @@ const ARTIFACT = /^wandb-artifact:\/\/\/([^/]+)\/([^/]+)\/([^/]+?)(?::(?:step(\d
 const SHORT = /^(.+?)(?:@(\d{1,9})|:step(\d{1,9}))?$/;
 
 export class Policies {
-  readonly #models: ModelTable;
-  readonly #bases: BaseModels;
-  readonly #workspace: Workspace;
-  readonly #log: Log;
+  readonly #context: TrainingContext;
   /** Users of a step's files, by stepKey. */
   readonly #leases = new Map<string, number>();
 
-  constructor(models: ModelTable, bases: BaseModels, workspace: Workspace, log: Log) {
-    this.#models = models;
-    this.#bases = bases;
-    this.#workspace = workspace;
-    this.#log = log;
+  constructor(context: TrainingContext) {
+    this.#context = context;
   }
 
   /** The owner's policy of that name and its step; null when there is none. */
   find(name: string, owner: string): { model: ModelRecord; step: number } | null {
     const parsed = parsePolicyName(name);
     const model = parsed && this.#modelOf(parsed, owner);
-    const newest = model && this.#models.newestStep(model.id);
+    const newest = model && this.#context.modelTable.newestStep(model.id);
     if (!parsed || !model || !newest) return null;
     const step = parsed.step ?? newest.step;
-    if (step !== newest.step && !this.#models.step(model.id, step)) return null;
+    if (step !== newest.step && !this.#context.modelTable.step(model.id, step)) return null;
     return { model, step };
   }
 
   /** Whether a request for this step (by default the newest) can be answered, as far as the server's options go. */
-  answers(model: ModelRecord, step = this.#models.newestStep(model.id)?.step): boolean {
-    const base = this.#bases.get(model.baseModel);
+  answers(model: ModelRecord, step = this.#context.modelTable.newestStep(model.id)?.step): boolean {
+    const base = this.#context.bases.get(model.baseModel);
     return base !== null && (isServable(model, base) || step === IDENTITY_STEP);
   }
 
   /** Whether the name is that of somebody's policy, or of a step of one. */
   claims(name: string): boolean {
     const parsed = parsePolicyName(name);
-    return parsed !== null && this.#models.hasNamed(parsed.name);
+    return parsed !== null && this.#context.modelTable.hasNamed(parsed.name);
   }
 
   /** Makes the engine ready to answer as this policy. null when the name is not one of the owner's. */
@@ -80,15 +73,13 @@ export class Policies {
     const found = this.find(name, owner);
     if (!found) return null;
     const { model, step } = found;
-    const base = this.#bases.get(model.baseModel);
-    if (!base) {
-      const message = `The base model ${model.baseModel} of ${model.name} is not served any more.`;
-      throw new ServiceError("model_not_found", message, { param: "model" });
-    }
-    if (step !== IDENTITY_STEP) assertServable(model, base, "model");
+    const base = this.#context.bases.get(model.baseModel);
+    if (!base) throw new TrainingError({ code: "base_model_gone", baseModel: model.baseModel, model: model.name });
+    if (step !== IDENTITY_STEP) assertServable(model, base);
     const releaseFiles = this.lease(model.id, step);
     try {
-      const slot = step === IDENTITY_STEP ? null : await base.slots.lease(this.#workspace.stepFolder(model.id, step));
+      const slot =
+        step === IDENTITY_STEP ? null : await base.slots.lease(this.#context.workspace.stepFolder(model.id, step));
       const release = () => {
         slot?.release();
         releaseFiles();
@@ -96,7 +87,9 @@ export class Policies {
       return { model, step, adapter: slot?.version ?? null, release };
     } catch (error) {
       releaseFiles();
-      throw error instanceof NoAdapterSlot ? noAdapterSlot(error) : error;
+      throw error instanceof NoAdapterSlot
+        ? new TrainingError({ code: "no_adapter_slot", passing: error.passing }, error)
+        : error;
     }
   }
 
@@ -122,21 +115,21 @@ export class Policies {
   async loadAhead(model: ModelRecord, step: number, base: BaseModel): Promise<void> {
     if (step === IDENTITY_STEP || !isServable(model, base)) return;
     try {
-      await base.slots.preload(this.#workspace.stepFolder(model.id, step));
+      await base.slots.preload(this.#context.workspace.stepFolder(model.id, step));
     } catch (error) {
       if (error instanceof NoAdapterSlot) return;
-      this.#log.warn("a step could not be loaded ahead of its first request", { model: model.id, step, error });
+      this.#context.log.warn("a step could not be loaded ahead of its first request", { model: model.id, step, error });
     }
   }
 
   /** Frees the engine's slot of a step that is going away. */
   async unload(modelId: string, step: number, base: BaseModel | null): Promise<void> {
-    await base?.slots.forget(this.#workspace.stepFolder(modelId, step));
+    await base?.slots.forget(this.#context.workspace.stepFolder(modelId, step));
   }
 
   #modelOf({ entity, project, name }: PolicyName, owner: string): ModelRecord | null {
-    if (entity !== null && project !== null) return this.#models.named(owner, entity, project, name);
-    return this.#models.newestNamed(owner, name);
+    if (entity !== null && project !== null) return this.#context.modelTable.named(owner, entity, project, name);
+    return this.#context.modelTable.newestNamed(owner, name);
   }
 }
 
@@ -145,12 +138,11 @@ function isServable({ loraRank }: ModelRecord, { engine }: BaseModel): boolean {
   return loraRank <= engine.info.maxLoraRank;
 }
 
-/** Throws unless this server can serve the model's trained steps. `param`: the field that names the model. */
-export function assertServable(model: ModelRecord, base: BaseModel, param = "model_id"): void {
+/** Throws unless this server can serve the model's trained steps. */
+export function assertServable(model: ModelRecord, base: BaseModel): void {
   if (isServable(model, base)) return;
-  const limit = `--max-lora-rank ${base.engine.info.maxLoraRank}`;
-  const message = `The adapters of ${model.name} have rank ${model.loraRank}, more than this server serves (${limit}).`;
-  throw new ServiceError("adapter_rank_too_large", message, { param });
+  const limit = base.engine.info.maxLoraRank;
+  throw new TrainingError({ code: "rank_too_large", model: model.name, rank: model.loraRank, limit });
 }
 
 /** "wandb-artifact:///entity/project/name[:stepN]", "name", "name@N" or "name:stepN". */
@@ -164,12 +156,6 @@ function parsePolicyName(text: string): PolicyName | null {
   if (!short || text.includes("://")) return null;
   const step = short[2] ?? short[3];
   return { entity: null, project: null, name: short[1]!, step: step === undefined ? null : Number(step) };
-}
-
-function noAdapterSlot(cause: NoAdapterSlot): ServiceError {
-  const users = cause.passing ? "some by running requests" : "by adapters that the operator loaded";
-  const message = `Every adapter slot is in use, ${users}.`;
-  return new ServiceError("no_adapter_slot", message, { cause });
 }
 
 function stepKey(modelId: string, step: number): string {

@@ -18,6 +18,7 @@ import { JobTable } from "../store/job-table.ts";
 import { ModelTable } from "../store/model-table.ts";
 import { RL_DEFAULTS } from "./config.ts";
 import { Workspace } from "./files/workspace.ts";
+import { JobJournal } from "./jobs/job-journal.ts";
 
 const start = benchesOfTest();
 
@@ -79,7 +80,7 @@ describe("faults", () => {
     await ended(bench, await submit(bench, model.id));
     const { models } = bench.service;
     writeFileSync(join(stepFolder(bench, model.id, 1), "adapter_model.safetensors"), "rubbish");
-    await expect(models.rollback(model.id, "me", 1)).rejects.toMatchObject({ code: "damaged_checkpoint" });
+    await expect(models.rollback(model.id, "me", 1)).rejects.toMatchObject({ code: "damaged_step" });
     const fork = { ...{ owner: "me", entity: "team", project: "demo", name: "fork" }, baseModel: null };
     const from = { modelId: model.id, step: 1 };
     expect(() => models.create({ ...fork, returnExisting: false, from })).toThrow(/step 1 are damaged/);
@@ -115,7 +116,7 @@ describe("faults", () => {
     const insert = vi.spyOn(ModelTable.prototype, "insertStep").mockImplementationOnce(() => {
       throw Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
     });
-    await expect(bench.service.models.rollback(model.id, "me", 0)).rejects.toMatchObject({ status: 507 });
+    await expect(bench.service.models.rollback(model.id, "me", 0)).rejects.toMatchObject({ code: "SQLITE_FULL" });
     insert.mockRestore();
     expect(readdirSync(join(bench.folder, "training", "models", model.id))).toEqual(["step-0"]);
   });
@@ -139,12 +140,12 @@ describe("faults", () => {
     vi.spyOn(draft.input, "finish").mockRejectedValue(full("ENOSPC"));
     const submission = { owner: "me", modelId: model.id, idempotencyKey: null, requestHash: "" };
     const spec = { kind: "rl" as const, config: RL_DEFAULTS };
-    await expect(bench.service.jobs.submit(draft, { ...submission, spec })).rejects.toMatchObject({ status: 507 });
+    await expect(bench.service.jobs.submit(draft, { ...submission, spec })).rejects.toMatchObject({ code: "ENOSPC" });
     expect(jobFolders(bench)).toEqual([]);
 
     const reserve = join(bench.folder, "training", "reserve");
     expect(statSync(reserve).size).toBe(2 ** 20);
-    const finish = vi.spyOn(bench.service.jobs, "finish").mockImplementationOnce(() => {
+    const finish = vi.spyOn(JobJournal.prototype, "finish").mockImplementationOnce(() => {
       throw full("SQLITE_FULL");
     });
     const job = await submit(bench, model.id);
@@ -168,6 +169,7 @@ describe("faults", () => {
     await ended(bench, await submit(bench, model.id));
     await expect.poll(() => existsSync(reserve)).toBe(true);
     expect(bench.service.models.step(model.id, "me", "latest").step).toBe(1);
+    finish.mockRestore();
   });
 
   it("takes and starts no job while there is no room to record its end", async () => {
@@ -177,7 +179,7 @@ describe("faults", () => {
     const second = await submit(bench, model.id);
     const keep = vi.spyOn(Workspace.prototype, "keepReserve").mockReturnValue(false);
     try {
-      await expect(bench.service.jobs.draft()).rejects.toMatchObject({ status: 507 });
+      await expect(bench.service.jobs.draft()).rejects.toMatchObject({ code: "storage_full" });
       await ended(bench, first);
       expect(await ended(bench, second)).toMatchObject([
         { type: "training_failed", data: { error_message: "the server's disk is full" } },

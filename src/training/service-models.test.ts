@@ -170,7 +170,7 @@ describe("models", () => {
     const late = await coming;
     await deleted;
     expect(() => bench.service.jobs.owned(late.id, "me")).toThrow(/no training job/);
-    await expect(submit(bench, model.id)).rejects.toMatchObject({ code: "unknown_training_model" });
+    await expect(submit(bench, model.id)).rejects.toMatchObject({ code: "unknown_model" });
     expect(bench.service.stats()).toEqual({ running: 0, pending: 0 });
     expect(jobFolders(bench)).toEqual([]);
   });

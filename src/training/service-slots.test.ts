@@ -58,7 +58,6 @@ describe("steps and the engine's adapter slots", () => {
     expect((await bench.service.models.rollback(forked.id, "me", 2)).step).toBe(3);
     await expect(bench.service.policies.acquire("agent@1", "me")).rejects.toMatchObject({
       code: "no_adapter_slot",
-      retryAfter: 1,
       message: expect.stringContaining("by adapters that the operator loaded"),
     });
     expect(bench.engine.versions.size).toBe(2);
@@ -110,7 +109,7 @@ describe("steps and the engine's adapter slots", () => {
       await before.close();
 
       const bench = trainingBench({ folder, maxLoraRank: 1 });
-      const refusal = { code: "adapter_rank_too_large", message: expect.stringContaining("rank 2, more than") };
+      const refusal = { code: "rank_too_large", message: expect.stringContaining("rank 2, more than") };
       await expect(bench.service.policies.acquire("agent", "me")).rejects.toMatchObject(refusal);
       expect(bench.service.policies.answers(model)).toBe(false);
       expect(await bench.service.policies.acquire("agent@0", "me")).toMatchObject({ step: 0, adapter: null });

@@ -263,7 +263,7 @@ describe("jobs", () => {
         [fork.id, 1],
         [source.id, 3],
       ] as const) {
-        await expect(submitted(id, step)).rejects.toMatchObject({ code: "invalid_training_request" });
+        await expect(submitted(id, step)).rejects.toMatchObject({ code: "no_kl_reference" });
       }
       expect(jobFolders(bench)).toEqual([]);
       const before = await submit(bench, source.id);

@@ -1,5 +1,4 @@
-// Everything training needs, put together: tables, files, the line of jobs, policies for serving. The one object the API
-// and the composition at start-up know.
+// Training as one object: builds its parts, starts and stops them. The API and the composition at start-up know no other.
 
 import type { Log } from "../observe/log.ts";
 import type { Store } from "../store/db.ts";
@@ -7,17 +6,21 @@ import { EventTable } from "../store/event-table.ts";
 import { JobTable } from "../store/job-table.ts";
 import { ModelTable } from "../store/model-table.ts";
 import type { BaseModels } from "./base-models.ts";
+import type { JobObserver, TrainingContext, TrainingSettings } from "./context.ts";
 import type { Trainer } from "./contract.ts";
-import type { LoraShape } from "./files/adapter-files.ts";
-import { writeCurves } from "./files/curves.ts";
+import { CurveWriter } from "./files/curves.ts";
 import { Workspace } from "./files/workspace.ts";
+import { JobAttempts } from "./jobs/job-attempt.ts";
+import { JobJournal } from "./jobs/job-journal.ts";
 import { JobRunner } from "./jobs/job-runner.ts";
-import { type JobLimits, type JobObserver, Jobs } from "./jobs/jobs.ts";
+import { Jobs } from "./jobs/jobs.ts";
 import { recover } from "./jobs/recovery.ts";
 import { Models } from "./models.ts";
 import { Policies } from "./policies.ts";
+import { StepPublisher } from "./steps/publish-step.ts";
+import { StepRetention } from "./steps/step-retention.ts";
 
-export interface TrainingOptions extends JobLimits {
+export interface TrainingOptions extends TrainingSettings {
   store: Store;
   /** Folder for adapters, job data and curves. */
   folder: string;
@@ -25,12 +28,6 @@ export interface TrainingOptions extends JobLimits {
   trainer: Trainer;
   log: Log;
   observer?: JobObserver;
-  lora: LoraShape;
-  maxParallelJobs: number;
-  /** Steps kept per model: beyond it the oldest go, never the newest or one in use. */
-  maxStepsPerModel: number;
-  threads: number;
-  activationBytes: number;
 }
 
 export class TrainingService {
@@ -38,89 +35,56 @@ export class TrainingService {
   readonly jobs: Jobs;
   readonly policies: Policies;
   readonly bases: BaseModels;
-  readonly #options: TrainingOptions;
-  readonly #tables: { models: ModelTable; jobs: JobTable; events: EventTable };
-  readonly #workspace: Workspace;
+  readonly #context: TrainingContext;
+  readonly #curves: CurveWriter;
+  readonly #journal: JobJournal;
   readonly #runner: JobRunner;
-  /** Being written, by model. */
-  readonly #curves = new Map<string, Promise<void>>();
   #closed = false;
 
-  constructor(options: TrainingOptions) {
-    const { store, bases, trainer, log, threads, activationBytes } = options;
-    this.#options = options;
-    this.bases = bases;
-    const models = new ModelTable(store);
-    const events = new EventTable(store);
-    const jobTable = new JobTable(store, events);
-    const workspace = new Workspace(options.folder);
-    this.#tables = { models, jobs: jobTable, events };
-    this.#workspace = workspace;
-    this.policies = new Policies(models, bases, workspace, log);
-    this.jobs = new Jobs({
+  constructor({ store, folder, bases, trainer, log, observer, ...settings }: TrainingOptions) {
+    const eventTable = new EventTable(store);
+    const context: TrainingContext = {
       store,
-      models,
-      jobs: jobTable,
-      events,
-      workspace,
-      limits: options,
-      observer: options.observer ?? null,
-      log,
-    });
-    this.#runner = new JobRunner(
-      {
-        models,
-        jobTable,
-        events,
-        jobs: this.jobs,
-        bases,
-        policies: this.policies,
-        workspace,
-        trainer,
-        threads,
-        activationBytes,
-      },
-      { maxParallelJobs: options.maxParallelJobs, log, onPublished: (modelId) => this.#afterStep(modelId) },
-    );
-    this.models = new Models({
-      store,
-      models,
-      jobs: jobTable,
+      modelTable: new ModelTable(store),
+      jobTable: new JobTable(store, eventTable),
+      eventTable,
+      workspace: new Workspace(folder),
       bases,
-      policies: this.policies,
-      workspace,
-      lora: options.lora,
-      afterStep: (modelId) =>
-        this.#afterStep(modelId).catch((error) => log.error("after a rollback", { model: modelId, error })),
-      cancelJobsOf: (modelId, why) => this.#runner.cancelJobsOf(modelId, why),
-    });
-    this.jobs.onChange = (change) => {
-      if (change.type === "submitted") this.#runner.pump();
-      else this.#runner.cancel(change.id, "cancelled");
+      trainer,
+      settings,
+      observer: observer ?? null,
+      log,
     };
+    this.#context = context;
+    this.bases = bases;
+    this.policies = new Policies(context);
+    this.#curves = new CurveWriter(context);
+    const publisher = new StepPublisher(context, this.policies);
+    const retention = new StepRetention(context, this.policies, this.#curves);
+    this.#journal = new JobJournal(context);
+    const attempts = new JobAttempts(context, this.#journal, this.policies, publisher);
+    this.#runner = new JobRunner(context, this.#journal, attempts, retention);
+    this.jobs = new Jobs(context, this.#journal, this.#runner);
+    this.models = new Models(context, this.policies, publisher, retention, this.#runner);
   }
 
-  /** Puts right what a crash left, then starts what is waiting. */
+  /** Puts right what a crash left behind, then starts waiting jobs. */
   start(): void {
-    const { models, jobs: jobTable } = this.#tables;
-    recover({ models, jobTable, jobs: this.jobs, workspace: this.#workspace, log: this.#options.log });
-    for (const { id } of models.all()) {
-      this.#writeCurves(id).catch((error) =>
-        this.#options.log.error("curves could not be written", { model: id, error }),
-      );
-    }
-    this.#workspace.keepReserve();
+    const { modelTable, workspace } = this.#context;
+    recover(this.#context, this.#journal);
+    for (const { id } of modelTable.all()) void this.#curves.write(id);
+    workspace.keepReserve();
     this.#warnOfRanks();
     this.#runner.pump();
   }
 
   stats(): { running: number; pending: number } {
-    return { running: this.#runner.running, pending: this.#tables.jobs.count("PENDING") };
+    return { running: this.#runner.running, pending: this.#context.jobTable.count("PENDING") };
   }
 
   /** Throws when the database cannot be read. */
   checkDatabase(): void {
-    this.#tables.jobs.count("RUNNING");
+    this.#context.jobTable.count("RUNNING");
   }
 
   /** Throws when jobs would not be run. */
@@ -138,42 +102,17 @@ export class TrainingService {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#runner.close();
-    await this.#options.trainer.close();
+    await this.#context.trainer.close();
   }
 
   #warnOfRanks(): void {
-    const { models } = this.#tables;
-    const unserved = models.all().filter((model) => this.bases.get(model.baseModel) && !this.policies.answers(model));
+    const { modelTable, log } = this.#context;
+    const all = modelTable.all();
+    const unserved = all.filter((model) => this.bases.get(model.baseModel) && !this.policies.answers(model));
     if (unserved.length === 0) return;
-    this.#options.log.warn("trained models are not served: their rank is larger than --max-lora-rank", {
+    log.warn("trained models are not served: their rank is larger than --max-lora-rank", {
       models: unserved.map(({ name }) => name).join(),
       rank: unserved.reduce((most, { loraRank }) => Math.max(most, loraRank), 0),
     });
-  }
-
-  /** One after the other for each model. */
-  #writeCurves(modelId: string): Promise<void> {
-    const before = this.#curves.get(modelId) ?? Promise.resolve();
-    const work = before
-      .catch(() => {})
-      .then(() => writeCurves(modelId, { ...this.#tables, workspace: this.#workspace }))
-      .finally(() => {
-        if (this.#curves.get(modelId) === work) this.#curves.delete(modelId);
-      });
-    this.#curves.set(modelId, work);
-    return work;
-  }
-
-  async #afterStep(modelId: string): Promise<void> {
-    this.#workspace.keepReserve();
-    await this.#writeCurves(modelId);
-    let excess = this.#tables.models.countSteps(modelId) - this.#options.maxStepsPerModel;
-    if (excess <= 0) return;
-    for (const { step } of this.#tables.models.steps(modelId).slice(0, -1)) {
-      if (excess <= 0) break;
-      if (this.policies.inUse(modelId, step)) continue;
-      await this.models.removeStep(modelId, step);
-      excess--;
-    }
   }
 }

@@ -3,9 +3,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { FastifyReply } from "fastify";
 import { expect, it, vi } from "vitest";
-import { ServiceError } from "../../errors/service-error.ts";
 import { createLog } from "../../observe/log.ts";
 import type { JobEvent } from "../../store/event-table.ts";
+import { TrainingError } from "../../training/training-error.ts";
 import { streamEvents } from "./event-stream.ts";
 
 const log = createLog({ level: "error", format: "text" });
@@ -41,7 +41,7 @@ async function readUntil(failure: Error, check: (response: Response) => Promise<
 }
 
 it("ends when the job is deleted before its reader has seen the end", () =>
-  readUntil(new ServiceError("unknown_training_job", "There is no training job."), async (response) => {
+  readUntil(new TrainingError({ code: "unknown_job", id: "j" }), async (response) => {
     expect(await response.text()).toContain("id: e1");
   }));
 

@@ -2,10 +2,10 @@
 // the event's id, so that a reader that lost its connection goes on where it was.
 
 import type { FastifyReply } from "fastify";
-import { ServiceError } from "../../errors/service-error.ts";
 import type { Log } from "../../observe/log.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import type { Jobs } from "../../training/jobs/jobs.ts";
+import { TrainingError } from "../../training/training-error.ts";
 import { EventStream } from "../http/sse.ts";
 import { presentEvent } from "./present.ts";
 
@@ -56,7 +56,7 @@ export function streamEvents(reply: FastifyReply, parts: EventStreamParts, jobId
     try {
       return jobs.events(jobId, last, PAGE);
     } catch (error) {
-      if (error instanceof ServiceError && error.code === "unknown_training_job") return null;
+      if (error instanceof TrainingError && error.code === "unknown_job") return null;
       throw error;
     }
   };

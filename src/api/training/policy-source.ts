@@ -4,11 +4,14 @@ import type { ModelRecord } from "../../store/model-table.ts";
 import { artifactName } from "../../training/policies.ts";
 import type { TrainingService } from "../../training/service.ts";
 import type { ModelCard, ModelSource } from "../models/model-registry.ts";
+import { fromPolicy } from "./training-errors.ts";
 
 export function policySource(training: TrainingService): ModelSource {
   return {
     async resolve(name, principal) {
-      const lease = await training.policies.acquire(name, principal.id);
+      const lease = await training.policies.acquire(name, principal.id).catch((error: unknown) => {
+        throw fromPolicy(error);
+      });
       if (!lease) return null;
       const { model, step, adapter } = lease;
       const full = artifactName(model);

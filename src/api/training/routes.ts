@@ -3,7 +3,6 @@
 
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { errorEnvelope, ServiceError } from "../../errors/service-error.ts";
-import { asStorageFull } from "../../training/files/disk-full.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { leftWhileSending } from "../http/client-gone.ts";
 import { errorHeaders, toWireError } from "../http/http-errors.ts";
@@ -16,6 +15,7 @@ import { registerTrainingJobs } from "./jobs.route.ts";
 import { registerTrainingModels } from "./models.route.ts";
 import { registerTrainingStatus } from "./status.route.ts";
 import { registerTrainingSubmissions, type SubmitOptions } from "./submit.route.ts";
+import { fromTraining } from "./training-errors.ts";
 
 /** What `createServer` takes beside the inference routes. */
 export function trainingRoutes(training: TrainingService, options: SubmitOptions): RouteGroup {
@@ -63,7 +63,7 @@ function readSmallBodies(scope: FastifyInstance): void {
 
 function useDetailedErrors(scope: FastifyInstance, service: Service): void {
   scope.setErrorHandler((thrown: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-    const error = toWireError(asStorageFull(thrown));
+    const error = toWireError(fromTraining(thrown));
     const left = leftWhileSending(request.raw, thrown);
     if (error.status >= 500 && !left) {
       service.log.error("request failed", {

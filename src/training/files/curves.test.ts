@@ -2,27 +2,28 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFile
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createLog } from "../../observe/log.ts";
 import { openStore, type Store } from "../../store/db.ts";
 import { EventTable } from "../../store/event-table.ts";
 import { JobTable } from "../../store/job-table.ts";
 import { ModelTable } from "../../store/model-table.ts";
-import { type CurvesDeps, writeCurves } from "./curves.ts";
+import { CurveWriter } from "./curves.ts";
 import { Workspace } from "./workspace.ts";
 
 let store: Store;
-let deps: CurvesDeps;
+let tables: { modelTable: ModelTable; eventTable: EventTable };
+let write: () => Promise<void>;
 let curves: string;
 let nextStep: number;
 beforeEach(() => {
   store = openStore(":memory:");
-  deps = {
-    models: new ModelTable(store),
-    events: new EventTable(store),
-    workspace: new Workspace(mkdtempSync(join(tmpdir(), "curves-"))),
-  };
+  tables = { modelTable: new ModelTable(store), eventTable: new EventTable(store) };
+  const workspace = new Workspace(mkdtempSync(join(tmpdir(), "curves-")));
+  const writer = new CurveWriter({ ...tables, workspace, log: createLog({ level: "error", format: "text" }) });
+  write = () => writer.write("m");
   const model = { id: "m", owner: "me", entity: "e", project: "p", name: "n", baseModel: "b" };
-  deps.models.insert({ ...model, loraRank: 1, loraAlpha: 1, nextStep: 1 });
-  curves = deps.workspace.curvesFolder("m");
+  tables.modelTable.insert({ ...model, loraRank: 1, loraAlpha: 1, nextStep: 1 });
+  curves = workspace.curvesFolder("m");
   nextStep = 1;
 });
 afterEach(() => store.close());
@@ -31,13 +32,12 @@ afterEach(() => store.close());
 function published(gradientSteps: number): void {
   const step = nextStep++;
   const job = { id: `j${step}`, modelId: "m", owner: "me", kind: "rl" as const, config: "{}" };
-  new JobTable(store, deps.events).insert({ ...job, idempotencyKey: null, requestHash: "" });
+  new JobTable(store, tables.eventTable).insert({ ...job, idempotencyKey: null, requestHash: "" });
   for (let i = 1; i <= gradientSteps; i++) {
-    deps.events.add(job.id, "gradient_step", { loss: step + i / 10, note: 0.125, gradient_step: i });
+    tables.eventTable.add(job.id, "gradient_step", { loss: step + i / 10, note: 0.125, gradient_step: i });
   }
-  deps.models.insertStep("m", step, job.id, 1, {});
+  tables.modelTable.insertStep("m", step, job.id, 1, {});
 }
-const write = () => writeCurves("m", deps);
 const file = () => join(curves, "metrics.jsonl");
 const content = () =>
   Object.fromEntries(readdirSync(curves).map((name) => [name, readFileSync(join(curves, name)).toString("hex")]));

@@ -5,29 +5,45 @@
 import { mkdirSync } from "node:fs";
 import { appendFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { EventTable } from "../../store/event-table.ts";
-import type { ModelTable } from "../../store/model-table.ts";
+import type { TrainingContext } from "../context.ts";
 import { type CurveLine, cutCurve } from "./curve-file.ts";
 import { encodeEventFile, type ScalarPoint } from "./tensorboard.ts";
-import type { Workspace } from "./workspace.ts";
 
-export interface CurvesDeps {
-  models: ModelTable;
-  events: EventTable;
-  workspace: Workspace;
+type CurveContext = Pick<TrainingContext, "modelTable" | "eventTable" | "workspace" | "log">;
+
+export class CurveWriter {
+  readonly #context: CurveContext;
+  /** The last write of each model. */
+  readonly #writing = new Map<string, Promise<void>>();
+
+  constructor(context: CurveContext) {
+    this.#context = context;
+  }
+
+  /** Appends what is missing for a model, one call after the other. A failure is logged; the next call makes up for it. */
+  write(modelId: string): Promise<void> {
+    const before = this.#writing.get(modelId) ?? Promise.resolve();
+    const work = before
+      .then(() => appendMissing(modelId, this.#context))
+      .catch((error) => this.#context.log.error("curves could not be written", { model: modelId, error }))
+      .finally(() => {
+        if (this.#writing.get(modelId) === work) this.#writing.delete(modelId);
+      });
+    this.#writing.set(modelId, work);
+    return work;
+  }
 }
 
-/** Appends what is missing for a model. One call at a time per model. */
-export async function writeCurves(modelId: string, { models, events, workspace }: CurvesDeps): Promise<void> {
+async function appendMissing(modelId: string, { modelTable, eventTable, workspace }: CurveContext): Promise<void> {
   const folder = workspace.curvesFolder(modelId);
   const file = join(folder, "metrics.jsonl");
   const end = cutCurve(file);
   let gradientSteps = end.gradientStep;
-  for (const { step, jobId } of models.stepsAfter(modelId, end.step - 1)) {
+  for (const { step, jobId } of modelTable.stepsAfter(modelId, end.step - 1)) {
     if (jobId === null) continue;
     const written = step === end.step ? end.lines : 0;
     const before = gradientSteps - written;
-    const recorded = events.list(jobId, null, Number.MAX_SAFE_INTEGER) ?? [];
+    const recorded = eventTable.list(jobId, null, Number.MAX_SAFE_INTEGER) ?? [];
     const lines = recorded
       .filter(({ type }) => type === "gradient_step")
       .map(({ data, createdAt }, i): CurveLine => {

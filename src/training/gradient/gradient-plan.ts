@@ -1,8 +1,8 @@
 // Which sequences make up which gradient step, and at what learning rate. One sequence per step unless told otherwise.
 
-import { ServiceError } from "../../errors/service-error.ts";
 import type { RlConfig, SftConfig } from "../config.ts";
 import type { GradientStepPlan } from "../contract.ts";
+import { TrainingError } from "../training-error.ts";
 import { sequenceCountMultiplier } from "./learning-rate.ts";
 
 /** `multiplier`: what the history of rewards makes of the configured rate. Throws when a rate is not finite. */
@@ -18,9 +18,14 @@ export function planRl(sequences: number, config: RlConfig, multiplier: number):
 function learningRate(sequences: number, { optimizer, learningRatePower }: RlConfig, multiplier: number): number {
   const rate = optimizer.learningRate * multiplier * sequenceCountMultiplier(sequences, learningRatePower);
   if (Number.isFinite(rate)) return rate;
-  const power = `num_trajectories_learning_rate_multiplier_power (${learningRatePower})`;
-  const message = `The learning rate of a gradient step with ${sequences} sequences would be ${rate}; lower learning_rate (${optimizer.learningRate}) or ${power}.`;
-  throw new ServiceError("invalid_training_request", message, { param: "experimental_config" });
+  const power = learningRatePower;
+  throw new TrainingError({
+    code: "learning_rate_overflow",
+    sequences,
+    rate,
+    learningRate: optimizer.learningRate,
+    power,
+  });
 }
 
 /** Batches of examples; `exampleOf` gives the example of each sequence, so that one example is never split. */

@@ -5,7 +5,6 @@ import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { linesOf } from "../../json/json-lines.ts";
 import type { GroupPart, Trajectory, TrajectoryGroup } from "../data/trajectory.ts";
-import { onDisk } from "../files/disk-full.ts";
 
 const BUFFER_BYTES = 1 << 20;
 
@@ -19,7 +18,7 @@ export class InputWriter {
   }
 
   static async create(path: string): Promise<InputWriter> {
-    return new InputWriter(await onDisk(() => open(path, "wx", 0o600)));
+    return new InputWriter(await open(path, "wx", 0o600));
   }
 
   async append(item: unknown): Promise<void> {
@@ -32,7 +31,7 @@ export class InputWriter {
   /** On the disk when this returns. */
   async finish(): Promise<void> {
     await this.#flush();
-    await onDisk(() => this.#file.sync());
+    await this.#file.sync();
     await this.#file.close();
   }
 
@@ -46,7 +45,7 @@ export class InputWriter {
     const text = this.#pending.join("");
     this.#pending = [];
     this.#pendingLength = 0;
-    if (text !== "") await onDisk(() => this.#file.appendFile(text));
+    if (text !== "") await this.#file.appendFile(text);
   }
 }
 

@@ -1,18 +1,12 @@
-// The line of jobs: those of one model one after the other, those of different models side by side up to a limit. A job
-// that ends in any way ends with a status, an event and no files. If even that cannot be written (disk full), it is
-// tried again until it can.
+// Runs the queue of jobs: those of one model one after the other, those of different models side by side up to a limit.
+// However a job ends, it ends with a status and an event, and its files go. If that cannot be written because the disk is
+// full, the runner tries again until it can.
 
-import type { Log } from "../../observe/log.ts";
 import type { JobEnd, JobRecord } from "../../store/job-table.ts";
-import { cancelled, failed } from "./jobs.ts";
-import { type RunDeps, runJob } from "./run-job.ts";
-
-export interface RunnerOptions {
-  maxParallelJobs: number;
-  log: Log;
-  /** Called after a job completed and its step is visible. */
-  onPublished(modelId: string): Promise<void>;
-}
+import type { TrainingContext } from "../context.ts";
+import type { StepRetention } from "../steps/step-retention.ts";
+import type { JobAttempts } from "./job-attempt.ts";
+import { cancelled, failed, type JobJournal } from "./job-journal.ts";
 
 const RETRY_MS = 2_000;
 
@@ -27,14 +21,18 @@ class Stop extends Error {
 }
 
 export class JobRunner {
-  readonly #deps: RunDeps;
-  readonly #options: RunnerOptions;
+  readonly #context: TrainingContext;
+  readonly #journal: JobJournal;
+  readonly #attempts: JobAttempts;
+  readonly #retention: StepRetention;
   readonly #running = new Map<string, { controller: AbortController; done: Promise<void> }>();
   #closed = false;
 
-  constructor(deps: RunDeps, options: RunnerOptions) {
-    this.#deps = deps;
-    this.#options = options;
+  constructor(context: TrainingContext, journal: JobJournal, attempts: JobAttempts, retention: StepRetention) {
+    this.#context = context;
+    this.#journal = journal;
+    this.#attempts = attempts;
+    this.#retention = retention;
   }
 
   get running(): number {
@@ -43,7 +41,7 @@ export class JobRunner {
 
   /** Starts what can be started. */
   pump(): void {
-    while (!this.#closed && this.#running.size < this.#options.maxParallelJobs) {
+    while (!this.#closed && this.#running.size < this.#context.settings.maxParallelJobs) {
       const job = this.#next();
       if (!job) return;
       const controller = new AbortController();
@@ -60,17 +58,17 @@ export class JobRunner {
     this.#running.get(jobId)?.controller.abort(new Stop("cancelled", why));
   }
 
-  /** Cancels a model's open jobs; resolves when none of them runs. */
+  /** Cancels a model's open jobs. Resolves when none of them runs. */
   async cancelJobsOf(modelId: string, why: string): Promise<void> {
     const message = `cancelled because ${why}`;
-    const { jobTable, jobs, workspace } = this.#deps;
-    // looked up anew each time: others come and end meanwhile
+    const { jobTable, workspace } = this.#context;
+    // looked up again each time, because jobs come and end meanwhile
     for (let [job] = jobTable.openOf(modelId); job; [job] = jobTable.openOf(modelId)) {
       const { id } = job;
       workspace.makingRoom(() => jobTable.requestCancel(id));
       const running = this.#running.get(id);
       if (!running) {
-        workspace.makingRoom(() => jobs.finish(id, cancelled(message)));
+        workspace.makingRoom(() => this.#journal.finish(id, cancelled(message)));
         continue;
       }
       running.controller.abort(new Stop("cancelled", message));
@@ -78,7 +76,7 @@ export class JobRunner {
     }
   }
 
-  /** Running jobs go back to the line; they start again with the next server. */
+  /** Puts running jobs back in the queue; they start again with the next server. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const { controller } of this.#running.values())
@@ -88,17 +86,17 @@ export class JobRunner {
 
   #next(): JobRecord | null {
     try {
-      return this.#deps.jobTable.nextRunnable(new Set(this.#running.keys()));
+      return this.#context.jobTable.nextRunnable(new Set(this.#running.keys()));
     } catch (error) {
-      this.#options.log.error("the next training job could not be looked up", { error });
+      this.#context.log.error("the next training job could not be looked up", { error });
       return null;
     }
   }
 
   async #run(job: JobRecord, signal: AbortSignal): Promise<void> {
-    const { log } = this.#options;
+    const { log } = this.#context;
     try {
-      await runJob(job, this.#deps, signal);
+      await this.#attempts.run(job, signal);
       log.info("training job completed", { job: job.id, model: job.modelId });
     } catch (error) {
       if (error instanceof Stop && error.kind === "shutdown") {
@@ -111,39 +109,37 @@ export class JobRunner {
       await this.#finishSurely(job, error instanceof Stop ? cancelled(message) : failed(message));
       return;
     }
-    try {
-      await this.#options.onPublished(job.modelId);
-    } catch (error) {
-      log.error("after a training job", { job: job.id, error });
-    }
+    await this.#retention.afterStep(job.modelId);
   }
 
-  /** Messages of the file system name files by their path; clients get the part that is theirs to know. */
+  /** The message without paths of this machine, which messages of the file system contain. */
   #forClients(job: JobRecord, message: string): string {
-    const { models, bases, workspace } = this.#deps;
-    const baseModel = models.get(job.modelId)?.baseModel;
+    const { modelTable, bases, workspace } = this.#context;
+    const baseModel = modelTable.get(job.modelId)?.baseModel;
     const base = baseModel === undefined ? null : bases.get(baseModel);
     const text = workspace.withoutRoot(message);
     return base ? text.replaceAll(base.folder, base.name) : text;
   }
 
   #requeue(job: JobRecord): void {
+    const { jobTable, log } = this.#context;
     try {
-      if (this.#deps.jobTable.get(job.id)?.status === "RUNNING") this.#deps.jobTable.requeue(job.id, false);
+      if (jobTable.get(job.id)?.status === "RUNNING") jobTable.requeue(job.id, false);
     } catch (error) {
-      // found as RUNNING at the next start, which means the same
-      this.#options.log.error("a training job could not be put back", { job: job.id, error });
+      // the next start finds it as RUNNING, which means the same
+      log.error("a training job could not be put back", { job: job.id, error });
     }
   }
 
   async #finishSurely(job: JobRecord, end: JobEnd): Promise<void> {
+    const { workspace, log } = this.#context;
     for (let attempt = 0; !this.#closed; attempt++) {
       try {
-        this.#deps.jobs.finish(job.id, end);
+        this.#journal.finish(job.id, end);
         return;
       } catch (error) {
-        this.#deps.workspace.releaseReserve();
-        if (attempt === 1) this.#options.log.error("the end of a job cannot be recorded yet", { job: job.id, error });
+        workspace.releaseReserve();
+        if (attempt === 1) log.error("the end of a job cannot be recorded yet", { job: job.id, error });
         if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
     }

@@ -2,16 +2,15 @@
 // numbers that its events carry. One function per kind of job.
 
 import type { JobRecord, JobTable } from "../../store/job-table.ts";
-import type { ModelTable } from "../../store/model-table.ts";
 import type { BaseModel } from "../base-models.ts";
 import type { OptimizerConfig, RlConfig, SftConfig } from "../config.ts";
+import type { TrainingContext } from "../context.ts";
 import type { BatchSequence, GradientStepPlan, Objective } from "../contract.ts";
 import { groupCounts, rewardMetrics } from "../data/group-metrics.ts";
 import { prepareJob } from "../data/prepare.ts";
 import { type ExampleReport, prepareSft, type SftExample } from "../data/prepare-sft.ts";
 import type { TokenSequence } from "../data/token-sequence.ts";
 import type { TrajectoryReport } from "../data/verdict.ts";
-import type { Workspace } from "../files/workspace.ts";
 import { planRl, planSft } from "../gradient/gradient-plan.ts";
 import { rewardSpreadMultiplier } from "../gradient/learning-rate.ts";
 import { readGroups, readInput } from "./job-input.ts";
@@ -44,22 +43,22 @@ export interface JobWork {
   usedSteps: number[];
 }
 
-export interface WorkContext {
+/** What a job trains. */
+export interface Target {
   base: BaseModel;
-  models: ModelTable;
-  jobs: JobTable;
-  workspace: Workspace;
+  /** The step it continues. */
   currentStep: number;
   signal: AbortSignal;
 }
 
-export function workOf(job: JobRecord, context: WorkContext): Promise<JobWork> {
-  const config = JSON.parse(job.config) as RlConfig | SftConfig;
-  return job.kind === "rl" ? rlWork(job, config as RlConfig, context) : sftWork(job, config as SftConfig, context);
+export function workOf(job: JobRecord, context: TrainingContext, target: Target): Promise<JobWork> {
+  return job.kind === "rl" ? rlWork(job, context, target) : sftWork(job, context, target);
 }
 
-async function rlWork(job: JobRecord, config: RlConfig, context: WorkContext): Promise<JobWork> {
-  const { base, models, jobs, workspace, currentStep, signal } = context;
+async function rlWork(job: JobRecord, context: TrainingContext, target: Target): Promise<JobWork> {
+  const { modelTable, jobTable, workspace } = context;
+  const { base, currentStep, signal } = target;
+  const config = JSON.parse(job.config) as RlConfig;
   const prepared = await prepareJob(readGroups(workspace.jobInput(job.id)), {
     encoder: base.encoder,
     config,
@@ -71,12 +70,12 @@ async function rlWork(job: JobRecord, config: RlConfig, context: WorkContext): P
   });
   const rewards = rewardMetrics(prepared.groups);
   const multiplier = config.scaleLearningRateByRewardStdDev
-    ? spread(job, jobs, currentStep, rewards.reward_std_dev)
+    ? spread(job, jobTable, currentStep, rewards.reward_std_dev)
     : 1;
   const totals: Record<string, number> = { ...groupCounts(prepared.groups), ...prepared.metrics };
   const plan = planRl(prepared.sequences.length, config, multiplier);
   const jobMetrics = { ...rewards, ...totals, num_sequences: plan.length, num_gradient_steps: plan.length };
-  const referenceStep = klReferenceStep(config, job.modelId, currentStep, models);
+  const referenceStep = klReferenceStep(config, job.modelId, currentStep, modelTable);
   return {
     batch: prepared.sequences.map((sequence) => batchSequence(sequence, sequence)),
     plan,
@@ -95,8 +94,8 @@ async function rlWork(job: JobRecord, config: RlConfig, context: WorkContext): P
   };
 }
 
-async function sftWork(job: JobRecord, config: SftConfig, context: WorkContext): Promise<JobWork> {
-  const { base, workspace, signal } = context;
+async function sftWork(job: JobRecord, { workspace }: TrainingContext, { base, signal }: Target): Promise<JobWork> {
+  const config = JSON.parse(job.config) as SftConfig;
   const examples = readInput<SftExample>(workspace.jobInput(job.id));
   const { sequences, report } = await prepareSft(examples, base.encoder, config, base, signal);
   const plan = planSft(
@@ -141,9 +140,9 @@ function adapterOf(step: number | null, folderOf: (step: number) => string): str
  * How far the spread of rewards has shrunk over the model's steps, this job included. Undefined: it has none. A fork's steps
  * count from its first one: a line drawn back from there to step 0 would be a guess.
  */
-function spread(job: JobRecord, jobs: JobTable, currentStep: number, rewardStdDev: number | undefined): number {
-  const first = jobs.firstStepOf(job.modelId) ?? currentStep;
-  const points = jobs.rewardSpreads(job.modelId);
+function spread(job: JobRecord, jobTable: JobTable, currentStep: number, rewardStdDev: number | undefined): number {
+  const first = jobTable.firstStepOf(job.modelId) ?? currentStep;
+  const points = jobTable.rewardSpreads(job.modelId);
   if (rewardStdDev !== undefined) points.push({ step: currentStep, rewardStdDev });
   return rewardSpreadMultiplier(points.map((point) => ({ ...point, step: point.step - first })));
 }

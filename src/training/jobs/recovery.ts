@@ -1,31 +1,20 @@
-// What a start does before anything else: jobs that a dead server left running go back to the line (or end, if they were
-// cancelled or keep bringing the server down), and files that belong to nothing are removed, or moved aside if they may be
-// worth something.
+// Puts right what a server that crashed left behind, before anything else starts. Jobs that were running go back to the
+// queue, or end if they were cancelled or seem to cause the crashes. Files without a row are removed, or moved aside if
+// they may be worth something.
 
-import type { Log } from "../../observe/log.ts";
-import type { JobTable } from "../../store/job-table.ts";
-import type { ModelTable } from "../../store/model-table.ts";
-import type { Workspace } from "../files/workspace.ts";
-import { cancelled, failed, type Jobs } from "./jobs.ts";
-
-export interface RecoveryDeps {
-  models: ModelTable;
-  jobTable: JobTable;
-  jobs: Jobs;
-  workspace: Workspace;
-  log: Log;
-}
+import type { TrainingContext } from "../context.ts";
+import { cancelled, failed, type JobJournal } from "./job-journal.ts";
 
 /** A job that was running at this many crashes is taken to be their cause. */
 const MAX_ATTEMPTS = 5;
 
-export function recover({ models, jobTable, jobs, workspace, log }: RecoveryDeps): void {
+export function recover({ modelTable, jobTable, workspace, log }: TrainingContext, journal: JobJournal): void {
   const interrupted = jobTable.withStatus("RUNNING");
   for (const job of interrupted) {
     workspace.makingRoom(() => {
-      if (job.cancelRequested) jobs.finish(job.id, cancelled("cancelled"));
+      if (job.cancelRequested) journal.finish(job.id, cancelled("cancelled"));
       else if (job.attempts >= MAX_ATTEMPTS) {
-        jobs.finish(job.id, failed(`the server stopped ${job.attempts} times while this job was running`));
+        journal.finish(job.id, failed(`the server stopped ${job.attempts} times while this job was running`));
       } else {
         jobTable.requeue(job.id, true);
         log.info("training job resumed", { job: job.id, attempts: job.attempts });
@@ -34,8 +23,8 @@ export function recover({ models, jobTable, jobs, workspace, log }: RecoveryDeps
   }
   const open = jobTable.withStatus("PENDING").map(({ id }) => id);
   const cut = new Set(interrupted.map(({ modelId }) => modelId));
-  const known = models.all().map(({ id, nextStep }) => {
-    const steps = new Set(models.steps(id).map(({ step }) => step));
+  const known = modelTable.all().map(({ id, nextStep }) => {
+    const steps = new Set(modelTable.steps(id).map(({ step }) => step));
     return [id, { steps, nextStep, interrupted: cut.has(id) }] as const;
   });
   const { removed, movedAside } = workspace.clearLeftovers({ jobs: new Set(open), models: new Map(known) });

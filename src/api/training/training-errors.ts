@@ -1,0 +1,48 @@
+// Maps the errors of training to those of the wire.
+
+import type { ErrorCode } from "../../errors/error-table.ts";
+import { ServiceError } from "../../errors/service-error.ts";
+import { isDiskFull } from "../../training/files/disk-full.ts";
+import { TrainingError, type TrainingErrorCode } from "../../training/training-error.ts";
+
+/** The row of the error table, and the field of the request that the error is about. */
+const WIRE: Readonly<Record<TrainingErrorCode, { code: ErrorCode; param?: string }>> = {
+  model_exists: { code: "model_exists" },
+  name_taken: { code: "name_taken", param: "name" },
+  unknown_base_model: { code: "unknown_base_model", param: "base_model" },
+  fork_changes_base_model: { code: "unknown_base_model", param: "base_model" },
+  unknown_model: { code: "unknown_training_model", param: "model_id" },
+  unknown_step: { code: "unknown_checkpoint" },
+  damaged_step: { code: "damaged_checkpoint", param: "step" },
+  model_busy: { code: "model_busy" },
+  too_many_metrics: { code: "invalid_training_request", param: "trajectory_groups" },
+  unknown_job: { code: "unknown_training_job" },
+  unknown_event: { code: "unknown_training_job", param: "after" },
+  idempotency_key_reused: { code: "idempotency_key_reused" },
+  too_many_open_jobs: { code: "quota_exceeded" },
+  too_many_bytes: { code: "quota_exceeded" },
+  storage_full: { code: "storage_full" },
+  no_kl_reference: { code: "invalid_training_request", param: "experimental_config" },
+  learning_rate_overflow: { code: "invalid_training_request", param: "experimental_config" },
+  base_model_gone: { code: "model_not_found", param: "model" },
+  rank_too_large: { code: "adapter_rank_too_large", param: "model_id" },
+  no_adapter_slot: { code: "no_adapter_slot" },
+};
+
+/** The wire error for an error of training or a full disk; anything else is returned as it is. */
+export function fromTraining(thrown: unknown): unknown {
+  const cause = isDiskFull(thrown) ? new TrainingError({ code: "storage_full" }, thrown) : thrown;
+  if (!(cause instanceof TrainingError)) return thrown;
+  return new ServiceError(WIRE[cause.code].code, wireMessage(cause), { param: WIRE[cause.code].param ?? null, cause });
+}
+
+/** The same for a request to a policy, which names its model in `model`. */
+export function fromPolicy(thrown: unknown): unknown {
+  if (!(thrown instanceof TrainingError)) return thrown;
+  const { code, param } = WIRE[thrown.code];
+  return new ServiceError(code, thrown.message, { param: param === undefined ? null : "model", cause: thrown });
+}
+
+function wireMessage({ fault, message }: TrainingError): string {
+  return fault.code === "model_exists" ? message.replace(/\.$/, " or send return_existing: true.") : message;
+}

@@ -1,0 +1,51 @@
+// What every part of training shares: tables, files, models and settings. The service builds it once; nothing in it is
+// replaced later. A name means the same everywhere: `modelTable` holds rows, `models` is what clients may do with them.
+
+import type { Log } from "../observe/log.ts";
+import type { Store } from "../store/db.ts";
+import type { EventTable } from "../store/event-table.ts";
+import type { JobTable } from "../store/job-table.ts";
+import type { ModelTable } from "../store/model-table.ts";
+import type { BaseModels } from "./base-models.ts";
+import type { Trainer } from "./contract.ts";
+import type { LoraShape } from "./files/adapter-files.ts";
+import type { Workspace } from "./files/workspace.ts";
+
+export interface TrainingContext {
+  store: Store;
+  modelTable: ModelTable;
+  jobTable: JobTable;
+  eventTable: EventTable;
+  workspace: Workspace;
+  bases: BaseModels;
+  trainer: Trainer;
+  settings: TrainingSettings;
+  observer: JobObserver | null;
+  log: Log;
+}
+
+export interface TrainingSettings {
+  /** Shape of the adapters of new models. */
+  lora: LoraShape;
+  /** Jobs that run at the same time, each of another model. */
+  maxParallelJobs: number;
+  /** Steps kept per model. The oldest go first, but never the newest or one in use. */
+  maxStepsPerModel: number;
+  /** Waiting and running jobs of one owner. */
+  maxOpenJobs: number;
+  /** Bytes of all steps of one owner. */
+  maxBytesPerOwner: number;
+  /** Threads of a trainer. */
+  threads: number;
+  /** Memory for the activations of a pass, in bytes. */
+  activationBytes: number;
+  /** Whether another served model has this name. A policy with it could never be reached. */
+  isServedName(name: string): boolean;
+}
+
+/** Counts what happens, for metrics. */
+export interface JobObserver {
+  trainingJobs(waiting: number, running: number): void;
+  gradientStep(): void;
+  trainingJobEnded(status: string, seconds: number, tokens: number): void;
+}

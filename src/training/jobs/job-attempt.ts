@@ -1,0 +1,148 @@
+// One attempt at a job: tokenise, train, publish the new step. The last event becomes visible in the same transaction as
+// the step. Repeating an attempt after a crash gives the same numbers, so events that are already there are not written
+// again.
+
+import { createWriteStream } from "node:fs";
+import { join } from "node:path";
+import { finished } from "node:stream/promises";
+import type { JobRecord } from "../../store/job-table.ts";
+import type { ModelRecord } from "../../store/model-table.ts";
+import type { BaseModel } from "../base-models.ts";
+import type { TrainingContext } from "../context.ts";
+import { type BatchSequence, OPTIMIZER_FILE, type StepMetrics } from "../contract.ts";
+import { averages } from "../data/group-metrics.ts";
+import { copyStep } from "../files/adapter-files.ts";
+import { hasFile } from "../files/workspace.ts";
+import { assertServable, type Policies } from "../policies.ts";
+import type { StepPublisher } from "../steps/publish-step.ts";
+import type { JobJournal } from "./job-journal.ts";
+import { type JobWork, workOf } from "./job-work.ts";
+
+interface Attempt {
+  job: JobRecord;
+  model: ModelRecord;
+  base: BaseModel;
+  /** The step that it continues. */
+  from: number;
+  /** The folder that the new step is made in. */
+  staging: string;
+  signal: AbortSignal;
+}
+
+export class JobAttempts {
+  readonly #context: TrainingContext;
+  readonly #journal: JobJournal;
+  readonly #policies: Policies;
+  readonly #publisher: StepPublisher;
+
+  constructor(context: TrainingContext, journal: JobJournal, policies: Policies, publisher: StepPublisher) {
+    this.#context = context;
+    this.#journal = journal;
+    this.#policies = policies;
+    this.#publisher = publisher;
+  }
+
+  /** Marks the job RUNNING. Resolves when the new step is published; rejects with a message for the user. */
+  async run(job: JobRecord, signal: AbortSignal): Promise<void> {
+    const { modelTable, jobTable, bases, workspace } = this.#context;
+    // otherwise its events and files take the room needed to record its end
+    if (!workspace.keepReserve()) throw new Error("the server's disk is full");
+    const model = modelTable.get(job.modelId);
+    if (!model) throw new Error("its model was deleted");
+    const base = bases.get(model.baseModel);
+    if (!base) throw new Error(`the base model ${model.baseModel} is not on this server any more`);
+    bases.assertUnchanged(base);
+    assertServable(model, base);
+    const from = modelTable.newestStep(model.id)!.step;
+    const staging = workspace.newStaging(model.id, job.id);
+    const releases = [this.#policies.lease(model.id, from)];
+    try {
+      jobTable.start(job.id, from);
+      const work = await workOf(job, this.#context, { base, currentStep: from, signal });
+      for (const step of work.usedSteps) releases.push(this.#policies.lease(model.id, step));
+      jobTable.setReport(job.id, JSON.stringify(work.report));
+      const attempt = { job, model, base, from, staging, signal };
+      const metrics = await this.#train(attempt, work);
+      signal.throwIfAborted();
+      await this.#publish(attempt, work, metrics);
+    } finally {
+      workspace.removeStaging(staging);
+      for (const release of releases) release();
+    }
+  }
+
+  /** Fills the staging folder. Returns the averages of the gradient steps' metrics. */
+  async #train({ job, model, base, from, staging, signal }: Attempt, work: JobWork): Promise<Record<string, number>> {
+    const { workspace, eventTable, jobTable, trainer, settings } = this.#context;
+    const adapter = workspace.stepFolder(model.id, from);
+    if (eventTable.count(job.id, "training_started") === 0) {
+      // ART clients expect the number of gradient steps under this name
+      this.#journal.addEvent(job.id, "training_started", { num_sequences: work.plan.length });
+    }
+    if (work.plan.length === 0) {
+      // nothing to learn: the step advances anyway, so that client and server count alike
+      copyStep(adapter, staging);
+      return {};
+    }
+    await writeBatch(workspace.jobBatch(job.id), work.batch);
+    const alreadyTold = eventTable.count(job.id, "gradient_step");
+    const samples: StepMetrics[] = [];
+    const onStep = (metrics: StepMetrics) => {
+      const { gradient_step: _, ...measured } = metrics;
+      samples.push(measured);
+      if (samples.length <= alreadyTold) return;
+      this.#journal.addEvent(job.id, "gradient_step", { ...metrics, ...work.eventMetrics(samples.length - 1) });
+      jobTable.setProgress(job.id, samples.length / work.plan.length);
+    };
+    const optimizerState = join(adapter, OPTIMIZER_FILE);
+    const result = await trainer.train(
+      {
+        baseModel: base.folder,
+        weights: base.weights,
+        positionsPerBlock: base.engine.info.positionsPerBlock,
+        adapter,
+        optimizerState: hasFile(optimizerState) ? optimizerState : null,
+        batch: workspace.jobBatch(job.id),
+        steps: work.plan,
+        objective: work.objective,
+        optimizer: work.optimizer,
+        output: staging,
+        threads: settings.threads,
+        activationBytes: settings.activationBytes,
+      },
+      onStep,
+      signal,
+    );
+    work.report.usage = { tokens: result.tokens, seconds: result.seconds, peakBytes: result.peakBytes };
+    return averages(samples);
+  }
+
+  #publish({ job, model, base, staging }: Attempt, work: JobWork, metrics: Record<string, number>): Promise<void> {
+    const trained = { model, base, staging, jobId: job.id, metrics: { ...metrics, ...work.stepMetrics } };
+    return this.#publisher.publishTrained(trained, (step, insertStep) => {
+      const end = {
+        status: "COMPLETED" as const,
+        errorMessage: null,
+        toStep: step,
+        report: JSON.stringify(work.report),
+        rewardStdDev: work.rewardStdDev,
+        tokens: work.report.usage?.tokens ?? 0,
+        event: { type: "training_ended", data: { step } },
+      };
+      this.#journal.finish(job.id, end, insertStep);
+    });
+  }
+}
+
+async function writeBatch(path: string, batch: readonly BatchSequence[]): Promise<void> {
+  const file = createWriteStream(path, { mode: 0o600 });
+  const done = finished(file);
+  done.catch(() => {});
+  for (const sequence of batch) {
+    if (!file.write(`${JSON.stringify(sequence)}\n`)) {
+      await Promise.race([new Promise<void>((resolve) => file.once("drain", resolve)), done]);
+    }
+  }
+  file.end();
+  await done;
+}

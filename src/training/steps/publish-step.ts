@@ -1,0 +1,131 @@
+// Publishes steps: a model's first one, a copy of an older one (rollback) and the result of a job. The files are moved
+// into place first, then the row is committed; a step exists once its row does. If the row cannot be committed, the files
+// go again. A crash in between leaves files without a row, which the next start removes.
+
+import { readModelConfig } from "../../model/checkpoint/model-config.ts";
+import { loadPeft, savePeft } from "../../model/lora/peft.ts";
+import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
+import type { BaseModel } from "../base-models.ts";
+import { DEFAULT_SEED } from "../config.ts";
+import type { TrainingContext } from "../context.ts";
+import { copyStep, identityAdapter } from "../files/adapter-files.ts";
+import { folderBytes } from "../files/workspace.ts";
+import type { Policies } from "../policies.ts";
+import { TrainingError } from "../training-error.ts";
+
+/** A step that a model is forked from. */
+export interface StepSource {
+  model: ModelRecord;
+  step: number;
+}
+
+/** What a job made of a model. */
+export interface TrainedStep {
+  model: ModelRecord;
+  base: BaseModel;
+  /** Folder with the new adapter. */
+  staging: string;
+  jobId: string;
+  metrics: Record<string, number>;
+}
+
+export class StepPublisher {
+  readonly #context: TrainingContext;
+  readonly #policies: Policies;
+
+  constructor(context: TrainingContext, policies: Policies) {
+    this.#context = context;
+    this.#policies = policies;
+  }
+
+  /** A new model with its first step: the source's number and weights, or step 0, which leaves the base model as it is. */
+  publishFirst(model: Omit<ModelRecord, "createdAt">, base: BaseModel, source: StepSource | null): ModelRecord {
+    const { store, modelTable, workspace } = this.#context;
+    const step = model.nextStep;
+    try {
+      const staging = workspace.newStaging(model.id, "first");
+      if (source) this.#copyIfSound(source.model, source.step, staging);
+      else {
+        const config = readModelConfig(base.folder);
+        const lora = { rank: model.loraRank, alpha: model.loraAlpha };
+        savePeft(staging, identityAdapter(config, lora, DEFAULT_SEED), config, { baseModel: base.name });
+      }
+      workspace.publish(staging, model.id, step);
+      return store.transaction(() => {
+        const record = modelTable.insert(model);
+        this.#insertStep(model.id, step, null, {});
+        return { ...record, nextStep: step + 1 };
+      });
+    } catch (error) {
+      workspace.removeModel(model.id);
+      throw error;
+    }
+  }
+
+  /** A copy of an older step as the newest one. */
+  async publishCopy(model: ModelRecord, step: number): Promise<StepRecord> {
+    const made = this.#copyAsNewest(model, step);
+    const base = this.#context.bases.get(model.baseModel);
+    if (base) await this.#policies.loadAhead(model, made.step, base);
+    return made;
+  }
+
+  /** Without awaiting anything: two rollbacks, or a rollback and a job, cannot take the same number. */
+  #copyAsNewest(model: ModelRecord, step: number): StepRecord {
+    const { store, modelTable, workspace } = this.#context;
+    const { id, nextStep } = model;
+    const staging = workspace.newStaging(id, `rollback-${nextStep}`);
+    try {
+      this.#copyIfSound(model, step, staging);
+      workspace.publish(staging, id, nextStep);
+      return store.transaction(() => {
+        this.#insertStep(id, nextStep, null, { rolled_back_to: step });
+        return modelTable.step(id, nextStep)!;
+      });
+    } catch (error) {
+      workspace.removeStaging(staging);
+      workspace.removeStep(id, nextStep);
+      throw error;
+    }
+  }
+
+  /**
+   * The result of a job as the newest step. The engine loads it before clients hear of it, if it has room.
+   * `commit` records the end of the job and calls `insertStep` in the same transaction.
+   */
+  async publishTrained(
+    { model, base, staging, jobId, metrics }: TrainedStep,
+    commit: (step: number, insertStep: () => void) => void,
+  ): Promise<void> {
+    const { modelTable, workspace } = this.#context;
+    const step = modelTable.get(model.id)?.nextStep;
+    if (step === undefined) throw new Error("its model was deleted");
+    workspace.publish(staging, model.id, step);
+    try {
+      loadPeft(workspace.stepFolder(model.id, step), readModelConfig(base.folder));
+      await this.#policies.loadAhead(model, step, base);
+      commit(step, () => this.#insertStep(model.id, step, jobId, metrics));
+    } catch (error) {
+      await this.#policies.unload(model.id, step, base);
+      workspace.removeStep(model.id, step);
+      throw error;
+    }
+  }
+
+  #insertStep(modelId: string, step: number, jobId: string | null, metrics: Record<string, number>): void {
+    const { modelTable, workspace } = this.#context;
+    modelTable.insertStep(modelId, step, jobId, folderBytes(workspace.stepFolder(modelId, step)), metrics);
+  }
+
+  #copyIfSound(model: ModelRecord, step: number, to: string): void {
+    const { bases, workspace } = this.#context;
+    const folder = workspace.stepFolder(model.id, step);
+    const base = bases.get(model.baseModel);
+    try {
+      if (base) loadPeft(folder, readModelConfig(base.folder));
+    } catch (cause) {
+      throw new TrainingError({ code: "damaged_step", step }, cause);
+    }
+    copyStep(folder, to);
+  }
+}

@@ -1,0 +1,45 @@
+// Removes steps: those that clients delete, and the oldest ones when a model has too many. The row goes first, so that
+// nobody can ask for the step any more; then its adapter leaves the engine and its files go.
+
+import type { TrainingContext } from "../context.ts";
+import type { CurveWriter } from "../files/curves.ts";
+import type { Policies } from "../policies.ts";
+
+export class StepRetention {
+  readonly #context: TrainingContext;
+  readonly #policies: Policies;
+  readonly #curves: CurveWriter;
+
+  constructor(context: TrainingContext, policies: Policies, curves: CurveWriter) {
+    this.#context = context;
+    this.#policies = policies;
+    this.#curves = curves;
+  }
+
+  async remove(modelId: string, step: number): Promise<void> {
+    const { modelTable, bases, workspace } = this.#context;
+    const baseModel = modelTable.get(modelId)?.baseModel;
+    workspace.makingRoom(() => modelTable.deleteStep(modelId, step));
+    await this.#policies.unload(modelId, step, baseModel === undefined ? null : bases.get(baseModel));
+    workspace.removeStep(modelId, step);
+  }
+
+  /** Follows every new step but the first: completes the curves, then removes the oldest steps beyond the limit. */
+  async afterStep(modelId: string): Promise<void> {
+    const { modelTable, workspace, settings, log } = this.#context;
+    workspace.keepReserve();
+    // before the steps go: the curves are made from them
+    await this.#curves.write(modelId);
+    try {
+      let excess = modelTable.countSteps(modelId) - settings.maxStepsPerModel;
+      for (const { step } of excess > 0 ? modelTable.steps(modelId).slice(0, -1) : []) {
+        if (excess <= 0) return;
+        if (this.#policies.inUse(modelId, step)) continue;
+        await this.remove(modelId, step);
+        excess--;
+      }
+    } catch (error) {
+      log.error("old steps of a model could not be removed", { model: modelId, error });
+    }
+  }
+}
