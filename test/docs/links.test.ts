@@ -1,0 +1,77 @@
+// Every path and every relative link in the Markdown pages leads somewhere, and so do the pages that sources refer to.
+
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const TOP_FOLDERS = ["src", "test", "docs", "bench", "examples", "models", "bin"];
+const GENERATED = /(^|\/)(dist|node_modules)\//;
+
+/** Files of the project below `folder`, with paths from the root. */
+function filesBelow(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { withFileTypes: true })
+    .filter(({ name }) => !["dist", "node_modules"].includes(name))
+    .flatMap((entry) => {
+      const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+      return entry.isDirectory() ? filesBelow(path) : [path];
+    });
+}
+
+const files = TOP_FOLDERS.flatMap(filesBelow);
+const sources = files.filter((file) => file.startsWith("src/") && file.endsWith(".ts"));
+const pages = [
+  ...readdirSync(ROOT).filter((name) => name.endsWith(".md")),
+  ...files.filter((file) => file.endsWith(".md") && !file.startsWith("test/") && !file.startsWith("bench/results/")),
+];
+
+const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
+
+/** The anchors that GitHub gives to a page's headings. */
+function anchorsOf(page: string): string[] {
+  const slug = (heading: string) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, "")
+      .replaceAll(" ", "-");
+  return [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading]) => slug(heading!));
+}
+
+it.each(pages)("links in %s lead to a file and a heading", (page) => {
+  const links = [...read(page).matchAll(/\]\((?!https?:)([^)\s]+)\)/g)].map(([, link]) => link!);
+  const broken = links.filter((link) => {
+    const [path, anchor] = link.split("#") as [string, string?];
+    const target = path === "" ? page : relative(ROOT, join(ROOT, dirname(page), path));
+    if (!existsSync(join(ROOT, target))) return true;
+    return anchor !== undefined && !anchorsOf(target).includes(anchor);
+  });
+  expect(broken).toEqual([]);
+});
+
+it.each(pages)("paths in %s exist", (page) => {
+  const words = [...read(page).matchAll(/`([\w@./-]+)`/g)].map(([, word]) => word!);
+  const missing = words.filter((word) => {
+    if (GENERATED.test(word)) return false;
+    if (TOP_FOLDERS.includes(word.split("/")[0]!) && word.includes("/")) return !existsSync(join(ROOT, word));
+    if (/^[a-z][a-z/-]*\/$/.test(word)) return !files.some((file) => `/${file}`.includes(`/${word}`));
+    return /\w\.(ts|mjs|py|sh)$/.test(word) && !files.some((file) => `/${file}`.endsWith(`/${word}`));
+  });
+  expect(missing).toEqual([]);
+});
+
+it("pages and tests that sources refer to exist", () => {
+  const missing = sources.flatMap((source) =>
+    [...read(source).matchAll(/\b(?:docs|bench|test|examples)\/[\w./-]+\.(?:md|ts|mjs|py)\b/g)]
+      .filter(([path]) => !existsSync(join(ROOT, path)))
+      .map(([path]) => `${source}: ${path}`),
+  );
+  expect(missing).toEqual([]);
+});
+
+it("README and ARCHITECTURE name every folder of src", () => {
+  const folders = readdirSync(join(ROOT, "src"));
+  const tree = /^src\/\n((?: {2}.*\n)+)/m.exec(read("README.md"))?.[1] ?? "";
+  expect(folders.filter((folder) => !tree.includes(`${folder}/`))).toEqual([]);
+  expect(folders.filter((folder) => !read("ARCHITECTURE.md").includes(`\`${folder}\``))).toEqual([]);
+});
