@@ -11,9 +11,9 @@ export interface Flags {
   quick: boolean;
   /** Checkpoint folder; null = random weights. */
   model: string | null;
-  /** Of the random weights. */
+  /** Size of the random weights. */
   size: Size;
-  /** Folder for the results; null = print them only. */
+  /** Folder for the results; null = only print them. */
   out: string | null;
 }
 
@@ -22,12 +22,12 @@ export const USAGE = `npm run bench -- [options]
   --model DIR           a checkpoint folder (Llama, Mistral, Qwen 2 or Qwen 3 layout) instead of random weights
   --size NAME           random weights: ${sizes.join(" or ")} (default: ${sizes[0]})
   --threads N           threads of every engine (default: all cores)
-  --repeats N           repetitions of every cell, of prompts three times as many (default: 5, quick 3)
+  --repeats N           repetitions of every cell; prompts get three times as many (default: 5, quick 3)
   --precisions LIST     some of ${precisions.join(",")}
   --engines LIST        some of ${engines.join(",")}
-  --out DIR             where the results go (default: bench/results; "-" prints them only)`;
+  --out DIR             where the results go (default: bench/results; "-" only prints them)`;
 
-/** Throws with a message for the user. */
+/** Throws an error whose message is for the user. */
 export function readFlags(args: readonly string[]): Flags {
   const { values } = parseArgs({
     args: [...args],

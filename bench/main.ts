@@ -1,5 +1,5 @@
-// `npm run bench`: our engine beside node-llama-cpp and transformers.js on the same weights, prompts and threads, in one
-// run. Writes a markdown page into bench/results. docs/reference/benchmarks.md says what is measured and how.
+// `npm run bench`: compares our engine with node-llama-cpp and transformers.js in one run, on the same weights, prompts and
+// threads. Writes a Markdown page to bench/results. docs/reference/benchmarks.md says what is measured and how.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -57,7 +57,7 @@ async function bench({ plan, quick, model }: Flags, files: ModelFiles): Promise<
 
 type Probe = (Remote<GemmProbe> & { kind: "gemm" }) | (Remote<ProductsProbe> & { kind: "products" });
 
-/** What the runtime itself reaches at a precision, measured in turns with the engines. */
+/** What the runtime alone reaches at a precision, measured in turns with the engines. */
 async function startProbe(precision: Precision, threads: number, config: ModelConfig): Promise<Probe | null> {
   if (precision === "f32") {
     const remote = await startRemote<GemmProbe>(new URL("./probes/gemm.js", import.meta.url), { threads });

@@ -1,4 +1,4 @@
-// What is measured: which engines at which precisions, which lengths and batches, how often.
+// What is measured: engines, precisions, lengths, batches and repetitions.
 
 import type { Precision } from "./contenders/contender.ts";
 
@@ -17,16 +17,16 @@ export interface Plan {
   engines: readonly EngineName[];
 }
 
-/** How often a cell is measured: a prompt is one pass of less than a second, where a decode lap is many steps. */
+/** Repetitions of a cell. A prompt gets more, because it is a single pass of under a second and a decode lap is many steps. */
 export const lapsOf = ({ repeats }: Plan, cell: Cell): number => (cell.kind === "prefill" ? 3 * repeats : repeats);
 
 /** An engine with one set of weights and settings: a row of the tables. */
 export interface Entrant {
   engine: EngineName;
   precision: Precision;
-  /** What the weights are called over there. */
+  /** The engine's own name for the weight type. */
   weights: string;
-  /** Settings other than that engine's defaults, for the label; null = none. */
+  /** Settings that differ from the engine's defaults, for the label; null = none. */
   variant: string | null;
   settings: Readonly<Record<string, unknown>>;
 }
@@ -34,7 +34,7 @@ export interface Entrant {
 const GGUF_WEIGHTS: Readonly<Record<Precision, string>> = { f32: "f32", f16: "f16", int8: "q8_0", int4: "q4_0" };
 const ONNX_WEIGHTS: Readonly<Partial<Record<Precision, string>>> = { f32: "fp32", int8: "q8", int4: "q4" };
 
-/** llama.cpp runs with its flash attention and without, because neither is always the faster one. */
+/** llama.cpp runs with and without flash attention, because neither is always faster. */
 export function entrants(plan: Plan, precision: Precision): Entrant[] {
   const plain = { precision, variant: null, settings: {} };
   const all: Entrant[] = [];
@@ -51,7 +51,7 @@ export function entrantLabel({ engine, weights, variant }: Entrant): string {
   return variant === null ? `${engine} ${weights}` : `${engine} ${weights}, ${variant}`;
 }
 
-/** All cells, or for a first impression in about two minutes a few of them with few repetitions. */
+/** All cells, or a few with few repetitions for a first impression in about two minutes. */
 export function cells(quick: boolean): Cell[] {
   const prefills = quick ? [512] : [128, 512, 1024];
   const pasts = quick ? [256] : [256, 1024];

@@ -1,6 +1,5 @@
-// One round: all entrants of one precision, each in its own process, take turns at every cell, so that whatever disturbs
-// the machine disturbs all of them. Only one computes at a time. An entrant that fails is out for the rest of the
-// round, with the reason noted.
+// One round: all engines of one precision, each in its own process, take turns at every cell, so that a disturbance hits all
+// of them. Only one computes at a time. An engine that fails sits out the rest of the round, and its reason is recorded.
 
 import { setTimeout as delay } from "node:timers/promises";
 import type { Contender, ContenderOptions } from "./contenders/contender.ts";
@@ -12,24 +11,24 @@ import type { Lap } from "./process/stopwatch.ts";
 
 export interface EntrantResult {
   entrant: Entrant;
-  /** By cell name. */
+  /** Keyed by cell name. */
   laps: Map<string, Lap[]>;
   scores: number[];
   greedy: number[];
-  /** After the prefill cells, and at the end of the round. */
+  /** Memory after the prefill cells and at the end of the round. */
   afterPrefill: Memory;
   atEnd: Memory;
-  /** Why it did not finish; null = it did. */
+  /** Why it did not finish; null if it did. */
   failure: string | null;
 }
 
 export interface RoundOptions {
   plan: Plan;
   vocab: number;
-  /** Path of the model in the form an entrant's engine reads. */
+  /** Path of the model in the engine's format. */
   modelOf(entrant: Entrant): string;
   log(line: string): void;
-  /** Called before every repetition of a cell, to take turns too. */
+  /** Called before every repetition of a cell, so that probes take turns too. */
   between(cell: Cell): Promise<void>;
 }
 
@@ -39,11 +38,11 @@ const MODULES: Readonly<Record<EngineName, string>> = {
   "transformers.js": "./contenders/transformers-js.js",
 };
 
-/** Compared token by token between engines: a text of random ids, and what each would say next. */
+/** A text of random ids, whose log-probabilities and continuation are compared between engines. */
 const SCORED_TOKENS = 96;
 const GREEDY_TOKENS = 16;
 
-/** Threads of the engine that was measured before may go on spinning for a while; a short lap would share its cores with them. */
+/** The previous engine's threads may still spin for a while and would share the cores with a short lap. */
 const SETTLE_MS = 250;
 
 interface Running {

@@ -1,5 +1,5 @@
-// The requests of the soak test: shared beginnings and new ones, several choices, all ways of sampling, clients that go
-// away. Seeded; every request checks its own ending.
+// The requests of the soak test: shared and new prefixes, several choices, every way of sampling, clients that leave. They
+// are seeded, and each checks that it ended as it should.
 
 import type { Engine } from "../src/engine/contract.ts";
 import type { SamplingParams } from "../src/sampling/sampling-params.ts";
@@ -8,7 +8,7 @@ import { Random } from "./models/random.ts";
 
 const PREFIXES = 8;
 const ABORTED = 0.1;
-/** Share of requests whose output spans several blocks, so that the cache can run out under them. */
+/** Share of requests whose output spans several blocks, so that the cache can run out. */
 const LONG = 0.4;
 
 export class SoakTraffic {
@@ -23,7 +23,7 @@ export class SoakTraffic {
     );
   }
 
-  /** Runs request `number` to its end; throws when that is not the right one. */
+  /** Runs request `number`. Throws if it does not end as it should. */
   async request(number: number): Promise<void> {
     const random = new Random(number + 100);
     const { vocabSize } = this.#engine.info;

@@ -1,6 +1,6 @@
-// `npm run bench:soak`: thousands of short requests of every kind through the engine as the service runs it, with a
-// small model and a cache too small for all of them at once. Fails when memory grows after the warm-up, when a request
-// ends otherwise than it should, or when blocks stay held at the end.
+// `npm run bench:soak`: sends thousands of short requests of every kind through the engine, with a small model and a cache
+// too small for all of them. Fails if memory grows after the warm-up, a request does not end as it should, or blocks are
+// still held at the end.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ const SHAPE: Shape = { layers: 4, hidden: 128, heads: 4, kvHeads: 2, intermediat
 const BLOCKS = 14;
 const CONCURRENCY = 24;
 const SAMPLES = 100;
-/** Growth that allocators and garbage collection explain, between the floors of two long stretches. */
+/** Growth that allocators and garbage collection explain. */
 const ALLOWED_GROWTH = 8 * 2 ** 20;
 
 interface Sample {
@@ -74,7 +74,7 @@ async function soak(engine: Engine, total: number): Promise<Sample[]> {
   return samples;
 }
 
-/** What is wrong; empty = all is well. */
+/** The problems found; empty if there are none. */
 function findings(engine: Engine, samples: readonly Sample[]): string[] {
   const problems: string[] = [];
   const grown = growth(samples);
@@ -88,7 +88,7 @@ function findings(engine: Engine, samples: readonly Sample[]): string[] {
   return problems;
 }
 
-/** After a fifth of warm-up: from the floor of the next two fifths to that of the last two. What never comes down. */
+/** After a fifth of warm-up: the growth from the minimum of the next two fifths to the minimum of the last two. */
 function growth(samples: readonly Sample[]): number {
   const fifth = samples.length / 5;
   return floorOf(samples, 3 * fifth, 5 * fifth) - floorOf(samples, fifth, 3 * fifth);

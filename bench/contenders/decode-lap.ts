@@ -1,5 +1,5 @@
-// The measured part of decoding a batch: the clock starts when every sequence has made its first tokens and stops when
-// each has made `steps` more.
+// The measured part of decoding a batch. The clock starts when every sequence has made its first tokens and stops when each
+// has made `steps` more.
 
 import { type Lap, startLap } from "../process/stopwatch.ts";
 
@@ -10,7 +10,7 @@ export class DecodeLap {
   #finish: ((tokens: number) => Lap) | null = null;
   #lap: Lap | null = null;
 
-  /** `skipped`: tokens of each sequence before the clock starts. */
+  /** `skipped` is the number of tokens per sequence before the clock starts. */
   constructor(batch: number, skipped: number, steps: number) {
     this.#from = batch * skipped;
     this.#to = batch * (skipped + steps);

@@ -1,4 +1,4 @@
-// Requests to our engine with every setting neutral: the most likely token each time, never ending before maxTokens.
+// Requests to our engine with neutral settings: greedy, and never ending before maxTokens.
 
 import type { EngineOutput, GenerateRequest } from "../../src/engine/contract.ts";
 import type { SamplingParams } from "../../src/sampling/sampling-params.ts";
@@ -41,7 +41,7 @@ export function greedyRequest(
   };
 }
 
-/** Tokens in an output; throws when it says that the engine failed. */
+/** Number of tokens in an output. Throws if the engine failed. */
 export function tokenIds(output: EngineOutput): number[] {
   if (output.type !== "tokens") return [];
   if (output.finish?.reason === "error") throw new Error(`the engine failed: ${output.finish.message}`);

@@ -1,5 +1,5 @@
-// Our own engine as the service runs it: embedded, in its worker thread, with default scheduling. Only the prefix cache
-// is off, or every repetition after the first would be answered from it.
+// Our engine as the service runs it: in its worker thread, with default scheduling. Only the prefix cache is off. Otherwise
+// it would answer every repetition after the first.
 
 import { blockOfLinks, createEmbeddedEngine, DEFAULT_LINK_SIZE } from "../../src/app/embedded-engine.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
@@ -12,7 +12,7 @@ import { greedyRequest, tokenIds } from "./engine-requests.ts";
 
 const WEIGHT_TYPE: Readonly<Partial<Record<Precision, WeightType>>> = { f32: "float32", int8: "int8", int4: "int4" };
 
-/** Blocks beyond the tokens' own: partly filled ones, and the scheduler's spare block per sequence. */
+/** Extra blocks for partly filled ones and for the scheduler's spare block per sequence. */
 const SPARE_BLOCKS = 2 * 32;
 
 export async function create(options: ContenderOptions): Promise<Contender> {

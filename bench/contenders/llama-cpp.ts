@@ -1,5 +1,5 @@
-// llama.cpp through node-llama-cpp, on the CPU, with its prebuilt binary and its defaults: keys and values are float16.
-// Contexts are made for each measured cell, because their number and length of sequences is fixed.
+// llama.cpp through node-llama-cpp, on the CPU, with its prebuilt binary and its defaults: keys and values are float16. Each
+// measured cell gets its own context, because a context has a fixed number and length of sequences.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -33,7 +33,7 @@ interface LlamaSequence {
 }
 
 const GREEDY = { temperature: 0, yieldEogToken: true };
-/** Room in a sequence beyond what it is asked to hold. */
+/** Spare room in a sequence, in tokens. */
 const MARGIN = 8;
 
 interface Cell {
@@ -109,7 +109,7 @@ export async function create(options: LlamaOptions): Promise<Contender> {
       cell = null;
     },
     async score(tokens) {
-      // float32 keys and values here, so that what is compared are the weights.
+      // float32 keys and values, so that the check compares only the weights.
       const settings = {
         experimentalKvCacheKeyType: "F32",
         experimentalKvCacheValueType: "F32",
@@ -149,7 +149,7 @@ async function take(
   }
 }
 
-/** The prompt is computed once; the other sequences get a copy of its state. */
+/** Computes the prompt once and copies its state to the other sequences. */
 async function fill(sequences: readonly LlamaSequence[], prompt: number[]): Promise<void> {
   const [first, ...others] = sequences;
   await first!.evaluateWithoutGeneratingNewTokens(prompt);

@@ -1,12 +1,12 @@
-// Packages of the other engines, from bench/peers, which has its own package.json so that the service does not depend on
-// them.
+// Loads the packages of the other engines from bench/peers. That folder has its own package.json, so that the service does
+// not depend on them.
 
 import { readFileSync } from "node:fs";
 
 /** From bench/dist/bench/contenders/ to bench/peers/. */
 const PEERS = new URL("../../../peers/", import.meta.url);
 
-/** Imports one; the caller knows its type. Rejects with the command to install it when it is not there. */
+/** Imports a package; the caller knows its type. If it is missing, rejects with the command that installs it. */
 export async function loadPeer<T>(name: string): Promise<T> {
   const loader = (await import(new URL("load.mjs", PEERS).href)) as { load: (name: string) => Promise<T> };
   try {
@@ -17,7 +17,7 @@ export async function loadPeer<T>(name: string): Promise<T> {
   }
 }
 
-/** Version of an installed peer, or null. */
+/** Version of an installed package, or null. */
 export function peerVersion(name: string): string | null {
   try {
     const manifest = readFileSync(new URL(`node_modules/${name}/package.json`, PEERS), "utf8");

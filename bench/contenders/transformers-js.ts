@@ -1,5 +1,5 @@
-// transformers.js on its own copy of ONNX Runtime, driven through `generate`. To decode from a long past without
-// computing it for every sequence, the prompt runs once and its keys and values are repeated along the batch.
+// transformers.js on its own copy of ONNX Runtime, driven through `generate`. The prompt runs once, and its keys and values
+// are repeated along the batch, so that a long past is not computed for every sequence.
 
 import { startLap } from "../process/stopwatch.ts";
 import { type Contender, type ContenderOptions, type Precision, WARM_STEPS } from "./contender.ts";

@@ -1,5 +1,5 @@
-// CPU time of choosing one token, by vocabulary, shape of the distribution and settings. Build first: npm run build.
-// Usage: node bench/kernels/sampler.mjs [iterations]. Median of five runs of that many tokens each.
+// Measures the CPU time of choosing one token, by vocabulary size, distribution and settings.
+// Usage: npm run build && node bench/kernels/sampler.mjs [iterations]. Prints the median of five runs of that many tokens.
 import { SequenceSampler } from "../../dist/sampling/sampler.js";
 
 const iterations = Number(process.argv[2] ?? 60);
@@ -44,7 +44,7 @@ const settings = {
   },
   "temperature 0.7, grammar mask, half legal": { masked: true },
 };
-// A few likely tokens over a broad tail, like a trained model; a normal spread; nearly nothing to choose by; nothing.
+// A few likely tokens over a broad tail, as in a trained model; a normal distribution; a nearly flat one; a flat one.
 const shapes = {
   peaked: (i, normal) => 2 * normal + (i % 997 === 0 ? 12 + 2 * normal : 0),
   normal: (_, normal) => 3 * normal,
@@ -65,7 +65,7 @@ function logitsOf(vocab, shape) {
   });
 }
 
-/** Milliseconds of CPU per call, all threads of the process. */
+/** CPU milliseconds per call, of all threads of the process. */
 function measure(vocab, logits, { masked = false, ...params }) {
   const prompt = Array.from({ length: 2000 }, (_, i) => (i * 31) % vocab);
   const mask = masked ? new Int32Array(Math.ceil(vocab / 32)).fill(0x5555_5555) : null;

@@ -1,11 +1,11 @@
-// Encodings of weights that llama.cpp reads: float32, float16, and its two oldest block formats. A block is 32
-// consecutive weights of a row with one float16 scale. Rounding is that of llama.cpp's reference code.
+// Encodes weights for llama.cpp: float32, float16, and its two oldest block formats. A block is 32 consecutive weights of a
+// row with one float16 scale. Rounding follows llama.cpp's reference code.
 
 import { narrowToFloat16 } from "../../src/model/checkpoint/half-floats.ts";
 
 export type GgmlType = "f32" | "f16" | "q8_0" | "q4_0";
 
-/** Numbers of the types in GGUF files. */
+/** Type numbers in GGUF files. */
 export const GGML_TYPE: Readonly<Record<GgmlType, number>> = { f32: 0, f16: 1, q4_0: 2, q8_0: 8 };
 
 export const BLOCK = 32;
@@ -25,7 +25,7 @@ export function encodedBytes(type: GgmlType, elements: number): number {
   }
 }
 
-/** Rows of the block formats have a multiple of 32 weights. */
+/** In block formats, the length of a row is a multiple of 32. */
 export function encode(type: GgmlType, weights: Float32Array): Uint8Array {
   switch (type) {
     case "f32":
@@ -41,7 +41,7 @@ export function encode(type: GgmlType, weights: Float32Array): Uint8Array {
   }
 }
 
-/** scale, then 32 signed bytes: weight = byte * scale. */
+/** The scale, then 32 signed bytes: weight = byte * scale. */
 function encodeQ8(weights: Float32Array): Uint8Array {
   const blocks = weights.length / BLOCK;
   const scales = new Float32Array(blocks);
@@ -60,7 +60,7 @@ function encodeQ8(weights: Float32Array): Uint8Array {
   return bytes;
 }
 
-/** scale, then 16 bytes: byte i holds weight i in its low half and weight i + 16 in its high half, as (q - 8) * scale. */
+/** The scale, then 16 bytes. Byte i holds weight i in its low half and weight i + 16 in its high half, as (q - 8) * scale. */
 function encodeQ4(weights: Float32Array): Uint8Array {
   const blocks = weights.length / BLOCK;
   const half = BLOCK / 2;
@@ -86,7 +86,7 @@ function writeScales(bytes: Uint8Array, scales: Float32Array, stride: number): v
   for (const [block, scale] of narrowToFloat16(scales).entries()) view.setUint16(block * stride, scale, true);
 }
 
-/** Halves away from zero, as C's roundf. */
+/** Rounds halves away from zero, like C's roundf. */
 function roundAway(value: number): number {
   return Math.sign(value) * Math.round(Math.abs(value));
 }

@@ -1,6 +1,6 @@
-// A checkpoint as a GGUF file for llama.cpp: the same numbers under llama.cpp's names. Covers the families whose layout
-// llama.cpp shares (Llama, Mistral, Qwen 2, Qwen 3); others are refused. The tokenizer in the file is a stand-in with
-// one invented text per id, because the benchmark speaks in ids.
+// Writes a checkpoint as a GGUF file for llama.cpp: the same numbers under llama.cpp's names. Supports the families whose
+// layout llama.cpp shares (Llama, Mistral, Qwen 2, Qwen 3). The file's tokenizer is a placeholder with one made-up string
+// per id, because the benchmark uses only ids.
 
 import type { Checkpoint } from "../../src/model/checkpoint/checkpoint.ts";
 import type { LinearName, TensorSpec } from "../../src/model/checkpoint/expected-tensors.ts";
@@ -29,7 +29,7 @@ const LINEAR: Readonly<Record<LinearName, string>> = {
   down: "ffn_down",
 };
 
-/** Writes all matrices as `type`, norms and biases as f32; in a q4_0 file the output head is q8_0, as ours is int8. */
+/** Writes matrices as `type`, and norms and biases as f32. In a q4_0 file the output head is q8_0, because ours is int8. */
 export function writeGgufModel(checkpoint: Checkpoint, path: string, type: GgmlType): void {
   const { config } = checkpoint;
   const architecture = ARCHITECTURE[config.family];
@@ -112,8 +112,8 @@ function tensors(checkpoint: Checkpoint, architecture: string, type: GgmlType): 
 }
 
 /**
- * Hugging Face rotates dimension j of a head with dimension j + headDim / 2, llama.cpp's Llama rotates neighbours. So
- * the rows of every head are reordered: 0, half, 1, half + 1, ... The products of queries and keys stay what they were.
+ * Hugging Face rotates dimension j of a head with dimension j + headDim / 2. llama.cpp's Llama rotates neighbours. So the
+ * rows of every head are reordered: 0, half, 1, half + 1, ... The products of queries and keys do not change.
  */
 export function interleaveHalves(weights: Float32Array, headDim: number, rows: number): Float32Array {
   const width = weights.length / rows;
@@ -127,7 +127,7 @@ export function interleaveHalves(weights: Float32Array, headDim: number, rows: n
   return result;
 }
 
-/** What llama.cpp divides the plain rotary frequencies by; null = nothing. */
+/** Divisors that llama.cpp applies to the plain rotary frequencies; null = none. */
 function ropeFactors(config: ModelConfig, architecture: string): Float32Array | null {
   const { rope } = config.layers[0]!;
   if (rope.scaling === null) return null;

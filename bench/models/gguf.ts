@@ -1,5 +1,5 @@
-// Writes GGUF files (version 3): typed metadata, then tensors, each on a multiple of 32 bytes. Tensors are produced one
-// at a time, so that a model is never in memory as a whole. Knows nothing about models; see gguf-model.ts.
+// Writes GGUF files (version 3): typed metadata, then tensors aligned to 32 bytes. Tensors are produced one at a time, so
+// the whole model is never in memory. gguf-model.ts knows which tensors a model has.
 
 import { closeSync, openSync, writeSync } from "node:fs";
 import { encode, encodedBytes, GGML_TYPE, type GgmlType } from "./ggml-blocks.ts";
@@ -13,7 +13,7 @@ export type GgufValue =
 
 export interface GgufTensor {
   name: string;
-  /** Row-major shape, outermost first (files have it the other way round). */
+  /** Row-major shape, outermost dimension first. Files store the reverse. */
   shape: readonly number[];
   type: GgmlType;
   read(): Float32Array;

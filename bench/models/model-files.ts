@@ -1,5 +1,5 @@
-// The same weights in the forms the engines read, written when first asked for into a temporary folder that is removed at
-// the end. Without a checkpoint of the user's, the random one is made.
+// Writes the same weights in each engine's format, on demand, into a temporary folder that is removed at the end. Uses
+// random weights if the user names no checkpoint.
 
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ export class ModelFiles {
   readonly checkpoint: Checkpoint;
   readonly #folder: string;
 
-  /** `model`: a checkpoint folder, or null for random weights of this size. */
+  /** `model` is a checkpoint folder, or null for random weights of this size. */
   constructor(model: string | null, size: Size) {
     this.#folder = mkdtempSync(join(tmpdir(), "flywheel-bench-"));
     const random = join(this.#folder, "checkpoint");
@@ -27,7 +27,7 @@ export class ModelFiles {
     this.checkpoint = openCheckpoint(model === null ? random : resolve(model));
   }
 
-  /** Throws where a form cannot hold this model. */
+  /** Throws if the format cannot hold this model. */
   pathFor(engine: EngineName, precision: Precision): string {
     switch (engine) {
       case "flywheel":

@@ -1,5 +1,5 @@
-// A linear map in the forms that published transformers.js models have: plain; int8 by ONNX Runtime's dynamic
-// quantisation (weights and activations rounded with one scale per tensor); int4 in blocks of 32 (MatMulNBits).
+// A linear map as published transformers.js models have it: plain, int8 by ONNX Runtime's dynamic quantization (one scale
+// per tensor for weights and activations), or int4 in blocks of 32 (MatMulNBits).
 
 import { type Graph, MICROSOFT, type Value } from "../../src/graph/graph.ts";
 import { matmul, mul, scalar } from "../../src/graph/ops.ts";
@@ -49,7 +49,7 @@ export function exportedLinear(g: Graph, x: Value, w: ExportedWeights, precision
   return matmul(g, x, g.initializer(w.name, [w.inputs, w.out], transposed(w.values, w)));
 }
 
-/** ONNX's numbers for them. */
+/** ONNX's type numbers. */
 const ELEMENT_TYPES = { float32: 1, int32: 6 } as const;
 
 export function cast(g: Graph, x: Value, dtype: keyof typeof ELEMENT_TYPES): Value {

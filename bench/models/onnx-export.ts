@@ -1,6 +1,6 @@
-// A checkpoint as a model folder for transformers.js: config.json and onnx/model*.onnx in the layout its models have,
-// that is token ids and a mask in, keys and values of all layers in and out, GroupQueryAttention with rotary
-// embeddings inside. Families without sliding windows only.
+// Writes a checkpoint as a model folder for transformers.js: config.json and onnx/model*.onnx in the layout of published
+// models. Token ids and a mask go in, keys and values of all layers go in and out, and GroupQueryAttention has the rotary
+// embeddings inside. Supports only families without sliding windows.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,11 +14,11 @@ import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { RotaryTable } from "../../src/model/rotary-table.ts";
 import { cast, type ExportPrecision, exportedLinear } from "./onnx-export-linear.ts";
 
-/** Endings of the files are how transformers.js finds the precision asked for. */
+/** File suffixes by which transformers.js selects a precision. */
 const FILE: Readonly<Record<ExportPrecision, string>> = { f32: "model", int8: "model_quantized", int4: "model_q4" };
 const MAX_CONFIG_BYTES = 16 * 2 ** 20;
 
-/** `folder` holds one precision: files of weights are named after tensors. */
+/** `folder` holds one precision, because weight files are named after tensors. */
 export function writeOnnxModel(checkpoint: Checkpoint, folder: string, precision: ExportPrecision): void {
   const { config } = checkpoint;
   if (config.family === "gemma3" || config.layers.some((layer) => layer.window !== null)) {
@@ -29,7 +29,7 @@ export function writeOnnxModel(checkpoint: Checkpoint, folder: string, precision
   const model = emitOnnx(new ModelExport(checkpoint, precision).build());
   for (const { path, data } of model.external) writeFileSync(join(onnx, path), data);
   writeFileSync(join(onnx, `${FILE[precision]}.onnx`), model.bytes);
-  // Without end tokens every generation runs to the length asked for.
+  // Without end tokens, every generation runs to the requested length.
   const { eos_token_id: _, ...settings } = readJsonObject(join(checkpoint.folder, "config.json"), MAX_CONFIG_BYTES);
   writeFileSync(join(folder, "config.json"), JSON.stringify(settings));
 }
@@ -81,7 +81,7 @@ class ModelExport {
     return rmsNorm(this.#g, x, this.#weights(spec.name, spec), this.#config.rmsNormEps);
   }
 
-  /** A norm over every head of x [batch, length, heads * headDim]; none without `spec`. */
+  /** Normalizes every head of x [batch, length, heads * headDim]. Returns x if there is no `spec`. */
   #headNorm(x: Value, heads: number, spec: TensorSpec | null): Value {
     if (spec === null) return x;
     const g = this.#g;
@@ -91,7 +91,7 @@ class ModelExport {
     return g.add("Reshape", [this.#norm(split, spec), ints(g, [0, 0, -1])], [{ shape: x.shape }])[0]!;
   }
 
-  /** Attention of layer i over [past, new]; the cache goes in and out whole. */
+  /** Attention over [past, new]. The whole cache goes in and out. */
   #attention(): (layer: number, q: Value, k: Value, v: Value) => Value {
     const [g, config] = [this.#g, this.#config];
     const { numHeads, numKvHeads, headDim } = config;
@@ -134,7 +134,7 @@ class ModelExport {
     };
   }
 
-  /** The last positions of x, as many as `num_logits_to_keep` says; 0 = all. */
+  /** The last `num_logits_to_keep` positions of x; 0 = all. */
   #lastPositions(x: Value): Value {
     const g = this.#g;
     const count = g.input("num_logits_to_keep", [], "int64");

@@ -1,6 +1,6 @@
-// Checkpoints of random weights: in the shape the measurements have always used, and in one nearer to what people serve.
-// The same seed gives the same files. Scales are those of a trained model's order, so that attention is not uniform and
-// the most likely token is clear: engines that disagree about the model show it.
+// Makes checkpoints of random weights in two sizes. The same seed gives the same files. Weights have the scale of a trained
+// model's, so that attention is not uniform and the most likely token is clear. Otherwise engines that computed different
+// models might still agree.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ export interface Shape {
   vocab: number;
 }
 
-/** By number of weights. */
+/** Shapes by number of weights. */
 export const shapes = {
   "44m": { layers: 12, hidden: 512, heads: 8, kvHeads: 4, intermediate: 1408, vocab: 8192 },
   "350m": { layers: 24, hidden: 1024, heads: 16, kvHeads: 8, intermediate: 2816, vocab: 32_768 },

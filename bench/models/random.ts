@@ -1,4 +1,4 @@
-// Seeded random numbers for weights and prompts: the same run on every machine. Not for sampling.
+// Seeded random numbers for weights and prompts, the same on every machine. Not for sampling.
 
 export class Random {
   #state: number;

@@ -1,5 +1,5 @@
-// How many floating point operations per second this machine's float32 matrix product reaches: one large product in a
-// session of its own, with the weights packed ahead. The ceiling for everything the model's linear layers can do.
+// Measures the floating-point operations per second of one large float32 matrix product with packed weights, in its own
+// session. This is the ceiling for the model's linear layers.
 
 import { Graph } from "../../src/graph/graph.ts";
 import { matmul } from "../../src/graph/ops.ts";
@@ -7,11 +7,11 @@ import { floats, GraphSession } from "../../src/graph/session.ts";
 import { type Lap, startLap } from "../process/stopwatch.ts";
 
 export interface GemmProbe {
-  /** Tokens of the lap are floating point operations. */
+  /** The lap's tokens are floating-point operations. */
   run(): Promise<Lap>;
 }
 
-/** [512, 2048] · [2048, 2048], four times a lap. */
+/** [512, 2048] · [2048, 2048], four times per lap. */
 const ROWS = 512;
 const SIZE = 2048;
 const PRODUCTS = 4;

@@ -1,6 +1,6 @@
-// What the runtime's integer products alone take: the linear maps of one step with the model's sizes, two bytes per activation
-// as in src/model/linear/linear.ts, and nothing else but what carries one into the next. No attention, no norms, no
-// sampling: the floor under every int8 step on this runtime.
+// Measures the runtime's integer products alone: the linear maps of one step at the model's sizes, with two bytes per
+// activation as in src/model/linear/linear.ts. There is no attention, no norm and no sampling. No int8 step on this runtime
+// can be faster.
 
 import { Graph, MICROSOFT, type Value } from "../../src/graph/graph.ts";
 import { scalar, slice } from "../../src/graph/ops.ts";
@@ -10,7 +10,7 @@ import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { type Lap, startLap } from "../process/stopwatch.ts";
 
 export interface ProductsProbe {
-  /** The products of `steps` steps with this many tokens each, logits for so many of them. */
+  /** Runs the products of `steps` steps with this many tokens each, and logits for this many of them. */
   run(tokensPerStep: number, logits: number, steps: number): Promise<Lap>;
 }
 
@@ -19,7 +19,7 @@ export interface ProductsProbeOptions {
   threads: number;
 }
 
-/** Maps with the same input are one map, as in the engine. */
+/** Maps with the same input are joined, as in the engine. */
 const MAPS: readonly (readonly LinearName[])[] = [["q", "k", "v"], ["o"], ["gate", "up"], ["down"]];
 const DIGITS = 2;
 
@@ -30,7 +30,7 @@ export async function create({ config, threads }: ProductsProbeOptions): Promise
   let x = g.input("x", ["rows", wide], "uint8");
   for (let layer = 0; layer < config.numLayers; layer++) {
     for (const names of MAPS) {
-      // Behind the last layer's attention only rows with logits go on.
+      // After the last layer's attention, only rows with logits continue.
       if (layer === config.numLayers - 1 && names[0] === "o") x = slice(g, x, 0, 0, headRows, "head_rows");
       const shapes = names.map((name) => linearShape(config, name));
       const out = shapes.reduce((sum, [outputs]) => sum + outputs, 0);
@@ -70,7 +70,7 @@ function product(g: Graph, x: Value, name: string, inputs: number, out: number):
   return g.add("MatMulIntegerToFloat", operands, [{ shape: [x.shape[0]!, out] }], {}, MICROSOFT)[0]!;
 }
 
-/** The bytes that the next map multiplies. Where a map has fewer inputs than the last one outputs, the rest is cut off. */
+/** The bytes for the next map. If it has fewer inputs than the last map has outputs, the rest is cut off. */
 function first(g: Graph, x: Value, inputs: number): Value {
   return x.shape[1] === inputs ? x : slice(g, x, 1, 0, inputs, inputs);
 }

@@ -1,12 +1,12 @@
-// What the prefix cache does for the time to the first token, in the engine as the service runs it: a prompt whose first
-// thousand tokens are new, then another that begins with the same thousand and ends differently.
+// Measures how the prefix cache shortens the time to the first token: a prompt whose first thousand tokens are new, then one
+// that starts with the same thousand and ends differently. The engine runs as in the service.
 
 import { createEmbeddedEngine } from "../../src/app/embedded-engine.ts";
 import { greedyRequest, tokenIds } from "../contenders/engine-requests.ts";
 import { Random } from "../models/random.ts";
 
 export interface PrefixProbe {
-  /** `attempt` numbers the repetitions: each has a prefix of its own. */
+  /** `attempt` numbers the repetitions. Each has its own prefix. */
   run(attempt: number): Promise<{ coldSeconds: number; cachedSeconds: number; cachedTokens: number }>;
 }
 

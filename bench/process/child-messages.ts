@@ -1,4 +1,4 @@
-// What the benchmark and a measured process (child.ts) say to each other.
+// Messages between the benchmark and a measured process (child.ts).
 
 export interface Call {
   id: number;
@@ -6,7 +6,7 @@ export interface Call {
   args: unknown[];
 }
 
-/** Memory of the answering process: now, and at most so far. */
+/** Memory of the answering process: now, and its peak so far. */
 export interface Memory {
   residentBytes: number;
   peakBytes: number;
@@ -14,5 +14,5 @@ export interface Memory {
 
 export type Answer = { id: number; memory: Memory } & ({ ok: true; value: unknown } | { ok: false; error: string });
 
-/** The first call; its argument are the options. */
+/** The first call. Its argument is the options. */
 export const CREATE = "create";

@@ -1,5 +1,5 @@
-// Entry of a measured process: makes the object that the module in argv exports as `create`, and answers calls of its
-// methods one after the other. Every answer says how much memory the process holds.
+// Entry of a measured process. It calls `create` of the module in argv and answers calls of the object's methods one by one.
+// Every answer includes the memory that the process holds.
 
 import { type Answer, type Call, CREATE } from "./child-messages.ts";
 import { memory } from "./stopwatch.ts";

@@ -1,5 +1,5 @@
-// Starts a measured process (child.ts) and lets its object's methods be called from here. One process per engine: their
-// memory, threads and crashes stay apart. A call on a process that died rejects with what it last wrote to stderr.
+// Starts a measured process (child.ts) and calls its object's methods. Each engine has its own process, so that memory,
+// threads and crashes stay separate. A call on a dead process rejects with its last lines on stderr.
 
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -10,7 +10,7 @@ type Callable<T> = { [K in keyof T]: (...args: never[]) => Promise<unknown> };
 
 export interface Remote<T> {
   object: T;
-  /** Of the process, as of its last answer. */
+  /** Memory of the process at its last answer. */
   memory(): Memory;
   stop(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export async function startRemote<T extends Callable<T>>(module: URL, options: u
   const child = fork(entry, [module.href], {
     stdio: ["ignore", "ignore", "pipe", "ipc"],
     serialization: "advanced",
-    // ONNX Runtime would report its use otherwise.
+    // Turns off ONNX Runtime's telemetry.
     env: { ...process.env, ORT_DISABLE_TELEMETRY: "1" },
   });
   const pending = new Map<number, Pending>();

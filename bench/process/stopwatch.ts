@@ -1,5 +1,4 @@
-// Wall time and CPU time of this process between two moments, and its memory. CPU time is that of all its threads,
-// waiting in a busy loop included.
+// Wall time, CPU time and memory of this process. CPU time counts all threads, including busy waiting.
 
 import { readFileSync } from "node:fs";
 import type { Memory } from "./child-messages.ts";
@@ -10,7 +9,7 @@ export interface Lap {
   cpuSeconds: number;
 }
 
-/** Starts measuring; the result ends the lap. */
+/** Starts a lap. Call the result to end it. */
 export function startLap(): (tokens: number) => Lap {
   const cpu = process.cpuUsage();
   const start = performance.now();
@@ -26,8 +25,8 @@ export function memory(): Memory {
 }
 
 /**
- * The most memory this process ever held. Linux counts what the parent held when it forked into `maxRSS`, so the
- * mark of this program alone is read instead.
+ * Peak memory of this process. On Linux, `maxRSS` includes the parent's memory at the time of the fork, so this reads
+ * `VmHWM` instead.
  */
 function peakBytes(): number {
   if (process.platform === "linux") {

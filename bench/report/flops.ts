@@ -1,11 +1,11 @@
-// Floating point operations that a model's arithmetic needs, a multiplication and an addition counting as two. Only what
-// is necessary is counted: causal attention as half a square; of the last layer's positions all but the last only as far as
-// their keys and values; the output head for one position.
+// Floating-point operations that a prefill needs. A multiplication and an addition count as two. Only necessary work counts:
+// causal attention as half a square, and the output head for one position. In the last layer, all positions but the last
+// count only up to their keys and values.
 
 import { LINEAR_NAMES, linearShape } from "../../src/model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
 
-/** Linear maps of all layers and the output head; norms and biases do not count. */
+/** Linear maps of all layers and the output head. Norms and biases do not count. */
 export function weightCounts(config: ModelConfig): { layers: number; head: number; embedding: number } {
   const perLayer = LINEAR_NAMES.reduce((sum, name) => {
     const [out, inputs] = linearShape(config, name);
@@ -16,7 +16,7 @@ export function weightCounts(config: ModelConfig): { layers: number; head: numbe
   return { layers: perLayer * config.numLayers, head: vocabulary, embedding };
 }
 
-/** From a prompt of `tokens` to the logits of its last position; the model has no windows. */
+/** From a prompt of `tokens` to the logits of its last position, for a model without sliding windows. */
 export function prefillFlops(config: ModelConfig, tokens: number): number {
   const { layers, head } = weightCounts(config);
   const keysAndValues = 2 * config.numKvHeads * config.headDim * config.hiddenSize;
@@ -26,13 +26,13 @@ export function prefillFlops(config: ModelConfig, tokens: number): number {
   return 2 * ((layers - perLayer) * tokens + lastLayer) + attentionFlops(config, pairs) + 2 * head;
 }
 
-/** The same with every layer counted whole, as is common. */
+/** The same with every layer counted whole, which is the common convention. */
 export function wholeLayersFlops(config: ModelConfig, tokens: number): number {
   const { layers, head } = weightCounts(config);
   return 2 * layers * tokens + attentionFlops(config, (config.numLayers * tokens * (tokens + 1)) / 2) + 2 * head;
 }
 
-/** Of so many pairs of a query and a key: the score, and the value's share. */
+/** Attention over this many pairs of a query and a key: the score and the value's share. */
 function attentionFlops({ numHeads, headDim }: ModelConfig, pairs: number): number {
   return 2 * 2 * pairs * numHeads * headDim;
 }

@@ -1,4 +1,4 @@
-// The machine and the software the numbers belong to.
+// Describes the machine and the software of a run.
 
 import { readFileSync } from "node:fs";
 import { arch, availableParallelism, cpus, loadavg, release, totalmem, type } from "node:os";
@@ -6,7 +6,7 @@ import { peerVersion } from "../contenders/peer.ts";
 
 export interface Machine {
   cpu: string;
-  /** Those that decide how fast products of bytes are; empty where the system does not say. */
+  /** Instruction sets that decide the speed of byte products. Empty if the system does not report them. */
   instructionSets: readonly string[];
   cores: number;
   memoryBytes: number;
@@ -14,11 +14,11 @@ export interface Machine {
   node: string;
   /** Package -> version; null = not installed. */
   packages: Readonly<Record<string, string | null>>;
-  /** Mean number of processes that wanted to run during the minute before; 0 where the system does not say. */
+  /** Load average of the minute before the run; 0 if the system does not report it. */
   load: number;
 }
 
-/** By their names in /proc/cpuinfo. */
+/** Keyed by their names in /proc/cpuinfo. */
 const INSTRUCTION_SETS: Readonly<Record<string, string>> = {
   amx_int8: "AMX",
   avx512_vnni: "AVX-512 VNNI",
@@ -59,7 +59,7 @@ function instructionSets(): string[] {
   return Object.entries(INSTRUCTION_SETS).flatMap(([flag, name]) => (flags?.includes(flag) ? [name] : []));
 }
 
-/** For a file name: "intel-xeon-processor-2-cores". */
+/** A name for files: "intel-xeon-processor-2-cores". */
 export function machineSlug({ cpu, cores }: Machine): string {
   const name = cpu
     .toLowerCase()

@@ -1,5 +1,5 @@
-// What a run of the benchmark found, and the numbers taken from it: medians over the repetitions, ratios between engines,
-// differences between the models they computed. No text here; see report.ts.
+// The results of a run and the numbers derived from them: medians over the repetitions, ratios between engines, and
+// differences between the models they computed. report.ts turns them into text.
 
 import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import type { Precision } from "../contenders/contender.ts";
@@ -14,11 +14,11 @@ export interface BenchResults {
   quick: boolean;
   plan: Plan;
   machine: Machine;
-  /** Name of the checkpoint, and what it is. */
+  /** Name and description of the checkpoint. */
   model: string;
   config: ModelConfig;
   entrants: readonly EntrantResult[];
-  /** Laps of probes/gemm.ts: their tokens are floating point operations. */
+  /** Laps of probes/gemm.ts. Their tokens are floating-point operations. */
   gemm: readonly Lap[];
   /** Laps of probes/int8-products.ts, by cell name. */
   int8Products: ReadonlyMap<string, readonly Lap[]>;
@@ -33,7 +33,7 @@ export function speed({ laps }: EntrantResult, cell: Cell, per: Per): number | n
   return speedOf(laps, cell, per);
 }
 
-/** The same for the integer products of our int8 steps, with nothing around them. */
+/** The same for the integer products of our int8 steps alone. */
 export function productsSpeed({ int8Products }: BenchResults, cell: Cell, per: Per): number | null {
   return speedOf(int8Products, cell, per);
 }
@@ -52,14 +52,14 @@ export function best(results: BenchResults, engine: EngineName, precision: Preci
   return speeds.length === 0 ? null : Math.max(...speeds);
 }
 
-/** How many times as fast we are as another engine's fastest variant. */
+/** Our speed divided by that of another engine's fastest variant. */
 export function ratio(results: BenchResults, peer: EngineName, precision: Precision, cell: Cell, per: Per) {
   const ours = best(results, "flywheel", precision, cell, per);
   const theirs = best(results, peer, precision, cell, per);
   return ours === null || theirs === null ? null : ours / theirs;
 }
 
-/** Float32 prefill of 512 tokens as a share of what one large matrix product reaches; `whole`: see wholeLayersFlops. */
+/** Float32 prefill of 512 tokens as a share of one large matrix product. For `whole` see wholeLayersFlops. */
 export function shareOfPeak(results: BenchResults): Record<"peak" | "reached" | "whole", number> | null {
   const cell: Cell = { kind: "prefill", tokens: 512 };
   const tokensPerSecond = best(results, "flywheel", "f32", cell, "seconds");
@@ -72,14 +72,14 @@ export function shareOfPeak(results: BenchResults): Record<"peak" | "reached" | 
 
 export interface Agreement {
   result: EntrantResult;
-  /** Of log-probabilities, against the reference's, in nats. */
+  /** Differences of log-probabilities from the reference's, in nats. */
   largest: number;
   mean: number;
-  /** Most likely tokens in a row that are the reference's. */
+  /** Number of most likely tokens, from the start, that equal the reference's. */
   sameTokens: number;
 }
 
-/** Everyone against our float32 model; empty when that was not run. */
+/** Compares every engine with our float32 model. Empty if that did not run. */
 export function agreements({ entrants }: BenchResults): Agreement[] {
   const reference = entrants.find(({ entrant }) => entrant.engine === "flywheel" && entrant.precision === "f32");
   if (reference === undefined || reference.scores.length === 0) return [];
@@ -97,7 +97,7 @@ export function agreements({ entrants }: BenchResults): Agreement[] {
     });
 }
 
-/** Float32 engines that read the same weights must agree: more than this means that one computed another model. */
+/** Float32 engines with the same weights must agree. A larger difference means that one computed another model. */
 export const LARGEST_F32_DIFFERENCE = 1e-3;
 
 export function strangers(results: BenchResults): Agreement[] {

@@ -1,4 +1,4 @@
-// The results as a markdown page.
+// Writes the results as a Markdown page.
 
 import { type Cell, type EngineName, entrantLabel } from "../plan.ts";
 import { weightCounts } from "./flops.ts";
@@ -49,12 +49,12 @@ function circumstances({ machine, plan, config, ...results }: BenchResults): str
   const shape = `${config.numLayers} layers, ${config.hiddenSize} wide, ${config.numHeads}/${config.numKvHeads} heads`;
   const packages = Object.entries(machine.packages).map(([name, version]) => `${name} ${version ?? "not installed"}`);
   const sets = machine.instructionSets.length === 0 ? "" : ` (${machine.instructionSets.join(", ")})`;
-  const busy = machine.load > 0.5 ? " — the machine was busy, the numbers are not to be quoted" : "";
+  const busy = machine.load > 0.5 ? " — the machine was busy: do not quote these numbers" : "";
   const lines = [
     `${machine.cpu}${sets}, ${machine.cores} cores, ${gibi(machine.memoryBytes)}, ${machine.system}, Node ${machine.node}`,
     packages.join(", "),
     `model: ${results.model}, ${config.family}, ${millions} M weights (${shape}, vocabulary ${config.vocabSize})`,
-    `threads ${plan.threads}, repetitions ${plan.repeats} (of prompts three times as many)${results.quick ? ", quick mode" : ""}`,
+    `threads ${plan.threads}, repetitions ${plan.repeats} (prompts: three times as many)${results.quick ? ", quick mode" : ""}`,
     `load average before the run ${machine.load.toFixed(2)}${busy}`,
   ];
   return lines.map((line) => `- ${line}`).join("\n");
@@ -88,13 +88,13 @@ function ratioSection(results: BenchResults, cells: readonly Cell[]): string[] {
   }
   if (rows.length === 0) return [];
   return [
-    "## How many times as fast as the others",
+    "## Speed relative to the others",
     "Flywheel's speed divided by that of the other engine's fastest variant at the same precision.",
     table(["", ...cells.map(mixedColumnName)], rows),
   ];
 }
 
-/** How much room the runtime leaves: its integer products alone beside whole steps of llama.cpp. */
+/** The runtime's integer products alone beside whole steps of llama.cpp. They show how much room the runtime leaves. */
 function productsSection(results: BenchResults, cells: readonly Cell[]): string[] {
   if (results.int8Products.size === 0) return [];
   const shares = cells.map((cell) => {
@@ -103,17 +103,13 @@ function productsSection(results: BenchResults, cells: readonly Cell[]): string[
     return products === null || theirs === null ? "–" : (products / theirs).toFixed(2);
   });
   const text =
-    "The linear maps of our int8 steps alone, with nothing between them but what carries one into the next: no attention, no " +
-    "norms, no sampling. What is below 1 here, or little above it, cannot be reached by a whole step on this runtime.";
+    "The linear maps of our int8 steps alone, without attention, norms and sampling. Where the ratio is below 1, or little " +
+    "above it, no whole step on this runtime can match llama.cpp.";
   const rows = [
     ["products alone, tokens per second", ...cells.map((cell) => number(productsSpeed(results, cell, "seconds")))],
     ["divided by llama.cpp's whole steps", ...shares],
   ];
-  return [
-    "## What the runtime's integer products leave room for",
-    text,
-    table(["", ...cells.map(mixedColumnName)], rows),
-  ];
+  return ["## Room that the runtime's integer products leave", text, table(["", ...cells.map(mixedColumnName)], rows)];
 }
 
 function memoryTable({ entrants }: BenchResults): string {
@@ -121,10 +117,10 @@ function memoryTable({ entrants }: BenchResults): string {
     entrantLabel(entrant),
     ...[afterPrefill.residentBytes, afterPrefill.peakBytes, atEnd.peakBytes].map(mebi),
   ]);
-  return table(["MiB", "resident after the prefills", "peak until then (loading included)", "peak of all cells"], rows);
+  return table(["MiB", "resident after the prefills", "peak until then, including loading", "peak of all cells"], rows);
 }
 
-/** Everything is compared with Flywheel in float32; without it, or with nothing else, there is nothing to say. */
+/** Compares every engine with Flywheel in float32. Empty if that, or everything else, did not run. */
 function agreementSection(results: BenchResults): string[] {
   const rows = agreements(results).map(({ result, largest, mean, sameTokens }) => [
     entrantLabel(result.entrant),
@@ -137,7 +133,7 @@ function agreementSection(results: BenchResults): string[] {
   const verdict =
     different.length === 0
       ? `All float32 engines agree within ${LARGEST_F32_DIFFERENCE} nats: they computed the same model.`
-      : `**${different.join(", ")} computed another model: this run compares nothing.**`;
+      : `**${different.join(", ")} computed another model. This run compares nothing.**`;
   const head = ["against Flywheel f32", "largest difference (nats)", "mean", "same most likely tokens"];
   return ["## The same model?", "Log-probabilities of the same random text.", table(head, rows), verdict];
 }
@@ -153,7 +149,7 @@ function columnName(cell: Cell): string {
   return cell.kind === "prefill" ? String(cell.tokens) : `${cell.batch} × ${cell.past}`;
 }
 
-/** For tables with both kinds of cells. */
+/** Label of a cell in tables with both kinds of cells. */
 function mixedColumnName(cell: Cell): string {
   return cell.kind === "prefill" ? `prefill ${cell.tokens}` : columnName(cell);
 }

@@ -1,4 +1,4 @@
-// What the engine promises to reach, checked against a run's numbers.
+// The engine's speed targets, checked against a run.
 
 import { cellName } from "../plan.ts";
 import { median } from "../process/stopwatch.ts";
@@ -22,7 +22,7 @@ export function targets(results: BenchResults): Target[] {
   ];
 }
 
-/** Over all cells, or those with at least `minBatch` sequences; by wall time. */
+/** By wall time, over all cells or those with at least `minBatch` sequences. */
 function speedTarget(results: BenchResults, text: string, wanted: number, minBatch: number): Target {
   const found: { name: string; value: number }[] = [];
   for (const cell of results.plan.cells) {

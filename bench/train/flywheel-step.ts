@@ -1,4 +1,4 @@
-// Our side of `npm run bench:train`, in a process of its own: LoRA steps with the trainer's own passes and optimiser.
+// Our side of `npm run bench:train`, in its own process: LoRA steps with the trainer's own passes and optimizer.
 
 import { blockOfLinks, DEFAULT_LINK_SIZE } from "../../src/app/embedded-engine.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
@@ -28,7 +28,7 @@ export interface StepRunner {
   run(sequences: number, length: number, steps: number): Promise<StepsLap>;
 }
 
-/** As served: over rounded weights, attention is summed in the serving engine's blocks. */
+/** As in serving: with rounded weights, attention is summed in the serving engine's blocks. */
 const SERVED_BLOCK = blockOfLinks(DEFAULT_LINK_SIZE);
 
 export async function create({ folder, weights, threads, rank }: StepOptions): Promise<StepRunner> {

@@ -1,5 +1,5 @@
-// `npm run bench:train`: LoRA training, tokens per second and peak memory, ours beside plain PyTorch on the same weights,
-// text, threads and cores, their laps taken in turns. Writes a markdown page into bench/results.
+// `npm run bench:train`: compares LoRA training with plain PyTorch on the same weights, text, threads and cores. The two take
+// turns. Writes tokens per second and peak memory as a Markdown page to bench/results.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { describeMachine, machineSlug } from "../report/machine.ts";
 import type { StepOptions, StepRunner, StepsLap } from "./flywheel-step.ts";
 import { startTorch } from "./torch.ts";
 
-/** 12 layers of 768: the shape of the small GPT-2 with a gated MLP. */
+/** 12 layers of 768: the small GPT-2 with a gated MLP. */
 const SHAPE_100M: Shape = { layers: 12, hidden: 768, heads: 12, kvHeads: 4, intermediate: 2048, vocab: 16384 };
 const BATCHES: readonly (readonly [sequences: number, length: number])[] = [
   [4, 128],
@@ -21,7 +21,7 @@ const BATCHES: readonly (readonly [sequences: number, length: number])[] = [
   [1, 1024],
 ];
 const RANK = 8;
-/** Both sides start from the same weights with an adapter that does nothing yet: the same loss, up to rounding. */
+/** Both sides start with the same weights and an adapter that changes nothing, so their first losses agree up to rounding. */
 const SAME_LOSS = 1e-3;
 /** From bench/dist/bench/train/. */
 const BUNDLED = fileURLToPath(new URL("../../../../models/flywheel-mini", import.meta.url));
@@ -52,7 +52,7 @@ async function ours(options: StepOptions): Promise<Entrant> {
   return { name, run: remote.object.run, peakBytes: () => remote.memory().peakBytes, stop: remote.stop };
 }
 
-/** Rows of the table of one model. */
+/** The section about one model. */
 async function measure(title: string, folder: string): Promise<string[]> {
   const lines = [
     `## ${title}`,

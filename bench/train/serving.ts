@@ -1,6 +1,6 @@
-// `node bench/dist/bench/train/serving.js`: what serving loses while training runs on the same cores. A server with the
-// bundled model (or --model DIR) answers streams, first alone, then while jobs train one after the other; tokens per second
-// and the time between tokens of both.
+// `node bench/dist/bench/train/serving.js`: measures what serving loses while training runs on the same cores. A server with
+// the bundled model (or --model DIR) answers streams, first alone, then while jobs train. Prints tokens per second and the
+// time between tokens for both.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -39,7 +39,7 @@ async function startFlywheel(): Promise<{ child: ChildProcess; url: string }> {
   throw new Error("the server did not start");
 }
 
-/** Gaps between chunks, in milliseconds, of one stream after the other until `until`. */
+/** Milliseconds between chunks, over one stream after another until `until`. */
 async function stream(index: number, until: number): Promise<number[]> {
   const gaps: number[] = [];
   while (performance.now() < until) {
@@ -71,7 +71,7 @@ async function serve(): Promise<{ tokensPerSecond: number; median: number; worst
   return { tokensPerSecond: gaps.length / seconds, median: at(0.5), worst: at(0.99) };
 }
 
-/** Jobs of 32 sequences of about 100 tokens, at least one, until told to stop; tokens per second of training. */
+/** Trains jobs of 32 sequences of about 100 tokens, at least one, until stopped. Returns training tokens per second. */
 async function train(stop: AbortSignal): Promise<number> {
   const model = await client.register({ project: "bench", name: "busy", base_model: base! });
   const messages = [{ role: "user", content: "Count from one to thirty." }];
@@ -98,7 +98,7 @@ async function train(stop: AbortSignal): Promise<number> {
 
 try {
   const machine = describeMachine();
-  // the first adapter makes the engine take in the graph that can serve adapters
+  // The first adapter makes the engine build the graph that can serve adapters.
   await train(AbortSignal.abort());
   await serve();
   const alone = await serve();

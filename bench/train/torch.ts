@@ -1,4 +1,4 @@
-// The opponent: torch_step.py in a Python process, when Python has PyTorch.
+// The PyTorch side: torch_step.py in a Python process, if Python has PyTorch.
 
 import { type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +16,7 @@ export interface Torch extends StepRunner {
 /** From bench/dist/bench/train/ to the script. */
 const SCRIPT = fileURLToPath(new URL("../../../train/torch_step.py", import.meta.url));
 
-/** null when `python3 -c "import torch"` does not work. */
+/** Null if `python3 -c "import torch"` fails. */
 export async function startTorch(python: string, folder: string, threads: number, rank: number): Promise<Torch | null> {
   if (spawnSync(python, ["-c", "import torch"], { stdio: "ignore" }).status !== 0) return null;
   const child = spawn(python, [SCRIPT, folder, String(threads), String(rank)], {

@@ -1,6 +1,6 @@
-# The opponent of `npm run bench:train`: the same LoRA training step written plainly in PyTorch, without transformers.
-# Reads a checkpoint folder (Llama or Qwen 3 layout, safetensors), trains LoRA on all seven linear maps of every layer
-# with AdamW and gradient clipping, and answers one JSON line per request on standard input:
+# The PyTorch side of `npm run bench:train`: the same LoRA training step in plain PyTorch, without transformers. It reads a
+# checkpoint folder (Llama or Qwen 3 layout, safetensors) and trains LoRA on all seven linear maps of every layer, with
+# AdamW and gradient clipping. It answers each JSON line on standard input with one JSON line:
 #   {"sequences": 4, "length": 128, "steps": 3} -> {"tokens", "seconds", "cpu_seconds", "losses", "peak_bytes"}
 # argv: folder, threads, rank.
 import json
@@ -111,7 +111,7 @@ class Model:
 
 
 def token_at(sequence, position, vocabulary):
-    """The same text as bench/train/text.ts."""
+    """The same text as in bench/train/text.ts."""
     return 3 + (sequence * 7919 + position * 104729 + (position * position) % 977) % (vocabulary - 3)
 
 

@@ -27,13 +27,7 @@ describe("loadConfig", () => {
     const file = yaml("port: 1\nmax-queue: 1\nmax_num_seqs: 1\nhost: 0.0.0.0\n");
     const env = { FLYWHEEL_PORT: "2", FLYWHEEL_MAX_QUEUE: "2" };
     const config = loadConfig({ flags: { port: "3" }, env, file });
-    expect([config.port, config.maxQueue, config.maxNumSeqs, config.host, config.maxLoras]).toEqual([
-      3,
-      2,
-      1,
-      "0.0.0.0",
-      4,
-    ]);
+    expect(config).toMatchObject({ port: 3, maxQueue: 2, maxNumSeqs: 1, host: "0.0.0.0", maxLoras: 4 });
   });
 
   it("reads suffixes, lists, switches and JSON from text", () => {

@@ -25,7 +25,7 @@ function scaleOf(bytes: Uint8Array): number {
 }
 
 describe("ggml blocks", () => {
-  it("q8_0 gives every weight back within half a step and the scale's rounding", () => {
+  it("q8_0 preserves every weight within half a step and the scale's rounding", () => {
     fc.assert(
       fc.property(block, (weights) => {
         const bytes = encode("q8_0", weights);
@@ -40,7 +40,7 @@ describe("ggml blocks", () => {
     );
   });
 
-  it("q4_0 keeps the extreme weight and gives the others back within a step", () => {
+  it("q4_0 preserves every weight within a step", () => {
     fc.assert(
       fc.property(block, (weights) => {
         const bytes = encode("q4_0", weights);
@@ -57,7 +57,7 @@ describe("ggml blocks", () => {
   });
 });
 
-/** Enough of a reader to check what was written. */
+/** A minimal reader for the files we write. */
 function readGguf(path: string) {
   const file = readFileSync(path);
   let at = 0;
@@ -96,7 +96,7 @@ function readGguf(path: string) {
 }
 
 describe("GGUF files", () => {
-  it("hold values and aligned tensors, dimensions innermost first", () => {
+  it("hold metadata and aligned tensors with the innermost dimension first", () => {
     const path = join(folder, "small.gguf");
     const weights = Float32Array.from({ length: 6 }, (_, i) => i);
     writeGguf(
@@ -123,7 +123,7 @@ describe("GGUF files", () => {
     expect(size % 32).toBe(0);
   });
 
-  it.each(["llama", "qwen2", "qwen3"])("carry every weight of a %s checkpoint", (family) => {
+  it.each(["llama", "qwen2", "qwen3"])("contain every weight of a %s checkpoint", (family) => {
     const path = join(folder, `${family}.gguf`);
     const checkpoint = openCheckpoint(join("test/fixtures", family));
     writeGgufModel(checkpoint, path, "f32");
@@ -151,7 +151,7 @@ describe("GGUF files", () => {
     checkpoint.close();
   });
 
-  it("are refused for families llama.cpp lays out differently", () => {
+  it("are refused for families that llama.cpp lays out differently", () => {
     const checkpoint = openCheckpoint("test/fixtures/gemma3");
     expect(() => writeGgufModel(checkpoint, join(folder, "none.gguf"), "f32")).toThrow(/no GGUF for gemma3/);
     checkpoint.close();
@@ -159,7 +159,7 @@ describe("GGUF files", () => {
 });
 
 describe("interleaveHalves", () => {
-  it("makes rotating neighbours the same as rotating halves", () => {
+  it("makes rotating neighbours equal to rotating halves", () => {
     const headDim = 8;
     const frequencies = inverseFrequencies({ theta: 100, scaling: null, attentionFactor: 1 }, headDim);
     const rotate = (x: number[], position: number, pair: (j: number) => [number, number]): number[] => {
