@@ -1,5 +1,5 @@
-// The commands of docs/guides/serving.md as they are, on the bundled model: every block marked `sh` is run, with the two
-// variables the guide sets first. Blocks marked `console` start servers or need files of your own.
+// Runs every `sh` block of docs/guides/serving.md as written, on the bundled model, with the two variables that the guide
+// sets first. Blocks marked `console` start servers or need the reader's own files.
 import { execFile, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { loadConfig } from "../../src/config/load.ts";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const guide = readFileSync(join(root, "docs/guides/serving.md"), "utf8");
 const blocks = [...guide.matchAll(/^```sh[^\n]*\n(.*?)^```$/gms)].map((match) => match[1]!);
-/** What each block must show, in the order of the guide, whatever the model knows. */
+/** What each block must print, in the order of the guide. Independent of what the model knows. */
 const expected = [
   /"content":"[^"].*"finish_reason":"(stop|length)".*\}\s*\S/s,
   /\S/,
@@ -42,11 +42,11 @@ afterAll(async () => {
   rmSync(data, { recursive: true, force: true });
 });
 
-it("has as many blocks as are checked", () => {
+it("checks every block of the guide", () => {
   expect(blocks).toHaveLength(expected.length);
 });
 
-describe.skipIf(!hasCurl)("works as pasted", () => {
+describe.skipIf(!hasCurl)("the guide works as pasted", () => {
   it.each(blocks.map((block, i) => [i + 1, block, expected[i]!] as const))("block %i", async (_i, block, shows) => {
     const env = { ...process.env, OPENAI_BASE_URL: `${server.url}/v1`, OPENAI_API_KEY: "k" };
     const result = await new Promise<{ error: Error | null; out: string; err: string }>((resolve) => {

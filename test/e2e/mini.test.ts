@@ -1,5 +1,5 @@
-// The bundled model over real HTTP, at the service's default precision: a small draw of the cases that `npm run eval:mini`
-// scores, with thresholds that leave room for other machines' rounding, and its chat template through real requests.
+// The bundled model over HTTP at the default precision: a small sample of the cases that `npm run eval:mini` scores, and its
+// chat template. The thresholds leave room for other machines' rounding.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -53,7 +53,7 @@ describe("held-out cases", () => {
     ["one-word", 9],
     ["yes-no-maybe", 9],
     ["json", 8],
-  ])("%s: the asked form in at least %i of 10", async (task, least) => {
+  ])("%s: at least %i of 10 replies have the requested form", async (task, least) => {
     expect((await graded(task)).form).toBeGreaterThanOrEqual(least);
   });
 
@@ -62,11 +62,11 @@ describe("held-out cases", () => {
     ["tool", 8],
     ["passage", 7],
     ["name-memory", 7],
-  ])("%s: right in at least %i of 10", async (task, least) => {
+  ])("%s: at least %i of 10 replies are correct", async (task, least) => {
     expect((await graded(task)).right).toBeGreaterThanOrEqual(least);
   });
 
-  test("three-digit sums have room to learn, and thinking helps", async () => {
+  test("three-digit sums leave room to learn, and thinking helps", async () => {
     const [plain, thinking] = [await graded("add-3"), await graded("add-3-think")];
     expect(plain.right).toBeGreaterThanOrEqual(1);
     expect(plain.right).toBeLessThanOrEqual(9);
@@ -74,7 +74,7 @@ describe("held-out cases", () => {
   });
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: replies are looked into freely
+// biome-ignore lint/suspicious/noExplicitAny: replies are read without a schema
 type Loose = any;
 
 async function post(path: string, body: Record<string, unknown>): Promise<Loose> {
@@ -108,7 +108,7 @@ const weather = {
 describe("chat template", () => {
   const off = "<|im_start|>assistant\n<think>\n\n</think>\n\n";
 
-  test("a developer message is a system message; the generation prompt closes the think block", async () => {
+  test("renders a developer message as a system message and closes the think block", async () => {
     const order = "Answer with one word.";
     const asSystem = await prompt({ messages: [{ role: "system", content: order }, ask("Hi")] });
     expect(asSystem).toBe(`<|im_start|>system\n${order}<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n${off}`);
@@ -118,7 +118,7 @@ describe("chat template", () => {
     );
   });
 
-  test("enable_thinking decides, else reasoning_effort", async () => {
+  test("thinks if enable_thinking says so, or else reasoning_effort", async () => {
     const messages = [ask("What is 348 + 275?")];
     const plain = await chat({ messages });
     expect(plain.message.reasoning ?? "").toBe("");
@@ -131,7 +131,7 @@ describe("chat template", () => {
     expect(both.message.reasoning ?? "").toBe("");
   });
 
-  test("tools are called and their results are used", async () => {
+  test("calls tools and uses their results", async () => {
     const messages: Loose[] = [ask("What is the weather in Oslo?")];
     expect(await prompt({ messages, tools: [weather] })).toContain(
       "# Tools\nget_weather(city: string) - Get the current weather in a city<|im_end|>",

@@ -1,5 +1,5 @@
-// Constraints over HTTP on the real engine when memory is short: choices are preempted and recomputed, prefixes come from
-// the cache, priorities reorder the queue. What each request gets is what it gets on a server of its own.
+// Constrained requests over HTTP on an engine with too little memory: choices are preempted and recomputed, prefixes come
+// from the cache, priorities reorder the queue. Every request must get what it gets alone on a server.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,11 +12,11 @@ import { type RunningServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
 
 const checkpoint = fileURLToPath(new URL("../fixtures/llama", import.meta.url));
-/** The fixture's cache: 2 layers of keys and values, 2 heads of 16 numbers of 4 bytes. */
+/** Of the fixture: 2 layers, keys and values, 2 heads, 16 numbers of 4 bytes. */
 const BYTES_PER_TOKEN = 2 * 2 * 2 * 16 * 4;
 const CONTEXT = 384;
 
-// biome-ignore lint/suspicious/noExplicitAny: replies are looked into freely
+// biome-ignore lint/suspicious/noExplicitAny: replies are read without a schema
 type Loose = any;
 
 let folder: string;
@@ -44,7 +44,7 @@ beforeAll(async () => {
       loadModel,
     );
   roomy = await start("roomy", null);
-  // Room for not quite two of the longest requests.
+  // Not quite enough for two of the longest requests.
   tight = await start("tight", Math.floor(1.8 * CONTEXT) * BYTES_PER_TOKEN);
 });
 
@@ -77,7 +77,7 @@ const kinds: { fields: Record<string, unknown>; conforms: (text: string) => bool
   { fields: {}, conforms: () => true },
 ];
 
-/** Four conversations begin the same, so that later ones find the beginning in the cache. */
+/** Only four different system messages, so that later conversations find theirs in the cache. */
 const system = (i: number) => `You are number ${i % 4} and you answer in the form you are asked for, nothing else.`;
 const requests = Array.from({ length: 24 }, (_, i) => ({
   conforms: kinds[i % kinds.length]!.conforms,
@@ -108,9 +108,13 @@ async function post(server: RunningServer, body: unknown): Promise<Loose> {
 }
 
 const shown = (reply: Loose) =>
-  reply.choices.map((choice: Loose) => [choice.message.content, choice.finish_reason, choice.token_ids]);
+  reply.choices.map(({ message, finish_reason, token_ids }: Loose) => ({
+    content: message.content,
+    finish_reason,
+    token_ids,
+  }));
 
-test("the same conforming output under pressure as alone", async () => {
+test("gives the same conforming output under memory pressure as alone", async () => {
   const alone: Loose[] = [];
   for (const { body } of requests) alone.push(await post(roomy, body));
   for (const round of [0, 1]) {

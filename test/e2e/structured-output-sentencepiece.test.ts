@@ -1,6 +1,6 @@
-// Structured output over HTTP with SentencePiece vocabularies in the shapes real tokenizer.json files have: BPE with
-// byte fallback, Unigram with and without it, spaces as "▁" written by a normaliser or by a Metaspace stage. The model
-// is noise, so every legal token is likely.
+// Structured output over HTTP with SentencePiece vocabularies as real tokenizer.json files have them: BPE with byte fallback,
+// Unigram with and without it, "▁" for spaces from a normalizer or a Metaspace stage. The model is noise, so that every
+// legal token is likely.
 
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
@@ -27,7 +27,7 @@ const added = SPECIALS.map((content, id) => ({
   rstrip: false,
 }));
 
-/** A Unigram model: pieces in id order with log-probabilities. */
+/** A Unigram model: pieces with log-probabilities, in id order. */
 function unigram(byteFallback: boolean): JsonObject {
   const pieces = [...new Set([...SPECIALS, ...(byteFallback ? BYTES : []), ...ASCII, "\n", "\t", ...WORDS.split(" ")])];
   const metaspace = { type: "Metaspace", replacement: "▁", prepend_scheme: "always", split: true };
@@ -110,7 +110,7 @@ describe.each([
   });
   afterAll(() => server.close());
 
-  test("is a SentencePiece vocabulary that takes texts apart and puts them together", () => {
+  test("encodes and decodes text as a SentencePiece vocabulary", () => {
     expect(tokenizer.kind).toBe("sentencepiece");
     expect(tokenizer.eosTokenId).toBe(2);
     const ids = tokenizer.encode("yes später 10");
@@ -118,7 +118,7 @@ describe.each([
     expect(ids).not.toContain(0);
   });
 
-  test.each(kinds)("%s: only conforming output, streamed the same", async (_kind, structured_outputs, conforms) => {
+  test.each(kinds)("%s: output conforms, and streams to the same text", async (_kind, structured_outputs, conforms) => {
     let ended = 0;
     for (let seed = 0; seed < SEEDS; seed++) {
       const body = {
@@ -144,7 +144,7 @@ describe.each([
     expect(ended).toBeGreaterThan(SEEDS / 2);
   });
 
-  test("the beginning of the output is the constraint's, also when nothing but a start token comes before", async () => {
+  test("the constraint governs the first token even after a bare start token", async () => {
     for (let seed = 0; seed < 6; seed++) {
       const body = { prompt: [1], structured_outputs: { choice: [" yes", "  b"] }, seed, max_tokens: 20 };
       const reply = await (await server.post("/v1/completions", body)).json();

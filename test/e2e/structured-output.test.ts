@@ -1,6 +1,6 @@
-// Structured output and forced tool calls over real HTTP on the real engine: everything generated conforms, mixed load,
-// malformed constraints. By default on a tiny checkpoint of random weights (so every path is likely); on another one with
-// FLYWHEEL_TEST_CHECKPOINT=folder and FLYWHEEL_TEST_SEEDS=200.
+// Structured output and forced tool calls over HTTP on the real engine: conforming output, mixed load, malformed
+// constraints. The default checkpoint has random weights, so that every path is likely. FLYWHEEL_TEST_CHECKPOINT=FOLDER and
+// FLYWHEEL_TEST_SEEDS=200 select others.
 
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ const checkpoint = process.env.FLYWHEEL_TEST_CHECKPOINT ?? fileURLToPath(new URL
 const seeds = Number(process.env.FLYWHEEL_TEST_SEEDS ?? 6);
 const minutes = 60_000 * (seeds > 20 ? 20 : 1);
 
-// biome-ignore lint/suspicious/noExplicitAny: replies are looked into freely
+// biome-ignore lint/suspicious/noExplicitAny: replies are read without a schema
 type Loose = any;
 
 let server: RunningServer;
@@ -136,7 +136,7 @@ const kinds: Record<string, Kind> = {
 };
 
 describe.each(Object.entries(kinds))("%s", (_, { fields, check }) => {
-  test(`${seeds} seeds at temperature 1.5`, { timeout: minutes }, async () => {
+  test(`conforms for ${seeds} seeds at temperature 1.5`, { timeout: minutes }, async () => {
     let ended = 0;
     for (let seed = 0; seed < seeds; seed += 8) {
       const batch = Array.from({ length: Math.min(8, seeds - seed) }, (_, i) => post({ ...fields, seed: seed + i }));
@@ -153,7 +153,7 @@ describe.each(Object.entries(kinds))("%s", (_, { fields, check }) => {
   });
 });
 
-test("forced tool calls always parse", { timeout: minutes }, async () => {
+test("forced tool calls always parse and conform", { timeout: minutes }, async () => {
   const tools = [{ type: "function", function: { name: "save", parameters: person } }];
   for (const tool_choice of ["required", { type: "function", function: { name: "save" } }]) {
     const calls = Array.from({ length: Math.min(seeds, 12) }, (_, seed) =>
@@ -173,7 +173,7 @@ test("forced tool calls always parse", { timeout: minutes }, async () => {
   }
 });
 
-test("log-probabilities are renormalised over the legal tokens", async () => {
+test("log-probabilities are normalized over the legal tokens", async () => {
   const { body } = await post({
     ...kinds.choice!.fields,
     seed: 1,
@@ -185,12 +185,12 @@ test("log-probabilities are renormalised over the legal tokens", async () => {
   expect(entries).toHaveLength(body.choices[0].token_ids.length);
   const first = Object.fromEntries(entries[0].top_logprobs.map((entry: Loose) => [entry.token, entry.logprob]));
   const total = Object.values(first).reduce((sum: number, value) => sum + Math.exp(value as number), 0);
-  // Fewer than twenty tokens can begin one of the choices, so all of them are here.
+  // Fewer than twenty tokens can start a choice, so the list has all of them.
   expect(total).toBeCloseTo(1, 3);
   for (const entry of entries) expect(entry.logprob).toBeLessThanOrEqual(0);
 });
 
-test("the same seed gives the same constrained output, alone and among others", async () => {
+test("the same seed gives the same constrained output, alone and in a batch", async () => {
   const request = { ...kinds["response_format json_schema"]!.fields, seed: 11, return_token_ids: true };
   const alone = await post(request);
   const together = await Promise.all([
@@ -203,7 +203,7 @@ test("the same seed gives the same constrained output, alone and among others", 
   }
 });
 
-test("n, stop, min_tokens, ignore_eos and max_tokens go together with constraints", async () => {
+test("n, stop, min_tokens, ignore_eos and max_tokens work with constraints", async () => {
   const { fields } = kinds.choice!;
   const several = await post({ ...fields, n: 4, seed: 5 });
   expect(several.body.choices).toHaveLength(4);
@@ -229,7 +229,7 @@ test("n, stop, min_tokens, ignore_eos and max_tokens go together with constraint
   });
 });
 
-test("32 constrained and free requests at once, some streamed", async () => {
+test("answers 32 constrained and free requests at once, some streamed", async () => {
   const all = Object.values(kinds);
   const replies = await Promise.all(
     Array.from({ length: 32 }, async (_, i) => {
@@ -267,7 +267,7 @@ async function streamed(fields: Record<string, unknown>, kind: Kind | null) {
   return { kind, finish, text };
 }
 
-test("a thousand malformed constraints: all 400, the server unharmed, memory flat", async () => {
+test("refuses a thousand malformed constraints with 400, without harm or memory growth", async () => {
   const bad = (i: number): Record<string, unknown> => {
     const kinds = [
       { structured_outputs: { regex: `(${i}` } },

@@ -1,5 +1,5 @@
-// A process to be killed: opens the data directory given as argument, resumes what is there, then submits jobs for the
-// models of the directory as fast as they are accepted and prints the id of each accepted job. Runs compiled code.
+// A process to be killed. It opens the data directory in its arguments, resumes the jobs there, then submits new ones as fast
+// as they are accepted and prints their ids. Runs compiled code.
 import { join } from "node:path";
 import { AdapterSlots } from "../../dist/engine/adapter-slots.js";
 import { createLog } from "../../dist/observe/log.js";

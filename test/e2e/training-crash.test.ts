@@ -1,4 +1,4 @@
-// kill -9 at random moments: an accepted job is never lost, a step is never half published, nothing is left lying about.
+// kill -9 at random moments never loses an accepted job, publishes half a step or leaves files behind.
 
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -11,7 +11,7 @@ import { ended, fakeTrainer, LLAMA, newModel, submit, trainingBench } from "../t
 
 const KILLS = 20;
 
-/** Runs the server until it is killed, `ms` after it became ready; the ids of the jobs it accepted. */
+/** Runs the server, kills it `ms` after it became ready, and returns the ids of the jobs it accepted. */
 async function runAndKill(folder: string, ms: number): Promise<string[]> {
   const entry = new URL("./training-crash-server.mjs", import.meta.url).pathname;
   const child = spawn(process.execPath, [entry, folder, LLAMA], { stdio: ["ignore", "pipe", "pipe"] });
@@ -32,16 +32,16 @@ async function runAndKill(folder: string, ms: number): Promise<string[]> {
   await sleep(ms);
   child.kill("SIGKILL");
   await gone;
-  // a line that was cut by the kill was accepted too, but we cannot know its id
+  // The last line may be cut off by the kill. That job was accepted too, but its id is unknown.
   return out.split("\n").slice(1, -1);
 }
 
 describe("kill -9", () => {
-  it(`at least ${KILLS} times: every accepted job ends, steps are whole, no file is orphaned`, async () => {
+  it(`${KILLS} times: every accepted job ends, steps are complete, no file is orphaned`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "training-crash-"));
     try {
       const accepted: string[] = [];
-      // On a busy machine few jobs are accepted before a kill; then there are more kills.
+      // On a busy machine few jobs are accepted before a kill, so it kills more often.
       for (let kills = 0; kills < KILLS || accepted.length <= KILLS / 2; kills++) {
         accepted.push(...(await runAndKill(folder, Math.random() * 250)));
       }
@@ -78,7 +78,7 @@ describe("kill -9", () => {
   });
 });
 
-it("one server per data directory", () => {
+it("allows one server per data directory", () => {
   const folder = mkdtempSync(join(tmpdir(), "lock-"));
   const unlock = lockDataDir(folder);
   expect(() => lockDataDir(folder)).toThrow(/another server is using/);
@@ -87,7 +87,7 @@ it("one server per data directory", () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it("a thousand queued jobs are all run, in order", async () => {
+it("runs a thousand queued jobs in order", async () => {
   const bench = trainingBench({ trainer: fakeTrainer(0) });
   const model = newModel(bench);
   const submitted = [];

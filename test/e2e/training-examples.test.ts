@@ -1,5 +1,5 @@
-// examples/07-train.mjs as it is, against a real server with a tiny model: the client as an installed package, rollouts,
-// two training jobs, the newest step answering.
+// Runs examples/07-train.mjs as written against a real server with a tiny model: rollouts, two training jobs, and an answer
+// from the newest step.
 
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -13,7 +13,7 @@ import { createTraining } from "../../src/app/training.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { LLAMA } from "../training-bench.ts";
 
-it("07-train.mjs runs", async () => {
+it("runs 07-train.mjs", async () => {
   const data = mkdtempSync(join(tmpdir(), "flywheel-example-"));
   const options = { port: 0, data, apiKey: ["key"], logLevel: "error" as const, threads: 1, model: LLAMA };
   const server = await startServer({ ...loadConfig({ env: {} }), ...options }, loadModel, [createTraining]);

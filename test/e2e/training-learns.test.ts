@@ -1,5 +1,5 @@
-// A whole loop on a tiny model: a real server, rollouts over HTTP, real gradients in the trainer process, the better
-// policy served at once. The reward must rise, and sampler and trainer must agree on every log-probability.
+// The whole loop on a tiny model: a real server, rollouts over HTTP, real gradients in the trainer process, the better policy
+// served at once. The reward must rise, and sampler and trainer must agree on every log-probability.
 
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,10 +17,10 @@ import { LLAMA } from "../training-bench.ts";
 
 const PROMPTS = ["a", "b", "c"];
 const GROUP = 8;
-/** With 52 other seeds the last three steps ended at 0.93 or more: rounding differs between machines, and so does the path. */
+/** Enough for any machine's rounding: with 52 other seeds, the last three steps ended at 0.93 or more. */
 const STEPS = 32;
 
-/** The toy task: answer with capital letters, digits and the like (bytes below 100). Chance: about 0.4. */
+/** The toy task: answer with bytes below 100, such as capital letters and digits. Chance is about 0.4. */
 const reward = (ids: readonly number[]) => ids.filter((id) => id < 100).length / ids.length;
 
 let server: RunningServer;
@@ -40,7 +40,7 @@ afterAll(async () => {
   rmSync(config.data, { recursive: true, force: true });
 });
 
-/** One reply per attempt, sampled from the policy's newest step. */
+/** Samples one reply per attempt from the policy's newest step. */
 async function rollOut(model: string, seed: number): Promise<TrajectoryGroup[]> {
   return gatherGroups({
     scenarios: PROMPTS,
@@ -61,7 +61,7 @@ const adapter = (modelId: string, step: number) =>
   readFileSync(join(config.data, "training", "models", modelId, `step-${step}`, "adapter_model.safetensors"), "hex");
 
 describe("the loop", () => {
-  it("learns, on policy to the last bit, and serves what it learned", async () => {
+  it("learns, stays on policy, and serves what it learned", async () => {
     const model = await client.register({ project: "toy", name: "learner", base_model: "tiny" });
     const curve: number[] = [];
     for (let step = 0; step < STEPS; step++) {
@@ -76,7 +76,7 @@ describe("the loop", () => {
       });
       expect(job).toMatchObject({ status: "COMPLETED", step: step + 1 });
       const first = events.find(({ type }) => type === "gradient_step");
-      // before the first update the trainer sees exactly the sampler's policy
+      // Before the first update, the trainer's policy is exactly the sampler's.
       if (first) expect(first.data.kl_old_new_k3).toBeLessThan(1e-9);
     }
     const start = curve.slice(0, 3).reduce((sum, value) => sum + value, 0) / 3;
@@ -114,7 +114,7 @@ describe("the loop", () => {
     expect(seen[0]).toEqual(seen[1]);
   });
 
-  it("runs every option of a job: precalculated and truncated ratios, KL to a step, PPO at sequence level, SFT", async () => {
+  it("runs every option: precalculated and truncated ratios, KL to a step, PPO at sequence level, SFT", async () => {
     const model = await client.register({ project: "toy", name: "options", base_model: "tiny" });
     const steps = async (options: Record<string, unknown>) => {
       const events: TrainingEvent[] = [];
@@ -144,7 +144,7 @@ describe("the loop", () => {
   });
 });
 
-it("trains two models at once, in processes of their own, while a third policy answers", async () => {
+it("trains two models at once in separate processes while a third policy answers", async () => {
   const models = await Promise.all(
     ["left", "right"].map((name) => client.register({ project: "toy", name, base_model: "tiny" })),
   );
@@ -163,11 +163,13 @@ it("trains two models at once, in processes of their own, while a third policy a
   }
   const [left, right] = await jobs;
   expect(answered).toBeGreaterThan(3);
-  expect(left!.training_start! < right!.training_end! && right!.training_start! < left!.training_end!).toBe(true);
+  // The jobs overlapped in time.
+  expect(Date.parse(left!.training_start!)).toBeLessThan(Date.parse(right!.training_end!));
+  expect(Date.parse(right!.training_start!)).toBeLessThan(Date.parse(left!.training_end!));
   expect(adapter(models[0]!.id, 1)).toBe(adapter(models[1]!.id, 1));
 });
 
-it("counts its work for Prometheus", async () => {
+it("reports training metrics", async () => {
   const text = await (await fetch(`${server.url}/metrics`, { headers: { authorization: "Bearer key" } })).text();
   expect(text).toMatch(/flywheel_training_jobs_total\{status="COMPLETED"\} [1-9]/);
   expect(text).toMatch(/flywheel_training_steps_total [1-9]/);
@@ -176,7 +178,7 @@ it("counts its work for Prometheus", async () => {
 });
 
 describe("supervised fine-tuning", () => {
-  it("makes the examples likely", async () => {
+  it("makes the examples more likely", async () => {
     const model = await client.register({ project: "toy", name: "pupil", base_model: "tiny" });
     const example = {
       messages: [

@@ -121,13 +121,13 @@ describe("flywheel tokens and chat", () => {
   });
 
   it.each([
-    [["chat", "--url", "127.0.0.1:8000", "hi"], "x", /--url expects something like http:.* not 127\.0\.0\.1:8000$/m],
-    [["models", "--url", "localhost"], "x", /--url expects something like http:/],
+    [["chat", "--url", "127.0.0.1:8000", "hi"], "x", /--url must look like http:.* not 127\.0\.0\.1:8000$/m],
+    [["models", "--url", "localhost"], "x", /--url must look like http:/],
     [["models"], "a\nb", /the token has characters that cannot be sent/],
     [["chat", "hi"], "ключ", /the token has characters that cannot be sent/],
     [["chat", "--temperature", "", "hi"], "x", /--temperature expects a number, not nothing/],
     [["train", BIN, "--model", "m", "--learning-rate", ""], "x", /--learning-rate expects a number, not nothing/],
-  ])("a mistake in %j is not taken for a server that is away", async (args, key, message) => {
+  ])("a mistake in %j is not reported as a missing server", async (args, key, message) => {
     const { code, err } = await run(args, { FLYWHEEL_API_KEY: key });
     expect(code).toBe(1);
     expect(err).toMatch(message);

@@ -148,7 +148,7 @@ describe("flywheel serve", () => {
     [["--generation-config", "FOLDER"], /generation_config\.json: no such file/],
     [["--override-generation-config", '{"top_p":5}'], /--override-generation-config: top_p must be/],
     [["--shutdown-timeout", "3000000"], /--shutdown-timeout expects a number of seconds, from 0 to 2147483/],
-    [["--api-key", "secret", "SWALLOWED"], /--api-key takes every value .* give the model first or as --model/],
+    [["--api-key", "secret", "SWALLOWED"], /--api-key takes every value .* put the model first, or use --model/],
   ])("explains a bad start in one line: %j", async (args, message) => {
     const places: Record<string, () => string> = { FILE: () => truncated(0), DAMAGED: damaged, FOLDER: fresh };
     const { code, err } = await run([
