@@ -31,6 +31,8 @@ export function greedyRequest(
       logprobs: null,
       promptLogprobs: null,
       repetitionDetection: null,
+      logprobTokenIds: null,
+      thinking: null,
       ...sampling,
     },
     adapter: null,

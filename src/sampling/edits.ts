@@ -1,32 +1,42 @@
 // What a request asks to be changed in the logits before a token is chosen: allowed ids, bad words, stop ids held
-// back by min_tokens, logit bias, then penalties. Grammar masks come before (they also shape the reported
-// log-probabilities), temperature and truncation after. Ids outside the vocabulary have no effect.
+// back by min_tokens, logit bias, then penalties. The end of a thought that is over its budget overrides them all. Grammar
+// masks come before (they also shape the reported log-probabilities), temperature and truncation after. Ids outside the
+// vocabulary have no effect.
 
 import { Penalties } from "./penalties.ts";
 import type { LogitRow } from "./row.ts";
 import type { SamplingParams } from "./sampling-params.ts";
+import { ThinkingBudget } from "./thinking-budget.ts";
 import { tokenSet } from "./token-set.ts";
 
 export class LogitEdits {
   readonly #params: SamplingParams;
   readonly #allowed: Int32Array | null;
   readonly #penalties: Penalties;
+  readonly #thinking: ThinkingBudget | null;
 
   constructor(params: SamplingParams, promptTokenIds: readonly number[], vocabSize: number) {
     this.#params = params;
     this.#allowed = params.allowedTokenIds === null ? null : tokenSet(params.allowedTokenIds, vocabSize);
     this.#penalties = new Penalties(params, promptTokenIds);
+    this.#thinking = params.thinking === null ? null : new ThinkingBudget(params.thinking);
   }
 
   /** A token was appended to the output. */
   note(id: number): void {
     this.#penalties.note(id);
+    this.#thinking?.note(id);
   }
 
   /** Edits the logits of the position after `output`; returns whether it changed anything. */
   apply(row: LogitRow, output: readonly number[]): boolean {
     const { values } = row;
     const { badWords, minTokens, minTokensMask, logitBias } = this.#params;
+    const forced = this.#thinking?.forcedId ?? null;
+    if (forced !== null && values[forced]! > Number.NEGATIVE_INFINITY) {
+      row.allowOnly(tokenSet([forced], row.vocabSize));
+      return true;
+    }
     let edited = false;
     const forbid = (id: number) => {
       values[id] = Number.NEGATIVE_INFINITY;

@@ -9,12 +9,12 @@ import { sharedRow } from "./row.ts";
 import { kthLargest } from "./select.ts";
 import type { TokenLogprobs } from "./token-logprobs.ts";
 
-/** About token `id` and the k most likely ones (-1 = all) of a scanned row. */
-export function tokenLogprobs(row: LogitRow, id: number, k: number): TokenLogprobs {
+/** About token `id` and others of a scanned row: the k most likely ones (-1 = all), or those named. */
+export function tokenLogprobs(row: LogitRow, id: number, others: number | readonly number[]): TokenLogprobs {
   const { values, max } = row;
   const logMass = Math.log(row.unitMass());
   const logprobOf = (token: number) => values[token]! - max - logMass;
-  const topIds = mostLikely(row, k === -1 ? row.vocabSize : Math.min(k, row.vocabSize));
+  const topIds = typeof others === "number" ? mostLikely(row, others) : others;
   return {
     logprob: logprobOf(id),
     rank: row.countAtLeast(values[id]!),
@@ -32,9 +32,10 @@ export function promptTokenLogprobs(logits: Float32Array, tokenId: number, k: nu
   return tokenLogprobs(row, tokenId, k);
 }
 
-/** The k largest entries, best first, equal ones by id. */
-function mostLikely(row: LogitRow, k: number): number[] {
-  if (k === 0) return [];
+/** The `wanted` largest entries (-1 = all), best first, equal ones by id. */
+function mostLikely(row: LogitRow, wanted: number): number[] {
+  if (wanted === 0) return [];
+  const k = wanted === -1 ? row.vocabSize : Math.min(wanted, row.vocabSize);
   const { values } = row;
   const { value, above } = kthLargest(row, k, Number.NEGATIVE_INFINITY)!;
   const key = sortKey(value);

@@ -52,12 +52,12 @@ export class SequenceSampler {
       throw new InvalidLogitsError("nothing but -Infinity");
     }
     const id = this.#params.temperature < GREEDY_BELOW ? row.argmax() : this.#draw(row);
-    const { logprobs: k } = this.#params;
+    const { logprobs: k, logprobTokenIds: named } = this.#params;
     if (k !== null && edited) {
       loadMasked(row, logits, mask);
       row.scan();
     }
-    const logprobs = k === null ? null : tokenLogprobs(row, id, k);
+    const logprobs = k === null ? null : tokenLogprobs(row, id, named ?? k);
     this.#output.push(id);
     this.#edits.note(id);
     return { id, logprobs };

@@ -1,5 +1,7 @@
 // The controls of one request that decide how a token is chosen and when a choice ends.
 
+import type { ThinkingLimit } from "./thinking-budget.ts";
+
 /** How one token is chosen and when a choice ends. All fields are final: defaults were applied by the caller. */
 export interface SamplingParams {
   /** 0 = greedy. Values in (0, 0.01) were already raised to 0.01 by the caller. */
@@ -33,9 +35,13 @@ export interface SamplingParams {
   seed: bigint | null;
   /** null = none; k >= 0 = sampled token plus the k most likely; -1 = whole vocabulary. */
   logprobs: number | null;
+  /** Report these ids instead of the most likely ones; null = the most likely ones. */
+  logprobTokenIds: readonly number[] | null;
   /** The same for prompt positions 1..; reading the prefix cache is then off for this request. */
   promptLogprobs: number | null;
   repetitionDetection: RepetitionDetection | null;
+  /** null = thoughts may be of any length. */
+  thinking: ThinkingLimit | null;
 }
 
 export interface RepetitionDetection {

@@ -5,7 +5,7 @@ export interface TokenLogprobs {
   logprob: number;
   /** 1 = most likely: the number of entries with logprob >= this one. */
   rank: number;
-  /** The k most likely, best first: ids and their log-probabilities. */
+  /** The k most likely, best first, or the ids that were asked for: ids and their log-probabilities. */
   topIds: readonly number[];
   topLogprobs: readonly number[];
 }

@@ -26,6 +26,8 @@ export function samplingParams(overrides: Partial<SamplingParams> = {}): Samplin
     logprobs: null,
     promptLogprobs: null,
     repetitionDetection: null,
+    logprobTokenIds: null,
+    thinking: null,
     ...overrides,
   };
 }

@@ -43,6 +43,51 @@ describe("log probabilities and ids", () => {
     expect(reply.choices[0].logprobs.content[0].top_logprobs[0].token).toBe("token_id:97");
   });
 
+  it("gives the log probabilities of named ids instead of the most likely ones", async () => {
+    const wanted = { logprobs: true, return_tokens_as_token_ids: true, max_tokens: 1, temperature: 0 };
+    const all = await server.chat({ ...babble, ...wanted, top_logprobs: 20 });
+    const [sampled, second] = all.choices[0].logprobs.content[0].top_logprobs;
+    for (const top_logprobs of [0, 5, 200, null]) {
+      const ids = [sampled, second].map(({ token }) => Number(token.slice("token_id:".length)));
+      const body = { ...babble, ...wanted, top_logprobs, logprob_token_ids: [ids[1], 200, ids[0], 200] };
+      const reply = await server.chat(body);
+      const { top_logprobs: top } = reply.choices[0].logprobs.content[0];
+      expect(top.map((entry: { token: string }) => entry.token)).toEqual([sampled.token, second.token, "token_id:200"]);
+      expect(top.slice(0, 2)).toEqual([sampled, second]);
+      const [, chunk] = await server.stream(body);
+      expect(chunk.choices[0].logprobs).toEqual(reply.choices[0].logprobs);
+    }
+  });
+
+  it.each([
+    [{ logprob_token_ids: [1] }],
+    [{ logprobs: true, logprob_token_ids: [256] }],
+    [{ logprobs: true, logprob_token_ids: [-1] }],
+    [{ logprobs: true, logprob_token_ids: Array.from({ length: 129 }, (_, id) => id) }],
+  ])("refuses named ids: %j", async (fields) => {
+    const refused = await server.post("/v1/chat/completions", { ...babble, ...fields });
+    expect(refused.status).toBe(400);
+    expect((await refused.json()).error.param).toBe("logprob_token_ids");
+  });
+
+  it("names ids in text completions, too", async () => {
+    const body = {
+      prompt: "go on",
+      max_tokens: 1,
+      logprobs: 5,
+      logprob_token_ids: [200],
+      return_tokens_as_token_ids: true,
+    };
+    const reply = await (await server.post("/v1/completions", body)).json();
+    const { tokens, top_logprobs: top } = reply.choices[0].logprobs;
+    expect(Object.keys(top[0])).toEqual([tokens[0], "token_id:200"]);
+    const none = await server.post("/v1/completions", { ...body, echo: true, max_tokens: 0 });
+    expect([none.status, (await none.json()).error.message]).toEqual([
+      400,
+      expect.stringContaining("no output tokens"),
+    ]);
+  });
+
   it("floors impossible values", async () => {
     const reply = await server.chat({ messages: says("a"), logprobs: true, allowed_token_ids: [98], max_tokens: 1 });
     expect(reply.choices[0].logprobs.content[0].logprob).toBeGreaterThanOrEqual(-9999);

@@ -10,6 +10,7 @@ import { lengthRules } from "../request/length-rules.ts";
 import { checkLogprobAmount, checkLogprobCount, logprobAmount } from "../request/logprob-request.ts";
 import { chatMessages, chatTools } from "../request/messages.ts";
 import { toSamplingParams } from "../request/sampling-params.ts";
+import { thinkingLimit } from "../request/thinking-limit.ts";
 import { checkTokenIds } from "../request/token-ids.ts";
 import { type ReplyFacts, replyFacts } from "../run/reply-facts.ts";
 import { buildRun, type Run } from "../run/run-builder.ts";
@@ -48,7 +49,9 @@ export async function prepareChat(
   const prompt = await renderPrompt(service, body, parsing, length);
   // A tokenizer may know more tokens than the model has rows for.
   checkTokenIds(prompt.tokenIds, vocabSize, "messages");
-  const sampling = toSamplingParams(body, {
+  const state = stateAfter(parsing, prompt, body.continue_final_message === true);
+  const thinking = thinkingLimit(body.thinking_token_budget, parsing.reasoning, state, tokenizer);
+  const chosen = toSamplingParams(body, {
     tokenizer,
     vocabSize,
     defaults: service.defaults,
@@ -61,14 +64,16 @@ export async function prepareChat(
     logprobs: logprobs.top,
     promptLogprobs: logprobs.prompt,
   });
-  checkLogprobCount(logprobs.top, service.config.maxLogprobs, vocabSize, "logprobs");
+  const sampling = { ...chosen, thinking };
+  const named = sampling.logprobTokenIds?.length ?? null;
+  if (named === null) checkLogprobCount(logprobs.top, service.config.maxLogprobs, vocabSize, "logprobs");
   checkLogprobCount(logprobs.prompt, service.config.maxLogprobs, vocabSize, "prompt_logprobs");
   if (body.stream !== true) {
     const tokens = { maxTokens: sampling.maxTokens, promptTokens: prompt.tokenIds.length };
-    const amount = logprobAmount({ choices: readChoiceCount(body.n), ...tokens, ...logprobs }, vocabSize);
+    const counts = { ...logprobs, top: named ?? logprobs.top };
+    const amount = logprobAmount({ choices: readChoiceCount(body.n), ...tokens, ...counts }, vocabSize);
     checkLogprobAmount(amount, "top_logprobs");
   }
-  const state = stateAfter(parsing, prompt, body.continue_final_message === true);
   const grammar = await grammarKeyFor(
     service,
     constraintFor(parsing, state, body.include_reasoning ?? true),
@@ -81,7 +86,8 @@ export async function prepareChat(
     sampling,
     model,
     grammar,
-    top: logprobs.top,
+    // The sampled token is shown beside named ones.
+    top: named === null ? logprobs.top : named + 1,
     tokensAsIds: body.return_tokens_as_token_ids ?? (model.recordsForTraining || service.config.returnTokensAsTokenIds),
     ...parsersFor(parsing, state),
     shownTokenIds: markerTokenIds(parsing, tokenizer),

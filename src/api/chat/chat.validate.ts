@@ -33,7 +33,7 @@ export function validateChat(raw: unknown, rules: ChatRules): ValidatedChat {
   checkStops(body.stop);
   checkStream(body, source.stream_options);
   checkLogprobs(body);
-  const shape = readOutputShape(body.response_format, body.structured_outputs);
+  const shape = readOutputShape(body);
   readRepetitionDetection(body.repetition_detection); // for its refusals: they come before those of the model
   checkTools(body, rules);
   checkContinuation(body);

@@ -2,6 +2,7 @@
 import { Detokenizer } from "../../text/detokenizer.ts";
 import { encodeBounded } from "../../text/prompt.ts";
 import { fitTokens, type LengthRules, outputBudget } from "../../text/prompt-length.ts";
+import { reasoningState } from "../../text/reasoning/reasoning-style.ts";
 import { PlainReplyParser } from "../../text/reply-parser.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import type { ServedModel } from "../models/model-registry.ts";
@@ -11,6 +12,7 @@ import { readOutputShape } from "../request/constraint.wire.ts";
 import { lengthRules } from "../request/length-rules.ts";
 import { checkLogprobAmount, checkLogprobCount, logprobAmount } from "../request/logprob-request.ts";
 import { toSamplingParams } from "../request/sampling-params.ts";
+import { thinkingLimit } from "../request/thinking-limit.ts";
 import { checkTokenIds } from "../request/token-ids.ts";
 import { type ReplyFacts, replyFacts } from "../run/reply-facts.ts";
 import { buildRun, type Run } from "../run/run-builder.ts";
@@ -46,9 +48,9 @@ export async function prepareCompletion(
   const length = lengthRules({ ...body, max_tokens: maxTokens }, maxModelLen);
   const count = body.logprobs ?? null;
   const promptLogprobs = body.prompt_logprobs ?? null;
-  checkLogprobCount(count, config.maxLogprobs, vocabSize, "logprobs");
+  if ((body.logprob_token_ids ?? []).length === 0) checkLogprobCount(count, config.maxLogprobs, vocabSize, "logprobs");
   checkLogprobCount(promptLogprobs, config.maxLogprobs, vocabSize, "prompt_logprobs");
-  const shape = readOutputShape(body.response_format, body.structured_outputs);
+  const shape = readOutputShape(body);
   const grammar = await grammarKeyFor(service, shape === null ? null : { ...shape, reasoning: null }, clientGone);
   const tokensAsIds = body.return_tokens_as_token_ids ?? config.returnTokensAsTokenIds;
   const returnTokenIds = body.return_token_ids ?? model.recordsForTraining;
@@ -59,7 +61,7 @@ export async function prepareCompletion(
   for (const [promptIndex, prompt] of prompts.entries()) {
     if (promptIndex > 0) await service.turns.next();
     const { ids, text } = readPrompt(service, prompt, body.add_special_tokens ?? true, length);
-    const sampling = toSamplingParams(body, {
+    const chosen = toSamplingParams(body, {
       tokenizer,
       vocabSize,
       defaults,
@@ -67,12 +69,14 @@ export async function prepareCompletion(
       logprobs: count,
       promptLogprobs: promptLogprobs ?? (body.echo === true ? count : null),
     });
+    const sampling = { ...chosen, thinking: thinkingOf(service, body, text) };
+    const top = sampling.logprobTokenIds?.length ?? sampling.logprobs;
     amount += logprobAmount(
       {
         choices: n,
         maxTokens: sampling.maxTokens,
         promptTokens: ids.length,
-        top: sampling.logprobs,
+        top,
         prompt: sampling.promptLogprobs,
       },
       vocabSize,
@@ -86,7 +90,7 @@ export async function prepareCompletion(
         model,
         grammar,
         // The older format shows the sampled token beside the most likely ones.
-        top: count === null ? null : count + 1,
+        top: top === null ? null : top + 1,
         tokensAsIds,
         parser: () => new PlainReplyParser(),
         thoughtMeter: () => null,
@@ -115,6 +119,14 @@ export async function prepareCompletion(
     reasoningParsed: false,
   });
   return { facts, runs, prompts: choices };
+}
+
+function thinkingOf({ reasoning, text: { tokenizer } }: Service, body: CompletionBody, prompt: () => string) {
+  const budget = body.thinking_token_budget ?? null;
+  const isLimited = budget !== null && budget !== -1 && reasoning !== null;
+  const end = { continued: null, disabled: false };
+  const state = isLimited ? reasoningState(reasoning, { prompt: prompt(), ...end }) : "optional";
+  return thinkingLimit(budget, reasoning, state, tokenizer);
 }
 
 /** The tokens the model sees, and their text. */

@@ -34,6 +34,10 @@ export function validateCompletion(raw: unknown, rules: { policy: "priority" | "
       param: "max_tokens",
     });
   }
+  if (body.max_tokens === 0 && (body.logprob_token_ids ?? []).length > 0) {
+    const message = "logprob_token_ids needs output, but with max_tokens: 0 no output tokens are generated.";
+    throw new ServiceError("invalid_combination", message, { param: "logprob_token_ids" });
+  }
   return { body, prompts, ignored };
 }
 

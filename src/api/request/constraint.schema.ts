@@ -1,9 +1,9 @@
-// Wire schemas of structured output: response_format and structured_outputs.
+// Wire schemas of structured output: response_format, structured_outputs, and the guided_* fields of older clients.
 import { Type } from "typebox";
 import { AnyObject, orNull } from "./schema-parts.ts";
 
 const JsonSchemaFormat = Type.Object({
-  name: Type.String(),
+  name: orNull(Type.String()),
   description: orNull(Type.String()),
   schema: orNull(AnyObject, { description: "The JSON Schema the output follows." }),
   strict: orNull(Type.Boolean(), { description: "Accepted; the output always follows the schema." }),
@@ -13,6 +13,7 @@ export const ResponseFormat = Type.Object(
   {
     type: Type.Enum(["text", "json_object", "json_schema", "structural_tag"]),
     json_schema: orNull(JsonSchemaFormat),
+    schema: orNull(AnyObject, { description: "json_object: the JSON Schema the object follows." }),
     format: Type.Optional(Type.Unknown({ description: "structural_tag: the tag's format." })),
     structures: Type.Optional(Type.Unknown({ description: "structural_tag, legacy form." })),
     triggers: Type.Optional(Type.Unknown({ description: "structural_tag, legacy form." })),
@@ -39,3 +40,13 @@ export const StructuredOutputs = Type.Object(
   },
   { title: "StructuredOutputs" },
 );
+
+const older = (field: string) => ({ description: `Older name of structured_outputs.${field}.` });
+
+export const guidedFields = {
+  guided_json: orNull(Type.Union([Type.String(), AnyObject]), older("json")),
+  guided_regex: orNull(Type.String(), older("regex")),
+  guided_choice: orNull(Type.Array(Type.String()), older("choice")),
+  guided_grammar: orNull(Type.String(), older("grammar")),
+  guided_whitespace_pattern: orNull(Type.String(), older("whitespace_pattern")),
+};

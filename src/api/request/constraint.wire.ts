@@ -1,12 +1,12 @@
-// response_format and structured_outputs → the shape of the output, or none. Exactly one kind may be asked for; where
-// both fields ask for the same, response_format counts. Whether the schema, expression or grammar compiles is found out by
-// grammar/.
-import type { Static } from "typebox";
+// response_format, structured_outputs and guided_* → the shape of the output, or none. At most one kind may be asked for;
+// where response_format and another field ask for the same kind, response_format counts. grammar/ finds out whether the
+// schema, expression or grammar compiles.
+import type { Static, TObject } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
 import type { OutputShape } from "../../grammar/constraint.ts";
 import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
 import { parseInnerJson } from "../http/json-body.ts";
-import type { ResponseFormat, StructuredOutputs } from "./constraint.schema.ts";
+import type { guidedFields, ResponseFormat, StructuredOutputs } from "./constraint.schema.ts";
 
 type Format = Static<typeof ResponseFormat>;
 type Outputs = Static<typeof StructuredOutputs>;
@@ -21,10 +21,16 @@ export interface WantedShape {
   param: "response_format" | "structured_outputs";
 }
 
-export function readOutputShape(
-  format: Format | null | undefined,
-  outputs: Outputs | null | undefined,
-): WantedShape | null {
+export interface ShapeFields extends Partial<Static<TObject<typeof guidedFields>>> {
+  response_format?: Format | null | undefined;
+  structured_outputs?: Outputs | null | undefined;
+}
+
+export function readOutputShape(body: ShapeFields): WantedShape | null {
+  const { response_format: format } = body;
+  const older = guided(body);
+  if (older !== null && body.structured_outputs) throw refuse("structured_outputs and guided_* cannot be combined.");
+  const outputs = older ?? body.structured_outputs;
   const fromFormat = format === undefined || format === null ? {} : wantedByFormat(format);
   const param = Object.keys(fromFormat).length > 0 ? "response_format" : "structured_outputs";
   const fields = outputs ?? {};
@@ -35,6 +41,14 @@ export function readOutputShape(
   const fromOutputs: Wanted = Object.fromEntries(given.map((kind) => [kind, fields[kind]]));
   const shape = toShape({ ...fromOutputs, ...fromFormat }, fields);
   return shape === null ? null : { shape, param };
+}
+
+/** The guided_* fields as structured_outputs; null without any. */
+function guided(body: ShapeFields): Outputs | null {
+  const { guided_json: json, guided_regex: regex, guided_choice: choice, guided_grammar: grammar } = body;
+  const outputs = { json, regex, choice, grammar };
+  if (Object.values(outputs).every((value) => (value ?? null) === null)) return null;
+  return { ...outputs, whitespace_pattern: body.guided_whitespace_pattern };
 }
 
 function refuse(message: string, param: string | null = null): ServiceError {
@@ -50,7 +64,7 @@ function wantedByFormat(format: Format): Wanted {
     case "text":
       return {};
     case "json_object":
-      return { json_object: true };
+      return (format.schema ?? null) === null ? { json_object: true } : { json: format.schema };
     case "json_schema": {
       if (format.json_schema === undefined || format.json_schema === null) {
         throw refuse("response_format of type json_schema needs json_schema.", "response_format");

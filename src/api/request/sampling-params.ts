@@ -27,6 +27,8 @@ export type SamplingFields = Pick<
   | "ignore_eos"
   | "seed"
   | "repetition_detection"
+  | "logprob_token_ids"
+  | "use_beam_search"
 >;
 
 export interface SamplingContext {
@@ -41,6 +43,10 @@ export interface SamplingContext {
 
 export function toSamplingParams(body: SamplingFields, context: SamplingContext): SamplingParams {
   const { tokenizer, defaults, vocabSize } = context;
+  if (body.use_beam_search === true) {
+    const message = "Beam search is not supported: leave use_beam_search out.";
+    throw new ServiceError("invalid_value", message, { param: "use_beam_search" });
+  }
   const chosen = {
     temperature: body.temperature ?? defaults.temperature,
     topP: body.top_p ?? defaults.topP,
@@ -79,8 +85,10 @@ export function toSamplingParams(body: SamplingFields, context: SamplingContext)
     ignoreEos,
     seed: body.seed === -1n ? null : (body.seed ?? null),
     logprobs: context.logprobs,
+    logprobTokenIds: readLogprobIds(body.logprob_token_ids, vocabSize, context.logprobs !== null),
     promptLogprobs: context.promptLogprobs,
     repetitionDetection: readRepetitionDetection(body.repetition_detection),
+    thinking: null,
   };
 }
 
@@ -116,6 +124,24 @@ function readAllowedIds(ids: readonly number[] | null | undefined, vocabSize: nu
     throw new ServiceError("invalid_value", message, { param: "allowed_token_ids" });
   }
   return unique(ids);
+}
+
+const MOST_LOGPROB_IDS = 128;
+
+function readLogprobIds(
+  ids: readonly number[] | null | undefined,
+  vocabSize: number,
+  hasLogprobs: boolean,
+): number[] | null {
+  if (ids === undefined || ids === null || ids.length === 0) return null;
+  const refuse = (message: string) => new ServiceError("invalid_value", message, { param: "logprob_token_ids" });
+  if (!hasLogprobs) throw refuse("logprob_token_ids needs logprobs.");
+  if (ids.length > MOST_LOGPROB_IDS) {
+    throw refuse(`logprob_token_ids has ${ids.length} ids; at most ${MOST_LOGPROB_IDS} are allowed.`);
+  }
+  const outside = ids.find((id) => id < 0 || id >= vocabSize);
+  if (outside === undefined) return unique(ids);
+  throw refuse(`logprob_token_ids has ${outside}, outside the vocabulary of ${vocabSize} tokens.`);
 }
 
 export function readRepetitionDetection(wire: ChatBody["repetition_detection"]): SamplingParams["repetitionDetection"] {

@@ -1,7 +1,7 @@
 // The request fields that chat completions and text completions share: sampling, termination, output detail,
 // scheduling. Kept apart so that the two dialects cannot drift.
 import { Type } from "typebox";
-import { ResponseFormat, StructuredOutputs } from "./constraint.schema.ts";
+import { guidedFields, ResponseFormat, StructuredOutputs } from "./constraint.schema.ts";
 import { AnyObject, ExtraArgs, int64, orNull, RepetitionDetection, StreamOptions } from "./schema-parts.ts";
 
 const flag = (initial: boolean, description: string) => Type.Optional(Type.Boolean({ default: initial, description }));
@@ -50,10 +50,18 @@ export const samplingFields = {
     description: "The side that truncate_prompt_tokens cuts off.",
   }),
   prompt_logprobs: orNull(Type.Integer(), { description: "Log probabilities of the prompt, with the N most likely." }),
+  logprob_token_ids: orNull(Type.Array(Type.Integer()), {
+    description: "Log probabilities of these ids, at most 128, instead of the most likely ones. Needs logprobs.",
+  }),
+  thinking_token_budget: orNull(Type.Integer({ minimum: -1 }), {
+    description: "Most tokens of reasoning; then the thought is ended. -1: no limit. Needs a reasoning parser.",
+  }),
+  use_beam_search: orNull(Type.Boolean(), { default: false, description: "true is refused: there is no beam search." }),
   allowed_token_ids: orNull(Type.Array(Type.Integer()), { description: "Only these tokens may be generated." }),
   bad_words: Type.Optional(Type.Array(Type.String(), { default: [], description: "Words that must not appear." })),
   add_special_tokens: Type.Optional(Type.Boolean({ description: "Add BOS and the like around the prompt text." })),
   structured_outputs: orNull(StructuredOutputs),
+  ...guidedFields,
   priority: Type.Optional(int64({ default: 0, description: "Lower is handled earlier." })),
   request_id: Type.Optional(Type.String({ description: "Becomes part of the reply's id. Default: a random UUID." })),
   return_tokens_as_token_ids: orNull(Type.Boolean(), { description: "Write tokens as token_id:N in logprobs." }),
