@@ -163,6 +163,18 @@ describe("AdapterSlots", () => {
     expect(loaded()).toEqual(["new"]);
   });
 
+  it("takes a dropped adapter back when it is held again before its requests have ended", async () => {
+    const { slots, loaded, calls } = setup();
+    const { version } = await slots.hold("red");
+    const release = slots.leaseHeld(version);
+    await slots.drop(version);
+    await slots.hold("red copy");
+    release();
+    await slots.forget("never loaded"); // after an unload, if there was one
+    expect(loaded()).toEqual(["red"]);
+    expect(calls).toEqual(["load red", "load red copy"]);
+  });
+
   it("replaces an adapter in its own slot, after the requests on it", async () => {
     const { slots, loaded, host } = setup(1);
     const { version } = await slots.hold("old");

@@ -1,8 +1,8 @@
-// The adapter slots of an engine and who needs them; everybody who loads adapters goes through here. Operators hold an
-// adapter until they drop it. Steps of trained policies are a cache: loaded when first asked for, kept afterwards, and
-// unloaded when somebody needs the slot, least recently used first, but never under a request. Same content, same slot.
-// A request is on an adapter from the moment its name is looked up, long before the engine hears of it.
-// What a slot contains is for model/lora/lora-slots.ts, requests in flight are for adapter-registry.ts.
+// The one owner of an engine's adapter slots: it counts who needs each adapter, waits for requests to end, and tells the
+// engine what to load and unload. Operators hold an adapter until they drop it. Steps of trained policies are a cache:
+// loaded when first asked for and kept until somebody needs the slot, the least recently used going first.
+// A request has a lease from the moment its model name is looked up until its last output, so the engine never has to
+// count: it is told to unload only what no request is on. The same content has one slot, whatever its folders.
 
 import { type AdapterInfo, NoAdapterSlot } from "../model/lora/adapter-host.ts";
 import { SerialWork } from "../pacing/serial-work.ts";
@@ -15,25 +15,25 @@ export interface SlotLease {
   release(): void;
 }
 
-/** Nobody left in all three: it is unloaded. */
+/** Unloaded when nothing holds it, leases it or keeps it as a step. */
 interface Slot {
-  /** How often operators hold it: once for every name. */
+  /** Holds by operators, one for each name. */
   held: number;
-  /** Requests that run on it or are about to. */
+  /** Requests that run on it or will. */
   leased: number;
   /** Folders of the steps it is kept for. */
   steps: Set<string>;
-  /** Operators have no use for it any more: whoever needs the slot waits for its requests. */
+  /** The last operator dropped it: a load that needs the slot waits for its requests. */
   dropped: boolean;
 }
 
 export class AdapterSlots {
   readonly #engine: Pick<Engine, "info" | "loadAdapter" | "unloadAdapter">;
-  /** By content version, least recently used first. What is here is in the engine, or was when its thread died. */
+  /** By content version, least recently used first. All of these are in the engine, or were when its thread died. */
   readonly #slots = new Map<string, Slot>();
-  /** Each load and unload must see how much room the one before left. */
+  /** One load or unload at a time: each must see how much room the one before left. */
   readonly #turns = new SerialWork();
-  /** A load that waits for requests to end; only the one whose turn it is can. */
+  /** Wakes the load that waits for requests to end. Only the one whose turn it is can wait. */
   #wake: (() => void) | null = null;
 
   constructor(engine: Pick<Engine, "info" | "loadAdapter" | "unloadAdapter">) {
@@ -51,9 +51,9 @@ export class AdapterSlots {
   }
 
   /**
-   * `hold` and `drop` in one slot, for when there is no other: waits for the requests on `version`. The caller sees to it
-   * that no new ones come, and has tried `hold`, so that the folder is known to be sound. When this fails all the same,
-   * `version` may be gone: see `isHeldOnce`.
+   * `drop` and `hold` in the same slot, for when no other is free. Waits for the requests on `version`; the caller lets
+   * no new ones in, and has tried `hold` before, so the folder is known to be sound. If this fails all the same,
+   * `version` may be gone: ask `isHeldOnce`.
    */
   replace(version: string, folder: string): Promise<AdapterInfo> {
     return this.#turns.run(async () => {
@@ -61,7 +61,7 @@ export class AdapterSlots {
       this.#drop(slot);
       try {
         const adapter = await this.#hold(folder);
-        await this.#unloadUnused(version); // it is there still, if there was another slot after all
+        await this.#unloadUnused(version); // still loaded if another slot became free
         return adapter;
       } catch (error) {
         if (this.#slots.get(version) === slot) {
@@ -81,15 +81,15 @@ export class AdapterSlots {
     });
   }
 
-  /** Keeps what is held now, dropped or not, at least until the returned function is called. */
+  /** Leases an adapter that is held now. It stays loaded, even if dropped, until the returned function is called. */
   leaseHeld(version: string): () => void {
     return this.#lease(version).release;
   }
 
-  /** Loads a step, unless it is there, and keeps it at least until `release`. Throws NoAdapterSlot. */
+  /** Loads a step unless it is loaded, and keeps it at least until `release`. Throws NoAdapterSlot. */
   async lease(step: string): Promise<SlotLease> {
     const version = this.#versionOf(step);
-    // Without waiting for a turn: others' loads do not hold up a request whose own step is there.
+    // Takes no turn: a request whose step is loaded does not wait for the loads of others.
     if (version !== null) return this.#lease(version);
     return this.#turns.run(async () => this.#lease(await this.#loadStep(step)));
   }
@@ -99,7 +99,7 @@ export class AdapterSlots {
     await this.#turns.run(() => this.#loadStep(step));
   }
 
-  /** A step that goes away is kept no longer than for the requests on it. */
+  /** The step is about to be deleted: unloads it after the requests on it. */
   forget(step: string): Promise<void> {
     return this.#turns.run(async () => {
       const version = this.#versionOf(step);
@@ -122,7 +122,7 @@ export class AdapterSlots {
     slot.dropped = slot.held === 0;
   }
 
-  /** Its content version. Must not be called out of turn. */
+  /** Returns the step's content version. Runs inside a turn. */
   async #loadStep(step: string): Promise<string> {
     const version = this.#versionOf(step) ?? (await this.#load(step)).version;
     this.#used(version).steps.add(step);
@@ -145,7 +145,7 @@ export class AdapterSlots {
   }
 
   async #load(folder: string): Promise<AdapterInfo> {
-    // Its content may be in a slot already, so the engine is asked even when no room can be made.
+    // The content may be in a slot already, so the engine is asked even when no room can be made.
     while (this.#slots.size >= this.#engine.info.maxLoras) {
       if (!(await this.#evict()) && !(await this.#someoneLeaves())) break;
     }
@@ -158,7 +158,7 @@ export class AdapterSlots {
     }
   }
 
-  /** false when every slot is needed. */
+  /** Unloads the least recently used step without requests. false when there is none. */
   async #evict(): Promise<boolean> {
     for (const [version, slot] of this.#slots) {
       if (slot.held > 0 || slot.leased > 0) continue;
@@ -168,7 +168,7 @@ export class AdapterSlots {
     return false;
   }
 
-  /** Waits for the end of a request. false when none of them is on a dropped adapter, which alone are waited for. */
+  /** Waits for a request to end. false, at once, when none is on a dropped adapter: only those are waited for. */
   async #someoneLeaves(): Promise<boolean> {
     const leaving = ({ dropped, leased, steps }: Slot) => dropped && leased > 0 && steps.size === 0;
     if (![...this.#slots.values()].some(leaving)) return false;
@@ -185,12 +185,12 @@ export class AdapterSlots {
   }
 
   async #unload(version: string): Promise<void> {
-    this.#slots.delete(version); // before anything is awaited: nobody may lease it any more
-    // It fails when the engine's thread died, or did not get the adapter back after that: it is gone either way.
+    this.#slots.delete(version); // before the first await, so that nobody leases it any more
+    // Fails when the engine's thread dies meanwhile; the next thread does not get the adapter back.
     await this.#engine.unloadAdapter(version).catch(() => {});
   }
 
-  /** The slot, which is now the most recently used one. */
+  /** The slot, now the most recently used one. */
   #used(version: string): Slot {
     const slot = this.#slots.get(version) ?? { held: 0, leased: 0, steps: new Set<string>(), dropped: false };
     this.#slots.delete(version);

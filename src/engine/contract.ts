@@ -1,7 +1,6 @@
-// The Engine contract: token ids and sampling parameters in, a stream of sampled tokens out.
-// HTTP and training see this file, and adapter-slots.ts to load adapters. The embedded ONNX engine and the tests' fakes
-// implement it. There is no text and no HTTP below this line: the caller watches the decoded text for stop strings and
-// calls `stop(index)`.
+// The Engine contract: token ids and sampling parameters in, a stream of sampled tokens out. api/ and training/ know an
+// engine by this file, and load adapters through adapter-slots.ts. WorkerEngine (thread/worker-host.ts) and the tests'
+// fakes implement it. An engine knows no text and no HTTP: the caller looks for stop strings and calls `stop(index)`.
 
 import type { AdapterInfo } from "../model/lora/adapter-host.ts";
 import type { SamplingParams } from "../sampling/sampling-params.ts";
@@ -111,11 +110,12 @@ export interface Engine {
   /** Queue a request. Invalid requests were refused before; engine faults arrive as finish "error". */
   generate(request: GenerateRequest): Generation;
   /**
-   * Load a PEFT folder; resolves to its content version. Loading the same content twice is harmless. Rejects with
-   * NoAdapterSlot when there is no room. Only for adapter-slots.ts, which makes room.
+   * Loads a PEFT folder and resolves to its content version, which stays loaded, restarts included, until it is
+   * unloaded. Loading the same content again is harmless. Rejects with NoAdapterSlot when no slot is free.
+   * Only adapter-slots.ts calls this and `unloadAdapter`: it makes room and knows who still needs a slot.
    */
   loadAdapter(folder: string): Promise<AdapterInfo>;
-  /** Requests in flight finish on it; later requests for it are refused. */
+  /** Frees the slot. No request may be on the adapter. Does nothing when the version is not loaded. */
   unloadAdapter(version: string): Promise<void>;
   stats(): EngineStats;
   /** false once the engine thread has died and could not be restarted. */

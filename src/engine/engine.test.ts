@@ -150,8 +150,9 @@ describe("prefix cache", () => {
   });
 
   it("keeps adapters apart by content version", async () => {
-    const driver = new EngineDriver(runnerOf(hashRow), { adapters: new FakeAdapters() });
-    const { version } = await driver.adapters.load("red");
+    const adapters = new FakeAdapters();
+    const driver = new EngineDriver(runnerOf(hashRow), { adapters });
+    const { version } = await adapters.load("red");
     const run = async (adapter: string | null): Promise<[number, number[]]> => {
       const outputs = await driver.run(generateRequest(range(9), {}, { adapter }));
       return [prefillOf(outputs).cachedTokens, tokensOf(outputs)];

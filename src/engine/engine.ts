@@ -3,9 +3,9 @@
 // After admission an error ends one sequence (a failed forward: the sequences of that step), never the loop.
 
 import type { ConstraintFactory } from "../grammar/match/sequence-constraint.ts";
+import type { AdapterHost } from "../model/lora/adapter-host.ts";
 import type { Runner } from "../model/runner.ts";
 import type { SampledToken } from "../sampling/token-logprobs.ts";
-import type { AdapterRegistry } from "./adapter-registry.ts";
 import { refusal } from "./admission.ts";
 import { KvCache } from "./cache/kv-cache.ts";
 import type { Finish, GenerateRequest } from "./contract.ts";
@@ -19,7 +19,8 @@ import type { StatCells } from "./stats.ts";
 
 export interface StepEngineParts {
   runner: Runner;
-  adapters: AdapterRegistry;
+  /** null = this engine serves no adapters. */
+  adapters: AdapterHost | null;
   constraints: ConstraintFactory | null;
   options: SchedulingOptions;
   stats: StatCells;
@@ -38,11 +39,11 @@ export class StepEngine {
   #arrivals = 0;
 
   constructor(parts: StepEngineParts) {
-    const { runner, adapters, options, stats, clock } = parts;
+    const { runner, options, stats, clock } = parts;
     this.#parts = parts;
     this.#kv = new KvCache(runner, options);
     this.#scheduler = new Scheduler(this.#kv, runner.vocabSize, options, stats, clock);
-    this.#table = new RequestTable(this.#scheduler, adapters, parts.onFault);
+    this.#table = new RequestTable(this.#scheduler, parts.onFault);
     this.#source = new TokenSource(runner.vocabSize, parts.constraints);
   }
 
@@ -53,9 +54,9 @@ export class StepEngine {
 
   /** Queue a request; a refused one answers with finish "error" for every choice. */
   submit(handle: number, request: GenerateRequest): void {
-    const { runner, adapters, options, clock } = this.#parts;
+    const { runner, options, clock } = this.#parts;
     const problem = refusal(request, runner);
-    const adapterSlot = problem === null ? adapters.acquire(request.adapter) : null;
+    const adapterSlot = problem === null ? this.#slotOf(request.adapter) : null;
     if (adapterSlot === null) {
       const finish = errorFinish(problem ?? `adapter ${request.adapter} is not loaded`);
       for (let index = 0; index < request.n; index++) {
@@ -86,6 +87,11 @@ export class StepEngine {
   abortAll(): void {
     this.#table.abortAll();
     this.#updateGauges();
+  }
+
+  /** Whether a request is on this adapter: its slot must not change then. */
+  usesAdapter(version: string): boolean {
+    return this.#table.usesAdapter(version);
   }
 
   /** One step of everything that can run. Resolves to the outputs since the last step. */
@@ -172,6 +178,11 @@ export class StepEngine {
       this.#table.fail(sequence, error);
       return false;
     }
+  }
+
+  /** 0 = the base model; null = the adapter is not loaded. */
+  #slotOf(adapter: string | null): number | null {
+    return adapter === null ? 0 : (this.#parts.adapters?.slotOf(adapter) ?? null);
   }
 
   #updateGauges(): void {

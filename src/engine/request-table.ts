@@ -5,7 +5,6 @@
 import { BrokenConstraintError } from "../grammar/match/sequence-constraint.ts";
 import { NoLegalTokenError } from "../sampling/errors.ts";
 import type { SampledToken } from "../sampling/token-logprobs.ts";
-import type { AdapterRegistry } from "./adapter-registry.ts";
 import type { EngineOutput, Finish } from "./contract.ts";
 import type { RequestState } from "./request-state.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -21,14 +20,12 @@ export class RequestTable {
   /** Sequences not yet finished, whether they run, wait or are held back for a shared prefill. */
   liveSequences = 0;
   readonly #scheduler: Scheduler;
-  readonly #adapters: AdapterRegistry;
   readonly #onFault: (error: unknown) => void;
   readonly #requests = new Map<number, RequestState>();
   #outputs: RoutedOutput[] = [];
 
-  constructor(scheduler: Scheduler, adapters: AdapterRegistry, onFault: (error: unknown) => void) {
+  constructor(scheduler: Scheduler, onFault: (error: unknown) => void) {
     this.#scheduler = scheduler;
-    this.#adapters = adapters;
     this.#onFault = onFault;
   }
 
@@ -79,6 +76,11 @@ export class RequestTable {
     this.#outputs.push({ handle, output });
   }
 
+  usesAdapter(version: string): boolean {
+    for (const { request } of this.#requests.values()) if (request.adapter === version) return true;
+    return false;
+  }
+
   takeOutputs(): RoutedOutput[] {
     const outputs = this.#outputs;
     this.#outputs = [];
@@ -101,12 +103,8 @@ export class RequestTable {
     }
     this.liveSequences--;
     request.live--;
-    if (request.live === 0) {
-      this.#requests.delete(request.handle);
-      this.#adapters.release(request.request.adapter);
-    } else if (!request.prefilled) {
-      this.#replaceInPrefill(sequence);
-    }
+    if (request.live === 0) this.#requests.delete(request.handle);
+    else if (!request.prefilled) this.#replaceInPrefill(sequence);
   }
 
   /** A choice ended before the shared prefill was done; if it was the one computing it, the next takes over. */

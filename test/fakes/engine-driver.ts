@@ -1,6 +1,5 @@
 // A step engine driven by hand: one `step` at a time, integrity checked after each, outputs sorted by request.
 
-import { AdapterRegistry } from "../../src/engine/adapter-registry.ts";
 import type { EngineOutput, EngineStats, GenerateRequest } from "../../src/engine/contract.ts";
 import { StepEngine } from "../../src/engine/engine.ts";
 import { type SchedulingOptions, schedulingOptions } from "../../src/engine/scheduling.ts";
@@ -16,7 +15,6 @@ export interface DriverOptions extends Partial<SchedulingOptions> {
 
 export class EngineDriver {
   readonly engine: StepEngine;
-  readonly adapters: AdapterRegistry;
   readonly outputs = new Map<number, EngineOutput[]>();
   /** What the engine takes for the current time, in milliseconds. */
   now = 0;
@@ -27,10 +25,9 @@ export class EngineDriver {
     const onFault = (error: unknown): void => {
       throw error;
     };
-    this.adapters = new AdapterRegistry(adapters ?? null, (work) => work(), onFault);
     this.engine = new StepEngine({
       runner,
-      adapters: this.adapters,
+      adapters: adapters ?? null,
       constraints: constraints ?? null,
       options: schedulingOptions(scheduling),
       stats: this.#cells,

@@ -129,8 +129,9 @@ async function driver(
   runner: FakeRunner,
   options: ConstructorParameters<typeof EngineDriver>[1],
 ): Promise<EngineDriver> {
-  const made = new EngineDriver(runner, { ...options, adapters: new FakeAdapters(ADAPTERS.length) });
-  for (const name of ADAPTERS) await made.adapters.load(name);
+  const adapters = new FakeAdapters(ADAPTERS.length);
+  const made = new EngineDriver(runner, { ...options, adapters });
+  for (const name of ADAPTERS) await adapters.load(name);
   return made;
 }
 

@@ -49,7 +49,7 @@ describe.each(["llama", "qwen3", "gemma3"] as const)("%s", (family) => {
         adapters: runner.adapters,
         constraints: new ChoiceConstraints(256),
       });
-      return { made, adapter: (await made.adapters.load(fixtureFolder(family))).version };
+      return { made, adapter: (await runner.adapters.load(fixtureFolder(family))).version };
     };
     const { made: crowd, adapter } = await driver(tight, { maxNumBatchedTokens: 40, linkSize: 8 });
     const requests = requestsOf(adapter);

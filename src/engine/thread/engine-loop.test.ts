@@ -3,6 +3,8 @@ import { FakeAdapters } from "../../../test/fakes/fake-adapters.ts";
 import { FakeRunner, hashRow, scriptedRow, uniformRow } from "../../../test/fakes/fake-runner.ts";
 import { InProcessEngine } from "../../../test/fakes/in-process-engine.ts";
 import { generateRequest, tokensOf } from "../../../test/fakes/requests.ts";
+import { AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
+import { AdapterSlots } from "../adapter-slots.ts";
 import type { EngineOutput, Generation } from "../contract.ts";
 
 const counting = scriptedRow((tokens) => tokens.at(-1)! + 1);
@@ -99,13 +101,10 @@ describe("the loop and its client on one thread", () => {
       closed++;
     };
     const engine = new InProcessEngine({ runner, close, adapters: new FakeAdapters(1) });
-    const { version: adapter } = await engine.loadAdapter("red");
-    const reading = collect(engine.generate(generateRequest([10], { maxTokens: 200, ignoreEos: true }, { adapter })));
+    const reading = collect(engine.generate(generateRequest([10], { maxTokens: 200, ignoreEos: true })));
     await turn();
-    await engine.unloadAdapter(adapter);
-    const loading = engine.loadAdapter("blue"); // waits for the slot, which the running request keeps
-    const refused = expect(loading).rejects.toThrow("the engine is closed");
     await turn();
+    const refused = expect(engine.loadAdapter("red")).rejects.toThrow("the engine is closed"); // waits for a step's end
     await engine.close();
     await refused;
     expect(closed).toBe(1);
@@ -115,21 +114,67 @@ describe("the loop and its client on one thread", () => {
     await expect(engine.unloadAdapter("x")).rejects.toThrow("closed");
   });
 
-  it("loads and unloads adapters while requests run; those in flight keep theirs", async () => {
+  it("loads and unloads adapters while requests run, each in the slot of its content", async () => {
+    const adapters = new FakeAdapters(2);
+    const engine = new InProcessEngine({ runner: new FakeRunner({ row: hashRow }), adapters });
+    const running = collect(engine.generate(generateRequest([10], { maxTokens: 50, ignoreEos: true })));
+    const red = await engine.loadAdapter("red");
+    expect(red).toEqual({ version: "version of red", rank: 4 });
+    const { version } = await engine.loadAdapter("blue");
+    expect(await engine.loadAdapter("red copy")).toEqual(red);
+    expect(adapters.slots).toEqual([red.version, version]);
+    await expect(engine.loadAdapter("green")).rejects.toBeInstanceOf(NoAdapterSlot);
+    await expect(engine.loadAdapter("large")).rejects.toBeInstanceOf(AdapterTooLarge);
+    await expect(engine.loadAdapter("missing")).rejects.toThrow("no adapter in missing");
+    await engine.unloadAdapter(red.version);
+    await engine.unloadAdapter(red.version); // harmless
+    const refused = await collect(engine.generate(generateRequest([10], {}, { adapter: red.version })));
+    expect(refused).toMatchObject([{ finish: { reason: "error", message: "adapter version of red is not loaded" } }]);
+    expect(adapters.slots).toEqual([null, version]);
+    expect(tokensOf(await running)).toHaveLength(50);
+    await engine.close();
+  });
+
+  it("refuses to unload an adapter under a request", async () => {
     const adapters = new FakeAdapters(1);
     const engine = new InProcessEngine({ runner: new FakeRunner({ row: hashRow }), adapters });
     const { version } = await engine.loadAdapter("red");
-    const request = generateRequest([10], { maxTokens: 50, ignoreEos: true }, { adapter: version });
-    const running = collect(engine.generate(request));
-    await turn();
+    const request = generateRequest([10], { maxTokens: 200, ignoreEos: true }, { adapter: version, n: 2 });
+    const generation = engine.generate(request);
+    await expect(engine.unloadAdapter(version)).rejects.toThrow("adapter version of red still has requests");
+    generation.stop(0);
+    await expect(engine.unloadAdapter(version)).rejects.toThrow("still has requests");
+    generation.stop(1);
     await engine.unloadAdapter(version);
-    const refused = await collect(engine.generate(request));
-    expect(refused).toMatchObject([{ finish: { reason: "error", message: `adapter ${version} is not loaded` } }]);
-    const blue = await engine.loadAdapter("blue");
+    expect(adapters.slots).toEqual([null]);
+    await engine.close();
+  });
+
+  it("finishes a request on the adapter it began with, and gives the slot away after it", async () => {
+    const adapters = new FakeAdapters(1);
+    const engine = new InProcessEngine({ runner: new FakeRunner({ row: hashRow }), adapters });
+    const slots = new AdapterSlots(engine);
+    const { version } = await slots.hold("red");
+    const request = generateRequest([10], { maxTokens: 50, ignoreEos: true }, { adapter: version });
+    const [release, releaseAborted] = [slots.leaseHeld(version), slots.leaseHeld(version)];
+    const running = collect(engine.generate(request)).finally(release);
+    const aborted = engine.generate(request);
+    await slots.drop(version);
+    const replaced = slots.hold("blue");
+    await turn();
+    aborted.abort();
+    releaseAborted();
+    await turn();
+    expect(adapters.slots).toEqual([version]);
     expect(tokensOf(await running)).toHaveLength(50);
-    expect(adapters.slots).toEqual([blue.version]);
-    await expect(engine.unloadAdapter(version)).rejects.toThrow("not loaded");
-    await expect(engine.loadAdapter("missing")).rejects.toThrow("no adapter");
+    expect(adapters.slots).toEqual([(await replaced).version]);
+    await engine.close();
+  });
+
+  it("says so when it serves no adapters", async () => {
+    const engine = new InProcessEngine({ runner: new FakeRunner({ row: uniformRow }) });
+    await expect(engine.loadAdapter("red")).rejects.toThrow("serves no adapters");
+    expect(engine.info).toMatchObject({ maxLoras: 0, maxLoraRank: 0 });
     await engine.close();
   });
 

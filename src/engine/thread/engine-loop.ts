@@ -4,7 +4,6 @@
 
 import { setImmediate as macrotask } from "node:timers/promises";
 import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
-import { AdapterRegistry } from "../adapter-registry.ts";
 import { maxModelLen } from "../admission.ts";
 import type { ModelInfo } from "../contract.ts";
 import { StepEngine } from "../engine.ts";
@@ -17,7 +16,6 @@ export class EngineLoop {
   readonly info: ModelInfo;
   readonly #model: ModelHost;
   readonly #engine: StepEngine;
-  readonly #adapters: AdapterRegistry;
   readonly #deliver: (event: Event) => void;
   #commands: Command[] = [];
   /** Work that must not meet a running forward. */
@@ -36,15 +34,14 @@ export class EngineLoop {
     onCrash: (error: unknown) => void,
   ) {
     const { runner } = model;
-    const host = model.adapters ?? null;
+    const adapters = model.adapters ?? null;
     const onFault = (error: unknown): void => deliver({ type: "fault", error: toError(error) });
     this.#model = model;
     this.#deliver = deliver;
     this.#onCrash = onCrash;
-    this.#adapters = new AdapterRegistry(host, (work) => this.#queueBetweenSteps(work), onFault);
     this.#engine = new StepEngine({
       runner,
-      adapters: this.#adapters,
+      adapters,
       constraints: model.constraints ?? null,
       options,
       stats,
@@ -57,8 +54,8 @@ export class EngineLoop {
       positionsPerBlock: runner.positionsPerBlock,
       linkSize: options.linkSize ?? runner.positionsPerBlock,
       policy: options.policy,
-      maxLoras: host?.maxLoras ?? 0,
-      maxLoraRank: host?.maxLoraRank ?? 0,
+      maxLoras: adapters?.maxLoras ?? 0,
+      maxLoraRank: adapters?.maxLoraRank ?? 0,
     };
   }
 
@@ -68,11 +65,19 @@ export class EngineLoop {
   }
 
   loadAdapter(folder: string): Promise<AdapterInfo> {
-    return this.#adapters.load(folder);
+    return this.#queueBetweenSteps(async () => {
+      const host = this.#model.adapters;
+      if (host === undefined) throw new Error("this engine serves no adapters");
+      const { version, rank } = await host.load(folder);
+      return { version, rank };
+    });
   }
 
   unloadAdapter(version: string): Promise<void> {
-    return this.#adapters.retire(version);
+    return this.#queueBetweenSteps(async () => {
+      if (this.#engine.usesAdapter(version)) throw new Error(`adapter ${version} still has requests`);
+      await this.#model.adapters?.unload(version);
+    });
   }
 
   /** Ends everything without further output and frees the model. */
@@ -122,14 +127,12 @@ export class EngineLoop {
       case "loadAdapter":
         this.#answer(command.call, this.loadAdapter(command.folder));
         break;
-      case "unloadAdapter": {
-        const retired = this.unloadAdapter(command.version);
+      case "unloadAdapter":
         this.#answer(
           command.call,
-          retired.then(() => null),
+          this.unloadAdapter(command.version).then(() => null),
         );
         break;
-      }
       default:
         command satisfies never;
     }

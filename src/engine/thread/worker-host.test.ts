@@ -108,11 +108,12 @@ describe("WorkerEngine", () => {
     const engine = await start({ busyMs: 1 });
     const red = await engine.loadAdapter("red");
     await engine.loadAdapter("blue");
-    const running = await started(engine.generate({ ...endless(5), adapter: red.version }));
     await engine.unloadAdapter(red.version);
-    const loading = expect(engine.loadAdapter("green")).rejects.toThrow("the engine thread ended"); // waits for red
     const killer = collect(engine.generate(generateRequest([EXIT_TOKEN])));
-    await Promise.all([loading, running.rest, killer]);
+    // Holds this thread up until the other one is gone, of which it then does not know yet.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+    await expect(engine.loadAdapter("green")).rejects.toThrow("the engine thread ended");
+    await killer;
     // The unloaded one did not come back.
     await expect.poll(() => engine.healthy()).toBe(true);
     const outputs = await collect(engine.generate(generateRequest([5], {}, { adapter: red.version })));

@@ -1,4 +1,5 @@
-// The adapters a runner holds: the contract between the engine, which counts users, and the model, which holds weights.
+// The adapters that a runner holds: the contract between the engine, which says what to load, and the model, which holds
+// the weights.
 
 export interface AdapterInfo {
   /** Hash of the adapter's content: names may be reused, versions are not. */
@@ -6,7 +7,7 @@ export interface AdapterInfo {
   rank: number;
 }
 
-/** Every adapter slot is taken: by adapters that stay until somebody unloads them or, if `passing`, by requests. */
+/** Every adapter slot is taken. `passing`: a running request has one of them, so it helps to try again later. */
 export class NoAdapterSlot extends Error {
   readonly passing: boolean;
 
@@ -17,7 +18,7 @@ export class NoAdapterSlot extends Error {
   }
 }
 
-/** A sound adapter, but of a larger rank than this server serves. */
+/** The adapter is sound, but its rank is larger than this server serves. */
 export class AdapterTooLarge extends Error {
   constructor(message: string) {
     super(message);
@@ -26,14 +27,18 @@ export class AdapterTooLarge extends Error {
 }
 
 /**
- * The adapters inside the runner. Called between steps only, never while a forward is running. The engine counts the
- * requests on each version and calls `unload` after the last one, so an implementation needs no counting.
+ * The adapters inside the runner. Called between steps only, never while a forward is running. It counts no requests:
+ * engine/adapter-slots.ts does, and unloads a version only after its last request.
  */
 export interface AdapterHost {
   readonly maxLoras: number;
   readonly maxLoraRank: number;
-  /** Rejects with a message for the user: bad folder, rank too large; NoAdapterSlot. Same content: the same slot. */
+  /**
+   * Loads a PEFT folder. The same content gets the same slot. Rejects with a message for the user: the folder is bad,
+   * the rank is too large (AdapterTooLarge), or no slot is free (NoAdapterSlot).
+   */
   load(folder: string): Promise<AdapterInfo & { slot: number }>;
+  /** Frees the slot. Does nothing when the version is not loaded. */
   unload(version: string): Promise<void>;
   /** Slot >= 1 of a loaded version, or null. */
   slotOf(version: string): number | null;
