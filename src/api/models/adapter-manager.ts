@@ -1,5 +1,5 @@
-// Adapters by name: load, replace in place, unload. One operation at a time, so that two clients that replace the
-// same name cannot leave a content behind. Requests in flight finish on the content they began with.
+// Adapters that operators load, replace in place and unload by name. Runs one operation at a time, so two clients that
+// replace the same name cannot leave an unused adapter behind. engine/adapter-slots.ts keeps the slots.
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { AdapterSlots } from "../../engine/adapter-slots.ts";
@@ -8,11 +8,11 @@ import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../model/lo
 import { SerialWork } from "../../pacing/serial-work.ts";
 import type { LoadedAdapter, ModelRegistry } from "./model-registry.ts";
 
-export interface LoadAdapter {
+interface LoadAdapter {
   name: string;
   /** Folder on this machine. */
   path: string;
-  /** Replace an adapter of the same name. */
+  /** Whether an adapter of the same name may be replaced. */
   inPlace: boolean;
 }
 
@@ -65,14 +65,14 @@ export class AdapterManager {
     return info;
   }
 
-  /** Without a slot for both at the same time. */
+  /** Replaces an adapter when there is no slot for both at the same time. */
   async #replace({ name, version }: LoadedAdapter, path: string): Promise<AdapterInfo> {
     try {
       const info = await this.#slots.replace(version, path);
       this.#serve(name, path, info);
       return info;
     } catch (error) {
-      // Only if the folder changed since it was found to be sound, a moment ago.
+      // Happens only if the folder changed after it was found to be sound, a moment ago.
       if (!this.#slots.isHeldOnce(version)) this.#models.removeAdapter(name);
       throw refusal(error);
     }
