@@ -1,5 +1,5 @@
-// Training as part of a server: made from the served model and the configuration, with its routes and its policies among
-// the served names.
+// Adds training to a server: builds it from the served model and the configuration, adds its routes, and serves its
+// policies under their names.
 
 import { join } from "node:path";
 import { chatEncoder } from "../api/training/chat-encoder.ts";
@@ -14,7 +14,7 @@ import { TrainingService } from "../training/service.ts";
 import type { CreateExtension } from "./serve.ts";
 import { usableCores } from "./usable-cores.ts";
 
-/** A trainer process keeps the model in memory this long for the next job. */
+/** How long a trainer process keeps the model in memory for the next job. */
 const IDLE_MS = 120_000;
 const CANCEL_GRACE_MS = 30_000;
 
@@ -35,7 +35,7 @@ export const createTraining: CreateExtension = async (service, store) => {
   const training = new TrainingService({
     store,
     folder: join(config.data, "training"),
-    // a model that is served from elsewhere cannot be trained here; its jobs say so
+    // a model without files or adapter slots here cannot be trained; its jobs say so
     bases: new BaseModels(base && engine.info.maxLoras > 0 ? [base] : []),
     trainer: new ProcessTrainer({
       entry: compiledEntry(import.meta.url, "../training/onnx/trainer-entry.ts"),

@@ -7,14 +7,14 @@ import { Workspace } from "../training/files/workspace.ts";
 import { openDataDir } from "./data-dir.ts";
 import { lockDataDir } from "./instance-lock.ts";
 
-it("makes every folder of the path, for its owner only", () => {
+it("creates every folder of the path, readable only by its owner", () => {
   const dir = join(mkdtempSync(join(tmpdir(), "flywheel-data-")), "a", "b");
   openDataDir(dir).close();
   openDataDir(dir).close();
   for (const made of [dir, join(dir, "..")]) expect(statSync(made).mode & 0o077).toBe(0);
 });
 
-it("says so when something else has the name of its lock or its training folder", () => {
+it("names a file that is in the way of its lock or training folder", () => {
   const dir = mkdtempSync(join(tmpdir(), "flywheel-data-"));
   const lock = join(dir, "server.lock");
   writeFileSync(lock, "this is not the lock of a server, though it has its name");

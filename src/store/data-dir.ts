@@ -1,5 +1,5 @@
-// The data directory: where the database and trained adapters live. Private to its owner, because the database holds
-// token hashes and training data.
+// The data directory, with the database and trained adapters. Only its owner can read it, because it contains token
+// hashes and training data.
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { OperatorError } from "../errors/operator-error.ts";
@@ -12,7 +12,7 @@ export function openDataDir(dataDir: string): Store {
   const file = join(dataDir, DATABASE_FILE);
   try {
     makeFolder(dataDir);
-    // Before it is opened: the files that the database makes beside it get its mode.
+    // before it is opened, because the files that the database creates beside it copy its mode
     closeSync(openSync(file, "a", 0o600));
     chmodSync(file, 0o600);
     return openStore(file);
@@ -21,13 +21,13 @@ export function openDataDir(dataDir: string): Store {
   }
 }
 
-/** Node's own recursive mkdir never ends under /proc, where a folder cannot be made although the one above exists. */
+/** Node's recursive mkdir never returns under /proc, where a folder cannot be made although its parent exists. */
 function makeFolder(path: string): void {
   if (existsSync(path)) return;
   if (!existsSync(dirname(path))) makeFolder(dirname(path));
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    if (!existsSync(path)) throw error; // else another process just made it
+    if (!existsSync(path)) throw error; // otherwise another process just made it
   }
 }

@@ -15,7 +15,7 @@ const notes = { name: "notes", sql: "CREATE TABLE notes (text TEXT NOT NULL);" }
 const stars = { name: "stars", sql: "ALTER TABLE notes ADD COLUMN stars INTEGER NOT NULL DEFAULT 0;" };
 
 describe("store", () => {
-  it("keeps what was committed across openings, in WAL mode", () => {
+  it("keeps committed rows when it is opened again, in WAL mode", () => {
     const file = join(folder, "deep", "a.db");
     const first = openStore(file, [notes]);
     expect(first.get<{ journal_mode: string }>("PRAGMA journal_mode")?.journal_mode).toBe("wal");
@@ -26,7 +26,7 @@ describe("store", () => {
     second.close();
   });
 
-  it("rolls a failed transaction back as a whole and goes on", () => {
+  it("rolls back a failed transaction completely and stays usable", () => {
     const store = openStore(":memory:", [notes]);
     expect(() =>
       store.transaction(() => {
@@ -39,7 +39,7 @@ describe("store", () => {
     store.close();
   });
 
-  it("refuses a database from the future and leaves a failed migration unapplied", () => {
+  it("rejects a newer database and does not apply a failed migration", () => {
     const file = join(folder, "a.db");
     openStore(file, [notes, stars]).close();
     expect(() => openStore(file, [notes])).toThrow(/newer than this program knows/);
@@ -53,7 +53,7 @@ describe("store", () => {
     store.close();
   });
 
-  it("binds null alone and does not hold a read open after `get`", () => {
+  it("binds a single null and does not keep a read open after `get`", () => {
     const store = openStore(join(folder, "c.db"), [{ name: "n", sql: "CREATE TABLE n (x);" }]);
     store.run("INSERT INTO n VALUES (?)", null);
     store.run("INSERT INTO n VALUES (?)", 2);
@@ -65,7 +65,7 @@ describe("store", () => {
     store.close();
   });
 
-  it("clears away jobs and events of models that were deleted before these went along", () => {
+  it("deletes jobs and events of models that were deleted by an older version", () => {
     const file = join(folder, "d.db");
     const before = openStore(file, MIGRATIONS.slice(0, 2));
     before.run(`INSERT INTO models VALUES ('kept', 'o', 'e', 'p', 'n', 'b', 1, 1, 1, '')`);
@@ -84,7 +84,7 @@ describe("store", () => {
     store.close();
   });
 
-  it("gives jobs the spread of rewards that their steps have", () => {
+  it("copies the reward spread from steps to their jobs", () => {
     const file = join(folder, "e.db");
     const before = openStore(file, MIGRATIONS.slice(0, 3));
     before.run(`INSERT INTO models VALUES ('m', 'o', 'e', 'p', 'n', 'b', 1, 1, 3, '')`);

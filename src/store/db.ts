@@ -1,6 +1,6 @@
-// The database file: libsql in WAL mode, opened once per process, changed only through numbered migrations.
-// Synchronous on purpose: every call is short, and a transaction can then never interleave with another one.
-// The process that opens it is the one writer; commands that run beside a server wait for their turn (busy timeout).
+// The database: libsql in WAL mode, with a schema that changes only through numbered migrations. Calls are synchronous:
+// each is short, and no other code can run inside a transaction. Commands that run beside a server wait for their turn
+// (busy timeout).
 
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
@@ -19,14 +19,14 @@ export class Store {
     this.#db = db;
   }
 
-  /** Number of rows changed. */
+  /** Returns the number of rows changed. */
   run(sql: string, ...params: SqlValue[]): number {
     return this.#prepare(sql).run(params).changes;
   }
 
   get<Row>(sql: string, ...params: SqlValue[]): Row | undefined {
     const row = this.#prepare(sql).get(params) as (Row & { _metadata?: unknown }) | undefined;
-    // the driver adds its timing to single rows
+    // the driver adds its own timing to single rows
     if (row) delete row._metadata;
     return row;
   }
@@ -35,7 +35,7 @@ export class Store {
     return this.#prepare(sql).all(params) as Row[];
   }
 
-  /** All of `work` or none of it. Must not be nested; `work` must not be asynchronous. */
+  /** Commits all of `work` or nothing. `work` must be synchronous and must not start another transaction. */
   transaction<Result>(work: () => Result): Result {
     this.#db.exec("BEGIN IMMEDIATE");
     try {
@@ -49,8 +49,8 @@ export class Store {
   }
 
   /**
-   * The writes of `work` survive a crash of the process but perhaps not a loss of power, and need no wait for the disk.
-   * For progress and the like; whatever was promised to somebody does not belong here.
+   * Runs `work` without waiting for the disk. Its writes survive a crash of the process, but maybe not a power failure.
+   * For progress and the like, never for something that was promised to a client.
    */
   relaxed<Result>(work: () => Result): Result {
     this.#db.exec("PRAGMA synchronous = NORMAL");
@@ -76,7 +76,7 @@ export class Store {
   }
 }
 
-/** Opens (or creates) the file and brings its schema up to date. ":memory:" for tests. */
+/** Opens or creates the file and brings its schema up to date. Tests use ":memory:". */
 export function openStore(file: string, migrations: readonly Migration[] = MIGRATIONS): Store {
   if (file !== ":memory:") mkdirSync(dirname(file), { recursive: true });
   const db = new Database(file, { timeout: BUSY_TIMEOUT_MS });
@@ -92,7 +92,7 @@ export function openStore(file: string, migrations: readonly Migration[] = MIGRA
   return new Store(db);
 }
 
-/** The version is the number of migrations applied; each one is applied once, in its own transaction. */
+/** The schema version is the number of migrations applied. Each runs once, in its own transaction. */
 function migrate(db: Database.Database, migrations: readonly Migration[]): void {
   const version = () => (db.prepare("PRAGMA user_version").get() as { user_version: number }).user_version;
   if (version() > migrations.length) {

@@ -1,5 +1,4 @@
-// What happened in a training job, in order. Rows are only ever added, and go with their job; the order is the order of
-// insertion.
+// The events of training jobs, in order of insertion. Events are never changed, and are deleted with their job.
 
 import { randomUUID } from "node:crypto";
 import type { Store } from "./db.ts";
@@ -27,7 +26,7 @@ export class EventTable {
     return event;
   }
 
-  /** Oldest first, after the event with that id; null when the job has no such event. */
+  /** Oldest first. `after`: id of the last event seen. Returns null when the job has no such event. */
   list(jobId: string, after: string | null, limit: number): JobEvent[] | null {
     const seen = after === null ? 0 : this.#seqOf(jobId, after);
     if (seen === null) return null;

@@ -1,5 +1,5 @@
-// One training server per data directory. The lock is an open transaction on a small database file of its own: the operating
-// system drops it with the process, however that ends, so there is no stale lock to clean up.
+// Allows one training server per data directory. The lock is an open transaction on a small database file. The
+// operating system releases it when the process ends, even after a crash, so a lock is never stale.
 
 import { join } from "node:path";
 import Database from "libsql";
@@ -7,7 +7,7 @@ import { OperatorError } from "../errors/operator-error.ts";
 
 const LOCK_FILE = "server.lock";
 
-/** Throws if another process holds the directory. Returns what gives it back. */
+/** Throws if another process holds the lock. Returns a function that releases it. */
 export function lockDataDir(dataDir: string): () => void {
   let db: Database.Database | null = null;
   try {

@@ -1,5 +1,5 @@
-// The life of a training job. PENDING -> RUNNING -> COMPLETED | FAILED | CANCELLED; a running job whose server died goes
-// back to PENDING. The three last states are final.
+// The states of a training job: PENDING → RUNNING → COMPLETED, FAILED or CANCELLED. The last three are final. A job
+// whose server died while it was running goes back to PENDING.
 
 export const JOB_STATUSES = ["PENDING", "RUNNING", "COMPLETED", "FAILED", "CANCELLED"] as const;
 export type JobStatus = (typeof JOB_STATUSES)[number];
@@ -16,7 +16,7 @@ export function isFinal(status: JobStatus): boolean {
   return NEXT[status].length === 0;
 }
 
-/** The new status, or an error for a change that cannot happen. */
+/** Returns the new status. Throws if the change is not allowed. */
 export function transition(from: JobStatus, to: JobStatus): JobStatus {
   if (!NEXT[from].includes(to)) throw new Error(`a job cannot go from ${from} to ${to}`);
   return to;

@@ -1,5 +1,5 @@
-// Rows of training jobs. Status changes only along job-state's transitions; a final status and the
-// event that announces it are one transaction, so that no reader sees one without the other.
+// The rows of training jobs. A status changes only as job-state.ts allows. A final status and the event that announces
+// it are committed together, so that no reader sees one without the other.
 
 import type { Store } from "./db.ts";
 import type { EventTable, JobEvent } from "./event-table.ts";
@@ -11,17 +11,17 @@ export interface JobRecord {
   owner: string;
   kind: "rl" | "sft";
   status: JobStatus;
-  /** 0..1 once running. */
+  /** 0 to 1; null before the job runs. */
   progress: number | null;
   errorMessage: string | null;
   /** JSON of RlConfig or SftConfig. */
   config: string;
-  /** Times it was started; more than 1 after crashes of the server. */
+  /** Number of starts; more than 1 after crashes of the server. */
   attempts: number;
   cancelRequested: boolean;
   fromStep: number | null;
   toStep: number | null;
-  /** JSON of the per-trajectory report and totals; null until known. */
+  /** JSON of the JobReport; null until known. */
   report: string | null;
   idempotencyKey: string | null;
   requestHash: string | null;
@@ -46,9 +46,9 @@ export interface JobEnd {
   errorMessage: string | null;
   toStep: number | null;
   report: string | null;
-  /** Mean over its groups of the standard deviation of their rewards; null = it had none to compare. */
+  /** Mean standard deviation of rewards within its groups; null = no rewards to compare. */
   rewardStdDev: number | null;
-  /** Run through the trainer. Kept in the report only. */
+  /** Tokens that went through the trainer. Stored only as part of the report. */
   tokens: number;
   event: { type: string; data: Record<string, unknown> };
 }
@@ -111,7 +111,7 @@ export class JobTable {
       .map((row) => jobFrom(row)!);
   }
 
-  /** Jobs of a model that are not over, oldest first. */
+  /** Pending and running jobs of a model, oldest first. */
   openOf(modelId: string): JobRecord[] {
     const sql = "SELECT * FROM jobs WHERE model_id = ? AND status IN ('PENDING', 'RUNNING') ORDER BY seq";
     return this.#store.all<JobRow>(sql, modelId).map((row) => jobFrom(row)!);
@@ -122,13 +122,13 @@ export class JobTable {
     return this.#store.get<{ count: number }>(sql, modelId)!.count;
   }
 
-  /** The step a model's first job trained from: 0, or that of a fork. null before. */
+  /** The step that a model's first job trained from: 0, or the first step of a fork. null before any job ran. */
   firstStepOf(modelId: string): number | null {
     const sql = "SELECT MIN(from_step) AS step FROM jobs WHERE model_id = ?";
     return this.#store.get<{ step: number | null }>(sql, modelId)?.step ?? null;
   }
 
-  /** Of a model's completed jobs in order, each with the step that earned the rewards. */
+  /** The reward spreads of a model's completed jobs in order, each with the step that earned the rewards. */
   rewardSpreads(modelId: string): { step: number; rewardStdDev: number }[] {
     return this.#store.all<{ step: number; rewardStdDev: number }>(
       `SELECT from_step AS step, reward_std_dev AS rewardStdDev FROM jobs
@@ -137,7 +137,7 @@ export class JobTable {
     );
   }
 
-  /** All jobs of a model, and their events with them. */
+  /** Deletes all jobs of a model with their events. */
   deleteOf(modelId: string): void {
     this.#store.run("DELETE FROM jobs WHERE model_id = ?", modelId);
   }
@@ -151,7 +151,7 @@ export class JobTable {
     return this.#store.get<{ count: number }>(sql, owner)!.count;
   }
 
-  /** The oldest waiting job whose model has none running; `taken` are about to be marked as running. */
+  /** The oldest waiting job whose model has no running job. `taken`: ids of jobs that are about to run. */
   nextRunnable(taken: ReadonlySet<string>): JobRecord | null {
     const busy = JSON.stringify([...taken]);
     return jobFrom(
@@ -172,7 +172,7 @@ export class JobTable {
     );
   }
 
-  /** A running job goes back to the line; its events stay. `attempted`: whether the attempt counts. */
+  /** Puts a running job back in the queue, with its events. `attempted`: whether the attempt counts. */
   requeue(id: string, attempted: boolean): void {
     this.#change(id, "PENDING", () => {
       if (!attempted) this.#store.run("UPDATE jobs SET attempts = attempts - 1 WHERE id = ?", id);
@@ -192,7 +192,7 @@ export class JobTable {
     this.#store.relaxed(() => this.#store.run(sql, progress, new Date().toISOString(), id));
   }
 
-  /** The final status, its event, and `alongside` (a published step) in one transaction. */
+  /** Commits the final status, its event and `alongside` (such as a published step) in one transaction. */
   finish(id: string, end: JobEnd, alongside: () => void = () => {}): JobEvent {
     let event: JobEvent | undefined;
     this.#change(id, end.status, () => {

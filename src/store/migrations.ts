@@ -1,4 +1,4 @@
-// The schema, one numbered step after another. A step that was released never changes; a change is a new step at the
+// The schema, as a list of migrations. A migration that was released never changes; every change is a new one at the
 // end. The position in the list is the version number.
 
 export interface Migration {
@@ -88,13 +88,13 @@ const tokens: Migration = {
 
 const deletedModels: Migration = {
   name: "jobs and events of deleted models",
-  // they go with their model now
+  // since this version they are deleted with their model
   sql: "DELETE FROM jobs WHERE model_id NOT IN (SELECT id FROM models);",
 };
 
 const rewardSpreads: Migration = {
   name: "the spread of rewards of a job",
-  // its step had it alone, until the step was pruned or the metric logged anew
+  // before, only the step had it, until the step was pruned or the metric was overwritten
   sql: `
     ALTER TABLE jobs ADD COLUMN reward_std_dev REAL;
     UPDATE jobs SET reward_std_dev = (

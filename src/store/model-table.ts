@@ -1,5 +1,5 @@
-// Rows of trainable models and their steps. A model belongs to one owner; a step number is never given twice, because it
-// comes from a counter that only grows. Knows nothing about the files of a step.
+// The rows of trainable models and their steps. A model belongs to one owner. A step number is never used twice,
+// because it comes from a counter that only grows. The files of a step are not handled here.
 
 import { randomUUID } from "node:crypto";
 import type { Store } from "./db.ts";
@@ -13,7 +13,7 @@ export interface ModelRecord {
   baseModel: string;
   loraRank: number;
   loraAlpha: number;
-  /** Number the next published step gets. */
+  /** Number of the next published step. */
   nextStep: number;
   createdAt: string;
 }
@@ -29,7 +29,7 @@ export interface StepRecord {
   createdAt: string;
 }
 
-/** null or absent: any. */
+/** null or absent = any. */
 export interface ModelFilter {
   entity?: string | null;
   project?: string | null;
@@ -55,7 +55,7 @@ export class ModelTable {
     return { ...model, createdAt };
   }
 
-  /** Any owner's model; routes use `owned`. */
+  /** The model of any owner. Routes use `owned`. */
   get(id: string): ModelRecord | null {
     return modelFrom(this.#store.get("SELECT * FROM models WHERE id = ?", id));
   }
@@ -69,13 +69,13 @@ export class ModelTable {
     return modelFrom(this.#store.get(`SELECT * FROM models WHERE ${where}`, owner, entity, project, name));
   }
 
-  /** Several projects may use one short name: the newest model has it. */
+  /** Several projects may use the same name. The newest model gets it. */
   newestNamed(owner: string, name: string): ModelRecord | null {
     const order = "ORDER BY created_at DESC, rowid DESC LIMIT 1";
     return modelFrom(this.#store.get(`SELECT * FROM models WHERE owner = ? AND name = ? ${order}`, owner, name));
   }
 
-  /** Of any owner. */
+  /** Whether any owner has a model with this name. */
   hasNamed(name: string): boolean {
     return this.#store.get("SELECT 1 AS found FROM models WHERE name = ? LIMIT 1", name) !== undefined;
   }
@@ -84,7 +84,7 @@ export class ModelTable {
     return this.#store.all<ModelRow>("SELECT * FROM models ORDER BY rowid").map((row) => modelFrom(row)!);
   }
 
-  /** Oldest first. `after`: id of the last one seen; one that is gone gives an empty page. */
+  /** Oldest first. `after`: id of the last model seen. If that is gone, the page is empty. */
   list(owner: string, filter: ModelFilter, after: string | null, limit: number): ModelRecord[] {
     const rows = this.#store.all<ModelRow>(
       `SELECT * FROM models WHERE owner = ?1
@@ -102,7 +102,7 @@ export class ModelTable {
     this.#store.run("DELETE FROM models WHERE id = ?", id);
   }
 
-  /** Publishes the step whose number the model's counter says; the caller holds a transaction. */
+  /** Adds a step and moves the model's counter past it. Must run in a transaction. */
   insertStep(
     modelId: string,
     step: number,
@@ -141,7 +141,7 @@ export class ModelTable {
     return this.#store.all<StepRow>(sql, modelId, step).map((row) => stepFrom(row)!);
   }
 
-  /** The oldest step that there is from this number on. */
+  /** The first existing step with this number or a higher one. */
   firstStepFrom(modelId: string, step: number): number | null {
     const sql = "SELECT MIN(step) AS step FROM steps WHERE model_id = ? AND step >= ?";
     return this.#store.get<{ step: number | null }>(sql, modelId, step)?.step ?? null;
@@ -155,7 +155,7 @@ export class ModelTable {
     this.#store.run("DELETE FROM steps WHERE model_id = ? AND step = ?", modelId, step);
   }
 
-  /** Adds to or replaces values of a step's metrics. */
+  /** Adds or replaces metrics of a step. */
   mergeMetrics(modelId: string, step: number, metrics: Record<string, number>): void {
     this.#store.transaction(() => {
       const known = this.step(modelId, step);
@@ -165,7 +165,7 @@ export class ModelTable {
     });
   }
 
-  /** Whether any model has more than the step 0 it began with. */
+  /** Whether any model was trained. */
   hasTrainedSteps(): boolean {
     return this.#store.get("SELECT 1 FROM steps WHERE step > 0 LIMIT 1") !== undefined;
   }

@@ -32,14 +32,14 @@ it("expires at the end of its lifetime", () => {
   expect(store.check(secret)).toEqual({ ok: false, why: "expired" });
 });
 
-it("makes the first token only once", () => {
+it("creates the first token only once", () => {
   const store = new TokenStore(openStore(":memory:"));
   const first = { name: "first", scopes: ["admin"], lifetime: null } as const;
   expect(store.createFirst(first)).not.toBeNull();
   expect(store.createFirst(first)).toBeNull();
 });
 
-it("keeps no secret on disk, in a file only its owner can read", () => {
+it("stores no secret, in a file that only its owner can read", () => {
   const dir = mkdtempSync(join(tmpdir(), "flywheel-tokens-"));
   const db = openDataDir(dir);
   const { secret } = new TokenStore(db).create({ name: "x", scopes: ["inference"], lifetime: null });

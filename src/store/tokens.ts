@@ -1,5 +1,5 @@
-// Access tokens: made once, shown once, stored as a hash. A token is 32 random bytes, so a fast hash is enough; the
-// lookup is by id (part of the token) and the comparison takes the same time whatever the difference.
+// Access tokens. A token is shown once and stored as a hash. It has 32 random bytes, so a fast hash is enough. Tokens
+// are looked up by id, which is part of the token, and hashes are compared in constant time.
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Store } from "./db.ts";
 
@@ -10,7 +10,7 @@ export interface TokenRecord {
   id: string;
   name: string;
   scopes: readonly Scope[];
-  /** Unix time in seconds, as are the other two. */
+  /** Unix time in seconds, like the other two. */
   createdAt: number;
   expiresAt: number | null;
   revokedAt: number | null;
@@ -38,7 +38,7 @@ export class TokenStore {
     this.#now = now;
   }
 
-  /** The only time the secret exists outside its owner's hands. */
+  /** Returns the secret, which is not stored and cannot be shown again. */
   create(token: NewToken): { secret: string; record: TokenRecord } {
     const id = randomBytes(4).toString("hex");
     const secret = `fw_${id}_${randomBytes(32).toString("base64url")}`;
@@ -56,7 +56,7 @@ export class TokenStore {
     return { secret, record: { id, name: token.name, scopes: token.scopes, createdAt, expiresAt, revokedAt: null } };
   }
 
-  /** Creates the first token if the table is empty; null when one exists already (even an expired one). */
+  /** Creates the first token. Returns null if there is any token already, even an expired one. */
   createFirst(token: NewToken): { secret: string; record: TokenRecord } | null {
     return this.#store.transaction(() => (this.list().length === 0 ? this.create(token) : null));
   }
@@ -65,12 +65,12 @@ export class TokenStore {
     return this.#store.all<TokenRow>("SELECT * FROM tokens ORDER BY created_at, id").map(toRecord);
   }
 
-  /** Whether any token would be accepted now. */
+  /** Whether any token is valid now. */
   hasUsable(): boolean {
     return this.list().some((token) => stateOf(token, this.#now()) === null);
   }
 
-  /** By id or exact name; returns what was revoked. Names need not be unique. */
+  /** Revokes by id or exact name, and returns the revoked tokens. Several tokens may have the same name. */
   revoke(idOrName: string): TokenRecord[] {
     const now = this.#now();
     const affected = this.list().filter((t) => (t.id === idOrName || t.name === idOrName) && t.revokedAt === null);
@@ -81,7 +81,7 @@ export class TokenStore {
   check(secret: string): TokenCheck {
     const id = TOKEN_FORM.exec(secret)?.[1];
     const row = this.#store.get<TokenRow>("SELECT * FROM tokens WHERE id = ?", id ?? "");
-    // Hash and compare even without a row, so that timing does not tell known ids from unknown ones.
+    // hashes and compares even without a row, so that timing does not reveal known ids
     const stored = Buffer.from(row?.hash ?? "0".repeat(64), "hex");
     if (!timingSafeEqual(stored, sha256(secret)) || row === undefined) return { ok: false, why: "unknown" };
     const token = toRecord(row);
@@ -111,7 +111,7 @@ function toRecord(row: TokenRow): TokenRecord {
   };
 }
 
-/** Why the token is not usable, or null. */
+/** Why the token is not valid; null = it is. */
 function stateOf(token: TokenRecord, now: number): "expired" | "revoked" | null {
   if (token.revokedAt !== null) return "revoked";
   return token.expiresAt !== null && token.expiresAt <= now ? "expired" : null;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { type BaseModel, BaseModels } from "./base-models.ts";
 
-it("notices weights that were replaced since the start", () => {
+it("rejects weights that were replaced after the start", () => {
   const folder = mkdtempSync(join(tmpdir(), "flywheel-base-"));
   cpSync("test/fixtures/llama", folder, { recursive: true });
   const bases = new BaseModels([{ name: "tiny", aliases: [], folder } as unknown as BaseModel]);

@@ -1,5 +1,5 @@
-// What training must know about the models this server can train: where their weights are, how they tokenise chats and
-// which engine serves their policies. Made by the composition at start-up.
+// The models that this server can train: where their weights are, how they tokenise chats, and which engine serves
+// their policies. The composition at start-up makes them.
 
 import type { AdapterSlots } from "../engine/adapter-slots.ts";
 import type { Engine } from "../engine/contract.ts";
@@ -9,17 +9,17 @@ import type { ChatEncoder } from "./data/chat-encoder.ts";
 import type { LengthLimits } from "./data/length-limits.ts";
 
 export interface BaseModel extends LengthLimits {
-  /** The name clients give as base_model and as model. */
+  /** The name that clients send as base_model and as model. */
   name: string;
   /** Other names of the same model. */
   aliases: readonly string[];
   /** Checkpoint folder. */
   folder: string;
-  /** As served, so that sampler and trainer compute the same numbers. */
+  /** The weight type that is served, so that sampler and trainer compute the same numbers. */
   weights: WeightType;
   encoder: ChatEncoder;
   engine: Engine;
-  /** Of the engine, for all who load adapters into it. */
+  /** The adapter slots of the engine, shared by everyone who loads adapters. */
   slots: AdapterSlots;
 }
 
@@ -36,12 +36,12 @@ export class BaseModels {
     return this.#models.map(({ name }) => name);
   }
 
-  /** Training reads the weights itself: other ones than those that are served would train another model. */
+  /**
+   * Throws if the files changed. Training reads the weights itself, and would train another model than the served one.
+   */
   assertUnchanged(model: BaseModel): void {
     if (checkpointIdentity(model.folder) === this.#identities.get(model)) return;
-    throw new Error(
-      `the files of the base model ${model.name} changed since the server started; it must be started anew`,
-    );
+    throw new Error(`the files of the base model ${model.name} changed since the server started; restart the server`);
   }
 
   get(name: string): BaseModel | null {

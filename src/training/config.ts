@@ -1,9 +1,9 @@
-// Everything a training job can be told, with its defaults: the meaning of `experimental_config` after the edge has
-// turned wire names into these. Pure data and rules between fields; the arithmetic lives in advantage, loss and optimizer.
+// All settings of a training job and their defaults. The API translates `experimental_config` into these names. The
+// arithmetic is in data/advantage.ts, gradient/loss.ts and gradient/optimizer.ts.
 
 export type ImportanceSamplingLevel = "token" | "sequence" | "average" | "geometric_average";
 
-/** What the policy-gradient loss reads. */
+/** Settings of the policy-gradient loss. */
 export interface LossConfig {
   /** Name in the algorithm registry. */
   algorithm: string;
@@ -11,17 +11,17 @@ export interface LossConfig {
   epsilon: number | null;
   epsilonHigh: number | null;
   importanceSamplingLevel: ImportanceSamplingLevel;
-  /** Upper cap of the ratio; null = none. Applies to all tokens, positive advantages included, as ART does. */
+  /** Upper cap of the ratio; null = none. Like ART, it applies to tokens with a positive advantage too. */
   maxImportanceWeight: number | null;
-  /** Tokens whose ratio left the clip interval contribute nothing. */
+  /** Tokens whose ratio is outside the clip interval contribute nothing. */
   maskProbRatio: boolean;
-  /** Reproduce ART's masking, where a masked ratio of 0 is clipped back up to 1 - epsilon. */
+  /** Reproduces ART's masking, which clips a masked ratio of 0 back up to 1 - epsilon. */
   artExactMasking: boolean;
   /** A <- A - tau * (new - old); null = off. */
   tau: number | null;
   truncatedImportanceSampling: number | null;
   klPenaltyCoef: number;
-  /** Whose log-probabilities are compared with the reference. */
+  /** The log-probabilities that are compared with the reference. */
   klPenaltySource: "current_learner" | "sample";
 }
 
@@ -31,14 +31,14 @@ export interface OptimizerConfig {
   beta2: number;
   epsilon: number;
   weightDecay: number;
-  /** Global gradient-norm clip. */
+  /** Limit of the global gradient norm. */
   maxGradNorm: number;
 }
 
 export interface RlConfig {
   loss: LossConfig;
   optimizer: OptimizerConfig;
-  /** Divide centred rewards by the group's standard deviation. */
+  /** Divides centred rewards by the standard deviation of their group. */
   scaleRewards: boolean;
   /** [-1, 1]: positive weakens negative advantages, negative weakens positive ones. */
   advantageBalance: number;
@@ -47,14 +47,14 @@ export interface RlConfig {
   /** Reference of the KL penalty: a fixed step, a lag behind the current one, or (both null) the base model. */
   klPenaltyReferenceStep: number | null;
   klPenaltyStepLag: number | null;
-  /** lr x (sequences in the gradient step)^power. */
+  /** The learning rate is multiplied by (sequences in the gradient step)^power. */
   learningRatePower: number;
   scaleLearningRateByRewardStdDev: boolean;
-  /** Longest sequence that is trained; null = what the model allows, up to 32,768 tokens. */
+  /** Longest sequence to train, in tokens; null = what the model allows, up to 32,768. */
   packedSequenceLength: number | null;
-  /** Sequences per optimiser step; "all" = one step per job. */
+  /** Sequences per gradient step; "all" = one step per job. */
   gradAccumulationSequences: number | "all";
-  /** Trajectories older than this many steps are skipped; null = any age. */
+  /** Trajectories that began more steps ago are left out; null = any age. */
   maxStepsOffPolicy: number | null;
   seed: number;
 }
@@ -62,7 +62,7 @@ export interface RlConfig {
 export interface SftConfig {
   optimizer: OptimizerConfig;
   batchSize: number;
-  /** One rate per batch, or null for the optimiser's constant rate. */
+  /** One rate per batch; null = the constant rate of the optimizer. */
   learningRates: readonly number[] | null;
   assistantTurns: "all" | "last";
   seed: number;

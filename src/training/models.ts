@@ -126,7 +126,7 @@ export class Models {
     };
   }
 
-  /** Makes a new newest step with the weights (and optimiser state) of an old one. */
+  /** Makes a new newest step with the weights (and optimizer state) of an old one. */
   async rollback(id: string, owner: string, step: number): Promise<StepRecord> {
     const model = this.owned(id, owner);
     this.step(id, owner, step);

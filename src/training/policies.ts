@@ -1,6 +1,6 @@
-// Serving what was trained: from a name to the adapter of a step in the engine, loaded when first asked for. A step that a
-// request uses is leased: its adapter is not unloaded (engine/adapter-slots.ts) and its files are not pruned. Step 0 of a
-// new model is the identity: the base model itself answers for it.
+// Serves trained models: finds the step that a name means and loads its adapter into the engine on first use. While a
+// request uses a step, the step is leased: its adapter stays loaded (engine/adapter-slots.ts) and its files stay on
+// disk. Step 0 changes nothing, so the base model answers for it.
 
 import { NoAdapterSlot } from "../model/lora/adapter-host.ts";
 import type { ModelRecord } from "../store/model-table.ts";
@@ -17,7 +17,7 @@ export interface PolicyLease {
   release(): void;
 }
 
-/** The parts of a policy's name. `step` null = the newest. */
+/** A policy's name in parts. `step` null = the newest. */
 interface PolicyName {
   entity: string | null;
   project: string | null;
@@ -25,10 +25,10 @@ interface PolicyName {
   step: number | null;
 }
 
-/** Step 0 never changed the model, in forks too. */
+/** Step 0 is the base model, in forks too. */
 const IDENTITY_STEP = 0;
 
-/** A policy's full name: what clients written for W&B's service call it. */
+/** A policy's full name, as clients of W&B's service write it. */
 export function artifactName({ entity, project, name }: ModelRecord): string {
   return `wandb-artifact:///${entity}/${project}/${name}`;
 }
@@ -38,14 +38,14 @@ const SHORT = /^(.+?)(?:@(\d{1,9})|:step(\d{1,9}))?$/;
 
 export class Policies {
   readonly #context: TrainingContext;
-  /** Users of a step's files, by stepKey. */
+  /** Number of users of a step's files, by stepKey. */
   readonly #leases = new Map<string, number>();
 
   constructor(context: TrainingContext) {
     this.#context = context;
   }
 
-  /** The owner's policy of that name and its step; null when there is none. */
+  /** The owner's policy of that name and its step, or null. */
   find(name: string, owner: string): { model: ModelRecord; step: number } | null {
     const parsed = parsePolicyName(name);
     const model = parsed && this.#modelOf(parsed, owner);
@@ -56,19 +56,19 @@ export class Policies {
     return { model, step };
   }
 
-  /** Whether a request for this step (by default the newest) can be answered, as far as the server's options go. */
+  /** Whether the options of this server allow it to serve this step (by default the newest). */
   answers(model: ModelRecord, step = this.#context.modelTable.newestStep(model.id)?.step): boolean {
     const base = this.#context.bases.get(model.baseModel);
     return base !== null && (isServable(model, base) || step === IDENTITY_STEP);
   }
 
-  /** Whether the name is that of somebody's policy, or of a step of one. */
+  /** Whether any owner has a policy, or a step of one, with this name. */
   claims(name: string): boolean {
     const parsed = parsePolicyName(name);
     return parsed !== null && this.#context.modelTable.hasNamed(parsed.name);
   }
 
-  /** Makes the engine ready to answer as this policy. null when the name is not one of the owner's. */
+  /** Makes the engine ready to answer as this policy. null when the owner has no such policy. */
   async acquire(name: string, owner: string): Promise<PolicyLease | null> {
     const found = this.find(name, owner);
     if (!found) return null;
@@ -111,7 +111,7 @@ export class Policies {
     return this.#leases.has(stepKey(modelId, step));
   }
 
-  /** Loads a step if it can be; otherwise the first request that wants it will, or will learn why not. */
+  /** Loads a step before it is asked for. If that fails, the first request tries again and is told why. */
   async loadAhead(model: ModelRecord, step: number, base: BaseModel): Promise<void> {
     if (step === IDENTITY_STEP || !isServable(model, base)) return;
     try {
@@ -122,7 +122,7 @@ export class Policies {
     }
   }
 
-  /** Frees the engine's slot of a step that is going away. */
+  /** Frees the adapter slot of a step that is being removed. */
   async unload(modelId: string, step: number, base: BaseModel | null): Promise<void> {
     await base?.slots.forget(this.#context.workspace.stepFolder(modelId, step));
   }
@@ -133,7 +133,7 @@ export class Policies {
   }
 }
 
-/** The rank is chosen when a model is made; a server that is started later may serve only lower ones. */
+/** A model keeps its rank, but a later start of the server may allow only lower ones. */
 function isServable({ loraRank }: ModelRecord, { engine }: BaseModel): boolean {
   return loraRank <= engine.info.maxLoraRank;
 }

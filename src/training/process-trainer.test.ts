@@ -24,7 +24,7 @@ function start(program: string, idleMs: number): ProcessTrainer {
 }
 const run = async () => (await trainer.train(task, () => {}, never)).tokens;
 
-it("keeps a process for the next task, and gives none to a process that was just ended for being idle", async () => {
+it("keeps a process for the next task, and gives no task to one that was ended for being idle", async () => {
   start("", 60_000);
   expect(await run()).toBe(await run());
   await trainer.close();
@@ -38,7 +38,7 @@ it("keeps a process for the next task, and gives none to a process that was just
   expect(second).not.toBe(first);
 });
 
-it("leaves it to the server to stop a job: a terminal's Ctrl-C and a service manager's SIGTERM reach every process", async () => {
+it("ignores SIGINT and SIGTERM, which reach every process, because the server stops jobs", async () => {
   const child = fork(compiledEntry(import.meta.url, "./onnx/trainer-entry.ts"), { stdio: "ignore" });
   const end = once(child, "exit");
   const answer = async () => {
@@ -52,7 +52,7 @@ it("leaves it to the server to stop a job: a terminal's Ctrl-C and a service man
   expect(await end).toEqual([0, null]);
 });
 
-it("tells of a death without what the process wrote, which is the error's cause", async () => {
+it("reports a dead process without its output, which is only the cause of the error", async () => {
   start('console.error("secret path"); process.exit(3)', 60_000);
   const error = await run().catch((thrown: Error) => thrown);
   expect(error).toMatchObject({

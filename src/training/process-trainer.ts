@@ -1,24 +1,24 @@
-// The Trainer that runs tasks in child processes at low priority: one process per task at a time, kept warm for the next
-// job so that a reinforcement-learning loop does not load the model anew at every step. A process that dies takes only
-// its task with it. Processes end with their parent (the IPC channel closes).
+// The Trainer that runs each task in a child process. A process stays warm for the next task, so that a training loop
+// does not load the model again for every step. A process that dies fails only its own task. Processes end with their
+// parent, because the IPC channel closes.
 
 import { type ChildProcess, fork } from "node:child_process";
 import type { StepMetrics, Trainer, TrainerResult, TrainerTask } from "./contract.ts";
 import type { FromTrainer, ToTrainer } from "./trainer-messages.ts";
 
 export interface ProcessTrainerOptions {
-  /** JavaScript to run in the child; it speaks trainer-messages. */
+  /** The script of the child; it speaks trainer-messages.ts. */
   entry: URL;
-  /** Idle processes are ended after this long; they hold the model's weights. */
+  /** Idle processes end after this long, because they hold the model's weights. */
   idleMs: number;
-  /** A process that does not react to a cancellation in time is killed. */
+  /** A process that does not react to a cancellation in this time is killed. */
   cancelGraceMs: number;
   env?: NodeJS.ProcessEnv;
 }
 
 interface Worker {
   child: ChildProcess;
-  /** What the task wrote to stderr last: for the log, should the process die. */
+  /** The end of what the task wrote to stderr, for the log if the process dies. */
   lastWords: string;
   idleTimer: NodeJS.Timeout | null;
 }
@@ -27,7 +27,7 @@ const LAST_WORDS_LENGTH = 2_000;
 
 export class ProcessTrainer implements Trainer {
   readonly #options: ProcessTrainerOptions;
-  /** Warm processes by the model and weights they hold. */
+  /** Warm processes, by the model and weight type they hold. */
   readonly #idle = new Map<string, Worker[]>();
   readonly #busy = new Set<Worker>();
   #closed = false;
@@ -46,7 +46,7 @@ export class ProcessTrainer implements Trainer {
       this.#keep(key, worker);
       return result;
     } catch (error) {
-      // its state is unknown; the next task gets a fresh one
+      // its state is unknown, so the next task gets a new process
       worker.child.kill("SIGKILL");
       throw error;
     } finally {
@@ -85,7 +85,7 @@ export class ProcessTrainer implements Trainer {
       worker.lastWords = (worker.lastWords + chunk.toString()).slice(-LAST_WORDS_LENGTH);
     });
     child.on("exit", () => this.#forget(worker));
-    // could not be started, or a message to a process that just died: whoever waits for it is told in #run
+    // it could not start, or died before a message arrived; #run tells whoever waits for it
     child.on("error", () => this.#forget(worker));
     return worker;
   }
@@ -93,7 +93,7 @@ export class ProcessTrainer implements Trainer {
   #keep(key: string, worker: Worker): void {
     if (this.#closed) return;
     worker.idleTimer = setTimeout(() => {
-      // Before it is gone: the next task must not be given to it.
+      // first, so that no task is given to a dying process
       this.#forget(worker);
       worker.child.kill("SIGKILL");
     }, this.#options.idleMs);
@@ -140,7 +140,7 @@ export class ProcessTrainer implements Trainer {
       const onExit = (code: number | null, killedBy: NodeJS.Signals | null) => {
         const how = killedBy ? `was ended by ${killedBy}` : `ended with code ${code}`;
         const words = worker.lastWords.trim();
-        // The words are the cause and not part of the message, which clients see.
+        // clients see the message, so what the process wrote is only its cause
         const error = new Error(
           `the trainer process ${how}${words ? "; the server's log has its last words" : ""}`,
           words ? { cause: words } : {},
@@ -158,7 +158,7 @@ export class ProcessTrainer implements Trainer {
         grace = setTimeout(() => child.kill("SIGKILL"), this.#options.cancelGraceMs);
       };
       child.on("message", onMessage);
-      // Not "exit": what it wrote last may come after that.
+      // not "exit": its last output may arrive after that
       child.on("close", onExit);
       child.on("error", onError);
       signal.addEventListener("abort", cancel, { once: true });

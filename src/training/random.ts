@@ -1,5 +1,5 @@
-// Seeded random numbers for everything in training that needs them (order of sequences, first LoRA weights), so that a
-// job can be repeated bit for bit. Not for secrets.
+// Seeded random numbers for training: the order of sequences and the first LoRA weights. A repeated job gives the same
+// bits. Not for secrets.
 
 export type Random = () => number;
 

@@ -57,7 +57,7 @@ describe("faults", () => {
     expect((await ended(bench, job)).at(-1)!.data).toEqual({ error_message: "cancelled" });
   });
 
-  it("fails a job whose base model, starting weights or data are gone, and goes on", async () => {
+  it("fails a job whose data or starting weights are gone, and runs the next one", async () => {
     const bench = start({ maxParallelJobs: 1, trainer: fakeTrainer(50) });
     const model = newModel(bench);
     const first = await submit(bench, model.id);
@@ -74,7 +74,7 @@ describe("faults", () => {
     expect(third.at(-1)!.data.error_message).not.toContain(bench.folder);
   });
 
-  it("copies no step whose files are damaged", async () => {
+  it("refuses to copy a step whose files are damaged", async () => {
     const bench = start();
     const model = newModel(bench);
     await ended(bench, await submit(bench, model.id));
@@ -88,7 +88,7 @@ describe("faults", () => {
     expect((await models.rollback(model.id, "me", 0)).step).toBe(2);
   });
 
-  it("keeps a published step whose job's files cannot be deleted, or whose followers fail", async () => {
+  it("keeps a published step when the job's files cannot be deleted or a listener fails", async () => {
     const bench = start();
     const model = newModel(bench);
     const remove = vi.spyOn(Workspace.prototype, "removeJob").mockImplementationOnce(() => {
@@ -110,7 +110,7 @@ describe("faults", () => {
     for (const step of [1, 2]) expect(existsSync(stepFolder(bench, model.id, step))).toBe(true);
   });
 
-  it("leaves no files of a rollback that cannot be recorded", async () => {
+  it("removes the files of a rollback that cannot be recorded", async () => {
     const bench = start();
     const model = newModel(bench);
     const insert = vi.spyOn(ModelTable.prototype, "insertStep").mockImplementationOnce(() => {
@@ -121,7 +121,7 @@ describe("faults", () => {
     expect(readdirSync(join(bench.folder, "training", "models", model.id))).toEqual(["step-0"]);
   });
 
-  it("keeps a step that a request takes while others are deleted", async () => {
+  it("keeps a step that a request starts to use while others are deleted", async () => {
     const bench = start();
     const model = newModel(bench);
     for (let i = 0; i < 3; i++) await ended(bench, await submit(bench, model.id));
@@ -132,7 +132,7 @@ describe("faults", () => {
     lease!.release();
   });
 
-  it("survives a full disk: refuses what it cannot keep, ends what it cannot finish, and goes on when there is room", async () => {
+  it("on a full disk refuses new jobs and fails running ones, and continues when there is space", async () => {
     const full = (code: string) => Object.assign(new Error("no space left"), { code });
     const bench = start();
     const model = newModel(bench);
@@ -172,7 +172,7 @@ describe("faults", () => {
     finish.mockRestore();
   });
 
-  it("takes and starts no job while there is no room to record its end", async () => {
+  it("accepts and starts no job while there is no space to record its end", async () => {
     const bench = start({ maxParallelJobs: 1, trainer: fakeTrainer(50) });
     const model = newModel(bench);
     const first = await submit(bench, model.id);
@@ -191,7 +191,7 @@ describe("faults", () => {
     expect((await ended(bench, await submit(bench, model.id))).at(-1)).toMatchObject({ data: { step: 2 } });
   });
 
-  it("deletes and cancels on a full disk, in the room kept aside", async () => {
+  it("deletes and cancels on a full disk, using the reserve", async () => {
     const bench = start({ maxParallelJobs: 1, trainer: fakeTrainer(200) });
     const { models, jobs } = bench.service;
     const model = newModel(bench);
@@ -220,7 +220,7 @@ describe("faults", () => {
     vi.restoreAllMocks();
   });
 
-  it("names a corrupt record's place in the failure", async () => {
+  it("names the place of a corrupt record in the failure", async () => {
     const bench = start();
     const model = newModel(bench);
     const group = scored(["a1 <e>", 1], ["a2 <e>", 0]);
@@ -230,7 +230,7 @@ describe("faults", () => {
     expect(events.at(-1)!.data.error_message).toMatch(/group 0, trajectory 1, messages_and_choices\[1\]/);
   });
 
-  it("goes on after an orderly stop where it was, without repeating an event", async () => {
+  it("continues after an orderly stop without repeating an event", async () => {
     const folder = mkdtempSync(join(tmpdir(), "training-"));
     try {
       const many = scored(...Array.from({ length: 12 }, (_, i) => ["a1 <e>", i % 2] as const));

@@ -16,7 +16,7 @@ import { GroupLog } from "./data/group-metrics.ts";
 const start = benchesOfTest();
 
 describe("models", () => {
-  it("has a servable step 0, is found again, and does not take a name twice", async () => {
+  it("has a servable step 0, is found by name, and refuses a name that is taken", async () => {
     const bench = start();
     const model = newModel(bench);
     expect(bench.service.models.steps(model.id, "me").map(({ step }) => step)).toEqual([0]);
@@ -31,7 +31,7 @@ describe("models", () => {
     );
   });
 
-  it("belongs to its owner alone", async () => {
+  it("belongs to its owner only", async () => {
     const bench = start();
     const model = newModel(bench);
     expect(() => bench.service.models.owned(model.id, "you")).toThrow(/no model/);
@@ -70,7 +70,7 @@ describe("models", () => {
     await expect(bench.service.models.rollback(model.id, "me", 9)).rejects.toThrow(/no step 9/);
   });
 
-  it("gives rollbacks that come at once a step each", async () => {
+  it("gives simultaneous rollbacks different steps", async () => {
     const bench = start();
     const model = newModel(bench);
     await ended(bench, await submit(bench, model.id));
@@ -78,7 +78,7 @@ describe("models", () => {
     expect((await Promise.all(rollbacks)).map(({ step }) => step)).toEqual([2, 3, 4]);
   });
 
-  it("answers a rollback whose model is deleted meanwhile with the step it made", async () => {
+  it("answers a rollback with its step even if the model is deleted meanwhile", async () => {
     const bench = start();
     const model = newModel(bench);
     await ended(bench, await submit(bench, model.id));
@@ -89,7 +89,7 @@ describe("models", () => {
     expect(existsSync(join(bench.folder, "training", "models", model.id))).toBe(false);
   });
 
-  it("prunes after a rollback as after a job", async () => {
+  it("removes old steps after a rollback, as after a job", async () => {
     const bench = start({ maxStepsPerModel: 2 });
     const model = newModel(bench);
     for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, model.id));
@@ -97,7 +97,7 @@ describe("models", () => {
     expect(bench.service.models.steps(model.id, "me").map(({ step }) => step)).toEqual([2, 3]);
   });
 
-  it("forks a model whose base model has got another name since", async () => {
+  it("forks a model whose base model was renamed", async () => {
     const bench = start();
     const source = newModel(bench);
     Object.assign(bench.service.bases.get("tiny")!, { name: "large", aliases: ["tiny"] });
@@ -112,7 +112,7 @@ describe("models", () => {
     expect(lost).toThrow(/keeps the base model of its source, tiny/);
   });
 
-  it("never prunes the newest step or one in use, and never gives a number again", async () => {
+  it("never removes the newest step or one in use, and never reuses a number", async () => {
     const bench = start();
     const model = newModel(bench);
     for (let i = 0; i < 3; i++) await ended(bench, await submit(bench, model.id));
@@ -130,7 +130,7 @@ describe("models", () => {
     expect(bench.service.models.steps(model.id, "me").map(({ step }) => step)).toEqual([3, 4]);
   });
 
-  it("goes with everything it has, jobs and events too, and its open jobs are told", async () => {
+  it("is deleted with its jobs and events, and watchers of open jobs are told", async () => {
     const bench = start({ trainer: fakeTrainer(50) });
     const [model, other] = [newModel(bench), newModel(bench, "other")];
     const kept = await submit(bench, other.id);
@@ -155,7 +155,7 @@ describe("models", () => {
     expect(jobFolders(bench)).toEqual([]);
   });
 
-  it("takes jobs along that come while it is going, and no more afterwards", async () => {
+  it("ends jobs that arrive while it is being deleted, and accepts none afterwards", async () => {
     const bench = start({ trainer: fakeTrainer(20) });
     bench.service.bases.get("tiny")!.encoder = { ...bench.service.bases.get("tiny")!.encoder, vocabSize: 256 };
     const model = newModel(bench);

@@ -46,7 +46,7 @@ describe("steps and the engine's adapter slots", () => {
     expect(bench.engine.versions).toEqual(new Set([held!.adapter, third!.adapter]));
   });
 
-  it("publishes, rolls back and forks although the operator's adapters have every slot", async () => {
+  it("publishes, rolls back and forks even if the operator's adapters use every slot", async () => {
     const bench = start({ maxLoras: 2 });
     const model = newModel(bench);
     const held = await bench.slots.hold(operatorAdapter(bench, "o"));
@@ -66,7 +66,7 @@ describe("steps and the engine's adapter slots", () => {
     expect(bench.engine.versions).toContain(lease!.adapter);
   });
 
-  it("publishes and rolls back although the engine cannot load", async () => {
+  it("publishes and rolls back even if the engine cannot load adapters", async () => {
     const bench = start();
     const model = newModel(bench);
     const load = vi.spyOn(bench.engine, "loadAdapter").mockRejectedValue(new Error("the engine thread ended"));
@@ -100,7 +100,7 @@ describe("steps and the engine's adapter slots", () => {
     expect(bench.engine.versions).toEqual(new Set([version]));
   });
 
-  it("neither serves nor trains a model whose rank is larger than what the server is started with", async () => {
+  it("neither serves nor trains a model whose rank is larger than the server allows", async () => {
     const folder = mkdtempSync(join(tmpdir(), "training-"));
     try {
       const before = trainingBench({ folder });
@@ -127,7 +127,7 @@ describe("steps and the engine's adapter slots", () => {
     }
   });
 
-  it("lets a request finish on a model that is deleted, then frees its slot", async () => {
+  it("lets a request finish on a deleted model, then frees its slot", async () => {
     const bench = start();
     const model = newModel(bench);
     await ended(bench, await submit(bench, model.id));

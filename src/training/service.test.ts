@@ -19,7 +19,7 @@ import { GroupLog } from "./data/group-metrics.ts";
 const start = benchesOfTest();
 
 describe("jobs", () => {
-  it("trains, publishes before it says so, and reports every trajectory", async () => {
+  it("trains, publishes the step before it announces it, and reports every trajectory", async () => {
     const bench = start();
     const model = newModel(bench);
     let servedAtTheEnd: string | null = null;
@@ -122,7 +122,7 @@ describe("jobs", () => {
     expect(warnings).toEqual([]);
   });
 
-  it("answers a repeated idempotency key with the first job, and refuses another body under it", async () => {
+  it("answers a repeated idempotency key with the first job, and refuses it with another body", async () => {
     const bench = start();
     const model = newModel(bench);
     const first = await submit(bench, model.id, undefined, { key: "k" });
@@ -133,7 +133,7 @@ describe("jobs", () => {
     expect(bench.service.jobs.list("me", null, null, null, 10)).toHaveLength(1);
   });
 
-  it("keeps to the quotas", async () => {
+  it("enforces the quotas", async () => {
     const bench = start({ maxOpenJobs: 1, maxStepsPerModel: 2, trainer: fakeTrainer(30) });
     const model = newModel(bench);
     const first = await submit(bench, model.id);
@@ -167,7 +167,7 @@ describe("jobs", () => {
       ]);
   });
 
-  it("scales the learning rate by how the spread of rewards shrank, from step 0 on", async () => {
+  it("scales the learning rate by how far the spread of rewards has shrunk since step 0", async () => {
     const bench = start();
     const model = newModel(bench);
     const config = { scaleLearningRateByRewardStdDev: true };
@@ -184,7 +184,7 @@ describe("jobs", () => {
     expect(bench.service.models.step(model.id, "me", "latest").metrics).toEqual({ "train/exception_rate": 0 });
   });
 
-  it("knows the spread of rewards of steps that are gone or whose metrics were written over", async () => {
+  it("remembers the reward spread of steps that were deleted or whose metrics were overwritten", async () => {
     const bench = start({ maxStepsPerModel: 1 });
     const model = newModel(bench);
     const config = { scaleLearningRateByRewardStdDev: true };
@@ -201,7 +201,7 @@ describe("jobs", () => {
     expect(rate).toBeCloseTo(5e-6 * 0.666666667, 13);
   });
 
-  it("measures the spread of a fork's rewards from its first step on", async () => {
+  it("measures the reward spread of a fork from its first step", async () => {
     const bench = start();
     const source = newModel(bench);
     for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, source.id));
@@ -243,7 +243,7 @@ describe("jobs", () => {
       return { bench, source, fork, references };
     }
 
-    it("is as many steps ago as there are: a fork has none before its first, and deleted ones are passed over", async () => {
+    it("falls back to the next existing step when a step was deleted or is older than the fork", async () => {
       const { bench, source, fork, references } = await forked();
       await ended(bench, await submit(bench, fork.id, undefined, { config: config({ klPenaltyStepLag: 1 }) }));
       await ended(bench, await submit(bench, fork.id, undefined, { config: config({ klPenaltyStepLag: 1 }) }));
@@ -255,7 +255,7 @@ describe("jobs", () => {
       expect(references.slice(2)).toEqual([...folders, stepFolder(bench, source.id, 2)]);
     });
 
-    it("is refused with the job when no job before it can make it", async () => {
+    it("is rejected at submission when no earlier job can make it", async () => {
       const { bench, source, fork } = await forked();
       const submitted = (id: string, step: number) =>
         submit(bench, id, undefined, { config: config({ klPenaltyReferenceStep: step }) });

@@ -1,4 +1,5 @@
-// Training as one object: builds its parts, starts and stops them. The API and the composition at start-up know no other.
+// Training as one object: builds its parts, starts and stops them. The API and the composition at start-up know no
+// other.
 
 import type { Log } from "../observe/log.ts";
 import type { Store } from "../store/db.ts";

@@ -1,4 +1,4 @@
-// What parent and trainer process say to each other over the child's IPC channel.
+// The messages between the server and a trainer process, over the IPC channel of the child.
 
 import type { StepMetrics, TrainerResult, TrainerTask } from "./contract.ts";
 

@@ -41,7 +41,7 @@ const register = (name: string) =>
     body: `{"entity":null,"project":"p","name":"${name}","base_model":"tiny","return_existing":true}`,
   });
 
-it("deletes a model: a JSON content type and no body", async () => {
+it("deletes a model with a JSON content type and no body", async () => {
   const { json: model } = await register("gone");
   const deleted = await send("DELETE", `/v1/preview/models/${model.id}`);
   expect(deleted).toEqual({
@@ -51,7 +51,7 @@ it("deletes a model: a JSON content type and no body", async () => {
   expect((await send("GET", `/v1/preview/models/${model.id}/checkpoints?limit=1&order=desc`)).status).toBe(404);
 });
 
-it("cancels a job: a JSON content type and a body of length 0", async () => {
+it("cancels a job with a JSON content type and an empty body", async () => {
   const { json: model } = await register("cancelled");
   const { json: job } = await send("POST", "/v1/preview/training-jobs", {
     body: JSON.stringify({ model_id: model.id, trajectory_groups: [], experimental_config: null }),
@@ -60,7 +60,7 @@ it("cancels a job: a JSON content type and a body of length 0", async () => {
   expect(cancelled).toMatchObject({ status: 200, json: { id: job.id } });
 });
 
-it("prunes with a body on DELETE, and says when it is missing", async () => {
+it("deletes checkpoints with a body on DELETE, and says when it is missing", async () => {
   const { json: model } = await register("pruned");
   const path = `/v1/preview/models/${model.id}/checkpoints`;
   const pruned = await send("DELETE", path, { body: '{"steps":[0,5]}' });
@@ -69,7 +69,7 @@ it("prunes with a body on DELETE, and says when it is missing", async () => {
   expect(empty).toMatchObject({ status: 422, json: { detail: [{ loc: ["body"], type: "missing" }] } });
 });
 
-it("answers every 422 with a list of places, as its error classes show them", async () => {
+it("answers every 422 with the list of places that its error classes show", async () => {
   const malformed = await send("POST", "/v1/preview/models", { body: '{"project": ' });
   expect(malformed).toMatchObject({ status: 422, json: { detail: [{ loc: ["body"], type: "json_invalid" }] } });
   const unknown = await send("POST", "/v1/preview/models", {
@@ -82,7 +82,7 @@ it("answers every 422 with a list of places, as its error classes show them", as
   expect(unknown.json.error).toMatchObject({ code: 422, param: "base_model" });
 });
 
-it("refuses rewards that Python writes as NaN or Infinity, by their place; elsewhere they do no harm", async () => {
+it("rejects NaN and Infinity in rewards, naming the place, and ignores them elsewhere", async () => {
   const { json: model } = await register("nan");
   const body = (reward: string, note: string) =>
     `{"model_id":"${model.id}","dry_run":true,"trajectory_groups":[{"trajectories":[{"messages_and_choices":` +

@@ -45,7 +45,7 @@ describe("group advantages", () => {
     }
   });
 
-  it("property: what is well away from the mean keeps its advantage", () => {
+  it("property: a reward well away from the mean keeps its advantage", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: -1000, max: 1000 }), { minLength: 2, maxLength: 50 }), (tenths) => {
         const sum = tenths.reduce((total, value) => total + value, 0);
@@ -58,7 +58,7 @@ describe("group advantages", () => {
     );
   });
 
-  it("knows rounding noise from a signal", () => {
+  it("tells rounding noise from a signal", () => {
     expect(hasZeroVariance([0.1 + 0.2, 0.3])).toBe(true);
     expect(hasZeroVariance([0, 1e-7])).toBe(false);
   });

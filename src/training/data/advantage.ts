@@ -1,8 +1,8 @@
-// Rewards to advantages and token weights, for one group and then over the whole job.
-// Pure arithmetic in float64. A reward that equals its group's mean up to rounding has no signal and gives exactly 0,
-// so that the final normalisation can never blow rounding noise up into a training signal.
+// Turns rewards into advantages and token weights: within each group, then over the whole job. Arithmetic in float64.
+// A reward that equals the mean of its group up to rounding gives exactly 0, so that normalisation cannot turn rounding
+// noise into a training signal.
 
-/** Differences up to this, relative to the group's largest reward (at least 1), are rounding. */
+/** Smaller differences, relative to the group's largest reward (at least 1), are rounding. */
 const ROUNDING = 1e-12;
 const STD_EPSILON = 1e-6;
 const WEIGHT_EPSILON = 1e-6;
@@ -23,7 +23,9 @@ export function hasZeroVariance(rewards: readonly number[]): boolean {
   return rewards.length < 2 || high - low <= rounding;
 }
 
-/** A = R - mean, divided by (population std + 1e-6) when `scaleRewards`. Exactly 0 means: nothing to learn from it. */
+/**
+ * A = R - mean, divided by (population std + 1e-6) when `scaleRewards`. Exactly 0 means that there is nothing to learn.
+ */
 export function groupAdvantages(rewards: readonly number[], scaleRewards: boolean): number[] {
   if (hasZeroVariance(rewards)) return rewards.map(() => 0);
   const { rounding } = extent(rewards);
@@ -32,7 +34,7 @@ export function groupAdvantages(rewards: readonly number[], scaleRewards: boolea
   return rewards.map((reward) => (Math.abs(reward - centre) <= rounding ? 0 : (reward - centre) / scale));
 }
 
-/** `rounding` goes by the largest reward, because the error of the sum does. */
+/** `rounding` grows with the largest reward, like the error of the sum. */
 function extent(rewards: readonly number[]): { low: number; high: number; rounding: number } {
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;
@@ -43,21 +45,21 @@ function extent(rewards: readonly number[]): { low: number; high: number; roundi
   return { low, high, rounding: ROUNDING * Math.max(1, Math.abs(low), Math.abs(high)) };
 }
 
-/** One trajectory of the job: its group advantage and its trainable tokens over all its histories together. */
+/** A trajectory's advantage within its group, and its trainable tokens over all its histories. */
 export interface TrajectorySignal {
   advantage: number;
   trainableTokens: number;
 }
 
-/** What every trainable token of that trajectory gets. */
+/** What every trainable token of a trajectory gets. */
 export interface TokenSignal {
   advantage: number;
   weight: number;
 }
 
 /**
- * Weights and advantages of the whole job, one entry per given trajectory. Every trajectory has the same total weight,
- * the mean token weight is 1 and the mean of |A| * w over tokens is 1: the overall reward scale never matters.
+ * Returns one entry per trajectory of the job. Every trajectory has the same total weight. The mean token weight is 1
+ * and the mean of |A| * w over tokens is 1, so the overall scale of rewards never matters.
  */
 export function tokenSignals(trajectories: readonly TrajectorySignal[], advantageBalance: number): TokenSignal[] {
   const totalTokens = trajectories.reduce((sum, { trainableTokens }) => sum + trainableTokens, 0);

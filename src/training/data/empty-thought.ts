@@ -1,19 +1,19 @@
-// Some templates put a thought behind the opening of a reply: an empty one, or one that is left open. A reply with a
-// thought of its own was not written behind an empty one: its prompt ends before it.
+// Some templates begin a reply with a thought, either empty or left open. A reply that has its own thought was not
+// sampled after an empty one, so its prompt ends before the empty thought.
 
 import type { ChatEncoder } from "./chat-encoder.ts";
 
-/** At most this many tokens at the end of a prompt are an empty thought. */
+/** The longest empty thought at the end of a prompt, in tokens. */
 export const EMPTY_THOUGHT = 4;
 
-/** Where the thought at the end of a prompt begins, open or closed; its length when there is none. */
+/** Index where the thought at the end of a prompt begins, open or closed; the prompt's length when there is none. */
 export function thoughtAtEnd(prompt: readonly number[], encoder: ChatEncoder): number {
   const think = encoder.idOf("<think>");
   const opened = think === null ? -1 : prompt.lastIndexOf(think);
   return opened >= 0 && opened >= prompt.length - EMPTY_THOUGHT ? opened : prompt.length;
 }
 
-/** The reply goes on with a thought. */
+/** Whether the prompt leaves a thought open. */
 export function endsInThought(prompt: readonly number[], encoder: ChatEncoder): boolean {
   const opened = thoughtAtEnd(prompt, encoder);
   const end = encoder.idOf("</think>");

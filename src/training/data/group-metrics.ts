@@ -1,12 +1,12 @@
-// Numbers about the submitted groups themselves, before any tokenising: what `log` and every job report.
-// Names are the ones clients of such services already chart.
+// Metrics of submitted groups, before anything is tokenised. `log` and every job report them, under the names that
+// clients already chart.
 
 import { hasZeroVariance, mean, populationStdDev } from "./advantage.ts";
 
-/** The part of a group these numbers need. */
+/** The part of a group that the metrics need. */
 export interface ScoredGroup {
   trajectories: readonly { reward: number }[];
-  /** Failed rollouts: counted, never trained. */
+  /** Number of failed rollouts. They are counted but never trained. */
   exceptions: number;
 }
 
@@ -16,7 +16,7 @@ export function rewardStdDev(groups: readonly ScoredGroup[]): number {
   return mean(several.map(({ trajectories }) => populationStdDev(trajectories.map(({ reward }) => reward))));
 }
 
-/** Without rewards nothing is said of them: 0 may be better than any, and clients keep the step with the best. */
+/** Without rewards the reward metrics are missing: clients keep the best step, and 0 might be the best. */
 export function rewardMetrics(groups: readonly ScoredGroup[]): Record<string, number> {
   const rewards = groups.flatMap(({ trajectories }) => trajectories.map(({ reward }) => reward));
   const exceptions = groups.reduce((sum, group) => sum + group.exceptions, 0);
@@ -27,7 +27,7 @@ export function rewardMetrics(groups: readonly ScoredGroup[]): Record<string, nu
   };
 }
 
-/** Counts of what was submitted and what can carry a signal. */
+/** How many groups and trajectories were submitted, and how many groups can be learned from. */
 export function groupCounts(groups: readonly ScoredGroup[]): Record<string, number> {
   return {
     num_groups_submitted: groups.length,
@@ -38,14 +38,14 @@ export function groupCounts(groups: readonly ScoredGroup[]): Record<string, numb
   };
 }
 
-/** What `log` is told of groups, taken in part by part: the metrics of a body may be many times its size as objects. */
+/** Collects the metrics of groups for `log`, part by part: as objects they may be many times the size of the body. */
 export class GroupLog {
   readonly #groups: ScoredGroup[] = [];
   #rewards: { reward: number }[] = [];
   readonly #ofTrajectories = new Averages();
   readonly #ofGroups = new Averages();
 
-  /** Different names so far. */
+  /** Number of different names so far. */
   get names(): number {
     return this.#ofTrajectories.names + this.#ofGroups.names;
   }
@@ -55,14 +55,14 @@ export class GroupLog {
     this.#ofTrajectories.add(metrics);
   }
 
-  /** The group of the trajectories added since the last one. */
+  /** Ends the group of the trajectories added since the last call. */
   addGroup({ exceptions, metrics }: { exceptions: number; metrics: Readonly<Record<string, number>> }): void {
     this.#groups.push({ trajectories: this.#rewards, exceptions });
     this.#rewards = [];
     this.#ofGroups.add(metrics);
   }
 
-  /** Everything that is merged into a checkpoint: `<split>/reward`, each trajectory metric, each group metric. */
+  /** Everything to merge into a checkpoint: `<split>/reward`, each trajectory metric and each group metric. */
   metrics(split: string): Record<string, number> {
     return Object.fromEntries([
       ...Object.entries(this.#ofTrajectories.means()).map(([name, value]) => [`${split}/${name}`, value]),
@@ -72,7 +72,7 @@ export class GroupLog {
   }
 }
 
-/** Mean of each name over the records that have it. */
+/** The mean of each metric over the records that have it. */
 export function averages(records: readonly Readonly<Record<string, number>>[]): Record<string, number> {
   const all = new Averages();
   for (const record of records) all.add(record);

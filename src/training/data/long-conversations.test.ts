@@ -87,14 +87,14 @@ describe.each([
   ["a trajectory", (...[encoder, signal]: [ChatEncoder, AbortSignal?]) => rl(dialogue(40), encoder, 4096, signal)],
   ["an example", (...[encoder, signal]: [ChatEncoder, AbortSignal?]) => sft(conversation(40), encoder, 4096, signal)],
 ])("in the middle of %s", (_name, prepare) => {
-  it("the event loop gets its turn", async () => {
+  it("the event loop keeps running", async () => {
     const { encoder, calls } = slowEncoder();
     await prepare(encoder);
     expect(calls).toHaveLength(80);
     expect(mostInOneTurn(calls)).toBeLessThanOrEqual(2);
   });
 
-  it("several preparations share one turn", async () => {
+  it("several preparations share its time", async () => {
     const { encoder, calls } = slowEncoder();
     await Promise.all([prepare(encoder), prepare(encoder), prepare(encoder)]);
     // all of them begin in the first one
@@ -114,7 +114,7 @@ describe("a conversation that is too long", () => {
   // 11 tokens up to the end of the first reply, 12 more with every other one: 5 turns fit into 64
   const LIMIT = 64;
 
-  it("costs no more prompts however long it is, and is reported as before", async () => {
+  it("renders no more prompts the longer it is, and is reported as before", async () => {
     const { encoder, calls } = slowEncoder();
     const { report, sequences } = await rl(dialogue(300), encoder, LIMIT);
     expect(calls.length).toBeLessThanOrEqual(2 * 9);
@@ -125,7 +125,7 @@ describe("a conversation that is too long", () => {
     }
   });
 
-  it("costs no more examples' turns either", async () => {
+  it("adds no turns to examples either", async () => {
     const { encoder, calls } = slowEncoder();
     const { report, sequences } = await sft(conversation(300), encoder, LIMIT);
     expect(calls.length).toBeLessThanOrEqual(2 * 7);
@@ -133,7 +133,7 @@ describe("a conversation that is too long", () => {
     expect(report[0]).toMatchObject({ status: "too_long", reason: "longer than 64 tokens", tokens: LIMIT + 1 });
   });
 
-  it("keeps what fits of it: sampled tokens that are not the text's begin a new sequence each turn", async () => {
+  it("keeps the turns that fit: sampled tokens that differ from the text begin a new sequence each turn", async () => {
     const items = Array.from({ length: 300 }, () => [{ message: user }, choice("a2")]).flat();
     for (const item of items) if ("choice" in item) item.choice.message = assistant;
     const { encoder, calls } = slowEncoder();
@@ -144,7 +144,7 @@ describe("a conversation that is too long", () => {
     expect(report[0]!.reason).toContain("longer than 64 tokens");
   });
 
-  it("is not too long by an empty thought that its reply does not have", async () => {
+  it("is not too long because of an empty thought that its reply does not have", async () => {
     const items = [{ message: { role: "think", texts: ["q1"] } }, choice("<think> a1 <e>")];
     expect((await rl(items, toyEncoder, 12)).report[0]).toMatchObject({ status: "trained", tokens: 12 });
     expect((await rl(items, toyEncoder, 11)).report[0]!.status).toBe("too_long");
@@ -163,7 +163,7 @@ describe("a conversation that is too long", () => {
   });
 });
 
-describe("templates that rewrite what was said before", () => {
+describe("templates that rewrite earlier messages", () => {
   /** In `name`: reasoning would be written as a thought of its own. */
   const thought = (message: ChatMessage) => message.name ?? "";
   const render = (messages: readonly ChatMessage[], keeps: (index: number) => boolean) => {

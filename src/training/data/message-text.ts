@@ -1,5 +1,5 @@
-// The text of one message as rendering joins it, and the thought in it. So what is trained from a message's text is what
-// the template would have been given.
+// The text of one message as rendering joins it, and the thought in it. So what is trained from a message's text is
+// what the template would have been given.
 
 import { createReplyParser } from "../../text/create-reply-parser.ts";
 import { joinedText } from "../../text/messages.ts";

@@ -1,5 +1,5 @@
-// Example conversations to token sequences for supervised fine-tuning: the assistant's turns are trained, end of turn
-// included, everything else is context. Same output form as the reinforcement-learning path, with advantage 1.
+// Prepares example conversations for supervised fine-tuning. The turns of the assistant are trained, including their
+// end; everything else is context.
 
 import { type GiveWay, givingWay } from "../../pacing/give-way.ts";
 import type { ChatTool } from "../../text/messages.ts";
@@ -29,10 +29,10 @@ export interface ExampleReport {
 }
 
 export interface PreparedSft {
-  /** In the order of the examples; `example` is the index into what was submitted. */
+  /** In the order of the examples. `example`: index in the submitted data. */
   sequences: (TokenSequence & { example: number })[];
   report: ExampleReport[];
-  /** Tokens of each example of the report; of one that is too long, those up to just behind the limit. */
+  /** Sequences of each example of the report. One that is too long ends just past the limit. */
   tokenised: TokenSequence[][];
 }
 
@@ -59,7 +59,7 @@ export async function prepareSft(
   return prepared;
 }
 
-/** An example that the chat template refuses, or whose tokens the model does not have, must not take the others with it. */
+/** An example that cannot be tokenised is left out; the others are not affected. */
 async function attempt(
   tokenise: () => Promise<TokenSequence[]>,
 ): Promise<{ sequences: TokenSequence[]; refusal: string | null }> {
@@ -77,7 +77,7 @@ function refusalOf(error: unknown): string {
   throw error;
 }
 
-/** A sequence that is too long may end behind the limit, with turns left out. */
+/** A sequence that is too long may end past the limit, without its last turns. */
 async function tokeniseExample(
   { messages, tools }: SftExample,
   encoder: ChatEncoder,
@@ -105,11 +105,12 @@ async function tokeniseExample(
 }
 
 /**
- * What the template puts behind the prompt for the last message, up to its end-of-sequence token. Some templates write a
- * reply otherwise than they open one (with a thought): then its text goes behind the prompt. Thoughts and tool calls are
- * more than text: they go where the template writes them, behind what the prompt has in common with that. A thought there
- * takes the place of the prompt's empty one, from its first token on. Where the prompt leaves a thought open, or the
- * template leaves thoughts out once they are over, thought and answer are written as models write them.
+ * Splits a conversation into the prompt and the reply to train, up to the end-of-sequence token. Usually the rendered
+ * conversation continues the prompt. Some templates open a reply in another way than they write a finished one:
+ * - A plain reply: its text follows the prompt.
+ * - A reply with tool calls or a thought: the rendered conversation is kept from where it first differs from the prompt.
+ *   Its thought replaces the empty one of the prompt.
+ * - The prompt leaves a thought open, or the template drops past thoughts: thought and answer are written as models do.
  */
 function replyBehind(
   prompt: readonly number[],

@@ -60,7 +60,7 @@ describe("prepareJob", () => {
     expect(job.metrics).toMatchObject({ num_dropped_too_long: 1, num_dropped_stale: 1, steps_off_policy: 5 });
   });
 
-  it("takes as many histories as a body can have, also when one of them is too long", async () => {
+  it("takes as many histories as a body can have, even if one of them is too long", async () => {
     const long = toyHistory(Array.from({ length: 70 }, () => "a1").join(" "));
     const histories = [long, ...Array.from({ length: 150_000 }, () => toyHistory("a1 <e>"))];
     const job = await prepare([group(trajectory("a1", 1, { histories }), trajectory("a2 <e>", 0))]);
@@ -77,7 +77,7 @@ describe("prepareJob", () => {
     }
   });
 
-  it("leaves out what does not fit the memory for training before anything is normalised", async () => {
+  it("leaves out sequences that do not fit in memory before it normalises", async () => {
     const long = `a1${" a2".repeat(20)}`;
     const both = [toyHistory("a1 <e>"), toyHistory(long)];
     const groups = [group(trajectory(long, 3), trajectory("a1 <e>", 0), trajectory("a1", 2, { histories: both }))];
@@ -105,7 +105,7 @@ describe("prepareJob", () => {
     expect(preview.tokenised[0]).toHaveLength(1);
   });
 
-  it("leaves out what the chat template refuses, says where, and trains the rest", async () => {
+  it("leaves out conversations that the chat template refuses, says where, and trains the rest", async () => {
     const alien = { message: { role: "alien", texts: ["q1"] } };
     const reply = toyHistory("a1 <e>").items[1]!;
     const refused = trajectory("a1", 1, { histories: [{ tools: null, items: [alien, reply] }] });
@@ -128,7 +128,7 @@ describe("prepareJob", () => {
     }
   });
 
-  it("trains nothing when no token of the job has a log-probability, unless that is allowed", async () => {
+  it("trains nothing when no token of the job has a log-probability, unless allowed", async () => {
     const cut = (reply: string) => toyHistory(reply, { tokenIds: null, tokens: ["a", "b"], logprobs: [-1, -1] });
     const unknown = () => [
       trajectory("a1", 1, { histories: [cut("a1")] }),
@@ -150,7 +150,7 @@ describe("prepareJob", () => {
     expect(some.sequences).toHaveLength(4);
   });
 
-  it("keeps a group together when steps accumulate, and the order of a seed", async () => {
+  it("keeps a group together in large gradient steps, in an order that depends only on the seed", async () => {
     const groups = [0, 1, 2].map(() => group(...[0, 1, 0, 1].map((reward) => trajectory("a1", reward))));
     const order = async (config: Partial<RlConfig>) => (await prepare(groups, config)).sequences.map((s) => s.group);
     const together = await order({ gradAccumulationSequences: 4 });
@@ -189,7 +189,7 @@ describe("prepareSft", () => {
     expect((await prepareExamples("last")).trained).toEqual([["a2", "<e>"]]);
   });
 
-  it("trains tool calls where the template opens a reply in another way than it writes one", async () => {
+  it("trains tool calls when the template opens a reply in another way than it writes one", async () => {
     const toyPrompt = toyEncoder.encodePrompt;
     const opening: typeof toyEncoder = {
       ...toyEncoder,
@@ -225,7 +225,7 @@ describe("prepareSft", () => {
     expect(await trained({ role: "assistant", texts: ["a1"] })).toEqual(["a1 <e>"]);
   });
 
-  it("leaves out an example with a token that the model does not have", async () => {
+  it("leaves out an example with a token outside the vocabulary", async () => {
     const smaller = { ...toyEncoder, vocabSize: toyIds("maybe")[0]! };
     const reply = (content: string) => [messages[0]!, { role: "assistant", texts: [content] }];
     const examples = [messages, reply("maybe"), reply("a1")].map((list) => ({ messages: list, tools: null }));
@@ -235,7 +235,7 @@ describe("prepareSft", () => {
     expect(report[1]!.reason).toMatch(/^messages\[1\]: token id 15 is outside the vocabulary/);
   });
 
-  it("trains the parts of a content as the template joins them", async () => {
+  it("trains content parts as the template joins them", async () => {
     const parts = ["a1 ", "NL a2"];
     const toy = toyEncoder.encodeConversation;
     const texts: string[] = [];
@@ -290,7 +290,7 @@ describe("prepareSft", () => {
     expect(report[0]!.status).toBe("no_assistant_turn");
   });
 
-  it("says when a part of an example is left out", async () => {
+  it("reports that part of an example is left out", async () => {
     // a template that rewrites what came before makes a sequence of every turn
     const encodePrompt: typeof toyEncoder.encodePrompt = (history, tools, maxTokens) => [
       ...toyIds(`a${history.length}`),

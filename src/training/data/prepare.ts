@@ -1,6 +1,5 @@
-// Trajectory groups to what a trainer takes: token sequences with advantages and weights, and a verdict for every
-// trajectory. Groups arrive one by one and the event loop gets its turn in between, because this runs beside live
-// requests. Decides nothing about gradients.
+// Prepares trajectory groups for the trainer: token sequences with advantages and weights, and a verdict for every
+// trajectory. It runs beside live requests, so it takes one group at a time and lets the event loop run in between.
 
 import { givingWay } from "../../pacing/give-way.ts";
 import type { RlConfig } from "../config.ts";
@@ -23,7 +22,7 @@ export interface PreparedJob {
   /** In training order. */
   sequences: PreparedSequence[];
   report: TrajectoryReport[];
-  /** Tokens of each trajectory of the report, trained or not. */
+  /** Sequences of each trajectory of the report, trained or not. */
   tokenised: TokenSequence[][];
   groups: ScoredGroup[];
   metrics: Record<string, number>;
@@ -33,7 +32,7 @@ export interface PrepareContext extends Omit<JudgeContext, "maxTokens" | "giveWa
   signal?: AbortSignal;
 }
 
-/** Tokens, unless a job asks for more. */
+/** In tokens. A job can ask for more. */
 const LONGEST_SEQUENCE = 32_768;
 
 export async function prepareJob(
@@ -80,7 +79,7 @@ export async function prepareJob(
   };
 }
 
-/** Sequences that are too long are left out, never cut; a trajectory that loses all of them is too long. */
+/** Leaves out sequences that are too long; they are never cut. A trajectory that loses all of them is too long. */
 function dropTooLong(judged: Judged[], limit: LengthLimit): void {
   for (const entry of judged) {
     const { report, sequences } = entry;
@@ -99,7 +98,9 @@ function dropTooLong(judged: Judged[], limit: LengthLimit): void {
 const UNOBSERVED =
   "its replies could only be read from their texts, and no token that could be trained has a log-probability; send token ids, or allow_training_without_logprobs";
 
-/** A job without any old log-probability trains nothing; beside replies that have them, others train with a ratio of 1. */
+/**
+ * A job without any old log-probability trains nothing. If some replies have them, the others train with a ratio of 1.
+ */
 function dropUnobserved(judged: Judged[]): void {
   const trained = judged.filter(({ report }) => report.status === "trained");
   if (trained.some(({ sequences }) => sequences.some(isObserved))) return;
@@ -110,7 +111,7 @@ function isObserved({ mask, oldLogprobs }: TokenSequence): boolean {
   return mask.some((bit, i) => bit === 1 && !Number.isNaN(oldLogprobs[i]));
 }
 
-/** Normalises over what is really trained, then puts the sequences in training order. */
+/** Normalises over what will be trained, then puts the sequences in training order. */
 function withSignals(judged: readonly Judged[], config: RlConfig): PreparedSequence[] {
   const trained = judged.filter(({ report }) => report.status === "trained");
   const signals = tokenSignals(
@@ -125,7 +126,7 @@ function withSignals(judged: readonly Judged[], config: RlConfig): PreparedSeque
   });
   const random = seededRandom(config.seed);
   if (config.gradAccumulationSequences === 1) return shuffled(prepared, random);
-  // neighbours in a gradient step share their group's prompt
+  // keeps a group together, so that its sequences share their prompt in a gradient step
   const groups = new Map<number, PreparedSequence[]>();
   for (const sequence of prepared) {
     const members = groups.get(sequence.group);

@@ -1,6 +1,6 @@
-// The prompts of one conversation, each no further than it can matter. A sequence longer than the limit is never trained,
-// so of a longer prompt only the first limit + 1 tokens are made. And because each prompt renders the whole conversation
-// again, later ones are not rendered once the last of them are seen to begin with the same limit + 1 tokens.
+// The prompts of one conversation, without work that cannot matter. A sequence longer than the limit is never trained,
+// so only the first limit + 1 tokens of a longer prompt are made. Each prompt renders the whole conversation again, so
+// once all later prompts are known to begin with the same limit + 1 tokens, they are not rendered at all.
 
 import type { GiveWay } from "../../pacing/give-way.ts";
 import type { ChatTool } from "../../text/messages.ts";
@@ -11,7 +11,7 @@ import type { HistoryMessage } from "./trajectory.ts";
 export interface PromptsOptions {
   messages: readonly HistoryMessage[];
   tools: readonly ChatTool[] | null;
-  /** Indices of the messages whose prompts will be asked for, in order. */
+  /** Indices of the messages whose prompts are needed, in order. */
   elements: readonly number[];
   encoder: ChatEncoder;
   /** Longest prompt of interest, in tokens. */
@@ -21,16 +21,16 @@ export interface PromptsOptions {
 
 export class Prompts {
   readonly #options: PromptsOptions;
-  /** How the last prompts begin; null = not looked at yet. */
+  /** The beginnings of the last prompts; null = not rendered yet. */
   #endings: readonly number[][] | null = null;
-  /** How every prompt from here on begins. */
+  /** The beginning of every prompt from here on. */
   #beginning: readonly number[] | null = null;
 
   constructor(options: PromptsOptions) {
     this.#options = options;
   }
 
-  /** Ids of the conversation before this message; of a prompt longer than the limit, the first limit + 1. */
+  /** Ids of the conversation before this message, or the first limit + 1 of them if there are more. */
   async before(element: number): Promise<readonly number[]> {
     if (this.#beginning) return this.#beginning;
     await this.#options.giveWay();
@@ -42,10 +42,10 @@ export class Prompts {
   }
 
   /**
-   * Templates may render less of a message once others follow it (thoughts before the last question), but what they
-   * have left out they do not bring back, unless by the role of the last message. So what a prompt has in common with
-   * the last one behind each role, all prompts in between have too. Every message takes a token at least: prompts of
-   * more messages than the limit need no look.
+   * Renders the last prompt after each role. A template may drop part of a message once others follow (such as thoughts
+   * before the last question). It brings nothing back, unless that depends on the role of the last message. So whatever
+   * a prompt shares with these last ones, it shares with all prompts in between. Every message takes at least one
+   * token, so prompts with more messages than the limit are not needed.
    */
   async #lookAhead(from: number): Promise<number[][]> {
     const { messages, elements, limit, giveWay } = this.#options;
@@ -57,7 +57,7 @@ export class Prompts {
       try {
         endings.push(this.#encode(element));
       } catch {
-        // the template refuses it: found again when its turn comes, if nothing else is wrong before it
+        // the template refuses it; that is reported when its turn comes
         endings.push([]);
       }
     }

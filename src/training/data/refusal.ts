@@ -1,17 +1,17 @@
-// Where in the submitted data something is wrong. Messages are rendered from a list of elements, index for index, so the
-// path of a message that a chat template refuses is that of an element under another name.
+// Says where in the submitted data something is wrong. Messages are rendered from a list of elements with the same
+// indices, so the path of a refused message translates to the path of its element.
 
 import type { PromptError } from "../../text/prompt-error.ts";
 import type { History } from "./trajectory.ts";
 
-/** Where a history was sent. */
+/** Where the elements of a history are in the request. */
 export interface Places {
   /** Path of the list of its elements, for example "messages_and_choices". */
   elements: string;
   element(index: number): string;
 }
 
-/** `elements`: the path of the list where they were not captured. */
+/** `elements`: path of the list, unless the history is a captured call. */
 export function placesOf({ items, requestAt }: History, elements: string): Places {
   const list = requestAt === undefined ? elements : `${requestAt}.messages`;
   return {

@@ -1,8 +1,7 @@
-// Token sequences with a mask, built turn by turn by the "extends" rule: a turn whose prompt begins with everything so
-// far continues the sequence, any other prompt starts a new one. So a log-probability is only ever trained under the
-// prefix it was observed under.
+// Builds token sequences with a mask, turn by turn. A turn whose prompt begins with the whole sequence so far continues
+// it; any other prompt starts a new sequence. So a token is only trained behind the prefix that it was sampled behind.
 
-/** ids[i] is trained where mask[i] is 1: position i - 1 predicts it. */
+/** ids[i] is trained where mask[i] is 1; position i - 1 predicts it. */
 export interface TokenSequence {
   ids: number[];
   mask: (0 | 1)[];
@@ -14,7 +13,7 @@ export class SequenceBuilder {
   readonly #sequences: TokenSequence[] = [];
   readonly #tooLong = new Set<TokenSequence>();
 
-  /** One prompt and the reply to it; `logprobs` null = not known. */
+  /** Adds a prompt and its reply. `logprobs` null = unknown. */
   turn(prompt: readonly number[], reply: readonly number[], logprobs: readonly number[] | null): void {
     const last = this.#sequences.at(-1);
     const current = last && startsWith(prompt, last.ids) ? last : this.#begin();
@@ -26,8 +25,8 @@ export class SequenceBuilder {
   }
 
   /**
-   * A turn whose prompt begins with these tokens and is longer than anything that can be trained: what follows them does not
-   * matter, nor whether it follows the turns before in every token, if those are too long already.
+   * Adds a turn whose prompt begins with these tokens and is too long to train. What follows them does not matter. Nor
+   * does it matter whether the prompt continues the turns before exactly, if those are too long already.
    */
   tooLong(beginning: readonly number[]): void {
     const last = this.#sequences.at(-1);
@@ -37,7 +36,7 @@ export class SequenceBuilder {
     this.#tooLong.add(current);
   }
 
-  /** The sequences that have something to train. */
+  /** The sequences that have something to train or are too long. */
   finish(): TokenSequence[] {
     return this.#sequences.filter((sequence) => sequence.mask.includes(1) || this.#tooLong.has(sequence));
   }

@@ -38,7 +38,7 @@ async function single(items: HistoryItem[], allow = false) {
 }
 
 describe("template path (ChatML-like toy: <s> role NL content <e> NL)", () => {
-  it("masks the sampled tokens only and adds no second end", async () => {
+  it("masks only the sampled tokens and adds no second end token", async () => {
     const { sequence, words, trained } = await single([user("q1"), sampled("a1", "a1 <e>")]);
     expect(words).toEqual("<s> user NL q1 <e> NL <s> assistant NL a1 <e>".split(" "));
     expect(sequence.mask).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
@@ -77,7 +77,7 @@ describe("template path (ChatML-like toy: <s> role NL content <e> NL)", () => {
     expect(trained).toEqual(["a2", "<e>"]);
   });
 
-  it("what follows the last choice is left out", async () => {
+  it("items after the last choice are left out", async () => {
     const { words } = await single([user("q1"), sampled("a1", "a1 <e>"), user("q2")]);
     expect(words).not.toContain("q2");
   });
@@ -128,7 +128,7 @@ describe("template path (ChatML-like toy: <s> role NL content <e> NL)", () => {
     expect((await tokenise(items)).retokenised).toBe(1);
   });
 
-  it("joins the parts of a text as rendering does, and refuses those it cannot read, with their place", async () => {
+  it("joins content parts as rendering does, and names parts that it cannot read", async () => {
     const texts: string[] = [];
     const encodeText = (text: string) => {
       texts.push(text);
@@ -195,7 +195,7 @@ describe("exact-token path", () => {
     ]);
   });
 
-  it("refuses another number of log-probabilities than tokens, as a corrupt record", async () => {
+  it("rejects a record with more or fewer log-probabilities than tokens as corrupt", async () => {
     const items = [user("q1"), choice("a1", { tokenIds: toyIds("a1 <e>"), logprobs: [-0.1] })];
     await expect(tokenise(items)).rejects.toThrow(TokenMismatchError);
     await expect(tokenise(items)).rejects.toThrow(/1 log-probabilities for 2 tokens/);
@@ -217,7 +217,7 @@ describe("exact-token path", () => {
     );
   });
 
-  it("property: every sampled token appears once, behind exactly its own prompt", async () => {
+  it("property: every sampled token appears once, after exactly its own prompt", async () => {
     const ids = fc.array(fc.integer({ min: 0, max: 5 }), { minLength: 1, maxLength: 4 });
     await fc.assert(
       fc.asyncProperty(

@@ -1,6 +1,6 @@
-// One history to token sequences with a mask on exactly the sampled tokens.
-// Precedence per choice: its own prompt and output ids; ids spelled "token_id:N"; token texts; last, the message text
-// again, without log-probabilities. Turns are merged by SequenceBuilder. Knows chat templates only through ChatEncoder.
+// Turns a history into token sequences whose mask covers exactly the sampled tokens. The tokens of a choice come from,
+// in this order: its ids, ids written as "token_id:N", token texts, and last its message text, without
+// log-probabilities.
 
 import type { GiveWay } from "../../pacing/give-way.ts";
 import type { ChatEncoder } from "./chat-encoder.ts";
@@ -11,18 +11,18 @@ import { SequenceBuilder, type TokenSequence } from "./token-sequence.ts";
 import { type History, type HistoryItem, type HistoryMessage, messageOf, type SampledChoice } from "./trajectory.ts";
 
 export interface TokenisedHistory {
-  /** One that is too long may end behind the limit, with turns left out. */
+  /** A sequence that is too long may end past the limit, without its last turns. */
   sequences: TokenSequence[];
-  /** Choices whose ids had to be made from text again. */
+  /** Number of choices that had to be tokenised again from their text. */
   retokenised: number;
 }
 
 /**
- * The tokens of a choice cannot be trained. `corrupt`: the record contradicts itself, so the job as a whole is not to be
+ * The tokens of a choice cannot be trained. If `corrupt`, the record contradicts itself and the whole job cannot be
  * trusted; otherwise only this trajectory is left out.
  */
 export class TokenMismatchError extends Error {
-  /** Index inside the history. */
+  /** Index in the history. */
   readonly element: number;
   readonly corrupt: boolean;
 
@@ -35,21 +35,21 @@ export class TokenMismatchError extends Error {
 }
 
 export interface TokeniseOptions {
-  /** Also train choices and assistant messages that carry no log-probabilities, with a ratio of 1. */
+  /** Also trains choices and assistant messages without log-probabilities, with a ratio of 1. */
   allowWithoutLogprobs: boolean;
-  /** Longest sequence that can be trained. */
+  /** Longest sequence that can be trained, in tokens. */
   maxTokens: number;
   giveWay: GiveWay;
 }
 
-/** No sequences when nothing in the history is trainable. What follows the last trainable item is left out. */
+/** Returns no sequences when nothing in the history is trainable. Items after the last trainable one are left out. */
 export async function tokeniseHistory(
   history: History,
   encoder: ChatEncoder,
   options: TokeniseOptions,
 ): Promise<TokenisedHistory> {
   const builder = new SequenceBuilder();
-  // the end of a prompt may still be taken off
+  // an empty thought may still be removed from the end of a prompt
   const limit = options.maxTokens + EMPTY_THOUGHT;
   const prompts = promptsOf(history, encoder, limit, options);
   let retokenised = 0;
@@ -107,7 +107,10 @@ function sampledTokens(item: HistoryItem, element: number, encoder: ChatEncoder)
   return { ids, logprobs: choice.logprobs, retokenised: false };
 }
 
-/** The last resort: the text without an end-of-turn token. Old log-probabilities belong to other tokens: dropped. */
+/**
+ * The last resort: the text, without an end-of-turn token. Old log-probabilities belong to other tokens and are
+ * dropped.
+ */
 function fromText(message: HistoryMessage, element: number, encoder: ChatEncoder, retokenised: boolean): SampledTokens {
   if (message.toolCalls !== undefined) {
     throw new TokenMismatchError(element, "a reply with tool calls can only be trained from its token ids");
@@ -115,7 +118,7 @@ function fromText(message: HistoryMessage, element: number, encoder: ChatEncoder
   return { ids: encoder.encodeText(textOf(message, element)), logprobs: null, retokenised };
 }
 
-/** Ids of "token_id:N" entries; null unless every entry is of that form. */
+/** Ids of "token_id:N" entries; null unless every entry has that form. */
 function spelledIds(tokens: readonly string[] | null): number[] | null {
   if (tokens === null) return null;
   const ids: number[] = [];
@@ -128,8 +131,8 @@ function spelledIds(tokens: readonly string[] | null): number[] | null {
 }
 
 /**
- * null when an entry is no single token. An empty text is what an end-of-sequence token decodes to, but only at the end:
- * elsewhere it is a token that begins a character.
+ * Returns null when an entry is not a single token. At the end, an empty text is the end-of-sequence token. Elsewhere
+ * it is a token with only part of a character.
  */
 function lookedUpIds({ tokens, bytes }: SampledChoice, encoder: ChatEncoder): number[] | null {
   if (tokens === null) return null;
@@ -144,7 +147,7 @@ function lookedUpIds({ tokens, bytes }: SampledChoice, encoder: ChatEncoder): nu
   return ids;
 }
 
-/** A reply that opens its own thought was not sampled behind the closed, empty one that some templates add. */
+/** A reply that opens its own thought was not sampled after the empty one that some templates add. */
 function withoutEmptyThought(
   prompt: readonly number[],
   ids: readonly number[],
@@ -154,7 +157,7 @@ function withoutEmptyThought(
   return think !== null && ids[0] === think ? prompt.slice(0, thoughtAtEnd(prompt, encoder)) : prompt;
 }
 
-/** Throws on ids that the model does not have. */
+/** Throws if the model does not have one of the ids. */
 export function checkRange(ids: readonly number[], element: number, { vocabSize }: ChatEncoder): void {
   for (const id of ids) {
     if (id < 0 || id >= vocabSize) {

@@ -1,5 +1,5 @@
-// What clients submit: groups of scored trajectories, each one or more histories of messages and sampled choices.
-// The API makes these checked, compact forms. They are written to disk; what the trainer does not read is already gone.
+// What clients submit: groups of scored trajectories, each with one or more histories of messages and sampled choices.
+// The API reads these from the wire and keeps only what training needs. They are stored on disk in this form.
 
 import type { ChatMessage, ChatTool } from "../../text/messages.ts";
 
@@ -18,14 +18,14 @@ export interface Refusal {
 export interface SampledChoice {
   /** The assistant message. */
   message: HistoryMessage;
-  /** What the model was given, when the endpoint said so. */
+  /** The prompt, if the endpoint returned it. */
   promptTokenIds: readonly number[] | null;
   tokenIds: readonly number[] | null;
   /** One entry per sampled token; null = the sampler did not report them. */
   logprobs: readonly number[] | null;
   /** The tokens as the log-probability entries spell them ("token_id:17" or text). */
   tokens: readonly string[] | null;
-  /** The bytes of those tokens, where the entries have them; absent when the ids are known. */
+  /** The bytes of those tokens, where the entries have them. Absent when the ids are known. */
   bytes?: readonly (readonly number[] | null)[];
 }
 
@@ -33,14 +33,14 @@ export type HistoryItem =
   | { message: HistoryMessage }
   | {
       choice: SampledChoice;
-      /** Where the choice of a captured call was sent: "exchanges.chat_completions[0].response.choices[0]". */
+      /** Path of the choice of a captured call, for example "exchanges.chat_completions[0].response.choices[0]". */
       at?: string;
     };
 
 export interface History {
   items: readonly HistoryItem[];
   tools: readonly ChatTool[] | null;
-  /** Where the request of a captured call was sent. Its messages are context: what of them was sampled has its own call. */
+  /** Path of the request of a captured call. Its messages are context; replies among them have calls of their own. */
   requestAt?: string;
 }
 
@@ -60,7 +60,7 @@ export interface TrajectoryGroup {
   metrics: Readonly<Record<string, number>>;
 }
 
-/** A long group is kept in parts: trajectories of their own, then the group with those that are not. */
+/** A long group is stored in parts: some trajectories on their own, then the group with the rest. */
 export type GroupPart = Trajectory | TrajectoryGroup;
 
 export function messageOf(item: HistoryItem): HistoryMessage {

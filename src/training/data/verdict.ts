@@ -1,4 +1,5 @@
-// What becomes of one trajectory: trained, or left out for a stated reason. The verdicts make up the report of a job.
+// Decides what becomes of a trajectory: trained, or left out for a stated reason. The verdicts make up the job's
+// report.
 
 import type { GiveWay } from "../../pacing/give-way.ts";
 import { PromptError } from "../../text/prompt-error.ts";
@@ -22,10 +23,10 @@ export interface TrajectoryReport {
   group: number;
   trajectory: number;
   status: Verdict;
-  /** What to do about it; null when trained in full. */
+  /** Why it was left out, in whole or in part; null when all of it is trained. */
   reason: string | null;
   reward: number;
-  /** After balance and normalisation over the job; 0 when not trained. */
+  /** After balancing and normalising over the job; 0 when not trained. */
   advantage: number;
   sequences: number;
   tokens: number;
@@ -36,7 +37,7 @@ export interface TrajectoryReport {
 export interface Judged {
   report: TrajectoryReport;
   sequences: TokenSequence[];
-  /** Within its group, before balance and normalisation. */
+  /** Within its group, before balancing and normalising. */
   rawAdvantage: number;
   retokenised: number;
 }
@@ -44,11 +45,11 @@ export interface Judged {
 export interface JudgeContext {
   encoder: ChatEncoder;
   config: RlConfig;
-  /** The step the job trains from: what staleness is measured against. */
+  /** The step that the job trains from. Staleness is measured against it. */
   currentStep: number;
-  /** Tokenise what will be left out too (a preview shows it; a job saves the work and fails on corrupt records). */
+  /** Also tokenises what will be left out, to show it. Corrupt records get a verdict instead of failing the job. */
   preview: boolean;
-  /** Longest sequence that can be trained. */
+  /** Longest sequence that can be trained, in tokens. */
   maxTokens: number;
   giveWay: GiveWay;
 }
@@ -56,7 +57,7 @@ export interface JudgeContext {
 const NO_ADVANTAGE = "its reward equals the mean of its group, so there is nothing to learn from it";
 const NO_LOGPROBS = "no choice in it carries log-probabilities; sample with logprobs on";
 
-/** Throws on a record that contradicts itself, naming group, trajectory and element; length is judged later. */
+/** Throws on a record that contradicts itself, naming group, trajectory and element. Length is checked later. */
 export async function judge(
   trajectory: Trajectory,
   place: { group: number; trajectory: number },
@@ -103,7 +104,7 @@ export async function judge(
   return rawAdvantage === 0 ? verdict("zero_advantage", NO_ADVANTAGE) : verdict("trained", null);
 }
 
-/** True when the trajectory began more than `maxStepsOffPolicy` steps before `currentStep`. Unknown counts as fresh. */
+/** Whether the trajectory began more than `maxStepsOffPolicy` steps before `currentStep`. Unknown counts as fresh. */
 export function isStale(initialVersion: number | null, currentStep: number, maxStepsOffPolicy: number | null): boolean {
   return maxStepsOffPolicy !== null && initialVersion !== null && initialVersion < currentStep - maxStepsOffPolicy;
 }

@@ -1,5 +1,5 @@
-// The first adapter of a model: LoRA on every linear map of every layer, with A random and B zero, so that it changes
-// nothing until it is trained. Also copies of published adapters, for forks and rollbacks.
+// Makes the first adapter of a model: LoRA on every linear map of every layer, with A random and B zero, so it changes
+// nothing until it is trained. Also copies the files of a step, for forks and rollbacks.
 
 import { copyFileSync, linkSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ export interface LoraShape {
   alpha: number;
 }
 
-/** A is uniform in +-1/sqrt(in), as PEFT initialises it. */
+/** A is uniform in ±1/sqrt(in), like in PEFT. */
 export function identityAdapter(config: ModelConfig, { rank, alpha }: LoraShape, seed: number): LoraAdapter {
   const random = seededRandom(seed);
   const pair = (name: LinearName): LoraPair => {
@@ -24,7 +24,7 @@ export function identityAdapter(config: ModelConfig, { rank, alpha }: LoraShape,
   return createAdapter(config, { rank, alpha, rankStabilised: false, layers });
 }
 
-/** A new folder with the files of a step. Files of steps never change, so the file system shares them where it can. */
+/** Copies a step to a new folder. Files of steps never change, so they are linked where the file system can. */
 export function copyStep(from: string, to: string): void {
   mkdirSync(to);
   for (const name of readdirSync(from)) {
@@ -32,7 +32,7 @@ export function copyStep(from: string, to: string): void {
     try {
       linkSync(source, target);
     } catch {
-      // no links on this file system; what else is wrong, the copy says
+      // the file system has no links; any other problem shows up in the copy
       copyFileSync(source, target);
     }
   }

@@ -1,29 +1,29 @@
-// metrics.jsonl of a model: one object per gradient step and line, only ever appended to. Finds where it ends; what a
-// crash left behind the last complete line is cut off there, so that the next line begins at a line's beginning.
+// Finds the end of a model's metrics.jsonl, which has one line per gradient step and only grows. An incomplete last
+// line, left by a crash, is cut off, so that the next line starts where it should.
 
 import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, readSync } from "node:fs";
 
 export interface CurveLine {
-  /** The policy step this gradient step helped to make. */
+  /** The policy step that this gradient step belongs to. */
   step: number;
-  /** Gradient steps since the model began. */
+  /** Gradient steps since the model was created. */
   gradient_step: number;
   time: string;
   [metric: string]: number | string;
 }
 
 export interface CurveEnd {
-  /** Of the last line. */
+  /** Policy step of the last line. */
   step: number;
   gradientStep: number;
-  /** Lines of that step. */
+  /** Lines of that policy step. */
   lines: number;
 }
 
 const EMPTY: CurveEnd = { step: 0, gradientStep: 0, lines: 0 };
 const NEWLINE = 0x0a;
 
-/** Enough for the lines of most steps. */
+/** Long enough for the lines of most steps. */
 const TAIL_BYTES = 1 << 16;
 
 export function cutCurve(file: string): CurveEnd {
@@ -45,7 +45,7 @@ export function cutCurve(file: string): CurveEnd {
   }
 }
 
-/** The last complete line and how many of its step come before it; null when the tail is too short to tell. */
+/** The last complete line, and the number of lines of its step. null when the tail is too short to tell. */
 function endOf(tail: Buffer, whole: boolean): { end: CurveEnd; bytes: number } | null {
   let end: CurveEnd | null = null;
   let bytes = 0;

@@ -49,7 +49,7 @@ const numbers = () =>
     .map(({ step, gradient_step }) => [step, gradient_step]);
 
 describe("curves", () => {
-  it("count gradient steps from the model's beginning, whenever they are written", async () => {
+  it("count gradient steps since the model was created, whenever they are written", async () => {
     published(2);
     published(1);
     await write();
@@ -62,7 +62,7 @@ describe("curves", () => {
     expect(readdirSync(curves).filter((name) => name.startsWith("events"))).toHaveLength(3);
   });
 
-  it("are completed wherever a crash cut them off", async () => {
+  it("are completed after a crash at any byte", async () => {
     published(2);
     published(3);
     await write();

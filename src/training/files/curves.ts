@@ -1,6 +1,6 @@
-// Training curves on disk, for tools that tail or plot files: metrics.jsonl (one object per gradient step, appended) and
-// one TensorBoard event file per policy step. Made from the recorded events, so a curve that a crash cut short, within a
-// step or a line, is completed at the next opportunity and nothing is written twice.
+// Writes training curves for tools that tail or plot files: metrics.jsonl with one line per gradient step, and one
+// TensorBoard event file per policy step. Both are made from the recorded events, so a curve that a crash cut off is
+// completed by the next write, and nothing is written twice.
 
 import { mkdirSync } from "node:fs";
 import { appendFile, writeFile } from "node:fs/promises";
@@ -20,7 +20,9 @@ export class CurveWriter {
     this.#context = context;
   }
 
-  /** Appends what is missing for a model, one call after the other. A failure is logged; the next call makes up for it. */
+  /**
+   * Appends what is missing for a model, one call after the other. A failure is logged; the next call makes up for it.
+   */
   write(modelId: string): Promise<void> {
     const before = this.#writing.get(modelId) ?? Promise.resolve();
     const work = before
@@ -47,7 +49,7 @@ async function appendMissing(modelId: string, { modelTable, eventTable, workspac
     const lines = recorded
       .filter(({ type }) => type === "gradient_step")
       .map(({ data, createdAt }, i): CurveLine => {
-        // the trainer counts from the job's beginning
+        // the trainer counts from the start of the job
         const { gradient_step: _, ...metrics } = data as Record<string, number>;
         return { step, gradient_step: before + i + 1, time: createdAt, ...metrics };
       });

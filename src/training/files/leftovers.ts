@@ -1,6 +1,6 @@
-// Files that the database does not know, at a start. What was not finished or was deleted before goes; what may be the
-// result of training is only ever moved aside, to orphans/: the database may be a new or an older one, and then these
-// files are all there is of a model.
+// Clears files that the database does not know, at a start. Unfinished and deleted files are removed. Anything that may
+// be a trained model is only moved to orphans/: if the database is new or was restored from a backup, these files are
+// all that is left of it.
 
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -16,12 +16,12 @@ export interface KnownFiles {
 export interface KnownModel {
   steps: ReadonlySet<number>;
   nextStep: number;
-  /** The last server ended while a job of it ran. */
+  /** The last server stopped while a job of this model was running. */
   interrupted: boolean;
 }
 
 export interface Cleared {
-  /** Below the root. */
+  /** Paths below the root. */
   removed: string[];
   movedAside: { from: string; to: string }[];
 }
@@ -29,12 +29,12 @@ export interface Cleared {
 const STAGING = ".staging-";
 const REMOVED = ".removed-";
 
-/** Made beside its final place, so that publishing is a rename. */
+/** A staging folder is beside its final place, so that publishing is a rename. */
 export function stagingName(label: string): string {
   return `${STAGING}${label}`;
 }
 
-/** What a deleted model's folder is called while it goes. */
+/** The name of a model's folder while it is being deleted. */
 export function removedName(modelId: string): string {
   return `${REMOVED}${modelId}`;
 }
@@ -70,12 +70,12 @@ export function clearLeftovers(root: string, known: KnownFiles): Cleared {
   return cleared;
 }
 
-/** A number is given once, so a lower one was deleted; a job that was cut off does the one that comes next again. */
+/** A number is used once, so a lower one was deleted. An interrupted job makes the next one again. */
 function isRest(step: number, { nextStep, interrupted }: KnownModel): boolean {
   return step < nextStep || (step === nextStep && interrupted);
 }
 
-/** A step in the making, or what becomes one: adapters are written under a temporary name too. */
+/** A step that was being made. Adapters are also written under a temporary name first. */
 function isUnfinished(name: string): boolean {
   return name.startsWith(STAGING) || isTemporaryName(name);
 }

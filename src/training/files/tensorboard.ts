@@ -1,5 +1,4 @@
-// TensorBoard event files: scalars over steps, as a sequence of checksummed records with protocol-buffer events inside.
-// Encodes whole files; where they are written is the caller's business.
+// Encodes TensorBoard event files: scalars over steps, as checksummed records that contain protocol-buffer events.
 
 import { ProtoWriter } from "../../graph/protobuf.ts";
 

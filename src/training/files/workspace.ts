@@ -1,10 +1,10 @@
-// Where training keeps its files, and with leftovers.ts the only code that moves or deletes them:
-//   models/<model>/step-<n>/   a published step: PEFT adapter and optimiser state; never changes
+// The files of training. Only this file and leftovers.ts move or delete them.
+//   models/<model>/step-<n>/   a published step: PEFT adapter and optimizer state; never changes
 //   models/<model>/curves/     metrics.jsonl and TensorBoard files
-//   orphans/                   what a start found and the database did not know
-//   reserve                    room kept aside for a full disk
-//   jobs/<job>/                input, batch and output of an open job; gone when the job is over
-// A step appears by one rename of a folder whose files are already on the disk. Names are ids and numbers of ours.
+//   jobs/<job>/                data of an open job; removed when the job is over
+//   orphans/                   files that a start found and the database did not know
+//   reserve                    space kept free for when the disk is full
+// A step appears by renaming a folder whose files are already on disk. All names are our own ids and numbers.
 
 import {
   closeSync,
@@ -39,7 +39,7 @@ export class Workspace {
     }
   }
 
-  /** Some room kept aside, so that the end of a job can still be recorded when the disk has become full. False: there is none. */
+  /** Reserves space, so that the end of a job can be recorded even on a full disk. Returns false if there is none. */
   keepReserve(): boolean {
     const file = join(this.#root, "reserve");
     if (statSync(file, { throwIfNoEntry: false })?.size === RESERVE_BYTES) return true;
@@ -56,7 +56,7 @@ export class Workspace {
     rmSync(join(this.#root, "reserve"), { force: true });
   }
 
-  /** Does what gives room back in the end; the little that it takes before, on a full disk, is there for it. */
+  /** Runs work that frees space in the end. If the disk is full, it may use the reserve. */
   makingRoom<Result>(work: () => Result): Result {
     try {
       return work();
@@ -71,7 +71,7 @@ export class Workspace {
     }
   }
 
-  /** The text without the place of these files on this machine: what it says may go to clients. */
+  /** Removes the path of these files from a text, so that it can go to clients. */
   withoutRoot(text: string): string {
     return text.replaceAll(join(this.#root, "/"), "");
   }
@@ -92,7 +92,7 @@ export class Workspace {
     return join(this.#root, "jobs", jobId);
   }
 
-  /** What was submitted: one example, trajectory or group as JSON per line. */
+  /** The submitted data: one example, trajectory or group as JSON per line. */
   jobInput(jobId: string): string {
     return join(this.jobFolder(jobId), "input.jsonl");
   }
@@ -105,7 +105,10 @@ export class Workspace {
     mkdirSync(this.jobFolder(jobId), { recursive: true, mode: 0o700 });
   }
 
-  /** Where the next step is made: beside its final place, so that publishing is a rename. Does not exist yet. */
+  /**
+   * A folder to make the next step in, which does not exist yet. It is beside the final place, so publishing is a
+   * rename.
+   */
   newStaging(modelId: string, label: string): string {
     const folder = join(this.modelFolder(modelId), stagingName(label));
     mkdirSync(this.modelFolder(modelId), { recursive: true, mode: 0o700 });
@@ -117,7 +120,7 @@ export class Workspace {
     rmSync(folder, { recursive: true, force: true });
   }
 
-  /** Moves a complete staging folder into place, durably. Replaces what an interrupted attempt left there. */
+  /** Moves a complete staging folder into place, durably. Replaces what an interrupted attempt left. */
   publish(staging: string, modelId: string, step: number): void {
     syncTree(staging);
     const target = this.stepFolder(modelId, step);
@@ -131,7 +134,7 @@ export class Workspace {
     rmSync(this.stepFolder(modelId, step), { recursive: true, force: true });
   }
 
-  /** Renamed first: a folder that a crash leaves half deleted is known as one. */
+  /** Renames the folder first, so that a start recognises one that a crash left half deleted. */
   removeModel(modelId: string): void {
     const going = join(this.#root, "models", removedName(modelId));
     if (existsSync(this.modelFolder(modelId))) renameSync(this.modelFolder(modelId), going);
@@ -147,7 +150,7 @@ export class Workspace {
   }
 }
 
-/** Bytes of the files in a folder. */
+/** Total size of the files in a folder, in bytes. */
 export function folderBytes(folder: string): number {
   return readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
 }

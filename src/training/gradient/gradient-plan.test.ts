@@ -10,12 +10,12 @@ const rates = (sequences: number, power: number, multiplier = 1) => {
 };
 
 describe("learning rates of a plan", () => {
-  it("grow with the sequences of the step", () => {
+  it("grow with the number of sequences in the step", () => {
     expect(rates(3, 0.5)).toEqual([expect.closeTo(Math.SQRT2), 1]);
     expect(rates(3, -2000)).toEqual([0, 1]);
   });
 
-  it("are refused when they are no numbers, with what made them so", () => {
+  it("are rejected when they are not finite, naming the cause", () => {
     expect(() => rates(3, 2000)).toThrow(/Infinity.*num_trajectories_learning_rate_multiplier_power \(2000\)/);
     expect(() => rates(3, 0, Number.NaN)).toThrow(/NaN/);
     expect(rates(0, 2000)).toEqual([]);

@@ -1,11 +1,11 @@
-// Which sequences make up which gradient step, and at what learning rate. One sequence per step unless told otherwise.
+// Plans the gradient steps of a job: which sequences each one takes, and its learning rate.
 
 import type { RlConfig, SftConfig } from "../config.ts";
 import type { GradientStepPlan } from "../contract.ts";
 import { TrainingError } from "../training-error.ts";
 import { sequenceCountMultiplier } from "./learning-rate.ts";
 
-/** `multiplier`: what the history of rewards makes of the configured rate. Throws when a rate is not finite. */
+/** `multiplier`: factor for the learning rate from the history of rewards. Throws when a rate is not finite. */
 export function planRl(sequences: number, config: RlConfig, multiplier: number): GradientStepPlan[] {
   const size = config.gradAccumulationSequences === "all" ? Math.max(1, sequences) : config.gradAccumulationSequences;
   return ranges(sequences, size).map(({ from, to }) => ({
@@ -28,7 +28,7 @@ function learningRate(sequences: number, { optimizer, learningRatePower }: RlCon
   });
 }
 
-/** Batches of examples; `exampleOf` gives the example of each sequence, so that one example is never split. */
+/** Plans batches of examples. `exampleOf`: the example of each sequence; an example is never split. */
 export function planSft(exampleOf: readonly number[], config: SftConfig): GradientStepPlan[] {
   const plan: GradientStepPlan[] = [];
   let from = 0;

@@ -1,5 +1,5 @@
-// Importance ratios at token, sequence or mixed level, and how a derivative with respect to a ratio flows back to the
-// log-probabilities it was made from. Sequences are index ranges inside a gradient step's flat token list.
+// Importance ratios at token, sequence or mixed level, and their derivatives with respect to the log-probabilities.
+// Sequences are index ranges in the flat list of a gradient step's tokens.
 
 import type { ImportanceSamplingLevel } from "../config.ts";
 
@@ -13,17 +13,17 @@ export interface Ratios {
 }
 
 /**
- * Beyond it a ratio grows no more. e^50 is far behind every sensible clip or cap, and gradients that it is a factor of,
- * where nothing clips it, are still float32 numbers.
+ * Ratios stop growing here. e^50 is far beyond every sensible clip or cap, and gradients multiplied by it still fit in
+ * a float32.
  */
 const LARGEST_LOG_RATIO = 50;
 
-/** The ratio of probabilities whose logarithms differ by this much. */
+/** The ratio of two probabilities whose logarithms differ by this much. */
 export function ratioOf(difference: number): number {
   return Math.exp(Math.min(difference, LARGEST_LOG_RATIO));
 }
 
-/** `difference` = new - old log-probability; `starts` = first token of each sequence, then the total. */
+/** `difference`: new - old log-probability. `starts`: first token of each sequence, then the number of tokens. */
 export function importanceRatios(
   difference: Float64Array,
   starts: readonly number[],
@@ -54,7 +54,7 @@ export function importanceRatios(
           shared[t] = sequence / 2;
           break;
         case "geometric_average":
-          // not the root of their product: one may vanish while the other is huge
+          // not the root of their product, because one may be 0 while the other is huge
           ratio[t] = ratioOf((difference[t]! + mean) / 2);
           own[t] = shared[t] = ratio[t]! / 2;
           break;

@@ -1,15 +1,15 @@
-// The learning rate of a gradient step: the configured one times two optional multipliers.
+// Two optional multipliers of the learning rate.
 
 import { mean } from "../data/advantage.ts";
 
-/** n^power for the n sequences of a gradient step. */
+/** n^power for a gradient step with n sequences. */
 export function sequenceCountMultiplier(sequences: number, power: number): number {
   return power === 0 ? 1 : Math.max(1, sequences) ** power;
 }
 
 /**
- * How much the spread of rewards shrank since the first step: a straight line through the history, its value at the last
- * step (at least 0) divided by its intercept. 1 while there are fewer than two points or the intercept is not positive.
+ * How far the spread of rewards has shrunk: a straight line is fitted to the history, and its value at the last step
+ * (at least 0) is divided by its intercept. 1 with fewer than two points or an intercept that is not positive.
  */
 export function rewardSpreadMultiplier(history: readonly { step: number; rewardStdDev: number }[]): number {
   if (history.length < 2) return 1;

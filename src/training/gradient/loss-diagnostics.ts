@@ -1,13 +1,13 @@
-// Numbers about a gradient step that do not enter its loss: how far the policy moved from the one that sampled, and what
-// the clip did. All finite for finite inputs, so that they can go into events as they are.
+// Metrics of a gradient step that are not part of its loss: how far the policy moved from the one that sampled, and how
+// often ratios were clipped. They are finite for finite inputs, so they can be sent in events.
 
 import { mean, populationStdDev } from "../data/advantage.ts";
 import { ratioOf } from "./importance.ts";
 
-/** Everything about the step's trained tokens, flat. */
+/** The trained tokens of a step, one entry per token in every list. */
 export interface StepTokens {
   logprobs: readonly number[];
-  /** With the current values where the sampler's are unknown. */
+  /** The current value where the sampler's is unknown. */
   oldLogprobs: readonly number[];
   ratios: readonly number[];
   advantages: readonly number[];
@@ -24,7 +24,7 @@ export function stepDiagnostics(tokens: StepTokens, clip: { low: number; high: n
   return {
     entropy: mean(tokens.entropies),
     kl_policy_ref: mean(tokens.klToReference),
-    /** mean(old - new), the k1 estimate, and the k3 estimate of KL(old || new), which is never negative. */
+    /** Two estimates of KL(old || new): k1 = mean(old - new), and k3, which is never negative. */
     kl_old_new_k1: kl((current, old) => old - current),
     kl_old_new_k3: k3Mean,
     kl_div: k3Mean,

@@ -97,7 +97,7 @@ describe("log-probabilities at the ends of their range", () => {
     expect(far({ algorithm, maskProbRatio: true }, -1).gradient).toEqual([0, 0.5]);
   });
 
-  it("the geometric mean of a huge and a vanishing ratio is the one of their logarithms", () => {
+  it("the geometric mean of a huge and a tiny ratio is computed from their logarithms", () => {
     const ratiosOf = (...differences: number[]) => {
       const tokens = differences.map((difference) => {
         return { logprob: -9000, old: -9000 - difference, sampler: 0, reference: 0, advantage: 1, weight: 1 };
@@ -131,7 +131,7 @@ describe("log-probabilities at the ends of their range", () => {
     );
   });
 
-  it("past the clip it does not matter how far", () => {
+  it("past the clip, the distance does not matter", () => {
     fc.assert(
       fc.property(
         fc.double({ min: 2, max: 9998, noNaN: true }),
@@ -152,7 +152,7 @@ describe("log-probabilities at the ends of their range", () => {
 });
 
 describe("ordinary log-probabilities", () => {
-  it("give the bits of the plain formulae", () => {
+  it("give exactly the bits of the plain formulas", () => {
     fc.assert(
       fc.property(tokensFrom(fc.double({ min: -50, max: 0, noNaN: true })), config, options, (tokens, cfg, chosen) => {
         const given = inputs(tokens, chosen);

@@ -181,7 +181,7 @@ describe("diagnostics", () => {
 
   it("has the k3 estimate", () => expect(k3(-1.2, -1)).toBeCloseTo(0.018730753, 8));
 
-  it("is finite, for no tokens too", () => {
+  it("is finite, even without tokens", () => {
     const none: StepTokens = {
       ...{ logprobs: [], oldLogprobs: [], ratios: [], advantages: [], entropies: [], klToReference: [] },
     };

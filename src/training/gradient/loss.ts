@@ -1,42 +1,41 @@
-// The policy loss of a gradient step and its derivative with respect to every token's log-probability.
-// A pure function over flat arrays of trainable tokens; sequences are ranges in them. This is the whole of the
-// configurable arithmetic: the trainer only turns log-probabilities into weights' gradients and back. Sequences do not
-// depend on each other, so a step may be computed in parts. The order of the numbered steps is part of the meaning.
+// The policy loss of a gradient step, and its derivative with respect to every token's log-probability. All
+// configurable arithmetic is here: a pure function over flat arrays of trainable tokens, in which sequences are ranges.
+// Sequences are independent, so a step can be computed in parts. The order of the numbered steps matters.
 
 import type { LossConfig } from "../config.ts";
 import { algorithmNamed } from "./algorithms/registry.ts";
 import { backpropRatios, importanceRatios, ratioOf } from "./importance.ts";
 
-/** Trainable tokens only, sequences one after the other. */
+/** Trainable tokens only, one sequence after the other. */
 export interface LossInputs {
   /** Log-probabilities under the current weights. */
   logprobs: Float64Array;
-  /** NaN = unknown: the current value takes its place, detached, so that the ratio is 1. */
+  /** NaN = unknown. The current value is used as a constant, so the ratio is 1. */
   oldLogprobs: Float64Array;
   advantages: Float64Array;
   weights: Float64Array;
   /** First token of each sequence, then the total number of tokens. */
   sequenceStarts: readonly number[];
-  /** The sampler's own values when `oldLogprobs` were recomputed before the first step; null otherwise. */
+  /** The sampler's values, if `oldLogprobs` were recomputed before the first step; otherwise null. */
   samplerLogprobs: Float64Array | null;
   /** Log-probabilities under the reference policy; null = no KL penalty. */
   referenceLogprobs: Float64Array | null;
-  /** Trainable tokens of the whole gradient step, of which these may be a part. */
+  /** Number of trainable tokens in the whole gradient step; these may be a part of it. */
   stepTokens: number;
 }
 
 export interface LossOutputs {
-  /** Sum over these tokens divided by the number of tokens of the step. */
+  /** Sum over these tokens, divided by `stepTokens`. */
   loss: number;
   /** d loss / d logprobs. */
   gradient: Float64Array;
   /** Importance ratio per token at the configured level, before cap and mask. */
   ratio: Float64Array;
-  /** Source minus reference log-probability per token; null without a KL penalty. */
+  /** Log-probability minus that of the reference, per token; null without a KL penalty. */
   klToReference: Float64Array | null;
 }
 
-/** [low, high] that the algorithm clips ratios to. */
+/** The interval that the algorithm clips ratios to. */
 export function clipRange(config: LossConfig): { low: number; high: number } {
   const algorithm = algorithmNamed(config.algorithm);
   const epsilon = config.epsilon ?? algorithm.defaultEpsilon;
@@ -81,12 +80,14 @@ export function policyLoss(inputs: LossInputs, config: LossConfig): LossOutputs 
   return { loss, gradient, ratio: ratios.ratio, klToReference: kl?.perToken ?? null };
 }
 
-/** The old log-probabilities with the current ones where they are unknown. */
+/** The old log-probabilities, or the current ones where they are unknown. */
 export function knownLogprobs({ oldLogprobs, logprobs }: Pick<LossInputs, "oldLogprobs" | "logprobs">): Float64Array {
   return oldLogprobs.map((value, t) => (Number.isNaN(value) ? logprobs[t]! : value));
 }
 
-/** Difference to the reference policy per token, and its mean over the token's sequence: zero-sum once applied. */
+/**
+ * Difference to the reference policy per token, and its mean over the sequence. Subtracting the mean makes it zero-sum.
+ */
 function klPenalty(
   { logprobs, referenceLogprobs: reference, sequenceStarts: starts }: LossInputs,
   old: Float64Array,

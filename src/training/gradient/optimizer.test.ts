@@ -47,7 +47,7 @@ describe("AdamW", () => {
     expect(4 * clipFactor(norm, 0.1)).toBeCloseTo(0.079999984, 9);
   });
 
-  it("forgets a huge gradient in time", () => {
+  it("forgets a huge gradient after some steps", () => {
     const config = { ...base, maxGradNorm: 1e30 };
     const { params, state } = adamW.update(scalar(1), scalar(1e25), adamW.init(scalar(1)), config);
     expect(Number.isFinite(state.second.get("p")![0]!)).toBe(true);
@@ -55,7 +55,7 @@ describe("AdamW", () => {
     expect(next.state.second.get("p")![0]).toBeLessThan(state.second.get("p")![0]!);
   });
 
-  it("leaves its arguments alone and refuses other shapes", () => {
+  it("does not modify its arguments and rejects other shapes", () => {
     const params = scalar(1);
     const state = adamW.init(params);
     adamW.update(params, scalar(1), state, base);
@@ -90,7 +90,7 @@ describe("O07-O09: a policy of three logits", () => {
   }
   const unknown = Float64Array.of(Number.NaN, Number.NaN);
 
-  it("moves the way the numbers say", () => {
+  it("moves as the reference numbers do", () => {
     const zero = new Float32Array(3);
     const first = step(zero, unknown, "cispo");
     expect(first.loss).toBeCloseTo(0, 12);
@@ -152,7 +152,7 @@ describe("learning-rate multipliers and reward metrics", () => {
     return log.metrics(split);
   };
 
-  it("reward standard deviation leaves single trajectories out", () => {
+  it("reward standard deviation ignores groups of one", () => {
     expect(rewardStdDev([group([1, 0]), group([1, 0, 0, 0]), group([7])])).toBeCloseTo(0.466506351, 8);
   });
 
@@ -166,7 +166,7 @@ describe("learning-rate multipliers and reward metrics", () => {
     });
   });
 
-  it("says nothing about rewards that there are none of", () => {
+  it("omits reward metrics when there are no rewards", () => {
     expect(splitMetrics("val", [group([], 2)])).toEqual({ "val/exception_rate": 1, "val/group_pass": 1 });
     expect(splitMetrics("val", [group([-3])])).not.toHaveProperty(["val/reward_std_dev"]);
   });

@@ -1,13 +1,12 @@
-// AdamW with decoupled weight decay and global gradient-norm clipping, as a pair of pure functions over named tensors.
-// Parameters are float32 (the weights the graphs run with), the two moments float64 inside the arithmetic and stored as
-// float32; nothing is modified in place. Constant learning rate per call: schedules are the caller's.
+// AdamW with decoupled weight decay and global gradient-norm clipping, as pure functions over named tensors. Parameters
+// and moments are stored as float32; the arithmetic is float64. The caller chooses the learning rate of each step.
 
 import type { OptimizerConfig } from "../config.ts";
 
 export type NamedTensors = ReadonlyMap<string, Float32Array>;
 
 export interface AdamState {
-  /** Optimiser steps taken so far. */
+  /** Steps taken so far. */
   step: number;
   first: NamedTensors;
   second: NamedTensors;
@@ -16,13 +15,13 @@ export interface AdamState {
 export interface AdamUpdate {
   params: NamedTensors;
   state: AdamState;
-  /** Before clipping. */
+  /** Global norm before clipping. */
   gradNorm: number;
 }
 
 const CLIP_EPSILON = 1e-6;
 
-/** Of a float32. An infinite moment would stay so, and its parameter where it is, in all jobs to come. */
+/** The largest float32. A moment that becomes infinite stays so, and its parameter would never change again. */
 const LARGEST = (2 - 2 ** -23) * 2 ** 127;
 
 export const adamW: {
@@ -72,13 +71,13 @@ export function globalNorm(grads: NamedTensors): number {
   return Math.sqrt(sum);
 }
 
-/** Factor that brings a gradient of this norm down to the limit; 1 when it is below. */
+/** Factor that reduces a gradient of this norm to the limit; 1 when it is below. */
 export function clipFactor(norm: number, limit: number): number {
   return Math.min(1, limit / (norm + CLIP_EPSILON));
 }
 
 function tensor(tensors: NamedTensors, name: string, size: number): Float32Array {
   const value = tensors.get(name);
-  if (!value || value.length !== size) throw new Error(`optimiser: tensor "${name}" is missing or has another size`);
+  if (!value || value.length !== size) throw new Error(`optimizer: tensor "${name}" is missing or has another size`);
   return value;
 }

@@ -1,6 +1,6 @@
-// One attempt at a job: tokenise, train, publish the new step. The last event becomes visible in the same transaction as
-// the step. Repeating an attempt after a crash gives the same numbers, so events that are already there are not written
-// again.
+// One attempt at a job: tokenise, train, publish the new step. The last event becomes visible in the same transaction
+// as the step. Repeating an attempt after a crash gives the same numbers, so events that are already there are not
+// written again.
 
 import { createWriteStream } from "node:fs";
 import { join } from "node:path";

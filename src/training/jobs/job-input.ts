@@ -1,5 +1,5 @@
-// The submitted data of a job on disk: one example, trajectory or group as JSON per line, written as it arrives and synced
-// before the job is accepted, read back one line at a time. So a large job never has to fit in memory twice.
+// The submitted data of a job on disk: one example, trajectory or group as JSON per line. It is written as it arrives,
+// synced before the job is accepted, and read back line by line, so a large job never has to fit in memory.
 
 import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
@@ -28,14 +28,14 @@ export class InputWriter {
     if (this.#pendingLength >= BUFFER_BYTES) await this.#flush();
   }
 
-  /** On the disk when this returns. */
+  /** Closes the file. Its content is on disk when this returns. */
   async finish(): Promise<void> {
     await this.#flush();
     await this.#file.sync();
     await this.#file.close();
   }
 
-  /** Gives up; the file is the caller's to delete. */
+  /** Closes the file without writing the rest. The caller deletes it. */
   async abandon(): Promise<void> {
     this.#pending = [];
     await this.#file.close().catch(() => {});
@@ -49,14 +49,14 @@ export class InputWriter {
   }
 }
 
-/** The items in order, one line in memory at a time. */
+/** Reads the items in order, one line at a time. */
 export async function* readInput<Item>(path: string): AsyncGenerator<Item> {
   for await (const line of linesOf(createReadStream(path, { encoding: "utf8" }))) {
     if (line !== "") yield JSON.parse(line) as Item;
   }
 }
 
-/** Groups from their parts, each complete. */
+/** Reads groups and joins the parts of each. */
 export async function* readGroups(path: string): AsyncGenerator<TrajectoryGroup> {
   let before: Trajectory[] = [];
   for await (const part of readInput<GroupPart>(path)) {

@@ -1,4 +1,4 @@
-// Records what happens to jobs and tells whoever watches: events on the way, and the end. Metrics count from here too.
+// Records what happens to jobs and tells those who watch them. It also counts them for metrics.
 
 import { EventEmitter } from "node:events";
 import type { JobEvent } from "../../store/event-table.ts";
@@ -25,8 +25,8 @@ export class JobJournal {
   }
 
   /**
-   * Records the final status and event, in one transaction with `alongside`, and frees the job's files. Throws only when
-   * nothing was recorded, so the caller can then undo what it did, even a published step.
+   * Records the final status and event, in one transaction with `alongside`, and frees the job's files. Throws only
+   * when nothing was recorded, so the caller can then undo what it did, even a published step.
    */
   finish(jobId: string, end: JobEnd, alongside: () => void = () => {}): void {
     const { jobTable, workspace, log } = this.#context;

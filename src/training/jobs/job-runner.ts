@@ -1,6 +1,6 @@
 // Runs the queue of jobs: those of one model one after the other, those of different models side by side up to a limit.
-// However a job ends, it ends with a status and an event, and its files go. If that cannot be written because the disk is
-// full, the runner tries again until it can.
+// However a job ends, it ends with a status and an event, and its files go. If that cannot be written because the disk
+// is full, the runner tries again until it can.
 
 import type { JobEnd, JobRecord } from "../../store/job-table.ts";
 import type { TrainingContext } from "../context.ts";

@@ -1,5 +1,5 @@
-// From a job's stored data to what the trainer is asked to do: sequences, plan, objective, the report so far and the
-// numbers that its events carry. One function per kind of job.
+// Turns the stored data of a job into work for the trainer: sequences, a plan of gradient steps, the objective, the
+// report and the metrics of its events. There is one function per kind of job.
 
 import type { JobRecord, JobTable } from "../../store/job-table.ts";
 import type { BaseModel } from "../base-models.ts";
@@ -20,7 +20,7 @@ export interface JobReport {
   trajectories?: TrajectoryReport[];
   examples?: ExampleReport[];
   totals: Record<string, number>;
-  /** Cost of the job; absent until it ran. */
+  /** Cost of the job; absent until it has run. */
   usage?: { tokens: number; seconds: number; peakBytes: number };
 }
 
@@ -31,15 +31,15 @@ export interface JobWork {
   optimizer: OptimizerConfig;
   report: JobReport;
   /**
-   * Goes into the gradient_step event of the plan's step with this index. `num_sequences` is what ART clients call the
-   * number of gradient steps.
+   * Metrics for the gradient_step event of this step of the plan. ART clients read the number of gradient steps from
+   * `num_sequences`.
    */
   eventMetrics(index: number): Record<string, number>;
-  /** Goes to the new step's metrics. */
+  /** Metrics of the new policy step. */
   stepMetrics: Record<string, number>;
-  /** Kept with the job, for the learning rates of later ones; null = it has no rewards to compare. */
+  /** Later jobs use it to scale their learning rates; null = no rewards to compare. */
   rewardStdDev: number | null;
-  /** Steps that must not disappear meanwhile, besides the one trained from. */
+  /** Steps that must not be removed meanwhile, besides the one trained from. */
   usedSteps: number[];
 }
 
@@ -130,15 +130,15 @@ function batchSequence(
   return { ids, mask, oldLogprobs: known, advantage, weight, group };
 }
 
-/** What the trainer compares with; step 0 is the base model itself. */
+/** The reference for the trainer. Step 0 is the base model. */
 function adapterOf(step: number | null, folderOf: (step: number) => string): string | "base" | null {
   if (step === null) return null;
   return step === 0 ? "base" : folderOf(step);
 }
 
 /**
- * How far the spread of rewards has shrunk over the model's steps, this job included. Undefined: it has none. A fork's steps
- * count from its first one: a line drawn back from there to step 0 would be a guess.
+ * How far the spread of rewards has shrunk over the model's steps, including this job unless its `rewardStdDev` is
+ * undefined. A fork counts from its first step, because nothing is known about the steps before.
  */
 function spread(job: JobRecord, jobTable: JobTable, currentStep: number, rewardStdDev: number | undefined): number {
   const first = jobTable.firstStepOf(job.modelId) ?? currentStep;

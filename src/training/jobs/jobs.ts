@@ -1,5 +1,5 @@
-// Training jobs as clients see them. A job is accepted once its data is on disk and its row is committed; then it can be
-// listed, watched and cancelled. job-runner.ts runs it.
+// Training jobs as clients see them. A job is accepted once its data is on disk and its row is committed; then it can
+// be listed, watched and cancelled. job-runner.ts runs it.
 
 import { randomUUID } from "node:crypto";
 import type { JobEvent } from "../../store/event-table.ts";

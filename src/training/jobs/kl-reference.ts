@@ -1,13 +1,13 @@
-// Which step the KL penalty of a job compares with. Asked when a job is submitted or previewed, so that what it would
-// refuse is refused there, and again when it starts.
+// Finds the step that the KL penalty of a job compares with. It is looked up when a job is submitted or previewed, so
+// that a missing step is reported at once, and again when the job starts.
 
 import type { ModelTable } from "../../store/model-table.ts";
 import type { RlConfig } from "../config.ts";
 import { TrainingError } from "../training-error.ts";
 
 /**
- * null = no penalty; 0 is the base model itself, in forks too. `currentStep`: what the job trains from, which jobs before
- * it may still have to make. Throws when the step does not exist.
+ * Returns null without a penalty. Step 0 is the base model, in forks too. `currentStep`: the step that the job trains
+ * from; earlier jobs may still have to make it. Throws when the reference does not exist.
  */
 export function klReferenceStep(
   config: RlConfig,
@@ -24,7 +24,7 @@ export function klReferenceStep(
   throw new TrainingError({ code: "no_kl_reference", step });
 }
 
-/** A fork has no steps before its first, and steps are deleted: then the next one that there is. */
+/** The next existing step, where a step was deleted or is older than a fork. */
 function stepsAgo(wanted: number, modelId: string, modelTable: ModelTable): number {
   return wanted <= 0 ? 0 : (modelTable.firstStepFrom(modelId, wanted) ?? wanted);
 }

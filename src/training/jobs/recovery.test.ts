@@ -68,7 +68,7 @@ function leaveRunning(job: string): void {
 }
 
 describe("a start", () => {
-  it("moves models that the database does not know aside, and says where", async () => {
+  it("moves unknown models aside and logs where", async () => {
     const id = await trainedModel();
     const trained = weights("models", id, "step-1");
     await restart(loseDatabase);
@@ -83,7 +83,7 @@ describe("a start", () => {
     expect(lines).toEqual([]);
   });
 
-  it("moves steps aside that came after an older database", async () => {
+  it("moves aside steps that are newer than the database", async () => {
     const id = await trainedModel();
     await restart(() => {
       for (const name of database()) copyFileSync(join(folder, name), join(folder, `older ${name}`));
@@ -103,7 +103,7 @@ describe("a start", () => {
     expect(weights("orphans", id, "step-3")).toBe(trained);
   });
 
-  it("deletes what was not finished or was deleted before", async () => {
+  it("deletes unfinished and deleted files", async () => {
     const id = await trainedModel();
     await bench.service.models.deleteSteps(id, "me", [0]);
     await restart(() => {
@@ -126,7 +126,7 @@ describe("a start", () => {
     expect([warnings(), existsSync(at("orphans"))]).toEqual([[], false]);
   });
 
-  it("repeats a job that was cut off between its files and its row", async () => {
+  it("repeats a job that was interrupted between its files and its row", async () => {
     await bench.close();
     start(fakeTrainer(200));
     const { id } = newModel(bench);
@@ -140,7 +140,7 @@ describe("a start", () => {
     expect([warnings(), existsSync(at("orphans"))]).toEqual([[], false]);
   });
 
-  it("puts a job back into the line on a full disk, in the room kept aside", async () => {
+  it("puts a job back in the queue on a full disk, using the reserve", async () => {
     await bench.close();
     start(fakeTrainer(200));
     const job = await submit(bench, newModel(bench).id);

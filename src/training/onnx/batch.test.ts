@@ -15,7 +15,7 @@ async function read(sequence: BatchSequence) {
   }
 }
 
-it("takes trained positions with what the sampler reported, as far as it can be a log-probability", async () => {
+it("reads trained positions with the log-probabilities of the sampler, limited to valid ones", async () => {
   const { predicting, sampler } = await read({
     ids: [1, 2, 3, 4, 5, 6, 7],
     mask: [0, 0, 1, 1, 1, 1, 1],

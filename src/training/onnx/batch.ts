@@ -1,4 +1,4 @@
-// The sequences of a task in memory, in the form the passes take, with what the loss needs for every trained token.
+// Reads the sequences of a task, with what the loss needs for every trained token.
 
 import { createReadStream } from "node:fs";
 import { linesOf } from "../../json/json-lines.ts";
@@ -9,15 +9,15 @@ export interface TaskSequence extends RowSequence {
   group: number;
   advantage: number;
   weight: number;
-  /** As the sampler reported them, one per trained token, within [-9999, 0]; NaN = unknown. */
+  /** One log-probability per trained token, as the sampler reported it, within [-9999, 0]; NaN = unknown. */
   sampler: Float64Array;
   /** Recomputed before the first step, when the task asks for it. */
   precalculated: Float64Array | null;
-  /** Under the reference policy, when there is one. */
+  /** Log-probabilities under the reference policy, when there is one. */
   reference: Float64Array | null;
 }
 
-/** The least log-probability there is on the wire. */
+/** The smallest log-probability on the wire. */
 const LEAST = -9999;
 
 export async function readBatch(path: string): Promise<TaskSequence[]> {

@@ -1,14 +1,14 @@
-// Numbers that are no numbers end a task before anything is saved, with what may have made them so. A gradient step is
-// computed with the weights of the one before, so the last one's are tried out on a few tokens.
+// Ends a task before anything is saved when its numbers are not finite, and names the likely cause. Each gradient step
+// shows whether the weights of the one before work. The last weights are tried on a few tokens.
 
 import type { StepMetrics, TrainerTask } from "../contract.ts";
 import { layOut, type RowSequence } from "./packing/micro-batch.ts";
 import type { Between, TrainableModel } from "./pass/trainable-model.ts";
 
-/** Tokens that trained weights are tried out on. */
+/** Number of tokens that the trained weights are tried on. */
 const FEW = 16;
 
-/** `step`: its index in the task. */
+/** `step`: index in the task. */
 export function checkStep(metrics: StepMetrics, step: number, task: TrainerTask): void {
   if (Object.values(metrics).every(Number.isFinite)) return;
   const causes = [...(step > 0 ? [learningRate(task, step - 1)] : []), ...options(task)];
@@ -17,7 +17,7 @@ export function checkStep(metrics: StepMetrics, step: number, task: TrainerTask)
   throw new Error(`the loss or its gradient is not finite in gradient step ${step + 1}; ${advice}`);
 }
 
-/** The model has the trained weights. */
+/** The model must be set to the trained weights. */
 export async function checkTrained(
   model: TrainableModel,
   { ids }: RowSequence,
@@ -30,18 +30,18 @@ export async function checkTrained(
   const { logprobs } = await model.forward(batch, "nothing", between);
   if (logprobs.every(Number.isFinite)) return;
   const cause = learningRate(task, task.steps.length - 1);
-  throw new Error(`the model computes no numbers any more after the last gradient step; ${cause} may be too large`);
+  throw new Error(`the outputs of the model are not finite after the last gradient step; ${cause} may be too large`);
 }
 
-/** What was applied to the weights in this step. */
+/** The settings that changed the weights in this step. */
 function learningRate({ steps, optimizer: { weightDecay } }: TrainerTask, step: number): string {
   const { learningRate } = steps[step]!;
   const rate = `the learning rate (${learningRate})`;
-  // decays by more than all there is
+  // such a decay removes more than the whole weight
   return learningRate * weightDecay > 1 ? `${rate} or weight_decay (${weightDecay})` : rate;
 }
 
-/** What else multiplies into the loss without a bound. */
+/** Other settings that multiply the loss without a bound. */
 function options({ objective }: TrainerTask): string[] {
   if (objective.kind !== "policy") return [];
   const { tau, klPenaltyCoef } = objective.loss;

@@ -1,5 +1,5 @@
-// One gradient step: passes over its micro-batches, the loss in between, gradients and numbers added up. Everything the
-// objective is about happens here and in gradient/loss.ts; the optimiser comes after.
+// One gradient step: runs its micro-batches forward, computes the loss (gradient/loss.ts), runs them backward, and adds
+// up gradients and metrics. The optimizer comes after.
 
 import type { Objective } from "../contract.ts";
 import { clipRange, knownLogprobs, type LossInputs, policyLoss } from "../gradient/loss.ts";
@@ -18,13 +18,13 @@ export interface StepResult {
 export interface PassOptions {
   model: TrainableModel;
   sequences: readonly TaskSequence[];
-  /** Bound for the memory of one micro-batch. */
+  /** Memory limit of one micro-batch. */
   maxBytes: number;
   /** Called between layers; throws to end the task. */
   between: Between;
 }
 
-/** `params`: what the model is set to, for the shapes of the gradients. */
+/** `params`: the parameters that the model is set to. The gradients have their shapes. */
 export async function gradientStep(
   { model, sequences, maxBytes, between }: PassOptions,
   objective: Objective,
@@ -66,7 +66,7 @@ export async function gradientStep(
   return { gradients, metrics };
 }
 
-/** Log-probabilities of every trained token under the model's present parameters, by sequence. */
+/** Log-probabilities of every trained token under the model's current parameters, by sequence. */
 export async function logprobsOf({
   model,
   sequences,

@@ -1,5 +1,5 @@
-// The longest sequence that a trainer with this much memory does not leave out: known from the model's sizes alone, before
-// there is a trainer, so that jobs are normalised over what will really be trained.
+// Finds the longest sequence that a trainer with this much memory can train. It follows from the sizes of the model
+// alone, so the server knows it before a job starts and leaves longer sequences out when it normalises.
 
 import type { ModelInfo } from "../../engine/contract.ts";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
@@ -8,7 +8,7 @@ import { type Keeping, keepingAlone } from "./packing/pack-plan.ts";
 import { attentionBlock } from "./packing/piece-sizes.ts";
 import { passBytes } from "./pass/pass-memory.ts";
 
-/** At most what the engine takes; 0 when nothing fits. */
+/** In tokens, at most the engine's limit; 0 when nothing fits. */
 export function longestSequence(
   { folder, weightType }: { folder: string; weightType: WeightType },
   { positionsPerBlock, maxModelLen }: Pick<ModelInfo, "positionsPerBlock" | "maxModelLen">,

@@ -1,5 +1,5 @@
-// The optimiser's state between jobs, as a safetensors file beside the adapter: both moments of every parameter, the
-// number of steps taken, and the kind of objective they were gathered under.
+// Stores the state of the optimizer between jobs, in a safetensors file beside the adapter: both moments of every
+// parameter, the number of steps, and the kind of objective.
 
 import { SafetensorsFile } from "../../model/checkpoint/safetensors.ts";
 import { writeSafetensors } from "../../model/checkpoint/safetensors-writer.ts";
@@ -20,7 +20,7 @@ export function saveOptimizerState(path: string, state: AdamState, kind: Objecti
   writeSafetensors(path, tensors, { step: String(state.step), objective: kind });
 }
 
-/** The stored state, or a fresh one when there is none or it belongs to another objective or other parameters. */
+/** The stored state, or a new one when there is none or it belongs to another objective or other parameters. */
 export function loadOptimizerState(path: string | null, params: NamedTensors, kind: Objective["kind"]): AdamState {
   const fresh = adamW.init(params);
   if (path === null) return fresh;

@@ -1,5 +1,5 @@
-// A trainer task from start to finish on a trainable model: load, precompute what the objective needs, step by step, save.
-// The same task on the same files gives the same bits: order, sums and random numbers depend on nothing else.
+// Runs a trainer task: loads the adapter, precomputes what the objective needs, takes the gradient steps and saves the
+// result. The same task on the same files gives the same bits.
 
 import { join } from "node:path";
 import { LINEAR_NAMES } from "../../model/checkpoint/expected-tensors.ts";
@@ -20,7 +20,7 @@ export interface TaskHooks {
   onStep(metrics: StepMetrics): void;
   /** Called between layers; throws to end the task. */
   between: Between;
-  /** The model to train, ready for adapters of this rank. */
+  /** Returns the model to train, ready for adapters of this rank. */
   modelFor(task: TrainerTask, rank: number): Promise<TrainableModel>;
 }
 
@@ -55,7 +55,7 @@ export async function runTask(task: TrainerTask, hooks: TaskHooks): Promise<Trai
   return { tokens, seconds, peakBytes: process.resourceUsage().maxRSS * 1024 };
 }
 
-/** Old log-probabilities under the starting weights, and those of the reference policy. */
+/** Computes the log-probabilities of the starting weights and of the reference policy, if the objective needs them. */
 async function precompute(task: TrainerTask, adapter: LoraAdapter, options: PassOptions): Promise<void> {
   if (task.objective.kind !== "policy") return;
   const { model, sequences } = options;
@@ -87,7 +87,7 @@ function withParameters(adapter: LoraAdapter, params: NamedTensors, config: Trai
   return createAdapter(config, { rank, alpha, rankStabilised, layers });
 }
 
-/** The checkpoint's own name: an adapter must not carry paths of this machine. */
+/** The name of the checkpoint's folder. An adapter must not contain paths of this machine. */
 function baseName({ baseModel }: TrainerTask): string {
   return baseModel.split(/[\\/]/).filter(Boolean).at(-1) ?? baseModel;
 }

@@ -1,5 +1,5 @@
-// Entry of the trainer process: takes one task at a time over IPC, keeps the model for the next one, ends with its parent.
-// Runs at low priority, so that serving on the same cores goes first.
+// Entry point of the trainer process. It takes one task at a time over IPC, keeps the model for the next one, and ends
+// with its parent. It runs at low priority, because serving uses the same cores.
 
 import { constants, setPriority } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -14,7 +14,7 @@ class Cancelled extends Error {}
 let held: { key: string; model: TrainableModel } | null = null;
 let cancelled = false;
 
-// They reach every process of a terminal or a service: the server decides what becomes of the job.
+// These signals reach every process of a terminal or a service. The server decides what becomes of the job.
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => {});
 process.on("disconnect", () => process.exit(0));
 process.on("message", (message: ToTrainer) => {
@@ -38,7 +38,7 @@ async function train(task: TrainerTask): Promise<void> {
   }
 }
 
-/** Sessions block this thread: messages only arrive in between. */
+/** Lets messages arrive, which sessions block while they run. */
 async function between(): Promise<void> {
   await nextTurn();
   if (cancelled) throw new Cancelled();

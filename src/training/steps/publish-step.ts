@@ -1,6 +1,6 @@
 // Publishes steps: a model's first one, a copy of an older one (rollback) and the result of a job. The files are moved
-// into place first, then the row is committed; a step exists once its row does. If the row cannot be committed, the files
-// go again. A crash in between leaves files without a row, which the next start removes.
+// into place first, then the row is committed; a step exists once its row does. If the row cannot be committed, the
+// files go again. A crash in between leaves files without a row, which the next start removes.
 
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
 import { loadPeft, savePeft } from "../../model/lora/peft.ts";
@@ -38,7 +38,9 @@ export class StepPublisher {
     this.#policies = policies;
   }
 
-  /** A new model with its first step: the source's number and weights, or step 0, which leaves the base model as it is. */
+  /**
+   * A new model with its first step: the source's number and weights, or step 0, which leaves the base model as it is.
+   */
   publishFirst(model: Omit<ModelRecord, "createdAt">, base: BaseModel, source: StepSource | null): ModelRecord {
     const { store, modelTable, workspace } = this.#context;
     const step = model.nextStep;

@@ -1,5 +1,5 @@
-// CISPO: REINFORCE with a clipped, detached importance weight. Every token keeps a gradient; the clip only bounds how
-// much it counts. Loss -clip(r) * A * logprob, gradient -clip(r) * A.
+// CISPO: REINFORCE with a clipped importance weight that counts as a constant. Every token keeps its gradient; the clip
+// only limits its weight. Loss: -clip(r) * A * logprob. Gradient: -clip(r) * A.
 
 import type { Algorithm } from "./contract.ts";
 

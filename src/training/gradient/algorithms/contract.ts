@@ -1,6 +1,6 @@
-// What a policy-gradient algorithm is: the loss of one token given its importance ratio and advantage.
-// The surrounding steps (ratio level, cap, mask, tau, KL, truncated importance sampling, weights) are shared and live in
-// ../loss.ts. To add an algorithm: write a file here that exports one, add it to registry.ts, and give it a table test.
+// A policy-gradient algorithm: the loss of one token, given its importance ratio and advantage. The steps around it
+// (ratio level, cap, mask, tau, KL, truncated importance sampling, weights) are in ../loss.ts. To add an algorithm,
+// export one from a new file here, add it to registry.ts and give it a table test.
 
 export interface TokenTerms {
   /** Importance ratio after level, cap and mask. */

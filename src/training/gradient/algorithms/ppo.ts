@@ -1,5 +1,5 @@
-// PPO's clipped surrogate: -min(r * A, clip(r) * A). A token that already moved past the clip in the direction of its
-// advantage gets no gradient.
+// PPO's clipped surrogate: -min(r * A, clip(r) * A). A token whose ratio is already past the clip in the direction of
+// its advantage has no gradient.
 
 import type { Algorithm } from "./contract.ts";
 

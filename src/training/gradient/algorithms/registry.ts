@@ -1,4 +1,4 @@
-// The algorithms a job can name. Adding one is adding a file beside this one and a line here.
+// The algorithms that a job can name. To add one, add a file beside this one and a line here.
 
 import { cispo } from "./cispo.ts";
 import type { Algorithm } from "./contract.ts";

@@ -1,6 +1,6 @@
-// How the attention of a micro-batch is divided into calls of the attention graphs: the queries of one segment in pieces
-// of limited size, each with exactly the keys it may see. So nothing is computed above the diagonal or outside a sliding
-// window, and memory grows with the length, not with its square.
+// Divides the attention of a micro-batch into calls of the attention graphs. A call takes some queries of one segment
+// and exactly the keys that they may see. So nothing is computed outside a sliding window and little above the
+// diagonal, and memory grows with the length, not with its square.
 
 import type { Tensor } from "onnxruntime-node";
 import { floats, int64s } from "../../../graph/session.ts";
@@ -11,13 +11,15 @@ import type { Rows } from "../packing/row-slices.ts";
 
 export interface AttentionCall {
   queries: Rows;
-  /** The keys in the order of their positions: rows of the parent segment, then of the own one. */
+  /** Keys in the order of their positions: rows of the parent segment, then of this one. */
   keys: readonly Rows[];
-  /** mask, and block_mask and places where serving's blocks are wanted (attention-graphs.ts). */
+  /** mask, and for serving's blocks also block_mask and places (attention-graphs.ts). */
   feeds: Readonly<Record<string, Tensor>>;
 }
 
-/** `window`: of the layer (null = none). `positionsPerBlock`: of serving, where its order of summation is wanted. */
+/**
+ * `window`: sliding window of the layer; null = none. `positionsPerBlock`: blocks of serving, to sum in the same order.
+ */
 export function attentionCalls(
   segments: readonly Segment[],
   window: number | null,
@@ -42,14 +44,14 @@ export function attentionCalls(
 }
 
 /**
- * How many of the queries that are left the next call takes: never all but one. Where each key head has one query head, a query
- * alone would be a product with a single row (see model/attention/paged-attention.ts).
+ * How many of the remaining queries the next call takes. It never leaves a single one: with one query head per key
+ * head, that would be a product with a single row (see model/attention/paged-attention.ts).
  */
 function chunkOf(left: number): number {
   return left === ATTENTION_CHUNK + 1 ? ATTENTION_CHUNK - 1 : Math.min(ATTENTION_CHUNK, left);
 }
 
-/** Rows of the positions from .. to - 1 of a sequence that ends in this segment. */
+/** Rows of positions from .. to - 1 of the sequence that ends with this segment. */
 function keyRows({ row, position, parent }: Segment, from: number, to: number): Rows[] {
   if (parent === null || from >= position) return [{ row: row + from - position, count: to - from }];
   return [
@@ -58,7 +60,7 @@ function keyRows({ row, position, parent }: Segment, from: number, to: number): 
   ];
 }
 
-/** `count` queries, the first of them behind `before` keys; every query has a key at its own position. */
+/** `count` queries; the first has `before` keys before it. Every query also has a key at its own position. */
 function maskFeeds(
   count: number,
   before: number,

@@ -1,7 +1,7 @@
-// Attention of some queries of one sequence over all the keys they may see, as graphs without weights that all layers
-// share. Forward there are two forms: a plain softmax, and serving's sum over blocks, bit for bit, which rounded weights
-// need (a difference in the last bit can flip a rounded activation). Backward there is one, which computes the softmax
-// again: keeping it would take memory with the square of the length.
+// Graphs for the attention of some queries of one sequence over all keys that they may see. They have no weights, so
+// all layers share them. There are two forward graphs: a plain softmax, and a sum over blocks with exactly the bits of
+// serving, which rounded weights need because a difference in the last bit can flip a rounded activation. The backward
+// graph computes the softmax again, because keeping it would take memory that grows with the square of the length.
 //
 // Inputs: q [c, numHeads * headDim] · k, v [s, kvHeads * headDim] · mask [c, s], 0 or -inf.
 
@@ -45,7 +45,7 @@ export function plainForward(config: ModelConfig): Graph {
   return g;
 }
 
-/** The same in serving's order of summation. Inputs block_mask, places, own_k, own_v as blockwiseAttention takes them; no mask. */
+/** The same in serving's order of summation. Instead of mask it has the inputs of blockwiseAttention. */
 export function blockwiseForward(config: ModelConfig, positionsPerBlock: number): Graph {
   const { numHeads, numKvHeads, headDim } = config;
   const g = new Graph();
@@ -60,7 +60,7 @@ export function blockwiseForward(config: ModelConfig, positionsPerBlock: number)
 
 /**
  * Further inputs: attended, dattended. Outputs: dq, dk, dv.
- * With weights P, dP = dO · Vᵀ: dS = P * (dP - sum(dP * P)), and that sum is dO · O, a product of short rows.
+ * With the weights P and dP = dO · Vᵀ: dS = P * (dP - sum(dP * P)). That sum equals dO · O, a product of short rows.
  */
 export function attentionBackward(config: ModelConfig): Graph {
   const g = new Graph();
@@ -77,7 +77,7 @@ export function attentionBackward(config: ModelConfig): Graph {
   return g;
 }
 
-/** Query heads that share a key head are rows of one matrix: queries [kvHeads, group * c, headDim], others by kvHeads. */
+/** Query heads that share a key head are rows of one matrix: queries are [kvHeads, group * c, headDim]. */
 function attentionWeights(g: Graph, config: ModelConfig, { q, k, v, mask }: AttentionInputs) {
   const { numHeads, numKvHeads, headDim, attentionScale } = config;
   const byHead = (x: Value) => transpose(g, reshape(g, x, ["s", numKvHeads, headDim]), [1, 0, 2]);

@@ -1,5 +1,5 @@
-// Attention of a whole micro-batch, forward and backward: runs the attention graphs call by call (attention-calls.ts) over
-// rows of queries, keys and values, and puts the results together. Holds no weights; all layers use it.
+// Attention of a whole micro-batch, forward and backward. Runs the attention graphs call by call (attention-calls.ts)
+// and joins the results. It has no weights, so all layers use the same one.
 
 import { type Feeds, floats, GraphSession, type SessionOptions } from "../../../graph/session.ts";
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
@@ -7,7 +7,7 @@ import { addInto, type Rows, rowsOf } from "../packing/row-slices.ts";
 import type { AttentionCall } from "./attention-calls.ts";
 import { attentionBackward, blockwiseForward, plainForward } from "./attention-graphs.ts";
 
-/** [n, numHeads * headDim] and twice [n, kvHeads * headDim]. */
+/** q: [n, numHeads * headDim] · k and v: [n, kvHeads * headDim]. */
 export interface Projections {
   q: Float32Array;
   k: Float32Array;
@@ -31,7 +31,7 @@ export class Attention {
     this.#sessions = sessions;
   }
 
-  /** `positionsPerBlock`: of serving, to give its very bits; null = a faster order of summation. */
+  /** `positionsPerBlock`: blocks of serving, to give exactly its bits; null = a faster order of summation. */
   static async create(
     config: ModelConfig,
     positionsPerBlock: number | null,
@@ -44,7 +44,7 @@ export class Attention {
     });
   }
 
-  /** -> [n, numHeads * headDim] */
+  /** Returns [n, numHeads * headDim]. */
   async forward(calls: readonly AttentionCall[], inputs: Projections): Promise<Float32Array> {
     const attended = new Float32Array(inputs.q.length);
     for (const call of calls) {
@@ -58,7 +58,7 @@ export class Attention {
     return attended;
   }
 
-  /** Gradients of q, k and v for the gradient of `attended`. */
+  /** Returns the gradients of q, k and v, given the gradient of `attended`. */
   async backward(
     calls: readonly AttentionCall[],
     inputs: Projections,
@@ -91,7 +91,7 @@ export class Attention {
     return { q: rowsOf(q, queries, this.#queryWidth), k: this.#gathered(k, keys), v: this.#gathered(v, keys) };
   }
 
-  /** Neighbouring rows are read in place. */
+  /** Adjacent rows are not copied. */
   #gathered(data: Float32Array, keys: readonly Rows[]) {
     if (keys.length === 1) return rowsOf(data, keys[0]!, this.#keyWidth);
     const total = keys.reduce((sum, { count }) => sum + count, 0);

@@ -10,7 +10,7 @@ const sequence = (index: number, prompt: number[], reply: number[]): RowSequence
 describe("sequences that begin alike share rows", () => {
   const members = [sequence(0, [1, 2, 3], [10, 11]), sequence(1, [1, 2, 3], [12, 13, 14, 15])];
 
-  it("lays out the beginning once, and each rest behind it at its own positions", () => {
+  it("lays out the shared beginning once, followed by the rest of each sequence", () => {
     expect(sharedLength(members)).toBe(3);
     const batch = layOut([{ shared: 3, members }]);
     expect([...batch.ids]).toEqual([1, 2, 3, 10, 11, 12, 13, 14, 15]);
@@ -32,7 +32,7 @@ describe("sequences that begin alike share rows", () => {
     ]);
   });
 
-  it("shares trained tokens too, and leaves no segment where a sequence has nothing of its own", () => {
+  it("shares trained tokens too, and makes no empty segments", () => {
     const whole = sequence(0, [1], [5, 6]);
     const longer = sequence(1, [1], [5, 6, 7]);
     expect(sharedLength([whole, longer])).toBe(3);
@@ -50,7 +50,7 @@ describe("sequences that begin alike share rows", () => {
     ]);
   });
 
-  it("shares only what is the same in all, and nothing alone", () => {
+  it("shares only what all sequences have in common", () => {
     expect(sharedLength([sequence(0, [1, 2, 3], [5]), sequence(1, [1, 9, 3], [5])])).toBe(1);
     expect(sharedLength([members[0]!])).toBe(0);
   });

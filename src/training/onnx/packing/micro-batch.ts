@@ -1,8 +1,8 @@
-// Sequences laid out as the rows of one pass. Sequences that begin with the same tokens share the rows of that beginning;
-// each one's own rest is a segment behind it. A row keeps the position it has in its sequence and attends to its own
-// sequence only, so shared rows give the very numbers of separate ones for less work. There is no padding.
+// Lays sequences out as the rows of one pass, without padding. Sequences that begin with the same tokens share the rows
+// of that beginning, and the rest of each follows as a segment. A row keeps its position and attends only to its own
+// sequence, so shared rows give exactly the numbers of separate ones.
 
-/** ids and trained positions of one sequence; `index` is the caller's. */
+/** One sequence. `index` is the caller's number for it. */
 export interface RowSequence {
   index: number;
   ids: Int32Array;
@@ -10,17 +10,20 @@ export interface RowSequence {
   predicting: Int32Array;
 }
 
-/** Neighbouring rows with consecutive positions. */
+/** Adjacent rows with consecutive positions. */
 export interface Segment {
   row: number;
   count: number;
-  /** Position of its first row; the rows before it in the sequence are the parent's. */
+  /** Position of its first row. Earlier positions of the sequence are rows of the parent. */
   position: number;
-  /** The shared beginning that it continues. A parent has no parent. */
+  /** The shared beginning that it continues. A parent has no parent itself. */
   parent: Segment | null;
 }
 
-/** Where a trained log-probability is read: the row, the token it is about, and which sequence and which of its tokens. */
+/**
+ * Where a trained log-probability is read: the row, the token it predicts, the sequence, and which of its trained
+ * tokens.
+ */
 export interface Read {
   row: number;
   target: number;
@@ -32,11 +35,11 @@ export interface MicroBatch {
   ids: Int32Array;
   positions: Int32Array;
   segments: readonly Segment[];
-  /** Sequence by sequence, in the order of their tokens. */
+  /** One sequence after the other, in the order of their tokens. */
   reads: readonly Read[];
 }
 
-/** Sequences that share their first `shared` tokens; 0 for those that share nothing. */
+/** Sequences that share their first `shared` tokens; 0 = they share nothing. */
 export interface Family {
   shared: number;
   members: readonly RowSequence[];
@@ -77,7 +80,7 @@ export function layOut(families: readonly Family[]): MicroBatch {
   return { ids, positions, segments: segments.filter(({ count }) => count > 0), reads };
 }
 
-/** How many first tokens all of these have in common; 0 for a single sequence. */
+/** Length of the beginning that all sequences have in common; 0 for a single sequence. */
 export function sharedLength(sequences: readonly RowSequence[]): number {
   const [first, ...others] = sequences;
   if (first === undefined || others.length === 0) return 0;

@@ -1,15 +1,15 @@
-// Which sequences of a gradient step run together, within the memory allowed. Sequences of one group share the rows of
-// their common beginning as far as they are in the same micro-batch.
+// Divides the sequences of a gradient step into micro-batches that fit in memory. Sequences of one group share the rows
+// of their common beginning if they are in the same micro-batch.
 
 import { type Family, layOut, type MicroBatch, type RowSequence, rowCount, sharedLength } from "./micro-batch.ts";
 
-/** How much of a pass stays in memory for going backward: everything, or only what each layer starts from. */
+/** What a forward pass keeps for the backward pass: everything, or only the input of each layer. */
 export type Keeping = "everything" | "layer inputs";
 
 export interface PackLimits {
-  /** Bytes that a micro-batch of this many rows needs, whose longest sequence has `longest` tokens. */
+  /** Memory of a micro-batch with this many rows, whose longest sequence has `longest` tokens. */
   bytes(rows: number, longest: number, keeping: Keeping): number;
-  /** Bound for one micro-batch. */
+  /** Limit of one micro-batch. */
   maxBytes: number;
 }
 
@@ -18,10 +18,10 @@ export interface PackedBatch {
   keeping: Keeping;
 }
 
-/** Products do not get faster with more rows than this. */
+/** More rows do not make the products faster. */
 const ENOUGH_ROWS = 2048;
 
-/** A shorter common beginning is not worth its bookkeeping. */
+/** Sharing a shorter beginning is not worth the bookkeeping. */
 const SHORTEST_SHARED = 8;
 
 /** `groupOf`: sequences of one group may share rows; -1 = none. Throws when a sequence does not fit even alone. */
@@ -60,13 +60,13 @@ export function planMicroBatches(
   return batches;
 }
 
-/** How much a sequence of this length leaves room to keep when it runs alone; null = it does not fit at all. */
+/** What can be kept of a sequence of this length that runs alone; null = it does not fit at all. */
 export function keepingAlone(length: number, { bytes, maxBytes }: PackLimits): Keeping | null {
   const fits = (keeping: Keeping) => bytes(length, length, keeping) <= maxBytes;
   return fits("everything") ? "everything" : fits("layer inputs") ? "layer inputs" : null;
 }
 
-/** One family where there is something to share, otherwise one for each. */
+/** One family if there is something to share, otherwise one per sequence. */
 function together(shared: number, members: readonly RowSequence[]): Family[] {
   if (shared > 0 && members.length > 1) return [{ shared, members }];
   return members.map((member) => ({ shared: 0, members: [member] }));

@@ -1,5 +1,5 @@
-// Rows go through the stages of a layer in slices: enough of them for the products to be fast, few enough for what a slice
-// makes on its way to stay in the processor's cache. It also bounds what the stages need while they run.
+// Slices of rows. Rows go through the stages of a layer in slices that are large enough for fast products and small
+// enough for the processor's cache. Slices also limit the memory that a stage needs while it runs.
 
 import type { Tensor } from "onnxruntime-node";
 import { joinRows } from "../../../graph/join-rows.ts";
@@ -11,19 +11,21 @@ export interface Rows {
   count: number;
 }
 
-/** `count` rows in slices of equal size, give or take one: the last is never a row alone, whose products have other bits. */
+/**
+ * Divides `count` rows into slices whose sizes differ by at most one. A single row would give products with other bits.
+ */
 export function sliceRows(count: number): Rows[] {
   const slices = Math.ceil(count / SLICE_ROWS);
   const start = (i: number) => Math.floor((i * count) / slices);
   return Array.from({ length: slices }, (_, i) => ({ row: start(i), count: start(i + 1) - start(i) }));
 }
 
-/** Some rows of a matrix [n, width], read in place. */
+/** A view of some rows of a matrix [n, width]. */
 export function rowsOf(data: Float32Array, { row, count }: Rows, width: number): Tensor {
   return floats(data.subarray(row * width, (row + count) * width), [count, width]);
 }
 
-/** Slices put together again. */
+/** Joins slices into one matrix. */
 export function joinSlices(parts: readonly Tensor[]): Float32Array {
   return joinRows(parts.map(({ data }) => data as Float32Array));
 }

@@ -1,7 +1,7 @@
-// The output head for training: from the hidden states of some positions and the tokens that follow them to those tokens'
-// log-probabilities, the entropy there, and the direction in which each log-probability pulls its hidden state. The
-// gradient of any loss over log-probabilities is then that direction times d loss / d logprob: the logits, the largest
-// thing in a language model, are neither kept nor computed twice.
+// The output head for training. Given hidden states and the tokens that follow them, it computes the tokens'
+// log-probabilities, the entropies, and the gradient of each log-probability with respect to its hidden state, called
+// its direction. The gradient of any loss is then d loss / d logprob times that direction. So the logits, the largest
+// tensor of a language model, are neither kept nor computed twice.
 
 import { gradients } from "../../../graph/grad.ts";
 import { Graph, type Value } from "../../../graph/graph.ts";
@@ -10,8 +10,8 @@ import type { Checkpoint } from "../../../model/checkpoint/checkpoint.ts";
 import { type WeightOptions, WeightSource } from "../../../model/weight-source.ts";
 
 /**
- * Inputs: hidden [m, hidden] before the final norm · target int64 [m, 1] · directed: bool, whether directions are wanted.
- * Outputs: logprob [m] · entropy [m] · direction [m, hidden], or nothing [0, hidden].
+ * Inputs: hidden [m, hidden] before the final norm · target int64 [m, 1] · directed: bool, whether to compute directions.
+ * Outputs: logprob [m] · entropy [m] · direction [m, hidden], or [0, hidden] if not directed.
  */
 export function buildHeadGraph(checkpoint: Checkpoint, weightOptions: WeightOptions): Graph {
   const { config } = checkpoint;
@@ -31,7 +31,7 @@ export function buildHeadGraph(checkpoint: Checkpoint, weightOptions: WeightOpti
   g.output("entropy", neg(g, reduceSum(g, mul(g, probabilities, logprobs), 1)));
 
   const direction = (at: Graph) => {
-    // d logprob / d logits: 1 at the target, less the probability everywhere
+    // d logprob / d logits = (1 at the target) - probability
     const less = sub(at, ofTarget(at, probabilities), scalar(at, 1));
     const inputs = [probabilities, target, less];
     const opposite = at.add("ScatterElements", inputs, [{ shape: logits.shape }], { axis: 1 })[0]!;

@@ -1,5 +1,5 @@
-// Runs the output head over the hidden states behind the trained tokens, in pieces: the logits of a long sequence never
-// exist all at once.
+// Runs the output head over the hidden states that predict trained tokens. It works in pieces, so that the logits of a
+// long sequence never exist all at once.
 
 import { bools, floats, GraphSession, int64s, type SessionOptions } from "../../../graph/session.ts";
 import type { Checkpoint } from "../../../model/checkpoint/checkpoint.ts";
@@ -13,7 +13,7 @@ export interface HeadResult {
   /** One per read. */
   logprobs: Float32Array;
   entropies: Float32Array;
-  /** d logprob / d hidden state: [reads, hidden]; empty when not asked for. */
+  /** d logprob / d hidden state: [reads, hidden]; empty unless `directed`. */
   directions: Float32Array;
 }
 

@@ -1,11 +1,11 @@
-// One decoder layer cut at its attention into the four pieces that training runs: forward before and after attention,
-// backward after and before it. All are cut from traces of the model's one definition (model/decoder.ts).
+// Cuts a decoder layer at its attention into the four pieces that training runs: forward before and after attention,
+// and backward after and before it. All come from traces of the model's one definition (model/decoder.ts).
 //
-// Between forward and backward the results of the large products are kept; norms, rotations and activations are computed
-// again from them, which costs little. So going backward never multiplies with a forward weight.
+// The results of the large products are kept for the backward pass. Norms, rotations and activations are computed again
+// from them, which costs little. So the backward pass never multiplies with a forward weight.
 //
-// Values, all with n rows: x, the layer's input · q, k, v · attended · y, the layer's output · kept.GROUP, narrow.SITE,
-// what is kept of linear maps · d… the gradient of … · a.SITE, b.GROUP, the LoRA factors (lora-sites.ts).
+// Values, all with n rows: x = input of the layer · q, k, v · attended · y = output of the layer · kept.GROUP and
+// narrow.SITE = kept results of linear maps · d… = gradient of … · a.SITE and b.GROUP = LoRA factors (lora-sites.ts).
 
 import { gradients } from "../../../graph/grad.ts";
 import { Graph, type Value } from "../../../graph/graph.ts";
@@ -30,7 +30,7 @@ export interface PieceOptions extends WeightOptions {
   rank: number;
 }
 
-/** Input of the last piece: the gradient of x from the piece before it, which did not pass through attention. */
+/** Input of the last piece: the part of the gradient of x that did not pass through attention. */
 export const AROUND_ATTENTION = "dx_around";
 
 export interface LayerPieces {
@@ -38,7 +38,7 @@ export interface LayerPieces {
   after: Piece;
 }
 
-/** Groups of linear maps whose results going backward needs: what a norm or an activation takes. */
+/** Groups of linear maps whose results the backward pass needs, because they are inputs of a norm or an activation. */
 export function keptGroups(config: ModelConfig): Record<"before" | "after", (readonly LinearName[])[]> {
   return {
     before: config.qkNorm ? [["q", "k", "v"]] : [],
@@ -51,7 +51,7 @@ export function forwardPieces(checkpoint: Checkpoint, options: PieceOptions, lay
   const { graph, given, values } = traceLayer(checkpoint, options, layer, (weights, g, site, x) => {
     const groups = siteGroups[site];
     if (options.weightType === "float32") return groups.map((maps) => weights.site(g, layer, site, x, maps));
-    // rounding the input once serves all of them
+    // the input is rounded once for all groups
     const all = weights.site(g, layer, site, x);
     const sizes = groups.map((maps) => groupOut(config, maps));
     return groups.length === 1 ? [all] : split(g, all, 1, sizes);
@@ -67,7 +67,7 @@ export function backwardPieces(checkpoint: Checkpoint, options: PieceOptions, la
   const { config } = checkpoint;
   const { graph, given, values } = traceLayer(checkpoint, options, layer, (weights, g, site, x) =>
     siteGroups[site].map((maps) => {
-      // stands for the product, which is kept or not needed; only its gradient is real
+      // a placeholder: the product itself is kept or not needed, only its gradient is computed
       const shape = ["n", groupOut(config, maps)];
       const product = g.add("Identity", [g.input(`product.${groupName(maps)}`, shape)], [{ shape }])[0]!;
       g.defineGradient(product, [x], (at, dy) => [weights.siteGradient(at, layer, site, dy, maps)]);
@@ -100,9 +100,9 @@ export function backwardPieces(checkpoint: Checkpoint, options: PieceOptions, la
 
 interface LayerTrace {
   graph: Graph;
-  /** What can be fed, by name. */
+  /** Values that can be fed, by name. */
   given: Map<string, Value>;
-  /** Everything with a name. */
+  /** All values that have a name. */
   values: Map<string, Value>;
 }
 

@@ -1,5 +1,5 @@
 // Runs single layers forward and backward: the stages before and after attention, slice by slice, and the attention
-// between them. Values go by name (layer-pieces.ts); the caller decides what it keeps of them.
+// between them. Values have the names of layer-pieces.ts. The caller decides what to keep.
 
 import type { Tensor } from "onnxruntime-node";
 import type { Feeds, SessionOptions } from "../../../graph/session.ts";
@@ -17,11 +17,11 @@ import {
 import { Stage } from "./stage.ts";
 
 export interface LayerRunnerOptions extends PieceOptions, SessionOptions {
-  /** Block size of the serving side, to give its very bits; null = a faster order of summation. */
+  /** Blocks of serving, to give exactly its bits; null = a faster order of summation. */
   positionsPerBlock: number | null;
 }
 
-/** What going backward wants of a layer. */
+/** What the backward pass needs of a layer. */
 export interface LayerValues {
   /** x, kept.GROUP and narrow.SITE, slice by slice. */
   kept: readonly Feeds[];
@@ -37,7 +37,7 @@ export interface LayerPass {
 }
 
 export interface LayerGradients {
-  /** Of the layer's input, slice by slice. */
+  /** Gradient of the layer's input, slice by slice. */
   dx: Tensor[];
   /** da.SITE and db.GROUP. */
   factors: ReadonlyMap<string, Float32Array>;
@@ -57,7 +57,7 @@ export class LayerRunner {
     this.#attention = attention;
   }
 
-  /** Reads the weights twice, once for each direction, so that only one set is in memory beside the sessions. */
+  /** Reads the weights once per direction, so that only one set is in memory beside the sessions. */
   static async create(checkpoint: Checkpoint, options: LayerRunnerOptions): Promise<LayerRunner> {
     const stages = async (pieces: (layer: number) => LayerPieces): Promise<Stages> => {
       const all = checkpoint.config.layers.map((_, layer) => pieces(layer));
@@ -78,7 +78,7 @@ export class LayerRunner {
     return new LayerRunner({ forward, backward }, attention);
   }
 
-  /** `inputs`: x and all else that the stages take, slice by slice. */
+  /** `inputs`: x and all other inputs of the stages, slice by slice. */
   async forward(layer: number, inputs: readonly Feeds[], calls: readonly AttentionCall[]): Promise<LayerPass> {
     const { before, after } = this.#stages.forward;
     const first = await inOrder(inputs, (feeds) => before.run(layer, feeds));
@@ -95,7 +95,7 @@ export class LayerRunner {
     return { y: second.map(({ y }) => y!), values: { kept, projections, attended } };
   }
 
-  /** `inputs` as they went forward, and dy; `values` from there. */
+  /** `inputs`: those of the forward pass, and dy. The values are from the forward pass. */
   async backward(
     layer: number,
     inputs: readonly Feeds[],
@@ -141,7 +141,7 @@ async function inOrder<Item, Result>(
   return results;
 }
 
-/** Slices of a matrix with as many rows in each as the values of this name have. */
+/** Cuts a matrix into slices with the same numbers of rows as the values of this name. */
 function slicer(data: Float32Array, slices: readonly Feeds[], name: string): (index: number) => Tensor {
   const counts = slices.map((values) => values[name]!.dims[0]!);
   const starts = counts.map((_, i) => counts.slice(0, i).reduce((sum, count) => sum + count, 0));

@@ -1,6 +1,7 @@
-// LoRA factors as the training graphs take them. A site's maps have the same input, so their factors A lie side by side,
-// [in, columns], each padded to a power of two as in serving (model/lora/lora-inputs.ts). Maps whose results stay joined have
-// one matrix B, [columns, out], each map's factor in its own outputs. Gradients come back in the same layout.
+// LoRA factors in the layout of the training graphs. The maps of a site have the same input, so their factors A are
+// side by side, [in, columns], each padded to a power of two as in serving (model/lora/lora-inputs.ts). Maps whose
+// results stay joined share one matrix B, [columns, out], where each fills its own outputs. Gradients have the same
+// layout.
 
 import type { Graph, Value } from "../../../graph/graph.ts";
 import { matmul, mul, split } from "../../../graph/ops.ts";
@@ -11,7 +12,9 @@ import type { LoraAdapter } from "../../../model/lora/lora-adapter.ts";
 import { narrowed, paddedRank, siteShape } from "../../../model/lora/lora-inputs.ts";
 import type { NamedTensors } from "../../gradient/optimizer.ts";
 
-/** Maps of each site whose results stay joined. Gate and up go different ways; to join and split them would be a copy. */
+/**
+ * Maps of each site whose results stay joined. Gate and up are used separately, so joining them would only cost a copy.
+ */
 export const siteGroups: Readonly<Record<Site, readonly (readonly LinearName[])[]>> = {
   qkv: [["q", "k", "v"]],
   o: [["o"]],
@@ -25,22 +28,22 @@ export interface Factors<Matrix> {
   b: Matrix[];
 }
 
-/** Short for a group: "q+k+v". */
+/** Name of a group, for example "q+k+v". */
 export function groupName(maps: readonly LinearName[]): string {
   return maps.join("+");
 }
 
-/** Outputs of a group's maps together. */
+/** Total number of outputs of a group's maps. */
 export function groupOut(config: ModelConfig, maps: readonly LinearName[]): number {
   return maps.reduce((sum, name) => sum + linearShape(config, name)[0], 0);
 }
 
-/** Parameter names of the optimiser: "3.q.a" is factor A of layer 3's query map. */
+/** Name of a parameter in the optimizer: "3.q.a" is factor A of layer 3's query map. */
 export function parameterName(layer: number, name: LinearName, factor: "a" | "b"): string {
   return `${layer}.${name}.${factor}`;
 }
 
-/** Every map must be adapted, as it is in all adapters made here; throws otherwise. */
+/** Throws unless every map is adapted, as in all adapters made here. */
 export function parametersOf(adapter: LoraAdapter): NamedTensors {
   const params = new Map<string, Float32Array>();
   for (const [layer, pairs] of adapter.layers.entries()) {
@@ -68,7 +71,7 @@ export function siteFactorNames(site: Site): Factors<string> {
   return { a: `a.${site}`, b: siteGroups[site].map((maps) => `b.${groupName(maps)}`) };
 }
 
-/** x: [n, in] -> what the adapter adds to each group [n, out], and the scaled x · A [n, columns] on the way. */
+/** For x [n, in]: what the adapter adds to each group, [n, out], and the scaled x · A, [n, columns]. */
 export function siteDeltas(
   g: Graph,
   x: Value,
@@ -81,7 +84,7 @@ export function siteDeltas(
   return { narrow, deltas: parts.map((part, i) => matmul(g, part, b[i]!)) };
 }
 
-/** The matrices to feed for these parameters. */
+/** Matrices to feed for these parameters. */
 export function siteMatrices(
   config: ModelConfig,
   rank: number,
@@ -106,7 +109,7 @@ export function siteMatrices(
   return { a, b };
 }
 
-/** Adds gradients of a site's matrices, times `factor`, to those of the parameters. */
+/** Adds the gradients of a site's matrices, times `factor`, to the gradients of the parameters. */
 export function addSiteGradients(
   config: ModelConfig,
   rank: number,
@@ -129,7 +132,7 @@ export function addSiteGradients(
   }
 }
 
-/** Where each map of a site is in the site's matrices: its columns of A, its rows and outputs of its group's B. */
+/** Where each map is in the matrices of its site: its columns of A, and its rows and outputs of its group's B. */
 function partsOf(config: ModelConfig, rank: number, site: Site) {
   const { inputs } = siteShape(config, site);
   const padded = paddedRank(rank);

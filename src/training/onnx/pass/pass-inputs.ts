@@ -1,5 +1,5 @@
-// What a pass over a micro-batch feeds to every layer: embeddings for the first one, rotation angles, counting, and the
-// division of attention into calls. Made once per pass; layers with the same rotary parameters or window share.
+// The inputs of a pass over a micro-batch: embeddings for the first layer, and for every layer rotation angles, row
+// numbers and attention calls. Made once per pass. Layers with the same rotary parameters or window share them.
 
 import type { Tensor } from "onnxruntime-node";
 import { type Feeds, int64s } from "../../../graph/session.ts";
@@ -11,13 +11,13 @@ import { type AttentionCall, attentionCalls } from "../attention/attention-calls
 import type { MicroBatch } from "../packing/micro-batch.ts";
 import { rowsOf, sliceRows } from "../packing/row-slices.ts";
 
-/** Rotation angles that are made at once; longer sequences get theirs when they come. */
+/** Number of positions whose rotation angles are made at the start. Others are made when needed. */
 const FIRST_POSITIONS = 2048;
 
 export interface PassInputs {
-  /** What the first layer takes, slice by slice: [rows, hidden]. */
+  /** Input of the first layer, slice by slice: [rows, hidden]. */
   embeddings: Tensor[];
-  /** Inputs of a layer, apart from x and the LoRA factors, slice by slice. */
+  /** Inputs of a layer except x and the LoRA factors, slice by slice. */
   feeds(layer: number): readonly Feeds[];
   calls(layer: number): readonly AttentionCall[];
 }

@@ -1,5 +1,5 @@
-// How much memory a pass takes, as a formula over the model's sizes: what the plan of micro-batches goes by. Kept values
-// are counted exactly; what a stage needs while it runs is rounded up from measurements.
+// Estimates the memory of a pass from the sizes of the model, to plan micro-batches. Kept values are counted exactly;
+// what a stage needs while it runs is rounded up from measurements.
 
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
 import type { Keeping } from "../packing/pack-plan.ts";
@@ -7,7 +7,7 @@ import { ATTENTION_CHUNK, headPiece, SLICE_ROWS } from "../packing/piece-sizes.t
 import { keptGroups } from "./layer-pieces.ts";
 import { groupOut } from "./lora-sites.ts";
 
-/** Bytes at the peak of a pass forward and backward over `rows` rows, the longest sequence having `longest`. */
+/** Peak bytes of a forward and backward pass over `rows` rows, whose longest sequence has `longest` tokens. */
 export function passBytes(
   config: ModelConfig,
   positionsPerBlock: number | null,

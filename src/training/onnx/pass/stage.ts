@@ -1,14 +1,14 @@
-// A stage of a pass: the same piece of computation for every layer, all in one session; which layer is an input. One
-// session has one pool of threads and one arena of memory, where a session per layer would have dozens. Each layer is a
-// branch of the outermost graph: weights of branches further in would not be packed by the runtime, which makes products
-// slower, and int4 ones other products altogether.
+// A stage of a pass: the same piece of computation for every layer, in one session that takes the layer as an input.
+// One session has one thread pool and one memory arena; a session per layer would have dozens. Each layer is a branch
+// of the outermost graph, because the runtime does not pack weights of nested branches. Without packing, products are
+// slower, and int4 products are different ones.
 
 import { graft, needed } from "../../../graph/graft.ts";
 import { type Dim, Graph, type Value } from "../../../graph/graph.ts";
 import { equal, ints, reshape } from "../../../graph/ops.ts";
 import { type Feeds, GraphSession, int64s, type Outputs, type SessionOptions } from "../../../graph/session.ts";
 
-/** What a layer contributes: `results` by output name, computed from `given` by input name. */
+/** The part of one layer: `results` by output name, computed from `given` by input name. */
 export interface Piece {
   graph: Graph;
   results: ReadonlyMap<string, Value>;
@@ -26,13 +26,13 @@ export class Stage {
     this.#results = results;
   }
 
-  /** One piece per layer; their inputs and results are the same, up to sizes known at run time. */
+  /** One piece per layer. All have the same inputs and results, up to sizes that are known at run time. */
   static async create(pieces: readonly Piece[], options: SessionOptions): Promise<Stage> {
     const { graph, inputs } = stageGraph(pieces);
     return new Stage(await GraphSession.create(graph, options), inputs, [...pieces[0]!.results.keys()]);
   }
 
-  /** `feeds` may hold more than this stage takes. */
+  /** `feeds` may contain more than this stage takes. */
   async run(layer: number, feeds: Feeds): Promise<Outputs> {
     const own: Feeds = { [LAYER]: int64s(BigInt64Array.of(BigInt(layer)), [1]) };
     for (const name of this.#inputs) own[name] = feeds[name]!;
@@ -48,7 +48,7 @@ export class Stage {
   }
 }
 
-/** Every layer has outputs of its own; those of the layers that were not chosen have no rows. */
+/** Every layer has its own outputs. Those of layers that were not chosen have no rows. */
 function stageGraph(pieces: readonly Piece[]): { graph: Graph; inputs: string[] } {
   const g = new Graph();
   const chosen = g.input(LAYER, [1], "int64");
@@ -91,7 +91,7 @@ function place(at: Graph, piece: Piece, inputs: ReadonlyMap<string, Value>): Val
   return results.map((value) => ownValue(at, value));
 }
 
-/** A branch can only give out what it computed itself. */
+/** A branch can only return values that it computed itself. */
 function ownValue(at: Graph, value: Value): Value {
   return value.graph === at ? value : at.add("Identity", [value], [value])[0]!;
 }

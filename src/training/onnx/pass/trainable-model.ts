@@ -1,7 +1,7 @@
-// A checkpoint ready for LoRA training on ONNX Runtime: log-probabilities of chosen tokens for a micro-batch, and the
-// gradients of the LoRA factors for given derivatives of those log-probabilities. A pass goes layer by layer, so what is
-// kept of it is ours to decide, and it can end between layers. Blocks its thread while a session runs: it lives in the
-// trainer process.
+// A checkpoint ready for LoRA training on ONNX Runtime. It computes log-probabilities of tokens in a micro-batch, and
+// the gradients of the LoRA factors from the derivatives of those log-probabilities. A pass goes layer by layer, so it
+// can end in between, and what it keeps can be chosen. A session blocks its thread, so this runs in the trainer
+// process.
 
 import type { Tensor } from "onnxruntime-node";
 import { type Feeds, floats } from "../../../graph/session.ts";
@@ -25,25 +25,25 @@ export interface TrainableModelOptions {
   weights: WeightType;
   rank: number;
   threads: number;
-  /** Block size of the serving side when its very bits are wanted; null = a faster order of summation. */
+  /** Blocks of serving, to give exactly its bits; null = a faster order of summation. */
   positionsPerBlock: number | null;
 }
 
 /** Called between layers; throws to end the pass. */
 export type Between = () => Promise<void>;
 
-/** A pass forward; can go backward once, unless nothing was kept. */
+/** A forward pass. It can go backward once, unless nothing was kept. */
 export interface ForwardPass extends HeadResult {
   batch: MicroBatch;
   inputs: PassInputs;
-  /** What is kept of each layer, the last one last. */
+  /** What is kept of each layer, in order. */
   kept: KeptLayer[];
 }
 
 interface KeptLayer {
   /** The layer's input, slice by slice. */
   x: readonly Tensor[];
-  /** null = to be computed again from x. */
+  /** null = computed again from x. */
   values: LayerValues | null;
 }
 
@@ -56,7 +56,7 @@ interface Parts {
 export class TrainableModel {
   readonly config: ModelConfig;
   readonly rank: number;
-  /** Rows run forward so far. */
+  /** Rows that went forward so far. */
   rows = 0;
   readonly #positionsPerBlock: number | null;
   readonly #parts: Parts;
@@ -73,7 +73,7 @@ export class TrainableModel {
     const { folder, weights, rank, threads, positionsPerBlock } = options;
     const checkpoint = openCheckpoint(folder);
     try {
-      // training shares the cores with serving: its threads do not wait in a busy loop
+      // training shares the cores with serving, so its threads do not spin while they wait
       const common = { ...(await weightOptions(weights)), threads, spinning: false };
       return new TrainableModel(checkpoint.config, options, {
         layers: await LayerRunner.create(checkpoint, { ...common, rank, positionsPerBlock }),
@@ -85,7 +85,7 @@ export class TrainableModel {
     }
   }
 
-  /** The adapter that the following passes use; scale 0 makes it the base model. */
+  /** Sets the adapter for the following passes. Scale 0 gives the base model. */
   setParameters(params: NamedTensors, scale: number): void {
     const { config, rank } = this;
     this.#lora = config.layers.map((_, layer) => {
@@ -125,7 +125,7 @@ export class TrainableModel {
     for (let layer = this.config.numLayers - 1; layer >= 0; layer--) {
       await between();
       const calls = inputs.calls(layer);
-      // taken out: a long pass should not hold everything to its end
+      // removed, so that a long pass does not hold everything until its end
       const { x, values: known } = kept.pop()!;
       const feeds = this.#feeds(layer, inputs, x);
       const values = known ?? (await layers.forward(layer, feeds, calls)).values;
@@ -140,7 +140,7 @@ export class TrainableModel {
     }
   }
 
-  /** Bytes a pass takes at its peak, going forward and backward. */
+  /** Peak bytes of a forward and backward pass. */
   passBytes(rows: number, longest: number, keeping: Keeping): number {
     return passBytes(this.config, this.#positionsPerBlock, rows, longest, keeping);
   }
@@ -156,15 +156,15 @@ export class TrainableModel {
 }
 
 /**
- * What brings the largest derivative to around one. Gradients far below it would end where floats lose precision and
- * processors their speed; a power of two costs no bit.
+ * A factor that brings the largest derivative close to 1. Far smaller gradients become denormal floats, which are
+ * imprecise and slow. A power of two changes no bit of the mantissa.
  */
 function powerOfTwo(derivatives: Float64Array): number {
   const largest = derivatives.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   return largest > 0 && Number.isFinite(largest) ? 2 ** Math.min(-Math.floor(Math.log2(largest)), 1023) : 1;
 }
 
-/** Gradient of the last layer's output: each read's direction times its derivative, in the row it was read from. */
+/** Gradient of the last layer's output: the direction of each read times its derivative, in the row of the read. */
 function hiddenGradient(
   { batch, inputs, directions }: ForwardPass,
   dLogprobs: Float64Array,
