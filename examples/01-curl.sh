@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A chat from the shell. Start a server first:  bin/flywheel serve
+# Chats from the shell. Start a server first:  bin/flywheel serve
 #   OPENAI_API_KEY=<token> examples/01-curl.sh "What is a flywheel?"
 set -euo pipefail
 url="${OPENAI_BASE_URL:-http://127.0.0.1:8000/v1}"

@@ -1,4 +1,4 @@
-// The OpenAI SDK, unmodified: only the base URL and the key point here.
+// Uses the OpenAI SDK unmodified. Only the base URL and the key change.
 //   OPENAI_API_KEY=<token> node examples/02-openai.mjs
 import OpenAI from "openai";
 

@@ -1,4 +1,4 @@
-// Tokens as they come, two alternatives at once, stopped by the reader after a while.
+// Streams two alternatives at once and stops reading after a while.
 //   OPENAI_API_KEY=<token> node examples/03-stream.mjs
 import OpenAI from "openai";
 
@@ -17,7 +17,7 @@ for await (const chunk of stream) {
     stories[index] += delta.content ?? "";
   }
   if (stories.join("").length > 400) {
-    break; // leaving the loop closes the connection, and the server stops working for it
+    break; // closes the connection, and the server stops generating
   }
 }
 for (const [i, story] of stories.entries()) {

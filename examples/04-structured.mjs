@@ -1,4 +1,4 @@
-// Output that follows a JSON Schema, and one of a list of choices: enforced while it is generated, not hoped for.
+// Forces the output to follow a JSON Schema, then to be one of a list of choices.
 //   OPENAI_API_KEY=<token> node examples/04-structured.mjs
 import OpenAI from "openai";
 

@@ -1,4 +1,4 @@
-// Token-level output for trainers and evaluators: exact ids in and out, log probabilities of prompt and reply.
+// Token-level output for trainers and evaluators: exact ids, and log-probabilities of prompt and reply.
 //   OPENAI_API_KEY=<token> node examples/05-tokens.mjs
 const url = (process.env.OPENAI_BASE_URL ?? "http://127.0.0.1:8000/v1").replace(/\/v1$/, "");
 const post = async (path, body) => {

@@ -1,4 +1,4 @@
-// The Vercel AI SDK through its OpenAI-compatible provider.
+// Uses the Vercel AI SDK through its OpenAI-compatible provider.
 //   OPENAI_API_KEY=<token> node examples/06-ai-sdk.mjs
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { streamText } from "ai";

@@ -1,4 +1,4 @@
-"""Attention inside documents of one long row, by the first of several PyTorch kernels that works and is right.
+"""Attention inside the documents of one long row, with the first PyTorch kernel that works and is correct.
 
 All take q [T, heads, d], k and v [T, groups, d] in bf16, cu (int32 document bounds) and the longest document's length.
 """
@@ -32,7 +32,7 @@ def nested(q, k, v, cu, longest):
 
 
 def reference(q, k, v, cu):
-    """Exact and slow, in fp32: for checking the kernels."""
+    """Exact and slow, in fp32. For checking the kernels."""
     q, k, v = (t.float().transpose(0, 1) for t in spread(q, k, v))
     places = torch.arange(q.shape[1], device=q.device)
     document = torch.searchsorted(cu[1:].long(), places, right=True)
@@ -57,7 +57,7 @@ def choose():
     for function in (flash, varlen, nested):
         try:
             got = run(lambda q, k, v: function(q, k, v, cu, 128))
-        except Exception as error:  # a kernel missing in this build is expected: the next one is tried
+        except Exception as error:  # a kernel may be missing in this build; try the next one
             print(f"attention: {function.__name__} is not usable ({type(error).__name__}: {str(error)[:200]})")
             continue
         worst = max(((a - b).abs().max() / b.abs().max()).item() for a, b in zip(got, right))

@@ -1,6 +1,6 @@
-"""Token files as training batches: documents of several files, each some times over, in one shuffled stream.
+"""Turns token files into training batches: documents of several files, each repeated some times, in one shuffled stream.
 
-A batch is `size` tokens in one row; documents are laid end to end, and labels never point across two of them.
+A batch is one row of `size` tokens. Documents are laid end to end. Labels never cross from one to the next.
 """
 import os
 
@@ -9,7 +9,7 @@ import torch
 
 
 class Stream:
-    """plan: list of (name, epochs, learn_all). Everything lies on the GPU; one batch is a gather."""
+    """plan: list of (name, epochs, learn_all). Everything is on the GPU, and a batch is one gather."""
 
     def __init__(self, folder, plan, size, seed, device="cuda"):
         self.size, self.device = size, device

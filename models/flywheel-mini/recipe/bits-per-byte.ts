@@ -1,5 +1,5 @@
-// Bits per byte on held-out text, by source: the log-probabilities the server gives for a prompt, over its size in bytes,
-// which makes models with different tokenizers comparable.
+// Bits per byte on held-out text, by source: the server's log-probability of a text divided by its size in bytes. This makes
+// models with different tokenizers comparable.
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -11,7 +11,7 @@ import { inParallel } from "./in-parallel.ts";
 
 export type Texts = Map<string, string[]>;
 
-/** The held-out documents of a folder of *.jsonl.zst files, by source: the first `characters` of `documents` at most. */
+/** At most `documents` held-out texts per source from a folder of *.jsonl.zst files, each cut to `characters`. */
 export function heldOutTexts(data: string, documents = 100, characters = 3000): Texts {
   const folder = mkdtempSync(join(tmpdir(), "flywheel-heldout-"));
   try {

@@ -1,10 +1,10 @@
-// The held-out cases that scores are made of, drawn from the generator's held-out split.
+// The held-out cases to score, drawn from the generator's held-out split.
 
 import type { TestCase } from "./hand-cases.ts";
 import { drawOf, scored } from "./tasks/families.ts";
 import { Rng } from "./tasks/rng.ts";
 
-/** `perTask` held-out cases of every scored family, the same for the same seed. */
+/** `perTask` held-out cases of every scored family, deterministic for a seed. */
 export function heldOutCases(seed: string, perTask: number): TestCase[] {
   const cases: TestCase[] = [];
   for (const [task, make] of Object.entries(scored)) {

@@ -1,5 +1,5 @@
-// The few calls of the API that the evaluation needs: one reply to a conversation, log-probabilities of a text, and the
-// time of a reply of fixed length.
+// The API calls that the evaluation needs: a reply to a conversation, the log-probability of a text, and the time of a reply
+// of fixed length.
 
 import { randomUUID } from "node:crypto";
 import type { Reply } from "./grade.ts";
@@ -38,7 +38,7 @@ async function post<R = Completion>(
   return JSON.parse(text) as R;
 }
 
-/** A message as a request has it: arguments of calls travel as JSON text. */
+/** A message as requests carry it, with the arguments of calls as JSON text. */
 export function wire(message: Message): Record<string, unknown> {
   if (message.tool_calls === undefined) return { ...message };
   const calls = message.tool_calls.map((call) => ({
@@ -74,7 +74,7 @@ export async function replyTo(
   return reply;
 }
 
-/** A small model may write a call whose arguments are no JSON: a wrong reply, not an error of the evaluation. */
+/** A small model may write arguments that are not JSON. That is a wrong reply, not an error of the evaluation. */
 function readArguments(text: string): Record<string, unknown> | null {
   try {
     return JSON.parse(text) as Record<string, unknown>;
@@ -84,8 +84,8 @@ function readArguments(text: string): Record<string, unknown> | null {
 }
 
 /**
- * Natural log-probability of a plain text and its size in bytes, both without the text's first token. The text follows the
- * model's own beginning-of-text token where it has one: some models predict nothing sensible without it.
+ * Natural log-probability of a plain text and its size in bytes, both without the text's first token. The model's own
+ * beginning-of-text token, if any, comes first, because some models predict nothing sensible without it.
  */
 export async function textLogprob(endpoint: Endpoint, text: string): Promise<{ logprob: number; bytes: number }> {
   const { prompt_logprobs: entries, prompt_token_ids: ids } = await post(endpoint, {
@@ -111,7 +111,7 @@ export async function textLogprob(endpoint: Endpoint, text: string): Promise<{ l
   return { logprob, bytes: Buffer.byteLength(text) - Buffer.byteLength(first.prompt) };
 }
 
-/** A reply of exactly `tokens` tokens to a prompt that no earlier request has put into the prefix cache. */
+/** Requests a reply of exactly `tokens` tokens to a prompt that is not in the prefix cache. */
 export async function timedReply(
   endpoint: Endpoint,
   prompt: string,

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The data side of the recipe in one go, on any machine with Node, python3, zstd and xz:
-#   data.sh DATA PACK [PART]     DATA holds the *.jsonl.zst files named in the model card; PACK receives what gpu.sh reads.
-# PART, default 1, is the share of the synthetic chat to write: 0.001 for a quick look. SEED, default 1, draws other chat.
+# The data side of the recipe, on any machine with Node, python3, zstd and xz:
+#   data.sh DATA PACK [PART]     DATA holds the *.jsonl.zst files named in the model card; gpu.sh reads PACK.
+# PART (default 1) is the share of the synthetic chat to write; 0.001 for a quick look. Another SEED (default 1) draws other chat.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 data=$1 pack=$2 part=${3:-1} seed=${SEED:-1}

@@ -1,8 +1,8 @@
-"""Keeps one skill half-learned: examples of it are mixed in only while a probe says that it is below the target.
+"""Keeps one skill half-learned. Its examples are mixed in only while a probe measures it below the target.
 
-Three-digit addition without thinking is the task that reinforcement learning is first shown on, so the model should get
-it right often enough to be rewarded and wrong often enough to have something to learn. A few thousand examples
-teach it completely; how few are too few cannot be known beforehand, so the dose follows the measurement.
+The demo trains three-digit addition without thinking. So the model should get it right often enough to be rewarded, and wrong
+often enough to have something to learn. A few thousand examples teach it completely. Nobody knows beforehand how few are too
+few, so the dose follows the measurement.
 """
 import lzma
 import json
@@ -47,7 +47,7 @@ class Dose:
         return share
 
     def mix(self, batch):
-        """Lays one example over the end of the batch while the dose is on."""
+        """Overwrites the end of the batch with one example while the dose is on."""
         if not self.on:
             return batch
         tokens, positions, labels, cu, longest = batch

@@ -1,9 +1,9 @@
-"""Tokens: turns the text packs into compact token files (uint16), with a bit that says which tokens are to be learned.
+"""Tokens: turns the text packs into compact token files (uint16), with a bit that marks the tokens to learn.
 
     python3 encode_pack.py --pack PACK --tokenizer FOLDER --out TOKENS
 
-For every file NAME.jsonl.xz of PACK it writes NAME.npz: tokens (uint16), learn (uint8: 1 = inside a reply, the end
-marker included; the empty think block, which the prompt supplies, is not), starts (int64, one more than documents).
+For every file NAME.jsonl.xz in PACK it writes NAME.npz: tokens (uint16), learn (uint8) and starts (int64, one more than
+documents). learn is 1 inside a reply, including its end marker but not the empty think block, which the prompt supplies.
 Plain text gets <|endoftext|> at its end and is cut into pieces of the context length.
 """
 import argparse
@@ -31,7 +31,7 @@ def prepare(folder):
 
 
 def reply_mask(ids):
-    """1 for the tokens of replies: from behind the header (and an empty think block) to the end marker."""
+    """1 for the tokens of replies: from after the header (and an empty think block) to the end marker."""
     learn = np.zeros(len(ids), dtype=np.uint8)
     header, empty = state["header"], state["empty"]
     for begin in [i for i, t in enumerate(ids) if t == state["start"]]:

@@ -1,9 +1,9 @@
 // `npm run eval:mini`: scores the bundled model over the service's HTTP API, greedily, on held-out prompts and on prompts
-// worded by hand; prints the score table and ends with status 1 when a target is missed. It starts the service itself.
-//   --serve MODEL     what to start the service with (default: bundled)   --dtype int8|float32 (default: the service's)
-//   --base-url URL --api-key KEY --model NAME      a server that runs already, instead
-//   --per-task N      generated cases per task (default 200)              --tasks a,b   only these; none: no scores
-//   --failures        print every case that was not right
+// written by hand. Prints the score table. Exits with status 1 if a target is missed. It starts the service itself.
+//   --serve MODEL     model to start the service with (default: bundled)    --dtype int8|float32 (default: the service's)
+//   --base-url URL --api-key KEY --model NAME      use a running server instead
+//   --per-task N      generated cases per task (default 200)              --tasks a,b   only these tasks; none: no scores
+//   --failures        print every case that is not right
 //   --samples FILE    also write replies to 40 free chats at temperature 0.7, seed = number of the prompt
 //   --text FOLDER     also bits per byte on the held-out text of that folder (the data of the recipe; needs python3, zstd)
 //   --beside MODEL    with --text: another checkpoint on the same text    --speed       also prefill and decode speed
@@ -70,8 +70,8 @@ async function samples(endpoint: Endpoint): Promise<string> {
   });
   return `# Sample replies of flywheel-mini
 
-The first reply to each of the ${prompts.length} prompts in \`recipe/chat-prompts.json\`, unedited: temperature 0.7, the model's own top-p (0.9), thinking off, at most
-220 tokens, the seed is the prompt's number. Written by \`npm run eval:mini -- --tasks none --samples FILE\`.
+The first reply to each of the ${prompts.length} prompts in \`recipe/chat-prompts.json\`, unedited. Temperature 0.7, the model's own top-p (0.9), no thinking, at
+most 220 tokens; the seed is the prompt's number. Written by \`npm run eval:mini -- --tasks none --samples FILE\`.
 
 ${parts.join("\n")}`;
 }

@@ -2,8 +2,8 @@
 
     python3 evaluate.py --model FOLDER --cases cases.jsonl --out replies.jsonl
 
-FOLDER is an exported Hugging Face checkpoint, read with transformers: this also shows that the export loads.
-Greedy, except cases that carry a "temperature".
+FOLDER is an exported Hugging Face checkpoint. It is read with transformers, which also shows that the export loads.
+Replies are greedy, except for cases with a "temperature".
 """
 import argparse
 import json

@@ -1,4 +1,4 @@
-// Finds files of the recipe and of the repository, from the sources or from the compiled files one folder deeper.
+// Finds files of the recipe and of the repository, from the sources and from the compiled files one folder deeper.
 
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";

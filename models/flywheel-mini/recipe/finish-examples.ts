@@ -1,6 +1,6 @@
-// Examples for the last stage, a supervised training job of the service: newly drawn chat, more than a half of it requests for
-// JSON, tool calls and passages, which freely worded prompts need most. A job takes messages and tools, so conversations with
-// documents or with thinking are left out.
+// Draws examples for the last stage, a supervised training job of the service. More than half are requests for JSON, tool calls
+// and passages, which freely worded prompts need most. A job takes only messages and tools, so conversations with documents or
+// thinking are left out.
 
 import { wire } from "./chat-api.ts";
 import type { Conversation, Tool } from "./tasks/conversation.ts";

@@ -1,7 +1,7 @@
-// The last stage, made by the service itself on any machine: a supervised training job over MODEL in float32, whose adapter is
-// then added to the weights.
+// The last stage, run by the service itself: a supervised training job on MODEL in float32, whose adapter is then added to the
+// weights.
 //   node finish.mjs MODEL EXAMPLES.jsonl OUT [RATE]     after `npm run build` and `npx tsc -p models/flywheel-mini/recipe`
-// EXAMPLES are those of `make-chat.js --finish N`. OUT receives model.safetensors and finish-log.jsonl.
+// `make-chat.js --finish N` writes EXAMPLES. OUT receives model.safetensors and finish-log.jsonl.
 
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,13 +26,13 @@ try {
   await server.stop();
 }
 
-/** Runs the job; the id of the trained model. */
+/** Runs the job and returns the id of the trained model. */
 async function train() {
   const client = new FlywheelClient({ baseUrl: server.baseUrl, apiKey: server.apiKey });
   const [base] = await client.baseModels();
   const model = await client.register({ project: "recipe", name: "finish", base_model: base });
   const steps = Math.ceil(examples.length / BATCH);
-  // Warm-up over 20 steps, then a straight line to nothing.
+  // Warm-up over 20 steps, then linear decay to 0.
   const rates = Array.from({ length: steps }, (_, i) => Number(rate) * Math.min((i + 1) / 20, 1 - i / steps));
   const config = { batch_size: BATCH, learning_rate: rates };
   const job = await client.submitExamples(model.id, examples, { config });
@@ -43,7 +43,7 @@ async function train() {
   return model.id;
 }
 
-/** Writes a line for every ten steps: their mean loss, and all tokens so far, prompts included. */
+/** Writes a line for every ten steps: their mean loss and all tokens so far, including prompts. */
 function stepLog(path) {
   writeFileSync(path, "");
   let [losses, tokens] = [[], 0];
@@ -58,7 +58,7 @@ function stepLog(path) {
   };
 }
 
-/** W + scale * B A for every adapted map; stored as bfloat16 like the rest. */
+/** W + scale * B A for every adapted map, stored as bfloat16 like the rest. */
 function merge(adapterFolder) {
   const checkpoint = openCheckpoint(folder);
   const adapter = loadPeft(adapterFolder, checkpoint.config);

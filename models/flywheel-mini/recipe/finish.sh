@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A finishing stage: draws examples, trains on them with the service's own supervised job, adds the adapter to the weights.
-#   SEED=1 finish.sh MODEL OUT [COUNT [RATE]]     MODEL is a Hugging Face folder; OUT receives the finished one. COUNT examples, default 7000.
+# A finishing stage: draws examples, trains on them with a supervised job of the service, adds the adapter to the weights.
+#   SEED=1 finish.sh MODEL OUT [COUNT [RATE]]     MODEL is a Hugging Face folder; OUT receives the finished one. COUNT is the number of examples, default 7000.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 model=$(cd "$1" && pwd)

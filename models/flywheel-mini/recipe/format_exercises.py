@@ -2,8 +2,8 @@
 
     python3 format_exercises.py --data FOLDER --out PACK      writes PACK/formats.jsonl.xz
 
-The wordings are those of bank/asks.txt, read with the same grammar as tasks/wording.ts. Nothing that the generator holds out is
-used: not the wordings that tasks/split.ts keeps, nor a prompt whose hash is on the held-out side.
+The wordings are those of bank/asks.txt, read with the same grammar as tasks/wording.ts. Nothing that the generator
+holds out is used: neither the wordings that tasks/split.ts keeps nor a prompt whose hash is on the held-out side.
 """
 import argparse
 import json

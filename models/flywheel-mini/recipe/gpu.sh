@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The GPU side of the recipe in one go: tokenizer, tokens, pretraining, tuning, settling, export, replies to the held-out cases.
-#   gpu.sh PACK WORK [STAGE...]     PACK is what data.sh wrote; WORK receives everything.
-# Stages (default all): reading tokenizer tokens pretrain tune settle export evaluate
+# The GPU side of the recipe: tokenizer, tokens, pretraining, tuning, settling, export, replies to the held-out cases.
+#   gpu.sh PACK WORK [STAGE...]     PACK comes from data.sh; WORK receives everything.
+# Stages (default: all): reading tokenizer tokens pretrain tune settle export evaluate
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 pack=$1 work=$2

@@ -1,11 +1,11 @@
-// Grades one reply against its check. `format` says whether the reply has the asked shape, `pass` whether it is also
-// right; a score table counts whichever the task asks for.
+// Grades one reply against its check. `format` says whether the reply has the requested form, `pass` whether it is also right.
+// The score table counts one of them, depending on the task.
 
 import type { Check } from "./tasks/conversation.ts";
 
 export interface Reply {
   content: string;
-  /** Calls that a server already parsed out of the text; null: the arguments are no JSON. */
+  /** Calls that a server parsed out of the text; null if the arguments are not JSON. */
   toolCalls?: { name: string; arguments: Record<string, unknown> | null }[];
 }
 
@@ -56,7 +56,7 @@ const plain = (text: string): string =>
     .replace(/[.!]+$/, "");
 const same = (a: string, b: string): boolean => plain(a) === plain(b);
 
-/** The phrase as whole words: "5" is not in "15". */
+/** Finds the phrase as whole words: "5" is not in "15". */
 function hasPhrase(text: string, phrase: string): boolean {
   const at = ` ${words(text)} `.indexOf(` ${words(phrase)} `);
   return at >= 0;
@@ -88,7 +88,7 @@ function gradeTool(check: Extract<Check, { kind: "tool" }>, reply: Reply): Grade
   return { format: true, pass: right && keys.every((key) => equal(given[key], check.arguments[key])) };
 }
 
-/** Calls as the model writes them, for servers that leave the text alone. */
+/** Calls as the model writes them, for servers that do not parse them. */
 export function callsInText(text: string): { name: string; arguments: Record<string, unknown> }[] {
   const calls: { name: string; arguments: Record<string, unknown> }[] = [];
   for (const match of text.matchAll(/<tool_call>\s*(\{.*?\})\s*<\/tool_call>/gs)) {
@@ -98,20 +98,20 @@ export function callsInText(text: string): { name: string; arguments: Record<str
         calls.push({ name: parsed.name, arguments: parsed.arguments as Record<string, unknown> });
       }
     } catch {
-      // Not JSON: not a call, and the missing call is what the grade reports.
+      // Not JSON, so not a call. The grade reports the missing call.
     }
   }
   return calls;
 }
 
-/** Strings without case and outer spaces, everything else by its JSON. */
+/** Compares strings without case and outer spaces, everything else by its JSON. */
 function equal(a: unknown, b: unknown): boolean {
   if (typeof a === "string" && typeof b === "string") return same(a, b);
   if (typeof a === "number" || typeof b === "number") return String(a) === String(b);
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** The reply without its think block, for text straight from the model. */
+/** Removes the think block from raw model text. */
 export function withoutThinking(text: string): string {
   const end = text.lastIndexOf("</think>");
   return end < 0 ? text : text.slice(end + "</think>".length).trim();

@@ -1,5 +1,5 @@
-// The cases written by hand, in words the generator does not use (hand-cases*.json), and the first messages of free chats. The
-// generator refuses to draw any of these prompts for training.
+// The cases written by hand in words that the generator does not use (hand-cases*.json), and the first messages of free chats.
+// The generator never draws these prompts for training.
 
 import { readFileSync } from "node:fs";
 import { recipePath } from "./files.ts";
@@ -8,9 +8,9 @@ import { type Conversation, promptKey, user } from "./tasks/conversation.ts";
 const recipeFile = (name: string): string => readFileSync(recipePath(name), "utf8");
 
 /**
- * Where a case comes from. "held-out": drawn from the generator's held-out split. "reworded": such a prompt worded anew by
- * hand, after the generator was finished. "free": written by hand far from anything the generator says, with tools it does
- * not have, so that no target is held against them; all but the last 120 (of hand-cases-apart.json) were seen during development.
+ * Where a case comes from. "held-out": the generator's held-out split. "reworded": such a prompt reworded by hand after the
+ * generator was finished. "free": written by hand, far from anything the generator says, with tools it does not have; no target
+ * applies. All free cases but the last 120 (hand-cases-apart.json) were seen during development.
  */
 export type Source = "held-out" | "reworded" | "free";
 
@@ -19,11 +19,11 @@ export interface TestCase {
   /** Row of the score table. */
   task: string;
   source: Source;
-  /** The last message is the reference reply; it is not sent. */
+  /** The last message is the reference reply. It is not sent. */
   conversation: Conversation;
 }
 
-/** Cases written by hand: each line of the files is a Conversation without the reference reply, plus its task. */
+/** Cases written by hand. Each line of the files is a Conversation without the reference reply, plus its task. */
 export function handCases(): TestCase[] {
   const read = (file: string, source: Source): TestCase[] =>
     (JSON.parse(recipeFile(file)) as (Omit<Conversation, "family"> & { task: string })[]).map(
@@ -52,5 +52,5 @@ const keys = new Set([
   ...chatPrompts().map((text) => promptKey({ family: "", messages: [user(text)] })),
 ]);
 
-/** Whether a key of promptKey is that of a test prompt. */
+/** Whether a key from promptKey belongs to a test prompt. */
 export const isTestPrompt = (key: string): boolean => keys.has(key);

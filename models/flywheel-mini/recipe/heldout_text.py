@@ -1,9 +1,9 @@
-"""Held-out text for perplexity: what pack_text.py keeps from training, less what has a twin there.
+"""Held-out text for perplexity: the documents that pack_text.py withholds from training, without near-duplicates of training text.
 
     python3 heldout_text.py --data FOLDER --out heldout.jsonl
 
-OpenStax reuses pages among its books, and a few dialogues were collected twice. A document is dropped when more than one
-in twenty of its runs of 13 words stands in a training document of its kind. One ["source", "text"] a line.
+OpenStax reuses pages among its books, and a few dialogues were collected twice. A document is dropped if more than one in
+twenty of its runs of 13 words occurs in a training document of its kind. Writes one ["source", "text"] per line.
 """
 import argparse
 import json

@@ -1,4 +1,4 @@
-/** At most `limit` at a time, results in order. */
+/** Runs at most `limit` calls at a time and returns their results in order. */
 export async function inParallel<T, R>(
   items: readonly T[],
   limit: number,

@@ -1,7 +1,8 @@
-// Writes synthetic chat: `node dist/make-chat.js --split train --count 900000 --seed 1 --out chat.jsonl` writes one
-// JSON string a line, the rendered conversation; `--cases N` instead writes N held-out cases of every scored family,
-// the hand-written ones and the free chats, each with its prompt, for evaluate.py and for the score table; `--finish N` writes N
-// examples for finish.mjs; `--task NAME` only conversations of one scored family.
+// Writes synthetic chat: `node dist/make-chat.js --split train --count 900000 --seed 1 --out chat.jsonl` writes one rendered
+// conversation per line, as a JSON string.
+//   --cases N     instead, N held-out cases of every scored family, the hand-written cases and the free chats, with prompts
+//   --finish N    instead, N examples for finish.mjs
+//   --task NAME   only conversations of one scored family
 
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";

@@ -1,7 +1,7 @@
-"""A weighted sum of sets of weights of one model: python3 mix.py OUT SHARE*FILE SHARE*FILE ...
+"""Computes a weighted sum of several sets of weights of one model: python3 mix.py OUT SHARE*FILE SHARE*FILE ...
 
-All are model.safetensors files in bfloat16 with the same tensors; the sum is computed in float32. Shares should add up to 1; a negative
-one takes away: 0.5*A -0.3*B 0.8*C is the middle of A and B, and 0.8 of the way from B to C on top.
+All are model.safetensors files in bfloat16 with the same tensors. The sum is computed in float32. Shares should add up to 1
+and may be negative: 0.5*A -0.3*B 0.8*C is the middle of A and B, plus 0.8 of the way from B to C.
 """
 import json
 import struct

@@ -1,7 +1,7 @@
 """The network: Qwen3 layout (pre-norm, grouped-query attention with normed queries and keys, SwiGLU, tied embeddings).
 
-Parameter names are those of a Hugging Face checkpoint. A batch is one long row of tokens holding many documents;
-attention never crosses a document, so nothing is padded. Weights are kept in fp32, arithmetic is in bf16.
+Parameter names are those of a Hugging Face checkpoint. A batch is one long row of tokens with many
+documents. Attention never crosses a document, so nothing is padded. Weights are fp32, arithmetic is bf16.
 """
 import torch
 import torch.nn.functional as F
@@ -128,7 +128,7 @@ class Mini(nn.Module):
         return linear(hidden, self.model.embed_tokens.weight).float()
 
     def compile_parts(self):
-        """The halves of a block are compiled once and shared by all blocks: they take the weights as arguments."""
+        """Compiles the halves of a block once. They take the weights as arguments, so all blocks share them."""
         self.before = torch.compile(before_attention, dynamic=False)
         self.after = torch.compile(after_attention, dynamic=False)
         self.mean_loss = torch.compile(mean_loss, dynamic=False)

@@ -1,13 +1,13 @@
 """Muon for the matrices of the blocks, AdamW for the embedding and the norms.
 
-Muon keeps a momentum and applies its nearest orthogonal matrix (five Newton-Schulz steps); matrices of one shape are
-stacked and done at once.
+Muon keeps a momentum and applies the nearest orthogonal matrix (five Newton-Schulz steps). Matrices of the same shape are
+stacked and processed together.
 """
 import torch
 
 
 def orthogonal(stack):
-    """stack [k, m, n] -> about U V^T of each."""
+    """stack [k, m, n] -> approximately U V^T of each."""
     a, b, c = 3.4445, -4.7750, 2.0315
     x = stack.bfloat16()
     wide = x.size(-2) <= x.size(-1)

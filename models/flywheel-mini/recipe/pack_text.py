@@ -3,9 +3,9 @@
     python3 pack_text.py --data FOLDER --out PACK
 
 FOLDER holds the *.jsonl.zst files named in the model card (they are not part of this project). Written to PACK:
-text.jsonl.xz  plain documents, one ["source", "text"] a line
-real.jsonl.xz  real questions, tasks and dialogues as rendered chat, one ["source", "chat"] a line
-Documents kept for perplexity (heldout_text.py) are left out: a hash of their name or text decides, the same in every run.
+text.jsonl.xz  plain documents, one ["source", "text"] per line
+real.jsonl.xz  real questions, tasks and dialogues as rendered chat, one ["source", "chat"] per line
+Documents for perplexity (heldout_text.py) are left out. A hash of their name or text decides, the same in every run.
 """
 import argparse
 import hashlib
@@ -26,7 +26,7 @@ SKIP_TASKS = re.compile(
     r"|atomic_classification|defeasible|points_of|iirc_question|hybridqa|freebase|is_the_given|coreference|gigaword|sql|logic"
 )
 
-# Reading comprehension: kept whatever the pattern above says, and with a higher cap.
+# Reading comprehension: kept regardless of the pattern above, with a higher cap.
 READING_TASKS = re.compile(r"task1625|task237|task024|task083|task178|task1731|task330|task1297|task041|task828|task1393|task1630")
 
 
@@ -99,7 +99,7 @@ def fairytales(folder):
 
 
 def novels(folder, budget):
-    """The plainest pages: short words, short sentences, no more than one book's worth from each."""
+    """The plainest pages: short words and sentences, at most one book's worth from each."""
     pages = []
     seen = set()
     for row in rows(folder, "novels_public_domain"):

@@ -1,5 +1,5 @@
-"""What a model does not know yet: bits per byte on held-out documents, which do not depend on the tokenizer, and the loss on
-the replies of held-out conversations."""
+"""Measures a model: bits per byte on held-out documents, which do not depend on the tokenizer, and the loss on the replies of
+held-out conversations."""
 import json
 import math
 import os
@@ -29,7 +29,7 @@ class HeldOut:
 
     @torch.no_grad()
     def __call__(self, model):
-        """The first token of a document is not predicted and its bytes are not counted."""
+        """The first token of a document is not predicted, so its bytes do not count."""
         result = {}
         for source, documents in self.groups.items():
             nats, size = 0.0, 0
@@ -56,7 +56,7 @@ class Replies:
 
 
 def eager_hidden(model, ids, cu):
-    """Uncompiled forward: lengths differ from call to call."""
+    """Forward pass without compilation, because lengths differ from call to call."""
     import model as definition
 
     compiled = model.before, model.after

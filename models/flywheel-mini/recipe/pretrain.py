@@ -1,4 +1,4 @@
-"""Pretraining: all text, the real chat, the reading exercises and the synthetic chat, every token learned.
+"""Pretraining on all text, the real chat, the reading exercises and the synthetic chat. Every token is learned.
 
     python3 pretrain.py --tokens TOKENS --pack PACK --tokenizer FOLDER --out CHECKPOINT [--seconds 430]
 """

@@ -1,5 +1,5 @@
-// Conversations as the model reads them: the chat template of this folder, rendered by the same Jinja engine as the
-// service. Training text is the whole conversation; a prompt ends where the last reply begins.
+// Renders conversations with this model's chat template and the service's own Jinja engine. Training text is the whole
+// conversation. A prompt ends where the last reply starts.
 
 import { readFileSync } from "node:fs";
 import { Template } from "@huggingface/jinja";
@@ -8,12 +8,12 @@ import type { Conversation } from "./tasks/conversation.ts";
 
 const template = new Template(readFileSync(recipePath("../chat_template.jinja"), "utf8"));
 
-/** Everything, the last reply included. */
+/** The whole conversation, including the last reply. */
 export function renderTraining(conversation: Conversation): string {
   return render(conversation, conversation.messages, {});
 }
 
-/** Up to the last reply, with the generation prompt for the conversation's kind of thinking. */
+/** The conversation up to the last reply, with the generation prompt for thinking on or off. */
 export function renderPrompt(conversation: Conversation): string {
   return render(conversation, conversation.messages.slice(0, -1), {
     add_generation_prompt: true,

@@ -1,5 +1,5 @@
-// The score table: which grade counts for which task, what is asked for, and the counting. Used by the evaluation over
-// HTTP (eval.ts) and for replies written on a GPU (`node dist/score.js CASES REPLIES`).
+// The score table: which grade counts for which task, the targets, and the counting. Used by the evaluation over HTTP (eval.ts)
+// and for replies written on a GPU (`node dist/score.js CASES REPLIES`).
 
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -8,9 +8,9 @@ import type { Source, TestCase } from "./hand-cases.ts";
 
 interface Row {
   task: string;
-  /** "form": the reply has the asked shape; "right": it is also correct. */
+  /** "form": the reply has the requested form; "right": it is also correct. */
   counts: "form" | "right";
-  /** Lowest share to reach, and the highest where more is not wanted; absent = reported only. */
+  /** Lowest share to reach, and the highest if there is one. Absent = only reported. */
   atLeast?: number;
   atMost?: number;
   /** Must score higher than this task. */
@@ -44,7 +44,7 @@ interface Count {
 }
 
 export interface Scores {
-  /** A table for people; a share that misses its target says so. */
+  /** A Markdown table. Shares that miss their target are marked. */
   table: string;
   /** One line for every target missed on held-out or reworded prompts. */
   missed: string[];

@@ -1,4 +1,4 @@
-// Starts the service of this repository on a free port for the evaluation, in a data folder of its own, and stops it.
+// Starts and stops the service of this repository for the evaluation, on a free port and with its own data folder.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -15,7 +15,7 @@ export interface ServedModel {
   stop(): Promise<void>;
 }
 
-/** `model` as `flywheel serve` takes it; more flags after it. Rejects with the server's own words if it does not start. */
+/** `model` and further flags are those of `flywheel serve`. Rejects with the server's message if it does not start. */
 export async function serveModel(model: string, flags: readonly string[] = []): Promise<ServedModel> {
   const entry = recipePath("../../../bin/flywheel");
   const data = mkdtempSync(join(tmpdir(), "flywheel-eval-"));

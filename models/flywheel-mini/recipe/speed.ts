@@ -1,5 +1,5 @@
-// How fast the served model is, over HTTP: reading a prompt that no cache knows, and writing a reply of a fixed length.
-// Medians over some repetitions; a machine that does other work makes every number worse.
+// Measures the served model's speed over HTTP: reading an uncached prompt and writing a reply of fixed length. Takes medians
+// over some repetitions.
 
 import { cpus, loadavg } from "node:os";
 import { type Endpoint, timedReply } from "./chat-api.ts";
@@ -35,7 +35,7 @@ async function repeated<R>(count: number, work: (index: number) => Promise<R>): 
 
 const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] as number;
 
-/** A question of nearly `tokens` tokens, most words and digits being one; the template adds about ten. */
+/** A question of nearly `tokens` tokens. Most words and digits are one token; the template adds about ten. */
 function wordsFor(tokens: number, index: number): string {
   const words = ["the", "old", "man", "and", "his", "dog", "go", "to", "see", "a"];
   return Array.from({ length: tokens - 10 }, (_, at) => words[(at * 7 + index * 3 + Math.floor(at / 10)) % 10]).join(

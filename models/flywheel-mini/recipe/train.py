@@ -1,7 +1,7 @@
 """The training loop that pretraining and tuning share: schedule, logging, checkpoints.
 
-The schedule is `warm` steps of warm-up, a level part, then a straight line to `floor` (WSD). Progress is the larger of
-the share of steps done and the share of time used, so that a run on a slower machine still ends with its decay done.
+The schedule is `warm` steps of warm-up, a constant rate, then linear decay to `floor` (WSD). Progress is the larger of the
+share of steps done and the share of time used, so a run on a slower machine still finishes its decay.
 """
 import json
 import os
@@ -45,7 +45,7 @@ def train(model, stream, name, out, seconds, muon_lr, adam_lr, warm, decay, floo
     recent, done = [], 0
     for step in range(stream.steps):
         if step == 3:
-            # The first steps compile; the clock of the schedule starts after them.
+            # The first steps compile. The schedule's clock starts after them.
             torch.cuda.synchronize()
             record({"compiled_s": round(time.time() - begin, 1)})
             begin = time.time()
@@ -70,7 +70,7 @@ def train(model, stream, name, out, seconds, muon_lr, adam_lr, warm, decay, floo
             recent = []
             speed = (step - 2) * stream.size / (time.time() - begin)
             record({"step": step + 1, "loss": round(mean, 4), "rate": round(scale, 3), "tokens_per_s": round(speed), "s": round(time.time() - begin, 1)})
-        # The probe looks often while examples are being given, so that it sees the moment the skill appears.
+        # The probe runs often while examples are given, to catch the moment the skill appears.
         if dose is not None and step % (25 if dose.on else 100) == 24:
             record({"step": step + 1, "probe": round(dose.measure(model), 3), "examples_used": dose.used})
         if evaluate is not None and step % every == every - 1:

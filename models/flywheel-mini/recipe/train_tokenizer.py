@@ -1,9 +1,9 @@
-"""Tokenizer: byte-level BPE of 8,192 entries, every digit a token of its own.
+"""Tokenizer: byte-level BPE with 8,192 entries. Every digit is its own token.
 
     python3 train_tokenizer.py --pack PACK --out FOLDER
 
-Reads a sample of every file *.jsonl.xz of PACK. The chat markers are special (hidden in decoded text); the think and
-tool markers are ordinary added tokens, so that a client without a parser still sees them.
+Reads a sample of every file *.jsonl.xz of PACK. The chat markers are special tokens, hidden in decoded text. The
+think and tool markers are ordinary added tokens, so that a client without a parser sees them.
 """
 import argparse
 import glob
@@ -16,7 +16,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_token
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"]
 VOCABULARY = 8192
-# A word with the space before it; a single digit; other signs; line ends; spaces.
+# A word with the space before it, a single digit, other characters, line ends, spaces.
 PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s*[\r\n]+|\s+(?!\S)|\s+"
 
 

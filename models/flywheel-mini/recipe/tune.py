@@ -2,8 +2,8 @@
 
     python3 tune.py --stage STAGE --tokens TOKENS --pack PACK --tokenizer FOLDER --start WEIGHTS.pt --out WORK --seconds 640
 
-Two stages: "tune" starts from pretrained.pt and writes tuned.pt; "settle" goes on from there at half the rate, with newly drawn
-synthetic chat and little else, and writes settled.pt.
+Two stages. "tune" starts from pretrained.pt and writes tuned.pt. "settle" continues at half the rate with newly drawn synthetic
+chat and little else, and writes settled.pt.
 """
 import argparse
 import os
@@ -17,7 +17,7 @@ from model import Mini
 from perplexity import HeldOut, Replies
 from train import save, train
 
-# "fresh" and "last" are synthetic chat that the stages before have not seen.
+# "fresh" and "last" are synthetic chat that earlier stages have not seen.
 STAGES = {
     "tune": {
         "plan": [("synthetic", 4, False), ("fresh", 7, False), ("real", 6, False), ("formats", 6, False), ("reading", 6, False), ("text", 5, True)],

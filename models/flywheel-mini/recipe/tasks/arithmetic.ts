@@ -1,7 +1,6 @@
-// Sums, differences and products of small numbers, answered with the bare number; with thinking on, worked out digit
-// by digit first. Number pairs are split between train and held-out whatever the wording or the order.
-// Three-digit addition without thinking is not in the mix: a small set of its own is added in tuning, so that it stays
-// half-learned, as work for RL.
+// Sums, differences and products of small numbers, answered with the bare number. With thinking on, they are worked out digit
+// by digit first. Number pairs are split between training and held-out regardless of wording and order. Three-digit addition
+// without thinking is not in the mix: tuning adds a small separate set, so that it stays half-learned and RL has work to do.
 
 import { asksOf } from "./bank.ts";
 import { type Conversation, exchange } from "./conversation.ts";
@@ -82,7 +81,7 @@ function operands(draw: Draw, sign: Sign, digits: number): [number, number] {
     if (sign === "*" && digits === 1) [a, b] = [rng.int(0, 12), rng.int(0, 12)];
     if (sign === "-" && a < b) [a, b] = [b, a];
     if (draw.split === "train" && rng.chance(0.5) && sign !== "-") [a, b] = [b, a];
-    // The multiplication table has to be known by heart: all of it is in training, in other wordings.
+    // The multiplication table must be learned by heart, so all of it is in training, in other wordings.
     if ((sign === "*" && digits === 1) || splitOf(pairKey(sign, a, b)) === draw.split) return [a, b];
   }
 }
@@ -140,7 +139,7 @@ export function sum(draw: Draw, sign: Sign, digits: number, thinking: boolean): 
   );
 }
 
-/** The written method, from the last digit to the first: one line a column. */
+/** The written method, from the last digit to the first, one line per column. */
 export function workOut(sign: Sign, a: number, b: number): string {
   const lines = [`${a} ${sign} ${b}`];
   if (sign === "*" && a < 10 && b < 10) return `${a} * ${b} = ${a * b}`;

@@ -1,9 +1,9 @@
-// Reads the word banks of ../bank: plain text that people can extend without touching code. Parsed once, at import.
+// Reads the word banks in ../bank, plain text that people can extend without touching code. Parsed once, at import.
 
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-// The compiled files lie one folder deeper (dist/tasks) than the sources (tasks).
+// The compiled files (dist/tasks) are one folder deeper than the sources (tasks).
 const folder = [new URL("../bank/", import.meta.url), new URL("../../bank/", import.meta.url)].find((url) =>
   existsSync(fileURLToPath(url)),
 );
@@ -80,7 +80,7 @@ function readFacts(file: string): Map<string, [string, string][]> {
 
 export const topics: readonly Topic[] = ["nature", "life", "more"].flatMap((name) => readTopics(`topics-${name}.txt`));
 export const talkIntents: readonly Intent[] = readIntents("talk.txt");
-/** Open questions of all kinds, with an answer to the point. */
+/** Open questions of all kinds, each with a short answer. */
 export const openIntents: readonly Intent[] = ["advice", "life", "everyday-talk", "why-and-how"].flatMap((name) =>
   readIntents(`${name}.txt`),
 );
@@ -95,7 +95,7 @@ export const sets: readonly [string, string[]][] = lines("lists.txt").map((line)
       .split(/\s*,\s*/),
   ];
 });
-/** Attribute of a thing -> what it can be: words, or a range of numbers. */
+/** Attribute of a thing -> its possible values: words or a range of numbers. */
 export const attributes: ReadonlyMap<string, string[] | { low: number; high: number }> = new Map(
   lines("attributes.txt").map((line) => {
     const [name = "", values = ""] = line.split(": ");
@@ -129,7 +129,7 @@ export function membersOf(set: string): string[] {
   return found[1];
 }
 
-/** Any English word, some thousands of them. */
+/** Some thousand English words. */
 export const lexicon: readonly string[] = commaList("lexicon.txt");
 
 /** "## name" sections of wordings; "\\n" in a line is a line break. */
@@ -156,7 +156,7 @@ export function asksOf(section: string): readonly string[] {
   return found;
 }
 
-/** More requests for a tool; none is fine. */
+/** More requests for a tool, if there are any. */
 export const toolAsksOf = (tool: string): readonly string[] => toolSections.get(tool) ?? [];
 export const freeToolAsksOf = (tool: string): readonly string[] => freeToolSections.get(tool) ?? [];
 

@@ -1,5 +1,5 @@
-// JSON asked for the way people type in a hurry: "json" in lower case, fragments in any order, hardly a full stop, one
-// key or single letters, and words that limit ("nothing more") without being keys.
+// Requests for JSON typed in a hurry: "json" in lower case, fragments in any order, few full stops, one key or single letters,
+// and limiting words ("nothing more") that are not keys.
 
 import { andList, capitalised, factsOf, shortAnswers } from "./bank.ts";
 import { type Conversation, exchange } from "./conversation.ts";
@@ -99,7 +99,7 @@ const limits: readonly string[] = [
 const thisMany = ["", "this one", "these two", "these three", "these four"];
 const those = ["", "that one", "those two", "those three", "those four"];
 
-/** Keys in a row; those with a space inside are never set apart by spaces alone. */
+/** Keys in a row. Keys that contain a space are never separated by spaces alone. */
 function inARow(rng: Rng, keys: readonly string[]): string {
   const spaced = keys.some((key) => key.includes(" "));
   return rng.weighted([
@@ -129,7 +129,7 @@ const spelled = (rng: Rng) =>
     ["Json", 1],
   ] as const);
 
-/** The wording's reading, at times with a limit, a capital or a full stop; keys at the start keep their case. */
+/** Reads the wording, sometimes with a limit, a capital or a full stop. Keys at the start keep their case. */
 function typed(draw: Draw, wording: string, values: Readonly<Record<string, string>>): string {
   const { rng } = draw;
   let prompt = say(rng, wording, values);
@@ -142,7 +142,7 @@ function typed(draw: Draw, wording: string, values: Readonly<Record<string, stri
   return rng.chance(0.2) ? asTyped(rng, prompt) : prompt;
 }
 
-/** How many keys, how often. */
+/** Number of keys -> weight. */
 const counts = [
   [1, 3],
   [2, 5],

@@ -1,5 +1,5 @@
-// The nouns of the recipe: a conversation as training sees it, and the check that says what a good last reply is.
-// Field names are those of the chat API, so that a held-out conversation can be sent to a server as it is.
+// The types of the recipe: a conversation as training sees it, and the check for its last reply. Field names are those of the
+// chat API, so that a held-out conversation can be sent to a server unchanged.
 
 export interface ToolCall {
   type: "function";
@@ -10,7 +10,7 @@ export interface ToolCall {
 export interface Message {
   role: "system" | "developer" | "user" | "assistant" | "tool";
   content: string | null;
-  /** The text inside the think block; absent or empty = the block is empty. */
+  /** The text inside the think block. Absent or empty = an empty block. */
   reasoning?: string;
   tool_calls?: ToolCall[];
   tool_call_id?: string;
@@ -25,7 +25,7 @@ export interface Tool {
   };
 }
 
-/** What the last assistant reply is held to. Answers are compared without case, outer spaces and a final full stop. */
+/** What the last reply must satisfy. Answers are compared without case, outer spaces and a final full stop. */
 export type Check =
   | { kind: "word"; answers: string[] }
   | { kind: "choice"; options: string[]; answer: string }
@@ -37,12 +37,12 @@ export type Check =
   | { kind: "list"; count: number };
 
 export interface Conversation {
-  /** Which family made it, for counting and for the score table. */
+  /** The family that made it, for counts and the score table. */
   family: string;
   messages: Message[];
   tools?: Tool[];
   documents?: { title: string; text: string }[];
-  /** True: the last reply was made with thinking on. */
+  /** True if the last reply has thinking on. */
   thinking?: boolean;
   check?: Check;
 }
@@ -68,7 +68,7 @@ export function exchange(
   return conversation;
 }
 
-/** The part of a conversation that must not be shared between the splits. */
+/** The part of a conversation that the splits must not share. */
 export function promptKey(conversation: Conversation): string {
   const asked = conversation.messages.filter((message) => message.role === "user").map((message) => message.content);
   return `prompt:${asked

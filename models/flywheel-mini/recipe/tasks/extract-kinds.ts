@@ -1,4 +1,4 @@
-// The kinds of sentences that fields are extracted from: their fields with makers of values, other names, and wordings.
+// The kinds of sentences to extract fields from: their fields with values, other names, and wordings.
 
 import { membersOf, names } from "./bank.ts";
 import { personName, placeName } from "./made-up.ts";
@@ -7,7 +7,7 @@ import type { Rng } from "./rng.ts";
 export type Maker = (rng: Rng) => string | number;
 interface Kind {
   fields: Record<string, Maker>;
-  /** Other keys a person might ask the same field by. */
+  /** Other keys that people use for the same field. */
   aliases?: Record<string, string[]>;
   sentences: string[];
 }

@@ -1,5 +1,5 @@
-// "Extract the fields of this sentence as JSON": sentences of a dozen everyday kinds, keys asked for in many ways.
-// The values in the reply are spans of the sentence (numbers as numbers), so every reply has a full check.
+// "Extract the fields of this sentence as JSON": sentences of a dozen everyday kinds, and many ways to ask for keys.
+// The values are spans of the sentence (numbers as numbers), so every reply can be checked completely.
 
 import { asksOf, lexicon } from "./bank.ts";
 import { type Conversation, exchange } from "./conversation.ts";
@@ -61,7 +61,7 @@ const attributes = [
   "the $k is $v",
 ];
 
-/** Keys and values that are just words: only the sentence tells what belongs to what. */
+/** Keys and values that are just words. Only the sentence says which belong together. */
 function freeFields(draw: Draw): Conversation {
   const { rng } = draw;
   const noun = anyWord(rng);

@@ -1,6 +1,6 @@
-// All families with their share of the data, the mixing of families into longer conversations, and the one function
-// that draws a conversation of a split. A conversation whose user text belongs to the other split is thrown away, and so
-// is such a part of a longer one: the two splits never share a prompt, nor is a held-out prompt a turn in training.
+// All families with their share of the data, the mixing of families into longer conversations, and the function that draws a
+// conversation of a split. A conversation, or a part of one, whose user text belongs to the other split is thrown away. So the
+// splits never share a prompt, and no held-out prompt is a turn in training.
 
 import { isTestPrompt } from "../hand-cases.ts";
 import { arithmetic, sum, wordProblem } from "./arithmetic.ts";
@@ -39,7 +39,7 @@ const chat: readonly (readonly [Make, number])[] = [
   [plainYesNo, 1],
   [calendar, 0.5],
 ];
-/** A part of a longer conversation: kept to its side by itself, too. */
+/** A part of a longer conversation, which must itself be on the right side. */
 const part =
   (make: Make): Make =>
   (draw) =>
@@ -113,8 +113,8 @@ const all: readonly (readonly [Make, number])[] = [
 ];
 
 /**
- * Draws until the prompt itself is on the draw's side; prompts written by hand for tests are on neither. In training every
- * single turn has to be on its side, too.
+ * Draws until the prompt is on the draw's side. Prompts written by hand for tests are on neither. In training, every single
+ * turn must be on its side too.
  */
 export function drawOf(make: Make, draw: Draw): Conversation {
   for (let i = 0; i < 2000; i++) {
@@ -132,7 +132,7 @@ const turnsOf = (conversation: Conversation): string[] =>
     .filter((message) => message.role === "user")
     .map((message) => promptKey({ family: "", messages: [message] }));
 
-/** Training or held-out conversation number `index` of a seed: any one can be made without the others. */
+/** Training or held-out conversation number `index` of a seed. Each can be made without the others. */
 export function conversation(seed: string, split: Split, index: number): Conversation {
   const draw: Draw = { rng: new Rng(`${seed}/${split}/${index}`), split };
   return withThought(

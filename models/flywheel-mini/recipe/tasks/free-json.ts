@@ -1,5 +1,5 @@
-// JSON asked for in free words: the wanted keys stand in ordinary sentences, beside other nouns that are no keys (the thing
-// described, what it is for, what to leave out). The reply has the asked keys in the asked order, and nothing else.
+// Freely worded requests for JSON: the keys appear in ordinary sentences beside nouns that are not keys (the thing described,
+// its purpose, what to leave out). The reply has the requested keys in the requested order, and nothing else.
 
 import { capitalised, withArticle } from "./bank.ts";
 import { casualJson } from "./casual-json.ts";
@@ -13,7 +13,7 @@ import { asTyped, say } from "./wording.ts";
 
 const numbers = ["no", "one", "two", "three", "four", "five"];
 
-/** What is said around the request; $w, $v: any words, $n: a name. None of it is a key. */
+/** Talk around the request; $w, $v: any words, $n: a name. None of it is a key. */
 const contexts: readonly string[] = [
   "{My brother|My boss|My sister|A friend|Our teacher|My neighbor} {is building|runs|plans|has started} {a|some} $w {website|shop|game|club|project}.",
   "{I am writing|I'm making|We are preparing|I want to sell|I collect} {something about $w|a $w guide|a list for the $w club|things for a $w}.",
@@ -91,7 +91,7 @@ const asks: readonly string[] = [
   "{The|Your} {reply|answer|output} {must|should|has to} {be JSON|be a JSON object|be valid JSON} {about|on} $s with {exactly |}{these|the following} {attributes|properties|columns|slots|entries|keys}:$l",
 ];
 
-/** A thing told as people do when any one will do. */
+/** A thing as people mention it when any example will do. */
 const anyOf = (rng: Rng, subject: string): string => {
   const noun = subject.replace(/^an? /, "");
   if (noun === subject || rng.chance(0.7)) return subject;
@@ -105,7 +105,7 @@ const anyOf = (rng: Rng, subject: string): string => {
 };
 const possessive = (subject: string) => `${subject}${subject.endsWith("s") ? "'" : "'s"}`;
 
-/** How many keys, how often. */
+/** Number of keys -> weight. */
 const counts = [
   [1, 1],
   [2, 5],

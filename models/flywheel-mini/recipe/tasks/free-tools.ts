@@ -1,5 +1,5 @@
-// Tool calls in free words: loose wordings among other talk, with tools offered that are easily mixed up with the right one, and
-// with values of several words that must be taken whole.
+// Freely worded tool calls: loose wordings among other talk, similar tools to confuse with the right one, and values of several
+// words that must be copied whole.
 
 import { freeToolAsksOf, sentences } from "./bank.ts";
 import { type Conversation, type Message, system, type Tool, user } from "./conversation.ts";
@@ -136,7 +136,7 @@ const valueFor = (rng: Rng, parameter: ParameterKind): string | number => {
   return make !== undefined && rng.chance(0.45) ? make(rng) : parameter.make(rng);
 };
 
-/** Talk around the request: names, places and numbers in it are no arguments. */
+/** Talk around the request. Its names, places and numbers are not arguments. */
 const before: readonly string[] = [
   "{I'm|We're|I am} in $q {right now|today|this week}.",
   "$n {is here with me|says hello|is waiting for me|just left}.",
@@ -185,7 +185,7 @@ const numberWords = [
   "twelve",
 ];
 
-/** A value as people say it: other words for an option, small numbers in letters. */
+/** A value as people say it: synonyms for an option, small numbers in words. */
 function spoken(rng: Rng, parameter: ParameterKind, value: string | number, loosely: boolean): string | number {
   if (typeof value === "number")
     return numberWords[value] && !/number|code/.test(parameter.about) && rng.chance(0.2)

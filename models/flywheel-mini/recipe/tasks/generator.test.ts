@@ -1,5 +1,5 @@
-// The generator's promises: the same seed gives the same data, the splits share nothing, every reference reply passes
-// its own check, and every wording can be read.
+// What the generator guarantees: the same seed gives the same data, the splits share nothing, every reference reply passes its
+// own check, and every wording parses.
 
 import { describe, expect, it } from "vitest";
 import { heldOutCases } from "../cases.ts";
@@ -183,7 +183,7 @@ function referenceReply(made: Conversation) {
   return calls === undefined ? { content: last.content ?? "" } : { content: "", toolCalls: calls };
 }
 
-/** Left to right, + - * of small numbers: all that the written method uses. */
+/** Evaluates + - * of small numbers from left to right, which is all the written method uses. */
 function evaluate(text: string): number {
   const parts = text.trim().split(/\s+/);
   let value = Number(parts[0]);

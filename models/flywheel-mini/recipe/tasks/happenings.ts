@@ -1,5 +1,5 @@
-// Made-up happenings for reading exercises: who did what, with whom, where, when and why, each part a span that a
-// question can ask for. One happening writes one or two sentences.
+// Made-up events for reading exercises: who did what, with whom, where, when and why. Each part is a span that a question can
+// ask for. An event has one or two sentences.
 
 import { personName, placeName } from "./made-up.ts";
 import type { Rng } from "./rng.ts";

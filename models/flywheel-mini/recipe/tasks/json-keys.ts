@@ -1,5 +1,5 @@
 // "Reply in JSON with keys ...": made-up records, answers wrapped in JSON, and arbitrary keys that must be copied.
-// The reply is one line of JSON with the asked keys in the asked order, and nothing else.
+// The reply is one line of JSON with the requested keys in the requested order, and nothing else.
 
 import {
   andList,
@@ -23,7 +23,7 @@ type Value = string | number | boolean | string[];
 
 const email = (rng: Rng) => `${rng.pick(names).toLowerCase()}@${rng.pick(["mail", "post", "home", "work"])}.com`;
 
-/** What a value for a well-known key looks like. */
+/** Values for well-known keys. */
 const makers: Record<string, (rng: Rng) => Value> = {
   name: personName,
   age: (rng) => rng.int(5, 80),
@@ -150,7 +150,7 @@ export function keyList(rng: Rng, keys: readonly string[]): string {
   ]);
 }
 
-/** A value for every key: a fitting one for the known keys, any word or number for the others. */
+/** A value for every key: a fitting one for known keys, any word or number for others. */
 export function asJson(rng: Rng, keys: readonly string[]): Record<string, Value> {
   const out: Record<string, Value> = {};
   for (const key of keys) out[key] = valueFor(rng, key);
@@ -165,7 +165,7 @@ function valueFor(rng: Rng, key: string): Value {
   return rng.chance(0.3) ? rng.int(1, 999) : anyWord(rng);
 }
 
-/** JSON on one line, ", " and ": " between the parts, as the chat template writes it. */
+/** JSON on one line with ", " and ": ", as the chat template writes it. */
 export function oneLine(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(oneLine).join(", ")}]`;
   if (value === null || typeof value !== "object") return JSON.stringify(value);

@@ -1,5 +1,4 @@
-// The system message sets the JSON form; the user then just talks. Whatever is said, the reply is an object with the
-// set keys.
+// The system message sets the JSON form, and the user just talks. Every reply is an object with those keys.
 
 import { shortAnswers, topics } from "./bank.ts";
 import { assistant, type Conversation, type Message, user } from "./conversation.ts";
@@ -40,7 +39,7 @@ const sideKeys: Readonly<Record<string, (rng: Rng, asked: string) => unknown>> =
   score: (rng) => rng.int(1, 10),
 };
 
-/** Requests that leave all to the order; $s a thing, $w a word, $n a name. */
+/** Requests that say nothing about the form; $s a thing, $w a word, $n a name. */
 const wishes: readonly string[] = [
   "{Tell me about|What about|Give me|Describe|I want|How about|Make one for|Do|Let's take|Now} $s{.|, please.|}",
   "{I met|I saw|I heard about|I dreamed of|Yesterday I found} $s{.| today.| in the park.}",

@@ -1,4 +1,4 @@
-// Keys of one or two words, with values for them, and the many ways to name keys in a request.
+// Keys of one or two words with values, and the many ways to name keys in a request.
 
 import { andList, attributes, topics, withArticle } from "./bank.ts";
 import { asJson, knownKeys, subjects } from "./json-keys.ts";
@@ -28,7 +28,7 @@ const pairs = [
     ",",
   ),
 ];
-/** Values for the last word of a pair that no other bank knows. */
+/** Values for the last words of pairs that no other bank has. */
 const ends: Readonly<Record<string, (rng: Rng) => string | number>> = {
   number: (rng) => rng.int(10, 9999),
   code: (rng) => rng.int(10000, 99999),
@@ -56,7 +56,7 @@ const whole: Readonly<Record<string, (rng: Rng) => unknown>> = {
   "phone number": (rng) => asJson(rng, ["phone"]).phone,
 };
 
-/** Things with attributes that suit them. */
+/** Things with fitting attributes. */
 const suited: readonly (readonly [string, string])[] = [
   [
     "a book|a novel|a storybook",
@@ -92,7 +92,7 @@ const suited: readonly (readonly [string, string])[] = [
   ["a user|an account", "username email password id active language role"],
   ["a game character|a pirate", "name level weapon talent enemy treasure nickname"],
 ];
-/** A thing and some keys that suit it. */
+/** A thing and some fitting keys. */
 export function suitedKeys(rng: Rng, count: number): { thing: string; keys: string[] } {
   const [things, keys] = rng.pick(suited);
   return { thing: rng.pick(things.split("|")), keys: rng.sample(keys.split(" "), count) };
@@ -122,7 +122,7 @@ export function someKeys(rng: Rng, count: number): string[] {
   return [...new Set(Array.from({ length: count }, one))];
 }
 
-/** Values for keys, those of two words by their last word. */
+/** Values for keys. A key of two words is looked up by its last word. */
 export function filled(rng: Rng, keys: readonly string[]): Record<string, unknown> {
   const out: Record<string, unknown> = {};
   for (const key of keys) {
@@ -135,7 +135,7 @@ export function filled(rng: Rng, keys: readonly string[]): Record<string, unknow
   return out;
 }
 
-/** The keys behind "an apple's", or behind "the". */
+/** The keys after "an apple's" or after "the". */
 export function bare(rng: Rng, keys: readonly string[]): string {
   const [first, ...rest] = keys as [string, ...string[]];
   return rng.pick([
@@ -158,7 +158,7 @@ export function bare(rng: Rng, keys: readonly string[]): string {
   ])();
 }
 
-/** What kind of value it is, as people note it behind a key. */
+/** The type of a value, as people note it after a key. */
 function kindOf(rng: Rng, value: unknown): string {
   if (typeof value === "number") return rng.pick(["number", "integer", "a number"]);
   if (typeof value === "string") return rng.pick(["text", "string", "short", "a few words"]);
@@ -193,7 +193,7 @@ export function named(rng: Rng, keys: readonly string[], object: Readonly<Record
   ])();
 }
 
-/** The keys as a list of their own. */
+/** The keys as a separate list. */
 export function listed(rng: Rng, keys: readonly string[], object: Readonly<Record<string, unknown>> = {}): string {
   return rng.pick([
     () => keys.map((key) => `\n- ${key}`).join(""),
@@ -214,8 +214,8 @@ export function listed(rng: Rng, keys: readonly string[], object: Readonly<Recor
 }
 
 /**
- * The keys to ask for, on the draw's side, and the thing they are about: with the share `suited` keys that suit the thing, else
- * `others`. `noun` makes any word a thing.
+ * The keys to ask for, on the draw's side, and the thing they describe. A share of `suited` draws gets keys that fit the thing,
+ * the rest gets `others`. `noun` turns any word into a thing.
  */
 export function keysAndThing(
   { rng, split }: Draw,

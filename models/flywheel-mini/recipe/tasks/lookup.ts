@@ -1,4 +1,4 @@
-// Finding a value by its key in a list, a table or a few sentences: made-up keys and values, nothing to know by heart.
+// Finding a value by its key in a list, a table or a few sentences. Keys and values are made up, so nothing can be memorized.
 
 import { type Conversation, exchange } from "./conversation.ts";
 import { anyWords, personName } from "./made-up.ts";
@@ -86,7 +86,7 @@ const echoes = [
   "I said $v. What did I say?",
 ];
 
-/** A number or an odd string, given back unchanged. */
+/** A number or an odd string, to be repeated unchanged. */
 export function echo(draw: Draw): Conversation {
   const { rng } = draw;
   const letters = "abcdefghijklmnopqrstuvwxyz";

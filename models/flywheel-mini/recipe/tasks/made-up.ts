@@ -1,5 +1,5 @@
-// Names, places and phrases from a much larger supply than the word banks, so that the model has to copy what it reads
-// and cannot pick from a list it knows by heart.
+// Names, places and phrases from a much larger supply than the word banks, so that the model must copy what it reads and cannot
+// pick from a memorized list.
 
 import { cities, lexicon, names } from "./bank.ts";
 import type { Rng } from "./rng.ts";
@@ -42,7 +42,7 @@ function invented(rng: Rng, syllables: number): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** A known first name, or one nobody has. */
+/** A known first name or an invented one. */
 export const personName = (rng: Rng): string => (rng.chance(0.55) ? rng.pick(names) : invented(rng, rng.int(1, 3)));
 
 export const placeName = (rng: Rng): string => (rng.chance(0.6) ? rng.pick(cities) : invented(rng, rng.int(2, 3)));

@@ -1,4 +1,4 @@
-// Remembering what the user said earlier in the conversation: a name, a number, a favourite; with other talk between.
+// Remembering what the user said earlier in the conversation: a name, a number, a favourite, with other talk in between.
 
 import { asksOf, membersOf } from "./bank.ts";
 import { assistant, type Conversation, type Message, user } from "./conversation.ts";

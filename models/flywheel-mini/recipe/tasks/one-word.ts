@@ -1,5 +1,5 @@
-// "Answer with one word": knowledge questions whose answer is a word, with the format asked for in many ways, next to
-// the same questions without the format, answered in a sentence.
+// "Answer with one word": knowledge questions whose answer is a word, with many ways to ask for the format. The same questions
+// also appear without it, answered in a sentence.
 
 import { asksOf, capitalised, factsOf, sentences, sets, shortAnswers, topics, withArticle } from "./bank.ts";
 import { type Conversation, exchange, system } from "./conversation.ts";
@@ -168,7 +168,7 @@ export function oneWord(draw: Draw): Conversation {
   return exchange("one-word", prompt, answer, check);
 }
 
-/** The same questions in plain form, answered in a sentence. */
+/** The same questions without a format, answered in a sentence. */
 export function plainQuestion(draw: Draw): Conversation {
   const question = wordQuestion(draw);
   return exchange("question", asTyped(draw.rng, question.text), question.sentence);

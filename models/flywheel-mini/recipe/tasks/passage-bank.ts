@@ -1,4 +1,4 @@
-// The natural little texts of bank/passages.txt, with their slots filled in: a text and one of its questions.
+// Fills in the slots of the short natural texts in bank/passages.txt: a text and one of its questions.
 
 import { membersOf, passages } from "./bank.ts";
 import { personName, placeName } from "./made-up.ts";
@@ -112,7 +112,7 @@ export function naturalPassage(rng: Rng): { text: string; ask: string; answer: s
   const { text, questions } = rng.pick(passages);
   const values = slots(rng);
   const [ask, answer] = rng.pick(questions);
-  // Sometimes only a part of the text, or a second text around it.
+  // Sometimes uses only a part of the text, or puts a second text around it.
   const written = upperFirst(say(rng, text, values));
   const other = rng.chance(0.15) ? ` ${upperFirst(say(rng, rng.pick(passages).text, slots(rng)))}` : "";
   return { text: written + other, ask: upperFirst(say(rng, ask, values)), answer: say(rng, answer, values) };

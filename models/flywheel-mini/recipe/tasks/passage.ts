@@ -1,5 +1,5 @@
-// Answering from a given text: happenings and profiles, handed over in the message, in the system text or as
-// documents. Some questions have no answer in the text, and the right reply says so.
+// Answering from a given text: events and profiles in the message, in the system text or as documents. Some questions have no
+// answer in the text, and the right reply says so.
 
 import { asksOf } from "./bank.ts";
 import { type Conversation, exchange, system } from "./conversation.ts";
@@ -27,7 +27,7 @@ const layouts: readonly string[] = [
   '{I read this|Someone wrote}: "$p" $q',
   ...asksOf("passage"),
 ];
-/** Layouts of a hurried hand; $r the question as typed carelessly, $e its question word last, $n and $m any names. */
+/** Hurried layouts; $r the question as typed carelessly, $e its question word last, $n and $m any names. */
 const casualLayouts: readonly string[] = [
   "$q\n\n$p",
   "$r\n\n$p",
@@ -65,13 +65,13 @@ const casualLayouts: readonly string[] = [
   "$q {It is|It must be|The answer is} {in here|in this text|somewhere here}{:|.}\n\n$p",
 ];
 
-/** The question without care: a small first letter or none at all that is big, and at times no question mark. */
+/** The question typed carelessly: a lower-case first letter or no capitals at all, sometimes no question mark. */
 function careless(rng: Rng, ask: string): string {
   const small = rng.chance(0.4) ? ask.toLowerCase() : ask.charAt(0).toLowerCase() + ask.slice(1);
   return rng.chance(0.55) ? small.replace(/\?$/, "") : small;
 }
 
-/** "What is the dog's name?" as "the dog's name is what?"; other questions as careless ones. */
+/** "What is the dog's name?" as "the dog's name is what?"; other questions typed carelessly. */
 function wordLast(rng: Rng, ask: string): string {
   const found = /^(What|Who|Where|When) (is|was) ((?:the|his|her|its|their|\w+'s) \w+(?:'s \w+)?)\?$/.exec(ask);
   if (found === null || /(ed|ing|open|held|made|built|kept|born|from)$/.test(found[3] as string))

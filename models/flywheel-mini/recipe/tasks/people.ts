@@ -1,5 +1,5 @@
-// Who is who in a conversation: the user's name, the names of people the user tells about, and the model's own. Names are
-// told early and asked for in free words after other talk, so that the three are not mixed up.
+// Who is who in a conversation: the user's name, the names of people the user mentions, and the model's own. Names are told
+// early and asked for in free words after other talk, so that the model learns to keep them apart.
 
 import { talkIntents } from "./bank.ts";
 import { assistant, type Conversation, type Message, user } from "./conversation.ts";

@@ -1,5 +1,5 @@
 // Made-up descriptions of people, places, shops, machines and events for reading exercises. Each fact has several
-// sentences and several questions; a text is some of the facts of one or two subjects.
+// sentences and several questions. A text has some of the facts about one or two subjects.
 
 import { membersOf } from "./bank.ts";
 import { personName, placeName } from "./made-up.ts";
@@ -312,7 +312,7 @@ const kinds: readonly ProfileKind[] = [
 
 const upperFirst = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** Some facts about one subject: the sentences, and a question with its answer for each. */
+/** Some facts about one subject: the sentences, with a question and answer for each. */
 export function profile(
   rng: Rng,
   count: number,
@@ -321,7 +321,7 @@ export function profile(
   const values = kind.values(rng);
   const chosen = rng.sample(kind.facts, count);
   const first = kind.facts[0] as Fact;
-  // The subject is named first, so that "it" and "there" refer to something.
+  // Names the subject first, so that "it" and "there" refer to something.
   const ordered = [first, ...chosen.filter((fact) => fact !== first)].slice(0, count);
   return {
     title: upperFirst(String(values.n)),

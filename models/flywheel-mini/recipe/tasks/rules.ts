@@ -1,4 +1,4 @@
-// Standing orders in the system or developer message: a tone, a shape, a persona, a fixed ending. They are laid over
+// Standing instructions in the system or developer message: a tone, a form, a persona, a fixed ending. They are added to
 // ordinary exchanges of other families.
 
 import { lexicon, names } from "./bank.ts";
@@ -95,7 +95,7 @@ const closings = [
 ];
 const signs = ["***", "-", ">", "~", "=>", "#", "+", "Bot:", "Reply:", "Note:"];
 
-/** Rules about any word, closing, sign or JSON key, so that the order has to be read. */
+/** Rules about any word, closing, sign or JSON key, so that the model must read them. */
 const made: readonly ((rng: Rng) => Rule)[] = [
   (rng) => {
     const word = rng.chance(0.7) ? rng.pick(words) : rng.pick(lexicon);
@@ -161,7 +161,7 @@ const made: readonly ((rng: Rng) => Rule)[] = [
   },
 ];
 
-/** An exchange of another family under a standing order; the order also holds for a second question. */
+/** An exchange of another family under a rule. The rule also applies to a second question. */
 export function standingOrder(draw: Draw, inner: (draw: Draw) => Conversation): Conversation {
   const { rng } = draw;
   const rule = rng.chance(0.5) ? rng.pick(rules) : rng.pick(made)(rng);

@@ -1,5 +1,5 @@
-// Which side of the train / held-out line something belongs to. A key (a pair of numbers, a name, the whole user
-// text) is held out when its hash says so, so that both sides are disjoint by construction whatever the seed.
+// Decides what is held out. The hash of a key (a pair of numbers, a name, the whole user text) puts it on one side, so the two
+// sides are disjoint by construction for every seed.
 
 import { hash32, type Rng } from "./rng.ts";
 
@@ -10,13 +10,13 @@ export function splitOf(key: string): Split {
   return hash32(`split/${key}`) % 8 === 0 ? "heldout" : "train";
 }
 
-/** What a family needs to make one conversation. */
+/** What a family needs to draw one conversation. */
 export interface Draw {
   rng: Rng;
   split: Split;
 }
 
-/** An element whose own key is on the draw's side. Lists need some dozens of entries to have both sides. */
+/** An element whose key is on the draw's side. A list needs some dozens of entries to cover both sides. */
 export function pickContent<T>(draw: Draw, list: readonly T[], key: (item: T) => string = String): T {
   for (let i = 0; i < 400; i++) {
     const item = draw.rng.pick(list);
@@ -26,8 +26,8 @@ export function pickContent<T>(draw: Draw, list: readonly T[], key: (item: T) =>
 }
 
 /**
- * A wording from a list: every sixth one is kept from training. Held-out conversations use a kept one half of the
- * time and a known one otherwise (their content is new in any case).
+ * A wording from a list. Every sixth is withheld from training. Half of the held-out conversations use a withheld one, the rest
+ * a known one. Their content is new in any case.
  */
 export function pickWording<T>(draw: Draw, list: readonly T[]): T {
   if (list.length < 6) return draw.rng.pick(list);

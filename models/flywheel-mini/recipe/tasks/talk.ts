@@ -1,4 +1,4 @@
-// Small talk, identity, advice and knowledge of everyday topics: the part of the model that simply chats.
+// Small talk, identity, advice and everyday topics: plain chat.
 
 import { capitalised, type Intent, openIntents, type Topic, talkIntents, topics } from "./bank.ts";
 import { assistant, type Conversation, exchange, user } from "./conversation.ts";
@@ -104,7 +104,7 @@ const askKind = [
   "{Which|What} {category|group} does $single belong to?",
 ];
 
-/** "What kind of thing is a dog?" with a full sentence as the answer. */
+/** "What kind of thing is a dog?", answered in a full sentence. */
 export function topicKind(draw: Draw): Conversation {
   const about = draw.rng.pick(topics);
   const prompt = say(draw.rng, draw.rng.pick(askKind), { single: about.single, kind: about.kind });

@@ -1,5 +1,5 @@
 // Small operations on given words or sentences: case, order, counting, sorting, copying, picking. Every answer can be
-// computed, so every one has a check.
+// computed, so every reply has a check.
 
 import { lexicon, sentences, words } from "./bank.ts";
 import { type Check, type Conversation, exchange } from "./conversation.ts";

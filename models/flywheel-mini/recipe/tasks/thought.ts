@@ -1,5 +1,5 @@
-// Thinking on, for families that have no working-out of their own: a sentence or two that names the task, so that the
-// model fills its think block sensibly whatever it is asked.
+// Thinking for families without their own working: a sentence or two that names the task, so that the model fills its think
+// block sensibly for any question.
 
 import type { Conversation } from "./conversation.ts";
 import type { Draw } from "./split.ts";

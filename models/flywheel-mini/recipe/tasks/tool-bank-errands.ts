@@ -1,4 +1,4 @@
-// Tools for errands: bookings, calendar, shopping, ways, films, parcels, dice, notes, apps.
+// Tools for errands: bookings, calendar, shopping, directions, films, parcels, dice, notes, apps.
 
 import { names } from "./bank.ts";
 import { placeName } from "./made-up.ts";

@@ -1,4 +1,4 @@
-// Tools of the house and the phone: weather, clocks, sums, messages, lights, music, looking things up.
+// Tools for the house and the phone: weather, clocks, sums, messages, lights, music, search.
 
 import { city, clock, int, message, person, room, str, type ToolKind, topic, word } from "./tool-parts.ts";
 

@@ -1,4 +1,4 @@
-// Tools of the day: travel, health, house, garden, news. Their wordings are in ../bank/tool-asks.txt and
+// Tools for daily life: travel, health, house, garden, news. Their wordings are in ../bank/tool-asks.txt and
 // ../bank/tool-asks-free.txt.
 
 import { personName, placeName } from "./made-up.ts";

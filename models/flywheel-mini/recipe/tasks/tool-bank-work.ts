@@ -1,4 +1,4 @@
-// Tools of the desk: money, tickets, files, accounts, school, shop. Their wordings are in ../bank/tool-asks.txt and
+// Tools for the desk: money, tickets, files, accounts, school, shop. Their wordings are in ../bank/tool-asks.txt and
 // ../bank/tool-asks-free.txt.
 
 import { anyWord } from "./made-up.ts";

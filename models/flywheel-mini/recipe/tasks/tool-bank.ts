@@ -1,5 +1,5 @@
-// The tools the model practises with: each with several names and parameter spellings, wordings of requests, and a
-// result with the reply that uses it. Argument values come from the request, never from thin air.
+// The tools that the model practises with. Each has several names and parameter spellings, wordings of requests, and a result
+// with the reply that uses it. Argument values always come from the request.
 
 import { errandTools } from "./tool-bank-errands.ts";
 import { homeTools } from "./tool-bank-home.ts";

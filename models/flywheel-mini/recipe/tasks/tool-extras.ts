@@ -1,5 +1,4 @@
-// Arguments that a tool can do without: offered but not required. The call has them when the request names them, and
-// only then.
+// Optional arguments of tools. The call has them only if the request names them.
 
 import { membersOf } from "./bank.ts";
 import type { Tool } from "./conversation.ts";
@@ -11,7 +10,7 @@ interface Extra {
   /** First names of the tools that can have it. */
   tools: string;
   parameter: ParameterKind;
-  /** How it is asked for, in a sentence behind the request; $x is the value. */
+  /** How people ask for it, in a sentence after the request; $x is the value. */
   asks: string[];
 }
 
@@ -95,7 +94,7 @@ export interface Added {
   asks: string[];
 }
 
-/** Gives an offered tool one argument more that is not required; undefined when there is none for it. */
+/** Adds an optional argument to an offered tool; undefined if there is none for it. */
 export function addOptional(rng: Rng, firstName: string, tool: Tool): Added | undefined {
   const possible = extrasOf(firstName);
   const parameters = tool.function.parameters;

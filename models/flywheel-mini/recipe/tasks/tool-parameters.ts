@@ -5,7 +5,7 @@ import { anyWord, personName, placeName } from "./made-up.ts";
 import type { Rng } from "./rng.ts";
 import { choice, int, type ParameterKind, str, type ToolKind } from "./tool-parts.ts";
 
-/** Names parted by spaces, the first one is what the wordings are filed under; `results` parted by "|". */
+/** Names separated by spaces; the wordings use the first. `results` are separated by "|". */
 export function tool(
   names: string,
   about: string,

@@ -1,4 +1,4 @@
-// What a tool of the bank is made of, and the parameters that many tools share.
+// The parts of a tool in the bank, and the parameters that many tools share.
 
 import { membersOf } from "./bank.ts";
 import { anyWord, personName, phrase, placeName } from "./made-up.ts";
@@ -21,7 +21,7 @@ export interface ToolKind {
   /** Variable name in the wordings -> parameter. */
   parameters: Record<string, ParameterKind>;
   asks: string[];
-  /** What the tool gives back, and the reply made of it; $r is the random part, drawn by `result`. */
+  /** What the tool returns and the reply made from it; $r is the random part, drawn by `result`. */
   result(rng: Rng): string;
   returns: string;
   reply: string;

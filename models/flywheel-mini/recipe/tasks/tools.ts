@@ -82,7 +82,7 @@ function request(draw: Draw, kind: ToolKind, spelling: Record<string, string>): 
   return { prompt: asTyped(rng, say(rng, pickWording(draw, asksFor(kind)), values)), values, args };
 }
 
-/** What the tool would really answer: computed for sums, drawn for the rest. */
+/** The tool's answer: computed for sums, drawn for the rest. */
 function resultOf(rng: Rng, kind: ToolKind, values: Record<string, string | number>): string {
   if (kind.names[0] === "add") return String(Number(values.a) + Number(values.b));
   if (kind.names[0] === "multiply") return String(Number(values.a) * Number(values.b));
@@ -149,7 +149,7 @@ function nextRequest(draw: Draw, kind: ToolKind, name: string, spelling: Record<
   return [user(prompt), { role: "assistant", content: null, tool_calls: [call(name, args)] }];
 }
 
-/** Tools are there, but the question needs none. */
+/** Tools are offered, but the question needs none. */
 function noTool(draw: Draw): Conversation {
   const plain = draw.rng.pick([talk, topic, plainQuestion, oneWord])(draw);
   const conversation: Conversation = {
@@ -179,7 +179,7 @@ const actions = [
   "test",
 ];
 
-/** A tool nobody has seen before, named from random words: the call has to be read off the signature. */
+/** A new tool named with random words, so that the call must be read off the signature. */
 function inventedTool(draw: Draw): Conversation {
   const { rng } = draw;
   const [noun, ...keys] = rng.sample(lexicon, rng.int(2, 4)) as [string, ...string[]];

@@ -1,6 +1,5 @@
-// Tools that nobody has seen before, named after what they do: a verb and a thing put together at random. The request says both
-// in its own words, so that a tool is chosen by its name and its arguments by theirs, not from memory. Tools beside it share the
-// verb or the thing.
+// New tools named after what they do: a random verb and a random thing. The request says both in its own words, so that the model
+// chooses a tool and its arguments by their names, not from memory. The other offered tools share the verb or the thing.
 
 import { membersOf } from "./bank.ts";
 import { type Conversation, type Message, type Tool, user } from "./conversation.ts";
@@ -10,7 +9,7 @@ import { type Draw, pickWording, splitOf } from "./split.ts";
 import { call, others } from "./tools.ts";
 import { asTyped, say } from "./wording.ts";
 
-/** Verb of the name: how people say it, before the thing. */
+/** Verb in the name -> how people say it, before the thing. */
 const verbs: Readonly<Record<string, readonly string[]>> = {
   clean: ["clean", "tidy up"],
   close: ["close", "shut"],
@@ -43,7 +42,7 @@ const verbs: Readonly<Record<string, readonly string[]>> = {
   count: ["count", "tell me the number of"],
   show: ["show", "show me", "display"],
 };
-/** Things, as they stand in names (joined with _ where they are two words). */
+/** Things, as they appear in names (two words are joined with _). */
 const things = (
   "door window garage car bike boat plant garden cat dog horse fish bird chair table bed lamp heater oven fridge train bus taxi ferry " +
   "ticket package letter parcel photo video song report form bill invoice meeting lesson room hall pool sauna shirt shoe coat carpet curtain roof wall fence " +
@@ -54,7 +53,7 @@ interface Argument {
   keys: readonly string[];
   type: "string" | "integer";
   make(rng: Rng): string | number;
-  /** How it is said behind the thing, and by itself. */
+  /** How people say it after the thing, and by itself. */
   said: readonly string[];
   alone: readonly string[];
 }
@@ -123,7 +122,7 @@ const rest: readonly Argument[] = [
   ),
 ];
 
-/** $a what to do, $t the thing, $x the arguments behind it. */
+/** $a what to do, $t the thing, $x the arguments after it. */
 const asks = [
   "{Please |Could you please |Can you |I want you to |}$a {the|my|our} $t $x{.|}",
   "{can u|pls|could you|hey,} $a {the|my|a} $t $x",

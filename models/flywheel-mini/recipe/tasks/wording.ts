@@ -1,6 +1,6 @@
-// Wording with built-in paraphrase: "{Say|Write} hello[ please] to $name" stands for many sentences.
-// {a|b} picks one, [x] appears half of the time, $name is filled in from the values, @name is one line of the section
-// "@name" of asks.txt; all nest. "\" escapes the next character. Templates are parsed once and kept.
+// Wordings with built-in paraphrases: "{Say|Write} hello[ please] to $name" stands for many sentences. {a|b} picks one, [x]
+// appears half of the time, $name is filled in, and @name is one line of the section "@name" in asks.txt. All of them nest.
+// "\" escapes the next character. Templates are parsed once.
 
 import { asksOf } from "./bank.ts";
 import type { Rng } from "./rng.ts";
@@ -9,7 +9,7 @@ type Node = string | { variable: string } | { section: string } | { options: Nod
 
 const parsed = new Map<string, Node[]>();
 
-/** One random reading of the template. Unknown variables and unbalanced brackets are errors: they are our own typos. */
+/** One random reading of the template. Unknown variables and unbalanced brackets throw: they are our own typos. */
 export function say(rng: Rng, template: string, values: Readonly<Record<string, string | number>> = {}): string {
   let nodes = parsed.get(template);
   if (nodes === undefined) {
@@ -90,8 +90,8 @@ function parse(template: string): Node[] {
 }
 
 /**
- * How people really type: now and then words before or after the request, no capitals, no full stop, "json". `tail` false:
- * nothing is put behind the text, because its end is what has to be worked on.
+ * How people really type: sometimes words before or after the request, no capitals, no full stop, "json". With `tail` false,
+ * nothing is added after the text, because the task is about its end.
  */
 export function asTyped(rng: Rng, text: string, tail = true): string {
   let out = anyCaseJson(rng, text);
@@ -103,7 +103,7 @@ export function asTyped(rng: Rng, text: string, tail = true): string {
   return out;
 }
 
-/** "JSON" in small letters, as a third of the people write it. */
+/** Writes "JSON" in lower case a third of the time. */
 function anyCaseJson(rng: Rng, text: string): string {
   if (!/\bJSON\b/.test(text) || !rng.chance(0.34)) return text;
   return text.replace(/\bJSON\b/g, rng.chance(0.8) ? "json" : "Json");

@@ -1,4 +1,4 @@
-// Writing a little: very short stories, a sentence with given words, a short message. The wording grammar does the work.
+// Short writing: very short stories, a sentence with given words, a short message. The wording grammar does the work.
 
 import { names, words } from "./bank.ts";
 import { type Conversation, exchange } from "./conversation.ts";

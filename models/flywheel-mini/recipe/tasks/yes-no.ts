@@ -1,5 +1,5 @@
-// Questions answered by yes, no or maybe (or true / false), with the format asked for in many ways, and the same
-// questions without it, answered in a short sentence. "Maybe" is the answer to what nobody in the chat can know.
+// Questions answered with yes, no or maybe (or true / false), with many ways to ask for the format. The same questions also
+// appear without it, answered in a short sentence. "Maybe" is the answer if nobody in the chat can know.
 
 import { asksOf, capitalised, factsOf, plainChoices, topics, withArticle } from "./bank.ts";
 import { type Conversation, exchange, system } from "./conversation.ts";
@@ -11,7 +11,7 @@ import { asTyped, say } from "./wording.ts";
 interface Question {
   text: string;
   answer: "yes" | "no" | "maybe";
-  /** What the full-sentence answer says after "Yes, " or "No, ". */
+  /** The rest of the full-sentence answer after "Yes, " or "No, ". */
   because: string;
 }
 
@@ -60,7 +60,7 @@ export function yesNo(draw: Draw): Conversation {
   return exchange("yes-no", asTyped(rng, say(rng, format, { q: question.text })), answer, check);
 }
 
-/** Without a format: "Yes, a dog is an animal." */
+/** Answers without a format: "Yes, a dog is an animal." */
 export function plainYesNo(draw: Draw): Conversation {
   const { rng } = draw;
   const question = yesNoQuestion(draw);
