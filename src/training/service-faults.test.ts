@@ -13,7 +13,7 @@ import {
   stepFolder,
   submit,
   trainingBench,
-} from "../../test/training-bench.ts";
+} from "../../test/fakes/training-service.ts";
 import { JobTable } from "../store/job-table.ts";
 import { ModelTable } from "../store/model-table.ts";
 import { RL_DEFAULTS } from "./config.ts";

@@ -10,7 +10,7 @@ import {
   newModel,
   stepFolder,
   submit,
-} from "../../test/training-bench.ts";
+} from "../../test/fakes/training-service.ts";
 import { GroupLog } from "./data/group-metrics.ts";
 
 const start = benchesOfTest();

@@ -11,7 +11,7 @@ import {
   submit,
   type TrainingBench,
   trainingBench,
-} from "../../test/training-bench.ts";
+} from "../../test/fakes/training-service.ts";
 
 const start = benchesOfTest();
 

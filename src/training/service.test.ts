@@ -10,7 +10,7 @@ import {
   scored,
   stepFolder,
   submit,
-} from "../../test/training-bench.ts";
+} from "../../test/fakes/training-service.ts";
 import { createLog } from "../observe/log.ts";
 import { RL_DEFAULTS, type RlConfig } from "./config.ts";
 import type { Trainer } from "./contract.ts";

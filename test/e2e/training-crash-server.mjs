@@ -34,7 +34,7 @@ const service = new TrainingService({
   folder: join(folder, "training"),
   bases: new BaseModels([base]),
   trainer: new ProcessTrainer({
-    entry: new URL("../fake-trainer-process.mjs", import.meta.url),
+    entry: new URL("../fakes/trainer-process.mjs", import.meta.url),
     idleMs: 60_000,
     cancelGraceMs: 1000,
     env: { ...process.env, FAKE_TRAINER_STEP_MS: "1" },

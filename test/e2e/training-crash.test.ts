@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { lockDataDir } from "../../src/store/instance-lock.ts";
-import { ended, fakeTrainer, LLAMA, newModel, submit, trainingBench } from "../training-bench.ts";
+import { ended, fakeTrainer, LLAMA, newModel, submit, trainingBench } from "../fakes/training-service.ts";
 
 const KILLS = 20;
 

@@ -11,7 +11,7 @@ import { loadModel } from "../../src/app/load-model.ts";
 import { startServer } from "../../src/app/serve.ts";
 import { createTraining } from "../../src/app/training.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { LLAMA } from "../training-bench.ts";
+import { LLAMA } from "../fakes/training-service.ts";
 
 it("runs 07-train.mjs", async () => {
   const data = mkdtempSync(join(tmpdir(), "flywheel-example-"));

@@ -13,7 +13,7 @@ import { gatherGroups } from "../../src/client/rollouts.ts";
 import type { TrainingEvent, TrajectoryGroup } from "../../src/client/types.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/options.ts";
-import { LLAMA } from "../training-bench.ts";
+import { LLAMA } from "../fakes/training-service.ts";
 
 const PROMPTS = ["a", "b", "c"];
 const GROUP = 8;

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, expect, it, vi } from "vitest";
 import { createTraining } from "../../src/app/training.ts";
-import { LLAMA } from "../training-bench.ts";
+import { LLAMA } from "../fakes/training-service.ts";
 import { type Loose, says, startTestServer, type TestServer } from "./test-server.ts";
 
 let server: TestServer;

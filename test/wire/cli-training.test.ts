@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { bar, sparkline } from "../../src/cli/curve.ts";
 import { createProgram } from "../../src/cli/main.ts";
 import { FlywheelClient } from "../../src/client/client.ts";
-import { toyIds } from "../toy-encoder.ts";
+import { toyIds } from "../fakes/toy-encoder.ts";
 import { startTrainingServer, type TrainingServer } from "./training-server.ts";
 
 let server: TrainingServer;

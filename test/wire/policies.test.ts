@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createTraining } from "../../src/app/training.ts";
-import { LLAMA } from "../training-bench.ts";
+import { LLAMA } from "../fakes/training-service.ts";
 import { says, startTestServer, type TestServer } from "./test-server.ts";
 
 const data = mkdtempSync(join(tmpdir(), "flywheel-policies-"));

@@ -5,7 +5,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { toyIds } from "../toy-encoder.ts";
+import { toyIds } from "../fakes/toy-encoder.ts";
 import { shared } from "./shared-server.ts";
 import { choice, group, jobBody, modelBody, newModel, trajectory } from "./training-requests.ts";
 import { startTrainingServer } from "./training-server.ts";

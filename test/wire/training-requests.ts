@@ -1,7 +1,7 @@
 // What a client of the training endpoints sends: models, choices, trajectories and jobs as an ART client writes them.
 
 import { expect } from "vitest";
-import { toyIds } from "../toy-encoder.ts";
+import { toyIds } from "../fakes/toy-encoder.ts";
 import type { TrainingServer } from "./training-server.ts";
 
 let count = 0;

@@ -7,7 +7,7 @@ import type { Service } from "../../src/api/service.ts";
 import { trainingRoutes } from "../../src/api/training/routes.ts";
 import { ServiceError } from "../../src/errors/service-error.ts";
 import { createLog } from "../../src/observe/log.ts";
-import { type BenchOptions, type TrainingBench, trainingBench } from "../training-bench.ts";
+import { type BenchOptions, type TrainingBench, trainingBench } from "../fakes/training-service.ts";
 
 export interface TrainingServer {
   url: string;

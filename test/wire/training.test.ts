@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { FlywheelClient } from "../../src/client/client.ts";
-import { toyIds } from "../toy-encoder.ts";
+import { toyIds } from "../fakes/toy-encoder.ts";
 import { shared } from "./shared-server.ts";
 import {
   artPoll,

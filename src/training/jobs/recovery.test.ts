@@ -18,7 +18,7 @@ import {
   submit,
   type TrainingBench,
   trainingBench,
-} from "../../../test/training-bench.ts";
+} from "../../../test/fakes/training-service.ts";
 import { createLog } from "../../observe/log.ts";
 import { openStore } from "../../store/db.ts";
 import { JobTable } from "../../store/job-table.ts";

@@ -1,9 +1,9 @@
-// An engine that serves nothing but adapters: checks and counts what training loads into it.
+// An engine that only holds adapters. It checks and records what training loads into it.
 
-import type { Engine } from "../src/engine/contract.ts";
-import { readModelConfig } from "../src/model/checkpoint/model-config.ts";
-import { NoAdapterSlot } from "../src/model/lora/adapter-host.ts";
-import { loadPeft } from "../src/model/lora/peft.ts";
+import type { Engine } from "../../src/engine/contract.ts";
+import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
+import { NoAdapterSlot } from "../../src/model/lora/adapter-host.ts";
+import { loadPeft } from "../../src/model/lora/peft.ts";
 
 export interface AdapterEngine extends Engine {
   /** Content versions that are loaded now. */
@@ -11,7 +11,7 @@ export interface AdapterEngine extends Engine {
   readonly loads: string[];
 }
 
-/** `checkpoint`: folder of the base model, to check adapters against. */
+/** `checkpoint`: folder of the base model that adapters must fit. */
 export function adapterEngine(checkpoint: string, maxLoras = 4, maxLoraRank = 16): AdapterEngine {
   const config = readModelConfig(checkpoint);
   const versions = new Set<string>();
@@ -37,7 +37,7 @@ export function adapterEngine(checkpoint: string, maxLoras = 4, maxLoraRank = 16
       return { version, rank };
     },
     async unloadAdapter(version) {
-      if (!versions.delete(version)) throw new Error(`adapter ${version} is not loaded`);
+      versions.delete(version);
     },
     generate() {
       throw new Error("this engine generates nothing");

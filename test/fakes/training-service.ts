@@ -4,21 +4,21 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
-import { AdapterSlots } from "../src/engine/adapter-slots.ts";
-import { createLog, type Log } from "../src/observe/log.ts";
-import { openStore } from "../src/store/db.ts";
-import type { JobEvent } from "../src/store/event-table.ts";
-import type { JobRecord } from "../src/store/job-table.ts";
-import { BaseModels } from "../src/training/base-models.ts";
-import { RL_DEFAULTS, type RlConfig } from "../src/training/config.ts";
-import type { Trainer } from "../src/training/contract.ts";
-import type { TrajectoryGroup } from "../src/training/data/trajectory.ts";
-import { ProcessTrainer } from "../src/training/process-trainer.ts";
-import { TrainingService } from "../src/training/service.ts";
-import { type AdapterEngine, adapterEngine } from "./fake-engine.ts";
+import { AdapterSlots } from "../../src/engine/adapter-slots.ts";
+import { createLog, type Log } from "../../src/observe/log.ts";
+import { openStore } from "../../src/store/db.ts";
+import type { JobEvent } from "../../src/store/event-table.ts";
+import type { JobRecord } from "../../src/store/job-table.ts";
+import { BaseModels } from "../../src/training/base-models.ts";
+import { RL_DEFAULTS, type RlConfig } from "../../src/training/config.ts";
+import type { Trainer } from "../../src/training/contract.ts";
+import type { TrajectoryGroup } from "../../src/training/data/trajectory.ts";
+import { ProcessTrainer } from "../../src/training/process-trainer.ts";
+import { TrainingService } from "../../src/training/service.ts";
+import { type AdapterEngine, adapterEngine } from "./adapter-engine.ts";
 import { toyEncoder, toyHistory } from "./toy-encoder.ts";
 
-export const LLAMA = new URL("./fixtures/llama", import.meta.url).pathname;
+export const LLAMA = new URL("../fixtures/llama", import.meta.url).pathname;
 
 export interface TrainingBench {
   service: TrainingService;
@@ -43,7 +43,7 @@ export interface BenchOptions {
 
 export function fakeTrainer(stepMs = 2): ProcessTrainer {
   return new ProcessTrainer({
-    entry: new URL("./fake-trainer-process.mjs", import.meta.url),
+    entry: new URL("./trainer-process.mjs", import.meta.url),
     idleMs: 60_000,
     cancelGraceMs: 300,
     env: { ...process.env, FAKE_TRAINER_STEP_MS: String(stepMs) },
