@@ -43,6 +43,7 @@ const service = new TrainingService({
   lora: { rank: 2, alpha: 4 },
   ...{ maxParallelJobs: 2, maxStepsPerModel: 1000, maxOpenJobs: 1000, maxBytesPerOwner: 1e12, threads: 1 },
   activationBytes: 2 ** 30,
+  isServedName: () => false,
 });
 service.start();
 const models = ["a", "b"].map((name) =>
