@@ -43,7 +43,8 @@ export function dashed(argument: string): string {
 }
 
 function describe(name: OptionName, option: Option<unknown>): string {
-  const help = option.placeholder === null && option.default === true ? `Turn off: ${option.help}` : option.help;
+  const help =
+    option.placeholder === null && option.default === true ? `Disables this default: ${option.help}` : option.help;
   const initial = shownDefault(option);
   return `${help}${initial === null ? "" : ` (default ${initial})`} [${envName(name)}]`;
 }

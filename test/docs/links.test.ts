@@ -75,3 +75,17 @@ it("README and ARCHITECTURE name every folder of src", () => {
   expect(folders.filter((folder) => !tree.includes(`${folder}/`))).toEqual([]);
   expect(folders.filter((folder) => !read("ARCHITECTURE.md").includes(`\`${folder}\``))).toEqual([]);
 });
+
+it("ARCHITECTURE lists the arrows that test/architecture.test.ts checks", () => {
+  const [, table] = /const allowed.*? = \{\n(.*?)\n\};/s.exec(read("test/architecture.test.ts"))!;
+  const enforced = [...table!.matchAll(/^ {2}(\w+): \[(.*)\],$/gm)].map(([, folder, names]) => [
+    folder!,
+    [...names!.matchAll(/\w+/g)].map(String).sort(),
+  ]);
+  const rows = [...read("ARCHITECTURE.md").matchAll(/^\| `(\w+)` \| .* \| (.*)\|$/gm)].map(([, folder, names]) => [
+    folder!,
+    [...names!.matchAll(/\w+/g)].map(String).sort(),
+  ]);
+  const common = ["errors", "json", "system", "pacing"].map((folder) => [folder, []]);
+  expect(Object.fromEntries([...rows, ...common])).toEqual(Object.fromEntries(enforced));
+});
