@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import { ServiceError } from "../errors/service-error.ts";
 import { registerChat } from "./chat/chat.route.ts";
+import { registerChatBatch } from "./chat/chat-batch.route.ts";
 import { registerCompletions } from "./completions/completions.route.ts";
 import { authorize } from "./http/auth.ts";
 import { leftWhileSending } from "./http/client-gone.ts";
@@ -12,9 +13,11 @@ import { answerClientError, notFound, sendError, toWireError } from "./http/http
 import { parseJsonObject } from "./http/json-body.ts";
 import { safeId } from "./http/request-id.ts";
 import { cutStalledReader } from "./http/stalled-reader.ts";
+import { registerInvocations } from "./invocations.route.ts";
 import { registerLora } from "./models/lora.route.ts";
 import { registerModels } from "./models/models.route.ts";
 import { registerTokenize } from "./models/tokenize.route.ts";
+import { registerTokenizerInfo } from "./models/tokenizer-info.route.ts";
 import { registerOpenApi } from "./openapi.ts";
 import { registerOps } from "./ops.route.ts";
 import { shuttingDown } from "./run/admission.ts";
@@ -72,7 +75,10 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
   const groups: RouteGroup[] = [
     registerChat,
     registerCompletions,
+    registerChatBatch,
+    registerInvocations,
     registerTokenize,
+    registerTokenizerInfo,
     registerModels,
     registerLora,
     registerOps,

@@ -48,6 +48,11 @@ export const OPTIONS = {
     "How long running streams may continue after SIGTERM before they are cut. 0 cuts them at once.",
   ),
 
+  enableTokenizerInfoEndpoint: flag(
+    "Server",
+    false,
+    "Offer GET /tokenizer_info, which shows the tokenizer's configuration and the chat template.",
+  ),
   enableServerLoadTracking: flag("Server", true, "Count the requests in progress at /load. Off: it answers 0."),
 
   apiKey: secrets("Access", "Token to accept in addition to the stored ones. It has every scope. May be repeated.", {

@@ -20,6 +20,8 @@ export interface TextModelParts extends TextModelOptions {
   tokenizer: Tokenizer;
   specialTokens: Readonly<Record<string, string>>;
   chatTemplates: ReadonlyMap<string, string>;
+  /** tokenizer_config.json, for those who ask. */
+  tokenizerConfig?: Readonly<Record<string, unknown>>;
   /** Bytes of the longest token. */
   longestToken: number;
 }
@@ -29,6 +31,7 @@ export class TextModel {
   /** bos_token, eos_token, ... -> text. */
   readonly specialTokens: Readonly<Record<string, string>>;
   readonly longestToken: number;
+  readonly tokenizerConfig: Readonly<Record<string, unknown>>;
   readonly defaultKwargs: Readonly<Record<string, unknown>>;
   readonly #named: ReadonlyMap<string, string>;
   readonly #serverTemplate: string | null;
@@ -39,6 +42,7 @@ export class TextModel {
     this.tokenizer = parts.tokenizer;
     this.specialTokens = parts.specialTokens;
     this.longestToken = parts.longestToken;
+    this.tokenizerConfig = parts.tokenizerConfig ?? {};
     this.defaultKwargs = parts.chatTemplateKwargs ?? {};
     this.#named = parts.chatTemplates;
     this.#serverTemplate =
@@ -106,5 +110,6 @@ export async function loadTextModel(folder: string, options: TextModelOptions = 
   const files = await readTextFiles(folder);
   const tokenizer = new HfTokenizer(files);
   const { specialTokens, longestToken } = tokenizer;
-  return new TextModel({ ...options, tokenizer, specialTokens, longestToken, chatTemplates: files.chatTemplates });
+  const { chatTemplates, tokenizerConfig } = files;
+  return new TextModel({ ...options, tokenizer, specialTokens, longestToken, chatTemplates, tokenizerConfig });
 }

@@ -30,6 +30,8 @@ export interface TestServerOptions {
   /** Adapter slots of the engine. */
   maxLoras?: number;
   templates?: ReadonlyMap<string, string>;
+  /** tokenizer_config.json. */
+  tokenizerConfig?: Readonly<Record<string, unknown>>;
   extensions?: readonly CreateExtension[];
   /** Instead of one token per byte. The model then babbles whatever it is told. */
   tokenizer?: Tokenizer;
@@ -82,6 +84,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
         tokenizer,
         specialTokens: { bos_token: "<s>", eos_token: "</s>" },
         chatTemplates: options.templates ?? new Map([["default", TEMPLATE]]),
+        tokenizerConfig: options.tokenizerConfig ?? {},
         longestToken: options.tokenizer === undefined ? 5 : 32,
         chatTemplateKwargs: config.defaultChatTemplateKwargs,
       });

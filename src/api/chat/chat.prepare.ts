@@ -31,6 +31,8 @@ export interface PreparedChat {
   run: Run;
   facts: ReplyFacts;
   options: ChatReplyOptions;
+  /** Log probabilities that the reply can come to. */
+  logprobAmount: number;
 }
 
 export async function prepareChat(
@@ -68,12 +70,10 @@ export async function prepareChat(
   const named = sampling.logprobTokenIds?.length ?? null;
   if (named === null) checkLogprobCount(logprobs.top, service.config.maxLogprobs, vocabSize, "logprobs");
   checkLogprobCount(logprobs.prompt, service.config.maxLogprobs, vocabSize, "prompt_logprobs");
-  if (body.stream !== true) {
-    const tokens = { maxTokens: sampling.maxTokens, promptTokens: prompt.tokenIds.length };
-    const counts = { ...logprobs, top: named ?? logprobs.top };
-    const amount = logprobAmount({ choices: readChoiceCount(body.n), ...tokens, ...counts }, vocabSize);
-    checkLogprobAmount(amount, "top_logprobs");
-  }
+  const tokens = { maxTokens: sampling.maxTokens, promptTokens: prompt.tokenIds.length };
+  const counts = { choices: readChoiceCount(body.n), ...logprobs, top: named ?? logprobs.top };
+  const amount = logprobAmount({ ...tokens, ...counts }, vocabSize);
+  if (body.stream !== true) checkLogprobAmount(amount, "top_logprobs");
   const grammar = await grammarKeyFor(
     service,
     constraintFor(parsing, state, body.include_reasoning ?? true),
@@ -101,6 +101,7 @@ export async function prepareChat(
       reasoningParsed: service.reasoning !== null,
     }),
     options: chatReplyOptions(service, body, model, parsing, prompt),
+    logprobAmount: amount,
   };
 }
 

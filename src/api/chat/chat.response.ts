@@ -1,12 +1,12 @@
-// The non-streaming chat reply: collects every delta of every choice and builds the object, key by key. Keys are
-// always all present; what was not asked for is null.
+// The non-streaming chat reply: collects every delta of every choice and builds the object, key by key. Every key is always
+// present; what was not asked for is null.
 import type { PrefillOutput } from "../../engine/contract.ts";
 import type { ReplyDelta } from "../../text/reply-parser.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
 import type { RunOutput } from "../run/generation-run.ts";
 import { jsonWith, promptLogprobsJson } from "../run/logprobs.wire.ts";
-import { type ReplyFacts, usageOf } from "../run/reply-facts.ts";
+import { type ReplyFacts, type UsageCounts, usageOf } from "../run/reply-facts.ts";
 import { type ChatReplyOptions, wireFinishReason } from "./chat.reply-options.ts";
 import { toolCallId } from "./tool-call-id.ts";
 
@@ -73,37 +73,31 @@ export class ChatCollector {
     choice.end = delta.end ?? choice.end;
   }
 
+  get counts(): UsageCounts {
+    const sum = (value: (choice: Collected) => number) => this.#choices.reduce((all, one) => all + value(one), 0);
+    return {
+      completion: sum(({ tokenIds }) => tokenIds.length),
+      cached: this.#prefill?.cachedTokens ?? 0,
+      reasoning: sum(({ reasoningTokens }) => reasoningTokens),
+    };
+  }
+
   /** The reply as JSON text; every choice must have ended. */
   toJson(tokenizer: Tokenizer): string {
-    const facts = this.#facts;
     const { promptTokenIds, returnTokenIds } = this.#options;
-    const counts = {
-      completion: this.#choices.reduce((sum, choice) => sum + choice.tokenIds.length, 0),
-      cached: this.#prefill?.cachedTokens ?? 0,
-      reasoning: this.#choices.reduce((sum, choice) => sum + choice.reasoningTokens, 0),
-    };
-    const promptLogprobs = this.#prefill?.promptLogprobs ?? null;
-    const reply = {
-      id: facts.id,
-      object: "chat.completion",
-      created: facts.created,
-      model: facts.model,
-      choices: null,
-      service_tier: null,
-      system_fingerprint: facts.systemFingerprint,
-      usage: usageOf(facts, counts),
-      prompt_logprobs: null,
-      prompt_token_ids: returnTokenIds ? promptTokenIds : null,
-      kv_transfer_params: null,
-    };
+    const found = this.#prefill?.promptLogprobs ?? null;
+    const promptLogprobs = found === null ? null : promptLogprobsJson(tokenizer, promptTokenIds, found);
+    const parts = { choices: this.choicesJson(), promptLogprobs };
+    return chatReplyJson(this.#facts, this.counts, parts, returnTokenIds ? promptTokenIds : null);
+  }
+
+  /** JSON of the choices, separated by commas; `first` is the index of the first of them. */
+  choicesJson(first = 0): string {
     let choices = "";
     this.#choices.forEach((choice, index) => {
-      choices += `${index === 0 ? "" : ","}${this.#choiceJson(choice, index)}`;
+      choices += `${index === 0 ? "" : ","}${this.#choiceJson(choice, first + index)}`;
     });
-    return jsonWith(reply, {
-      choices: `[${choices}]`,
-      prompt_logprobs: promptLogprobs === null ? null : promptLogprobsJson(tokenizer, promptTokenIds, promptLogprobs),
-    });
+    return choices;
   }
 
   #choiceJson(choice: Collected, index: number): string {
@@ -144,6 +138,29 @@ export class ChatCollector {
     const reasoning = includeReasoning && choice.reasoning !== "" ? choice.reasoning : null;
     return { content: silent ? null : text, reasoning };
   }
+}
+
+/** `parts`: those that are JSON text already. */
+export function chatReplyJson(
+  facts: ReplyFacts,
+  counts: UsageCounts,
+  parts: { choices: string; promptLogprobs: string | null },
+  promptTokenIds: readonly number[] | null,
+): string {
+  const reply = {
+    id: facts.id,
+    object: "chat.completion",
+    created: facts.created,
+    model: facts.model,
+    choices: null,
+    service_tier: null,
+    system_fingerprint: facts.systemFingerprint,
+    usage: usageOf(facts, counts),
+    prompt_logprobs: null,
+    prompt_token_ids: promptTokenIds,
+    kv_transfer_params: null,
+  };
+  return jsonWith(reply, { choices: `[${parts.choices}]`, prompt_logprobs: parts.promptLogprobs });
 }
 
 function addPart(choice: Collected, part: ReplyDelta): void {

@@ -16,7 +16,7 @@ import { ChatCollector } from "./chat.response.ts";
 import { ChatChunk, ChatReply } from "./chat.response-schema.ts";
 import { ChatRequest } from "./chat.schema.ts";
 import { ChatChunks } from "./chat.stream.ts";
-import { validateChat } from "./chat.validate.ts";
+import { type ChatRules, validateChat } from "./chat.validate.ts";
 
 export function registerChat(app: FastifyInstance, service: Service): void {
   app.post(
@@ -44,12 +44,19 @@ export function registerChat(app: FastifyInstance, service: Service): void {
   );
 }
 
-async function answerChat(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+export function chatRules({ engine, toolFormat }: Service): ChatRules {
+  const { policy, maxModelLen } = engine.info;
+  return { toolChoice: toolFormat !== null, policy, contextLength: maxModelLen };
+}
+
+export async function answerChat(
+  service: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
   const arrivedAt = performance.now();
   const gone = clientGone(reply.raw);
-  const { policy, maxModelLen } = service.engine.info;
-  const rules = { toolChoice: service.toolFormat !== null, policy, contextLength: maxModelLen };
-  const validated = validateChat(bodyWithPriority(request), rules);
+  const validated = validateChat(bodyWithPriority(request), chatRules(service));
   const { body } = validated;
   service.logIgnored(request.id, validated.ignored);
   service.assertServing();

@@ -3,6 +3,7 @@
 import type { PrefillOutput } from "../../engine/contract.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
+import type { RunOutput } from "../run/generation-run.ts";
 import { jsonWith, promptLogprobsJson } from "../run/logprobs.wire.ts";
 import { fromContent, promptEntries, type TextLogprob, TextLogprobWriter } from "./completions.logprobs.ts";
 
@@ -83,11 +84,12 @@ export class PromptChoices {
     return this.#choices[choice]!.shown;
   }
 
-  prefill(output: PrefillOutput): void {
-    this.#prefill = output;
+  accept(output: RunOutput): void {
+    if (output.type === "prefill") this.#prefill = output;
+    else this.#add(output);
   }
 
-  add(delta: ChoiceDelta): void {
+  #add(delta: ChoiceDelta): void {
     const choice = this.#choices[delta.index]!;
     this.#open(choice);
     if (!this.#reply.promptOnly) {

@@ -7,6 +7,7 @@ import { readChoiceCount } from "../request/choice-count.ts";
 import { refusing } from "../request/prompt-errors.ts";
 import { ErrorBody } from "../request/schema-parts.ts";
 import { admitted } from "../run/admitted.ts";
+import { collectRuns } from "../run/collect-runs.ts";
 import { GenerationRun } from "../run/generation-run.ts";
 import { jsonWith } from "../run/logprobs.wire.ts";
 import { usageOf } from "../run/reply-facts.ts";
@@ -45,7 +46,11 @@ export function registerCompletions(app: FastifyInstance, service: Service): voi
   );
 }
 
-async function answerCompletion(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+export async function answerCompletion(
+  service: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
   const arrivedAt = performance.now();
   const gone = clientGone(reply.raw);
   const { body, prompts, ignored } = validateCompletion(bodyWithPriority(request), service.engine.info);
@@ -60,29 +65,9 @@ async function answerCompletion(service: Service, request: FastifyRequest, reply
       await streamRuns(service, reply, gone, runs, new CompletionChunks(prepared.facts, prepared.prompts));
       return reply;
     }
-    await collect(runs, prepared);
+    await collectRuns(runs, (run, output) => prepared.prompts[run]!.accept(output));
     return gone.aborted ? reply.hijack() : reply.type("application/json; charset=utf-8").send(wholeReply(prepared));
   });
-}
-
-/** All prompts at once; one that fails ends the others. */
-async function collect(runs: readonly GenerationRun[], { prompts }: PreparedCompletion): Promise<void> {
-  try {
-    await Promise.all(
-      runs.map(async (run, index) => {
-        for await (const output of run.outputs()) {
-          if (output.type === "prefill") {
-            prompts[index]!.prefill(output);
-          } else {
-            prompts[index]!.add(output);
-          }
-        }
-      }),
-    );
-  } catch (error) {
-    for (const run of runs) run.abort();
-    throw error;
-  }
 }
 
 function wholeReply({ facts, prompts }: PreparedCompletion): string {

@@ -24,12 +24,8 @@ export class CompletionChunks implements ChunkSource {
   }
 
   accept(run: number, output: RunOutput): void {
-    const prompt = this.#prompts[run]!;
-    if (output.type === "prefill") {
-      prompt.prefill(output);
-      return;
-    }
-    prompt.add(output);
+    this.#prompts[run]!.accept(output);
+    if (output.type === "prefill") return;
     this.#size += 32 * output.tokenIds.length + 64 * output.logprobs.reduce((n, l) => n + 1 + l.top_logprobs.length, 0);
   }
 

@@ -1,0 +1,97 @@
+// POST /v1/chat/completions/batch: several conversations with the same settings, one choice for each. No streams, no tools,
+// no n. Every conversation is checked and prepared before the first one runs.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { Type } from "typebox";
+import { ServiceError } from "../../errors/service-error.ts";
+import { clientGone } from "../http/client-gone.ts";
+import { bodyWithPriority } from "../http/priority-header.ts";
+import { requestIdOf } from "../http/request-id.ts";
+import { checkLogprobAmount } from "../request/logprob-request.ts";
+import { Message } from "../request/message.schema.ts";
+import { refusing } from "../request/prompt-errors.ts";
+import { readBody } from "../request/read-body.ts";
+import { ErrorBody } from "../request/schema-parts.ts";
+import { admitted } from "../run/admitted.ts";
+import { collectRuns } from "../run/collect-runs.ts";
+import { GenerationRun } from "../run/generation-run.ts";
+import type { Service } from "../service.ts";
+import { type PreparedChat, prepareChat } from "./chat.prepare.ts";
+import { ChatCollector, chatReplyJson } from "./chat.response.ts";
+import { ChatReply } from "./chat.response-schema.ts";
+import { chatRules } from "./chat.route.ts";
+import { ChatRequest } from "./chat.schema.ts";
+import { type ValidatedChat, validateChat } from "./chat.validate.ts";
+
+const BatchRequest = Type.Object(
+  {
+    ...ChatRequest.properties,
+    messages: Type.Array(Type.Array(Message), { description: "The conversations; choice i answers conversation i." }),
+  },
+  { title: "ChatCompletionBatchRequest" },
+);
+
+export function registerChatBatch(app: FastifyInstance, service: Service): void {
+  app.post(
+    "/v1/chat/completions/batch",
+    {
+      config: { access: "inference" },
+      schema: {
+        summary: "Several chats with the same settings",
+        tags: ["inference"],
+        body: BatchRequest,
+        response: { 200: ChatReply, 400: ErrorBody, 401: ErrorBody, 404: ErrorBody, 429: ErrorBody },
+      },
+    },
+    (request, reply) => answerBatch(service, request, reply),
+  );
+}
+
+async function answerBatch(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const arrivedAt = performance.now();
+  const gone = clientGone(reply.raw);
+  const chats = validateBatch(service, bodyWithPriority(request));
+  const { body, ignored } = chats[0]!;
+  service.logIgnored(request.id, ignored);
+  service.assertServing();
+  const requestId = requestIdOf(request, reply, body.request_id);
+  return admitted(service, request, { choices: chats.length, model: body.model }, async (model) => {
+    const prepared: PreparedChat[] = [];
+    let amount = 0;
+    for (const [index, chat] of chats.entries()) {
+      if (index > 0) await service.turns.next();
+      const one = await refusing(() => prepareChat(service, chat, model, requestId, gone));
+      amount += one.logprobAmount;
+      checkLogprobAmount(amount, "top_logprobs");
+      prepared.push(one);
+    }
+    const runs = prepared.map(({ run }) => new GenerationRun(service, { ...run, arrivedAt, clientGone: gone }));
+    const collectors = prepared.map(({ facts, options }) => new ChatCollector(facts, options, 1));
+    await collectRuns(runs, (run, output) => collectors[run]!.accept(output));
+    if (gone.aborted) return reply.hijack();
+    return reply.type("application/json; charset=utf-8").send(batchReply(prepared, collectors));
+  });
+}
+
+function validateBatch(service: Service, raw: unknown): ValidatedChat[] {
+  const { value: body } = readBody(BatchRequest, raw ?? null);
+  const refuse = (field: string, message: string) => new ServiceError("invalid_value", message, { param: field });
+  if (body.messages.length === 0) throw refuse("messages", "messages must have at least one conversation.");
+  if (body.stream === true) throw refuse("stream", "A batch cannot be streamed.");
+  if ((body.n ?? 1) !== 1) throw refuse("n", "n must be 1: a batch has one choice for each conversation.");
+  if ((body.tools ?? []).length > 0) throw refuse("tools", "A batch cannot use tools.");
+  const rules = chatRules(service);
+  const source = raw as Record<string, unknown>;
+  return (source.messages as unknown[]).map((messages) => validateChat({ ...source, messages }, rules));
+}
+
+function batchReply(prepared: readonly PreparedChat[], collectors: readonly ChatCollector[]): string {
+  const sum = (value: (collector: ChatCollector) => number) => collectors.reduce((all, one) => all + value(one), 0);
+  const promptTokens = prepared.reduce((all, { facts }) => all + facts.promptTokens, 0);
+  const counts = {
+    completion: sum(({ counts }) => counts.completion),
+    cached: sum(({ counts }) => counts.cached),
+    reasoning: sum(({ counts }) => counts.reasoning),
+  };
+  const choices = collectors.map((collector, index) => collector.choicesJson(index)).join(",");
+  return chatReplyJson({ ...prepared[0]!.facts, promptTokens }, counts, { choices, promptLogprobs: null }, null);
+}
