@@ -79,7 +79,7 @@ export interface EngineStats {
   promptTokens: number;
   generatedTokens: number;
   steps: number;
-  /** How many tokens the steps computed. */
+  /** How many tokens the steps produced: generated ones, and the computed part of prompts that were completed. */
   stepTokens: StepTokens;
 }
 

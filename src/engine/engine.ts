@@ -37,6 +37,8 @@ export class StepEngine {
   readonly #table: RequestTable;
   readonly #source: TokenSource;
   #arrivals = 0;
+  /** Tokens this step has produced: those it generated, and the computed part of the prompts it completed. */
+  #stepTokens = 0;
 
   constructor(parts: StepEngineParts) {
     const { runner, options, stats, clock } = parts;
@@ -98,8 +100,10 @@ export class StepEngine {
   async step(): Promise<RoutedOutput[]> {
     const batch = this.#scheduler.schedule().filter(({ sequence }) => this.#prepare(sequence));
     if (batch.length > 0) {
+      this.#stepTokens = 0;
       const logits = await this.#forward(batch);
       for (let i = 0; i < logits.length; i++) this.#advance(batch[i]!, logits[i]!);
+      this.#parts.stats.addStep(this.#stepTokens);
     }
     this.#updateGauges();
     return this.#table.takeOutputs();
@@ -112,7 +116,6 @@ export class StepEngine {
 
   /** Logits per chunk; empty, with the batch ended, when the model failed. */
   async #forward(batch: readonly ScheduledChunk[]): Promise<Float32Array[]> {
-    this.#parts.stats.addStep(batch.reduce((sum, { chunk }) => sum + chunk.tokens.length, 0));
     try {
       return await this.#parts.runner.forward(batch.map(({ chunk }) => chunk));
     } catch (error) {
@@ -139,6 +142,7 @@ export class StepEngine {
     const { stats } = this.#parts;
     request.prefilled = true;
     stats.add("promptTokens", request.prompt.length);
+    this.#stepTokens += request.prompt.length - (request.cachedTokens ?? 0);
     this.#table.emit(request.handle, {
       type: "prefill",
       cachedTokens: request.cachedTokens ?? 0,
@@ -157,6 +161,7 @@ export class StepEngine {
       finish = errorFinish(error);
     }
     this.#parts.stats.add("generatedTokens", tokens.length);
+    this.#stepTokens += tokens.length;
     this.#table.emitTokens(sequence, tokens, finish);
   }
 

@@ -44,9 +44,10 @@ export class StatCells {
     this.#cells[INDEX[name]] = value;
   }
 
-  /** A step that computes this many tokens. */
+  /** A step that has produced this many tokens. Steps in the middle of a prompt produce none and are not counted here. */
   addStep(tokens: number): void {
     this.add("steps", 1);
+    if (tokens === 0) return;
     const bucket = STEP_TOKEN_BOUNDS.findIndex((bound) => tokens <= bound);
     this.#cells[STEP_SUM]! += tokens;
     this.#cells[STEP_COUNTS + (bucket < 0 ? STEP_TOKEN_BOUNDS.length : bucket)]! += 1;

@@ -37,6 +37,10 @@ const counter = (help: string, labels: readonly string[] = MODEL): MetricRow<"co
 export const METRICS = {
   "vllm:num_requests_running": gauge("Choices being generated now."),
   "vllm:num_requests_waiting": gauge("Choices waiting for a slot."),
+  "vllm:num_requests_waiting_by_reason": gauge(
+    "Choices that wait, by reason: capacity (for a slot), or deferred (for something else, always 0).",
+    [...MODEL, "reason"],
+  ),
   "vllm:kv_cache_usage_perc": gauge("Key/value cache in use, 0 to 1."),
   "vllm:lora_requests_info": gauge("Always 1. The labels list the adapters loaded now.", [
     "max_lora",
@@ -73,7 +77,7 @@ export const METRICS = {
   // Counted by the engine, in its own buckets.
   "vllm:iteration_tokens_total": {
     kind: "histogram",
-    help: "Tokens computed per model step, including prompt chunks.",
+    help: "Tokens per model step: those generated, and the computed part of prompts that it completed.",
     labels: MODEL,
   },
   "vllm:request_params_n": histogram("Parameter n per request.", [1, 2, 5, 10, 20]),

@@ -137,6 +137,8 @@ export class Metrics {
     const labels = { model_name: model, engine: "0" };
     this.#gauge("vllm:num_requests_running", labels, stats.running);
     this.#gauge("vllm:num_requests_waiting", labels, stats.waiting);
+    this.#gauge("vllm:num_requests_waiting_by_reason", { ...labels, reason: "capacity" }, stats.waiting);
+    this.#gauge("vllm:num_requests_waiting_by_reason", { ...labels, reason: "deferred" }, 0);
     this.#gauge("vllm:kv_cache_usage_perc", labels, stats.kvUsage);
     this.#total("vllm:prompt_tokens_total", labels, stats.promptTokens);
     this.#total("vllm:generation_tokens_total", labels, stats.generatedTokens);

@@ -357,12 +357,28 @@ describe("operations", () => {
     expect(moved('http_requests_total{method="POST",handler="/v1/chat/completions",status="4xx"}')).toBe(1);
     expect(moved('flywheel_rejected_requests_total{code="invalid_body"}')).toBe(1);
     expect(after.get(`vllm:num_requests_running{${labels}}`)).toBe(0);
-    // Two prompts and 2 x 12 steps of one token each.
+    // Two prompts with their first tokens, and 2 x 12 steps of one token each.
     const steps = "vllm:iteration_tokens_total";
-    expect(moved(`${steps}_count{${labels}}`)).toBe(moved(`flywheel_engine_steps_total{${labels}}`));
+    expect(moved(`${steps}_count{${labels}}`)).toBe(26);
     expect(moved(`${steps}_bucket{le="1",${labels}}`)).toBe(24);
-    expect(moved(`${steps}_bucket{le="+Inf",${labels}}`)).toBe(moved(`${steps}_count{${labels}}`));
-    expect(moved(`${steps}_sum{${labels}}`)).toBeGreaterThan(26);
+    expect(moved(`${steps}_bucket{le="+Inf",${labels}}`)).toBe(26);
+    const computed = moved(`vllm:prompt_tokens_total{${labels}}`) - moved(`vllm:prefix_cache_hits_total{${labels}}`);
+    expect(moved(`${steps}_sum{${labels}}`)).toBe(computed + 26);
+  });
+
+  it("counts choices that wait, by reason", async () => {
+    const body = { prompt: "go", n: 10, max_tokens: 1500, stream: true, temperature: 1 };
+    const response = await server.post("/v1/completions", body);
+    const labels = 'model_name="fake",engine="0"';
+    const waiting = async () => {
+      const samples = parseMetrics(await (await server.get("/metrics")).text());
+      const names = ["waiting", "waiting_by_reason", "waiting_by_reason"];
+      const more = ["", ',reason="capacity"', ',reason="deferred"'];
+      return names.map((name, i) => samples.get(`vllm:num_requests_${name}{${labels}${more[i]}}`));
+    };
+    await expect.poll(waiting).toEqual([2, 2, 0]);
+    await response.body!.cancel();
+    await expect.poll(waiting).toEqual([0, 0, 0]);
   });
 });
 
