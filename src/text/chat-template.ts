@@ -1,17 +1,14 @@
-// A chat template: parsed once, rendered for many conversations. Rendering is synchronous and has limits on work and
-// size but none on time: templates from requests are rendered in a separate process (template/sandbox.ts) with the same
-// code. Whatever goes wrong inside a template is a TemplateError.
+// A chat template: parsed once, rendered for many conversations. Rendering is synchronous. Templates from requests are
+// rendered with the same code in a separate process (template/sandbox.ts), which limits their time. Whatever goes wrong
+// inside a template is a TemplateError.
 
 import type { ChatDocument, ChatMessage, ChatTool } from "./messages.ts";
 import { PromptError, TemplateError } from "./prompt-error.ts";
-import { prepare } from "./template/ast.ts";
-import { createEnvironment, Raised, RESERVED_NAMES } from "./template/environment.ts";
+import { GLOBALS, Raised } from "./template/globals.ts";
 import { inspectTemplate, type TemplateFacts } from "./template/inspect.ts";
-import { ChatInterpreter, type RenderLimits } from "./template/interpreter.ts";
-import { parseSource } from "./template/library.ts";
+import type { Limits } from "./template/runtime.ts";
+import { Template } from "./template/template.ts";
 import { toTemplateMessages } from "./template/template-messages.ts";
-import { checkValueSize } from "./template/value-size.ts";
-import { withExactNumbers } from "./template/values.ts";
 
 /** Everything a template may see. JSON-safe, so that it can be sent to another process. */
 export interface RenderInput {
@@ -28,47 +25,34 @@ export interface RenderInput {
   kwargs: Readonly<Record<string, unknown>>;
 }
 
-const trustedLimits: RenderLimits = {
-  maxSteps: 500_000,
-  maxText: 64_000_000,
-  maxItems: 1_000_000,
-  maxTotalText: 512_000_000,
-};
-
 /** Ends the content of the message to be continued; its trailing space shows whether the template trims content. */
 const CONTINUATION_TAG = "\u2402CONTINUE\u2403 ";
 
 export class ChatTemplate {
   readonly source: string;
   readonly facts: TemplateFacts;
-  readonly #program: ReturnType<typeof parseSource>;
+  readonly #template: Template;
 
   constructor(source: string) {
     this.source = source;
     try {
-      this.#program = parseSource(source);
-      this.facts = inspectTemplate(this.#program);
-      prepare(this.#program);
+      this.#template = new Template(source);
+      this.facts = inspectTemplate(this.#template.statements);
     } catch (cause) {
       throw new TemplateError(`The chat template cannot be parsed: ${reasonOf(cause)}.`, { cause });
     }
   }
 
-  render(input: RenderInput, limits: RenderLimits = trustedLimits): string {
+  /** Without `limits`, the template is trusted to end. */
+  render(input: RenderInput, limits?: Limits): string {
     const messages = input.continueFinalMessage ? withTag(input.messages) : input.messages;
     const text = this.#run({ ...input, messages }, limits);
     return input.continueFinalMessage ? cutAtTag(text, lastText(input.messages)) : text;
   }
 
-  #run(input: RenderInput, limits: RenderLimits): string {
+  #run(input: RenderInput, limits?: Limits): string {
     try {
-      const environment = createEnvironment();
-      const variables = this.#variables(input);
-      checkValueSize(variables);
-      for (const [name, value] of Object.entries(variables)) {
-        environment.setVariable(name, withExactNumbers(environment.set(name, value)));
-      }
-      return new ChatInterpreter(environment, limits).run(this.#program).value as string;
+      return this.#template.render(this.#variables(input), limits);
     } catch (cause) {
       // What a template raises on purpose is meant for the caller, word for word.
       const message = cause instanceof Raised ? cause.message : `The chat template failed: ${reasonOf(cause)}.`;
@@ -91,7 +75,7 @@ export class ChatTemplate {
       kwargs.enable_thinking ??= true;
     }
     const extra = Object.entries({ ...input.specialTokens, ...kwargs }).filter(
-      ([name]) => this.facts.names.has(name) && !RESERVED_NAMES.has(name),
+      ([name]) => this.facts.names.has(name) && !GLOBALS.has(name),
     );
     // A template may ask for documents whether there are any or not.
     return { documents: null, ...Object.fromEntries(extra), ...given };
@@ -124,9 +108,6 @@ function cutAtTag(rendered: string, text: string): string {
 
 function reasonOf(cause: unknown): string {
   if (cause instanceof RangeError && /call stack/.test(cause.message)) return "it is nested too deeply";
-  // The parser runs off the end of an unfinished template with a TypeError.
-  if (cause instanceof TypeError && /undefined/.test(cause.message))
-    return "it ends or refers to something unexpectedly";
   const message = cause instanceof Error ? cause.message : String(cause);
   return message.replace(/\.$/, "");
 }

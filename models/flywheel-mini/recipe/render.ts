@@ -2,7 +2,7 @@
 // conversation. A prompt ends where the last reply starts.
 
 import { readFileSync } from "node:fs";
-import { Template } from "@huggingface/jinja";
+import { Template } from "#template";
 import { recipePath } from "./files.ts";
 import type { Conversation } from "./tasks/conversation.ts";
 

@@ -1,7 +1,8 @@
 // What a template uses, read off its syntax tree: the variables it mentions, and whether it walks through the parts of
 // a message's content (then it gets a list of parts) or prints content as it is (then it gets one string).
 
-import { type AstNode, isNode, memberName, walk } from "./ast.ts";
+import type { Expression, Statement } from "./syntax.ts";
+import { walk } from "./walk.ts";
 
 export type ContentFormat = "string" | "parts";
 
@@ -11,62 +12,56 @@ export interface TemplateFacts {
   names: ReadonlySet<string>;
 }
 
-export function inspectTemplate(program: AstNode): TemplateFacts {
+type Of<Type> = Extract<Statement, { type: Type }>;
+
+export function inspectTemplate(template: readonly Statement[]): TemplateFacts {
   const names = new Set<string>();
-  const loops: AstNode[] = [];
-  const assignments: AstNode[] = [];
-  walk(program, (node) => {
-    if (node.type === "Identifier") names.add(node.value as string);
-    if (node.type === "For") loops.push(node);
-    if (node.type === "Set") assignments.push(node);
+  const loops: Of<"for">[] = [];
+  const assignments: Of<"set">[] = [];
+  walk(template, (node) => {
+    if (node.type === "name") names.add(node.name);
+    if (node.type === "for") loops.push(node);
+    if (node.type === "set") assignments.push(node);
   });
   return { contentFormat: walksContent(loops, assignments) ? "parts" : "string", names };
 }
 
-function walksContent(loops: readonly AstNode[], assignments: readonly AstNode[]): boolean {
+function walksContent(loops: readonly Of<"for">[], assignments: readonly Of<"set">[]): boolean {
   const lists = new Set(["messages"]);
   const messages = new Set<string>();
 
-  const isNamed = (node: unknown, names: ReadonlySet<string>): boolean =>
-    isNode(node) && node.type === "Identifier" && names.has(node.value as string);
-  const isElement = (node: AstNode): boolean =>
-    node.type === "MemberExpression" && node.computed === true && isNamed(node.object, lists) && !isSlice(node);
-  const isMessage = (node: unknown): boolean => isNamed(node, messages) || (isNode(node) && isElement(node));
+  const isNamed = (node: Expression, names: ReadonlySet<string>): boolean =>
+    node.type === "name" && names.has(node.name);
+  const isMessage = (node: Expression): boolean =>
+    isNamed(node, messages) || (node.type === "subscript" && isNamed(node.object, lists));
   // Only `message.content` itself counts: templates keep contents under other names for other purposes.
-  const isContent = (node: unknown): boolean =>
-    isNode(node) && memberName(node) === "content" && isMessage(node.object);
+  const isContent = (node: Expression): boolean => {
+    if (node.type === "attribute") return node.name === "content" && isMessage(node.object);
+    return node.type === "subscript" && isText(node.index, "content") && isMessage(node.object);
+  };
 
   // Names may be used before the walk reaches their definition, so go on until nothing new is learned.
   for (let known = -1; known !== lists.size + messages.size; ) {
     known = lists.size + messages.size;
-    for (const { assignee, value } of assignments) {
+    for (const { target, value } of assignments) {
       const source = bare(value);
-      if (!isNode(assignee) || assignee.type !== "Identifier") continue;
-      const name = assignee.value as string;
-      if (isNamed(source, lists)) lists.add(name);
-      else if (isMessage(source)) messages.add(name);
+      if (target.type !== "name") continue;
+      if (isNamed(source, lists)) lists.add(target.name);
+      else if (isMessage(source)) messages.add(target.name);
     }
-    for (const { loopvar, iterable } of loops) {
-      if (isNode(loopvar) && loopvar.type === "Identifier" && isNamed(bare(iterable), lists)) {
-        messages.add(loopvar.value as string);
-      }
+    for (const { target, iterable } of loops) {
+      if (target.type === "name" && isNamed(bare(iterable), lists)) messages.add(target.name);
     }
   }
   return loops.some(({ iterable }) => isContent(bare(iterable)));
 }
 
-/** The expression without filters, slices and "if" conditions around it. */
-function bare(node: unknown): unknown {
-  let inner = node;
-  while (isNode(inner)) {
-    if (inner.type === "FilterExpression") inner = inner.operand;
-    else if (inner.type === "SelectExpression") inner = inner.lhs;
-    else if (inner.type === "MemberExpression" && isSlice(inner)) inner = inner.object;
-    else break;
-  }
-  return inner;
+/** The expression without filters and slices around it. */
+function bare(node: Expression): Expression {
+  if (node.type === "filter") return bare(node.operand);
+  return node.type === "slice" ? bare(node.object) : node;
 }
 
-function isSlice(node: AstNode): boolean {
-  return isNode(node.property) && node.property.type === "SliceExpression";
+function isText(node: Expression, value: string): boolean {
+  return node.type === "constant" && node.value === value;
 }

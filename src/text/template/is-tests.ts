@@ -1,72 +1,58 @@
-// What stands behind "is", as Jinja defines it.
+// The tests behind `is`, as Jinja defines them.
 
-import type { TemplateValue } from "./library.ts";
-import { compare, contains, equal, remainder } from "./operators.ts";
+import { compareWith, equal, isNumeric } from "./comparison.ts";
+import { binary } from "./operators.ts";
 import { pythonStr } from "./python-format.ts";
-import { isIterable, nothing } from "./values.ts";
+import type { Runtime } from "./runtime.ts";
+import type { Comparison } from "./syntax.ts";
+import { elementsOrNull, Instance, Once, positioned, type Value } from "./values.ts";
 
-type Test = (value: TemplateValue, other: TemplateValue) => boolean;
+type Test = (value: Value, other: Value, runtime: Runtime) => boolean;
 
-const equalTo: Test = (value, other) => equal(value, other);
-const unequalTo: Test = (value, other) => !equal(value, other);
-const less: Test = (value, other) => compare(value, other) < 0;
-const lessOrEqual: Test = (value, other) => compare(value, other) <= 0;
-const greater: Test = (value, other) => compare(value, other) > 0;
-const greaterOrEqual: Test = (value, other) => compare(value, other) >= 0;
-const isOf =
-  (...types: string[]): Test =>
-  ({ type }) =>
-    types.includes(type);
+const comparing =
+  (operator: Comparison): Test =>
+  (value, other) =>
+    compareWith(operator, value, other);
+const remainder = (value: Value, divisor: Value, { limits }: Runtime): Value => binary("%", value, divisor, limits);
+const isIterable: Test = (value) => value instanceof Once || elementsOrNull(value) !== null;
 
-const tests: Readonly<Record<string, Test>> = {
-  defined: ({ type }) => type !== "UndefinedValue",
-  undefined: isOf("UndefinedValue"),
-  none: isOf("NullValue"),
-  true: ({ value }) => value === true,
-  false: ({ value }) => value === false,
-  boolean: isOf("BooleanValue"),
-  integer: isOf("IntegerValue"),
-  float: isOf("FloatValue"),
-  number: isOf("IntegerValue", "FloatValue", "BooleanValue"),
-  string: isOf("StringValue"),
-  mapping: isOf("ObjectValue", "KeywordArgumentsValue"),
-  sequence: ({ type, value }) => type !== "NamespaceValue" && isIterable({ type, value }),
-  iterable: isIterable,
-  callable: isOf("FunctionValue"),
-  odd: ({ value }) => divided(value, 2) === 1,
-  even: ({ value }) => divided(value, 2) === 0,
-  divisibleby: ({ value }, other) => divided(value, other.value) === 0,
-  lower: (value) => isCased(pythonStr(value), (text) => text.toLowerCase()),
-  upper: (value) => isCased(pythonStr(value), (text) => text.toUpperCase()),
-  // Objects and lists by identity, as in Python; the small values a template can compare so are equal ones.
-  sameas: (value, other) =>
-    value.type === other.type && (typeof value.value === "object" ? value.value === other.value : equal(value, other)),
-  in: (value, other) => contains(other, value),
-  eq: equalTo,
-  equalto: equalTo,
-  "==": equalTo,
-  ne: unequalTo,
-  "!=": unequalTo,
-  lt: less,
-  lessthan: less,
-  "<": less,
-  le: lessOrEqual,
-  "<=": lessOrEqual,
-  gt: greater,
-  greaterthan: greater,
-  ">": greater,
-  ge: greaterOrEqual,
-  ">=": greaterOrEqual,
-};
+const TESTS: ReadonlyMap<string, Test> = new Map([
+  ["defined", (value) => value !== undefined],
+  ["undefined", (value) => value === undefined],
+  ["none", (value) => value === null],
+  ["true", (value) => value === true],
+  ["false", (value) => value === false],
+  ["boolean", (value) => typeof value === "boolean"],
+  ["integer", (value) => typeof value === "bigint"],
+  ["float", (value) => typeof value === "number"],
+  ["number", (value) => isNumeric(value)],
+  ["string", (value) => typeof value === "string"],
+  ["mapping", (value) => value instanceof Map],
+  [
+    "sequence",
+    (value) => value === undefined || typeof value === "string" || value instanceof Map || positioned(value) !== null,
+  ],
+  ["iterable", isIterable],
+  ["callable", (value) => value === undefined || typeof value === "function" || value instanceof Instance],
+  ["odd", (value, _other, runtime) => equal(remainder(value, 2n, runtime), 1n)],
+  ["even", (value, _other, runtime) => equal(remainder(value, 2n, runtime), 0n)],
+  ["divisibleby", (value, other, runtime) => equal(remainder(value, other, runtime), 0n)],
+  ["lower", (value) => isCased(pythonStr(value), (text) => text.toLowerCase())],
+  ["upper", (value) => isCased(pythonStr(value), (text) => text.toUpperCase())],
+  ["sameas", (value, other) => value === other],
+  ["in", comparing("in")],
+  ...(["==", "eq", "equalto"] as const).map((name) => [name, comparing("==")] as const),
+  ...(["!=", "ne"] as const).map((name) => [name, comparing("!=")] as const),
+  ...(["<", "lt", "lessthan"] as const).map((name) => [name, comparing("<")] as const),
+  ...(["<=", "le"] as const).map((name) => [name, comparing("<=")] as const),
+  ...([">", "gt", "greaterthan"] as const).map((name) => [name, comparing(">")] as const),
+  ...([">=", "ge"] as const).map((name) => [name, comparing(">=")] as const),
+]);
 
-export function passesTest(name: string, value: TemplateValue, other: TemplateValue = nothing): boolean {
-  if (!Object.hasOwn(tests, name)) throw new Error(`unknown test '${name}'`);
-  return tests[name]!(value, other);
-}
-
-function divided(value: unknown, divisor: unknown): number {
-  if (typeof value !== "number" || typeof divisor !== "number") throw new Error("only numbers can be divided");
-  return remainder(value, divisor);
+export function passesTest(name: string, value: Value, other: Value, runtime: Runtime): boolean {
+  const test = TESTS.get(name);
+  if (!test) throw new Error(`unknown test '${name}'`);
+  return test(value, other, runtime);
 }
 
 /** As str.islower() and str.isupper(): something in it has a case, and all of it this one. */

@@ -1,236 +1,175 @@
-// Filters over lists as Jinja defines them: nothing at all counts as an empty list, a missing attribute is undefined,
+// Filters over lists as Jinja defines them: the undefined value counts as an empty list, a missing attribute is undefined,
 // the first of no elements is undefined, and map can apply another filter to each element.
 
-import { argument, textOrNull } from "./arguments.ts";
-import { pairsOf } from "./filters.ts";
+import { itemOf } from "./attributes.ts";
+import { builtins, integer, text, textOr } from "./builtins.ts";
+import { compare, equal } from "./comparison.ts";
 import { passesTest } from "./is-tests.ts";
-import type { TemplateValue } from "./library.ts";
-import { applyOperator, compare, equal } from "./operators.ts";
+import { binary } from "./operators.ts";
 import { pythonStr } from "./python-format.ts";
+import type { Runtime } from "./runtime.ts";
 import { join } from "./text-functions.ts";
-import { booleanOf, type CallArguments, integerOf, keyValue, listOf, nothing, textOf, tupleOf } from "./values.ts";
-
-export interface ListFilterTools {
-  maxText: number;
-  /** Applies a filter by name. */
-  apply(name: string, operand: TemplateValue, args: CallArguments): TemplateValue;
-}
-
-type ListFilter = (items: TemplateValue[], args: CallArguments, tools: ListFilterTools) => TemplateValue;
+import { elements, isTrue, type Key, keyOf, Once, pairs, Tuple, typeName, type Value } from "./values.ts";
 
 /** Elements that batch and slice add at most. */
 const MAX_FILLED = 10_000;
 
-const listFilters: Readonly<Record<string, ListFilter>> = {
-  list: (items) => listOf(items),
-  dictsort: (pairs, args) => {
-    const by = textOrNull(argument(args, 1, "by")) ?? "key";
+export const LIST_FILTERS = builtins<Value>({
+  "list()": (value) => [...elements(value)],
+  "first()": (value) => elements(value)[0],
+  "last()": (value) => elements(value).at(-1),
+  "min(case_sensitive, attribute)": (value, [cased, attribute], runtime) =>
+    sorted(value, sortKey(attribute, cased, runtime), false)[0],
+  "max(case_sensitive, attribute)": (value, [cased, attribute], runtime) =>
+    sorted(value, sortKey(attribute, cased, runtime), true)[0],
+  "reverse()": (value) =>
+    typeof value === "string" ? Array.from(value).reverse().join("") : new Once(elements(value).toReversed()),
+  "sort(reverse, case_sensitive, attribute)": (value, [reverse, cased, attribute], runtime) =>
+    sorted(value, sortKey(attribute, cased, runtime), isTrue(reverse)),
+  "dictsort(case_sensitive, by, reverse)": (value, [cased, by = "key", reverse], runtime) => {
     if (by !== "key" && by !== "value") throw new Error("dictsort sorts by key or by value");
-    const sign = argument(args, 2, "reverse")?.__bool__().value ? -1 : 1;
-    const key = sortKey(integerOf(by === "key" ? 0 : 1), argument(args, 0, "case_sensitive"));
-    return listOf(sorted(withKeys(pairs, key), sign).map(({ item }) => item));
+    if (!(value instanceof Map)) throw new Error(`dictsort needs a dict, not '${typeName(value)}'`);
+    const key = sortKey(by === "key" ? 0n : 1n, cased, runtime);
+    return sorted(pairs(value), key, isTrue(reverse));
   },
-  first: (items) => items[0] ?? nothing,
-  last: (items) => items.at(-1) ?? nothing,
-  min: (items, args) => extreme(items, args, (order) => order < 0),
-  max: (items, args) => extreme(items, args, (order) => order > 0),
-  reverse: (items) => listOf(items.toReversed()),
-  sort(items, args) {
-    const sign = argument(args, 0, "reverse")?.__bool__().value ? -1 : 1;
-    const keyed = withKeys(items, sortKey(argument(args, 2, "attribute"), argument(args, 1, "case_sensitive")));
-    return listOf(sorted(keyed, sign).map(({ item }) => item));
-  },
-  unique(items, args) {
-    const keyed = withKeys(items, sortKey(argument(args, 1, "attribute"), argument(args, 0, "case_sensitive")));
-    const seen = new Set<unknown>();
-    return listOf(
-      keyed.flatMap(({ item, key }) => {
-        if (seen.has(hashOf(key))) return [];
-        seen.add(hashOf(key));
-        return [item];
+  "unique(case_sensitive, attribute)": (value, [cased, attribute], runtime) => {
+    const pick = sortKey(attribute, cased, runtime);
+    const seen = new Set<Key | undefined>();
+    return new Once(
+      elements(value).filter((item) => {
+        const key = pick(item);
+        const known = typeof key === "boolean" ? BigInt(key) : key === undefined ? key : keyOf(key);
+        if (seen.has(known)) return false;
+        seen.add(known);
+        return true;
       }),
     );
   },
-  sum(items, args) {
-    const attribute = argument(args, 0, "attribute");
-    const numbers = items.map((item) => (attribute ? attributeOf(item, pathOf(attribute)) : item));
-    const add = (total: TemplateValue, next: TemplateValue): TemplateValue => {
-      const value =
-        typeof next.value === "string" ? null : applyOperator("+", total, next, { maxText: 0, maxItems: 0 });
-      if (value === null) throw new Error("sum adds numbers");
-      return value;
+  "sum(attribute, start)": (value, [attribute, start = 0n], runtime) => {
+    const add = (total: Value, item: Value): Value => {
+      const next = attribute === undefined ? item : attributeAt(item, attribute, runtime);
+      if (typeof next === "string") throw new Error("sum cannot add strings");
+      return binary("+", total, next, runtime.limits);
     };
-    return numbers.reduce(add, argument(args, 1, "start") ?? integerOf(0));
+    return elements(value).reduce(add, start);
   },
-  batch(items, args) {
-    const count = positiveCount(argument(args, 0, "linecount"));
-    const fill = argument(args, 1, "fill_with");
+  "batch(linecount, fill_with)": (value, [linecount, fill]) => {
+    const items = elements(value);
+    const count = positive(linecount);
     const rows = Array.from({ length: Math.ceil(items.length / count) }, (_, i) =>
       items.slice(i * count, (i + 1) * count),
     );
-    const last = rows.at(-1);
-    // Filling up at most doubles what is there, unless a row is longer than the list.
-    if (last && fill && fill.type !== "NullValue") {
-      if (count > MAX_FILLED) throw new Error(`batch fills up at most ${MAX_FILLED} elements`);
-      while (last.length < count) last.push(fill);
-    }
-    return listOf(rows.map(listOf));
+    const last = rows.pop();
+    if (!last) return new Once([]);
+    const missing = fill === undefined || fill === null ? 0 : count - last.length;
+    if (missing > MAX_FILLED) throw new Error(`batch fills up at most ${MAX_FILLED} elements`);
+    return new Once([...rows, [...last, ...Array.from({ length: missing }, () => fill)]]);
   },
-  slice(items, args) {
-    const count = positiveCount(argument(args, 0, "slices"));
+  "slice(slices, fill_with)": (value, [slices, fill]) => {
+    const items = elements(value);
+    const count = positive(slices);
     if (count > MAX_FILLED) throw new Error(`slice makes at most ${MAX_FILLED} lists`);
-    const fill = argument(args, 1, "fill_with");
     const [size, longer] = [Math.floor(items.length / count), items.length % count];
-    const columns = Array.from({ length: count }, (_, i) => {
-      const from = i * size + Math.min(i, longer);
-      const column = items.slice(from, from + size + (i < longer ? 1 : 0));
-      return fill && fill.type !== "NullValue" && i >= longer ? [...column, fill] : column;
-    });
-    return listOf(columns.map(listOf));
+    return new Once(
+      Array.from({ length: count }, (_, i) => {
+        const from = i * size + Math.min(i, longer);
+        const column = items.slice(from, from + size + (i < longer ? 1 : 0));
+        return fill !== undefined && fill !== null && i >= longer ? [...column, fill] : column;
+      }),
+    );
   },
-  groupby(items, args) {
-    const attribute = argument(args, 0, "attribute");
-    const fallback = argument(args, 1, "default");
+  "groupby(attribute, default, case_sensitive)": (value, [attribute, fallback, cased], runtime) => {
     if (attribute === undefined) throw new Error("groupby needs an attribute");
-    const folded = sortKey(attribute, argument(args, 2, "case_sensitive"), fallback);
-    const plain = sortKey(attribute, booleanOf(true), fallback);
-    const groups: { key: TemplateValue; items: TemplateValue[] }[] = [];
-    for (const { item, key } of sorted(withKeys(items, folded), 1)) {
+    const folded = sortKey(attribute, cased, runtime, fallback);
+    const plain = sortKey(attribute, true, runtime, fallback);
+    const groups: { key: Value; items: Value[] }[] = [];
+    for (const item of sorted(value, folded, false)) {
       const last = groups.at(-1);
+      const key = folded(item);
       if (last && equal(last.key, key)) last.items.push(item);
       else groups.push({ key, items: [item] });
     }
-    return listOf(groups.map((group) => groupOf(plain(group.items[0]!), listOf(group.items))));
+    return groups.map(({ items }) => {
+      const grouper = plain(items[0]);
+      return new Tuple(
+        [grouper, items],
+        new Map<string, Value>([
+          ["grouper", grouper],
+          ["list", items],
+        ]),
+      );
+    });
   },
-  join(items, { positional, named }, { maxText }) {
-    const separator = textOrNull(positional[0] ?? named.get("d")) ?? "";
-    const attribute = positional[1] ?? named.get("attribute");
-    const texts = items.map((item) => pythonStr(attribute ? attributeOf(item, pathOf(attribute)) : item));
-    return textOf(join(texts, separator, maxText));
+  "join(d, attribute)": (value, [separator, attribute], runtime) => {
+    const texts = elements(value).map((item) =>
+      pythonStr(attribute === undefined || attribute === null ? item : attributeAt(item, attribute, runtime)),
+    );
+    return join(texts, textOr(separator, ""), runtime.limits.maxText);
   },
-  map(items, { positional, named }, { apply }) {
+  "map(*)": (value, [filter, ...rest], runtime, { named }) => {
     const attribute = named.get("attribute");
-    if (attribute) {
-      const fallback = named.get("default") ?? nothing;
-      const values = items.map((item) => attributeOf(item, pathOf(attribute)));
-      return listOf(values.map((value) => (value === nothing ? fallback : value)));
-    }
-    const filter = textOrNull(positional[0]);
-    if (filter === null) throw new Error("map needs an attribute or the name of a filter");
-    return listOf(items.map((item) => apply(filter, item, { positional: positional.slice(1), named })));
+    if (filter === undefined && attribute === undefined)
+      throw new Error("map needs an attribute or the name of a filter");
+    const pick = (item: Value): Value => attributeAt(item, attribute, runtime) ?? named.get("default");
+    const apply = (item: Value): Value => runtime.applyFilter(text(filter), item, { positional: rest, named });
+    return new Once(picked(value).map(filter === undefined ? pick : apply));
   },
-  selectattr: (items, args) => listOf(items.filter((item) => hasAttribute(item, args))),
-  rejectattr: (items, args) => listOf(items.filter((item) => !hasAttribute(item, args))),
-  select: (items, { positional }) => listOf(items.filter((item) => passes(item, positional))),
-  reject: (items, { positional }) => listOf(items.filter((item) => !passes(item, positional))),
-};
+  "select(*)": (value, args, runtime) => new Once(picked(value).filter((item) => passes(item, args, runtime))),
+  "reject(*)": (value, args, runtime) => new Once(picked(value).filter((item) => !passes(item, args, runtime))),
+  "selectattr(*)": (value, args, runtime) =>
+    new Once(picked(value).filter((item) => hasAttribute(item, args, runtime))),
+  "rejectattr(*)": (value, args, runtime) =>
+    new Once(picked(value).filter((item) => !hasAttribute(item, args, runtime))),
+});
 
-const PICKING = new Set(["map", "select", "selectattr", "reject", "rejectattr"]);
-
-export function listFilter(name: string): ListFilter | null {
-  return Object.hasOwn(listFilters, name) ? listFilters[name]! : null;
+/** Filters that pick elements take none for an empty list. */
+function picked(value: Value): readonly Value[] {
+  return value === null ? [] : elements(value);
 }
 
-/** What a list filter works on: those that pick elements take none for an empty list. */
-export function filterElements(name: string, operand: TemplateValue): TemplateValue[] {
-  if (name === "dictsort") return pairsOf(operand);
-  return PICKING.has(name) && operand.type === "NullValue" ? [] : elementsOf(operand);
+/** "a.b" reaches into nested dicts, "a.0" and 0 into lists; only the last name may be missing. */
+function attributeAt(item: Value, path: Value, runtime: Runtime): Value {
+  const keys =
+    typeof path === "bigint"
+      ? [path]
+      : text(path)
+          .split(".")
+          .map((key) => (/^\d+$/.test(key) ? BigInt(key) : key));
+  return keys.reduce<Value>((found, key) => {
+    if (found === undefined) throw new Error(`'${pythonStr(path)}' reaches into an undefined value`);
+    return itemOf(found, key, runtime);
+  }, item);
 }
 
-/** The elements of anything that can be looped over; the undefined value has none. */
-export function elementsOf(operand: TemplateValue): TemplateValue[] {
-  const { value } = operand;
-  if (Array.isArray(value)) return value;
-  if (typeof value === "string") return Array.from(value, textOf);
-  if (value instanceof Map) return Array.from(value.keys(), keyValue);
-  if (operand.type === "UndefinedValue") return [];
-  throw new Error(`a ${operand.type} has no elements`);
-}
-
-/** "a.b" reaches into nested objects, "a.0" and 0 into lists; only the last name may be missing. */
-function attributeOf(item: TemplateValue, path: string): TemplateValue {
-  let found = item;
-  for (const key of path.split(".")) {
-    if (found === nothing) throw new Error(`'${path}' reaches into something undefined`);
-    const { value } = found;
-    if (value instanceof Map) found = value.get(key) ?? nothing;
-    else found = (Array.isArray(value) && /^\d+$/.test(key) && value[Number(key)]) || nothing;
-  }
-  return found;
-}
-
-function pathOf({ type, value }: TemplateValue): string {
-  if (type !== "StringValue" && type !== "IntegerValue") throw new Error("an attribute is a string or a number");
-  return String(value);
-}
-
-function hasAttribute(item: TemplateValue, { positional }: CallArguments): boolean {
-  if (positional[0] === undefined) throw new Error("the name of an attribute is needed");
-  return passes(attributeOf(item, pathOf(positional[0])), positional.slice(1));
+function hasAttribute(item: Value, [attribute, ...test]: readonly Value[], runtime: Runtime): boolean {
+  if (attribute === undefined) throw new Error("the name of an attribute is needed");
+  return passes(attributeAt(item, attribute, runtime), test, runtime);
 }
 
 /** By a test's name and what it compares with; without a name, by truth. */
-function passes(value: TemplateValue, [name, expected]: readonly TemplateValue[]): boolean {
-  const testName = textOrNull(name);
-  return testName === null ? value.__bool__().value : passesTest(testName, value, expected);
+function passes(value: Value, [name, expected]: readonly Value[], runtime: Runtime): boolean {
+  return name === undefined ? isTrue(value) : passesTest(text(name), value, expected, runtime);
 }
 
-type SortKey = (item: TemplateValue) => TemplateValue;
-
-interface Keyed {
-  item: TemplateValue;
-  key: TemplateValue;
+/** What elements are ordered and told apart by: upper and lower case are alike unless asked for. */
+function sortKey(attribute: Value, cased: Value, runtime: Runtime, fallback?: Value): (item: Value) => Value {
+  const fold = (value: Value): Value => (typeof value === "string" && !isTrue(cased) ? value.toLowerCase() : value);
+  if (attribute === undefined || attribute === null) return fold;
+  const paths = typeof attribute === "string" ? attribute.split(",") : [attribute];
+  const pick = (item: Value, path: Value): Value => fold(attributeAt(item, path, runtime) ?? fallback);
+  return paths.length === 1 ? (item) => pick(item, paths[0]) : (item) => paths.map((path) => pick(item, path));
 }
 
-/** What elements are ordered and told apart by: letters in any case are alike unless asked for. */
-function sortKey(
-  attribute: TemplateValue | undefined,
-  caseSensitive: TemplateValue | undefined,
-  fallback: TemplateValue = nothing,
-): SortKey {
-  const fold = !caseSensitive?.__bool__().value;
-  const paths = attribute && attribute.type !== "NullValue" ? pathOf(attribute).split(",") : [];
-  const folded = (value: TemplateValue): TemplateValue =>
-    fold && value.type === "StringValue" ? textOf((value.value as string).toLowerCase()) : value;
-  const pick = (item: TemplateValue, path: string): TemplateValue => {
-    const value = attributeOf(item, path);
-    return folded(value === nothing ? fallback : value);
-  };
-  if (paths.length === 0) return folded;
-  return paths.length === 1 ? (item) => pick(item, paths[0]!) : (item) => listOf(paths.map((path) => pick(item, path)));
+/** Equal elements keep their order, also where the largest come first. */
+function sorted(value: Value, pick: (item: Value) => Value, isReversed: boolean): Value[] {
+  return elements(value)
+    .map((item) => ({ item, key: pick(item) }))
+    .sort((a, b) => (isReversed ? compare(b.key, a.key) : compare(a.key, b.key)))
+    .map(({ item }) => item);
 }
 
-function withKeys(items: readonly TemplateValue[], keyOf: SortKey): Keyed[] {
-  return items.map((item) => ({ item, key: keyOf(item) }));
-}
-
-/** Equal elements keep their order, also where the largest come first (`sign` -1). */
-function sorted(keyed: readonly Keyed[], sign: 1 | -1): Keyed[] {
-  return keyed.toSorted((a, b) => sign * compare(a.key, b.key));
-}
-
-/** The same for equal values, different for others; as in Python, lists and objects have none. */
-function hashOf({ type, value }: TemplateValue): unknown {
-  if (typeof value === "object" && value !== null) throw new Error(`a ${type} cannot be told apart from others`);
-  return typeof value === "boolean" ? Number(value) : value;
-}
-
-function groupOf(grouper: TemplateValue, list: TemplateValue): TemplateValue {
-  const group = tupleOf([grouper, list]);
-  const names = group.builtins as Map<string, TemplateValue>;
-  names.set("grouper", grouper);
-  names.set("list", list);
-  return group;
-}
-
-function extreme(items: TemplateValue[], args: CallArguments, isBetter: (order: number) => boolean): TemplateValue {
-  const keyed = withKeys(items, sortKey(argument(args, 1, "attribute"), argument(args, 0, "case_sensitive")));
-  let best = keyed[0];
-  for (const candidate of keyed.slice(1)) if (isBetter(compare(candidate.key, best!.key))) best = candidate;
-  return best?.item ?? nothing;
-}
-
-function positiveCount(value: TemplateValue | undefined): number {
-  if (value?.type !== "IntegerValue" || (value.value as number) < 1) throw new Error("a number of 1 or more is needed");
-  return value.value as number;
+function positive(value: Value): number {
+  const count = integer(value);
+  if (count < 1) throw new Error("a number of 1 or more is needed");
+  return count;
 }

@@ -1,63 +1,66 @@
 // Filters that make numbers: int and float as Python reads them, round as Python rounds.
 
-import type { TemplateValue } from "./library.ts";
-import { type CallArguments, floatOf, integerOf } from "./values.ts";
+import { builtins, integer, integerOr } from "./builtins.ts";
+import { isNumeric } from "./comparison.ts";
+import { fixedPoint } from "./python-format.ts";
+import { typeName, type Value } from "./values.ts";
 
-export function toInteger({ value }: TemplateValue, { positional, named }: CallArguments): TemplateValue {
-  const fallback = positional[0] ?? named.get("default") ?? integerOf(0);
-  if (typeof value === "boolean") return integerOf(Number(value));
-  if (typeof value === "number") return Number.isFinite(value) ? integerOf(Math.trunc(value)) : fallback;
-  if (typeof value !== "string") return fallback;
-  const base = (positional[1] ?? named.get("base"))?.value ?? 10;
-  const whole = parseWhole(value.trim().toLowerCase(), base as number);
-  if (whole !== null) return integerOf(whole);
-  const number = parseFraction(value);
-  return number !== null && Number.isFinite(number) ? integerOf(Math.trunc(number)) : fallback;
-}
+export const NUMBER_FILTERS = builtins<Value>({
+  "int(default, base)": (value, [fallback = 0n, base]) => {
+    if (value === undefined) throw new Error("int needs a defined value");
+    if (typeof value === "bigint" || typeof value === "boolean") return BigInt(value);
+    const whole = typeof value === "string" ? parseWhole(value.trim().toLowerCase(), integerOr(base, 10)) : null;
+    if (whole !== null) return whole;
+    const number = typeof value === "string" ? parseFraction(value) : value;
+    return typeof number === "number" && Number.isFinite(number) ? BigInt(Math.trunc(number)) : fallback;
+  },
+  "float(default)": (value, [fallback = 0]) => {
+    if (value === undefined) throw new Error("float needs a defined value");
+    if (isNumeric(value)) return Number(value);
+    return (typeof value === "string" ? parseFraction(value) : null) ?? fallback;
+  },
+  "abs()": (value) => {
+    if (!isNumeric(value)) throw new Error(`a number is needed, not '${typeName(value)}'`);
+    if (typeof value === "number") return Math.abs(value);
+    return BigInt(value) < 0n ? -BigInt(value) : BigInt(value);
+  },
+  "round(precision, method)": (value, [precision = 0n, method = "common"]) => {
+    if (!isNumeric(value)) throw new Error(`a number is needed, not '${typeName(value)}'`);
+    const digits = integer(precision);
+    if (Math.abs(digits) > 99) throw new Error("round takes at most 99 digits");
+    const scale = 10 ** digits;
+    if (method === "ceil") return Math.ceil(Number(value) * scale) / scale;
+    if (method === "floor") return Math.floor(Number(value) * scale) / scale;
+    if (method !== "common") throw new Error("round knows the methods common, ceil and floor");
+    if (typeof value === "number") return roundFloat(value, digits);
+    return digits >= 0 ? BigInt(value) : BigInt(roundFloat(Number(value), digits));
+  },
+});
 
-export function toFloat({ value }: TemplateValue, { positional, named }: CallArguments): TemplateValue {
-  if (typeof value === "number" || typeof value === "boolean") return floatOf(Number(value));
-  const number = typeof value === "string" ? parseFraction(value) : null;
-  return number === null ? (positional[0] ?? named.get("default") ?? floatOf(0)) : floatOf(number);
-}
-
-export function round(operand: TemplateValue, { positional, named }: CallArguments): TemplateValue {
-  const number = Number(operand.value);
-  const precision = Number((positional[0] ?? named.get("precision"))?.value ?? 0);
-  const method = (positional[1] ?? named.get("method"))?.value ?? "common";
-  if (
-    !["number", "boolean"].includes(typeof operand.value) ||
-    !Number.isInteger(precision) ||
-    Math.abs(precision) > 100
-  ) {
-    throw new Error("round needs a number and a whole number of digits");
+/** To the nearest, and to the even neighbour where both are as near. */
+function roundFloat(value: number, digits: number): number {
+  if (!Number.isFinite(value) || Math.abs(value) >= 1e21) return value;
+  if (digits < 0) {
+    const scaled = value / 10 ** -digits;
+    const isTie = Math.abs(scaled % 1) === 0.5;
+    return (isTie ? 2 * Math.round(scaled / 2) : Math.round(scaled)) * 10 ** -digits;
   }
-  const scale = 10 ** precision;
-  if (method === "ceil") return floatOf(Math.ceil(number * scale) / scale);
-  if (method === "floor") return floatOf(Math.floor(number * scale) / scale);
-  if (method !== "common") throw new Error("round knows the methods common, ceil and floor");
-  if (operand.type !== "FloatValue" && precision >= 0) return integerOf(number);
-  const rounded = halfEven(number, precision, scale);
-  return operand.type === "FloatValue" ? floatOf(rounded) : integerOf(rounded);
-}
-
-function halfEven(number: number, precision: number, scale: number): number {
-  const scaled = number * scale;
-  if (Math.abs(scaled % 1) === 0.5) return (2 * Math.round(scaled / 2)) / scale;
-  return precision > 0 ? Number(number.toFixed(precision)) : Math.round(scaled) / scale;
+  return Number(fixedPoint(value, digits));
 }
 
 /** Digits of the base alone, with the prefix Python allows for it; null for anything else. */
-function parseWhole(text: string, base: number): number | null {
+function parseWhole(text: string, base: number): bigint | null {
   const prefixes: Readonly<Record<number, string>> = { 2: "0b", 8: "0o", 16: "0x" };
   const sign = /^[+-]/.exec(text)?.[0] ?? "";
   let digits = text.slice(sign.length);
   if (prefixes[base] && digits.startsWith(prefixes[base])) digits = digits.slice(2);
   digits = digits.replace(/(?<=[\da-z])_(?=[\da-z])/g, "");
-  if (!(base >= 2 && base <= 36) || digits === "") return null;
-  const allowed = "0123456789abcdefghijklmnopqrstuvwxyz".slice(0, base);
-  if (![...digits].every((digit) => allowed.includes(digit))) return null;
-  return (sign === "-" ? -1 : 1) * Number.parseInt(digits, base);
+  if (!(base >= 2 && base <= 36) || digits === "" || digits.length > 4300) return null;
+  const values = Array.from(digits, (digit) => "0123456789abcdefghijklmnopqrstuvwxyz".indexOf(digit));
+  if (values.some((value) => value < 0 || value >= base)) return null;
+  const magnitude =
+    base === 10 ? BigInt(digits) : values.reduce((sum, value) => sum * BigInt(base) + BigInt(value), 0n);
+  return sign === "-" ? -magnitude : magnitude;
 }
 
 function parseFraction(text: string): number | null {

@@ -1,135 +1,115 @@
-// Operators with Python's meaning: comparison by content, membership, joining anything as text, repeating texts and
-// lists, printf-style %, remainders with the sign of the divisor, no division by zero, no adding of texts to other things.
+// Operators with Python's meaning. Whatever could make a text, a list or a number huge is checked before it happens.
 
-import type { TemplateValue } from "./library.ts";
-import { pythonStr } from "./python-format.ts";
+import { isInteger, isNumeric, type Numeric } from "./comparison.ts";
+import { pythonJson } from "./python-format.ts";
+import type { Limits } from "./runtime.ts";
+import type { BinaryOperator } from "./syntax.ts";
 import { percentFormat } from "./text-format.ts";
 import { checkLength, escapeHtml } from "./text-functions.ts";
-import { booleanOf, floatOf, integerOf, isMarkup, keyOf, listOf, markupOf, textOf, tupleOf } from "./values.ts";
+import { Markup, positioned, ToolArguments, Tuple, typeName, type Value } from "./values.ts";
 
-export interface SizeLimits {
-  /** Characters of one text. */
-  maxText: number;
-  /** Elements of one list. */
-  maxItems: number;
-}
+/** Numbers up to here can be printed in 4,300 digits, Python's limit. */
+const LARGEST_INTEGER = 2n ** 14_000n;
 
-/** null: the library's own meaning is right. */
-export function applyOperator(
-  operator: string,
-  left: TemplateValue,
-  right: TemplateValue,
-  limits: SizeLimits,
-): TemplateValue | null {
-  switch (operator) {
-    case "~":
-      return textOf(pythonStr(left) + pythonStr(right));
-    case "==":
-    case "!=":
-      return booleanOf(equal(left, right) === (operator === "=="));
-    case "in":
-    case "not in":
-      return booleanOf(contains(right, left) === (operator === "in"));
-    case "<":
-      return booleanOf(compare(left, right) < 0);
-    case "<=":
-      return booleanOf(compare(left, right) <= 0);
-    case ">":
-      return booleanOf(compare(left, right) > 0);
-    case ">=":
-      return booleanOf(compare(left, right) >= 0);
-  }
+export function binary(operator: BinaryOperator, left: Value, right: Value, limits: Limits): Value {
   if (isNumeric(left) && isNumeric(right)) return calculate(operator, left, right);
-  if (operator === "%" && left.type === "StringValue") {
-    return textOf(percentFormat(left.value as string, right, limits.maxText));
+  if (operator === "%" && typeof left === "string") return percentFormat(left, right, limits.maxText);
+  if (operator === "*") {
+    const result = isInteger(right)
+      ? repeat(left, right, limits)
+      : isInteger(left)
+        ? repeat(right, left, limits)
+        : undefined;
+    if (result !== undefined) return result;
   }
-  if (operator === "*" && right.type === "IntegerValue") return repeat(left, right.value as number, limits);
-  if (operator === "*" && left.type === "IntegerValue") return repeat(right, left.value as number, limits);
-  if (operator === "+" && left.type === "TupleValue" && right.type === "TupleValue") {
-    return tupleOf([...(left.value as TemplateValue[]), ...(right.value as TemplateValue[])]);
+  if (operator === "+") {
+    const sum = add(left, right, limits);
+    if (sum !== undefined) return sum;
   }
-  if (operator === "+" && (isMarkup(left) || isMarkup(right)) && left.type === right.type) {
-    return markupOf(escaped(left) + escaped(right));
+  throw new Error(`unsupported operand types for ${operator}: '${typeName(left)}' and '${typeName(right)}'`);
+}
+
+function add(left: Value, right: Value, limits: Limits): Value {
+  const [a, b] = [textToAdd(left, right), textToAdd(right, left)];
+  if (a !== null && b !== null) {
+    checkLength(a.length + b.length, limits.maxText);
+    return left instanceof Markup || right instanceof Markup ? new Markup(a + b) : a + b;
   }
-  if (operator !== "+" || left.type === right.type) return null;
-  throw new Error(`a ${left.type} and a ${right.type} cannot be added`);
+  if (Array.isArray(left) && Array.isArray(right)) return [...left, ...right];
+  return left instanceof Tuple && right instanceof Tuple ? new Tuple([...left.items, ...right.items]) : undefined;
 }
 
-/** null: not an operator of numbers done here. */
-function calculate(operator: string, left: TemplateValue, right: TemplateValue): TemplateValue | null {
-  const [a, b] = [Number(left.value), Number(right.value)];
-  const result = left.type === "FloatValue" || right.type === "FloatValue" ? floatOf : integerOf;
-  if ((operator === "/" || operator === "//") && b === 0) throw new Error(BY_ZERO);
-  if (operator === "+") return result(a + b);
-  if (operator === "-") return result(a - b);
-  if (operator === "*") return result(a * b);
-  if (operator === "/") return floatOf(a / b);
-  if (operator === "//") return result(Math.floor(a / b));
-  if (operator === "%") return result(remainder(a, b));
-  return null;
+/** What a value is as one side of a sum of texts; null: it cannot be. */
+function textToAdd(value: Value, other: Value): string | null {
+  if (value instanceof Markup) return value.text;
+  if (typeof value === "string") return other instanceof Markup ? escapeHtml(value) : value;
+  return value instanceof ToolArguments && typeof other === "string" ? pythonJson(value) : null;
 }
 
-function escaped(text: TemplateValue): string {
-  return isMarkup(text) ? (text.value as string) : escapeHtml(text.value as string);
-}
-
-const BY_ZERO = "nothing can be divided by zero";
-
-/** With the sign of the divisor. */
-export function remainder(a: number, b: number): number {
-  if (b === 0) throw new Error(BY_ZERO);
-  return ((a % b) + b) % b;
-}
-
-function repeat(value: TemplateValue, count: number, { maxText, maxItems }: SizeLimits): TemplateValue | null {
-  const times = Math.max(0, count);
-  if (typeof value.value === "string") {
-    checkLength(value.value.length * times, maxText);
-    return textOf(value.value.repeat(times));
+function repeat(value: Value, times: bigint | boolean, { maxText, maxItems }: Limits): Value {
+  const count = Math.max(0, Number(times));
+  if (typeof value === "string") {
+    checkLength(value.length * count, maxText);
+    return value.repeat(count);
   }
-  if (!Array.isArray(value.value)) return null;
-  const items = value.value as TemplateValue[];
-  if (items.length * times > maxItems) throw new Error(`a list grew beyond ${maxItems} elements`);
-  const repeated =
-    items.length === 0 ? [] : Array.from({ length: items.length * times }, (_, i) => items[i % items.length]!);
-  return value.type === "TupleValue" ? tupleOf(repeated) : listOf(repeated);
+  if (!Array.isArray(value) && !(value instanceof Tuple)) return undefined;
+  const items = positioned(value) ?? [];
+  const length = items.length * count;
+  if (length > maxItems) throw new Error(`a list grew beyond ${maxItems} elements`);
+  const repeated = Array.from({ length: items.length === 0 ? 0 : length }, (_, i) => items[i % items.length]);
+  return value instanceof Tuple ? new Tuple(repeated) : repeated;
 }
 
-/** Python's ==: by content, numbers and booleans by value, never across other kinds. */
-export function equal(left: TemplateValue, right: TemplateValue): boolean {
-  const [a, b] = [left.value, right.value];
-  if (isNumeric(left) && isNumeric(right)) return Number(a) === Number(b);
-  if (left.type !== right.type) return false;
-  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => equal(item, b[i]));
-  if (a instanceof Map && b instanceof Map) {
-    return a.size === b.size && [...a].every(([key, value]) => b.has(key) && equal(value, b.get(key)));
+function calculate(operator: BinaryOperator, left: Numeric, right: Numeric): Value {
+  if ((operator === "/" || operator === "//" || operator === "%") && Number(right) === 0)
+    throw new Error("division by zero");
+  const isWhole = typeof left !== "number" && typeof right !== "number";
+  if (!isWhole || operator === "/" || (operator === "**" && Number(right) < 0)) {
+    if (isWhole && operator === "**") return 1 / Number(left) ** -Number(right);
+    return calculateFloat(operator, Number(left), Number(right));
   }
-  return a === b;
+  const result = calculateInteger(operator, BigInt(left), BigInt(right));
+  if (result > LARGEST_INTEGER || result < -LARGEST_INTEGER) throw new Error("a number grew too large");
+  return result;
 }
 
-/** Less than 0, 0 or more: numbers, texts, or lists element by element; nothing else has an order. */
-export function compare(left: TemplateValue, right: TemplateValue): number {
-  const [a, b] = [left.value, right.value];
-  if (isNumeric(left) && isNumeric(right)) return Number(a) - Number(b);
-  if (typeof a === "string" && typeof b === "string") return a < b ? -1 : a > b ? 1 : 0;
-  if (Array.isArray(a) && Array.isArray(b) && left.type === right.type) {
-    const differing = a.findIndex((item, i) => i >= b.length || !equal(item, b[i]));
-    if (differing < 0) return a.length - b.length;
-    return differing < b.length ? compare(a[differing], b[differing]) : 1;
+function calculateFloat(operator: BinaryOperator, a: number, b: number): number {
+  switch (operator) {
+    case "+":
+      return a + b;
+    case "-":
+      return a - b;
+    case "*":
+      return a * b;
+    case "/":
+      return a / b;
+    case "//":
+      return Math.floor(a / b);
+    case "%": {
+      const rest = a % b;
+      return rest !== 0 && rest < 0 !== b < 0 ? rest + b : rest;
+    }
+    case "**":
+      if (a < 0 && !Number.isInteger(b)) throw new Error("a complex number has no place in a template");
+      return a ** b;
   }
-  throw new Error(`a ${left.type} and a ${right.type} have no order`);
 }
 
-/** Python's in: an element of a list, a key of an object, a part of a string; nothing is in an undefined value. */
-export function contains(container: TemplateValue, item: TemplateValue): boolean {
-  const { value } = container;
-  if (Array.isArray(value)) return value.some((element) => equal(element, item));
-  if (value instanceof Map) return value.has(keyOf(item));
-  if (typeof value === "string" && typeof item.value === "string") return value.includes(item.value);
-  if (container.type === "UndefinedValue") return false;
-  throw new Error(`a ${item.type} cannot be looked for in a ${container.type}`);
-}
-
-function isNumeric(value: TemplateValue): boolean {
-  return value.type === "IntegerValue" || value.type === "FloatValue" || value.type === "BooleanValue";
+function calculateInteger(operator: BinaryOperator, a: bigint, b: bigint): bigint {
+  switch (operator) {
+    case "+":
+      return a + b;
+    case "-":
+      return a - b;
+    case "*":
+      return a * b;
+    case "**":
+      if (a.toString(16).length * 4 * Number(b) > 15_000 && a !== 1n && a !== 0n)
+        throw new Error("a number grew too large");
+      return a ** b;
+  }
+  const rest = a % b;
+  const isBelow = rest !== 0n && rest < 0n !== b < 0n;
+  if (operator === "%") return isBelow ? rest + b : rest;
+  return a / b - (isBelow ? 1n : 0n);
 }

@@ -1,127 +1,84 @@
 // The methods of strings, as Python has them: positions and lengths count characters, growth is checked before it happens.
 
-import { argument, integerOrNull, textOrNull } from "./arguments.ts";
-import type { TemplateValue } from "./library.ts";
+import { builtins, int, integer, integerOr, text, textOr } from "./builtins.ts";
 import { braceFormat } from "./text-format.ts";
-import {
-  capitalise,
-  characterCount,
-  join,
-  pad,
-  replace,
-  splitLines,
-  splitText,
-  splitWords,
-  strip,
-} from "./text-functions.ts";
-import { booleanOf, type CallArguments, integerOf, keyValue, listOf, textOf, tupleOf } from "./values.ts";
+import { capitalise, join, pad, replace, splitLines, splitText, splitWords, strip } from "./text-functions.ts";
+import { characters, elements, isTrue, Tuple, type Value } from "./values.ts";
 
-type StringMethod = (text: string, args: CallArguments, maxText: number) => TemplateValue;
+export const STRING_METHODS = builtins<string>({
+  "upper()": (s) => s.toUpperCase(),
+  "lower()": (s) => s.toLowerCase(),
+  "casefold()": (s) => s.toLowerCase().replaceAll("ß", "ss"),
+  "capitalize()": (s) => capitalise(s),
+  "title()": (s) => s.replace(/\p{L}+/gu, capitalise),
+  "swapcase()": (s) => s.replace(/./gsu, (c) => (c === c.toLowerCase() ? c.toUpperCase() : c.toLowerCase())),
+  "strip(chars)": (s, [chars]) => strip(s, "both", textOr(chars, null)),
+  "lstrip(chars)": (s, [chars]) => strip(s, "left", textOr(chars, null)),
+  "rstrip(chars)": (s, [chars]) => strip(s, "right", textOr(chars, null)),
+  "removeprefix(prefix)": (s, [prefix]) => (s.startsWith(text(prefix)) ? s.slice(text(prefix).length) : s),
+  "removesuffix(suffix)": (s, [suffix]) => (s.endsWith(text(suffix)) ? s.slice(0, s.length - text(suffix).length) : s),
+  "replace(old, new, count)": (s, [before, after, count], { limits }) =>
+    replace(s, text(before), text(after), integerOr(count, -1), limits.maxText),
+  "format(*)": (s, _args, { limits }, call) => braceFormat(s, call, limits.maxText),
+  "join(iterable)": (s, [iterable], { limits }) => join(elements(iterable).map(text), s, limits.maxText),
+  "split(sep, maxsplit)": (s, args) => split(s, args, false),
+  "rsplit(sep, maxsplit)": (s, args) => split(s, args, true),
+  "splitlines(keepends)": (s, [keepEnds]) => splitLines(s, isTrue(keepEnds)),
+  "partition(sep)": (s, [sep]) => {
+    const [before, after] = splitText(s, text(sep), 1, false);
+    return new Tuple(after === undefined ? [s, "", ""] : [before, sep, after]);
+  },
+  "rpartition(sep)": (s, [sep]) => {
+    const [before, after] = splitText(s, text(sep), 1, true);
+    return new Tuple(after === undefined ? ["", "", s] : [before, sep, after]);
+  },
+  "find(sub, start, end)": (s, args) => int(position(s, args, "indexOf")),
+  "rfind(sub, start, end)": (s, args) => int(position(s, args, "lastIndexOf")),
+  "index(sub, start, end)": (s, args) => int(found(position(s, args, "indexOf"))),
+  "rindex(sub, start, end)": (s, args) => int(found(position(s, args, "lastIndexOf"))),
+  "count(sub, start, end)": (s, args) => {
+    const within = range(s, args).text;
+    return int(args[0] === "" ? characters(within).length + 1 : within.split(text(args[0])).length - 1);
+  },
+  "startswith(prefix, start, end)": (s, args) =>
+    alternatives(args).some((part) => range(s, args).text.startsWith(part)),
+  "endswith(suffix, start, end)": (s, args) => alternatives(args).some((part) => range(s, args).text.endsWith(part)),
+  "isdigit()": (s) => /^[\p{Nd}²³¹⁰-⁹₀-₉]+$/u.test(s),
+  "isdecimal()": (s) => /^\p{Nd}+$/u.test(s),
+  "isnumeric()": (s) => /^\p{N}+$/u.test(s),
+  "isalpha()": (s) => /^\p{L}+$/u.test(s),
+  "isalnum()": (s) => /^[\p{L}\p{N}]+$/u.test(s),
+  "isspace()": (s) => s !== "" && strip(s, "left", null) === "",
+  "isupper()": (s) => s !== s.toLowerCase() && s === s.toUpperCase(),
+  "islower()": (s) => s !== s.toUpperCase() && s === s.toLowerCase(),
+  "zfill(width)": (s, [width], { limits }) => {
+    const sign = /^[+-]/.exec(s)?.[0] ?? "";
+    return sign + pad(s.slice(sign.length), integer(width) - sign.length, "0", 1, limits.maxText);
+  },
+  "ljust(width, fillchar)": (s, args, { limits }) => padded(s, args, 0, limits.maxText),
+  "rjust(width, fillchar)": (s, args, { limits }) => padded(s, args, 1, limits.maxText),
+  "center(width, fillchar)": (s, args, { limits }) => padded(s, args, 0.5, limits.maxText),
+});
 
-const methods: Readonly<Record<string, StringMethod>> = {
-  upper: (text) => textOf(text.toUpperCase()),
-  lower: (text) => textOf(text.toLowerCase()),
-  casefold: (text) => textOf(text.toLowerCase().replaceAll("ß", "ss")),
-  capitalize: (text) => textOf(capitalise(text)),
-  title: (text) => textOf(text.replace(/\p{L}+/gu, capitalise)),
-  swapcase: (text) => textOf(text.replace(/./gsu, (c) => (c === c.toLowerCase() ? c.toUpperCase() : c.toLowerCase()))),
-  strip: (text, args) => textOf(strip(text, "both", textOrNull(argument(args, 0, "chars")))),
-  lstrip: (text, args) => textOf(strip(text, "left", textOrNull(argument(args, 0, "chars")))),
-  rstrip: (text, args) => textOf(strip(text, "right", textOrNull(argument(args, 0, "chars")))),
-  removeprefix: (text, args) => textOf(text.startsWith(needed(args)) ? text.slice(needed(args).length) : text),
-  removesuffix: (text, args) =>
-    textOf(text.endsWith(needed(args)) ? text.slice(0, text.length - needed(args).length) : text),
-  replace(text, args, maxText) {
-    const count = integerOrNull(argument(args, 2, "count")) ?? -1;
-    return textOf(replace(text, needed(args, 0), needed(args, 1), count, maxText));
-  },
-  format: (text, args, maxText) => textOf(braceFormat(text, args, maxText)),
-  join(text, { positional }, maxText) {
-    const { value } = positional[0] ?? { value: null };
-    const parts =
-      typeof value === "string"
-        ? Array.from(value, textOf)
-        : value instanceof Map
-          ? Array.from(value.keys(), keyValue)
-          : value;
-    if (!Array.isArray(parts)) throw new Error("join() needs a list of strings");
-    const texts = (parts as TemplateValue[]).map((part) => {
-      if (part.type !== "StringValue") throw new Error(`join() cannot join a ${part.type}`);
-      return part.value as string;
-    });
-    return textOf(join(texts, text, maxText));
-  },
-  split: (text, args) => texts(splitWith(text, args, false)),
-  rsplit: (text, args) => texts(splitWith(text, args, true)),
-  splitlines: (text, { positional, named }) =>
-    texts(splitLines(text, (positional[0] ?? named.get("keepends"))?.__bool__().value ?? false)),
-  partition(text, args) {
-    const [before, ...after] = splitText(text, needed(args), 1, false);
-    return tupleOf([before!, after.length > 0 ? needed(args) : "", after[0] ?? ""].map(textOf));
-  },
-  rpartition(text, args) {
-    const parts = splitText(text, needed(args), 1, true);
-    return tupleOf((parts.length > 1 ? [parts[0]!, needed(args), parts[1]!] : ["", "", text]).map(textOf));
-  },
-  find: (text, args) => integerOf(position(text, args, "first")),
-  rfind: (text, args) => integerOf(position(text, args, "last")),
-  index: (text, args) => integerOf(found(position(text, args, "first"))),
-  rindex: (text, args) => integerOf(found(position(text, args, "last"))),
-  count(text, args) {
-    const part = needed(args);
-    const within = range(text, args).text;
-    return integerOf(part === "" ? characterCount(within) + 1 : within.split(part).length - 1);
-  },
-  startswith: (text, args) => booleanOf(alternatives(args).some((start) => range(text, args).text.startsWith(start))),
-  endswith: (text, args) => booleanOf(alternatives(args).some((end) => range(text, args).text.endsWith(end))),
-  isdigit: (text) => booleanOf(/^[\p{Nd}²³¹⁰-⁹₀-₉]+$/u.test(text)),
-  isdecimal: (text) => booleanOf(/^\p{Nd}+$/u.test(text)),
-  isnumeric: (text) => booleanOf(/^\p{N}+$/u.test(text)),
-  isalpha: (text) => booleanOf(/^\p{L}+$/u.test(text)),
-  isalnum: (text) => booleanOf(/^[\p{L}\p{N}]+$/u.test(text)),
-  isspace: (text) => booleanOf(text !== "" && strip(text, "left", null) === ""),
-  isupper: (text) => booleanOf(text !== text.toLowerCase() && text === text.toUpperCase()),
-  islower: (text) => booleanOf(text !== text.toUpperCase() && text === text.toLowerCase()),
-  zfill(text, args, maxText) {
-    const sign = /^[+-]/.exec(text)?.[0] ?? "";
-    return textOf(
-      sign +
-        pad(text.slice(sign.length), (integerOrNull(argument(args, 0, "width")) ?? 0) - sign.length, "0", 1, maxText),
-    );
-  },
-  ljust: (text, args, maxText) => textOf(pad(text, width(args), fill(args), 0, maxText)),
-  rjust: (text, args, maxText) => textOf(pad(text, width(args), fill(args), 1, maxText)),
-  center: (text, args, maxText) => textOf(pad(text, width(args), fill(args), 0.5, maxText)),
-};
-
-export function callStringMethod(name: string, text: string, args: CallArguments, maxText: number): TemplateValue {
-  const method = Object.hasOwn(methods, name) ? methods[name]! : null;
-  if (method === null) throw new Error(`a string has no method '${name}'`);
-  return method(text, args, maxText);
-}
-
-const texts = (parts: readonly string[]): TemplateValue => listOf(parts.map(textOf));
-
-function splitWith(text: string, args: CallArguments, fromRight: boolean): string[] {
-  const separator = textOrNull(argument(args, 0, "sep"));
-  const limit = integerOrNull(argument(args, 1, "maxsplit")) ?? -1;
-  return separator === null ? splitWords(text, limit, fromRight) : splitText(text, separator, limit, fromRight);
+function split(s: string, [sep, maxsplit]: readonly Value[], fromRight: boolean): string[] {
+  const separator = textOr(sep, null);
+  const limit = integerOr(maxsplit, -1);
+  return separator === null ? splitWords(s, limit, fromRight) : splitText(s, separator, limit, fromRight);
 }
 
 /** The part of the text that the optional arguments `start` and `end` name, and how many characters come before it. */
-function range(text: string, args: CallArguments): { text: string; from: number } {
-  const [start, end] = [integerOrNull(argument(args, 1, "start")), integerOrNull(argument(args, 2, "end"))];
-  if (start === null && end === null) return { text, from: 0 };
-  const letters = Array.from(text);
-  const from = start === null ? 0 : start < 0 ? Math.max(0, letters.length + start) : start;
-  return { text: letters.slice(from, end ?? letters.length).join(""), from };
+function range(s: string, [, start, end]: readonly Value[]): { text: string; from: number } {
+  const [first, last] = [integerOr(start, null), integerOr(end, null)];
+  if (first === null && last === null) return { text: s, from: 0 };
+  const letters = Array.from(s);
+  const from = first === null ? 0 : first < 0 ? Math.max(0, letters.length + first) : first;
+  return { text: letters.slice(from, last ?? letters.length).join(""), from };
 }
 
-function position(text: string, args: CallArguments, which: "first" | "last"): number {
-  const within = range(text, args);
-  const part = needed(args);
-  const at = which === "first" ? within.text.indexOf(part) : within.text.lastIndexOf(part);
-  return at < 0 ? -1 : within.from + characterCount(within.text.slice(0, at));
+function position(s: string, args: readonly Value[], search: "indexOf" | "lastIndexOf"): number {
+  const within = range(s, args);
+  const at = within.text[search](text(args[0]));
+  return at < 0 ? -1 : within.from + characters(within.text.slice(0, at)).length;
 }
 
 function found(at: number): number {
@@ -129,20 +86,10 @@ function found(at: number): number {
   return at;
 }
 
-function alternatives(args: CallArguments): string[] {
-  const first = args.positional[0];
-  if (first?.type !== "TupleValue") return [needed(args)];
-  return (first.value as TemplateValue[]).map((_, i, all) =>
-    needed({ positional: all as TemplateValue[], named: new Map() }, i),
-  );
+function alternatives([first]: readonly Value[]): string[] {
+  return first instanceof Tuple ? first.items.map(text) : [text(first)];
 }
 
-const width = (args: CallArguments): number => integerOrNull(argument(args, 0, "width")) ?? 0;
-const fill = (args: CallArguments): string => textOrNull(argument(args, 1, "fillchar")) ?? " ";
-
-function needed({ positional }: CallArguments, at = 0): string {
-  const value = positional[at];
-  if (value?.type !== "StringValue")
-    throw new Error(`a string is needed, not ${value ? `a ${value.type}` : "nothing"}`);
-  return value.value as string;
+function padded(s: string, [width, fill]: readonly Value[], before: 0 | 0.5 | 1, limit: number): string {
+  return pad(s, integer(width), textOr(fill, " "), before, limit);
 }

@@ -1,8 +1,9 @@
 // Messages in the form a template expects: content as one string (texts joined by a newline) or as a list of parts,
 // reasoning under both its names, developer messages as system messages where the template does not know them.
 
-import { type ChatMessage, joinedText } from "../messages.ts";
+import { type ChatMessage, type ChatToolCall, joinedText } from "../messages.ts";
 import type { ContentFormat } from "./inspect.ts";
+import { ArgumentsJson } from "./values.ts";
 
 export interface TemplateMessage {
   role: string;
@@ -22,10 +23,15 @@ export function toTemplateMessages(
     content: format === "string" || message.role === "tool" ? joinedText(message) : parts(message),
     ...(message.name === undefined ? {} : { name: message.name }),
     ...(message.reasoning === undefined ? {} : { reasoning: message.reasoning, reasoning_content: message.reasoning }),
-    ...(message.toolCalls === undefined ? {} : { tool_calls: message.toolCalls }),
+    ...(message.toolCalls === undefined ? {} : { tool_calls: message.toolCalls.map(withArguments) }),
     ...(message.toolCallId === undefined ? {} : { tool_call_id: message.toolCallId }),
     ...(message.role === "developer" ? { tools: message.tools ?? null } : {}),
   }));
+}
+
+/** Every field of the call as it is, with its arguments marked as such. */
+function withArguments(call: ChatToolCall): Record<string, unknown> {
+  return { ...call, function: { ...call.function, arguments: new ArgumentsJson(call.function.arguments) } };
 }
 
 function parts(message: ChatMessage): { type: "text"; text: string }[] {

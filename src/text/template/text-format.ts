@@ -1,9 +1,9 @@
 // Python's two ways to fill values into a text: "%s" % values and "{}".format(values).
 
-import type { TemplateValue } from "./library.ts";
-import { pythonRepr, pythonStr } from "./python-format.ts";
-import { characterCount, checkLength } from "./text-functions.ts";
-import type { CallArguments } from "./values.ts";
+import { isNumeric, type Numeric } from "./comparison.ts";
+import { fixedPoint, pythonRepr, pythonStr } from "./python-format.ts";
+import { checkLength } from "./text-functions.ts";
+import { type CallArguments, characters, keyOf, positioned, Tuple, typeName, type Value } from "./values.ts";
 
 interface Layout {
   fill: string;
@@ -16,41 +16,38 @@ interface Layout {
   kind: string;
 }
 
-/** `values`: a tuple fills one directive with each element, an object fills "%(key)s", anything else fills one. */
-export function percentFormat(text: string, values: TemplateValue, maxText: number): string {
-  const list = values.type === "TupleValue" ? (values.value as TemplateValue[]) : [values];
-  const filled = fillDirectives(text, list, values.value instanceof Map ? values.value : null, maxText);
-  if (filled.used < list.length && !(values.value instanceof Map)) throw new Error("% has values left over");
+/** A tuple fills one directive with each of its elements, a dict fills "%(key)s", anything else fills one directive. */
+export function percentFormat(text: string, values: Value, maxText: number): string {
+  const list = values instanceof Tuple ? values.items : [values];
+  const named = values instanceof Map ? (key: string): Value => values.get(key) : null;
+  const filled = fillDirectives(text, list, named, maxText);
+  if (filled.used < list.length && named === null) throw new Error("not all arguments were used by %");
   return filled.text;
-}
-
-export function printf(text: string, { positional, named }: CallArguments, maxText: number): string {
-  return fillDirectives(text, positional, named, maxText).text;
 }
 
 function fillDirectives(
   text: string,
-  values: readonly TemplateValue[],
-  named: ReadonlyMap<unknown, TemplateValue> | null,
+  values: readonly Value[],
+  named: ((key: string) => Value) | null,
   maxText: number,
 ): { text: string; used: number } {
   let used = 0;
   let length = text.length;
   const filled = text.replace(
-    /%(?:\(([^()]*)\))?([-+ 0]*)(\d*)(?:\.(\d+))?(.?)/gs,
+    /%(?:\(([^()]*)\))?([-+ 0#]*)(\d*)(?:\.(\d*))?(.?)/gs,
     (directive, key: string | undefined, flags: string, width: string, precision: string | undefined, kind: string) => {
       if (kind === "%") return "%";
-      const value = key === undefined ? values[used++] : named?.get(key);
-      if (value === undefined || !/^[srdifxXeg]$/.test(kind)) throw new Error(`nothing can fill in ${directive}`);
-      const isNumber = !"sr".includes(kind);
+      const value = key === undefined ? values[used++] : named?.(key);
+      if (value === undefined || !/^[srdiufFxXoeEgG]$/.test(kind)) throw new Error(`nothing can fill in ${directive}`);
+      const zero = flags.includes("0") && !"sr".includes(kind) && !flags.includes("-");
       const layout: Layout = {
-        fill: flags.includes("0") && isNumber && !flags.includes("-") ? "0" : " ",
-        align: flags.includes("-") ? "<" : flags.includes("0") && isNumber ? "=" : ">",
+        fill: zero ? "0" : " ",
+        align: flags.includes("-") ? "<" : zero ? "=" : ">",
         sign: flags.includes("+") ? "+" : flags.includes(" ") ? " " : "-",
         width: Number(width),
         grouping: "",
         precision: precision === undefined ? null : Number(precision),
-        kind: kind === "i" ? "d" : kind,
+        kind: "iu".includes(kind) ? "d" : kind,
       };
       const inserted = write(value, layout, maxText);
       length += inserted.length;
@@ -68,11 +65,11 @@ export function braceFormat(text: string, { positional, named }: CallArguments, 
   return text.replace(/\{\{|\}\}|\{([^{}]*)\}|[{}]/g, (match, field: string | undefined) => {
     if (field === undefined && match.length === 1) throw new Error("format() met a single brace");
     if (field === undefined) return match[0]!;
-    const parts = /^(\w*)((?:\[[^\]]*\])*)(?:!([rs]))?(?::(.*))?$/s.exec(field);
+    const parts = /^(\w*)((?:\[[^\]]*\]|\.\w+)*)(?:!([rs]))?(?::(.*))?$/s.exec(field);
     if (!parts) throw new Error(`format() cannot fill in ${match}`);
     const [, name, path, conversion, specification] = parts;
     let value = name === "" ? positional[next++] : /^\d+$/.test(name!) ? positional[Number(name)] : named.get(name!);
-    for (const [, key] of path!.matchAll(/\[([^\]]*)\]/g)) value = elementOf(value, key!);
+    for (const [, index, key] of path!.matchAll(/\[([^\]]*)\]|\.(\w+)/g)) value = elementOf(value, index ?? key!);
     if (value === undefined) throw new Error(`format() has nothing to put in the place of ${match}`);
     const layout = parseLayout(specification ?? "", value);
     const inserted = write(value, conversion === "r" ? { ...layout, kind: "r" } : layout, maxText);
@@ -82,19 +79,19 @@ export function braceFormat(text: string, { positional, named }: CallArguments, 
   });
 }
 
-function elementOf(value: TemplateValue | undefined, key: string): TemplateValue | undefined {
-  if (Array.isArray(value?.value)) return (value.value as TemplateValue[])[Number(key)];
-  return value?.value instanceof Map ? value.value.get(/^\d+$/.test(key) ? Number(key) : key) : undefined;
+function elementOf(value: Value, key: string): Value {
+  const isNumber = /^\d+$/.test(key);
+  if (value instanceof Map) return value.get(keyOf(isNumber ? BigInt(key) : key));
+  return isNumber ? positioned(value)?.[Number(key)] : undefined;
 }
 
-function parseLayout(specification: string, value: TemplateValue): Layout {
-  const parts = /^(?:(.)?([<>^=]))?([-+ ])?(0)?(\d*)([,_])?(?:\.(\d+))?([sdfFxXeg%])?$/su.exec(specification);
+function parseLayout(specification: string, value: Value): Layout {
+  const parts = /^(?:(.)?([<>^=]))?([-+ ])?(0)?(\d*)([,_])?(?:\.(\d+))?([sdfFxXboeEgG%])?$/su.exec(specification);
   if (!parts) throw new Error(`format() does not know the layout '${specification}'`);
   const [, fill, align, sign, zero, width, grouping, precision, kind] = parts;
-  const isNumber = value.type === "IntegerValue" || value.type === "FloatValue";
   return {
     fill: fill ?? (zero ? "0" : " "),
-    align: align ?? (zero ? "=" : isNumber ? ">" : "<"),
+    align: align ?? (zero ? "=" : isTextual(value) ? "<" : ">"),
     sign: sign ?? "-",
     width: Number(width),
     grouping: grouping ?? "",
@@ -103,60 +100,79 @@ function parseLayout(specification: string, value: TemplateValue): Layout {
   };
 }
 
-function write(value: TemplateValue, layout: Layout, maxText: number): string {
+/** What a layout without a kind writes as a text; a boolean prints its name. */
+function isTextual(value: Value): boolean {
+  return !isNumeric(value) || typeof value === "boolean";
+}
+
+function write(value: Value, layout: Layout, maxText: number): string {
   checkLength(layout.width, maxText);
-  const [sign, body] = isText(value, layout.kind) ? ["", words(value, layout)] : digits(value, layout);
-  const missing = Math.max(0, layout.width - characterCount(sign + body));
+  const isText = layout.kind === "s" || layout.kind === "r" || (layout.kind === "" && isTextual(value));
+  const [sign, body] = isText ? ["", words(value, layout)] : digits(value, layout);
+  const missing = Math.max(0, layout.width - characters(sign + body).length);
   if (layout.align === "=") return sign + layout.fill.repeat(missing) + body;
   if (layout.align === "<") return sign + body + layout.fill.repeat(missing);
   const before = layout.align === "^" ? Math.floor(missing / 2) : missing;
   return layout.fill.repeat(before) + sign + body + layout.fill.repeat(missing - before);
 }
 
-function isText(value: TemplateValue, kind: string): boolean {
-  return (
-    kind === "s" || kind === "r" || (kind === "" && !(value.type === "IntegerValue" || value.type === "FloatValue"))
-  );
-}
-
-function words(value: TemplateValue, { kind, precision }: Layout): string {
+function words(value: Value, { kind, precision }: Layout): string {
   const text = kind === "r" ? pythonRepr(value) : pythonStr(value);
   return precision === null ? text : Array.from(text).slice(0, precision).join("");
 }
 
-function digits(value: TemplateValue, layout: Layout): [sign: string, body: string] {
-  const number = Number(value.value);
-  if (!["IntegerValue", "FloatValue", "BooleanValue"].includes(value.type)) {
-    throw new Error(`a ${value.type} cannot be written as a number`);
-  }
+function digits(value: Value, layout: Layout): [sign: string, body: string] {
+  if (!isNumeric(value)) throw new Error(`a '${typeName(value)}' cannot be written as a number`);
   if ((layout.precision ?? 0) > 100) throw new Error("a number has at most 100 digits after its point");
-  const negative = number < 0 || Object.is(number, -0);
-  const sign = negative ? "-" : layout.sign === "-" ? "" : layout.sign;
-  const body = magnitude(value, Math.abs(number), layout);
+  const isNegative = Number(value) < 0 || Object.is(value, -0);
+  const sign = isNegative ? "-" : layout.sign === "-" ? "" : layout.sign;
+  const body = magnitude(value, layout);
   if (layout.grouping === "") return [sign, body];
   return [sign, body.replace(/^\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, layout.grouping))];
 }
 
-function magnitude(value: TemplateValue, number: number, { kind, precision }: Layout): string {
+function magnitude(value: Numeric, { kind, precision }: Layout): string {
+  const number = Math.abs(Number(value));
+  const whole = (): bigint =>
+    typeof value === "number" ? BigInt(Math.trunc(number)) : Number(value) < 0 ? -BigInt(value) : BigInt(value);
   switch (kind) {
     case "f":
     case "F":
-      return number.toFixed(precision ?? 6);
+      return fixedPoint(number, precision ?? 6);
     case "%":
-      return `${(number * 100).toFixed(precision ?? 6)}%`;
+      return `${fixedPoint(number * 100, precision ?? 6)}%`;
     case "e":
-      return number.toExponential(precision ?? 6).replace(/e([+-])(\d)$/, "e$10$2");
-    case "x":
-      return Math.trunc(number).toString(16);
-    case "X":
-      return Math.trunc(number).toString(16).toUpperCase();
+      return exponential(number, precision ?? 6);
+    case "E":
+      return exponential(number, precision ?? 6).toUpperCase();
     case "g":
-      return String(Number(number.toPrecision(Math.max(1, precision ?? 6))));
+      return general(number, precision ?? 6);
+    case "G":
+      return general(number, precision ?? 6).toUpperCase();
+    case "x":
+      return whole().toString(16);
+    case "X":
+      return whole().toString(16).toUpperCase();
+    case "o":
+      return whole().toString(8);
+    case "b":
+      return whole().toString(2);
     case "d":
-      return pythonStr(value).replace(/^-/, "").replace(/\..*$/, "");
+      return String(whole());
     default:
-      return precision === null
-        ? pythonStr(value).replace(/^-/, "")
-        : String(Number(number.toPrecision(precision || 1)));
+      return precision === null ? pythonStr(value).replace(/^-/, "") : general(number, precision);
   }
+}
+
+function exponential(number: number, precision: number): string {
+  return number.toExponential(precision).replace(/e([+-])(\d)$/, "e$10$2");
+}
+
+/** Positional where the exponent is small, without trailing zeros. */
+function general(number: number, precision: number): string {
+  const significant = Math.max(1, precision);
+  const exponent = number === 0 ? 0 : Number(number.toExponential(significant - 1).split("e")[1]);
+  const isPositional = exponent >= -4 && exponent < significant;
+  const text = isPositional ? number.toFixed(significant - 1 - exponent) : exponential(number, significant - 1);
+  return text.replace(/\.0+(?=e|$)|(\.\d*?[1-9])0+(?=e|$)/, "$1");
 }

@@ -1,8 +1,8 @@
-// String methods and filters of Python that the template library lacks or does differently: stripping a given set of
-// characters, whitespace as Python knows it, lengths in characters, and growth checked before it happens.
+// Text functions behind Python's string methods and Jinja's filters. Lengths count characters, whitespace is what Python
+// counts as such, and growth is checked before it happens.
 
 /** What str.strip() removes; JavaScript's trim() removes U+FEFF as well and leaves U+001C to U+001F and U+0085. */
-const pythonWhitespace =
+const WHITESPACE =
   "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000";
 
 /** Where str.splitlines() ends a line. */
@@ -10,12 +10,12 @@ const LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029";
 const line = new RegExp(`[^${LINE_ENDS}]*(?:\r\n|[${LINE_ENDS}]|$)`, "g");
 const lineEnd = new RegExp(`(?:\r\n|[${LINE_ENDS}])$`);
 
-const word = new RegExp(`[^${pythonWhitespace}]+`, "g");
+const word = new RegExp(`[^${WHITESPACE}]+`, "g");
 
 export type Side = "both" | "left" | "right";
 
 export function strip(text: string, side: Side, characters: string | null): string {
-  const removed = new Set(characters ?? pythonWhitespace);
+  const removed = new Set(characters ?? WHITESPACE);
   const letters = characters === null ? text : Array.from(text);
   let from = 0;
   let to = letters.length;
@@ -63,7 +63,7 @@ export function join(parts: readonly string[], separator: string, limit: number)
 
 /** At a separator; at most `limit` times (< 0: everywhere), counted from one end. */
 export function splitText(text: string, separator: string, limit: number, fromRight: boolean): string[] {
-  if (separator === "") throw new Error("an empty separator splits nothing");
+  if (separator === "") throw new Error("empty separator");
   const parts = text.split(separator);
   if (limit < 0 || parts.length <= limit + 1) return parts;
   if (!fromRight) return [...parts.slice(0, limit), parts.slice(limit).join(separator)];
@@ -74,7 +74,7 @@ export function splitText(text: string, separator: string, limit: number, fromRi
 /** At runs of whitespace; the rest after `limit` splits keeps its inner whitespace. */
 export function splitWords(text: string, limit: number, fromRight: boolean): string[] {
   const words = [...text.matchAll(word)];
-  if (limit < 0 || words.length <= limit + 1) return words.map(([found]) => found);
+  if (limit < 0 || words.length <= limit) return words.map(([found]) => found);
   const spans = words.map(({ 0: { length }, index }) => [index, index + length] as const);
   const write = ([from, to]: readonly [number, number]): string => text.slice(from, to);
   if (!fromRight) return [...spans.slice(0, limit).map(write), text.slice(spans[limit]![0])];
@@ -84,14 +84,14 @@ export function splitWords(text: string, limit: number, fromRight: boolean): str
 
 export function splitLines(text: string, keepEnds: boolean): string[] {
   const lines = text.match(line) ?? [];
-  // The match of nothing at the very end is no line.
+  // The last match is the empty one at the end of the text.
   lines.pop();
   return keepEnds ? lines : lines.map((whole) => whole.replace(lineEnd, ""));
 }
 
 /** Up to `width` characters; `before`: the share of the filling that comes first (0, 1 or, for the middle, 0.5). */
 export function pad(text: string, width: number, fill: string, before: 0 | 0.5 | 1, limit: number): string {
-  if (characterCount(fill) !== 1) throw new Error("a text is filled up with exactly one character");
+  if (characterCount(fill) !== 1) throw new Error("the fill character must be exactly one character long");
   const missing = Math.max(0, width - characterCount(text));
   checkLength(text.length + missing * fill.length, limit);
   // str.center() puts the odd character first where the width is odd.

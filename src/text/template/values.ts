@@ -1,97 +1,257 @@
-// Making template values. The library does not export its value classes, so they are taken from values it makes itself.
+// The values of the template language, as native as they can be:
+//
+//   Undefined → undefined, None → null, bool → boolean, int → bigint, float → number, str → string, list → array, dict → Map
+//
+// and a class for each of the rest. Lists and dicts never change: as in Jinja's sandbox, templates only build new ones.
 
 import { EXACT_NUMBER_KEY, isJsonNumber } from "../../json/exact-json.ts";
-import { LibraryEnvironment, LibraryInterpreter, type TemplateEnvironment, type TemplateValue } from "./library.ts";
+import { isJsonObject } from "../../json/json-object.ts";
 
-/** What an object holds. Keys that a template writes as integers stay numbers: `{0: "a"}` has no key "0". */
-export type TemplateEntries = Map<string | number, TemplateValue>;
+export type Value =
+  | undefined
+  | null
+  | boolean
+  | bigint
+  | number
+  | string
+  | Markup
+  | readonly Value[]
+  | Tuple
+  | Range
+  | Once
+  | View
+  | Dict
+  | Instance
+  | Callable;
 
-type Constructor<T> = new (value: T) => TemplateValue;
-
-const samples = new LibraryEnvironment();
-const StringValue = samples.set("text", "").constructor as Constructor<string>;
-const BooleanValue = samples.set("flag", true).constructor as Constructor<boolean>;
-const IntegerValue = samples.set("number", 0).constructor as Constructor<number>;
-const FloatValue = samples.set("fraction", 0.5).constructor as Constructor<number>;
-const ArrayValue = samples.set("list", []).constructor as Constructor<TemplateValue[]>;
-const ObjectValue = samples.set("object", {}).constructor as Constructor<TemplateEntries>;
-const emptyTuple = new LibraryInterpreter(samples).evaluate({ type: "TupleLiteral", value: [] }, samples);
-const TupleValue = emptyTuple.constructor as Constructor<TemplateValue[]>;
-
-/** A function as the library calls it: named arguments come last, as one value. */
-export type LibraryFunction = (args: TemplateValue[], callerScope: TemplateEnvironment) => TemplateValue;
-
-export const FunctionValue = samples.set("function", () => null).constructor as Constructor<LibraryFunction>;
+export type Key = null | boolean | bigint | number | string;
+export type Dict = ReadonlyMap<Key, Value>;
+export type Callable = (args: CallArguments) => Value;
 
 export interface CallArguments {
-  positional: TemplateValue[];
-  named: Map<string, TemplateValue>;
+  positional: readonly Value[];
+  named: ReadonlyMap<string, Value>;
 }
 
-export function functionOf(run: (args: CallArguments) => TemplateValue): TemplateValue {
-  return new FunctionValue((args) => {
-    const last = args.at(-1);
-    if (last?.type !== "KeywordArgumentsValue") return run({ positional: args, named: new Map() });
-    return run({ positional: args.slice(0, -1), named: last.value as Map<string, TemplateValue> });
-  });
-}
+/** A text from the filters `safe` and `escape`: a text added to it with "+" is escaped. */
+export class Markup {
+  readonly text: string;
 
-/** The undefined value. */
-export const nothing: TemplateValue = samples.set("nothing", undefined);
-/** None. */
-export const none: TemplateValue = samples.set("none", null);
-
-export const textOf = (value: string): TemplateValue => new StringValue(value);
-
-/** A text that the filters `safe` and `escape` give: what is added to it with "+" is escaped, as in Python. */
-export const markupOf = (value: string): TemplateValue => Object.assign(new StringValue(value), { isMarkup: true });
-export const isMarkup = (value: TemplateValue): boolean => "isMarkup" in value;
-
-const yes = new BooleanValue(true);
-const no = new BooleanValue(false);
-export const booleanOf = (value: boolean): TemplateValue => (value ? yes : no);
-export const integerOf = (value: number): TemplateValue => new IntegerValue(value);
-export const floatOf = (value: number): TemplateValue => new FloatValue(value);
-export const listOf = (value: TemplateValue[]): TemplateValue => new ArrayValue(value);
-export const tupleOf = (value: TemplateValue[]): TemplateValue => new TupleValue(value);
-export const objectOf = (value: TemplateEntries): TemplateValue => new ObjectValue(value);
-
-/** The key of an object as a value, and a value as a key (null: it cannot be one). */
-export const keyValue = (key: string | number): TemplateValue =>
-  typeof key === "string" ? textOf(key) : integerOf(key);
-
-/** The entries of an object as (key, value). */
-export const pairsIn = (entries: TemplateEntries): TemplateValue[] =>
-  Array.from(entries, ([key, value]) => tupleOf([keyValue(key), value]));
-export function keyOf({ type, value }: TemplateValue): string | number | null {
-  return type === "StringValue" || type === "IntegerValue" ? (value as string | number) : null;
-}
-
-/** An integer with more digits than a double has; arithmetic with it is not exact. */
-export interface LongInteger extends TemplateValue {
-  readonly digits: string;
-}
-
-/** The value, with numbers in place of the objects that stand for them (see exact-json.ts). Changes lists and objects. */
-export function withExactNumbers(value: TemplateValue): TemplateValue {
-  const inner = value.value;
-  if (Array.isArray(inner)) {
-    inner.forEach((item: TemplateValue, i) => {
-      inner[i] = withExactNumbers(item);
-    });
-  } else if (inner instanceof Map) {
-    const written = (inner.get(EXACT_NUMBER_KEY) as TemplateValue | undefined)?.value;
-    if (inner.size === 1 && isJsonNumber(written)) return numberOf(written);
-    for (const [key, item] of inner as TemplateEntries) inner.set(key, withExactNumbers(item));
+  constructor(text: string) {
+    this.text = text;
   }
-  return value;
 }
 
-function numberOf(written: string): TemplateValue {
-  if (/[.eE]/.test(written)) return new FloatValue(Number(written));
-  return Object.assign(new IntegerValue(Number(written)), { digits: written });
+/** Without the mark, which matters only to "+" and a few filters. */
+export function plain(value: Value): Value {
+  return value instanceof Markup ? value.text : value;
 }
 
-export function isIterable({ type, value }: Pick<TemplateValue, "type" | "value">): boolean {
-  return type === "UndefinedValue" || typeof value === "string" || Array.isArray(value) || value instanceof Map;
+export class Tuple {
+  readonly items: readonly Value[];
+  /** Attributes beside the items, as those of groupby have. */
+  readonly names: ReadonlyMap<string, Value> | null;
+
+  constructor(items: readonly Value[], names: ReadonlyMap<string, Value> | null = null) {
+    this.items = items;
+    this.names = names;
+  }
+}
+
+export class Range {
+  readonly start: bigint;
+  readonly stop: bigint;
+  readonly step: bigint;
+  readonly items: readonly bigint[];
+
+  constructor(start: bigint, stop: bigint, step: bigint) {
+    if (step === 0n) throw new Error("the step of range() must not be zero");
+    const length = (stop - start + step + (step > 0n ? -1n : 1n)) / step;
+    if (length > MAX_RANGE) throw new Error(`range() gives at most ${MAX_RANGE} numbers`);
+    this.start = start;
+    this.stop = stop;
+    this.step = step;
+    this.items = Array.from({ length: Math.max(0, Number(length)) }, (_, i) => start + BigInt(i) * step);
+  }
+}
+
+const MAX_RANGE = 100_000n;
+
+/** A generator, as map, select and reverse give: true, without a length, and empty once it was gone through. */
+export class Once {
+  #items: readonly Value[];
+
+  constructor(items: readonly Value[]) {
+    this.#items = items;
+  }
+
+  take(): readonly Value[] {
+    const items = this.#items;
+    this.#items = [];
+    return items;
+  }
+}
+
+/** The keys, values or items of a dict. */
+export class View {
+  readonly name: ViewName;
+  readonly items: readonly Value[];
+
+  constructor(name: ViewName, items: readonly Value[]) {
+    this.name = name;
+    this.items = items;
+  }
+}
+
+type ViewName = "dict_keys" | "dict_values" | "dict_items";
+
+/** Arguments of a tool call: a dict that can be added to a text, as its JSON, for templates that expect JSON text there. */
+export class ToolArguments extends Map<Key, Value> {}
+
+/** Marks, among plain JSON, the arguments of a tool call. */
+export class ArgumentsJson {
+  readonly json: unknown;
+
+  constructor(json: unknown) {
+    this.json = json;
+  }
+}
+
+/** A value known by its attributes: the loop variable, a namespace, a cycler. */
+export abstract class Instance {
+  abstract readonly typeName: string;
+  abstract get(name: string): Value;
+
+  /** Runs `instance(...)`. */
+  call(_args: CallArguments): Value {
+    throw new Error(`'${this.typeName}' object is not callable`);
+  }
+}
+
+export class Namespace extends Instance {
+  readonly typeName: string;
+  readonly attributes: Map<string, Value>;
+
+  constructor(attributes: Map<string, Value>, typeName = "Namespace") {
+    super();
+    this.attributes = attributes;
+    this.typeName = typeName;
+  }
+
+  get(name: string): Value {
+    return this.attributes.get(name);
+  }
+}
+
+/** Python's name for the type of a value. */
+export function typeName(value: Value): string {
+  if (value === undefined) return "Undefined";
+  if (value === null) return "NoneType";
+  if (Array.isArray(value)) return "list";
+  if (value instanceof Map) return "dict";
+  if (value instanceof Instance) return value.typeName;
+  if (value instanceof View) return value.name;
+  if (value instanceof Once) return "generator";
+  if (typeof value === "object") return value.constructor.name.toLowerCase();
+  return { boolean: "bool", bigint: "int", number: "float", string: "str", function: "function" }[
+    typeof value as "string"
+  ];
+}
+
+export function isTrue(value: Value): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  if (value instanceof Map) return value.size > 0;
+  if (value instanceof Markup) return value.text !== "";
+  if (value instanceof Tuple || value instanceof Range || value instanceof View) return value.items.length > 0;
+  return Boolean(value);
+}
+
+/** The elements of anything that can be looped over; null for what cannot. The undefined value has none. */
+export function elementsOrNull(value: Value): readonly Value[] | null {
+  if (value === undefined) return [];
+  if (typeof value === "string") return Array.from(value);
+  if (Array.isArray(value)) return value;
+  if (value instanceof Map) return [...value.keys()];
+  if (value instanceof Tuple || value instanceof Range || value instanceof View) return value.items;
+  return value instanceof Once ? value.take() : null;
+}
+
+export function elements(value: Value): readonly Value[] {
+  const items = elementsOrNull(value);
+  if (items === null) throw new Error(`'${typeName(value)}' object is not iterable`);
+  return items;
+}
+
+/** Elements of a list, a tuple or a range, which have positions; null for everything else. */
+export function positioned(value: Value): readonly Value[] | null {
+  if (value instanceof Tuple || value instanceof Range) return value.items;
+  return Array.isArray(value) ? value : null;
+}
+
+/** Characters, not UTF-16 units. */
+export function characters(text: string): ArrayLike<string> & { slice(from: number, to: number): string | string[] } {
+  return /[\ud800-\udfff]/.test(text) ? Array.from(text) : text;
+}
+
+export function lengthOf(value: Value): number {
+  if (typeof value === "string") return characters(value).length;
+  if (value === undefined) return 0;
+  if (value instanceof Map) return value.size;
+  const items = value instanceof View ? value.items : positioned(value);
+  if (items === null) throw new Error(`object of type '${typeName(value)}' has no len()`);
+  return items.length;
+}
+
+/** A value as the key of a dict. */
+export function keyOf(value: Value): Key {
+  if (typeof value === "number" && Number.isInteger(value)) return BigInt(value);
+  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+  if (typeof value === "bigint" || typeof value === "number") return value;
+  throw new Error(`a key cannot be a '${typeName(value)}'`);
+}
+
+/** The key under which a dict holds a value, if it does: as in Python, True and 1 are one key. */
+export function findKey(dict: Dict, value: Value): Key {
+  const key = keyOf(value);
+  if (dict.has(key)) return key;
+  const twin = typeof key === "boolean" ? BigInt(key) : key === 1n ? true : key === 0n ? false : key;
+  return dict.has(twin) ? twin : key;
+}
+
+/** The entries of a dict as (key, value). */
+export function pairs(dict: Dict): Tuple[] {
+  return Array.from(dict, (pair) => new Tuple(pair));
+}
+
+const MAX_VALUES = 250_000;
+const MAX_DEPTH = 400;
+/** As in Python. */
+const MAX_DIGITS = 4_300;
+
+/** Plain JSON → values, bounded in number and depth. `budget.left`: values that may still be made. */
+export function fromJson(json: unknown, budget = { left: MAX_VALUES }, depth = 0): Value {
+  if (json === undefined || json === null || typeof json === "boolean" || typeof json === "string") return json;
+  if (typeof json === "number") return Number.isSafeInteger(json) && !Object.is(json, -0) ? BigInt(json) : json;
+  if (json instanceof ArgumentsJson) {
+    const value = fromJson(json.json, budget, depth);
+    return value instanceof Map ? new ToolArguments(value) : value;
+  }
+  if (depth > MAX_DEPTH) throw new Error(`its variables are nested more than ${MAX_DEPTH} deep`);
+  const isList = Array.isArray(json);
+  if (!isList && !isJsonObject(json)) throw new Error("a variable is not JSON");
+  const inner: unknown[] = isList ? json : Object.values(json);
+  budget.left -= inner.length;
+  if (budget.left < 0) throw new Error(`it would be given more than ${MAX_VALUES} values`);
+  const values = inner.map((item) => fromJson(item, budget, depth + 1));
+  if (isList) return values;
+  const keys = Object.keys(json);
+  const written = inner[0];
+  if (keys.length === 1 && keys[0] === EXACT_NUMBER_KEY && isJsonNumber(written)) return exactNumber(written);
+  return new Map(keys.map((key, i) => [key, values[i]]));
+}
+
+function exactNumber(written: string): bigint | number {
+  if (/[.eE]/.test(written)) return Number(written);
+  if (written.length > MAX_DIGITS) throw new Error(`a number has more than ${MAX_DIGITS} digits`);
+  return BigInt(written);
 }
