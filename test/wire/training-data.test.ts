@@ -386,9 +386,30 @@ describe("validation: 422 with the path of every problem", () => {
     const { json } = await server.call("POST", "/v1/preview/training-jobs", { trajectory_groups: groups });
     expect(json.detail).toHaveLength(4);
     expect(json.error.message).toMatch(/and 3 more/);
+    expect(json.error.message).toContain("trajectory_groups.2: Input should be a valid dictionary");
+    expect(json.error.message).toContain("body.model_id: Field required");
   });
 
-  it.each([
+  it("keeps a message with very many problems short", async () => {
+    const groups = [group(...Array.from({ length: 50 }, () => trajectory("a1", 1, { reward: [] })))];
+    const { json } = await server.call("POST", "/v1/preview/training-jobs", jobBody(randomUUID(), groups));
+    expect(json.detail).toHaveLength(50);
+    expect(json.error.message).toMatch(/and 49 more: .*…/);
+    expect(json.error.message.length).toBeLessThan(1000);
+  });
+
+  it("says that it fetches no URLs, whatever else is missing", async () => {
+    const body = { model_id: randomUUID(), training_data_url: "wandb-artifact:///a/b/c:v1" };
+    const { status, json } = await server.call("POST", "/v1/preview/sft-training-jobs", body);
+    expect(status).toBe(422);
+    expect(json.detail.map(({ loc }: { loc: string[] }) => loc.join("."))).toEqual([
+      "body.training_data",
+      "body.training_data_url",
+    ]);
+    expect(json.error.message).toContain("this server fetches no URLs");
+  });
+
+  it.each<[object, string]>([
     [{ project: "p", name: "n" }, "base_model"],
     [{ project: "p", base_model: "tiny" }, "name"],
     [{ project: "p", name: "a/b", base_model: "tiny" }, "name"],
@@ -396,6 +417,12 @@ describe("validation: 422 with the path of every problem", () => {
     [{ project: "p", name: "tiny\u0000", base_model: "tiny" }, "name"],
     [{ project: "p", name: "\u001b[2J", base_model: "tiny" }, "name"],
     [{ project: "\ud800", name: "n", base_model: "tiny" }, "project"],
+    ...[".", ".."].flatMap((dots) =>
+      ["entity", "project", "name"].map((field): [object, string] => [
+        { project: "p", name: "n", base_model: "tiny", [field]: dots },
+        field,
+      ]),
+    ),
     [{ project: "p", name: "n", base_model: "tiny", from: {} }, "from"],
   ])("model %j", async (body, field) => {
     const { status, json } = await server.call("POST", "/v1/preview/models", body);

@@ -4,7 +4,7 @@
 //
 // Keywords: type, const, enum, properties, required, additionalProperties, patternProperties, maxProperties,
 // propertyNames.maxLength, items, minItems, anyOf (+ discriminator), minimum, exclusiveMinimum, maximum, minLength,
-// maxLength, pattern (its message is the description), format int64 and uuid. Other formats are documentation.
+// maxLength, pattern and not (the description is the message), format int64 and uuid. Other formats are documentation.
 
 import type { Static, TSchema } from "typebox";
 import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
@@ -35,6 +35,7 @@ interface Node extends Bounds {
   minItems?: number;
   anyOf?: readonly Node[];
   discriminator?: { propertyName: string };
+  not?: object;
   minLength?: number;
   maxLength?: number;
   pattern?: string;
@@ -50,174 +51,200 @@ export function readValue<S extends TSchema>(
   violations: Violations,
   at: Loc = [],
 ): Static<S> | undefined {
-  const before = violations.list.length;
   if (violations.full) return undefined;
-  const result = new Reading(dialect, violations, at).read(schema as Node, value);
+  const before = violations.list.length;
+  const result = readerOf(schema as Node)(value, new Reading(dialect, violations, at));
   return violations.list.length === before ? (result as Static<S>) : undefined;
 }
 
+/** Reads one value of a schema, or notes what is wrong with it. */
+type Reader = (value: unknown, reading: Reading) => unknown;
+
 class Reading {
-  readonly #dialect: Dialect;
-  #violations: Violations;
+  readonly dialect: Dialect;
+  violations: Violations;
   /** Path of the value being read. */
-  readonly #path: (string | number)[];
-  #value: unknown;
+  readonly path: (string | number)[];
+  /** The value that `fail` is about. */
+  value: unknown;
 
   constructor(dialect: Dialect, violations: Violations, at: Loc) {
-    this.#dialect = dialect;
-    this.#violations = violations;
-    this.#path = [...at];
+    this.dialect = dialect;
+    this.violations = violations;
+    this.path = [...at];
   }
 
-  read(node: Node, value: unknown): unknown {
-    this.#value = value;
-    if (node.anyOf !== undefined) return this.#union(node, node.anyOf, value);
-    if (node.const !== undefined || node.enum !== undefined) return this.#literal(node.enum ?? [node.const], value);
-    const { scalars } = this.#dialect;
-    switch (node.type) {
-      case undefined:
-        return value;
-      case "null":
-        return value === null ? null : this.#fail("none_required", "Input should be null");
-      case "string":
-        return this.#string(node, value);
-      case "boolean":
-        return scalars.boolean(value, this.#fail);
-      case "integer":
-        return scalars.integer(value, node, this.#fail);
-      case "number":
-        return scalars.number(value, node, this.#fail);
-      case "array":
-        return this.#array(node, value);
-      case "object":
-        return this.#object(node, value);
-      default:
-        throw new Error(`schema type ${node.type} is not understood`);
-    }
-  }
-
-  /** Notes a violation of the value that is read at the moment. */
-  readonly #fail: Fail = (type, msg) => {
-    this.#violations.add([...this.#path], type, msg, this.#value);
+  readonly fail: Fail = (type, msg) => {
+    this.violations.add([...this.path], type, msg, this.value);
     return undefined;
   };
 
-  #child(step: string | number, node: Node, value: unknown): unknown {
-    this.#path.push(step);
-    const result = this.read(node, value);
-    this.#path.pop();
+  child(step: string | number, read: Reader, value: unknown): unknown {
+    this.path.push(step);
+    const result = read(value, this);
+    this.path.pop();
     return result;
   }
 
-  #literal(allowed: readonly unknown[], value: unknown): unknown {
-    if (allowed.includes(value)) return value;
-    return this.#fail("literal_error", `Input should be ${allowed.map(shown).join(" or ")}`);
+  isGiven(object: JsonObject, key: string, nullable: boolean): boolean {
+    const value = object[key];
+    if (value === undefined || !Object.hasOwn(object, key)) return false;
+    return value !== null || nullable || !this.dialect.nullIsAbsent;
   }
+}
 
-  #string(node: Node, value: unknown): string | undefined {
-    if (typeof value !== "string") return this.#fail("string_type", "Input should be a valid string");
-    if (value.length < (node.minLength ?? 0)) {
-      return this.#fail("string_too_short", `String should have at least ${node.minLength} character`);
+/** Schemas are compiled to closures: training data has one object per token. */
+const READERS = new WeakMap<Node, Reader>();
+
+function readerOf(node: Node): Reader {
+  let reader = READERS.get(node);
+  if (reader === undefined) {
+    reader = compile(node);
+    READERS.set(node, reader);
+  }
+  return reader;
+}
+
+function compile(node: Node): Reader {
+  if (node.anyOf !== undefined) return unionReader(node, node.anyOf);
+  if (node.const !== undefined || node.enum !== undefined) return literalReader(node.enum ?? [node.const]);
+  if (node.not !== undefined) return checked(() => false, "value_error", `Value error, ${node.description}`);
+  switch (node.type) {
+    case undefined:
+      return (value) => value;
+    case "null":
+      return checked((value) => value === null, "none_required", "Input should be null");
+    case "string":
+      return stringReader(node);
+    case "boolean":
+      return scalarReader((value, { dialect, fail }) => dialect.scalars.boolean(value, fail));
+    case "integer":
+      return scalarReader((value, { dialect, fail }) => dialect.scalars.integer(value, node, fail));
+    case "number":
+      return scalarReader((value, { dialect, fail }) => dialect.scalars.number(value, node, fail));
+    case "array":
+      return arrayReader(node);
+    case "object":
+      return node.properties === undefined ? mapReader(node) : objectReader(node, node.properties);
+    default:
+      throw new Error(`schema type ${node.type} is not understood`);
+  }
+}
+
+function scalarReader(read: Reader): Reader {
+  return (value, reading) => {
+    reading.value = value;
+    return read(value, reading);
+  };
+}
+
+function checked(isRight: (value: unknown) => boolean, type: string, msg: string): Reader {
+  return scalarReader((value, { fail }) => (isRight(value) ? value : fail(type, msg)));
+}
+
+function literalReader(allowed: readonly unknown[]): Reader {
+  const words = allowed.map((value) => (typeof value === "string" ? `'${value}'` : String(value)));
+  return checked((value) => allowed.includes(value), "literal_error", `Input should be ${words.join(" or ")}`);
+}
+
+function stringReader(node: Node): Reader {
+  const { minLength = 0, maxLength = Number.POSITIVE_INFINITY, format } = node;
+  const pattern = node.pattern === undefined ? null : new RegExp(node.pattern, "u");
+  return scalarReader((value, { fail }) => {
+    if (typeof value !== "string") return fail("string_type", "Input should be a valid string");
+    if (value.length < minLength) {
+      return fail("string_too_short", `String should have at least ${minLength} character`);
     }
-    if (value.length > (node.maxLength ?? Number.POSITIVE_INFINITY)) {
-      return this.#fail("string_too_long", `String should have at most ${node.maxLength} characters`);
-    }
-    if (node.pattern !== undefined && !new RegExp(node.pattern, "u").test(value)) {
-      return this.#fail("value_error", `Value error, use ${node.description}`);
-    }
-    if (node.format !== "uuid") return value;
+    if (value.length > maxLength) return fail("string_too_long", `String should have at most ${maxLength} characters`);
+    if (pattern !== null && !pattern.test(value)) return fail("value_error", `Value error, use ${node.description}`);
+    if (format !== "uuid") return value;
     const id = value.toLowerCase();
-    return UUID.test(id) ? id : this.#fail("uuid_parsing", "Input should be a valid UUID");
-  }
+    return UUID.test(id) ? id : fail("uuid_parsing", "Input should be a valid UUID");
+  });
+}
 
-  #array(node: Node, value: unknown): unknown[] | undefined {
-    if (!Array.isArray(value)) return this.#fail("list_type", "Input should be a valid list");
-    if (value.length < (node.minItems ?? 0)) {
-      return this.#fail("too_short", `List should have at least ${node.minItems} item`);
-    }
-    const items = node.items ?? {};
+function arrayReader({ items = {}, minItems = 0 }: Node): Reader {
+  const item = readerOf(items);
+  const areIds = items.type === "integer" && items.minimum === undefined && items.format === undefined;
+  return (value, reading) => {
+    reading.value = value;
+    if (!Array.isArray(value)) return reading.fail("list_type", "Input should be a valid list");
+    if (value.length < minItems) return reading.fail("too_short", `List should have at least ${minItems} item`);
+    if (areIds && value.every(Number.isSafeInteger)) return value; // long lists, read in no time
     const result: unknown[] = [];
-    for (let i = 0; i < value.length && !this.#violations.full; i++) result.push(this.#child(i, items, value[i]));
+    for (let i = 0; i < value.length && !reading.violations.full; i++) result.push(reading.child(i, item, value[i]));
     return result;
-  }
+  };
+}
 
-  #object(node: Node, value: unknown): JsonObject | undefined {
-    if (!isJsonObject(value)) return this.#fail("dict_type", "Input should be a valid dictionary");
-    const { properties, patternProperties } = node;
-    if (properties === undefined) {
-      return patternProperties === undefined ? value : this.#map(node, Object.values(patternProperties)[0]!, value);
-    }
+function objectReader(node: Node, properties: Record<string, Node>): Reader {
+  const fields = Object.entries(properties).map(([key, child]) => {
+    return { key, read: readerOf(child), required: node.required?.includes(key) ?? false, nullable: allowsNull(child) };
+  });
+  return (value, reading) => {
+    reading.value = value;
+    if (!isJsonObject(value)) return notAnObject(reading);
     const result: Record<string, unknown> = node.additionalProperties === true ? { ...value } : {};
-    for (const [key, child] of Object.entries(properties)) {
+    for (const { key, read, required, nullable } of fields) {
       // an absent field stays absent: for some fields "not given" and null differ
-      if (this.#isGiven(value, key, child)) result[key] = this.#child(key, child, value[key]);
+      if (reading.isGiven(value, key, nullable)) result[key] = reading.child(key, read, value[key]);
       else {
-        delete result[key];
-        if (node.required?.includes(key)) this.#violations.add([...this.#path, key], "missing", "Field required");
+        if (result[key] === null) delete result[key];
+        if (required) reading.violations.add([...reading.path, key], "missing", "Field required");
       }
     }
     return result;
-  }
+  };
+}
 
-  #isGiven(object: JsonObject, key: string, node: Node): boolean {
-    if (!Object.hasOwn(object, key) || object[key] === undefined) return false;
-    return object[key] !== null || !this.#dialect.nullIsAbsent || allowsNull(node);
-  }
-
-  #map(node: Node, values: Node, value: JsonObject): JsonObject | undefined {
+/** An object with any keys: its values are read if the schema says how, and kept as they are otherwise. */
+function mapReader({ patternProperties, maxProperties, propertyNames }: Node): Reader {
+  const most = maxProperties ?? Number.POSITIVE_INFINITY;
+  const longest = propertyNames?.maxLength ?? Number.POSITIVE_INFINITY;
+  const [values] = Object.values(patternProperties ?? {});
+  const read = values && readerOf(values);
+  const nullable = values !== undefined && allowsNull(values);
+  return (value, reading) => {
+    reading.value = value;
+    if (!isJsonObject(value)) return notAnObject(reading);
+    if (read === undefined) return value;
     const names = Object.keys(value);
-    if (names.length > (node.maxProperties ?? Number.POSITIVE_INFINITY)) {
-      return this.#fail("too_long", `Dictionary should have at most ${node.maxProperties} items`);
-    }
-    const longest = node.propertyNames?.maxLength ?? Number.POSITIVE_INFINITY;
+    if (names.length > most) return reading.fail("too_long", `Dictionary should have at most ${most} items`);
     if (names.some((name) => name.length > longest)) {
-      return this.#fail("string_too_long", `Names should have at most ${longest} characters`);
+      return reading.fail("string_too_long", `Names should have at most ${longest} characters`);
     }
     const entries: [string, unknown][] = [];
     for (const name of names) {
-      if (this.#violations.full) break;
-      if (this.#isGiven(value, name, values)) entries.push([name, this.#child(name, values, value[name])]);
+      if (reading.violations.full) break;
+      if (reading.isGiven(value, name, nullable)) entries.push([name, reading.child(name, read, value[name])]);
     }
     return Object.fromEntries(entries);
-  }
+  };
+}
 
-  /** Without a discriminator the branch of the value's type or shape is read; else the first one without violations. */
-  #union(node: Node, branches: readonly Node[], value: unknown): unknown {
+function notAnObject({ fail }: Reading): undefined {
+  return fail("dict_type", "Input should be a valid dictionary");
+}
+
+/** Reads the branch of the tag, the shape or the type of the value; else the first branch without violations. */
+function unionReader(node: Node, branches: readonly Node[]): Reader {
+  const [first, second] = branches;
+  if (branches.length === 2 && second!.type === "null") {
+    const read = readerOf(first!);
+    return (value, reading) => (value === null ? null : read(value, reading));
+  }
+  const objects = branches.filter(({ type }) => type === "object");
+  return (value, reading) => {
+    reading.value = value;
     if (isJsonObject(value)) {
-      if (node.discriminator !== undefined) return this.read(tagged(node.discriminator, branches, value), value);
-      const objects = branches.filter(({ type }) => type === "object");
-      if (objects.length > 1) return this.#shaped(objects, value);
-    }
-    const exact = branches.filter((branch) => branch.type === jsonType(value));
-    return exact.length === 1 ? this.read(exact[0]!, value) : this.#firstFitting(branches, value);
-  }
-
-  /** The one object whose required fields are all there. */
-  #shaped(branches: readonly Node[], value: JsonObject): unknown {
-    const fitting = branches.filter((branch) => hasShape(branch, value));
-    if (fitting.length === 1) return this.read(fitting[0]!, value);
-    const shapes = branches.map(({ title, required = [] }) => `a ${title?.toLowerCase()} (${required.join(", ")})`);
-    const problem = fitting.length === 0 ? `neither ${shapes.join(" nor ")}` : `both ${shapes.join(" and ")}`;
-    return this.#fail("value_error", `Value error, the element is ${problem}`);
-  }
-
-  /** If none fits: the violations of the branch that has the fewest. */
-  #firstFitting(branches: readonly Node[], value: unknown): unknown {
-    const outer = this.#violations;
-    let fewest: Violations | undefined;
-    for (const branch of branches) {
-      const attempt = new Violations(this.#dialect.maxViolations);
-      this.#violations = attempt;
-      const result = this.read(branch, value);
-      this.#violations = outer;
-      if (!attempt.any) return result;
-      if (branch.type !== "null" && attempt.list.length < (fewest?.list.length ?? Number.POSITIVE_INFINITY)) {
-        fewest = attempt;
+      if (node.discriminator !== undefined) {
+        return readerOf(tagged(node.discriminator, branches, value))(value, reading);
       }
+      if (objects.length > 1) return readShaped(objects, value, reading);
     }
-    outer.take(fewest);
-    return undefined;
-  }
+    const exact = branches.filter(({ type }) => type === jsonType(value));
+    return exact.length === 1 ? readerOf(exact[0]!)(value, reading) : readFirstFitting(branches, value, reading);
+  };
 }
 
 /** The branch that the tag names. The last one is for every other tag. */
@@ -227,24 +254,46 @@ function tagged({ propertyName }: { propertyName: string }, branches: readonly N
   return named ?? branches.at(-1)!;
 }
 
+/** By the one branch whose required fields are all there. */
+function readShaped(branches: readonly Node[], value: JsonObject, reading: Reading): unknown {
+  const fitting = branches.filter((branch) => hasShape(branch, value));
+  if (fitting.length === 1) return readerOf(fitting[0]!)(value, reading);
+  const shapes = branches.map(({ title, required = [] }) => `a ${title?.toLowerCase()} (${required.join(", ")})`);
+  const problem = fitting.length === 0 ? `neither ${shapes.join(" nor ")}` : `both ${shapes.join(" and ")}`;
+  return reading.fail("value_error", `Value error, the element is ${problem}`);
+}
+
 function hasShape({ properties = {}, required = [] }: Node, value: JsonObject): boolean {
   return required.every((key) => {
     const given = value[key] ?? null;
-    const { type } = properties[key]!;
-    return given !== null && (type !== "object" || isJsonObject(given));
+    return given !== null && (properties[key]!.type !== "object" || isJsonObject(given));
   });
+}
+
+/** If no branch fits, the violations are those of the branch that has the fewest. */
+function readFirstFitting(branches: readonly Node[], value: unknown, reading: Reading): unknown {
+  const outer = reading.violations;
+  let fewest: Violations | undefined;
+  for (const branch of branches) {
+    const attempt = new Violations(reading.dialect.maxViolations);
+    reading.violations = attempt;
+    const result = readerOf(branch)(value, reading);
+    reading.violations = outer;
+    if (!attempt.any) return result;
+    const isFewer = fewest === undefined || attempt.list.length < fewest.list.length;
+    if (branch.type !== "null" && isFewer) fewest = attempt;
+  }
+  outer.take(fewest);
+  return undefined;
 }
 
 function allowsNull(node: Node): boolean {
   if (node.anyOf !== undefined) return node.anyOf.some(allowsNull);
-  return node.type === "null" || (node.type === undefined && node.enum === undefined && node.const === undefined);
+  const isAnything = [node.type, node.enum, node.const, node.not].every((keyword) => keyword === undefined);
+  return node.type === "null" || isAnything;
 }
 
 function jsonType(value: unknown): string {
   if (value === null) return "null";
   return Array.isArray(value) ? "array" : typeof value;
-}
-
-function shown(value: unknown): string {
-  return typeof value === "string" ? `'${value}'` : String(value);
 }

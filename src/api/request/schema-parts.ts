@@ -11,6 +11,11 @@ export function orNull<S extends TSchema>(schema: S, options: { description?: st
   return Type.Optional(Type.Union([schema, Type.Null()], options));
 }
 
+/** A field that must not be given. `reason` says why, and what to do instead. */
+export function refused(reason: string) {
+  return Type.Optional(Type.Unsafe<never>({ not: {}, description: reason }));
+}
+
 /** A 64-bit integer, read exactly. The printed limits are the nearest doubles of the true ones. */
 export function int64(options: { minimum?: number; description?: string; default?: unknown } = {}) {
   return Type.Unsafe<bigint>({ type: "integer", format: "int64", minimum: -(2 ** 63), maximum: 2 ** 63, ...options });

@@ -1,105 +1,90 @@
-// `experimental_config` from the wire to RlConfig: ART's names, meanings and defaults, null meaning "not given",
-// contradictions refused, and a few fields of our own. Unknown fields are ignored, so that newer clients work.
+// Options of a job from the wire: experimental_config → RlConfig with ART's meanings and defaults, config → SftConfig.
+// Contradictions between fields are refused here.
 
-import type { JsonObject } from "../../json/json-object.ts";
-import { RL_DEFAULTS, type RlConfig } from "../../training/config.ts";
-import { ALGORITHM_NAMES } from "../../training/gradient/algorithms/registry.ts";
-import { Fields } from "./fields.ts";
-import type { Issues, Loc } from "./issues.ts";
+import { RL_DEFAULTS, type RlConfig, SFT_DEFAULTS, type SftConfig } from "../../training/config.ts";
+import type { Loc } from "../request/violations.ts";
+import type { RlOptions, SftOptions } from "./config.schema.ts";
+import { noIssues, throwIfAny } from "./validation.ts";
 
-const LEVELS = ["token", "sequence", "average", "geometric_average"] as const;
-const MAX_SEED = 2 ** 32 - 1;
-
-export function rlConfigFrom(object: JsonObject | null, loc: Loc, issues: Issues): RlConfig {
-  const fields = new Fields(object ?? {}, loc, issues);
+/** `loc`: of the options. */
+export function rlConfigFrom(options: RlOptions, loc: Loc): RlConfig {
+  checkRlOptions(options, loc);
   const { loss, optimizer } = RL_DEFAULTS;
-  refuseAdapterPath(fields);
   return {
     loss: {
-      algorithm: algorithm(fields),
-      epsilon: fields.number("epsilon", { min: 0 }),
-      epsilonHigh: fields.number("epsilon_high", { min: 0 }),
-      importanceSamplingLevel: fields.oneOf("importance_sampling_level", LEVELS) ?? loss.importanceSamplingLevel,
+      algorithm: options.loss_fn ?? (options.ppo ? "ppo" : loss.algorithm),
+      epsilon: options.epsilon ?? null,
+      epsilonHigh: options.epsilon_high ?? null,
+      importanceSamplingLevel: options.importance_sampling_level ?? loss.importanceSamplingLevel,
       // 0 switches these off, as it does in ART
-      maxImportanceWeight: fields.number("max_negative_advantage_importance_sampling_weight", { min: 0 }) || null,
-      maskProbRatio: fields.flag("mask_prob_ratio") ?? loss.maskProbRatio,
-      artExactMasking: fields.flag("art_exact_masking") ?? loss.artExactMasking,
-      tau: same(fields, "alt_k2_tau", "kimi_k2_tau", (key) => fields.number(key)),
-      truncatedImportanceSampling: fields.number("truncated_importance_sampling", { min: 0 }) || null,
-      klPenaltyCoef: fields.number("kl_penalty_coef", { min: 0 }) ?? loss.klPenaltyCoef,
-      klPenaltySource: fields.oneOf("kl_penalty_source", ["current_learner", "sample"]) ?? loss.klPenaltySource,
+      maxImportanceWeight: options.max_negative_advantage_importance_sampling_weight || null,
+      truncatedImportanceSampling: options.truncated_importance_sampling || null,
+      maskProbRatio: options.mask_prob_ratio ?? loss.maskProbRatio,
+      artExactMasking: options.art_exact_masking ?? loss.artExactMasking,
+      tau: options.alt_k2_tau ?? options.kimi_k2_tau ?? null,
+      klPenaltyCoef: options.kl_penalty_coef ?? loss.klPenaltyCoef,
+      klPenaltySource: options.kl_penalty_source ?? loss.klPenaltySource,
     },
     optimizer: {
       ...optimizer,
-      learningRate: fields.number("learning_rate", { min: 0 }) ?? optimizer.learningRate,
-      weightDecay: fields.number("weight_decay", { min: 0 }) ?? optimizer.weightDecay,
-      maxGradNorm: fields.number("max_grad_norm", { above: 0 }) ?? optimizer.maxGradNorm,
+      learningRate: options.learning_rate ?? optimizer.learningRate,
+      weightDecay: options.weight_decay ?? optimizer.weightDecay,
+      maxGradNorm: options.max_grad_norm ?? optimizer.maxGradNorm,
     },
-    scaleRewards:
-      same(fields, "scale_rewards", "normalize_advantages", (key) => fields.flag(key)) ?? RL_DEFAULTS.scaleRewards,
-    advantageBalance: fields.number("advantage_balance", { min: -1, max: 1 }) ?? RL_DEFAULTS.advantageBalance,
-    allowTrainingWithoutLogprobs:
-      fields.flag("allow_training_without_logprobs") ?? RL_DEFAULTS.allowTrainingWithoutLogprobs,
-    precalculateLogprobs: fields.flag("precalculate_logprobs") ?? RL_DEFAULTS.precalculateLogprobs,
-    ...klReference(fields),
-    learningRatePower:
-      fields.number("num_trajectories_learning_rate_multiplier_power") ?? RL_DEFAULTS.learningRatePower,
+    scaleRewards: options.scale_rewards ?? options.normalize_advantages ?? RL_DEFAULTS.scaleRewards,
+    advantageBalance: options.advantage_balance ?? RL_DEFAULTS.advantageBalance,
+    allowTrainingWithoutLogprobs: options.allow_training_without_logprobs ?? RL_DEFAULTS.allowTrainingWithoutLogprobs,
+    precalculateLogprobs: options.precalculate_logprobs ?? RL_DEFAULTS.precalculateLogprobs,
+    klPenaltyReferenceStep: options.kl_penalty_reference_step ?? null,
+    klPenaltyStepLag: options.kl_penalty_step_lag ?? null,
+    learningRatePower: options.num_trajectories_learning_rate_multiplier_power ?? RL_DEFAULTS.learningRatePower,
     scaleLearningRateByRewardStdDev:
-      fields.flag("scale_learning_rate_by_reward_std_dev") ?? RL_DEFAULTS.scaleLearningRateByRewardStdDev,
-    packedSequenceLength: packedLength(fields),
-    gradAccumulationSequences: accumulation(fields),
-    maxStepsOffPolicy: fields.integer("max_steps_off_policy", { min: 0 }),
-    seed: fields.integer("seed", { min: 0, max: MAX_SEED }) ?? RL_DEFAULTS.seed,
+      options.scale_learning_rate_by_reward_std_dev ?? RL_DEFAULTS.scaleLearningRateByRewardStdDev,
+    packedSequenceLength: options.packed_sequence_length ?? null,
+    gradAccumulationSequences: options.grad_accumulation_sequences ?? RL_DEFAULTS.gradAccumulationSequences,
+    maxStepsOffPolicy: options.max_steps_off_policy ?? null,
+    seed: options.seed ?? RL_DEFAULTS.seed,
   };
 }
 
-/** A path on the server's disk has no business in a request. */
-function refuseAdapterPath(fields: Fields): void {
-  if (fields.raw("kl_ref_adapter_path") === undefined) return;
-  const instead = "name a step with kl_penalty_reference_step or kl_penalty_step_lag instead";
-  fields.problem("kl_ref_adapter_path", "value_error", `Value error, paths are refused; ${instead}`);
-}
+type Refuse = (field: keyof RlOptions, rule: string) => void;
 
-/** `loss_fn` names the algorithm; `ppo` is the older switch for the same thing. */
-function algorithm(fields: Fields): string {
-  const name = fields.oneOf("loss_fn", ALGORITHM_NAMES);
-  const ppo = fields.flag("ppo");
+function checkRlOptions(options: RlOptions, loc: Loc): void {
+  const issues = noIssues();
+  const refuse: Refuse = (field, rule) => issues.add([...loc, field], "value_error", `Value error, ${rule}`);
+  checkSame(options, "alt_k2_tau", "kimi_k2_tau", refuse);
+  checkSame(options, "scale_rewards", "normalize_advantages", refuse);
+  const { loss_fn: name = null, ppo = null } = options;
   if (name !== null && ppo !== null && (name === "ppo") !== ppo) {
-    fields.problem("loss_fn", "value_error", `Value error, loss_fn '${name}' contradicts ppo ${ppo}`);
+    refuse("loss_fn", `loss_fn '${name}' contradicts ppo ${ppo}`);
   }
-  return name ?? (ppo ? "ppo" : RL_DEFAULTS.loss.algorithm);
-}
-
-function klReference(fields: Fields): Pick<RlConfig, "klPenaltyReferenceStep" | "klPenaltyStepLag"> {
-  const step = fields.integer("kl_penalty_reference_step", { min: 0 });
-  const lag = fields.integer("kl_penalty_step_lag", { min: 1 });
-  if (step !== null && lag !== null) {
-    const other = "kl_penalty_reference_step";
-    fields.problem("kl_penalty_step_lag", "value_error", `Value error, give ${other} or kl_penalty_step_lag, not both`);
+  if ((options.kl_penalty_reference_step ?? null) !== null && (options.kl_penalty_step_lag ?? null) !== null) {
+    refuse("kl_penalty_step_lag", "give kl_penalty_reference_step or kl_penalty_step_lag, not both");
   }
-  return { klPenaltyReferenceStep: step, klPenaltyStepLag: lag };
-}
-
-function packedLength(fields: Fields): number | null {
-  const chunk = fields.integer("logprob_calculation_chunk_size", { min: 1 }) ?? 1024;
-  const length = fields.integer("packed_sequence_length", { min: 1 });
+  const chunk = options.logprob_calculation_chunk_size ?? 1024;
+  const length = options.packed_sequence_length ?? null;
   if (length !== null && length % Math.min(chunk, length) !== 0) {
-    const rule = `a multiple of logprob_calculation_chunk_size (${chunk})`;
-    fields.problem("packed_sequence_length", "value_error", `Value error, it must be ${rule}`);
+    refuse("packed_sequence_length", `it must be a multiple of logprob_calculation_chunk_size (${chunk})`);
   }
-  return length;
-}
-
-function accumulation(fields: Fields): number | "all" {
-  if (fields.raw("grad_accumulation_sequences") === "all") return "all";
-  return fields.integer("grad_accumulation_sequences", { min: 1 }) ?? RL_DEFAULTS.gradAccumulationSequences;
+  throwIfAny(issues);
 }
 
 /** Two names of one field: either, or both with the same value. */
-function same<Value>(fields: Fields, key: string, alias: string, read: (key: string) => Value | null): Value | null {
-  const [value, other] = [read(key), read(alias)];
-  if (value !== null && other !== null && value !== other) {
-    fields.problem(alias, "value_error", `Value error, ${alias} and ${key} are the same field and must not differ`);
-  }
-  return value ?? other;
+function checkSame(options: RlOptions, key: keyof RlOptions, alias: keyof RlOptions, refuse: Refuse): void {
+  const [value, other] = [options[key] ?? null, options[alias] ?? null];
+  if (value === null || other === null || value === other) return;
+  refuse(alias, `${alias} and ${key} are the same field and must not differ`);
+}
+
+export function sftConfigFrom({ batch_size, learning_rate, assistant_turns }: SftOptions): SftConfig {
+  const { optimizer } = SFT_DEFAULTS;
+  const rate = typeof learning_rate === "number" ? learning_rate : optimizer.learningRate;
+  const rates = Array.isArray(learning_rate) && learning_rate.length > 0 ? learning_rate : null;
+  return {
+    optimizer: { ...optimizer, learningRate: rate },
+    batchSize: typeof batch_size === "number" ? batch_size : SFT_DEFAULTS.batchSize,
+    learningRates: rates,
+    assistantTurns: assistant_turns ?? SFT_DEFAULTS.assistantTurns,
+    seed: SFT_DEFAULTS.seed,
+  };
 }

@@ -6,13 +6,12 @@ import { PromptError } from "../../text/prompt-error.ts";
 import type { HistoryMessage } from "../../training/data/trajectory.ts";
 import { Message } from "../request/message.schema.ts";
 import { chatMessage } from "../request/messages.ts";
-import { readValue } from "../request/reader.ts";
 import { Violations } from "../request/violations.ts";
-import { TRAINING } from "./issues.ts";
+import { readTraining } from "./validation.ts";
 
 export function historyMessage(message: JsonObject & { role: string }): HistoryMessage {
   const violations = new Violations(1);
-  const read = readValue(Message, message, TRAINING, violations);
+  const read = readTraining(Message, message, violations, []);
   const refused = (field: string, reason: string) => ({ role: message.role, texts: [], refusal: { field, reason } });
   if (read === undefined) {
     const { loc, msg } = violations.list[0]!;

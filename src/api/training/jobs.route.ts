@@ -1,17 +1,15 @@
-// Routes that read and steer training jobs. Creating them is submit.route's business.
+// Routes that read, follow and cancel training jobs. submit.route.ts creates them.
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { JsonObject } from "../../json/json-object.ts";
-import { isFinal, JOB_STATUSES } from "../../store/job-state.ts";
+import { isFinal } from "../../store/job-state.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { principalOf } from "../http/auth.ts";
 import type { Service } from "../service.ts";
 import { streamEvents } from "./event-stream.ts";
-import { Fields } from "./fields.ts";
-import { Issues } from "./issues.ts";
 import { page, pageQuery } from "./paging.ts";
 import { presentEvent, presentJob } from "./present.ts";
-import { documented, EventList, JobBody, JobList } from "./training.schema.ts";
+import { documented, EventList, JobBody, JobFilter, JobList, listQuery } from "./training.schema.ts";
+import { readQuery } from "./validation.ts";
 
 interface JobPath {
   Params: { id: string };
@@ -23,13 +21,11 @@ export function registerTrainingJobs(app: FastifyInstance, service: Service, tra
 
   app.get(
     "/v1/preview/training-jobs",
-    documented("List training jobs, newest first", { response: JobList }),
+    documented("List training jobs, newest first", { query: listQuery(JobFilter), response: JobList }),
     async (request) => {
       const { after, limit } = pageQuery(request.query);
-      const issues = new Issues();
-      const fields = new Fields(request.query as JsonObject, ["query"], issues);
-      const [modelId, status] = [fields.id("model_id"), fields.oneOf("status", JOB_STATUSES)];
-      issues.throwIfAny();
+      const { model_id, status = null } = readQuery(JobFilter, request.query);
+      const modelId = model_id?.toLowerCase() ?? null;
       const found = jobs.list(principalOf(request).id, modelId, status, after, limit + 1);
       return page(found, limit, (job) => presentJob(job, false));
     },
@@ -49,7 +45,10 @@ export function registerTrainingJobs(app: FastifyInstance, service: Service, tra
 
   app.get<JobPath>(
     "/v1/preview/training-jobs/:id/events",
-    documented("Events of a job: a page, or a stream with Accept: text/event-stream", { response: EventList }),
+    documented("Events of a job: a page, or a stream with Accept: text/event-stream", {
+      query: listQuery(),
+      response: EventList,
+    }),
     async (request, reply) => {
       const job = jobs.owned(request.params.id, principalOf(request).id);
       const { after, limit } = pageQuery(request.query);

@@ -1,39 +1,19 @@
-// Cursor pages as clients of OpenAI-style lists follow them: the last item's id, exclusive, until has_more is false.
+// Cursor pages, as OpenAI-style lists have them: clients send the last item's id as `after` until has_more is false.
 
-import type { JsonObject } from "../../json/json-object.ts";
-import { Fields } from "./fields.ts";
-import { Issues, invalid } from "./issues.ts";
+import { isJsonObject } from "../../json/json-object.ts";
+import { PageQuery } from "./training.schema.ts";
+import { readQuery } from "./validation.ts";
 
-export interface PageQuery {
-  after: string | null;
-  /** 1..100 */
-  limit: number;
-  order: "asc" | "desc" | null;
-}
-
-const MAX_LIMIT = 100;
 const DEFAULT_LIMIT = 20;
 
-export function pageQuery(query: unknown): PageQuery {
-  const raw = (query ?? {}) as JsonObject;
-  const issues = new Issues();
-  const fields = new Fields(raw, ["query"], issues);
-  const order = fields.oneOf("order", ["asc", "desc"]);
-  const after = fields.text("after");
-  issues.throwIfAny();
-  return { after: after === "" ? null : after, limit: limitOf(raw.limit), order };
+/** An empty text counts as absent. */
+export function pageQuery(query: unknown): { after: string | null; limit: number } {
+  const given = isJsonObject(query) ? query : {};
+  const { after, limit } = readQuery(PageQuery, { after: given.after || null, limit: given.limit || null });
+  return { after: after ?? null, limit: limit ?? DEFAULT_LIMIT };
 }
 
-function limitOf(text: unknown): number {
-  if (text === undefined || text === "") return DEFAULT_LIMIT;
-  const limit = Number(text);
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
-    throw invalid(["query", "limit"], "int_parsing", `Input should be an integer from 1 to ${MAX_LIMIT}`, text);
-  }
-  return limit;
-}
-
-/** `found`: up to one more item than the limit, which only says that there are more. */
+/** `found`: up to one more item than the limit. The extra one only says that there are more. */
 export function page<Item, Wire extends { id: string }>(
   found: readonly Item[],
   limit: number,

@@ -10,12 +10,12 @@ import { parseJsonObject } from "../http/json-body.ts";
 import type { Violation } from "../request/violations.ts";
 import type { RouteGroup } from "../server.ts";
 import type { Service } from "../service.ts";
-import { invalid, ValidationError } from "./issues.ts";
 import { registerTrainingJobs } from "./jobs.route.ts";
 import { registerTrainingModels } from "./models.route.ts";
 import { registerTrainingStatus } from "./status.route.ts";
 import { registerTrainingSubmissions, type SubmitOptions } from "./submit.route.ts";
 import { fromTraining } from "./training-errors.ts";
+import { invalid, ValidationError } from "./validation.ts";
 
 /** What `createServer` takes beside the inference routes. */
 export function trainingRoutes(training: TrainingService, options: SubmitOptions): RouteGroup {

@@ -8,9 +8,9 @@ import type { Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createGunzip } from "node:zlib";
 import { ServiceError } from "../../errors/service-error.ts";
-import { invalid } from "./issues.ts";
 import { JsonSizeError, JsonSyntaxError } from "./json-errors.ts";
 import { type JsonItem, JsonItems, type Streamed } from "./json-items.ts";
+import { invalid } from "./validation.ts";
 
 export interface SubmissionOptions {
   /** Arrays whose elements are handed on one by one. */

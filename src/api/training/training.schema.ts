@@ -1,8 +1,11 @@
-// The training endpoints for the OpenAPI document. Bodies are read leniently by the *.wire.ts files; these schemas say what
-// clients may send and what they get.
+// What clients of the training routes send and get. The same schemas read the requests and make the OpenAPI document.
+// Training data is in trajectory.schema.ts, the options of a job in config.schema.ts.
 
-import { type TProperties, type TSchema, Type } from "typebox";
-import { AnyObject, nullable, orNull } from "../request/schema-parts.ts";
+import { type TObject, type TSchema, Type } from "typebox";
+import { JOB_STATUSES } from "../../store/job-state.ts";
+import { AnyObject, nullable, orNull, refused } from "../request/schema-parts.ts";
+import { RlOptions, SftOptions } from "./config.schema.ts";
+import { ExampleBody, TrajectoryGroupBody } from "./trajectory.schema.ts";
 
 const Uuid = Type.String({ format: "uuid" });
 const Moment = Type.String({ format: "date-time" });
@@ -59,11 +62,17 @@ export const TrainableModelBody = Type.Object(
 );
 export const TrainableModelList = listOf(TrainableModelBody, "TrainableModelList");
 
+/** Part of an inference name and of paths. The database ends a text at NUL and cannot hold half a surrogate pair. */
+const Name = Type.String({
+  pattern: String.raw`^(?!\.{1,2}$)[^\s/:@\\\p{Cc}\p{Cs}]{1,128}$`,
+  description: "1 to 128 characters without spaces, control characters, '/', '\\', ':' and '@'; not '.' or '..'",
+});
+
 export const NewModelBody = Type.Object(
   {
-    entity: orNull(Type.String(), { description: "Default: the token's name." }),
-    project: Type.String(),
-    name: Type.String(),
+    entity: orNull(Name, { description: "Default: the token's name." }),
+    project: Name,
+    name: Name,
     base_model: orNull(Type.String(), { description: "Required unless `from` is given." }),
     return_existing: orNull(Type.Boolean(), {
       default: false,
@@ -82,76 +91,18 @@ export const CheckpointBody = Type.Object(
 );
 export const CheckpointList = listOf(CheckpointBody, "CheckpointList");
 
-const Trajectory = Type.Object(
-  {
-    messages_and_choices: Type.Array(AnyObject, {
-      description: "Messages (with `role`) and choices as a chat completion returned them (with `message`).",
-    }),
-    tools: orNull(Type.Array(AnyObject)),
-    additional_histories: orNull(Type.Array(AnyObject)),
-    reward: orNull(Type.Number({ minimum: -1e100, maximum: 1e100 }), { default: 0 }),
-    initial_policy_version: orNull(Type.Integer()),
-    final_policy_version: orNull(Type.Integer()),
-    metrics: orNull(Type.Record(Type.String(), Type.Union([Type.Number(), Type.Boolean()]))),
-    metadata: orNull(AnyObject),
-    logs: orNull(Type.Array(Type.String())),
-    start_time: orNull(Moment),
-  },
-  { title: "Trajectory" },
-);
-
-const TrajectoryGroupBody = Type.Object(
-  {
-    trajectories: Type.Array(Trajectory),
-    exceptions: orNull(Type.Array(AnyObject)),
-    metrics: orNull(Type.Record(Type.String(), Type.Union([Type.Number(), Type.Boolean()]))),
-  },
-  { title: "TrajectoryGroup" },
-);
-
 export const RollbackBody = Type.Object({ step: Type.Integer({ minimum: 0 }) }, { title: "Rollback" });
 export const StepsBody = Type.Object({ steps: Type.Array(Type.Integer()) }, { title: "DeleteCheckpoints" });
 export const LogBody = Type.Object(
-  { split: Type.String(), trajectory_groups: Type.Array(TrajectoryGroupBody) },
+  { split: Type.String({ maxLength: 128 }), trajectory_groups: Type.Array(TrajectoryGroupBody) },
   { title: "LogTrajectories" },
 );
-
-const options: TProperties = {
-  learning_rate: orNull(Type.Number(), { default: 5e-6 }),
-  loss_fn: orNull(Type.Union([Type.Literal("cispo"), Type.Literal("ppo")]), { default: "cispo" }),
-  ppo: orNull(Type.Boolean(), { default: false }),
-  epsilon: orNull(Type.Number(), { description: "Default: 1 for cispo, 0.2 for ppo." }),
-  epsilon_high: orNull(Type.Number(), { description: "Default: 4 for cispo, epsilon for ppo." }),
-  importance_sampling_level: orNull(Type.String(), { description: "token, sequence, average or geometric_average." }),
-  max_negative_advantage_importance_sampling_weight: orNull(Type.Number()),
-  mask_prob_ratio: orNull(Type.Boolean(), { default: false }),
-  alt_k2_tau: orNull(Type.Number(), { description: "Also known as kimi_k2_tau." }),
-  advantage_balance: orNull(Type.Number({ minimum: -1, maximum: 1 }), { default: 0 }),
-  scale_rewards: orNull(Type.Boolean(), { default: true, description: "Also known as normalize_advantages." }),
-  precalculate_logprobs: orNull(Type.Boolean(), { default: false }),
-  truncated_importance_sampling: orNull(Type.Number()),
-  kl_penalty_coef: orNull(Type.Number({ minimum: 0 }), { default: 0 }),
-  kl_penalty_reference_step: orNull(Type.Integer({ minimum: 0 })),
-  kl_penalty_step_lag: orNull(Type.Integer({ minimum: 1 })),
-  kl_penalty_source: orNull(Type.String(), { description: "current_learner or sample." }),
-  allow_training_without_logprobs: orNull(Type.Boolean(), { default: false }),
-  num_trajectories_learning_rate_multiplier_power: orNull(Type.Number(), { default: 0 }),
-  scale_learning_rate_by_reward_std_dev: orNull(Type.Boolean(), { default: false }),
-  packed_sequence_length: orNull(Type.Integer({ minimum: 1 })),
-  logprob_calculation_chunk_size: orNull(Type.Integer({ minimum: 1 }), { default: 1024 }),
-  grad_accumulation_sequences: orNull(Type.Union([Type.Integer({ minimum: 1 }), Type.Literal("all")]), { default: 1 }),
-  max_steps_off_policy: orNull(Type.Integer({ minimum: 0 })),
-  weight_decay: orNull(Type.Number({ minimum: 0 }), { default: 0.1 }),
-  max_grad_norm: orNull(Type.Number({ exclusiveMinimum: 0 }), { default: 0.1 }),
-  art_exact_masking: orNull(Type.Boolean(), { default: false }),
-  seed: orNull(Type.Integer({ minimum: 0 }), { default: 3407 }),
-};
 
 export const NewJobBody = Type.Object(
   {
     model_id: Uuid,
     trajectory_groups: Type.Array(TrajectoryGroupBody),
-    experimental_config: orNull(Type.Object(options, { title: "ExperimentalTrainingConfig" })),
+    experimental_config: orNull(RlOptions),
     dry_run: orNull(Type.Boolean(), { description: "Show tokens, masks, advantages and verdicts; train nothing." }),
   },
   { title: "NewTrainingJob" },
@@ -160,14 +111,9 @@ export const NewJobBody = Type.Object(
 export const NewSftJobBody = Type.Object(
   {
     model_id: Uuid,
-    training_data: Type.Array(Type.Object({ messages: Type.Array(AnyObject), tools: orNull(Type.Array(AnyObject)) })),
-    config: orNull(
-      Type.Object({
-        batch_size: orNull(Type.Union([Type.Integer({ minimum: 1 }), Type.Literal("auto")])),
-        learning_rate: orNull(Type.Union([Type.Number(), Type.Array(Type.Number())]), { default: 5e-5 }),
-        assistant_turns: orNull(Type.String(), { default: "all", description: "all or last." }),
-      }),
-    ),
+    training_data: Type.Array(ExampleBody),
+    training_data_url: refused("this server fetches no URLs; send the examples inline as training_data"),
+    config: orNull(SftOptions),
     dry_run: orNull(Type.Boolean(), { description: "Show tokens, masks and verdicts; train nothing." }),
   },
   { title: "NewSftTrainingJob" },
@@ -204,10 +150,31 @@ const EventBody = Type.Object(
 );
 export const EventList = listOf(EventBody, "TrainingEventList");
 
+export const PageQuery = Type.Object({
+  after: orNull(Type.String(), { description: "The id of the last item seen." }),
+  limit: orNull(Type.Integer({ minimum: 1, maximum: 100 }), { default: 20 }),
+});
+export const StepOrder = Type.Object({ order: orNull(Type.Enum(["asc", "desc"]), { default: "asc" }) });
+export const ModelFilter = Type.Object({
+  entity: orNull(Type.String()),
+  project: orNull(Type.String()),
+  name: orNull(Type.String()),
+  base_model: orNull(Type.String()),
+});
+export const JobFilter = Type.Object({
+  model_id: orNull(Type.String()),
+  status: orNull(Type.Enum([...JOB_STATUSES])),
+});
+
+/** The query of a list: its page and what else can be asked for. */
+export function listQuery(filter: TObject = Type.Object({})): TObject {
+  return Type.Object({ ...PageQuery.properties, ...filter.properties });
+}
+
 /** Options of a documented training route. */
 export function documented(
   summary: string,
-  schema: { body?: TSchema; response?: TSchema },
+  schema: { body?: TSchema; query?: TSchema; response?: TSchema },
   access: "training" | "public" = "training",
 ) {
   return {
@@ -217,6 +184,7 @@ export function documented(
       tags: ["training"],
       ...(access === "public" ? { security: [] } : {}),
       ...(schema.body ? { body: schema.body } : {}),
+      ...(schema.query ? { querystring: schema.query } : {}),
       response: {
         ...(schema.response ? { 200: schema.response } : {}),
         ...(access === "public" ? {} : { 404: TrainingErrorBody, 422: TrainingErrorBody }),

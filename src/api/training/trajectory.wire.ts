@@ -1,71 +1,76 @@
-// Trajectory groups from the wire to the trainer's compact form. Accepts what clients really send: everything spelled
-// out with nulls, defaults left out, choices as plain objects, log-probabilities on plain assistant messages, captured
-// exchanges. Told apart by shape: an object with `message` is a choice, one with `role` is a message.
+// Training data from the wire to the trainer's compact form. Items of a large body come here one by one.
 
 import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
-import type { GroupPart, History, HistoryItem, Trajectory } from "../../training/data/trajectory.ts";
-import { choiceFrom, choiceOfMessage, messageFrom } from "./choice.wire.ts";
-import { exchangeHistories } from "./exchange.wire.ts";
-import { AVERAGEABLE, Fields } from "./fields.ts";
-import type { Issues, Loc } from "./issues.ts";
+import type { SftExample } from "../../training/data/prepare-sft.ts";
+import type { GroupPart, History, Trajectory } from "../../training/data/trajectory.ts";
+import { chatTools } from "../request/messages.ts";
+import type { Loc, Violations } from "../request/violations.ts";
+import { EXCHANGE_KINDS, exchangeHistories } from "./exchange.wire.ts";
+import { historyFrom, messageFrom } from "./history.wire.ts";
 import type { Streamed } from "./json-items.ts";
+import { ExampleBody, TrajectoryBody, TrajectoryGroupBody, type WireTrajectory } from "./trajectory.schema.ts";
+import { readTraining } from "./validation.ts";
 
-/** A group of long trajectories takes seconds to read as one: they are read one by one. */
+/** A group of long trajectories takes seconds to read as one, so its trajectories are read one by one. */
 export const GROUP_PARTS: Streamed = { trajectory_groups: { trajectories: null } };
 
-/** One of a group's trajectories, or the group behind the last of them, with none of its own. */
-export function groupPartFrom(value: unknown, loc: Loc, issues: Issues): GroupPart {
-  const object = isJsonObject(value) ? value : {};
-  if (object !== value) issues.add(loc, "dict_type", "Input should be a valid dictionary", value);
-  const fields = new Fields(object, loc, issues);
-  if (loc.at(-2) === "trajectories") return trajectoryFrom(fields, issues);
-  fields.array("trajectories");
-  return {
-    trajectories: [],
-    exceptions: fields.array("exceptions")?.length ?? 0,
-    metrics: fields.metrics("metrics"),
-  };
+/** A trajectory is given as captured exchanges or by these fields, not both. */
+const SPELLED_OUT = ["messages_and_choices", "tools", "additional_histories"];
+
+/** A trajectory, or the group after its last trajectory, without them. */
+export function groupPartFrom(value: unknown, loc: Loc, issues: Violations): GroupPart | undefined {
+  if (loc.at(-2) === "trajectories") return trajectoryFrom(value, loc, issues);
+  const group = readTraining(TrajectoryGroupBody, value, issues, loc);
+  return group && { trajectories: [], exceptions: group.exceptions?.length ?? 0, metrics: group.metrics ?? {} };
 }
 
-function trajectoryFrom(fields: Fields, issues: Issues): Trajectory {
-  // read for their types only
-  fields.object("metadata");
-  fields.array("logs");
-  fields.text("start_time");
-  fields.integer("final_policy_version");
-  return {
-    histories: exchangeHistories(fields, issues) ?? [
-      historyFrom(fields, issues),
-      ...fields.objects("additional_histories").map(({ object, loc }) => {
-        const history = new Fields(object, loc, issues);
-        if (history.raw("messages_and_choices") === undefined) history.missing("messages_and_choices");
-        return historyFrom(history, issues);
-      }),
-    ],
-    reward: fields.number("reward", AVERAGEABLE) ?? 0,
-    initialPolicyVersion: fields.integer("initial_policy_version"),
-    metrics: fields.metrics("metrics"),
-  };
-}
-
-function historyFrom(fields: Fields, issues: Issues): History {
-  const items = fields
-    .objects("messages_and_choices")
-    .flatMap(({ object, loc }) => itemFrom(object, loc, issues) ?? []);
-  return { items, tools: fields.tools("tools") };
-}
-
-function itemFrom(object: JsonObject, loc: Loc, issues: Issues): HistoryItem | null {
-  const hasRole = object.role !== undefined && object.role !== null;
-  const hasMessage = isJsonObject(object.message);
-  if (hasRole === hasMessage) {
-    const problem = hasRole
-      ? "both a message (role) and a choice (message)"
-      : "neither a message (role) nor a choice (message)";
-    issues.add(loc, "value_error", `Value error, the element is ${problem}`);
-    return null;
+function trajectoryFrom(value: unknown, loc: Loc, issues: Violations): Trajectory | undefined {
+  const other = isJsonObject(value) ? besideExchanges(value) : undefined;
+  if (other !== undefined) {
+    issues.add([...loc, "exchanges"], "value_error", `Value error, give exchanges or ${other}, not both`);
+    return undefined;
   }
-  if (hasMessage) return { choice: choiceFrom(object, loc, issues) };
-  const message = messageFrom(object, loc, issues);
-  return choiceOfMessage(object, message, loc, issues) ?? { message };
+  const read = readTraining(TrajectoryBody, value, issues, loc);
+  return (
+    read && {
+      histories: exchangeHistories(read, loc, issues) ?? spelledOut(read, loc, issues),
+      reward: read.reward ?? 0,
+      initialPolicyVersion: read.initial_policy_version ?? null,
+      metrics: read.metrics ?? {},
+    }
+  );
+}
+
+function spelledOut(trajectory: WireTrajectory, loc: Loc, issues: Violations): History[] {
+  const { messages_and_choices: items, tools, additional_histories: more } = trajectory;
+  return [
+    historyFrom(items ?? [], tools, [...loc, "messages_and_choices"], issues),
+    ...(more ?? []).map((history, i) => {
+      const at = [...loc, "additional_histories", i, "messages_and_choices"];
+      return historyFrom(history.messages_and_choices, history.tools, at, issues);
+    }),
+  ];
+}
+
+/** The field that is given beside captured exchanges. Looked for before the fields are read: one of them must go. */
+function besideExchanges(trajectory: JsonObject): string | undefined {
+  const { exchanges } = trajectory;
+  const isCaptured = isJsonObject(exchanges) && EXCHANGE_KINDS.some((kind) => hasElements(exchanges, kind));
+  return isCaptured ? SPELLED_OUT.find((field) => hasElements(trajectory, field)) : undefined;
+}
+
+function hasElements(object: JsonObject, field: string): boolean {
+  const value = object[field];
+  return Array.isArray(value) && value.length > 0;
+}
+
+export function exampleFrom(value: unknown, loc: Loc, issues: Violations): SftExample | undefined {
+  const example = readTraining(ExampleBody, value, issues, loc);
+  if (example === undefined) return undefined;
+  const messages = example.messages.map(messageFrom);
+  if (messages.at(-1)?.role !== "assistant") {
+    const rule = "Value error, the last message must have the role assistant";
+    issues.add([...loc, "messages"], "value_error", rule);
+  }
+  return { messages, tools: chatTools(example.tools) };
 }

@@ -1,0 +1,68 @@
+// Requests in the training dialect: one 422 lists every problem with its path, in the form that FastAPI clients know.
+
+import type { Static, TSchema } from "typebox";
+import { ServiceError } from "../../errors/service-error.ts";
+import { type Dialect, readValue } from "../request/reader.ts";
+import { LENIENT, STRICT } from "../request/scalars.ts";
+import { type Loc, type Violation, Violations, violation } from "../request/violations.ts";
+
+/** Numbers are numbers, and null means "not given". */
+const BODY: Dialect = { scalars: STRICT, nullIsAbsent: true, maxViolations: 100 };
+/** Everything in a query is text. */
+const QUERY: Dialect = { ...BODY, scalars: LENIENT };
+
+/** Problems that the message spells out. `detail` has all of them. */
+const SHOWN = 5;
+
+export class ValidationError extends ServiceError {
+  readonly issues: readonly Violation[];
+
+  constructor(issues: readonly Violation[]) {
+    const [first, ...others] = issues.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`);
+    const shown = others.slice(0, SHOWN - 1).join("; ");
+    const more =
+      others.length === 0 ? "" : ` (and ${others.length} more: ${shown}${others.length < SHOWN ? "" : "; …"})`;
+    super("invalid_training_request", `${first}${more}`, { param: issues[0]!.loc.join(".") });
+    this.issues = issues;
+  }
+}
+
+/** A single problem. */
+export function invalid(loc: Loc, type: string, msg: string, input?: unknown): ValidationError {
+  return new ValidationError([violation(loc, type, msg, input)]);
+}
+
+export function noIssues(): Violations {
+  return new Violations(BODY.maxViolations);
+}
+
+export function throwIfAny({ any, list }: Violations): void {
+  if (any) throw new ValidationError(list);
+}
+
+/** undefined if there are problems, which go to `issues`. */
+export function readTraining<S extends TSchema>(
+  schema: S,
+  value: unknown,
+  issues: Violations,
+  loc: Loc,
+): Static<S> | undefined {
+  return readValue(schema, value, BODY, issues, loc);
+}
+
+/** A body that is read as a whole. */
+export function readSmallBody<S extends TSchema>(schema: S, body: unknown): Static<S> {
+  if (body === undefined) throw invalid(["body"], "missing", "Field required");
+  return readOrThrow(schema, body, BODY, "body");
+}
+
+export function readQuery<S extends TSchema>(schema: S, query: unknown): Static<S> {
+  return readOrThrow(schema, query ?? {}, QUERY, "query");
+}
+
+function readOrThrow<S extends TSchema>(schema: S, value: unknown, dialect: Dialect, place: string): Static<S> {
+  const issues = noIssues();
+  const read = readValue(schema, value, dialect, issues, [place]);
+  throwIfAny(issues);
+  return read as Static<S>;
+}
