@@ -152,9 +152,7 @@ function stringReader(node: Node): Reader {
   const pattern = node.pattern === undefined ? null : new RegExp(node.pattern, "u");
   return scalarReader((value, { fail }) => {
     if (typeof value !== "string") return fail("string_type", "Input should be a valid string");
-    if (value.length < minLength) {
-      return fail("string_too_short", `String should have at least ${minLength} character`);
-    }
+    if (value.length < minLength) return fail("string_too_short", `String should have at least ${minLength} character`);
     if (value.length > maxLength) return fail("string_too_long", `String should have at most ${maxLength} characters`);
     if (pattern !== null && !pattern.test(value)) return fail("value_error", `Value error, use ${node.description}`);
     if (format !== "uuid") return value;
