@@ -36,32 +36,3 @@ export type Verdict =
 export interface GrammarEngine {
   measure(job: Job): Promise<Verdict>;
 }
-
-/** Starts measuring; the result is the CPU time of this process since then. */
-export function startCpuClock(): () => number {
-  const start = cpuMicroseconds();
-  return () => (cpuMicroseconds() - start) / 1000;
-}
-
-/** Times steps that follow each other. */
-export class StepTimer {
-  readonly microseconds: number[] = [];
-  #wall = 0;
-  #cpu = 0;
-
-  start(): void {
-    this.#cpu = cpuMicroseconds();
-    this.#wall = performance.now();
-  }
-
-  /** Adds wall time, or CPU time where that is less: a busy machine takes the core away in the middle of a step. */
-  end(): void {
-    const wall = (performance.now() - this.#wall) * 1000;
-    this.microseconds.push(Math.min(wall, Math.max(1, cpuMicroseconds() - this.#cpu)));
-  }
-}
-
-function cpuMicroseconds(): number {
-  const { user, system } = process.cpuUsage();
-  return user + system;
-}

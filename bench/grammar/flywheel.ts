@@ -6,7 +6,8 @@ import { GrammarError } from "../../src/grammar/grammar-error.ts";
 import type { JsonValue } from "../../src/grammar/json-schema/keywords.ts";
 import { GrammarConstraintFactory, grammarKey } from "../../src/grammar/match/constraint-factory.ts";
 import { BrokenConstraintError } from "../../src/grammar/match/sequence-constraint.ts";
-import { type EngineOptions, type GrammarEngine, type Job, StepTimer, startCpuClock, type Verdict } from "./engine.ts";
+import { StepTimer, startCpuClock } from "./clocks.ts";
+import type { EngineOptions, GrammarEngine, Job, Verdict } from "./engine.ts";
 import { type Encode, longestMatch } from "./longest-match.ts";
 import { loadVocabulary } from "./vocabulary.ts";
 

@@ -5,7 +5,8 @@ import type * as XGrammar from "@mlc-ai/web-xgrammar";
 import { tokenBytes } from "../../src/grammar/match/token-trie.ts";
 import type { TokenVocabulary } from "../../src/grammar/match/token-vocabulary.ts";
 import { xgrammar } from "../../test/grammar/xgrammar.ts";
-import { type EngineOptions, type GrammarEngine, type Job, StepTimer, startCpuClock, type Verdict } from "./engine.ts";
+import { StepTimer, startCpuClock } from "./clocks.ts";
+import type { EngineOptions, GrammarEngine, Job, Verdict } from "./engine.ts";
 import { type Encode, longestMatch } from "./longest-match.ts";
 import { loadVocabulary } from "./vocabulary.ts";
 
