@@ -4,6 +4,7 @@
 
 import { createHash } from "node:crypto";
 import { type Program, packProgram, unpackProgram } from "../automaton/program.ts";
+import { FreeText } from "./free-text.ts";
 import { GrammarConstraint } from "./grammar-constraint.ts";
 import { Matcher } from "./matcher.ts";
 import type { ConstraintFactory, SequenceConstraint } from "./sequence-constraint.ts";
@@ -23,7 +24,7 @@ export function grammarKey(program: Program): string {
 
 export class GrammarConstraintFactory implements ConstraintFactory {
   readonly #vocabulary: TokenVocabulary;
-  #trie: TokenTrie | null = null;
+  #prepared: { trie: TokenTrie; freeText: FreeText } | null = null;
   /** By hash, oldest use first. */
   readonly #grammars = new Map<string, { masks: TokenMasks; programBytes: number }>();
 
@@ -33,11 +34,18 @@ export class GrammarConstraintFactory implements ConstraintFactory {
 
   /** Builds the token tree now instead of with the first constrained request (2 s at 150,000 tokens). */
   prepare(): void {
-    this.#trie ??= new TokenTrie(this.#vocabulary);
+    this.#tokens();
+  }
+
+  #tokens(): { trie: TokenTrie; freeText: FreeText } {
+    if (this.#prepared === null) {
+      const trie = new TokenTrie(this.#vocabulary);
+      this.#prepared = { trie, freeText: new FreeText(trie) };
+    }
+    return this.#prepared;
   }
 
   create(grammar: string, stopTokenIds: readonly number[], ignoreEos: boolean): SequenceConstraint {
-    this.prepare();
     const hash = grammar.slice(0, HASH_LENGTH);
     const known = this.#grammars.get(hash) ?? this.#load(grammar);
     this.#grammars.delete(hash);
@@ -48,7 +56,8 @@ export class GrammarConstraintFactory implements ConstraintFactory {
 
   #load(grammar: string): { masks: TokenMasks; programBytes: number } {
     const matcher = new Matcher(unpackProgram(grammar.slice(HASH_LENGTH)));
-    return { masks: new TokenMasks(matcher, this.#trie!), programBytes: grammar.length };
+    const { trie, freeText } = this.#tokens();
+    return { masks: new TokenMasks(matcher, trie, freeText), programBytes: grammar.length };
   }
 
   /** Sequences that use an evicted grammar keep it until they end. */

@@ -4,8 +4,10 @@
 // remember their successors: text that was seen before costs one table lookup per byte.
 
 import type { Program } from "../automaton/program.ts";
+import type { Freedom } from "./free-text.ts";
 import { BrokenConstraintError } from "./sequence-constraint.ts";
 import { STATE_RADIX, StackGraph, type StackNode } from "./stack-graph.ts";
+import { StateSteps } from "./state-steps.ts";
 
 /** After this many configurations the memory of a program is dropped and built up anew. */
 const MAX_CONFIGURATIONS = 20_000;
@@ -25,6 +27,8 @@ export class Configuration {
   next: (Configuration | null | undefined)[] = [];
   epoch: number;
   mask: Int32Array | null = null;
+  /** See free-text.ts; undefined = not known yet. */
+  freedom: Freedom | null | undefined;
 
   constructor(
     kernel: Kernel,
@@ -54,6 +58,7 @@ interface Kernel {
 export class Matcher {
   readonly program: Program;
   readonly stacks: StackGraph;
+  readonly steps: StateSteps;
   /** Units of work (items visited) the current caller may still spend; going below zero throws BrokenConstraintError. */
   allowance: number = Number.POSITIVE_INFINITY;
   epoch = 0;
@@ -62,6 +67,7 @@ export class Matcher {
 
   constructor(program: Program) {
     this.program = program;
+    this.steps = new StateSteps(program);
     this.stacks = new StackGraph(program, (work) => this.spend(work));
   }
 
@@ -84,16 +90,21 @@ export class Matcher {
 
   /** null when the byte (given by its class) is not legal. */
   advance(from: Configuration, byteClass: number): Configuration | null {
-    if (from.epoch !== this.epoch) {
-      from.next = [];
-      from.mask = null;
-      from.epoch = this.epoch;
-    }
+    this.renew(from);
     const known = from.next[byteClass];
     if (known !== undefined) return known;
     const next = this.#step(from, byteClass);
     from.next[byteClass] = next;
     return next;
+  }
+
+  /** Forgets what a configuration of an earlier epoch remembers. */
+  renew(configuration: Configuration): void {
+    if (configuration.epoch === this.epoch) return;
+    configuration.next = [];
+    configuration.mask = null;
+    configuration.freedom = undefined;
+    configuration.epoch = this.epoch;
   }
 
   advanceBytes(from: Configuration, bytes: Uint8Array): Configuration | null {

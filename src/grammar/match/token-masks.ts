@@ -1,15 +1,16 @@
 // Legal next tokens of a configuration, as a bitset. Most of a mask depends only on the innermost rule, not on who
-// called it: that part (a frame) is computed once per set of states; only tokens that leave the frame, such as one that
-// closes a string and goes on, are checked against the real stack.
+// called it. That part, a frame, is computed once per set of states. Only subtrees that leave the frame, such as a quote
+// that closes a string and what follows it, are walked with the real stack.
 
+import type { FreeRun, FreeText } from "./free-text.ts";
 import type { Configuration, Matcher } from "./matcher.ts";
 import { type TokenTrie, tokenBytes } from "./token-trie.ts";
 
 interface Frame {
   /** Legal whoever the caller is. */
   readonly accepted: Int32Array;
-  /** Legal or not depending on the caller. */
-  readonly uncertain: readonly number[];
+  /** Trie nodes whose subtrees hold tokens that the caller decides on, in trie order. */
+  readonly uncertain: Int32Array;
 }
 
 /** Memory for cached masks per grammar, in 32-bit words. */
@@ -26,14 +27,18 @@ export class TokenMasks {
   readonly words: number;
   /** The token that leads to the program's second start; -1 = none. */
   readonly markerToken: number;
-  /** null = too many uncertain tokens: walk the real configuration instead. */
-  #frames = new Map<string, Frame | null>();
+  readonly #freeText: FreeText;
+  #frames = new Map<string, Frame>();
   #cachedWords = 0;
   #epoch = 0;
+  /** By level of a walk: the configuration, and whether the frame could have been left on the way. */
+  readonly #path: Configuration[] = [];
+  readonly #leftAt: boolean[] = [];
 
-  constructor(matcher: Matcher, trie: TokenTrie) {
+  constructor(matcher: Matcher, trie: TokenTrie, freeText: FreeText) {
     this.matcher = matcher;
     this.trie = trie;
+    this.#freeText = freeText;
     this.words = (trie.vocabulary.size + 31) >>> 5;
     this.markerToken = trie.tokenSpelled(matcher.program.marker);
   }
@@ -48,52 +53,36 @@ export class TokenMasks {
     if (configuration.mask && configuration.epoch === this.matcher.epoch) return configuration.mask;
     if (this.#epoch !== this.matcher.epoch || this.#cachedWords > MAX_MASK_WORDS) this.#reset();
     const mask = configuration.exhausted ? new Int32Array(this.words) : this.#compute(configuration);
-    if (configuration.epoch !== this.matcher.epoch) {
-      configuration.next = [];
-      configuration.epoch = this.matcher.epoch;
-    }
+    this.matcher.renew(configuration);
     configuration.mask = mask;
     this.#cachedWords += this.words;
     return mask;
   }
 
   #compute(configuration: Configuration): Int32Array {
+    const free = this.#freeText.run(this.matcher, configuration);
+    if (free !== null) return this.#walkExits(free, null);
     const frame = this.#frameOf(configuration);
-    if (!frame) return this.#walk(configuration);
+    if (!frame) return this.#walkAll(configuration, null);
     const mask = frame.accepted.slice();
-    this.matcher.spend(frame.uncertain.length >> 2);
-    for (const token of frame.uncertain) {
-      if (this.matcher.advanceBytes(configuration, tokenBytes(this.trie.vocabulary, token))) {
-        mask[token >>> 5]! |= 1 << (token & 31);
+    const { depth, skip, tokenOffsets, tokens, vocabulary } = this.trie;
+    /** The configurations along the bytes in front of the last uncertain node. */
+    const path = [configuration];
+    let spelled: Uint8Array = new Uint8Array(0);
+    for (const node of frame.uncertain) {
+      const bytes = tokenBytes(vocabulary, tokens[tokenOffsets[node]!]!);
+      let level = 0;
+      while (level + 1 < path.length && level + 1 < depth[node]! && bytes[level] === spelled[level]) level++;
+      path.length = level + 1;
+      while (level + 1 < depth[node]!) {
+        // Never null: the frame got as far without knowing its caller.
+        path.push(this.matcher.advance(path[level]!, this.matcher.program.classes[bytes[level]!]!)!);
+        level++;
       }
+      spelled = bytes;
+      this.#walk(path[level]!, node, skip[node]!, false, mask, null);
     }
-    return mask;
-  }
-
-  #walk(configuration: Configuration): Int32Array {
-    const { nodeCount, byte, depth, skip, tokenOffsets, tokens } = this.trie;
-    const { classes } = this.matcher.program;
-    const mask = new Int32Array(this.words);
-    const path: Configuration[] = [configuration];
-    let visited = 0;
-    for (let node = 1; node < nodeCount; ) {
-      visited++;
-      const level = depth[node]!;
-      const from = path[level - 1]!;
-      const byteClass = classes[byte[node]!]!;
-      const known = from.next[byteClass];
-      const next = known === undefined ? this.matcher.advance(from, byteClass) : known;
-      if (next === null) {
-        node = skip[node]!;
-        continue;
-      }
-      path[level] = next;
-      for (let i = tokenOffsets[node]!; i < tokenOffsets[node + 1]!; i++) {
-        mask[tokens[i]! >>> 5]! |= 1 << (tokens[i]! & 31);
-      }
-      node++;
-    }
-    this.matcher.spend(Math.ceil(visited / NODES_PER_WORK));
+    this.matcher.spend(frame.uncertain.length >> 4);
     return mask;
   }
 
@@ -104,48 +93,94 @@ export class TokenMasks {
     const key = states.join(" ");
     let frame = this.#frames.get(key);
     if (frame === undefined) {
-      frame = this.#makeFrame(this.matcher.frame(states));
+      const uncertain: number[] = [];
+      const accepted = this.#walkAll(this.matcher.frame(states), uncertain);
+      frame = { accepted, uncertain: Int32Array.from(uncertain) };
       this.#frames.set(key, frame);
-      this.#cachedWords += this.words;
+      this.#cachedWords += this.words + uncertain.length;
     }
     return frame;
   }
 
-  #makeFrame(start: Configuration): Frame | null {
-    const { nodeCount, byte, depth, skip, tokenOffsets, tokens } = this.trie;
+  /** The tokens that can follow; `uncertain` collects the nodes of those that can only after leaving the frame. */
+  #walkAll(start: Configuration, uncertain: number[] | null): Int32Array {
+    const free = this.#freeText.run(this.matcher, start);
+    if (free !== null) return this.#walkExits(free, uncertain);
+    const mask = new Int32Array(this.words);
+    this.#walk(start, 1, this.trie.nodeCount, start.escaped, mask, uncertain);
+    return mask;
+  }
+
+  #walkExits({ slice, steps, strangers }: FreeRun, uncertain: number[] | null): Int32Array {
+    const { byte, skip } = this.trie;
     const { classes } = this.matcher.program;
-    const accepted = new Int32Array(this.words);
-    const uncertain: number[] = [];
-    const maxUncertain = 256 + (tokens.length >> 4);
-    const path: Configuration[] = [start];
-    /** Per level: the frame could have been left at this level or before. */
-    const left: boolean[] = [start.escaped];
+    const { exits, exitLengths } = slice;
+    const mask = slice.mask.slice();
+    const left: boolean[] = [];
+    for (const at of steps) left.push(at.escaped || left.at(-1) === true);
+    this.matcher.spend(Math.ceil(exits.length / NODES_PER_WORK));
+    for (const node of strangers) {
+      this.trie.removeTokens(mask, node, skip[node]!);
+      this.#walk(steps[0]!, node, skip[node]!, left[0]!, mask, uncertain);
+    }
+    let stranger = 0;
+    for (let i = 0; i < exits.length; i++) {
+      const node = exits[i]!;
+      while (stranger < strangers.length && skip[strangers[stranger]!]! <= node) stranger++;
+      if (stranger < strangers.length && strangers[stranger]! < node) continue;
+      const length = exitLengths[i]!;
+      const from = steps[length]!;
+      if (from.next[classes[byte[node]!]!] !== null)
+        this.#walk(from, node, skip[node]!, left[length]!, mask, uncertain);
+      else if (left[length]) uncertain?.push(node);
+    }
+    return mask;
+  }
+
+  /**
+   * Adds the legal tokens among the nodes first..end, a subtree or several siblings' after a prefix that led to `start`.
+   * `left`: the frame could have been left on that prefix.
+   */
+  #walk(
+    start: Configuration,
+    first: number,
+    end: number,
+    left: boolean,
+    mask: Int32Array,
+    uncertain: number[] | null,
+  ): void {
+    const { byte, depth, skip } = this.trie;
+    const { classes } = this.matcher.program;
+    const base = depth[first]! - 1;
+    const path = this.#path;
+    const leftAt = this.#leftAt;
+    path[0] = start;
+    leftAt[0] = left;
     let visited = 0;
-    for (let node = 1; node < nodeCount; ) {
+    for (let node = first; node < end; ) {
       visited++;
-      const level = depth[node]!;
-      const next = this.matcher.advance(path[level - 1]!, classes[byte[node]!]!);
-      let inside = node;
-      if (next) {
-        path[level] = next;
-        left[level] = left[level - 1]! || next.escaped;
-        for (let i = tokenOffsets[node]!; i < tokenOffsets[node + 1]!; i++) {
-          accepted[tokens[i]! >>> 5]! |= 1 << (tokens[i]! & 31);
-        }
-        inside = node + 1;
+      const level = depth[node]! - base;
+      const from = path[level - 1]!;
+      const byteClass = classes[byte[node]!]!;
+      const known = from.next[byteClass];
+      const next = known === undefined ? this.matcher.advance(from, byteClass) : known;
+      let after = skip[node]!;
+      if (next === null) {
+        if (leftAt[level - 1]) uncertain?.push(node);
+      } else if (this.#freeText.subtreeLegal(this.matcher, next, node)) {
+        this.trie.addTokens(mask, node, after);
+      } else {
+        this.trie.addTokens(mask, node, node + 1);
+        const leaves = leftAt[level - 1]! || next.escaped;
         if (!next.exhausted) {
-          node = inside;
-          continue;
-        }
+          path[level] = next;
+          leftAt[level] = leaves;
+          after = node + 1;
+        } else if (leaves) uncertain?.push(node);
       }
-      if (next ? left[level] : left[level - 1]) {
-        for (let i = tokenOffsets[inside]!; i < tokenOffsets[skip[node]!]!; i++) uncertain.push(tokens[i]!);
-        if (uncertain.length > maxUncertain) return null;
-      }
-      node = skip[node]!;
+      node = after;
     }
     this.matcher.spend(Math.ceil(visited / NODES_PER_WORK));
-    return { accepted, uncertain };
   }
 
   #reset(): void {

@@ -51,6 +51,19 @@ export class TokenTrie {
     this.tokens = Int32Array.from(sorted);
   }
 
+  /** Sets the bits of the tokens that end at the nodes first..end. */
+  addTokens(mask: Int32Array, first: number, end: number): void {
+    const { tokenOffsets, tokens } = this;
+    const last = tokenOffsets[end]!;
+    for (let i = tokenOffsets[first]!; i < last; i++) mask[tokens[i]! >>> 5]! |= 1 << (tokens[i]! & 31);
+  }
+
+  removeTokens(mask: Int32Array, first: number, end: number): void {
+    const { tokenOffsets, tokens } = this;
+    const last = tokenOffsets[end]!;
+    for (let i = tokenOffsets[first]!; i < last; i++) mask[tokens[i]! >>> 5]! &= ~(1 << (tokens[i]! & 31));
+  }
+
   /** The token with exactly these bytes, -1 = none (or no bytes). */
   tokenSpelled(bytes: ArrayLike<number>): number {
     const node = bytes.length === 0 ? -1 : findPath(this, bytes);

@@ -1,0 +1,101 @@
+// Where the states of a program lead, without stacks and without closing: enough to see that two characters lead to the
+// same place, and cheaper than asking a matcher.
+
+import type { Program } from "../automaton/program.ts";
+import { utf8Ranges } from "../automaton/utf8.ts";
+
+/** No edge. */
+export const NOWHERE = -1;
+/** Some of the characters, or to different places. */
+export const MIXED = -2;
+/** Byte sequences of all characters beyond ASCII. */
+const NON_ASCII_BYTES = [...utf8Ranges(0x80, 0xd7ff), ...utf8Ranges(0xe000, 0x10ffff)];
+
+export class StateSteps {
+  readonly #program: Program;
+  readonly #rows = new Map<number, Int32Array>();
+  /** Sets of several target states get numbers above all states. */
+  readonly #sets = new Map<string, number>();
+
+  constructor(program: Program) {
+    this.#program = program;
+  }
+
+  /** Per byte class: the target, a number for several targets, or NOWHERE. Last, the same for all of non-ASCII. */
+  of(state: number): Int32Array {
+    let row = this.#rows.get(state);
+    if (row === undefined) {
+      row = this.#row(state);
+      this.#rows.set(state, row);
+    }
+    return row;
+  }
+
+  #row(state: number): Int32Array {
+    const { byteOffsets, byteEdges, classCount } = this.#program;
+    const row = new Int32Array(classCount + 1).fill(NOWHERE);
+    const several = new Set<number>();
+    for (let edge = byteOffsets[state]!; edge < byteOffsets[state + 1]!; edge += 2) {
+      const range = byteEdges[edge]!;
+      for (let byteClass = range & 0xff; byteClass <= range >> 8; byteClass++) {
+        if (row[byteClass] !== NOWHERE) several.add(byteClass);
+        row[byteClass] = byteEdges[edge + 1]!;
+      }
+    }
+    for (const byteClass of several) row[byteClass] = this.#setNumber(this.#targets([state], byteClass));
+    row[classCount] = this.#nonAscii(state);
+    return row;
+  }
+
+  #nonAscii(state: number): number {
+    let found: number | null = null;
+    for (const ranges of NON_ASCII_BYTES) {
+      const end = this.#along([state], ranges);
+      if (end === MIXED || (found !== null && end !== found)) return MIXED;
+      found = end;
+    }
+    return found!;
+  }
+
+  /** Where every byte sequence of the ranges leads. */
+  #along(start: readonly number[], ranges: readonly (readonly [low: number, high: number])[]): number {
+    const { classes, epsilonOffsets, callOffsets } = this.#program;
+    let states = start;
+    for (const [level, [low, high]] of ranges.entries()) {
+      const linked = (state: number) =>
+        epsilonOffsets[state] !== epsilonOffsets[state + 1] || callOffsets[state] !== callOffsets[state + 1];
+      if (level > 0 && states.some(linked)) return MIXED;
+      const next = this.#targets(states, classes[low]!);
+      const key = next.join();
+      for (let byteClass = classes[low]! + 1; byteClass <= classes[high]!; byteClass++)
+        if (this.#targets(states, byteClass).join() !== key) return MIXED;
+      if (next.length === 0) return level === 0 ? NOWHERE : MIXED;
+      states = next;
+    }
+    return this.#setNumber(states);
+  }
+
+  /** Ascending. */
+  #targets(states: readonly number[], byteClass: number): number[] {
+    const { byteOffsets, byteEdges } = this.#program;
+    const targets = new Set<number>();
+    for (const state of states) {
+      for (let edge = byteOffsets[state]!; edge < byteOffsets[state + 1]!; edge += 2) {
+        const range = byteEdges[edge]!;
+        if (byteClass >= (range & 0xff) && byteClass <= range >> 8) targets.add(byteEdges[edge + 1]!);
+      }
+    }
+    return [...targets].sort((a, b) => a - b);
+  }
+
+  #setNumber(states: readonly number[]): number {
+    if (states.length === 1) return states[0]!;
+    const key = states.join();
+    let number = this.#sets.get(key);
+    if (number === undefined) {
+      number = this.#program.finals.length + this.#sets.size;
+      this.#sets.set(key, number);
+    }
+    return number;
+  }
+}
