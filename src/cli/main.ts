@@ -4,10 +4,12 @@ import { Command } from "commander";
 import { OperatorError } from "../errors/operator-error.ts";
 import { PACKAGE_VERSION } from "../system/version.ts";
 import { addChatCommand } from "./chat.command.ts";
+import { addDemoCommand } from "./demo/demo.command.ts";
+import { addModelsCommand } from "./models.command.ts";
 import { dashed } from "./option-flags.ts";
 import { addServeCommand } from "./serve.command.ts";
 import { addTokensCommand } from "./tokens.command.ts";
-import { addTrainingCommands } from "./training-commands.ts";
+import { addTrainCommand } from "./train.command.ts";
 
 export function createProgram(): Command {
   const program = new Command("flywheel")
@@ -17,7 +19,9 @@ export function createProgram(): Command {
   addServeCommand(program);
   addChatCommand(program);
   addTokensCommand(program);
-  addTrainingCommands(program);
+  addTrainCommand(program);
+  addModelsCommand(program);
+  addDemoCommand(program);
   return program;
 }
 
