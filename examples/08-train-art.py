@@ -5,9 +5,12 @@ import os
 
 import art
 from art.serverless.backend import ServerlessBackend
+from flywheel_art import Flywheel
 
 PROMPTS = ["What is a flywheel?", "Tell me about the sea.", "Why is the sky blue?", "What is bread made of?"]
 MAX_TOKENS = 24
+URL = os.environ.get("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1")
+KEY = os.environ["OPENAI_API_KEY"]
 
 
 async def rollout(model: art.TrainableModel, prompt: str) -> art.Trajectory:
@@ -22,9 +25,7 @@ async def rollout(model: art.TrainableModel, prompt: str) -> art.Trajectory:
 
 
 async def main() -> None:
-    backend = ServerlessBackend(
-        base_url=os.environ.get("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1"), api_key=os.environ["OPENAI_API_KEY"]
-    )
+    backend = ServerlessBackend(base_url=URL, api_key=KEY)
     model = art.TrainableModel(name="brief-art", project="examples", base_model=os.environ.get("MODEL", "flywheel-mini"))
     await model.register(backend)
     for _ in range(int(os.environ.get("STEPS", "8"))):
@@ -32,10 +33,18 @@ async def main() -> None:
             art.TrajectoryGroup(rollout(model, prompt) for _ in range(8)) for prompt in PROMPTS
         )
         result = await backend.train(model, groups, learning_rate=2e-5)
-        print(f"step {result.step}: mean reward before it {result.metrics['reward']:.3f}")
+        # not result.metrics: a job without anything to learn has none
+        rewards = [trajectory.reward for group in groups for trajectory in group]
+        print(f"step {result.step}: mean reward before it {sum(rewards) / max(1, len(rewards)):.3f}")
     await model.delete_checkpoints()
     print(f"{model.get_inference_name()} is at step {await model.get_step()}")
     await backend.close()
+
+    # what ART does through W&B's artifacts, without them
+    server = Flywheel(URL, KEY)
+    example = {"messages": [{"role": "user", "content": PROMPTS[0]}, {"role": "assistant", "content": "A heavy wheel."}]}
+    job = server.train_sft(model, [example], learning_rate=1e-4)
+    print(f"supervised step {job['step']}, downloaded to {server.download(model, 'brief-art')}")
 
 
 asyncio.run(main())

@@ -7,6 +7,7 @@ import { checkpointIdentity } from "../model/checkpoint/checkpoint.ts";
 import type { WeightType } from "../model/linear/linear.ts";
 import type { ChatEncoder } from "./data/chat-encoder.ts";
 import type { LengthLimits } from "./data/length-limits.ts";
+import { TrainingError } from "./training-error.ts";
 
 export interface BaseModel extends LengthLimits {
   /** The name that clients send as base_model and as model. */
@@ -36,12 +37,15 @@ export class BaseModels {
     return this.#models.map(({ name }) => name);
   }
 
-  /**
-   * Throws if the files changed. Training reads the weights itself, and would train another model than the served one.
-   */
+  /** Throws if the files changed or are gone. Training would then train another model than the served one. */
   assertUnchanged(model: BaseModel): void {
-    if (checkpointIdentity(model.folder) === this.#identities.get(model)) return;
-    throw new Error(`the files of the base model ${model.name} changed since the server started; restart the server`);
+    let cause: unknown;
+    try {
+      if (checkpointIdentity(model.folder) === this.#identities.get(model)) return;
+    } catch (error) {
+      cause = error;
+    }
+    throw new TrainingError({ code: "base_model_changed", baseModel: model.name }, cause);
   }
 
   get(name: string): BaseModel | null {

@@ -57,6 +57,7 @@ export class Models {
     const baseModel = request.baseModel ?? source?.model.baseModel;
     const base = baseModel === undefined ? null : bases.get(baseModel);
     if (!base) throw new TrainingError({ code: "unknown_base_model", baseModel, known: bases.names() });
+    bases.assertUnchanged(base);
     // compares models, not names: the base model may have been renamed
     if (source && bases.get(source.model.baseModel) !== base) {
       throw new TrainingError({ code: "fork_changes_base_model", baseModel: source.model.baseModel });
@@ -101,6 +102,13 @@ export class Models {
     const found = step === "latest" ? modelTable.newestStep(model.id) : modelTable.step(model.id, step);
     if (!found) throw new TrainingError({ code: "unknown_step", step });
     return found;
+  }
+
+  /** The folder of a step. Its files stay until `release` is called. */
+  openStep(id: string, owner: string, step: number | "latest"): { step: StepRecord; folder: string; release(): void } {
+    const found = this.step(id, owner, step);
+    const folder = this.#context.workspace.stepFolder(found.modelId, found.step);
+    return { step: found, folder, release: this.#policies.lease(found.modelId, found.step) };
   }
 
   steps(id: string, owner: string): StepRecord[] {

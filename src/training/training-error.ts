@@ -19,6 +19,7 @@ export type TrainingFault =
   | { code: "storage_full" }
   | { code: "no_kl_reference"; step: number }
   | { code: "learning_rate_overflow"; sequences: number; rate: number; learningRate: number; power: number }
+  | { code: "base_model_changed"; baseModel: string }
   | { code: "base_model_gone"; baseModel: string; model: string }
   | { code: "rank_too_large"; model: string; rank: number; limit: number }
   | { code: "no_adapter_slot"; passing: boolean };
@@ -77,6 +78,8 @@ function messageOf(fault: TrainingFault): string {
       const options = `learning_rate (${fault.learningRate}) or num_trajectories_learning_rate_multiplier_power (${fault.power})`;
       return `The learning rate of a gradient step with ${fault.sequences} sequences would be ${fault.rate}; lower ${options}.`;
     }
+    case "base_model_changed":
+      return `The files of the base model ${fault.baseModel} changed since the server started, or are gone; restart the server.`;
     case "base_model_gone":
       return `The base model ${fault.baseModel} of ${fault.model} is not served any more.`;
     case "rank_too_large": {

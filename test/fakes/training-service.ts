@@ -30,6 +30,8 @@ export interface TrainingBench {
 
 export interface BenchOptions {
   folder?: string;
+  /** Checkpoint of the base model. */
+  baseFolder?: string;
   log?: Log;
   trainer?: Trainer;
   maxLoras?: number;
@@ -56,7 +58,7 @@ export function trainingBench(options: BenchOptions = {}): TrainingBench {
   const slots = new AdapterSlots(engine);
   const store = openStore(join(folder, "flywheel.db"));
   const base = {
-    ...{ name: "tiny", aliases: ["tiny-llama"], folder: LLAMA, weights: "float32" as const },
+    ...{ name: "tiny", aliases: ["tiny-llama"], folder: options.baseFolder ?? LLAMA, weights: "float32" as const },
     ...{ maxSequenceLength: 64, maxTrainedLength: options.maxTrainedLength ?? 64, encoder: toyEncoder },
     ...{ engine, slots },
   };

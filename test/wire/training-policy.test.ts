@@ -1,6 +1,11 @@
 // The life of a policy over the training endpoints: the call sequence and shapes of an ART client.
 
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { LLAMA, stepFolder } from "../fakes/training-service.ts";
 import { shared } from "./shared-server.ts";
 import { artConfig, artPoll, finishedJob, goodGroup, jobBody, modelBody, newModel } from "./training-requests.ts";
 import { startTrainingServer } from "./training-server.ts";
@@ -76,6 +81,53 @@ describe("the life of a policy, as an ART client drives it", () => {
     expect((await server.call("GET", `/v1/preview/models/${id}/checkpoints?limit=101`)).status).toBe(422);
     const twice = await server.call("GET", "/v1/preview/models?name=a&name=b");
     expect([twice.status, twice.json.detail[0].loc]).toEqual([422, ["query", "name"]]);
+  });
+
+  it("downloads the adapter of a step as a tar archive", async () => {
+    const { id } = await newModel(server);
+    await finishedJob(server, (await server.call("POST", "/v1/preview/training-jobs", jobBody(id))).json.id);
+    const get = (path: string, as = "ann", method = "GET") => {
+      const headers = { authorization: `Bearer ${as}` };
+      return fetch(`${server.url}/v1/preview/models/${id}/checkpoints/${path}/adapter`, { method, headers });
+    };
+    const folder = mkdtempSync(join(tmpdir(), "adapter-"));
+    try {
+      const response = await get("latest");
+      expect(response.headers.get("content-disposition")).toBe('attachment; filename="step-1.tar"');
+      const archive = Buffer.from(await response.arrayBuffer());
+      expect(archive.length).toBe(Number(response.headers.get("content-length")));
+      writeFileSync(join(folder, "step.tar"), archive);
+      execFileSync("tar", ["xf", "step.tar"], { cwd: folder });
+      for (const name of ["adapter_config.json", "adapter_model.safetensors"]) {
+        expect(readFileSync(join(folder, name))).toEqual(readFileSync(join(stepFolder(server.bench, id, 1), name)));
+      }
+      expect(readdirSync(folder)).toHaveLength(3);
+      const head = await get("1", "ann", "HEAD");
+      expect(Number(head.headers.get("content-length"))).toBe(archive.length);
+      expect((await get("7")).status).toBe(404);
+      expect((await get("x")).status).toBe(404);
+      expect((await get("1", "bob")).status).toBe(404);
+      await expect.poll(() => server.bench.service.policies.inUse(id, 1)).toBe(false);
+      rmSync(join(stepFolder(server.bench, id, 0), "adapter_config.json"));
+      expect((await get("0")).status).toBe(409);
+      expect(server.bench.service.policies.inUse(id, 0)).toBe(false);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  it("names a base model whose files are gone", async () => {
+    const gone = mkdtempSync(join(tmpdir(), "base-"));
+    cpSync(LLAMA, gone, { recursive: true });
+    const other = await startTrainingServer({ baseFolder: gone });
+    try {
+      rmSync(gone, { recursive: true });
+      const { status, json } = await other.call("POST", "/v1/preview/models", modelBody());
+      expect([status, json.detail[0].loc]).toEqual([422, ["body", "base_model"]]);
+      expect(json.detail[0].msg).toContain("The files of the base model tiny changed since the server started");
+    } finally {
+      await other.close();
+    }
   });
 
   it("forks and rolls back", async () => {

@@ -2,12 +2,12 @@
 
 import type { FastifyInstance } from "fastify";
 import type { Static } from "typebox";
-import { ServiceError } from "../../errors/service-error.ts";
 import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { type Principal, principalOf } from "../http/auth.ts";
 import { page, pageQuery } from "./paging.ts";
 import { presentModel, presentStep } from "./present.ts";
+import { stepFrom } from "./step-param.ts";
 import {
   CheckpointBody,
   CheckpointList,
@@ -93,10 +93,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     documented('One step, by number or "latest"', { response: CheckpointBody }),
     async (request) => {
       const { id, step } = request.params;
-      if (step !== "latest" && !/^\d{1,9}$/.test(step)) {
-        throw new ServiceError("unknown_checkpoint", `${step} is not a step; use a number or "latest".`);
-      }
-      return presentStep(models.step(id, principalOf(request).id, step === "latest" ? step : Number(step)));
+      return presentStep(models.step(id, principalOf(request).id, stepFrom(step)));
     },
   );
 

@@ -10,6 +10,7 @@ import { parseJsonObject } from "../http/json-body.ts";
 import type { Violation } from "../request/violations.ts";
 import type { RouteGroup } from "../server.ts";
 import type { Service } from "../service.ts";
+import { registerAdapterDownload } from "./adapter-download.ts";
 import { registerTrainingJobs } from "./jobs.route.ts";
 import { registerTrainingModels } from "./models.route.ts";
 import { registerTrainingStatus } from "./status.route.ts";
@@ -25,6 +26,7 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
       readIdsInAnyCase(scope);
       readSmallBodies(scope);
       registerTrainingModels(scope, training);
+      registerAdapterDownload(scope, training);
       registerTrainingJobs(scope, service, training);
       registerTrainingStatus(scope, training);
     });

@@ -24,6 +24,7 @@ const WIRE: Readonly<Record<TrainingErrorCode, { code: ErrorCode; param?: string
   storage_full: { code: "storage_full" },
   no_kl_reference: { code: "invalid_training_request", param: "experimental_config" },
   learning_rate_overflow: { code: "invalid_training_request", param: "experimental_config" },
+  base_model_changed: { code: "unknown_base_model", param: "base_model" },
   base_model_gone: { code: "model_not_found", param: "model" },
   rank_too_large: { code: "adapter_rank_too_large", param: "model_id" },
   no_adapter_slot: { code: "no_adapter_slot" },
