@@ -49,6 +49,7 @@ async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: 
   const text = await loadTextModel(folder, {
     chatTemplate: readTemplate(config.chatTemplate),
     chatTemplateKwargs: config.defaultChatTemplateKwargs,
+    contentFormat: config.chatTemplateContentFormat,
   });
   const parsers = replyParsers(config, text.defaultTemplate);
   const idle = Object.keys(config.overrideGenerationConfig).filter((name) => !GENERATION_FIELDS.includes(name));

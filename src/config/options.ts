@@ -60,6 +60,12 @@ export const OPTIONS = {
   }),
 
   chatTemplate: text("Chat", null, "Jinja chat template that replaces the model's: a file or the text itself."),
+  chatTemplateContentFormat: oneOf(
+    "Chat",
+    ["auto", "string", "openai"],
+    "auto",
+    "How templates get the content of messages: as one string, as a list of parts (`openai`), or what each one expects.",
+  ),
   defaultChatTemplateKwargs: json(
     "Chat",
     "Template variables for every request. A request's own variables take precedence.",

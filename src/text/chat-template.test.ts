@@ -57,14 +57,14 @@ describe("content", () => {
 
   test.each([
     ["prints content", chatml, "string"],
-    ["walks through the parts", looping, "parts"],
+    ["walks through the parts", looping, "openai"],
     [
       "walks under another name",
       "{% set all = messages[1:] %}{% for x in all %}{% for c in x.content %}{% endfor %}{% endfor %}",
-      "parts",
+      "openai",
     ],
-    ["walks one message", "{% set x = messages[0] %}{% for c in x.content | list %}{% endfor %}", "parts"],
-    ["walks the first message directly", "{% for c in messages[0]['content'] %}{% endfor %}", "parts"],
+    ["walks one message", "{% set x = messages[0] %}{% for c in x.content | list %}{% endfor %}", "openai"],
+    ["walks the first message directly", "{% for c in messages[0]['content'] %}{% endfor %}", "openai"],
     [
       "walks tool calls kept in content",
       "{% for m in messages %}{% set calls = m.content %}{% for c in calls %}{% endfor %}{% endfor %}",
@@ -77,6 +77,19 @@ describe("content", () => {
     ],
   ])("a template that %s gets content as %s", (_name, source, format) => {
     expect(new ChatTemplate(source).facts.contentFormat).toBe(format);
+  });
+
+  test("a loop over a variable called content is one over parts, as vLLM sees it", () => {
+    const macro = "{% macro show(content) %}{% for c in content %}{{ c.text }};{% endfor %}{% endmacro %}";
+    const source = `${macro}{% for m in messages %}{{ show(m.content) }}{% endfor %}`;
+    expect(new ChatTemplate(source).facts.contentFormat).toBe("openai");
+    expect(render(source, texts)).toBe("a;b;");
+  });
+
+  test("the operator's choice wins over what is detected", () => {
+    const plain = "{{ messages[0].content }}";
+    expect(new ChatTemplate(plain, "openai").render(input([user]))).toBe("[{'type': 'text', 'text': 'Hi'}]");
+    expect(new ChatTemplate(looping, "string").render(input([user]))).toBe("(:)(:)");
   });
 
   test("a string is the texts joined by a newline, a list is text parts", () => {
@@ -208,6 +221,25 @@ describe("continuing the last message", () => {
   ])("%s is refused", (_name, source, messages) => {
     expect(() => render(source, messages, going)).toThrow(expect.objectContaining({ code: "invalid_continuation" }));
   });
+});
+
+test("a conversation of 1,001 messages is rendered without a limit on steps", () => {
+  const messages = Array.from({ length: 1001 }, (_, i) => ({
+    role: i % 2 === 0 ? "user" : "assistant",
+    content: `${i}`,
+  }));
+  // Quadratic, as several published templates are: more than a million steps.
+  const source =
+    "{% for m in messages %}{% set ns = namespace(n=0) %}{% for o in messages %}{% if o.role == m.role %}" +
+    "{% set ns.n = ns.n + 1 %}{% endif %}{% endfor %}{{ ns.n }},{% endfor %}";
+  expect(render(source, messages)).toBe(`${"501,500,".repeat(500)}501,`);
+});
+
+test("tool calls of earlier turns can be added to a text", () => {
+  const source =
+    "{% for c in messages[0].tool_calls %}{{ '```json\\n' + c['function']['arguments'] + '\\n```' }}{% endfor %}";
+  const message = { role: "assistant", tool_calls: [{ function: { name: "f", arguments: '{"a":1.0}' } }] };
+  expect(render(source, [message])).toBe('```json\n{"a": 1.0}\n```');
 });
 
 describe("faults and limits", () => {

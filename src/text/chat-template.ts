@@ -5,7 +5,7 @@
 import type { ChatDocument, ChatMessage, ChatTool } from "./messages.ts";
 import { PromptError, TemplateError } from "./prompt-error.ts";
 import { GLOBALS, Raised } from "./template/globals.ts";
-import { inspectTemplate, type TemplateFacts } from "./template/inspect.ts";
+import { type ContentFormatOption, inspectTemplate, type TemplateFacts } from "./template/inspect.ts";
 import type { Limits } from "./template/runtime.ts";
 import { Template } from "./template/template.ts";
 import { toTemplateMessages } from "./template/template-messages.ts";
@@ -33,11 +33,13 @@ export class ChatTemplate {
   readonly facts: TemplateFacts;
   readonly #template: Template;
 
-  constructor(source: string) {
+  /** `contentFormat`: how the template gets the content of messages; "auto" detects it. */
+  constructor(source: string, contentFormat: ContentFormatOption = "auto") {
     this.source = source;
     try {
       this.#template = new Template(source);
-      this.facts = inspectTemplate(this.#template.statements);
+      const facts = inspectTemplate(this.#template.statements);
+      this.facts = contentFormat === "auto" ? facts : { ...facts, contentFormat };
     } catch (cause) {
       throw new TemplateError(`The chat template cannot be parsed: ${reasonOf(cause)}.`, { cause });
     }

@@ -23,6 +23,8 @@ export interface ChatInput {
   chatTemplate?: string | null;
   chatTemplateKwargs?: Readonly<Record<string, unknown>> | null;
   reasoningEffort?: string | null;
+  /** Who asks; see TextModel.render. */
+  client?: string;
 }
 
 export interface ChatPrompt {
@@ -46,7 +48,7 @@ export async function chatPrompt(
 ): Promise<ChatPrompt> {
   const input = renderInput(model, request);
   if (length !== null && length.truncatePromptTokens === null) checkBesideMessages(model, input, request, length);
-  const text = await model.render(input, requestedTemplate(request));
+  const text = await model.render(input, requestedTemplate(request), request.client);
   const last = input.messages.at(-1)!;
   const replyRole = input.addGenerationPrompt ? "assistant" : last.role;
   return {

@@ -41,6 +41,37 @@ test("a fixture checkpoint: tokenizer, special tokens and template", async () =>
   expect(prompt.tokenIds).toEqual([1, ...Buffer.from("user:hi"), 2, 1, ...Buffer.from("assistant:")]);
 });
 
+test("a long conversation is rendered away from the main thread, with the same text", async () => {
+  // Quadratic: a second and more of work.
+  const source =
+    "{% for m in messages %}{% for o in messages %}{% set x = o.content ~ m.content %}{% endfor %}{{ m.content }};{% endfor %}";
+  await put("chat_template.jinja", source);
+  const model = await loadTextModel(folder);
+  const long = Array.from({ length: 700 }, (_, i) => ({ role: "user", texts: [`${i}`] }));
+  let longestWait = 0;
+  let before = performance.now();
+  const timer = setInterval(() => {
+    longestWait = Math.max(longestWait, performance.now() - before);
+    before = performance.now();
+  }, 5);
+  const { text } = await chatPrompt(model, { messages: long }, null);
+  clearInterval(timer);
+  const started = performance.now();
+  const here = model.renderTrusted({
+    messages: long,
+    tools: null,
+    documents: null,
+    addGenerationPrompt: true,
+    continueFinalMessage: false,
+    reasoningEffort: null,
+    specialTokens: {},
+    kwargs: {},
+  });
+  expect(text).toBe(here);
+  expect(longestWait).toBeLessThan(performance.now() - started);
+  model.close();
+});
+
 test("templates: a string, a list of named ones, files, folders; files win", async () => {
   await put("tokenizer_config.json", JSON.stringify({ chat_template: "from config" }));
   expect(await textOf()).toBe("from config");

@@ -3,6 +3,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
+import { principalOf } from "../http/auth.ts";
 import { clientGone } from "../http/client-gone.ts";
 import { bodyWithPriority } from "../http/priority-header.ts";
 import { requestIdOf } from "../http/request-id.ts";
@@ -49,6 +50,7 @@ export function registerChatBatch(app: FastifyInstance, service: Service): void 
 async function answerBatch(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const arrivedAt = performance.now();
   const gone = clientGone(reply.raw);
+  const client = { id: principalOf(request).id, gone };
   const chats = validateBatch(service, bodyWithPriority(request));
   const { body, ignored } = chats[0]!;
   service.logIgnored(request.id, ignored);
@@ -59,7 +61,7 @@ async function answerBatch(service: Service, request: FastifyRequest, reply: Fas
     let amount = 0;
     for (const [index, chat] of chats.entries()) {
       if (index > 0) await service.turns.next();
-      const one = await refusing(() => prepareChat(service, chat, model, requestId, gone));
+      const one = await refusing(() => prepareChat(service, chat, model, requestId, client));
       amount += one.logprobAmount;
       checkLogprobAmount(amount, "top_logprobs");
       prepared.push(one);

@@ -40,7 +40,7 @@ export async function prepareChat(
   validated: ValidatedChat,
   model: ServedModel,
   requestId: string,
-  clientGone: AbortSignal,
+  client: { id: string; gone: AbortSignal },
 ): Promise<PreparedChat> {
   const { body } = validated;
   const { vocabSize, maxModelLen } = service.engine.info;
@@ -48,7 +48,7 @@ export async function prepareChat(
   const length = lengthRules(body, maxModelLen);
   const logprobs = requestedLogprobs(body, model);
   const parsing = replyParsing(service, validated);
-  const prompt = await renderPrompt(service, body, parsing, length);
+  const prompt = await renderPrompt(service, body, parsing, length, client.id);
   // A tokenizer may know more tokens than the model has rows for.
   checkTokenIds(prompt.tokenIds, vocabSize, "messages");
   const state = stateAfter(parsing, prompt, body.continue_final_message === true);
@@ -77,7 +77,7 @@ export async function prepareChat(
   const grammar = await grammarKeyFor(
     service,
     constraintFor(parsing, state, body.include_reasoning ?? true),
-    clientGone,
+    client.gone,
   );
   const run = buildRun(tokenizer, {
     body,
@@ -127,6 +127,7 @@ function renderPrompt(
   body: ChatBody,
   parsing: ReplyParsing,
   length: LengthRules,
+  client: string,
 ): Promise<ChatPrompt> {
   promptRoom(length);
   checkTemplateTrust(body, config);
@@ -143,6 +144,7 @@ function renderPrompt(
       chatTemplate: body.chat_template ?? null,
       chatTemplateKwargs: body.chat_template_kwargs ?? null,
       reasoningEffort: body.reasoning_effort ?? null,
+      client,
     },
     length,
   );

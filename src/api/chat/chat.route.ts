@@ -1,6 +1,7 @@
 // POST /v1/chat/completions: validate, admit, prepare, run, answer. Each step is a file of its own; this one is the
 // order in which they happen.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { principalOf } from "../http/auth.ts";
 import { clientGone } from "../http/client-gone.ts";
 import { bodyWithPriority } from "../http/priority-header.ts";
 import { requestIdOf } from "../http/request-id.ts";
@@ -56,13 +57,14 @@ export async function answerChat(
 ): Promise<FastifyReply> {
   const arrivedAt = performance.now();
   const gone = clientGone(reply.raw);
+  const client = { id: principalOf(request).id, gone };
   const validated = validateChat(bodyWithPriority(request), chatRules(service));
   const { body } = validated;
   service.logIgnored(request.id, validated.ignored);
   service.assertServing();
   const requestId = requestIdOf(request, reply, body.request_id);
   return admitted(service, request, { choices: readChoiceCount(body.n), model: body.model }, async (model) => {
-    const prepared = await refusing(() => prepareChat(service, validated, model, requestId, gone));
+    const prepared = await refusing(() => prepareChat(service, validated, model, requestId, client));
     const run = new GenerationRun(service, { ...prepared.run, arrivedAt, clientGone: gone });
     return body.stream === true ? streamed(run, prepared) : whole(run, prepared);
   });

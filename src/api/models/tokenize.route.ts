@@ -66,7 +66,7 @@ export function registerTokenize(app: FastifyInstance, service: Service): void {
       const model = await service.models.resolve(body.model, principalOf(request));
       model.release();
       await service.turns.next();
-      const tokens = await tokenise(service, body);
+      const tokens = await tokenise(service, body, principalOf(request).id);
       const strings =
         body.return_token_strs === true ? tokens.map((id) => service.text.tokenizer.piece(id) ?? "") : null;
       return { count: tokens.length, max_model_len: service.engine.info.maxModelLen, tokens, token_strs: strings };
@@ -93,7 +93,7 @@ export function registerTokenize(app: FastifyInstance, service: Service): void {
   );
 }
 
-async function tokenise(service: Service, body: Static<typeof TokenizeRequest>): Promise<number[]> {
+async function tokenise(service: Service, body: Static<typeof TokenizeRequest>, client: string): Promise<number[]> {
   if (body.messages === undefined) {
     if (body.prompt === undefined) {
       throw new ServiceError("invalid_combination", "Either prompt or messages must be given.", { param: "prompt" });
@@ -117,6 +117,7 @@ async function tokenise(service: Service, body: Static<typeof TokenizeRequest>):
         addSpecialTokens: body.add_special_tokens ?? false,
         chatTemplate: body.chat_template ?? null,
         chatTemplateKwargs: body.chat_template_kwargs ?? null,
+        client,
       },
       null,
     ),

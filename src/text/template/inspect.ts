@@ -4,7 +4,9 @@
 import type { Expression, Statement } from "./syntax.ts";
 import { walk } from "./walk.ts";
 
-export type ContentFormat = "string" | "parts";
+/** vLLM's names: one string, or a list of parts as in OpenAI's API. */
+export type ContentFormat = "string" | "openai";
+export type ContentFormatOption = "auto" | ContentFormat;
 
 export interface TemplateFacts {
   contentFormat: ContentFormat;
@@ -23,7 +25,7 @@ export function inspectTemplate(template: readonly Statement[]): TemplateFacts {
     if (node.type === "for") loops.push(node);
     if (node.type === "set") assignments.push(node);
   });
-  return { contentFormat: walksContent(loops, assignments) ? "parts" : "string", names };
+  return { contentFormat: walksContent(loops, assignments) ? "openai" : "string", names };
 }
 
 function walksContent(loops: readonly Of<"for">[], assignments: readonly Of<"set">[]): boolean {
@@ -34,8 +36,10 @@ function walksContent(loops: readonly Of<"for">[], assignments: readonly Of<"set
     node.type === "name" && names.has(node.name);
   const isMessage = (node: Expression): boolean =>
     isNamed(node, messages) || (node.type === "subscript" && isNamed(node.object, lists));
-  // Only `message.content` itself counts: templates keep contents under other names for other purposes.
+  // As in vLLM, only `message.content` itself counts, or a variable of that name: templates keep contents under other names
+  // for other purposes.
   const isContent = (node: Expression): boolean => {
+    if (node.type === "name") return node.name === "content";
     if (node.type === "attribute") return node.name === "content" && isMessage(node.object);
     return node.type === "subscript" && isText(node.index, "content") && isMessage(node.object);
   };

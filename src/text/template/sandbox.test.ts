@@ -82,6 +82,26 @@ test("too many waiting jobs are refused", async () => {
   small.close();
 });
 
+test("a client can have only a few jobs, and others are not kept waiting behind them", async () => {
+  const shared = new TemplateSandbox({ maxPerClient: 2 });
+  const hostile = Array.from({ length: 10 }, () => shared.render("{{ 1 }}", input, "hostile"));
+  const honest = shared.render("{{ 'honest' }}", input, "honest");
+  const settled = await Promise.allSettled(hostile);
+  expect(settled.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
+  expect(settled[2]).toMatchObject({ reason: { code: "template_busy", param: "chat_template" } });
+  expect(await honest).toBe("honest");
+  expect(await shared.render("{{ 2 }}", input, "hostile")).toBe("2");
+  shared.close();
+});
+
+test("a trusted template has no limit on its work, only on its time", async () => {
+  const trusted = new TemplateSandbox({ isTrusted: true, timeLimitMs: 30_000 });
+  const source = "{% for a in range(2000) %}{% for b in range(1000) %}{% endfor %}{% endfor %}{{ 'done' }}";
+  await expect(sandbox.render(source, input)).rejects.toBeInstanceOf(TemplateError);
+  expect(await trusted.render(source, input)).toBe("done");
+  trusted.close();
+});
+
 test("closing answers everyone", async () => {
   const closing = new TemplateSandbox();
   const jobs = [1, 2].map((n) => closing.render(`{{ ${n} }}`, input));

@@ -1,15 +1,20 @@
-// Renders templates that come with requests, which are untrusted programs, in a child process with a time and a memory
-// limit. A process rather than a worker thread: one huge string in a thread takes the whole service down with it
-// ("Allocation failed"), here it ends the child. The child is kept for the next job and replaced after a fault.
+// Renders chat templates in a child process with a limit on time and memory: templates from requests, which are untrusted
+// programs, and the model's own for long conversations, which would hold up the main thread. It is a process rather than a
+// worker thread because one huge string in a thread takes the whole service down ("Allocation failed"); here it ends the
+// child. The child is kept for the next job and replaced after a fault.
 
 import { type ChildProcess, fork } from "node:child_process";
 import { compiledEntry } from "../../system/compiled-entry.ts";
 import type { RenderInput } from "../chat-template.ts";
 import { PromptError, type PromptErrorCode, TemplateError } from "../prompt-error.ts";
+import type { ContentFormatOption } from "./inspect.ts";
 
 export interface SandboxJob {
   source: string;
+  contentFormat: ContentFormatOption;
   input: RenderInput;
+  /** Whether the template's work and output are unlimited. */
+  isTrusted: boolean;
 }
 
 export type SandboxMessage =
@@ -18,12 +23,17 @@ export type SandboxMessage =
   | { kind: "error"; code: PromptErrorCode; param: string | null; message: string };
 
 export interface SandboxOptions {
+  /** Default false: templates from requests. */
+  isTrusted?: boolean;
   timeLimitMs?: number;
   /** Jobs that may wait while one runs. */
   maxWaiting?: number;
+  /** Jobs of one client that may wait or run, so that a hostile client does not keep the others waiting. */
+  maxPerClient?: number;
 }
 
 interface PendingJob extends SandboxJob {
+  client: string;
   resolve(text: string): void;
   reject(error: Error): void;
 }
@@ -32,8 +42,10 @@ const MAX_SOURCE_LENGTH = 262_144;
 const START_LIMIT_MS = 20_000;
 
 export class TemplateSandbox {
+  readonly #isTrusted: boolean;
   readonly #timeLimitMs: number;
   readonly #maxWaiting: number;
+  readonly #maxPerClient: number;
   readonly #waiting: PendingJob[] = [];
   #running: PendingJob | null = null;
   #child: ChildProcess | null = null;
@@ -42,31 +54,46 @@ export class TemplateSandbox {
   #isClosed = false;
 
   constructor(options: SandboxOptions = {}) {
+    this.#isTrusted = options.isTrusted ?? false;
     this.#timeLimitMs = options.timeLimitMs ?? 2_000;
     this.#maxWaiting = options.maxWaiting ?? 64;
+    this.#maxPerClient = options.maxPerClient ?? 4;
   }
 
-  render(source: string, input: RenderInput): Promise<string> {
-    if (source.length > MAX_SOURCE_LENGTH) {
+  /** `client`: who asks, for the limit per client. */
+  render(
+    source: string,
+    input: RenderInput,
+    client = "",
+    contentFormat: ContentFormatOption = "auto",
+  ): Promise<string> {
+    if (!this.#isTrusted && source.length > MAX_SOURCE_LENGTH) {
       const message = `A chat template in a request must not be longer than ${MAX_SOURCE_LENGTH} characters.`;
       return Promise.reject(new TemplateError(message));
     }
-    if (this.#isClosed || this.#waiting.length >= this.#maxWaiting) {
-      const message = "Too many requests with a chat template of their own are waiting: try again later.";
-      return Promise.reject(new PromptError("template_busy", "chat_template", message));
+    if (this.#isClosed || this.#waiting.length >= this.#maxWaiting || this.#jobsOf(client) >= this.#maxPerClient) {
+      return Promise.reject(this.#busy("Too many requests are waiting for their chat template: try again later."));
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ source, input, resolve, reject });
+      this.#waiting.push({ source, input, contentFormat, isTrusted: this.#isTrusted, client, resolve, reject });
       this.#next();
     });
   }
 
   close(): void {
     this.#isClosed = true;
-    const closing = new PromptError("template_busy", "chat_template", "The service is shutting down.");
+    const closing = this.#busy("The service is shutting down.");
     for (const job of this.#waiting.splice(0)) job.reject(closing);
     this.#finish()?.reject(closing);
     this.#discard();
+  }
+
+  #jobsOf(client: string): number {
+    return this.#waiting.filter((job) => job.client === client).length + (this.#running?.client === client ? 1 : 0);
+  }
+
+  #busy(message: string): PromptError {
+    return new PromptError("template_busy", this.#isTrusted ? "messages" : "chat_template", message);
   }
 
   #next(): void {
@@ -103,10 +130,10 @@ export class TemplateSandbox {
     return child;
   }
 
-  #send(job: PendingJob): void {
+  #send({ source, contentFormat, input, isTrusted }: PendingJob): void {
     this.#limit(this.#timeLimitMs, `The chat template took longer than ${this.#timeLimitMs / 1000} s.`);
     try {
-      this.#child?.send({ source: job.source, input: job.input } satisfies SandboxJob);
+      this.#child?.send({ source, contentFormat, input, isTrusted } satisfies SandboxJob);
     } catch (cause) {
       this.#finish()?.reject(
         new TemplateError("The conversation is nested too deeply for a chat template.", { cause }),
