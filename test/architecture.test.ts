@@ -33,6 +33,13 @@ const allowed: Record<string, readonly string[]> = {
 };
 /** What the folders inside a folder may import of it, where that says something. */
 const inside: Record<string, readonly string[]> = {
+  "api/http": [],
+  "api/request": ["api/http"],
+  "api/run": ["api", "api/http", "api/request"],
+  "api/models": ["api", "api/http", "api/request", "api/run"],
+  "api/chat": ["api", "api/http", "api/request", "api/run"],
+  "api/completions": ["api", "api/http", "api/request", "api/run"],
+  "api/training": ["api", "api/http", "api/request", "api/models"],
   "engine/cache": ["engine"],
   "model/attention": ["model", "model/checkpoint"],
   "model/families": ["model/checkpoint"],

@@ -3,21 +3,21 @@
 // refusal is a plain 4xx.
 import { type ChatPrompt, chatPrompt } from "../../text/prompt.ts";
 import { type LengthRules, outputBudget, promptRoom } from "../../text/prompt-length.ts";
-import type { ServedModel } from "../models/model-registry.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
 import { grammarKeyFor } from "../request/constraint.compile.ts";
 import { lengthRules } from "../request/length-rules.ts";
 import { checkLogprobAmount, checkLogprobCount, logprobAmount } from "../request/logprob-request.ts";
-import { chatMessages, chatTools } from "../request/messages.ts";
 import { toSamplingParams } from "../request/sampling-params.ts";
+import { chatInput, checkTemplateTrust } from "../request/template-fields.ts";
 import { thinkingLimit } from "../request/thinking-limit.ts";
 import { checkTokenIds } from "../request/token-ids.ts";
 import { type ReplyFacts, replyFacts } from "../run/reply-facts.ts";
 import { buildRun, type Run } from "../run/run-builder.ts";
+import type { ServedModel } from "../run/served-model.ts";
 import type { Service } from "../service.ts";
 import { type ChatReplyOptions, chatReplyOptions } from "./chat.reply-options.ts";
 import type { ChatBody } from "./chat.schema.ts";
-import { checkTemplateTrust, checkTopLogprobs, type ValidatedChat } from "./chat.validate.ts";
+import { checkTopLogprobs, type ValidatedChat } from "./chat.validate.ts";
 import {
   constraintFor,
   markerTokenIds,
@@ -132,20 +132,6 @@ function renderPrompt(
   promptRoom(length);
   checkTemplateTrust(body, config);
   const hidesTools = parsing.tools === null && config.excludeToolsWhenToolChoiceNone;
-  return chatPrompt(
-    text,
-    {
-      messages: chatMessages(body.messages),
-      tools: hidesTools ? null : chatTools(body.tools),
-      documents: body.documents ?? null,
-      addGenerationPrompt: body.add_generation_prompt ?? true,
-      continueFinalMessage: body.continue_final_message ?? false,
-      addSpecialTokens: body.add_special_tokens ?? false,
-      chatTemplate: body.chat_template ?? null,
-      chatTemplateKwargs: body.chat_template_kwargs ?? null,
-      reasoningEffort: body.reasoning_effort ?? null,
-      client,
-    },
-    length,
-  );
+  const input = chatInput(body, client);
+  return chatPrompt(text, hidesTools ? { ...input, tools: null } : input, length);
 }

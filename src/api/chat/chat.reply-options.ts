@@ -2,7 +2,7 @@
 // reasoning and tool calls (options).
 import type { FinishReason } from "../../engine/contract.ts";
 import type { ChatPrompt } from "../../text/prompt.ts";
-import type { ServedModel } from "../models/model-registry.ts";
+import type { ServedModel } from "../run/served-model.ts";
 import type { Service } from "../service.ts";
 import type { ChatBody } from "./chat.schema.ts";
 import type { ReplyParsing } from "./reply-parsing.ts";

@@ -2,17 +2,7 @@
 // them; building the replies is chat.response.ts and chat.stream.ts.
 import { Type } from "typebox";
 import { nullable } from "../request/schema-parts.ts";
-
-export const Usage = Type.Object(
-  {
-    prompt_tokens: Type.Integer(),
-    total_tokens: Type.Integer(),
-    completion_tokens: Type.Integer(),
-    prompt_tokens_details: Type.Optional(nullable(Type.Object({ cached_tokens: Type.Integer() }))),
-    completion_tokens_details: Type.Optional(Type.Object({ reasoning_tokens: Type.Integer() })),
-  },
-  { title: "Usage", additionalProperties: false },
-);
+import { PromptLogprobs, Usage } from "../run/reply.schema.ts";
 
 const Logprob = Type.Object({
   token: Type.String(),
@@ -39,18 +29,6 @@ const ToolCall = Type.Object({
   type: Type.Literal("function"),
   function: Type.Object({ name: Type.String(), arguments: Type.String() }),
 });
-
-export const PromptLogprobs = nullable(
-  Type.Array(
-    nullable(
-      Type.Record(
-        Type.String(),
-        Type.Object({ logprob: Type.Number({ minimum: -9999 }), rank: Type.Integer(), decoded_token: Type.String() }),
-      ),
-    ),
-    { description: "One entry per prompt token, the first null; keys are token ids." },
-  ),
-);
 
 const ReplyMessage = Type.Object(
   {

@@ -1,8 +1,9 @@
 // Wire schema of the chat completion request. Response schemas are in chat.response-schema.ts.
 import { type Static, Type } from "typebox";
-import { Message, Tool } from "../request/message.schema.ts";
+import { Message } from "../request/message.schema.ts";
 import { samplingFields } from "../request/sampling.schema.ts";
 import { AnyObject, orNull } from "../request/schema-parts.ts";
+import { templateFields } from "../request/template-fields.ts";
 
 const NamedToolChoice = Type.Object({
   type: Type.Literal("function"),
@@ -19,7 +20,7 @@ export const ChatRequest = Type.Object(
     max_completion_tokens: orNull(Type.Integer(), {
       description: "Output budget. Default: the rest of the context, or less if the model says so.",
     }),
-    tools: orNull(Type.Array(Tool), { description: "Shown to the model through the chat template." }),
+    ...templateFields,
     tool_choice: Type.Optional(
       Type.Union([Type.Enum(["none", "auto", "required"]), NamedToolChoice, Type.Null()], {
         default: "none",
@@ -27,25 +28,10 @@ export const ChatRequest = Type.Object(
       }),
     ),
     parallel_tool_calls: orNull(Type.Boolean(), { default: true, description: "false: at most one parsed call." }),
-    reasoning_effort: orNull(Type.Enum(["low", "medium", "high"]), { description: "Handed to the chat template." }),
     include_reasoning: Type.Optional(Type.Boolean({ default: true, description: "Include reasoning text." })),
     echo: Type.Optional(
       Type.Boolean({ default: false, description: "Begin the reply with the last message when the roles agree." }),
     ),
-    add_generation_prompt: Type.Optional(
-      Type.Boolean({ default: true, description: "End the prompt with the opening of an assistant turn." }),
-    ),
-    continue_final_message: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description: "Leave the last message open and continue it. Needs add_generation_prompt: false.",
-      }),
-    ),
-    documents: orNull(Type.Array(Type.Record(Type.String(), Type.String())), {
-      description: "Documents for templates that use them; each with title and text.",
-    }),
-    chat_template: orNull(Type.String(), { description: "Jinja template to use instead of the model's." }),
-    chat_template_kwargs: orNull(AnyObject, { description: "More variables for the template." }),
     mm_processor_kwargs: orNull(AnyObject, { description: "For multimodal models; carried to the engine, no effect." }),
   },
   { title: "ChatCompletionRequest" },

@@ -1,10 +1,11 @@
-// Rules between fields of a chat request. The first group looks at the body as it came (some rules care about the
-// spelling), the second at the values as read. Bounds of single sampling parameters are in sampling-bounds.ts.
-import type { Config } from "../../config/options.ts";
+// Reads a chat request and checks the rules between its fields. Some rules look at the body as it came, because they care
+// about its spelling; the others at the values as read. Rules shared with other routes: request/field-rules.ts.
 import { ServiceError } from "../../errors/service-error.ts";
 import { readOutputShape, type WantedShape } from "../request/constraint.wire.ts";
+import { checkLogprobSpelling, checkPriority, checkStops, checkStream } from "../request/field-rules.ts";
 import { readBody } from "../request/read-body.ts";
 import { readRepetitionDetection } from "../request/sampling-params.ts";
+import { checkContinuation } from "../request/template-fields.ts";
 import { type ChatBody, ChatRequest } from "./chat.schema.ts";
 
 export interface ChatRules {
@@ -34,24 +35,15 @@ export function validateChat(raw: unknown, rules: ChatRules): ValidatedChat {
   checkStream(body, source.stream_options);
   checkLogprobs(body);
   const shape = readOutputShape(body);
-  readRepetitionDetection(body.repetition_detection); // for its refusals: they come before those of the model
+  readRepetitionDetection(body.repetition_detection); // only to refuse it before the model is looked up
   checkTools(body, rules);
   checkContinuation(body);
-  checkPriority(body, rules);
+  checkPriority(body, rules.policy);
   return { body, shape, ignored };
 }
 
 function refuse(code: "invalid_value" | "invalid_combination", message: string, param: string | null): ServiceError {
   return new ServiceError(code, message, { param });
-}
-
-/** Numbers written as strings are accepted everywhere but here. */
-export function checkLogprobSpelling(source: Record<string, unknown>): void {
-  for (const field of ["top_logprobs", "prompt_logprobs"]) {
-    if (typeof source[field] === "string") {
-      throw refuse("invalid_value", `${field} must be an integer, not a string.`, field);
-    }
-  }
 }
 
 function checkToolChoiceSpelling(source: Record<string, unknown>): void {
@@ -64,10 +56,10 @@ function checkToolChoiceSpelling(source: Record<string, unknown>): void {
   throw refuse("invalid_value", 'tool_choice must be "none", "auto", "required" or name a function.', "tool_choice");
 }
 
-/** Of which the last tokens are kept: reading and rendering them takes a while all the same. */
+/** The most messages of a prompt that is truncated. Reading and rendering them takes a while all the same. */
 const MOST_CUT_MESSAGES = 10_000;
 
-/** Every message takes a token at least: a conversation that cannot fit is not worth reading, which takes a while. */
+/** Every message takes at least one token, so a conversation that cannot fit is refused before it is read. */
 function checkMessageCount(source: Record<string, unknown>, { contextLength }: ChatRules): void {
   const isCut = (source.truncate_prompt_tokens ?? null) !== null;
   const most = isCut ? Math.max(MOST_CUT_MESSAGES, contextLength) : contextLength;
@@ -75,31 +67,6 @@ function checkMessageCount(source: Record<string, unknown>, { contextLength }: C
   if (Array.isArray(messages) && messages.length > most) {
     const message = `${messages.length} messages do not fit into a context of ${contextLength} tokens: send fewer.`;
     throw new ServiceError("context_length_exceeded", message, { param: "messages" });
-  }
-}
-
-/** `options`: stream_options as they came, with what nobody knows. */
-export function checkStream(body: Pick<ChatBody, "stream" | "prompt_logprobs">, options: unknown): void {
-  if (Object.keys(options ?? {}).length > 0 && body.stream !== true) {
-    throw refuse("invalid_combination", "stream_options needs stream: true.", "stream_options");
-  }
-  const prompt = body.prompt_logprobs ?? 0;
-  if (prompt !== 0 && body.stream === true) {
-    throw refuse("invalid_combination", "prompt_logprobs is not available with stream: true.", "prompt_logprobs");
-  }
-  if (prompt < -1) {
-    throw refuse(
-      "invalid_value",
-      "prompt_logprobs must be 0 or more, or -1 for the whole vocabulary.",
-      "prompt_logprobs",
-    );
-  }
-}
-
-/** An empty stop string would match everywhere. */
-export function checkStops(stop: ChatBody["stop"]): void {
-  if (stop !== undefined && stop !== null && [stop].flat().includes("")) {
-    throw refuse("invalid_value", "stop must not contain an empty string.", null);
   }
 }
 
@@ -136,32 +103,5 @@ function checkTools(body: ChatBody, rules: ChatRules): void {
       `tool_choice ${wanted} needs a server with a tool-call parser ` +
       '(--enable-auto-tool-choice and --tool-call-parser); this one offers only "none".';
     throw new ServiceError("tool_choice_unavailable", message, { param: "tool_choice" });
-  }
-}
-
-export function checkContinuation(body: Pick<ChatBody, "continue_final_message" | "add_generation_prompt">): void {
-  if (body.continue_final_message === true && (body.add_generation_prompt ?? true)) {
-    const message =
-      "continue_final_message cannot be used together with add_generation_prompt (true by default): send add_generation_prompt: false.";
-    throw refuse("invalid_combination", message, null);
-  }
-}
-
-/** A template may come as a field or among the template's own variables. */
-export function checkTemplateTrust(
-  body: Pick<ChatBody, "chat_template" | "chat_template_kwargs">,
-  { trustRequestChatTemplate }: Pick<Config, "trustRequestChatTemplate">,
-): void {
-  const bringsOne = (body.chat_template ?? null) !== null || body.chat_template_kwargs?.chat_template !== undefined;
-  if (bringsOne && !trustRequestChatTemplate) {
-    const message = "This server does not accept chat templates from requests (--trust-request-chat-template).";
-    throw new ServiceError("template_refused", message, { param: "chat_template" });
-  }
-}
-
-export function checkPriority(body: Pick<ChatBody, "priority">, rules: Pick<ChatRules, "policy">): void {
-  if (rules.policy === "fcfs" && (body.priority ?? 0n) !== 0n) {
-    const message = "priority must be 0: this server schedules first come, first served.";
-    throw new ServiceError("priority_unavailable", message, { param: "priority" });
   }
 }

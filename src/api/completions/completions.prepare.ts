@@ -5,7 +5,6 @@ import { fitTokens, type LengthRules, outputBudget } from "../../text/prompt-len
 import { reasoningState } from "../../text/reasoning/reasoning-style.ts";
 import { PlainReplyParser } from "../../text/reply-parser.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
-import type { ServedModel } from "../models/model-registry.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
 import { grammarKeyFor } from "../request/constraint.compile.ts";
 import { readOutputShape } from "../request/constraint.wire.ts";
@@ -16,6 +15,7 @@ import { thinkingLimit } from "../request/thinking-limit.ts";
 import { checkTokenIds } from "../request/token-ids.ts";
 import { type ReplyFacts, replyFacts } from "../run/reply-facts.ts";
 import { buildRun, type Run } from "../run/run-builder.ts";
+import type { ServedModel } from "../run/served-model.ts";
 import type { Service } from "../service.ts";
 import { PromptChoices } from "./completions.response.ts";
 import type { CompletionBody } from "./completions.schema.ts";

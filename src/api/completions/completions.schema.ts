@@ -1,8 +1,8 @@
 // Wire schemas of text completions: the older dialect, same engine, raw prompts instead of messages.
 import { type Static, Type } from "typebox";
-import { PromptLogprobs, Usage } from "../chat/chat.response-schema.ts";
 import { samplingFields } from "../request/sampling.schema.ts";
 import { nullable, orNull } from "../request/schema-parts.ts";
+import { PromptLogprobs, Usage } from "../run/reply.schema.ts";
 
 const TokenArray = Type.Array(Type.Integer());
 

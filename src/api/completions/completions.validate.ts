@@ -1,6 +1,6 @@
 // Rules of text completion requests: the prompt's four forms, and rules between fields.
 import { ServiceError } from "../../errors/service-error.ts";
-import { checkLogprobSpelling, checkPriority, checkStops, checkStream } from "../chat/chat.validate.ts";
+import { checkLogprobSpelling, checkPriority, checkStops, checkStream } from "../request/field-rules.ts";
 import { readBody } from "../request/read-body.ts";
 import { type CompletionBody, CompletionRequest } from "./completions.schema.ts";
 
@@ -25,7 +25,7 @@ export function validateCompletion(raw: unknown, rules: { policy: "priority" | "
   }
   checkStops(body.stop);
   checkStream(body, source.stream_options);
-  checkPriority(body, rules);
+  checkPriority(body, rules.policy);
   if ((body.logprobs ?? 0) < 0) {
     throw new ServiceError("invalid_value", "logprobs must be 0 or more.", { param: "logprobs" });
   }

@@ -3,22 +3,7 @@
 // admitted; replacing an adapter under the same name therefore never mixes two contents.
 import { ServiceError } from "../../errors/service-error.ts";
 import type { Principal } from "../http/auth.ts";
-
-export interface ServedModel {
-  /** What replies carry as `model`. */
-  name: string;
-  /** Content version of the adapter, or null for the base model. */
-  adapter: string | null;
-  /**
-   * Output is meant for training: in chats log probabilities, `prompt_token_ids` and `token_ids` are part of every choice
-   * and tokens are written as ids, unless the request says otherwise. Text completions have the ids.
-   */
-  recordsForTraining: boolean;
-  /** Step of a trained policy, shown as `policy_version` in every choice; null for anything else. */
-  policyVersion: number | null;
-  /** To be called once the request is over, however it ended: until then the adapter stays loaded. */
-  release(): void;
-}
+import type { ServedModel } from "../run/served-model.ts";
 
 export interface ModelCard {
   id: string;

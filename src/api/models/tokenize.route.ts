@@ -3,14 +3,12 @@ import type { FastifyInstance } from "fastify";
 import { type Static, Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
 import { chatPrompt, tokenisePrompt } from "../../text/prompt.ts";
-import { ChatRequest } from "../chat/chat.schema.ts";
-import { checkContinuation, checkTemplateTrust } from "../chat/chat.validate.ts";
 import { principalOf } from "../http/auth.ts";
-import { Message, Tool } from "../request/message.schema.ts";
-import { chatMessages, chatTools } from "../request/messages.ts";
+import { Message } from "../request/message.schema.ts";
 import { refusing } from "../request/prompt-errors.ts";
 import { readBody } from "../request/read-body.ts";
-import { AnyObject, ErrorBody, nullable, orNull } from "../request/schema-parts.ts";
+import { ErrorBody, nullable, orNull } from "../request/schema-parts.ts";
+import { chatInput, checkContinuation, checkTemplateTrust, templateFields } from "../request/template-fields.ts";
 import type { Service } from "../service.ts";
 
 const TokenizeRequest = Type.Object(
@@ -20,13 +18,7 @@ const TokenizeRequest = Type.Object(
     messages: Type.Optional(Type.Array(Message)),
     add_special_tokens: Type.Optional(Type.Boolean({ description: "Default: true for a prompt, false for messages." })),
     return_token_strs: orNull(Type.Boolean(), { default: false, description: "Add the pieces of the vocabulary." }),
-    add_generation_prompt: Type.Optional(Type.Boolean({ default: true })),
-    continue_final_message: Type.Optional(Type.Boolean({ default: false })),
-    chat_template: orNull(Type.String()),
-    chat_template_kwargs: orNull(AnyObject),
-    tools: orNull(Type.Array(Tool)),
-    documents: ChatRequest.properties.documents,
-    reasoning_effort: ChatRequest.properties.reasoning_effort,
+    ...templateFields,
   },
   { title: "TokenizeRequest" },
 );
@@ -104,23 +96,7 @@ async function tokenise(service: Service, body: Static<typeof TokenizeRequest>, 
   }
   checkContinuation(body);
   checkTemplateTrust(body, service.config);
-  const prompt = await refusing(() =>
-    chatPrompt(
-      service.text,
-      {
-        messages: chatMessages(body.messages!),
-        tools: chatTools(body.tools),
-        documents: body.documents ?? null,
-        reasoningEffort: body.reasoning_effort ?? null,
-        addGenerationPrompt: body.add_generation_prompt ?? true,
-        continueFinalMessage: body.continue_final_message ?? false,
-        addSpecialTokens: body.add_special_tokens ?? false,
-        chatTemplate: body.chat_template ?? null,
-        chatTemplateKwargs: body.chat_template_kwargs ?? null,
-        client,
-      },
-      null,
-    ),
-  );
+  const { messages } = body;
+  const prompt = await refusing(() => chatPrompt(service.text, chatInput({ ...body, messages }, client), null));
   return prompt.tokenIds;
 }

@@ -5,13 +5,12 @@ import { ServiceError } from "../../errors/service-error.ts";
 import type { SamplingParams } from "../../sampling/sampling-params.ts";
 import { tokeniseBadWords } from "../../text/bad-words.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
-import type { ChatBody } from "../chat/chat.schema.ts";
 import type { SamplingDefaults } from "./generation-defaults.ts";
+import type { SharedFields } from "./sampling.schema.ts";
 import { checkSamplingBounds } from "./sampling-bounds.ts";
 
-/** The fields both dialects share. */
 export type SamplingFields = Pick<
-  ChatBody,
+  SharedFields,
   | "temperature"
   | "top_p"
   | "top_k"
@@ -144,7 +143,9 @@ function readLogprobIds(
   throw refuse(`logprob_token_ids has ${outside}, outside the vocabulary of ${vocabSize} tokens.`);
 }
 
-export function readRepetitionDetection(wire: ChatBody["repetition_detection"]): SamplingParams["repetitionDetection"] {
+export function readRepetitionDetection(
+  wire: SharedFields["repetition_detection"],
+): SamplingParams["repetitionDetection"] {
   const max = wire?.max_pattern_size ?? 0;
   const min = wire?.min_pattern_size ?? 0;
   const count = wire?.min_count ?? 0;

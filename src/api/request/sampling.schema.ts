@@ -1,6 +1,6 @@
 // The request fields that chat completions and text completions share: sampling, termination, output detail,
 // scheduling. Kept apart so that the two dialects cannot drift.
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { guidedFields, ResponseFormat, StructuredOutputs } from "./constraint.schema.ts";
 import { AnyObject, ExtraArgs, int64, orNull, RepetitionDetection, StreamOptions } from "./schema-parts.ts";
 
@@ -73,3 +73,7 @@ export const samplingFields = {
   repetition_detection: orNull(RepetitionDetection),
   user: orNull(Type.String(), { description: "Accepted without effect." }),
 };
+
+const Shared = Type.Object(samplingFields);
+
+export type SharedFields = Static<typeof Shared>;

@@ -1,8 +1,8 @@
 // The frame of every generation: a place in the queue and a model held for as long as the work lasts.
 import type { FastifyRequest } from "fastify";
 import { principalOf } from "../http/auth.ts";
-import type { ServedModel } from "../models/model-registry.ts";
 import type { Service } from "../service.ts";
+import type { ServedModel } from "./served-model.ts";
 
 export async function admitted<T>(
   service: Service,

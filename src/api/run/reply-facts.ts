@@ -1,7 +1,7 @@
 // What every reply to one request shares, in both dialects, streamed or whole: id, names, usage. Computed once per request.
-import type { ChatBody } from "../chat/chat.schema.ts";
-import type { ServedModel } from "../models/model-registry.ts";
+import type { SharedFields } from "../request/sampling.schema.ts";
 import type { Service } from "../service.ts";
+import type { ServedModel } from "./served-model.ts";
 
 export interface ReplyFacts {
   /** chatcmpl-… or cmpl-… */
@@ -23,7 +23,7 @@ export interface ReplyFacts {
 /** What both dialects have, and their own. */
 export function replyFacts(
   { config, systemFingerprint }: Service,
-  body: Pick<ChatBody, "stream" | "stream_options">,
+  body: Pick<SharedFields, "stream" | "stream_options">,
   model: ServedModel,
   own: Pick<ReplyFacts, "id" | "promptTokens" | "reasoningParsed">,
 ): ReplyFacts {

@@ -9,12 +9,12 @@ import type { ReplyParser } from "../../text/reply-parser.ts";
 import { StopStrings } from "../../text/stop-strings.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
-import type { ChatBody } from "../chat/chat.schema.ts";
-import type { ServedModel } from "../models/model-registry.ts";
+import type { SharedFields } from "../request/sampling.schema.ts";
 import { ChoiceOutput } from "./choice-output.ts";
+import type { ServedModel } from "./served-model.ts";
 
 export type OutputFields = Pick<
-  ChatBody,
+  SharedFields,
   | "stop"
   | "include_stop_str_in_output"
   | "skip_special_tokens"
@@ -87,7 +87,7 @@ export function buildRun(tokenizer: Tokenizer, spec: RunSpec): Run {
   return { request, choices };
 }
 
-export function stopList(stop: ChatBody["stop"]): readonly string[] {
+export function stopList(stop: SharedFields["stop"]): readonly string[] {
   return stop === undefined || stop === null ? [] : [stop].flat();
 }
 
