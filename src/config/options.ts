@@ -51,9 +51,9 @@ export const OPTIONS = {
   enableTokenizerInfoEndpoint: flag(
     "Server",
     false,
-    "Offer GET /tokenizer_info, which shows the tokenizer's configuration and the chat template.",
+    "Serve GET /tokenizer_info: the tokenizer's configuration and the chat template.",
   ),
-  enableServerLoadTracking: flag("Server", true, "Count the requests in progress at /load. Off: it answers 0."),
+  enableServerLoadTracking: flag("Server", true, "Count running requests at /load. If off, /load answers 0."),
 
   apiKey: secrets("Access", "Token to accept in addition to the stored ones. It has every scope. May be repeated.", {
     alsoEnv: ["VLLM_API_KEY"],
@@ -64,7 +64,7 @@ export const OPTIONS = {
     "Chat",
     ["auto", "string", "openai"],
     "auto",
-    "How templates get the content of messages: as one string, as a list of parts (`openai`), or what each one expects.",
+    "Form in which templates get the content of messages: one string, a list of parts (`openai`), or what the template expects (`auto`).",
   ),
   defaultChatTemplateKwargs: json(
     "Chat",

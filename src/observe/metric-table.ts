@@ -38,7 +38,7 @@ export const METRICS = {
   "vllm:num_requests_running": gauge("Choices being generated now."),
   "vllm:num_requests_waiting": gauge("Choices waiting for a slot."),
   "vllm:num_requests_waiting_by_reason": gauge(
-    "Choices that wait, by reason: capacity (for a slot), or deferred (for something else, always 0).",
+    "Waiting choices by reason: capacity (waiting for a slot) or deferred (always 0).",
     [...MODEL, "reason"],
   ),
   "vllm:kv_cache_usage_perc": gauge("Key/value cache in use, 0 to 1."),
@@ -77,7 +77,7 @@ export const METRICS = {
   // Counted by the engine, in its own buckets.
   "vllm:iteration_tokens_total": {
     kind: "histogram",
-    help: "Tokens per model step: those generated, and the computed part of prompts that it completed.",
+    help: "Tokens per model step: generated tokens, and the computed tokens of prompts that the step completed.",
     labels: MODEL,
   },
   "vllm:request_params_n": histogram("Parameter n per request.", [1, 2, 5, 10, 20]),
