@@ -45,7 +45,7 @@ export class BaseModels {
     } catch (error) {
       cause = error;
     }
-    throw new TrainingError({ code: "base_model_changed", baseModel: model.name }, cause);
+    throw new TrainingError("base_model_changed", { baseModel: model.name }, cause);
   }
 
   get(name: string): BaseModel | null {

@@ -41,9 +41,7 @@ export interface TrainerTask {
   baseModel: string;
   /** The weight type that is served, so that sampler and trainer compute the same numbers. */
   weights: WeightType;
-  /**
-   * Positions per block of the serving cache. With rounded weights, attention is summed in the same blocks and order.
-   */
+  /** Positions per block of the serving cache. Over rounded weights, attention is summed in the same blocks. */
   positionsPerBlock: number;
   /** PEFT folder of the step to train from. */
   adapter: string;

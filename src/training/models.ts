@@ -51,16 +51,16 @@ export class Models {
     const { owner, entity, project, name } = request;
     const existing = modelTable.named(owner, entity, project, name);
     if (existing && request.returnExisting) return existing;
-    if (existing) throw new TrainingError({ code: "model_exists", model: `${entity}/${project}/${name}` });
-    if (bases.get(name) !== null || settings.isServedName(name)) throw new TrainingError({ code: "name_taken", name });
+    if (existing) throw new TrainingError("model_exists", { model: `${entity}/${project}/${name}` });
+    if (bases.get(name) !== null || settings.isServedName(name)) throw new TrainingError("name_taken", { name });
     const source = request.from && this.#sourceOf(request.from, owner);
     const baseModel = request.baseModel ?? source?.model.baseModel;
     const base = baseModel === undefined ? null : bases.get(baseModel);
-    if (!base) throw new TrainingError({ code: "unknown_base_model", baseModel, known: bases.names() });
+    if (!base) throw new TrainingError("unknown_base_model", { baseModel, known: bases.names() });
     bases.assertUnchanged(base);
     // compares models, not names: the base model may have been renamed
     if (source && bases.get(source.model.baseModel) !== base) {
-      throw new TrainingError({ code: "fork_changes_base_model", baseModel: source.model.baseModel });
+      throw new TrainingError("fork_changes_base_model", { baseModel: source.model.baseModel });
     }
     const lora = source ? { rank: source.model.loraRank, alpha: source.model.loraAlpha } : settings.lora;
     const names = { id: randomUUID(), owner, entity, project, name, baseModel: base.name };
@@ -70,7 +70,7 @@ export class Models {
 
   owned(id: string, owner: string): ModelRecord {
     const model = this.#context.modelTable.owned(id, owner);
-    if (!model) throw new TrainingError({ code: "unknown_model", id });
+    if (!model) throw new TrainingError("unknown_model", { id });
     return model;
   }
 
@@ -100,7 +100,7 @@ export class Models {
     const { modelTable } = this.#context;
     const model = this.owned(id, owner);
     const found = step === "latest" ? modelTable.newestStep(model.id) : modelTable.step(model.id, step);
-    if (!found) throw new TrainingError({ code: "unknown_step", step });
+    if (!found) throw new TrainingError("unknown_step", { step });
     return found;
   }
 
@@ -138,7 +138,7 @@ export class Models {
   async rollback(id: string, owner: string, step: number): Promise<StepRecord> {
     const model = this.owned(id, owner);
     this.step(id, owner, step);
-    if (this.#context.jobTable.openOf(id).length > 0) throw new TrainingError({ code: "model_busy" });
+    if (this.#context.jobTable.openOf(id).length > 0) throw new TrainingError("model_busy", {});
     const made = await this.#publisher.publishCopy(model, step);
     await this.#retention.afterStep(id);
     return made;
@@ -152,7 +152,7 @@ export class Models {
     if (!newest) return metrics;
     const names = new Set([...Object.keys(newest.metrics), ...Object.keys(metrics)]);
     if (names.size > MAX_STEP_METRICS) {
-      throw new TrainingError({ code: "too_many_metrics", step: newest.step, limit: MAX_STEP_METRICS });
+      throw new TrainingError("too_many_metrics", { step: newest.step, limit: MAX_STEP_METRICS });
     }
     modelTable.mergeMetrics(id, newest.step, metrics);
     return metrics;

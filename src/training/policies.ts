@@ -74,7 +74,7 @@ export class Policies {
     if (!found) return null;
     const { model, step } = found;
     const base = this.#context.bases.get(model.baseModel);
-    if (!base) throw new TrainingError({ code: "base_model_gone", baseModel: model.baseModel, model: model.name });
+    if (!base) throw new TrainingError("base_model_gone", { baseModel: model.baseModel, model: model.name });
     if (step !== IDENTITY_STEP) assertServable(model, base);
     const releaseFiles = this.lease(model.id, step);
     try {
@@ -88,7 +88,7 @@ export class Policies {
     } catch (error) {
       releaseFiles();
       throw error instanceof NoAdapterSlot
-        ? new TrainingError({ code: "no_adapter_slot", passing: error.passing }, error)
+        ? new TrainingError("no_adapter_slot", { passing: error.passing }, error)
         : error;
     }
   }
@@ -142,7 +142,7 @@ function isServable({ loraRank }: ModelRecord, { engine }: BaseModel): boolean {
 export function assertServable(model: ModelRecord, base: BaseModel): void {
   if (isServable(model, base)) return;
   const limit = base.engine.info.maxLoraRank;
-  throw new TrainingError({ code: "rank_too_large", model: model.name, rank: model.loraRank, limit });
+  throw new TrainingError("rank_too_large", { model: model.name, rank: model.loraRank, limit });
 }
 
 /** "wandb-artifact:///entity/project/name[:stepN]", "name", "name@N" or "name:stepN". */

@@ -44,7 +44,7 @@ function filesIn(folder: string, step: number, release: () => void): TarFile[] {
     return ADAPTER_FILES.map((name) => ({ name, path: join(folder, name), bytes: statSync(join(folder, name)).size }));
   } catch (cause) {
     release();
-    throw new TrainingError({ code: "damaged_step", step }, cause);
+    throw new TrainingError("damaged_step", { step }, cause);
   }
 }
 

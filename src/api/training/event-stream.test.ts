@@ -41,7 +41,7 @@ async function readUntil(failure: Error, check: (response: Response) => Promise<
 }
 
 it("ends when the job is deleted before its reader has seen the end", () =>
-  readUntil(new TrainingError({ code: "unknown_job", id: "j" }), async (response) => {
+  readUntil(new TrainingError("unknown_job", { id: "j" }), async (response) => {
     expect(await response.text()).toContain("id: e1");
   }));
 

@@ -8,15 +8,15 @@ it.each(["ENOSPC", "EDQUOT", "SQLITE_FULL"])("answers 507 when the disk is full 
 });
 
 it("names the field that the error is about", () => {
-  const error = new TrainingError({ code: "rank_too_large", model: "agent", rank: 16, limit: 8 });
+  const error = new TrainingError("rank_too_large", { model: "agent", rank: 16, limit: 8 });
   expect(fromTraining(error)).toMatchObject({ code: "adapter_rank_too_large", param: "model_id", status: 422 });
   expect(fromPolicy(error)).toMatchObject({ code: "adapter_rank_too_large", param: "model" });
-  const full = new TrainingError({ code: "no_adapter_slot", passing: true });
+  const full = new TrainingError("no_adapter_slot", { passing: true });
   expect(fromPolicy(full)).toMatchObject({ code: "no_adapter_slot", param: null, retryAfter: 1 });
 });
 
 it("says how to get the model that exists", () => {
-  expect(fromTraining(new TrainingError({ code: "model_exists", model: "e/p/n" }))).toMatchObject({
+  expect(fromTraining(new TrainingError("model_exists", { model: "e/p/n" }))).toMatchObject({
     status: 409,
     message: "A model e/p/n exists already; choose another name or send return_existing: true.",
   });

@@ -32,18 +32,18 @@ const WIRE: Readonly<Record<TrainingErrorCode, { code: ErrorCode; param?: string
 
 /** The wire error for an error of training or a full disk; anything else is returned as it is. */
 export function fromTraining(thrown: unknown): unknown {
-  const cause = isDiskFull(thrown) ? new TrainingError({ code: "storage_full" }, thrown) : thrown;
-  if (!(cause instanceof TrainingError)) return thrown;
-  return new ServiceError(WIRE[cause.code].code, wireMessage(cause), { param: WIRE[cause.code].param ?? null, cause });
+  if (isDiskFull(thrown)) return wireError(new TrainingError("storage_full", {}, thrown));
+  return thrown instanceof TrainingError ? wireError(thrown) : thrown;
 }
 
 /** The same for a request to a policy, which names its model in `model`. */
 export function fromPolicy(thrown: unknown): unknown {
-  if (!(thrown instanceof TrainingError)) return thrown;
-  const { code, param } = WIRE[thrown.code];
-  return new ServiceError(code, thrown.message, { param: param === undefined ? null : "model", cause: thrown });
+  return thrown instanceof TrainingError ? wireError(thrown, "model") : thrown;
 }
 
-function wireMessage({ fault, message }: TrainingError): string {
-  return fault.code === "model_exists" ? message.replace(/\.$/, " or send return_existing: true.") : message;
+function wireError(cause: TrainingError, field?: string): ServiceError {
+  const { code, param } = WIRE[cause.code];
+  const hint =
+    code === "model_exists" ? cause.message.replace(/\.$/, " or send return_existing: true.") : cause.message;
+  return new ServiceError(code, hint, { param: param === undefined ? null : (field ?? param), cause });
 }

@@ -23,9 +23,7 @@ export function hasZeroVariance(rewards: readonly number[]): boolean {
   return rewards.length < 2 || high - low <= rounding;
 }
 
-/**
- * A = R - mean, divided by (population std + 1e-6) when `scaleRewards`. Exactly 0 means that there is nothing to learn.
- */
+/** A = R - mean, divided by (population std + 1e-6) when `scaleRewards`. Exactly 0 means nothing to learn. */
 export function groupAdvantages(rewards: readonly number[], scaleRewards: boolean): number[] {
   if (hasZeroVariance(rewards)) return rewards.map(() => 0);
   const { rounding } = extent(rewards);

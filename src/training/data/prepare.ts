@@ -98,9 +98,7 @@ function dropTooLong(judged: Judged[], limit: LengthLimit): void {
 const UNOBSERVED =
   "its replies could only be read from their texts, and no token that could be trained has a log-probability; send token ids, or allow_training_without_logprobs";
 
-/**
- * A job without any old log-probability trains nothing. If some replies have them, the others train with a ratio of 1.
- */
+/** A job without any old log-probability trains nothing. Beside replies that have them, others get a ratio of 1. */
 function dropUnobserved(judged: Judged[]): void {
   const trained = judged.filter(({ report }) => report.status === "trained");
   if (trained.some(({ sequences }) => sequences.some(isObserved))) return;

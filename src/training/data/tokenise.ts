@@ -107,10 +107,7 @@ function sampledTokens(item: HistoryItem, element: number, encoder: ChatEncoder)
   return { ids, logprobs: choice.logprobs, retokenised: false };
 }
 
-/**
- * The last resort: the text, without an end-of-turn token. Old log-probabilities belong to other tokens and are
- * dropped.
- */
+/** The last resort: the text, without an end-of-turn token and without the log-probabilities of other tokens. */
 function fromText(message: HistoryMessage, element: number, encoder: ChatEncoder, retokenised: boolean): SampledTokens {
   if (message.toolCalls !== undefined) {
     throw new TokenMismatchError(element, "a reply with tool calls can only be trained from its token ids");

@@ -20,9 +20,7 @@ export class CurveWriter {
     this.#context = context;
   }
 
-  /**
-   * Appends what is missing for a model, one call after the other. A failure is logged; the next call makes up for it.
-   */
+  /** Appends what is missing for a model, one call after the other. Logs failures; the next call makes up for them. */
   write(modelId: string): Promise<void> {
     const before = this.#writing.get(modelId) ?? Promise.resolve();
     const work = before

@@ -105,10 +105,7 @@ export class Workspace {
     mkdirSync(this.jobFolder(jobId), { recursive: true, mode: 0o700 });
   }
 
-  /**
-   * A folder to make the next step in, which does not exist yet. It is beside the final place, so publishing is a
-   * rename.
-   */
+  /** A folder to make the next step in. It does not exist yet and is beside the final place, for a rename. */
   newStaging(modelId: string, label: string): string {
     const folder = join(this.modelFolder(modelId), stagingName(label));
     mkdirSync(this.modelFolder(modelId), { recursive: true, mode: 0o700 });

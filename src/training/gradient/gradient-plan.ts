@@ -19,13 +19,7 @@ function learningRate(sequences: number, { optimizer, learningRatePower }: RlCon
   const rate = optimizer.learningRate * multiplier * sequenceCountMultiplier(sequences, learningRatePower);
   if (Number.isFinite(rate)) return rate;
   const power = learningRatePower;
-  throw new TrainingError({
-    code: "learning_rate_overflow",
-    sequences,
-    rate,
-    learningRate: optimizer.learningRate,
-    power,
-  });
+  throw new TrainingError("learning_rate_overflow", { sequences, rate, learningRate: optimizer.learningRate, power });
 }
 
 /** Plans batches of examples. `exampleOf`: the example of each sequence; an example is never split. */

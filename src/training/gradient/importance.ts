@@ -12,10 +12,7 @@ export interface Ratios {
   shared: Float64Array;
 }
 
-/**
- * Ratios stop growing here. e^50 is far beyond every sensible clip or cap, and gradients multiplied by it still fit in
- * a float32.
- */
+/** Ratios stop growing at e^50: beyond every sensible clip or cap, and its gradients still fit in a float32. */
 const LARGEST_LOG_RATIO = 50;
 
 /** The ratio of two probabilities whose logarithms differ by this much. */

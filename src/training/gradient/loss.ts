@@ -85,9 +85,7 @@ export function knownLogprobs({ oldLogprobs, logprobs }: Pick<LossInputs, "oldLo
   return oldLogprobs.map((value, t) => (Number.isNaN(value) ? logprobs[t]! : value));
 }
 
-/**
- * Difference to the reference policy per token, and its mean over the sequence. Subtracting the mean makes it zero-sum.
- */
+/** Difference to the reference policy per token, and its mean over the sequence, which makes the penalty zero-sum. */
 function klPenalty(
   { logprobs, referenceLogprobs: reference, sequenceStarts: starts }: LossInputs,
   old: Float64Array,

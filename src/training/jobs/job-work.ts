@@ -30,10 +30,7 @@ export interface JobWork {
   objective: Objective;
   optimizer: OptimizerConfig;
   report: JobReport;
-  /**
-   * Metrics for the gradient_step event of this step of the plan. ART clients read the number of gradient steps from
-   * `num_sequences`.
-   */
+  /** For the gradient_step event of this step of the plan. ART reads the number of steps from `num_sequences`. */
   eventMetrics(index: number): Record<string, number>;
   /** Metrics of the new policy step. */
   stepMetrics: Record<string, number>;

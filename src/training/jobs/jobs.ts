@@ -44,7 +44,7 @@ export class Jobs {
   async draft(): Promise<JobDraft> {
     const { workspace } = this.#context;
     // a job that is accepted must be able to end
-    if (!workspace.keepReserve()) throw new TrainingError({ code: "storage_full" });
+    if (!workspace.keepReserve()) throw new TrainingError("storage_full", {});
     const id = randomUUID();
     try {
       workspace.createJobFolder(id);
@@ -70,7 +70,7 @@ export class Jobs {
       return job;
     }
     await this.discard(draft);
-    if (job.requestHash !== submission.requestHash) throw new TrainingError({ code: "idempotency_key_reused" });
+    if (job.requestHash !== submission.requestHash) throw new TrainingError("idempotency_key_reused", {});
     return job;
   }
 
@@ -84,7 +84,7 @@ export class Jobs {
         const known = idempotencyKey === null ? null : jobTable.byIdempotencyKey(owner, idempotencyKey);
         if (known) return { job: known, created: false };
         // it may have been deleted while the data arrived
-        if (!modelTable.owned(modelId, owner)) throw new TrainingError({ code: "unknown_model", id: modelId });
+        if (!modelTable.owned(modelId, owner)) throw new TrainingError("unknown_model", { id: modelId });
         this.#checkLimits(owner);
         if (spec.kind === "rl") this.checkReference(modelId, spec.config);
         const config = JSON.stringify(spec.config);
@@ -106,7 +106,7 @@ export class Jobs {
 
   owned(id: string, owner: string): JobRecord {
     const job = this.#context.jobTable.owned(id, owner);
-    if (!job) throw new TrainingError({ code: "unknown_job", id });
+    if (!job) throw new TrainingError("unknown_job", { id });
     return job;
   }
 
@@ -134,9 +134,9 @@ export class Jobs {
   /** Oldest first. `after`: id of an event of this job, exclusive. */
   events(id: string, after: string | null, limit: number): JobEvent[] {
     const { jobTable, eventTable } = this.#context;
-    if (!jobTable.has(id)) throw new TrainingError({ code: "unknown_job", id });
+    if (!jobTable.has(id)) throw new TrainingError("unknown_job", { id });
     const events = eventTable.list(id, after, limit);
-    if (!events) throw new TrainingError({ code: "unknown_event", id: after! });
+    if (!events) throw new TrainingError("unknown_event", { id: after! });
     return events;
   }
 
@@ -148,10 +148,8 @@ export class Jobs {
   #checkLimits(owner: string): void {
     const { modelTable, jobTable, settings } = this.#context;
     const { maxOpenJobs, maxBytesPerOwner: limit } = settings;
-    if (jobTable.countOpen(owner) >= maxOpenJobs) {
-      throw new TrainingError({ code: "too_many_open_jobs", limit: maxOpenJobs });
-    }
+    if (jobTable.countOpen(owner) >= maxOpenJobs) throw new TrainingError("too_many_open_jobs", { limit: maxOpenJobs });
     const bytes = modelTable.bytesOf(owner);
-    if (bytes >= limit) throw new TrainingError({ code: "too_many_bytes", bytes, limit });
+    if (bytes >= limit) throw new TrainingError("too_many_bytes", { bytes, limit });
   }
 }

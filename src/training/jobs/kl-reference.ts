@@ -21,7 +21,7 @@ export function klReferenceStep(
   if (step === 0 || modelTable.step(modelId, step) !== null) return step;
   const newest = modelTable.newestStep(modelId)?.step ?? 0;
   if (step > newest && step <= currentStep) return step;
-  throw new TrainingError({ code: "no_kl_reference", step });
+  throw new TrainingError("no_kl_reference", { step });
 }
 
 /** The next existing step, where a step was deleted or is older than a fork. */

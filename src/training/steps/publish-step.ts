@@ -38,9 +38,7 @@ export class StepPublisher {
     this.#policies = policies;
   }
 
-  /**
-   * A new model with its first step: the source's number and weights, or step 0, which leaves the base model as it is.
-   */
+  /** A new model with its first step: that of the source, or step 0, which does not change the base model. */
   publishFirst(model: Omit<ModelRecord, "createdAt">, base: BaseModel, source: StepSource | null): ModelRecord {
     const { store, modelTable, workspace } = this.#context;
     const step = model.nextStep;
@@ -126,7 +124,7 @@ export class StepPublisher {
     try {
       if (base) loadPeft(folder, readModelConfig(base.folder));
     } catch (cause) {
-      throw new TrainingError({ code: "damaged_step", step }, cause);
+      throw new TrainingError("damaged_step", { step }, cause);
     }
     copyStep(folder, to);
   }

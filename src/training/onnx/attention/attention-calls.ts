@@ -17,9 +17,7 @@ export interface AttentionCall {
   feeds: Readonly<Record<string, Tensor>>;
 }
 
-/**
- * `window`: sliding window of the layer; null = none. `positionsPerBlock`: blocks of serving, to sum in the same order.
- */
+/** `window`: sliding window of the layer; null = none. `positionsPerBlock`: of serving, to sum in its order. */
 export function attentionCalls(
   segments: readonly Segment[],
   window: number | null,

@@ -20,10 +20,7 @@ export interface Segment {
   parent: Segment | null;
 }
 
-/**
- * Where a trained log-probability is read: the row, the token it predicts, the sequence, and which of its trained
- * tokens.
- */
+/** Where a trained log-probability is read: row, predicted token, sequence, and which of its trained tokens. */
 export interface Read {
   row: number;
   target: number;

@@ -11,9 +11,7 @@ export interface Rows {
   count: number;
 }
 
-/**
- * Divides `count` rows into slices whose sizes differ by at most one. A single row would give products with other bits.
- */
+/** Slices whose sizes differ by at most one row. A row alone would give products with other bits. */
 export function sliceRows(count: number): Rows[] {
   const slices = Math.ceil(count / SLICE_ROWS);
   const start = (i: number) => Math.floor((i * count) / slices);

@@ -12,9 +12,7 @@ import type { LoraAdapter } from "../../../model/lora/lora-adapter.ts";
 import { narrowed, paddedRank, siteShape } from "../../../model/lora/lora-inputs.ts";
 import type { NamedTensors } from "../../gradient/optimizer.ts";
 
-/**
- * Maps of each site whose results stay joined. Gate and up are used separately, so joining them would only cost a copy.
- */
+/** Maps of each site whose results stay joined. Gate and up are used separately; joining them would be a copy. */
 export const siteGroups: Readonly<Record<Site, readonly (readonly LinearName[])[]>> = {
   qkv: [["q", "k", "v"]],
   o: [["o"]],
