@@ -1,4 +1,4 @@
-// The engine as servers have it: a real model in its own thread.
+// The engine as servers use it: a real model in its own thread.
 
 import { cpSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { AdapterSlots } from "../engine/adapter-slots.ts";
 import { NoAdapterSlot } from "../model/lora/adapter-host.ts";
 import { createEmbeddedEngine } from "./embedded-engine.ts";
 
-it("has one slot for a step and for an operator's adapter, and says across the thread that it is taken", async () => {
+it("shares one slot between a step and an operator's adapter, and reports across the thread that it is taken", async () => {
   const folder = fixtureFolder("llama");
   const other = mkdtempSync(join(tmpdir(), "embedded-"));
   for (const file of ["adapter_config.json", "adapter_model.safetensors"])
@@ -32,7 +32,7 @@ it("has one slot for a step and for an operator's adapter, and says across the t
   }
 });
 
-it("does not go on with other weights when its thread is started again", async () => {
+it("does not continue with other weights when its thread restarts", async () => {
   const folder = mkdtempSync(join(tmpdir(), "embedded-"));
   cpSync(fixtureFolder("llama"), folder, { recursive: true });
   const faults: string[] = [];
@@ -61,7 +61,7 @@ it("does not go on with other weights when its thread is started again", async (
   }
 });
 
-it("takes a quarter of what its container may use, not of the machine", async () => {
+it("takes a quarter of the container's memory, not of the machine's", async () => {
   const folder = fixtureFolder("llama");
   const limit = vi.spyOn(process, "constrainedMemory").mockReturnValue(2 ** 18);
   try {
@@ -70,7 +70,7 @@ it("takes a quarter of what its container may use, not of the machine", async ()
     await engine.close();
     expect(maxModelLen).toBe(2 ** 16 / (2 * 2 * 2 * 16 * 4)); // 2 layers, keys and values, 2 heads of 16 floats
     await expect(createEmbeddedEngine({ folder, kvCacheBytes: 2 ** 19 })).rejects.toThrow(/memory \(262144 bytes\)/);
-    limit.mockReturnValue(0); // none is known
+    limit.mockReturnValue(0); // no limit is known
     await (await createEmbeddedEngine({ folder, threads: 1, kvCacheBytes: 2 ** 19 })).close();
   } finally {
     limit.mockRestore();

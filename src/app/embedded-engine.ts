@@ -1,5 +1,5 @@
-// The embedded engine: a checkpoint folder served by ONNX Runtime in a worker thread. Turns what an operator says
-// (bytes, context length) into blocks and positions, and refuses what cannot work before a thread is started.
+// The embedded engine: a checkpoint folder served by ONNX Runtime in a worker thread. Turns the operator's settings
+// (bytes, context length) into blocks and positions, and refuses settings that cannot work before it starts a thread.
 
 import { totalmem } from "node:os";
 import type { Engine } from "../engine/contract.ts";
@@ -21,17 +21,17 @@ export interface EmbeddedOptions {
   folder: string;
   /** Default: DEFAULT_WEIGHT_TYPE. */
   weightType?: WeightType;
-  /** Threads of one model step; default: all cores it may use. */
+  /** Threads of one model step; default: all cores this process may use. */
   threads?: number;
   /** Tokens that the prefix cache reuses together (`--block-size`); default: DEFAULT_LINK_SIZE. */
   linkSize?: number;
   /** Memory for keys and values; default: a quarter of the machine's (or container's) memory, at most 4 GiB. */
   kvCacheBytes?: number;
-  /** Context length; default: what the model was made for, as far as the cache can hold it. */
+  /** Context length; default: the model's own, or less if the cache cannot hold it. */
   maxModelLen?: number;
   maxLoras?: number;
   maxLoraRank?: number;
-  /** Adapters will be loaded right away. */
+  /** Adapters will be loaded right after the start. */
   adaptersFromStart?: boolean;
   /** For structured output: see grammar/match/token-vocabulary.ts. */
   vocabulary?: TokenVocabulary;
@@ -72,7 +72,7 @@ export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<En
   });
 }
 
-/** Longer chunks are faster, as far as the runner computes them at once; but what the operator says is the most of any step. */
+/** Chunks as long as the runner computes at once are fastest. A limit given by the operator holds for every step. */
 function scheduling(given: Partial<SchedulingOptions>, threads: number): Partial<SchedulingOptions> {
   if (given.maxNumBatchedTokens !== undefined) return given;
   return { maxNumPromptTokens: longestPiece(threads), ...given };
@@ -116,7 +116,7 @@ function cacheSize(options: EmbeddedOptions, config: ModelConfig, positionsPerBl
   return { numBlocks, maxModelLen: wanted };
 }
 
-/** The machine's, or less in a container with a limit: the pool fills up with traffic, and whoever exceeds it is killed. */
+/** The machine's memory, or the container's limit: the pool fills up with traffic, and exceeding the limit kills us. */
 function usableMemory(): number {
   return Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
 }

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { isLoopback } from "./listen.ts";
 
 it("knows loopback addresses", () => {
-  expect(["localhost", "127.0.0.1", "127.9.9.9", "::1"].every(isLoopback)).toBe(true);
-  expect(["0.0.0.0", "::", "192.168.0.1", "127.0.0.1.example.org", "example.org"].some(isLoopback)).toBe(false);
+  const loopback = ["localhost", "127.0.0.1", "127.9.9.9", "::1"];
+  const others = ["0.0.0.0", "::", "192.168.0.1", "127.0.0.1.example.org", "example.org"];
+  expect([...loopback, ...others].filter(isLoopback)).toEqual(loopback);
 });

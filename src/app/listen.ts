@@ -1,11 +1,11 @@
-// Where a server listens: a host and port, or a Unix socket. What is wrong with an address is said in words.
+// Where a server listens: a host and port, or a Unix socket. Explains in words why an address cannot be used.
 import { type AddressInfo, createServer as createSocket } from "node:net";
 import type { FastifyInstance } from "fastify";
 import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import { claimSocketPath } from "./unix-socket.ts";
 
-/** Listens for a moment: an address that is taken should not be found out after minutes of reading weights. */
+/** Listens for a moment, so that a taken address is reported before minutes of reading weights. */
 export async function tryAddress(config: Config): Promise<void> {
   if (config.uds !== null) return claimSocketPath(config.uds);
   const socket = createSocket();
@@ -21,7 +21,7 @@ export async function listen(app: FastifyInstance, config: Config): Promise<void
 
 type Address = { host: string; port: number } | { path: string };
 
-/** Why an address cannot be had, in words. */
+/** Turns the system's error codes for an address into an OperatorError. */
 async function explained(config: Config, work: (address: Address) => Promise<unknown>): Promise<void> {
   try {
     await work(config.uds === null ? { host: config.host, port: config.port } : { path: config.uds });
@@ -43,7 +43,7 @@ export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-/** What clients are told. */
+/** The address as clients use it. */
 export function addressOf(app: FastifyInstance, config: Config): string {
   if (config.uds !== null) return `unix:${config.uds}`;
   const { port } = app.server.address() as AddressInfo;

@@ -1,4 +1,4 @@
-// The model a real server runs: finds the checkpoint, loads its text side and starts the embedded engine on it.
+// Loads the model that a real server runs: finds the checkpoint, loads its text side and starts the embedded engine.
 import { existsSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -22,19 +22,19 @@ import { createEmbeddedEngine, DEFAULT_WEIGHT_TYPE } from "./embedded-engine.ts"
 import type { LoadedModel, LoadModel } from "./serve.ts";
 
 const BUNDLED_NAME = "flywheel-mini";
-/** Special tokens that a constrained reply may contain: parsers look for them, and structural tags are made of them. */
+/** Special tokens that a constrained reply may contain: parsers look for them, and structural tags use them. */
 const REPLY_MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<|python_tag|>"];
 
-/** Of the tensors that the model does not use. */
+/** How many unused tensors a warning names. */
 const SHOWN_TENSORS = 5;
 
-/** Throws an OperatorError for mistakes in options or in the checkpoint. */
+/** Throws an OperatorError for wrong options or a bad checkpoint. */
 export const loadModel: LoadModel = async (config, log, metrics, adaptersToCome) => {
   try {
     return await load(config, log, metrics, adaptersToCome);
   } catch (error) {
     if (error instanceof PromptError) throw new OperatorError(error.message, { cause: error });
-    // The engine thread reads the weights and reports what it finds as a cause. An error loses its class between threads.
+    // The engine thread reads the weights. Its errors arrive as causes and lose their class on the way.
     const { cause } = error as Error;
     if (cause instanceof Error && cause.name === "CheckpointError") {
       throw new OperatorError(cause.message, { cause: error });
@@ -99,7 +99,7 @@ async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: 
   };
 }
 
-/** Weights without a place in the model, but for the tables of old exports: config.json may be another model's. */
+/** Warns of weights that the model has no place for: config.json may belong to another model. Old exports' tables are fine. */
 function warnOfUnusedTensors(folder: string, log: Log): void {
   const checkpoint = openCheckpoint(folder);
   checkpoint.close();
@@ -129,7 +129,7 @@ async function findModel(config: Config, log: Log): Promise<{ folder: string; na
   return { folder, name: origin?.repository ?? (basename(config.model) || config.model) };
 }
 
-/** A file's content, or the text itself. */
+/** The content of the file, or the text itself. */
 function readTemplate(given: string | null): string | null {
   if (given === null) return null;
   if (existsSync(given)) {

@@ -6,7 +6,7 @@ import { createRunner, type OnnxHostOptions } from "./onnx-host.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
-it("prepares the model once when adapters are to come, as after the engine thread died", async () => {
+it("builds the model once when adapters will follow, as after a restart of the engine thread", async () => {
   const folder = fixtureFolder("llama");
   const prepared = vi.spyOn(GraphSession, "create");
   const options: OnnxHostOptions = {

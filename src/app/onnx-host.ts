@@ -9,9 +9,9 @@ import { DecoderRunner, type DecoderRunnerOptions } from "../model/decoder-runne
 export interface OnnxHostOptions extends DecoderRunnerOptions {
   /** Checkpoint folder in Hugging Face layout. */
   folder: string;
-  /** The checkpoint's when the engine was made: a thread that is started again must not read other weights. */
+  /** Identity of the checkpoint when the engine was made. A restarted thread must not read other weights. */
   identity: string;
-  /** What token masks are made for; null = this engine takes no grammars. */
+  /** Vocabulary for token masks; null = this engine takes no grammars. */
   vocabulary: TokenVocabulary | null;
 }
 

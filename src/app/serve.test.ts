@@ -8,9 +8,9 @@ import { loadConfig } from "../config/load.ts";
 import { openDataDir } from "../store/data-dir.ts";
 import { lockDataDir } from "../store/instance-lock.ts";
 import { ModelTable } from "../store/model-table.ts";
-import { type LoadModel, readLoraModule, startServer } from "./serve.ts";
+import { type LoadModel, startServer } from "./serve.ts";
 
-it("tells the model whether adapters were trained before, so that it is prepared for them once", async () => {
+it("tells the model whether adapters were trained before, so that it is built for them once", async () => {
   const data = mkdtempSync(join(tmpdir(), "flywheel-serve-"));
   const loadModel = vi.fn<LoadModel>().mockRejectedValue(new Error("told"));
   const toldAtStart = async () => {
@@ -34,7 +34,7 @@ it("tells the model whether adapters were trained before, so that it is prepared
   expect(await toldAtStart()).toBe(true);
 });
 
-it("finds out before it reads the weights that the folder or the address is another server's", async () => {
+it("refuses a folder or an address of another server before it reads the weights", async () => {
   const data = mkdtempSync(join(tmpdir(), "flywheel-serve-"));
   const loadModel = vi.fn<LoadModel>().mockRejectedValue(new Error("read"));
   const start = (port: number) =>
@@ -52,7 +52,7 @@ it("finds out before it reads the weights that the folder or the address is anot
   await expect(start(0)).rejects.toThrow("read");
 });
 
-it("finds out before it reads the weights that an adapter is not there or has the name of another", async () => {
+it("refuses a missing adapter or a duplicate name before it reads the weights", async () => {
   const data = mkdtempSync(join(tmpdir(), "flywheel-serve-"));
   const loadModel = vi.fn<LoadModel>().mockRejectedValue(new Error("read"));
   const start = (...loraModules: string[]) =>
@@ -62,12 +62,4 @@ it("finds out before it reads the weights that an adapter is not there or has th
   await expect(start(`a=${data}`, `a=${data}`)).rejects.toThrow("--lora-modules has the name a twice");
   expect(loadModel).not.toHaveBeenCalled();
   await expect(start(`a=${data}`, `b=${data}`)).rejects.toThrow("read");
-});
-
-it("reads adapters from the command line", () => {
-  expect(readLoraModule("a=/x=y")).toEqual({ name: "a", path: "/x=y" });
-  expect(readLoraModule('{"name":"a","path":"b","base_model_name":"c"}')).toEqual({ name: "a", path: "b" });
-  for (const bad of ["a", "=b", "a=", '{"name":"a"}', '{"nam":"a","path":"b=c"}', "{"]) {
-    expect(() => readLoraModule(bad), bad).toThrow(/lora-modules/);
-  }
 });

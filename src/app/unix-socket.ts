@@ -1,14 +1,14 @@
-// The path of a Unix socket before a server listens on it. A server that was killed leaves its socket behind, which
-// nobody answers: that one is removed. One that is answered belongs to a running server and is left alone.
+// Prepares the path of a Unix socket. A killed server leaves its socket behind, and nobody answers on it: that one is
+// removed. A socket that answers belongs to a running server and stays.
 import { existsSync, lstatSync, unlinkSync } from "node:fs";
 import { connect } from "node:net";
 import { dirname } from "node:path";
 import { OperatorError } from "../errors/operator-error.ts";
 
-/** What every system can hold (macOS has the least). Longer paths would be cut silently. */
+/** The longest path in bytes that every system takes (macOS takes the fewest). Longer ones would be cut silently. */
 const LONGEST_PATH = 103;
 
-/** Makes sure that a server can listen on `path`, or says why not. */
+/** Makes sure that a server can listen on `path`, or throws the reason why not. */
 export async function claimSocketPath(path: string): Promise<void> {
   if (Buffer.byteLength(path) > LONGEST_PATH) {
     throw new OperatorError(`cannot listen on ${path}: a socket's path has at most ${LONGEST_PATH} bytes`);
@@ -29,7 +29,7 @@ export async function claimSocketPath(path: string): Promise<void> {
   unlinkSync(path);
 }
 
-/** "connected", or the system's code for why not. */
+/** Resolves to "connected" or to the system's error code. */
 function knock(path: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ path });

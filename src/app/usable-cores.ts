@@ -1,11 +1,11 @@
-// How many cores this process may use: those it may run on, or fewer where its control group (a container, a service) has
-// a quota of time. More threads than that use the quota up waiting for each other. Node 20 does not look at quotas.
+// How many cores this process may use: those it may run on, or fewer if its control group (a container, a service) has
+// a CPU quota. More threads than that would spend the quota waiting for each other. Node 20 does not look at quotas.
 
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path/posix";
 
-/** `root`: where /proc and /sys are. */
+/** `root`: the folder that holds proc and sys. */
 export function usableCores(cores = availableParallelism(), root = "/"): number {
   return Math.max(1, Math.min(cores, Math.floor(quotaInCores(root))));
 }
@@ -15,7 +15,7 @@ function quotaInCores(root: string): number {
     try {
       return readFileSync(join(root, ...path), "utf8").trim();
     } catch {
-      return ""; // no such system, or not readable: nothing is known of a quota
+      return ""; // not Linux, or not readable: no quota is known
     }
   };
   let least = Number.POSITIVE_INFINITY;
@@ -25,7 +25,7 @@ function quotaInCores(root: string): number {
     const isOne = controllers?.split(",").includes("cpu") ?? false;
     if (path === undefined || !(isOne || id === "0")) continue;
     const mount = isOne ? `sys/fs/cgroup/${controllers}` : "sys/fs/cgroup";
-    // Every group above limits, too. Inside a container the path may be the host's: then only the root is there.
+    // Parent groups limit too. Inside a container the path may be the host's; then only the root exists.
     for (let group = join("/", path); ; group = join(group, "..")) {
       const [quota, period] = isOne
         ? [read(mount, group, "cpu.cfs_quota_us"), read(mount, group, "cpu.cfs_period_us")]

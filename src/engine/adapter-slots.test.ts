@@ -59,11 +59,12 @@ describe("AdapterSlots", () => {
     expect(loaded()).toEqual(["one", "three"]);
   });
 
-  it("unloads a step for an adapter that is to be held, never the other way round", async () => {
+  it("unloads a step to hold an adapter, never the other way round", async () => {
     const { slots, loaded } = setup(1);
     (await slots.lease("step")).release();
     const { version, rank } = await slots.hold("held");
-    expect([loaded(), rank]).toEqual([["held"], 4]);
+    expect(loaded()).toEqual(["held"]);
+    expect(rank).toBe(4);
     expect(await passingOf(slots.lease("step"))).toBe(false);
     expect(await passingOf(slots.hold("other"))).toBe(false);
     await slots.drop(version);
@@ -72,7 +73,7 @@ describe("AdapterSlots", () => {
     expect(loaded()).toEqual(["step"]);
   });
 
-  it("unloads nothing under a request, and says that waiting helps", async () => {
+  it("unloads nothing that a request uses, and says that waiting helps", async () => {
     const { slots, loaded } = setup();
     await slots.hold("held");
     const [lease, second] = [await slots.lease("one"), await slots.lease("one")];
@@ -86,14 +87,14 @@ describe("AdapterSlots", () => {
     expect(loaded()).toEqual(["held", "two"]);
   });
 
-  it("loads a step once for requests that come together", async () => {
+  it("loads a step once for requests that arrive together", async () => {
     const { slots, calls } = setup();
     const leases = await Promise.all(["one", "one", "two", "one"].map((step) => slots.lease(step)));
     expect(new Set(leases.map(({ version }) => version))).toEqual(new Set(["version of one", "version of two"]));
     expect(calls).toEqual(["load one", "load two"]);
   });
 
-  it("loads a step again that is wanted while it is being unloaded", async () => {
+  it("loads a step again when it is wanted while being unloaded", async () => {
     const { slots, loaded, calls } = setup();
     for (const step of ["one", "two"]) await slots.preload(step);
     const three = slots.lease("three");
@@ -106,13 +107,13 @@ describe("AdapterSlots", () => {
     expect(loaded()).toEqual(["one", "three"]);
   });
 
-  it("makes room at once for what comes after a step that was loaded ahead", async () => {
+  it("gives the slot of a step that was loaded ahead to the next load", async () => {
     const { slots, loaded } = setup(1);
     await Promise.all([slots.preload("one"), slots.preload("two"), slots.hold("held")]);
     expect(loaded()).toEqual(["held"]);
   });
 
-  it("has one slot for one content, until nobody needs it", async () => {
+  it("gives the same content one slot until nobody needs it", async () => {
     const { slots, loaded } = setup(1);
     const { version } = await slots.hold("red");
     const lease = await slots.lease("red copy"); // no room is needed for it
@@ -127,7 +128,7 @@ describe("AdapterSlots", () => {
     expect(loaded()).toEqual(["blue"]);
   });
 
-  it("keeps a held content when its step is forgotten, and a step's when it is dropped", async () => {
+  it("keeps an adapter that is both held and a step until it is neither", async () => {
     const { slots, loaded } = setup();
     const { version } = await slots.hold("red");
     (await slots.lease("red copy")).release();
@@ -140,7 +141,7 @@ describe("AdapterSlots", () => {
     expect(loaded()).toEqual([]);
   });
 
-  it("forgets a step that is on its way in, but not under its request", async () => {
+  it("forgets a step that is being loaded, but only after its request", async () => {
     const { slots, loaded } = setup();
     const [lease] = await Promise.all([slots.lease("one"), slots.forget("one")]);
     expect(loaded()).toEqual(["one"]);
@@ -149,7 +150,7 @@ describe("AdapterSlots", () => {
     expect(loaded()).toEqual([]);
   });
 
-  it("keeps a dropped adapter for the requests on it, and lets the next one wait for them", async () => {
+  it("keeps a dropped adapter for its requests, and makes the next load wait for them", async () => {
     const { slots, loaded } = setup(1);
     const { version } = await slots.hold("old");
     const release = slots.leaseHeld(version);
@@ -184,7 +185,9 @@ describe("AdapterSlots", () => {
     expect(loaded()).toEqual(["old"]);
     release();
     const info = await replaced;
-    expect([loaded(), slots.isHeldOnce(version), slots.isHeldOnce(info.version)]).toEqual([["new"], false, true]);
+    expect(loaded()).toEqual(["new"]);
+    expect(slots.isHeldOnce(version)).toBe(false);
+    expect(slots.isHeldOnce(info.version)).toBe(true);
     host.gone = "gone";
     await expect(slots.replace(info.version, "gone")).rejects.toThrow("no adapter in gone");
     expect(slots.isHeldOnce(info.version)).toBe(false);
@@ -192,7 +195,7 @@ describe("AdapterSlots", () => {
     expect(loaded()).toEqual(["next"]);
   });
 
-  it("goes on after a load that failed", async () => {
+  it("continues after a failed load", async () => {
     const { slots, loaded } = setup();
     const attempts = ["missing", "one", "missing too"].map((step) => slots.lease(step));
     await expect(attempts[0]).rejects.toThrow("no adapter in missing");
@@ -201,7 +204,7 @@ describe("AdapterSlots", () => {
     expect(loaded()).toEqual(["one"]);
   });
 
-  it("makes room although the engine lost what is to go", async () => {
+  it("makes room even if the engine has lost the adapter to unload", async () => {
     const { slots, loaded, host } = setup();
     for (const step of ["one", "two"]) (await slots.lease(step)).release();
     const { version } = await slots.lease("two");

@@ -1,7 +1,7 @@
-// The one owner of an engine's adapter slots: it counts who needs each adapter, waits for requests to end, and tells the
-// engine what to load and unload. Operators hold an adapter until they drop it. Steps of trained policies are a cache:
-// loaded when first asked for and kept until somebody needs the slot, the least recently used going first.
-// A request has a lease from the moment its model name is looked up until its last output, so the engine never has to
+// The one owner of an engine's adapter slots: it counts who needs each adapter, waits for requests to end, and tells
+// the engine what to load and unload. Operators hold an adapter until they drop it. Steps of trained policies are a
+// cache: loaded when first asked for and kept until somebody needs the slot, the least recently used going first. A
+// request has a lease from the moment its model name is looked up until its last output, so the engine never has to
 // count: it is told to unload only what no request is on. The same content has one slot, whatever its folders.
 
 import { type AdapterInfo, NoAdapterSlot } from "../model/lora/adapter-host.ts";
@@ -40,12 +40,12 @@ export class AdapterSlots {
     this.#engine = engine;
   }
 
-  /** Loads what the folder contains now, until `drop`. Throws NoAdapterSlot. */
+  /** Loads the folder's present content and keeps it until `drop`. Throws NoAdapterSlot. */
   hold(folder: string): Promise<AdapterInfo> {
     return this.#turns.run(() => this.#hold(folder));
   }
 
-  /** Whether `replace` can make room: nobody else holds this content. */
+  /** Whether `replace` can use this slot: only one name holds its content. */
   isHeldOnce(version: string): boolean {
     return this.#slots.get(version)?.held === 1;
   }

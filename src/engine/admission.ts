@@ -1,10 +1,11 @@
-// The last check before a request enters the engine. Callers refuse bad requests with a clear message long before;
-// this keeps what slipped through from reaching native code or from waiting for room that can never exist.
+// The last check before a request enters the engine. The edge has refused bad requests with a clear message long
+// before. This check stops anything that slipped through from reaching native code or waiting for room that can never
+// exist.
 
 import type { Runner } from "../model/runner.ts";
 import type { GenerateRequest } from "./contract.ts";
 
-/** Longest prompt plus output: what the model and the pool can hold. */
+/** The longest prompt plus output that the model and the pool can hold. */
 export function maxModelLen(runner: Runner): number {
   return Math.min(runner.maxPositions, runner.numBlocks * runner.positionsPerBlock);
 }

@@ -15,11 +15,11 @@ export interface GenerateRequest {
   adapter: string | null;
   /** Isolates the prefix cache. */
   cacheSalt: string | null;
-  /** Lower is handled earlier. */
+  /** Lower runs earlier. */
   priority: number;
   /** Key of a compiled grammar (see grammar/), or null. */
   grammar: string | null;
-  /** Opaque per-request parameters for engines that know them (engine_xargs, kv_transfer_params); ours ignores them. */
+  /** Opaque parameters for engines that know them (engine_xargs, kv_transfer_params). The embedded engine ignores them. */
   extra?: Readonly<Record<string, unknown>>;
 }
 
@@ -32,24 +32,24 @@ export interface Finish {
   /** Set when reason is "error". */
   message?: string;
   /**
-   * Set when the error is the request's own doing and `message` is meant for its sender: its controls leave no token,
-   * or its constraint cannot be followed. Otherwise the message is for the log.
+   * Set when the request itself caused the error: its controls leave no token, or its constraint cannot be followed.
+   * Then `message` is for its sender, otherwise for the log.
    */
   fault?: "contradiction" | "constraint";
 }
 
-/** Once per request, before its first tokens. */
+/** Comes once per request, before its first tokens. */
 export interface PrefillOutput {
   type: "prefill";
   /** Prompt tokens taken from the prefix cache: a multiple of `linkSize`, less than the prompt length. */
   cachedTokens: number;
-  /** Element 0 is null; element i is about prompt token i. null when not asked for. */
+  /** Element i describes prompt token i; element 0 is null. null when not asked for. */
   promptLogprobs: readonly (TokenLogprobs | null)[] | null;
   /** Milliseconds from submission to the first step. Absent: not measured. */
   queuedMs?: number;
 }
 
-/** New tokens of one choice; `finish` is set on its last output, after which the choice says nothing more. */
+/** New tokens of one choice. `finish` is set on its last output; nothing follows for that choice. */
 export interface TokensOutput {
   type: "tokens";
   index: number;
@@ -61,9 +61,9 @@ export type EngineOutput = PrefillOutput | TokensOutput;
 
 /** A running request. Iterate it to the end or call `abort`; breaking out of the loop aborts too. */
 export interface Generation extends AsyncIterable<EngineOutput> {
-  /** End one choice early (a stop string matched): frees it before the next step, emits nothing more for it. */
+  /** Ends one choice early (a stop string matched). It is freed before the next step and emits nothing more. */
   stop(index: number): void;
-  /** End all choices now. Idempotent. The iterator then finishes without further outputs. */
+  /** Ends all choices now. The iterator finishes without further outputs. Idempotent. */
   abort(): void;
 }
 
@@ -73,7 +73,7 @@ export interface EngineStats {
   /** Fraction of the KV budget in use, 0..1. */
   kvUsage: number;
   preemptions: number;
-  /** These three count tokens of prompts: looked up in the prefix cache, found there, and of all prompts that are done. */
+  /** Prompt tokens looked up in the prefix cache, found there, and of all prompts that are done. */
   prefixQueries: number;
   prefixHits: number;
   promptTokens: number;
@@ -83,7 +83,7 @@ export interface EngineStats {
   stepTokens: StepTokens;
 }
 
-/** A histogram. `counts[i]`: steps of at most `bounds[i]` tokens and more than the bound before; the last: of more. */
+/** A histogram. `counts[i]`: steps of at most `bounds[i]` tokens but more than the bound before. The last counts the rest. */
 export interface StepTokens {
   bounds: readonly number[];
   counts: readonly number[];
@@ -99,7 +99,7 @@ export interface ModelInfo {
   positionsPerBlock: number;
   /** Tokens per link of the prefix cache, which reuses whole links. A block holds one link or several. */
   linkSize: number;
-  /** "fcfs" refuses non-zero priorities at the edge. */
+  /** Under "fcfs" the edge refuses non-zero priorities. */
   policy: "priority" | "fcfs";
   maxLoras: number;
   maxLoraRank: number;
@@ -107,7 +107,7 @@ export interface ModelInfo {
 
 export interface Engine {
   readonly info: ModelInfo;
-  /** Queue a request. Invalid requests were refused before; engine faults arrive as finish "error". */
+  /** Queues a valid request. Engine faults arrive as finish "error". */
   generate(request: GenerateRequest): Generation;
   /**
    * Loads a PEFT folder and resolves to its content version, which stays loaded, restarts included, until it is
@@ -120,6 +120,6 @@ export interface Engine {
   stats(): EngineStats;
   /** false once the engine thread has died and could not be restarted. */
   healthy(): boolean;
-  /** Aborts what is left and frees everything. */
+  /** Aborts all requests and frees everything. */
   close(): Promise<void>;
 }

@@ -21,7 +21,7 @@ describe("constraints", () => {
     [40, 41],
   ]);
 
-  it("force what has no alternative: same output and log-probabilities, fewer steps", async () => {
+  it("force tokens without alternatives: the same output and log-probabilities in fewer steps", async () => {
     const run = async (jump: boolean): Promise<[EngineOutput[], number]> => {
       const runner = runnerOf(hashRow);
       const constraints = new ChoiceConstraints(256, jump);
@@ -55,7 +55,7 @@ describe("constraints", () => {
     }
   });
 
-  it("that are complete end the choice although min_tokens asks for more", async () => {
+  it("end the choice once complete, even if min_tokens asks for more", async () => {
     for (const jump of [true, false]) {
       const driver = new EngineDriver(runnerOf(hashRow), { constraints: new ChoiceConstraints(256, jump) });
       const outputs = await driver.run(generateRequest([5], { minTokens: 9, minTokensMask: [2] }, { grammar }));
@@ -64,7 +64,7 @@ describe("constraints", () => {
     }
   });
 
-  it("that contradict the request end it with an error, and nothing else", async () => {
+  it("end a request that they contradict with an error, and no other", async () => {
     const driver = new EngineDriver(runnerOf(counting), { constraints: new ChoiceConstraints(256) });
     const other = driver.submit(generateRequest([16]));
     const sampled = driver.submit(generateRequest([5], { allowedTokenIds: [7] }, { grammar }));
@@ -79,7 +79,7 @@ describe("constraints", () => {
     expect(tokensOf(driver.outputs.get(other)!)).toEqual([17, 18, 19, 20, 2]);
   });
 
-  it("that break in any method end their sequence only", async () => {
+  it("end only their own sequence when any of their methods throws", async () => {
     const broken = (method: "create" | "mask" | "accept" | "forced"): ConstraintFactory => {
       const real = new ChoiceConstraints(256, false);
       const boom = (): never => {
@@ -104,7 +104,7 @@ describe("constraints", () => {
 });
 
 describe("faults and cancellation", () => {
-  it("a failed forward ends the sequences of its step; the engine goes on", async () => {
+  it("a failed forward ends the sequences of its step, and the engine continues", async () => {
     let fail = false;
     const runner = runnerOf(counting, {
       before: () => {
@@ -146,7 +146,7 @@ describe("faults and cancellation", () => {
     expect(runner.forwards).toBe(0);
   });
 
-  it("logits that are no distribution end one sequence", async () => {
+  it("logits that are not a distribution end one sequence", async () => {
     const row: RowFunction = (tokens, adapters, out) => {
       counting(tokens, adapters, out);
       if (tokens[0] === 99) out[7] = Number.NaN;

@@ -88,7 +88,7 @@ describe("choices", () => {
     }
   });
 
-  it("that find no room compute their prompt later", async () => {
+  it("compute their prompt later if they find no room", async () => {
     const driver = new EngineDriver(runnerOf(hashRow), { maxNumSeqs: 2 });
     const outputs = await driver.run(generateRequest(range(9), { temperature: 1, seed: 1n }, { n: 5 }));
     for (const index of range(5, 0)) {
@@ -98,7 +98,7 @@ describe("choices", () => {
     }
   });
 
-  it("go on without the first one, stopped in the middle of the prefill", async () => {
+  it("continue when the first one is stopped in the middle of the prefill", async () => {
     const driver = new EngineDriver(runnerOf(counting), { maxNumBatchedTokens: BLOCK });
     const handle = driver.submit(generateRequest(range(10, 8), { promptLogprobs: 0 }, { n: 3 }));
     await driver.step();
@@ -137,7 +137,7 @@ describe("prefix cache", () => {
     expect(prefillOf(outputs).cachedTokens).toBe(12);
   });
 
-  it("copies what a running sequence holds", async () => {
+  it("copies blocks that a running sequence holds", async () => {
     const runner = runnerOf(hashRow);
     const driver = new EngineDriver(runner);
     const first = driver.submit(generateRequest(range(9), { ignoreEos: true }));
@@ -165,7 +165,7 @@ describe("prefix cache", () => {
     expect(await run(null)).toEqual([8, base]);
   });
 
-  it("is not read for prompt log-probabilities, but filled by them", async () => {
+  it("is filled but not read by requests for prompt log-probabilities", async () => {
     const driver = new EngineDriver(runnerOf(hashRow), { maxNumBatchedTokens: BLOCK });
     const plain = await driver.run(generateRequest(range(9)));
     const first = await driver.run(generateRequest(range(9), { promptLogprobs: 1 }, { cacheSalt: "s" }));

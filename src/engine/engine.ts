@@ -1,6 +1,6 @@
-// The step engine: schedule -> forward -> sample -> finish? -> emit -> free, for all requests at once. Single-threaded
-// and driven from outside (thread/engine-loop.ts): between two `step` calls requests may be submitted, stopped or aborted.
-// After admission an error ends one sequence (a failed forward: the sequences of that step), never the loop.
+// The step engine: schedule -> forward -> sample -> finish? -> emit -> free, for all requests at once. It is
+// single-threaded, and thread/engine-loop.ts drives it: between two `step` calls requests may be submitted, stopped or
+// aborted. An error after admission ends one sequence (a failed forward ends those of its step), never the loop.
 
 import type { ConstraintFactory } from "../grammar/match/sequence-constraint.ts";
 import type { AdapterHost } from "../model/lora/adapter-host.ts";
@@ -26,7 +26,7 @@ export interface StepEngineParts {
   stats: StatCells;
   /** Milliseconds, monotonic. */
   clock: () => number;
-  /** Told about errors that belong to no request. */
+  /** Called with errors that belong to no request. */
   onFault: (error: unknown) => void;
 }
 
@@ -49,12 +49,12 @@ export class StepEngine {
     this.#source = new TokenSource(runner.vocabSize, parts.constraints);
   }
 
-  /** There is something to run or to deliver. */
+  /** Whether there is something to run or to deliver. */
   get busy(): boolean {
     return this.#table.busy;
   }
 
-  /** Queue a request; a refused one answers with finish "error" for every choice. */
+  /** Queues a request. A refused one answers with finish "error" for every choice. */
   submit(handle: number, request: GenerateRequest): void {
     const { runner, options, clock } = this.#parts;
     const problem = refusal(request, runner);
@@ -74,13 +74,13 @@ export class StepEngine {
     this.#updateGauges();
   }
 
-  /** End one choice without further output. Unknown or finished: nothing happens. */
+  /** Ends one choice without further output. Does nothing if it is unknown or finished. */
   stop(handle: number, index: number): void {
     this.#table.stop(handle, index);
     this.#updateGauges();
   }
 
-  /** End all choices of a request without further output. */
+  /** Ends all choices of a request without further output. */
   abort(handle: number): void {
     this.#table.abort(handle);
     this.#updateGauges();
@@ -96,7 +96,7 @@ export class StepEngine {
     return this.#table.usesAdapter(version);
   }
 
-  /** One step of everything that can run. Resolves to the outputs since the last step. */
+  /** Runs one step of everything that can run. Resolves to the outputs since the last step. */
   async step(): Promise<RoutedOutput[]> {
     const batch = this.#scheduler.schedule().filter(({ sequence }) => this.#prepare(sequence));
     if (batch.length > 0) {
@@ -114,7 +114,7 @@ export class StepEngine {
     this.#table.checkIntegrity();
   }
 
-  /** Logits per chunk; empty, with the batch ended, when the model failed. */
+  /** Logits per chunk. Empty when the model failed, which ends the whole batch. */
   async #forward(batch: readonly ScheduledChunk[]): Promise<Float32Array[]> {
     try {
       return await this.#parts.runner.forward(batch.map(({ chunk }) => chunk));
@@ -124,7 +124,7 @@ export class StepEngine {
     }
   }
 
-  /** The model has run a chunk. `rows`: its logits, [rows asked for, vocab]. */
+  /** Takes in a chunk that the model has run. `rows`: its logits, [rows asked for, vocab]. */
   #advance(scheduled: ScheduledChunk, rows: Float32Array): void {
     const { sequence, chunk, end } = scheduled;
     this.#scheduler.commit(scheduled);
@@ -165,12 +165,12 @@ export class StepEngine {
     this.#table.emitTokens(sequence, tokens, finish);
   }
 
-  /** False if the sequence could not be made ready and has ended. */
+  /** False if the sequence could not be prepared and has ended. */
   #prepare(sequence: Sequence): boolean {
     return this.#attempt(sequence, () => this.#source.prepare(sequence));
   }
 
-  /** False if the logits were no distribution and the sequence has ended. */
+  /** False if the logits were not a distribution, which has ended the sequence. */
   #collectPromptLogprobs(scheduled: ScheduledChunk, rows: Float32Array): boolean {
     return this.#attempt(scheduled.sequence, () => this.#source.collectPromptLogprobs(scheduled, rows));
   }

@@ -1,11 +1,11 @@
-// Whether a choice ends with the token just appended, and why. Pure; stop strings are the text layer's business.
-// The order decides what is reported: min_tokens, EOS, other stop ids, budget, repetition. The budget (maxTokens) was
-// clamped to the context by the caller, so the context length needs no check of its own.
+// Decides whether a choice ends with the token just appended, and why. Stop strings belong to the text layer. The first
+// rule that applies is reported: min_tokens, EOS, other stop ids, budget, repetition. The caller has clamped the budget
+// (maxTokens) to the context, so the context length needs no check here.
 
 import type { RepetitionDetection, SamplingParams } from "../sampling/sampling-params.ts";
 import type { Finish } from "./contract.ts";
 
-/** `output` holds the tokens of the choice, the newest last. null = go on. */
+/** `output` holds the tokens of the choice, newest last. null = the choice goes on. */
 export function checkFinish(params: SamplingParams, output: readonly number[]): Finish | null {
   const token = output.at(-1);
   if (token === undefined || output.length < params.minTokens) return null;
@@ -39,7 +39,7 @@ export function endsInRepetition(output: readonly number[], detection: Repetitio
     while (i + length < window && output[last - length] === output[last - length - i]) length++;
     matches[i] = length;
     if (i + length > end) [start, end] = [i, i + length];
-    // n copies of a pattern: the last n - 1 patterns equal what is one pattern before them.
+    // In n copies of a pattern, the last n - 1 equal the tokens one pattern earlier.
     if (i >= smallest && length >= i * (minCount - 1)) return true;
   }
   return false;

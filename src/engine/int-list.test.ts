@@ -22,7 +22,7 @@ describe("IntList", () => {
     expect([...list.view(10, 13)]).toEqual([10, 11, 12]);
   });
 
-  it("refuses reads outside", () => {
+  it("refuses reads out of range", () => {
     const list = new IntList();
     list.push(7);
     list.clear();

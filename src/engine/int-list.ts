@@ -1,6 +1,6 @@
-// A growing list of 32-bit integers that hands out views instead of copies: token histories and block tables.
-// The initial array is shared with the caller and copied on the first push, so a thousand choices of one request
-// hold one prompt. A list never shrinks; `clear` is only for lists that started empty.
+// A growing list of 32-bit integers for token histories and block tables. It returns views instead of copies. The
+// initial array is shared with the caller and copied on the first push, so a thousand choices of one request share one
+// prompt. A list never shrinks; `clear` is only for lists that started empty.
 
 const EMPTY = new Int32Array(0);
 

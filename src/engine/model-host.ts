@@ -1,5 +1,5 @@
-// What a model module gives the engine thread. The module named by the worker's start message exports `createRunner`;
-// the ONNX runner and the fakes of the tests use the same entry.
+// What a model module gives the engine thread. The worker's start message names the module, which exports
+// `createRunner`. The ONNX runner and the tests' fakes use the same entry.
 
 import type { ConstraintFactory } from "../grammar/match/sequence-constraint.ts";
 import type { AdapterHost } from "../model/lora/adapter-host.ts";
@@ -13,5 +13,5 @@ export interface ModelHost {
   close?(): Promise<void>;
 }
 
-/** The export a model module must have. `options` went through structured clone. `adaptersToCome`: some follow at once. */
+/** The export of a model module. `options` went through structured clone. `adaptersToCome`: adapters follow at once. */
 export type CreateRunner = (options: unknown, adaptersToCome: boolean) => Promise<ModelHost>;

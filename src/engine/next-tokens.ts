@@ -1,11 +1,11 @@
-// From rows of logits to tokens: the sampler and the constraint of a sequence are made, used and disposed of here.
-// Every method throws what should end its sequence with an error.
+// Turns rows of logits into tokens with the sampler and the constraint of each sequence. An error thrown here ends the
+// sequence.
 //
-// A step gives one sampled token, then whatever the constraint leaves no choice about (jump-forward). A forced token
-// goes through the same sampler with a mask of one legal id, so the request's other rules still hold (an id that
-// bad_words or allowed_token_ids forbid is a contradiction, not output) and its log-probability is what sampling would
-// report: 0 of a one-token distribution, whatever the logits are. That is why a row of zeros will do, and why forcing
-// never changes the output, only the number of steps.
+// A step gives one sampled token, then every token that the constraint forces (jump-forward). A forced token passes the
+// same sampler with a mask of one legal id. So the request's other rules still hold: an id that bad_words or
+// allowed_token_ids forbid is a contradiction, not output. Its log-probability is what sampling would report: 0, as in
+// any one-token distribution, whatever the logits are. A row of zeros will therefore do, and forcing never changes the
+// output, only the number of steps.
 
 import type { ConstraintFactory } from "../grammar/match/sequence-constraint.ts";
 import { promptTokenLogprobs } from "../sampling/logprobs.ts";
@@ -86,13 +86,13 @@ function append(sequence: Sequence, token: SampledToken, out: SampledToken[]): F
   return finish;
 }
 
-/** Whether min_tokens forbids this id now: a stop id that comes too early. */
+/** Whether min_tokens forbids this id now, because it would stop too early. */
 function isHeldBack(sequence: Sequence, id: number): boolean {
   const { minTokens, minTokensMask } = sequence.request.request.sampling;
   return sequence.sampler!.outputTokens.length < minTokens && minTokensMask.includes(id);
 }
 
-/** A complete constraint leaves only stop ids, which min_tokens may forbid: then the constraint wins and the text ends. */
+/** A complete constraint leaves only stop ids. If min_tokens forbids those, the constraint wins and the text ends. */
 function mustEnd(sequence: Sequence, mask: Int32Array): boolean {
   let legal = 0;
   for (let at = 0; at < mask.length; at++) {

@@ -1,5 +1,5 @@
-// What the choices of one request share while it lives: the prompt, its place in the queue, the prefill result.
-// Data without behaviour; the engine and the scheduler change it.
+// What the choices of one request share: the prompt, the place in the queue, the result of the prefill. It has no
+// behaviour of its own; the engine and the scheduler change it.
 
 import type { TokenLogprobs } from "../sampling/token-logprobs.ts";
 import { cacheRoot } from "./cache/prefix-cache.ts";
@@ -11,9 +11,9 @@ interface Admission {
   handle: number;
   request: GenerateRequest;
   adapterSlot: number;
-  /** Smaller runs earlier, see `rankOf` in scheduling.ts. */
+  /** Smaller runs earlier: `rankOf` in scheduling.ts. */
   rank: number;
-  /** Breaks ties of rank; arrival .. arrival + n - 1 are the numbers of the sequences. */
+  /** Breaks ties of rank. The sequences are numbered arrival .. arrival + n - 1. */
   arrival: number;
   /** Clock reading in milliseconds. */
   submittedAt: number;
@@ -32,7 +32,7 @@ export class RequestState {
   readonly sequences: readonly Sequence[];
   /** The choice that computes the prompt for all. */
   leader: Sequence;
-  /** Choices that wait for the leader's prefill; not in any queue. */
+  /** Choices that wait for the leader's prefill. They are in no queue. */
   followers: Sequence[];
   /** Choices not yet finished. */
   live: number;
@@ -40,7 +40,7 @@ export class RequestState {
   prefilled = false;
   /** Prompt tokens taken from the prefix cache when the leader first ran; null before. */
   cachedTokens: number | null = null;
-  /** Filled while prefilling; null when not asked for. Element 0 stays null. */
+  /** Filled during prefill; null when not asked for. Element 0 stays null. */
   readonly promptLogprobs: (TokenLogprobs | null)[] | null;
   readonly submittedAt: number;
   /** Clock reading when the leader first ran. */
@@ -63,7 +63,7 @@ export class RequestState {
     this.startedAt = submittedAt;
   }
 
-  /** Prompt log-probabilities are still missing: every prompt position must go through the model. */
+  /** Whether prompt log-probabilities are missing, so that every prompt position must go through the model. */
   get needsEveryPromptRow(): boolean {
     return this.promptLogprobs !== null && !this.prefilled;
   }

@@ -1,6 +1,6 @@
-// The requests that live in the engine and how they end: by finishing, by an error, or because the caller stopped or
-// aborted them. Ending a sequence frees everything it has at once; ending the last one of a request frees the request.
-// Collects the outputs until the engine hands them over.
+// The requests in the engine and how they end: they finish, fail, or the caller stops or aborts them. Ending a sequence
+// frees all it has at once, and ending the last one of a request frees the request. Collects outputs until the engine
+// takes them.
 
 import { BrokenConstraintError } from "../grammar/match/sequence-constraint.ts";
 import { NoLegalTokenError } from "../sampling/errors.ts";
@@ -17,7 +17,7 @@ export interface RoutedOutput {
 }
 
 export class RequestTable {
-  /** Sequences not yet finished, whether they run, wait or are held back for a shared prefill. */
+  /** Unfinished sequences: running, waiting, or held back for a shared prefill. */
   liveSequences = 0;
   readonly #scheduler: Scheduler;
   readonly #onFault: (error: unknown) => void;
@@ -29,7 +29,7 @@ export class RequestTable {
     this.#onFault = onFault;
   }
 
-  /** There is something to run or to deliver. */
+  /** Whether there is something to run or to deliver. */
   get busy(): boolean {
     return this.liveSequences > 0 || this.#outputs.length > 0;
   }
@@ -40,13 +40,13 @@ export class RequestTable {
     this.#scheduler.add(request.leader);
   }
 
-  /** End one choice without further output. Unknown or finished: nothing happens. */
+  /** Ends one choice without further output. Does nothing if it is unknown or finished. */
   stop(handle: number, index: number): void {
     const sequence = this.#requests.get(handle)?.sequences[index];
     if (sequence !== undefined && sequence.state !== "finished") this.#end(sequence);
   }
 
-  /** End all choices of a request without further output. */
+  /** Ends all choices of a request without further output. */
   abort(handle: number): void {
     const request = this.#requests.get(handle);
     if (request === undefined) return;
@@ -58,14 +58,14 @@ export class RequestTable {
     for (const handle of [...this.#requests.keys()]) this.abort(handle);
   }
 
-  /** New tokens of a sequence; a finish ends it. */
+  /** Emits new tokens of a sequence. A finish ends it. */
   emitTokens(sequence: Sequence, tokens: SampledToken[], finish: Finish | null): void {
     const { request, index } = sequence;
     this.emit(request.handle, { type: "tokens", index, tokens, finish });
     if (finish !== null) this.#end(sequence);
   }
 
-  /** End with finish "error". Before the prefill is done that takes the choices held back for it along. */
+  /** Ends the sequence with finish "error". A leader that fails in prefill takes the choices that wait for it along. */
   fail(sequence: Sequence, error: unknown): void {
     const { request } = sequence;
     const doomed = sequence === request.leader && !request.prefilled ? request.followers.splice(0) : [];
@@ -107,7 +107,7 @@ export class RequestTable {
     else if (!request.prefilled) this.#replaceInPrefill(sequence);
   }
 
-  /** A choice ended before the shared prefill was done; if it was the one computing it, the next takes over. */
+  /** A choice ended before the shared prefill was done. If it was computing it, the next choice takes over. */
   #replaceInPrefill(ended: Sequence): void {
     const { request } = ended;
     request.followers = request.followers.filter((follower) => follower !== ended);

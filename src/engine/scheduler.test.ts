@@ -89,7 +89,7 @@ describe("step budget", () => {
     expect(Math.max(...steps.map((chunks) => chunks.length))).toBe(3);
   });
 
-  it("asks for few rows at a time when all are wanted from a large vocabulary", async () => {
+  it("asks for few rows at a time when all rows of a large vocabulary are wanted", async () => {
     const steps: number[] = [];
     const runner = new FakeRunner({
       row: hashRow,
@@ -132,7 +132,7 @@ describe("order", () => {
     expect(await orderOf(driver, handles)).toEqual(handles);
   });
 
-  it("lets nobody starve: waiting makes up for priority at the documented rate", async () => {
+  it("starves nobody: waiting makes up for priority at the documented rate", async () => {
     const { driver } = recording({ maxNumSeqs: 1, agingSeconds: 10 });
     driver.submit(generateRequest([5], { maxTokens: 2, ignoreEos: true }));
     const patient = driver.submit(generateRequest([6], { maxTokens: 2 }, { priority: 3 }));
@@ -160,7 +160,7 @@ describe("order", () => {
 });
 
 describe("preemption", () => {
-  it("takes the worst running sequence, which later continues as if nothing had happened", async () => {
+  it("preempts the worst running sequence, which later continues as if nothing had happened", async () => {
     // 10 blocks: three sequences of 2 blocks each grow to 4 blocks each.
     const { driver } = recording({}, 10);
     const params = { maxTokens: 11, ignoreEos: true, temperature: 1, logprobs: 1 };

@@ -1,7 +1,7 @@
-// Continuous batching: decides before every step which sequences run and which tokens of each. Running sequences
-// that decode always run; what is left of the token budget goes to prefill chunks, first of running sequences, then
-// of newly admitted ones. When blocks run out, the worst running sequence is preempted: it gives all its blocks back
-// and later recomputes its tokens. Decides only; the model, sampling and outputs are engine.ts's business.
+// Continuous batching: decides before every step which sequences run and which tokens of each. Sequences that decode
+// always run. The rest of the token budget goes to prefill chunks, first of running sequences, then of newly admitted
+// ones. When blocks run out, the worst running sequence is preempted: it gives all its blocks back and recomputes its
+// tokens later. This file only decides; engine.ts runs the model, samples and emits.
 
 import type { Chunk } from "../model/runner.ts";
 import type { KvCache } from "./cache/kv-cache.ts";
@@ -17,10 +17,10 @@ export interface ScheduledChunk {
   end: number;
 }
 
-/** Logits of one chunk are kept below this many numbers (64 MiB of float32) when all rows are wanted. */
+/** Most logits of one chunk (64 MiB of float32) when all its rows are wanted. */
 const MAX_LOGITS = 1 << 24;
 
-/** Forced tokens, fewer than these, go one per step with the others that decode: a chunk takes a run of the model by itself. */
+/** Fewer forced tokens than this go one per step beside the sequences that decode: a chunk costs a model run of its own. */
 const WORTH_A_RUN = 8;
 
 export class Scheduler {
@@ -73,7 +73,7 @@ export class Scheduler {
     for (const sequence of this.#running) {
       if (sequence.pending > 1) give(sequence);
     }
-    // Right after a preemption nobody is admitted: it would take the blocks that were just won.
+    // Nobody is admitted in a step with a preemption: a newcomer would take the blocks just freed.
     while (!preempted && budget >= this.#kv.positionsPerBlock) {
       const sequence = this.#admit();
       if (sequence === null) break;
@@ -133,7 +133,7 @@ export class Scheduler {
   #secureBlocks(): boolean {
     let preempted = false;
     for (let i = 0; i < this.#running.length; i++) {
-      // Victims are taken from the end, so never before i.
+      // Victims come from the end, never from before i.
       while (i < this.#running.length && !this.#kv.grow(this.#running[i]!)) {
         const victim = this.#running.pop()!;
         this.#kv.release(victim);
@@ -176,7 +176,7 @@ export class Scheduler {
     this.#running.splice(at, 0, sequence);
   }
 
-  /** The next chunk of at most `budget` tokens, or null if that allows no progress: what is left over is cut where blocks end. */
+  /** The next chunk of at most `budget` tokens. A chunk that leaves a rest ends where a block ends; null if none fits. */
   #chunk(sequence: Sequence, budget: number): ScheduledChunk | null {
     const { tokens, computed, pending, request } = sequence;
     const limit = request.needsEveryPromptRow ? Math.min(budget, this.#maxRows) : budget;

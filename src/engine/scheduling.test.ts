@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { DEFAULT_SCHEDULING, rankOf, schedulingOptions } from "./scheduling.ts";
 
 describe("schedulingOptions", () => {
-  it("fills defaults in and refuses values that cannot work", () => {
+  it("fills in defaults and refuses values that cannot work", () => {
     expect(schedulingOptions({ maxNumSeqs: 3 })).toEqual({ ...DEFAULT_SCHEDULING, maxNumSeqs: 3 });
     expect(() => schedulingOptions({ maxNumSeqs: 0 })).toThrow("maxNumSeqs must be a positive integer, got 0");
     expect(() => schedulingOptions({ maxNumBatchedTokens: 1.5 })).toThrow("maxNumBatchedTokens");
@@ -12,7 +12,7 @@ describe("schedulingOptions", () => {
     expect(() => schedulingOptions({ agingSeconds: Number.NaN })).toThrow("agingSeconds");
   });
 
-  it("keeps every step to the tokens that were asked for", () => {
+  it("holds every step to the given number of tokens", () => {
     expect(schedulingOptions({ maxNumBatchedTokens: 64 }).maxNumPromptTokens).toBe(64);
     expect(schedulingOptions({ maxNumBatchedTokens: 64, maxNumPromptTokens: 128 }).maxNumPromptTokens).toBe(128);
   });
@@ -26,7 +26,7 @@ describe("rankOf", () => {
     expect(rankOf(0, 1000, options)).toBeLessThan(rankOf(1, 1000, options));
   });
 
-  it("lets one level be made up for by agingSeconds of waiting, no sooner", () => {
+  it("lets agingSeconds of waiting, and no less, make up for one level", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1000 }), fc.nat(1e6), fc.nat(2e4), (levels, arrival, later) => {
         const waited = levels * 10_000 - 10_000 + later; // one level around the crossing

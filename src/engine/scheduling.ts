@@ -1,14 +1,14 @@
-// The knobs of the scheduler and the order in which requests are served.
+// The settings of the scheduler and the order in which requests run.
 
 export interface SchedulingOptions {
   /** Sequences that may run at the same time. */
   maxNumSeqs: number;
-  /** Tokens of one step: decoding sequences take theirs first, prefill chunks share the rest (at least one block). */
+  /** Tokens per step. Decoding sequences take theirs first; prefill chunks share the rest, at least one block. */
   maxNumBatchedTokens: number;
-  /** The same of a step in which nothing decodes: no stream waits for its end. */
+  /** Tokens per step in which nothing decodes, so that no stream waits for its end. */
   maxNumPromptTokens: number;
   policy: "priority" | "fcfs";
-  /** Under "priority": waiting this long makes up for one level of priority. */
+  /** Under "priority", waiting this long makes up for one level of priority. */
   agingSeconds: number;
   /** Reuse the keys and values of earlier requests with the same beginning. */
   prefixCaching: boolean;
@@ -26,7 +26,7 @@ export const DEFAULT_SCHEDULING: SchedulingOptions = {
   linkSize: null,
 };
 
-/** Fills defaults in; throws on values the scheduler cannot work with. */
+/** Fills in defaults. Throws on values that the scheduler cannot work with. */
 export function schedulingOptions(given: Partial<SchedulingOptions>): SchedulingOptions {
   const { maxNumBatchedTokens = DEFAULT_SCHEDULING.maxNumBatchedTokens } = given;
   const options = { ...DEFAULT_SCHEDULING, maxNumPromptTokens: maxNumBatchedTokens, ...given };
@@ -42,10 +42,10 @@ export function schedulingOptions(given: Partial<SchedulingOptions>): Scheduling
 }
 
 /**
- * Place of a request in the queue, smaller first, fixed for its life. Under "priority" it is the arrival time plus
- * `agingSeconds` per level: the same as lowering every waiting request's priority at a constant rate, without ever
- * re-sorting. So nobody starves: a request that is k levels worse is overtaken only by what arrives within
- * k * agingSeconds after it. Equal priorities run in order of arrival.
+ * A request's place in the queue, smaller first, fixed for its life. Under "priority" it is the arrival time plus
+ * `agingSeconds` per level. That is the same as lowering the priority of every waiting request at a constant rate, but
+ * needs no re-sorting. So nobody starves: only requests that arrive within k * agingSeconds can overtake one that is k
+ * levels worse. Equal priorities run in order of arrival.
  */
 export function rankOf(priority: number, nowMs: number, options: SchedulingOptions): number {
   return options.policy === "priority" ? nowMs + priority * options.agingSeconds * 1000 : 0;

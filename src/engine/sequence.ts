@@ -1,5 +1,5 @@
 // One choice of one request: its tokens, how many of them the model has seen, the blocks that hold their keys and
-// values, and its state. All state changes go through `transition`; who may run is the scheduler's decision.
+// values, and its state. All state changes go through `transition`. The scheduler decides who may run.
 
 import type { SequenceConstraint } from "../grammar/match/sequence-constraint.ts";
 import type { SequenceSampler } from "../sampling/sampler.ts";
@@ -16,7 +16,7 @@ const TRANSITIONS: Record<SequenceState, Partial<Record<SequenceEvent, SequenceS
   finished: {},
 };
 
-/** The state after `event`; throws on an event the state does not know, which is a bug in the scheduler. */
+/** The state after `event`. Throws if the state does not allow the event, which is a bug in the scheduler. */
 export function transition(state: SequenceState, event: SequenceEvent): SequenceState {
   const next = TRANSITIONS[state][event];
   if (next === undefined) throw new Error(`a ${state} sequence cannot ${event}`);

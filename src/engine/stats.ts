@@ -1,5 +1,5 @@
-// Engine counters as numbers in shared memory: the engine thread adds to them in place, the main thread reads them at any
-// time without a message. Counters survive a worker restart because the same memory is handed to the next worker.
+// Engine counters in shared memory. The engine thread adds to them in place; the main thread reads them at any time
+// without a message. They survive a restart, because the next thread gets the same memory.
 
 import type { EngineStats } from "./contract.ts";
 
@@ -22,7 +22,7 @@ const INDEX = Object.fromEntries(NAMES.map((name, i) => [name, i])) as Record<St
 /** Bounds of the histogram of tokens per step. */
 const STEP_TOKEN_BOUNDS = [1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384] as const;
 
-/** Cells: one per name, the sum of tokens of all steps, one count per bound and one for what is beyond. */
+/** Cells: one per name, the sum of tokens of all steps, one count per bound, and one for larger steps. */
 const STEP_SUM = NAMES.length;
 const STEP_COUNTS = STEP_SUM + 1;
 const CELLS = STEP_COUNTS + STEP_TOKEN_BOUNDS.length + 1;

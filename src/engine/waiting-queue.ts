@@ -1,5 +1,5 @@
-// Sequences that want to run, best first (see compareSequences). A sorted array with the best at the end: taking is
-// O(1), adding and removing O(log n) comparisons plus a memmove, which stays in microseconds for thousands waiting.
+// Sequences that wait to run, best first (see compareSequences). A sorted array with the best at the end: taking is
+// O(1), adding and removing O(log n) comparisons plus a memmove, which takes microseconds for thousands of entries.
 
 import { compareSequences, type Sequence } from "./sequence.ts";
 

@@ -1,14 +1,15 @@
-// Preparing a job takes seconds of the thread that also answers requests. So whoever prepares asks often whether it is
-// time to let others go first: by elapsed time, because a prompt costs anything between microseconds and 100 ms.
+// Long work on the main thread, such as preparing a training job, calls `giveWay` often and lets requests go first when
+// its turn has lasted long enough. Turns are measured in time, because a prompt takes anything from microseconds to 100
+// ms.
 
 import { Turns } from "./turns.ts";
 
-/** Resolves at once, or in a later turn of the event loop when this one has lasted long enough; rejects if cancelled. */
+/** Resolves at once, or in a later turn of the event loop if this turn has lasted long enough. Rejects if cancelled. */
 export type GiveWay = () => Promise<void>;
 
 const TURN_MS = 8;
 
-/** One line for all: however many jobs are being prepared, one of them goes on per turn of the loop. */
+/** Shared by all jobs: only one of them continues per turn of the loop. */
 const turns = new Turns();
 
 export function givingWay(signal?: AbortSignal): GiveWay {

@@ -1,4 +1,4 @@
-// Work that must not overlap: each piece begins when the one before has ended, however that ended.
+// Runs work that must not overlap. Each piece starts when the one before has ended, even if that one failed.
 
 export class SerialWork {
   #last: Promise<unknown> = Promise.resolve();

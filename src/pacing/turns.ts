@@ -1,5 +1,5 @@
-// One heavy piece of synchronous work (rendering, tokenising) per turn of the event loop. When hundreds of requests
-// arrive at once, streams in progress and timers get their turn between any two of them.
+// Lets one heavy piece of synchronous work (rendering, tokenising) run per turn of the event loop. When hundreds of
+// requests arrive at once, running streams and timers get their turn between any two of them.
 
 export class Turns {
   readonly #waiting: (() => void)[] = [];

@@ -1,5 +1,5 @@
-// Writing files that must survive a crash: whole or not at all, and really on the disk when the call returns.
-// The pattern: write under a temporary name beside the target, fsync it, rename it into place, fsync the folder.
+// Writes files that must survive a crash: whole or not at all, and on the disk when the call returns. The pattern:
+// write to a temporary name beside the target, fsync it, rename it into place, fsync the folder.
 
 import { randomBytes } from "node:crypto";
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
@@ -23,7 +23,7 @@ export function temporaryBeside(path: string): string {
   return join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
 }
 
-/** Whether `temporaryBeside` gives such names: what bears one at a start was cut off. */
+/** Whether `temporaryBeside` made this name. Such a file found at a start was cut off by a crash. */
 export function isTemporaryName(name: string): boolean {
   return name.startsWith(".") && name.endsWith(".tmp");
 }

@@ -16,7 +16,7 @@ export interface DriverOptions extends Partial<SchedulingOptions> {
 export class EngineDriver {
   readonly engine: StepEngine;
   readonly outputs = new Map<number, EngineOutput[]>();
-  /** What the engine takes for the current time, in milliseconds. */
+  /** The engine's current time in milliseconds. */
   now = 0;
   readonly #cells = new StatCells();
   #lastHandle = 0;

@@ -1,5 +1,5 @@
-// Adapter slots without weights: the version of a folder is its name ("red copy" has the content of "red"), and a slot
-// number is all a fake model sees.
+// Adapter slots without weights. The version of a folder is its name ("red copy" has the content of "red"), and a fake
+// model sees only the slot number.
 
 import type { AdapterHost } from "../../src/model/lora/adapter-host.ts";
 import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../src/model/lora/adapter-host.ts";
@@ -9,7 +9,7 @@ export class FakeAdapters implements AdapterHost {
   readonly maxLoraRank = 8;
   /** Index = slot - 1. */
   readonly slots: (string | null)[];
-  /** A folder that is not there, beside those with "missing" in their names. */
+  /** A folder that does not exist, beside those with "missing" in their names. */
   gone: string | null = null;
 
   constructor(maxLoras = 2) {

@@ -1,4 +1,4 @@
-// The engine on the test's own thread: the same loop and the same client as the worker variant, without the thread.
+// The engine on the test's own thread: the same loop and client as the worker engine, without the thread.
 
 import type { Engine, EngineStats, GenerateRequest, Generation, ModelInfo } from "../../src/engine/contract.ts";
 import type { ModelHost } from "../../src/engine/model-host.ts";
@@ -10,7 +10,7 @@ import type { AdapterInfo } from "../../src/model/lora/adapter-host.ts";
 
 export interface InProcessOptions {
   scheduling?: Partial<SchedulingOptions>;
-  /** Told about errors that belong to no request; the default is a process warning. */
+  /** Called with errors that belong to no request; default: a process warning. */
   onFault?: (error: Error) => void;
 }
 

@@ -1,4 +1,4 @@
-// A training service on a temporary data directory with a fake trainer process, and the data it is fed with.
+// A training service on a temporary data directory with a fake trainer process, and data to feed it.
 
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

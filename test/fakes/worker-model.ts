@@ -1,5 +1,5 @@
-// A fake model for engine worker threads: counts upwards, and misbehaves on certain tokens. Compiled on demand by
-// compile-fakes.ts, because a thread cannot run TypeScript.
+// A fake model for engine worker threads. It counts upwards and misbehaves on certain tokens. compile-fakes.ts compiles
+// it on demand, because a thread cannot run TypeScript.
 
 import type { ModelHost } from "../../src/engine/model-host.ts";
 import { ChoiceConstraints } from "./choice-constraint.ts";
@@ -13,11 +13,11 @@ export interface WorkerModelOptions {
   busyMs?: number;
   /** createRunner rejects with this. */
   refuse?: string;
-  /** A folder that is not there. */
+  /** A folder that does not exist. */
   gone?: string;
 }
 
-/** A prompt that begins with this token ends the thread: by exit, by an uncaught error. */
+/** A prompt that begins with one of these ends the thread: by exit, or by an uncaught error. */
 export const EXIT_TOKEN = 251;
 export const THROW_TOKEN = 252;
 

@@ -1,5 +1,5 @@
-// What clients hear when operators' adapters and trained policies want the same slots of the engine. Steps come from
-// rollbacks and from jobs with nothing to learn, which need no trainer.
+// What clients see when operators' adapters and trained policies compete for the engine's slots. Steps come from rollbacks
+// and from jobs with nothing to learn, which need no trainer.
 
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ function folder(name: string): string {
 async function start(maxLoras: number, modules: readonly string[] = []): Promise<void> {
   server = await startTestServer({
     maxLoras,
-    runner: { before: () => delay(5) }, // a long reply stays long enough to be met
+    runner: { before: () => delay(5) }, // slow enough that a long reply is still running when the test acts
     config: { loraModules: modules.map((name) => `${name}=${folder(name)}`) },
     model: { checkpoint: { folder: LLAMA, weightType: "float32" } },
     extensions: [createTraining],
@@ -58,7 +58,7 @@ async function longChat(model: string): Promise<() => Promise<void>> {
   return () => reader.cancel();
 }
 
-it("finishes jobs and rollbacks while operators' adapters have every slot", async () => {
+it("finishes jobs and rollbacks while operators' adapters hold every slot", async () => {
   await start(2, ["a", "b"]);
   const id = await newPolicy("agent");
   const job = await (await server.post("/v1/preview/training-jobs", { model_id: id, trajectory_groups: [] })).json();
@@ -66,7 +66,7 @@ it("finishes jobs and rollbacks while operators' adapters have every slot", asyn
   await expect.poll(async () => (await now()).status).not.toMatch(/PENDING|RUNNING/);
   expect(await now()).toMatchObject({ status: "COMPLETED", error_message: null, step: 1 });
   const rolled = await rollback(id);
-  expect([rolled.status, (await rolled.json()).step]).toEqual([200, 2]);
+  expect({ status: rolled.status, step: (await rolled.json()).step }).toEqual({ status: 200, step: 2 });
   await expectNoSlot(await chat("agent"), /by adapters that the operator loaded/);
   expect((await chat("a")).status).toBe(200);
   expect((await unload("a")).status).toBe(200);
@@ -82,7 +82,7 @@ it("takes the slot of an idle policy for an operator's adapter", async () => {
   await expectNoSlot(await chat("agent"), /by adapters that the operator loaded/);
 });
 
-it("asks to wait while a request runs on a policy", async () => {
+it("answers 503 while a running request keeps a policy's slot", async () => {
   await start(1);
   await rollback(await newPolicy("agent"));
   await rollback(await newPolicy("other"));
@@ -94,14 +94,15 @@ it("asks to wait while a request runs on a policy", async () => {
   await expect.poll(async () => (await load("a")).status).toBe(200);
 });
 
-it("replaces an adapter in place without a second slot, once the requests on it have ended", async () => {
+it("replaces an adapter in its only slot after the requests on it have ended", async () => {
   await start(1, ["a"]);
   const stop = await longChat("a");
   const replaced = server.post("/v1/load_lora_adapter", { lora_name: "a", lora_path: folder("b"), load_inplace: true });
   await delay(50);
   const waiting = chat("a");
   await stop();
-  expect([(await replaced).status, (await waiting).status]).toEqual([200, 200]);
+  expect((await replaced).status).toBe(200);
+  expect((await waiting).status).toBe(200);
   const cards: Loose = await (await server.get("/v1/models")).json();
   expect(cards.data.find(({ id }: Loose) => id === "a").root).toBe(folder("b"));
   const bad = await load("a", { lora_path: folder("missing"), load_inplace: true });
@@ -109,7 +110,7 @@ it("replaces an adapter in place without a second slot, once the requests on it 
   expect((await chat("a")).status).toBe(200);
 });
 
-it("answers a request with the adapter it asked for, when that is replaced or unloaded before the engine hears of it", async () => {
+it("answers with the adapter that was asked for, even if it is replaced or unloaded before the request reaches the engine", async () => {
   await start(2, ["a"]);
   for (const change of [() => load("a", { lora_path: folder("b"), load_inplace: true }), () => unload("a")]) {
     vi.spyOn(server.service.turns, "next").mockImplementationOnce(async () => {
@@ -120,7 +121,7 @@ it("answers a request with the adapter it asked for, when that is replaced or un
   expect((await chat("a")).status).toBe(404);
 });
 
-it("refuses one adapter too many, where waiting would not help", async () => {
+it("refuses one adapter too many with 400 when waiting would not help", async () => {
   await start(1, ["a"]);
   const refused = await load("b");
   expect(refused.status).toBe(400);

@@ -21,7 +21,7 @@ describe("BlockAllocator", () => {
     expect(() => allocator.take(2)).toThrow("no block left");
   });
 
-  it("refuses what would put a block in two places", () => {
+  it("refuses operations that would put a block in two places", () => {
     const allocator = new BlockAllocator(2, none);
     const block = allocator.take(1);
     expect(() => allocator.release(block, 2, false)).toThrow("not held by sequence 2");

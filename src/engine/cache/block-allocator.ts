@@ -1,6 +1,6 @@
-// Who has which block of the KV pool. A block is in exactly one state: free, held by one running sequence, or cached
-// (nobody's, content still valid, evictable). Knows numbers only: the bytes belong to the runner, the meaning of
-// cached content to the prefix cache, which is told about every eviction.
+// Knows who has which block of the KV pool. A block is in exactly one state: free, held by one running sequence, or
+// cached (held by nobody, content still valid, evictable). Deals in block numbers only. The runner owns the bytes, and
+// the prefix cache, which hears of every eviction, knows what a cached block contains.
 
 const FREE = -1;
 const CACHED = -2;
@@ -47,13 +47,13 @@ export class BlockAllocator {
     return block;
   }
 
-  /** Hand a cached block with its content to `owner`. */
+  /** Gives a cached block and its content to `owner`. */
   adopt(block: number, owner: number): void {
     if (!this.#cached.delete(block)) throw new Error(`block ${block} is not cached`);
     this.#state[block] = owner;
   }
 
-  /** Take a block back from `owner`; `keep` makes it cached (most recently used), otherwise it is free. */
+  /** Takes a block back from `owner`. With `keep` it becomes cached, as the most recently used one; otherwise free. */
   release(block: number, owner: number, keep: boolean): void {
     if (this.#state[block] !== owner) throw new Error(`block ${block} is not held by sequence ${owner}`);
     this.#state[block] = keep ? CACHED : FREE;

@@ -1,4 +1,5 @@
-// Prefixes that end inside a block. Whole blocks, and all of it under random traffic: test/property/engine-mixes.test.ts.
+// Prefixes that end inside a block. Whole blocks, and all of it under random traffic:
+// test/property/engine-mixes.test.ts.
 
 import { expect, it } from "vitest";
 import { FakeRunner, uniformRow } from "../../../test/fakes/fake-runner.ts";
@@ -41,7 +42,7 @@ it("takes over a block that ends where the prefix does", async () => {
   kv.checkIntegrity([second]);
 });
 
-it("copies a block that goes on for others, cached or held", async () => {
+it("copies a block whose later links others may want, cached or held", async () => {
   const { kv, runner, start } = bench(6);
   const [first] = await start(1, 2, 3, 4, 5);
   const [held, foundHeld] = await start(1, 2, 9);
@@ -60,7 +61,7 @@ it("copies a block that goes on for others, cached or held", async () => {
   kv.checkIntegrity([held, again, branch]);
 });
 
-it("takes the only block there is, and forgets what it held behind the prefix", async () => {
+it("takes the only block there is, and forgets its links after the prefix", async () => {
   const { kv, runner, start } = bench(1);
   const [first] = await start(1, 2, 3, 4);
   kv.release(first);

@@ -1,8 +1,8 @@
-// Blocks seen from a sequence: attach (with prefix-cache hits), grow, fork, commit, release. Ties the allocator, the
-// prefix cache and the runner's block copies together. Full links are never written again, which makes the hit rule
-// simple: a cached block without an owner is taken over as it is (its entries stay, others may still hit them), a block
-// that a running sequence holds is copied, because the runner reads each block for one owner only. Where a prefix ends inside a
-// block, the sequence writes what follows: it gets a copy, if the block has links behind that place that others may want.
+// The blocks of a sequence: attach (with prefix-cache hits), grow, fork, commit, release. Ties together the allocator,
+// the prefix cache and the runner's block copies. Full links are never written again, so the hit rule is simple. A
+// cached block is taken over as it is; its entries stay, and others may still hit them. A block that a running sequence
+// holds is copied, because the runner reads each block for one owner only. If a prefix ends inside a block, the
+// sequence will write the rest: it gets a copy if the block has later links that others may want.
 
 import type { Runner } from "../../model/runner.ts";
 import type { SchedulingOptions } from "../scheduling.ts";
@@ -46,15 +46,15 @@ export class KvCache {
   }
 
   /**
-   * Give a sequence without blocks room for all its known tokens, reusing cached ones when `readCache`. At least one
-   * token stays to be computed, since its logits are wanted. Sets `computed`; returns it.
+   * Gives a sequence without blocks room for all its known tokens, reusing cached ones if `readCache`. Leaves at least one
+   * token to compute, because its logits are needed. Sets and returns `computed`.
    * Needs blocksFor(tokens) available blocks, hits or not.
    */
   attach(sequence: Sequence, readCache: boolean): number {
     const { blocks: hits, links } = readCache ? this.#findPrefix(sequence) : { blocks: [], links: 0 };
     const inLast = links % this.#linksPerBlock;
     const whole = inLast === 0 ? hits : hits.slice(0, -1);
-    // Take over the ownerless hits first: taking blocks below may evict whatever is still cached.
+    // Take over cached hits first: taking blocks below may evict what is still cached.
     const mine = whole.map((block) => {
       if (!this.#allocator.isCached(block)) return false;
       this.#allocator.adopt(block, sequence.number);
@@ -68,7 +68,7 @@ export class KvCache {
     return sequence.computed;
   }
 
-  /** Make room for all known tokens. False, with nothing taken, when the pool cannot. */
+  /** Makes room for all known tokens. Returns false, and takes nothing, when the pool has too few blocks. */
   grow(sequence: Sequence): boolean {
     const missing = this.blocksFor(sequence.tokens.length) - sequence.blocks.length;
     if (missing <= 0) return true;
@@ -77,7 +77,7 @@ export class KvCache {
     return true;
   }
 
-  /** Start `follower` where `leader` stands: copies of all its blocks, the partly filled one too. */
+  /** Starts `follower` where `leader` is, with copies of all its blocks, the partly filled one included. */
   fork(leader: Sequence, follower: Sequence): void {
     const used = this.blocksFor(leader.computed);
     for (const block of leader.blocks.view(0, used)) follower.blocks.push(this.#copyOf(block, follower));
@@ -85,7 +85,7 @@ export class KvCache {
     follower.digests = leader.digests.slice();
   }
 
-  /** Positions below `computed` are final: full links among them become findable. */
+  /** Positions below `computed` are final, so full links among them can now be found. */
   commit(sequence: Sequence): void {
     if (this.#prefixes === null) return;
     const { digests, tokens, request, blocks } = sequence;
@@ -101,7 +101,7 @@ export class KvCache {
     }
   }
 
-  /** Take all blocks back. Findable ones stay cached, the end of the chain to be evicted first. */
+  /** Takes all blocks back. Blocks that can be found stay cached; the end of the chain is evicted first. */
   release(sequence: Sequence): void {
     for (let i = sequence.blocks.length - 1; i >= 0; i--) {
       const block = sequence.blocks.at(i);
@@ -124,7 +124,7 @@ export class KvCache {
     }
   }
 
-  /** Blocks that hold the longest known prefix, in order, and how many links that is; fills `digests` for them. */
+  /** The blocks of the longest known prefix, in order, and its length in links. Fills in `digests`. */
   #findPrefix(sequence: Sequence): { blocks: number[]; links: number } {
     const blocks: number[] = [];
     const { tokens, digests } = sequence;
@@ -134,21 +134,21 @@ export class KvCache {
       const { digest, block } = this.#prefixes.lookup(parent, tokens.view(end - this.#linkSize, end));
       if (block === null) break;
       digests.push(digest);
-      // The block of the last link has those before it too.
+      // The block that holds a link holds the links before it in that block too.
       blocks[Math.floor(links / this.#linksPerBlock)] = block;
       links++;
     }
     return { blocks, links };
   }
 
-  /** A block for `owner` that begins with the first links of `block` and has nothing behind them. */
+  /** A block for `owner` that begins with the first `links` links of `block` and is clear after them. */
   #begun(block: number, links: number, owner: Sequence): number {
     const mine = this.#allocator.isCached(block) ? this.#takeBegun(block, links, owner) : this.#copyOf(block, owner);
     this.#runner.clearBlock(mine, links * this.#linkSize);
     return mine;
   }
 
-  /** The cached block itself, if nobody can want more of it than `links` or there is no room for a copy. */
+  /** The cached block itself if it has no later links or there is no room for a copy; otherwise a copy. */
   #takeBegun(block: number, links: number, owner: Sequence): number {
     this.#allocator.adopt(block, owner.number);
     if (!this.#prefixes!.holds(block, links)) return block;

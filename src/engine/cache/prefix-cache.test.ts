@@ -51,7 +51,7 @@ describe("PrefixCache", () => {
     expect(() => cache.forget(4)).toThrow("no cached content");
   });
 
-  it("has several links in a block, and forgets those from a place on", () => {
+  it("holds several links in a block, and forgets those from a given place on", () => {
     const cache = new PrefixCache();
     const root = cacheRoot(null, null);
     const first = chainDigest(root, block(1, 2));

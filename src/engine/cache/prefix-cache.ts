@@ -1,10 +1,10 @@
 // Finds blocks whose keys and values can be reused: the same tokens after the same tokens, under the same adapter
-// content and salt. Tokens are chained in links of a fixed size, of which a block holds one or several; only full links are
-// found. A link's digest is SHA-256 over its parent's digest and its tokens; the root of a chain hashes adapter version
-// and salt, so chains of different salts or adapters never meet. Tokens and parent are compared on every hit as well. One
-// entry per digest and one per place in a block, so the size is bounded by the pool. A block with a link also has those
-// before it in the block, found there or elsewhere. It keeps no order and frees nothing: the allocator evicts (least recently
-// used) and calls `forget`.
+// content and salt. Tokens are chained in links of a fixed size. A block holds one link or several, and only full links
+// are found. A link's digest is the SHA-256 of its parent's digest and its tokens. The root of a chain hashes adapter
+// version and salt, so chains of different salts or adapters never meet. Every hit also compares the tokens and the
+// parent. There is one entry per digest and one per place in a block, so the pool bounds the size. A block that holds a
+// link also holds the links before it in that block, even if another block is the one found for them. The cache keeps
+// no order and frees nothing: the allocator evicts the least recently used block and calls `forget`.
 
 import { hash } from "node:crypto";
 
@@ -21,12 +21,12 @@ export interface Lookup {
   block: number | null;
 }
 
-/** Parent digest of first links. Null and the empty string differ, and no pair of fields can imitate another. */
+/** Parent digest of first links. Null and the empty string differ, and no two pairs of fields give the same text. */
 export function cacheRoot(adapter: string | null, salt: string | null): string {
   return hash("sha256", JSON.stringify(["prefix", adapter, salt]), "binary");
 }
 
-/** Digest of a link: binary string of 32 characters. */
+/** Digest of a link: a binary string of 32 characters. */
 export function chainDigest(parent: string, tokens: Int32Array): string {
   const bytes = Buffer.allocUnsafe(32 + tokens.byteLength);
   bytes.write(parent, 0, "latin1");
@@ -51,7 +51,7 @@ export class PrefixCache {
     return { digest, block: hit ? entry.block : null };
   }
 
-  /** `block` now holds this link at `place`. If another block already does, that one stays the answer and nothing changes. */
+  /** `block` now holds this link at `place`. Does nothing if another block is already found for it. */
   remember(digest: string, parent: string, tokens: Int32Array, block: number, place: number): void {
     if (this.#byDigest.has(digest)) return;
     const links = this.#byBlock.get(block) ?? new Map<number, Entry>();
@@ -61,14 +61,14 @@ export class PrefixCache {
     this.#byBlock.set(block, links.set(place, entry));
   }
 
-  /** Whether lookups can answer with this block, for a link at place `from` or behind it. */
+  /** Whether lookups can return this block for a link at place `from` or later. */
   holds(block: number, from = 0): boolean {
     const places = this.#byBlock.get(block)?.keys() ?? [];
     for (const place of places) if (place >= from) return true;
     return false;
   }
 
-  /** The content of `block` from place `from` on is about to be overwritten. */
+  /** Forgets the links of `block` from place `from` on: they are about to be overwritten. */
   forget(block: number, from = 0): void {
     const links = this.#byBlock.get(block);
     if (links === undefined) throw new Error(`block ${block} has no cached content`);
@@ -80,7 +80,7 @@ export class PrefixCache {
     if (links.size === 0) this.#byBlock.delete(block);
   }
 
-  /** Throws unless both indexes agree and every digest is that of its content. */
+  /** Throws unless both indexes agree and every digest matches its content. */
   checkIntegrity(): void {
     let indexed = 0;
     for (const [block, links] of this.#byBlock) {

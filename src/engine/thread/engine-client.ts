@@ -1,5 +1,5 @@
-// The caller's side of the engine, whatever thread the loop runs in: gives requests a handle, turns method calls into
-// commands, routes outputs to their generations and replies to their callers.
+// The caller's side of the engine, whichever thread the loop runs in. Gives each request a handle, turns method calls
+// into commands, and routes outputs to their generations and replies to their callers.
 
 import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
 import type { GenerateRequest, Generation } from "../contract.ts";
@@ -74,7 +74,7 @@ export class EngineClient {
     }
   }
 
-  /** The loop behind this client is gone: everything open ends with an error. */
+  /** The loop is gone: everything open ends with an error. */
   failAll(message: string): void {
     const streams = [...this.#streams.values()];
     this.#streams.clear();

@@ -23,7 +23,7 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 describe("the loop and its client on one thread", () => {
-  it("tells what model it serves", () => {
+  it("describes the model it serves", () => {
     const runner = new FakeRunner({ row: uniformRow, maxPositions: 100, positionsPerBlock: 4, numBlocks: 20 });
     const scheduling = { policy: "fcfs", linkSize: 2 } as const;
     const engine = new InProcessEngine({ runner, adapters: new FakeAdapters(3) }, { scheduling });
@@ -38,7 +38,7 @@ describe("the loop and its client on one thread", () => {
     });
   });
 
-  it("runs requests that come one by one, at once and while others run", async () => {
+  it("runs requests that arrive one by one, together, or while others run", async () => {
     const engine = new InProcessEngine({ runner: new FakeRunner({ row: counting, numBlocks: 200 }) });
     expect(tokensOf(await collect(engine.generate(generateRequest([10]))))).toEqual([11, 12, 13, 14, 15, 16, 17, 18]);
     const many = Array.from({ length: 50 }, (_, i) => collect(engine.generate(generateRequest([i + 50]))));
@@ -50,7 +50,7 @@ describe("the loop and its client on one thread", () => {
     await engine.close();
   });
 
-  it("keeps two requests that are alike apart", async () => {
+  it("keeps two identical requests apart", async () => {
     const engine = new InProcessEngine({ runner: new FakeRunner({ row: counting }) });
     const request = generateRequest([10], { maxTokens: 3 });
     const [a, b] = await Promise.all([engine.generate(request), engine.generate(request)].map(collect));
@@ -178,14 +178,14 @@ describe("the loop and its client on one thread", () => {
     await engine.close();
   });
 
-  it("throws on a number of choices that is none", () => {
+  it("throws on an invalid number of choices", () => {
     const engine = new InProcessEngine({ runner: new FakeRunner({ row: uniformRow }) });
     for (const n of [0, -1, 1.5, Number.NaN]) {
       expect(() => engine.generate(generateRequest([1], {}, { n }))).toThrow("n must be a positive integer");
     }
   });
 
-  it("reports a bug in the loop as failed requests and as unhealthy", async () => {
+  it("fails its requests and reports itself unhealthy after a bug in the loop", async () => {
     const runner = new FakeRunner({ row: uniformRow });
     runner.copyBlock = () => {
       throw new Error("copy failed");

@@ -1,6 +1,6 @@
-// Drives the step engine: takes commands in, steps while there is work, delivers one batch of outputs per step, and
-// sleeps otherwise. Between two steps it gives way to the event loop once, so that messages get in. Commands take
-// effect between steps, in the order given. Used by the worker thread, and by tests without one.
+// Drives the step engine: takes commands, steps while there is work, delivers one batch of outputs per step, and sleeps
+// otherwise. Between two steps it yields to the event loop once, so that messages get in. Commands take effect between
+// steps, in the order given. The worker thread runs it, and so do tests without a thread.
 
 import { setImmediate as macrotask } from "node:timers/promises";
 import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
@@ -18,14 +18,14 @@ export class EngineLoop {
   readonly #engine: StepEngine;
   readonly #deliver: (event: Event) => void;
   #commands: Command[] = [];
-  /** Work that must not meet a running forward. */
+  /** Work that must not run during a forward. */
   #betweenSteps: (() => Promise<void>)[] = [];
   #awake = false;
   #lastRun: Promise<void> = Promise.resolve();
   #closed = false;
   readonly #onCrash: (error: unknown) => void;
 
-  /** `onCrash`: the loop itself failed, a bug; nothing more will be delivered. */
+  /** `onCrash`: called when the loop itself fails, which is a bug. It delivers nothing after that. */
   constructor(
     model: ModelHost,
     options: SchedulingOptions,

@@ -33,7 +33,7 @@ describe("GenerationStream", () => {
     expect(cancelled).toEqual([]);
   });
 
-  it("drops what a stopped choice said or says, keeps the others", async () => {
+  it("drops unread and later outputs of a stopped choice, and keeps those of the others", async () => {
     const { generation, cancelled } = stream(2);
     generation.push(tokens(0, 5));
     generation.push(tokens(1, 6));
@@ -62,7 +62,7 @@ describe("GenerationStream", () => {
     expect(cancelled).toEqual([1, null]);
   });
 
-  it("ends at once on abort, also with a reader waiting, and only tells once", async () => {
+  it("ends at once on abort, even with a reader waiting, and cancels only once", async () => {
     const { generation, cancelled } = stream(3);
     const reading = rest(generation);
     await null;
@@ -81,7 +81,7 @@ describe("GenerationStream", () => {
     expect(cancelled).toEqual([null]);
   });
 
-  it("fails the open choices only", async () => {
+  it("fails only the open choices", async () => {
     const { generation } = stream(2);
     generation.push(tokens(0, 5, true));
     generation.fail("gone");

@@ -1,10 +1,9 @@
-// The caller's end of one request: a queue of outputs with an async iterator. Outputs of choices the caller stopped
-// are dropped, and the iterator ends once every choice has finished or was stopped. Consumers may lag; nothing waits
-// for them.
+// The caller's end of one request: a queue of outputs with an async iterator. It drops the outputs of stopped choices
+// and ends when every choice has finished or was stopped. Readers may lag; nothing waits for them.
 
 import type { EngineOutput, Generation } from "../contract.ts";
 
-/** What the stream tells the engine: index = that choice only, null = the whole request. */
+/** Tells the engine to cancel: index = that choice only, null = the whole request. */
 export type Cancel = (index: number | null) => void;
 
 export class GenerationStream implements Generation, AsyncIterator<EngineOutput, undefined> {

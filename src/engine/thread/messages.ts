@@ -1,13 +1,13 @@
-// Typed records between the caller's side of the engine and its loop. In-process they are passed as they are; between
-// threads they go through structured clone. Requests are named by a number the client chose (`handle`), so request
-// ids from users can never clash.
+// The messages between the caller's side of the engine and its loop. In process they are passed as they are; between
+// threads they go through structured clone. The client gives each request a number (`handle`), so request ids from
+// users cannot clash.
 
 import type { AdapterInfo } from "../../model/lora/adapter-host.ts";
 import type { GenerateRequest, ModelInfo } from "../contract.ts";
 import type { RoutedOutput } from "../request-table.ts";
 import type { SchedulingOptions } from "../scheduling.ts";
 
-/** Handled in the order sent, between steps. `call` pairs a request for an answer with its `reply`. */
+/** Handled between steps, in the order sent. `call` matches a command with its `reply`. */
 export type Command =
   | { type: "generate"; handle: number; request: GenerateRequest }
   | { type: "stop"; handle: number; index: number }
@@ -22,12 +22,12 @@ export type Event =
   /** An error that belongs to no request. */
   | { type: "fault"; error: Error };
 
-/** `kind`: the error's class, which gets lost between threads; null = no special one. */
+/** `kind`: the error's class, which structured clone loses; null = a plain Error. */
 export type CallResult =
   | { ok: true; adapter: AdapterInfo | null }
   | { ok: false; error: Error; kind: "NoAdapterSlot" | "AdapterTooLarge" | null };
 
-/** Content in the engine, and the folders it was loaded from: any of them may go away while it is there. */
+/** An adapter in the engine and the folders with its content. Any of them may disappear while it is loaded. */
 export interface LoadedAdapter {
   version: string;
   folders: string[];
@@ -39,14 +39,14 @@ export interface WorkerStart {
   module: string;
   options: unknown;
   scheduling: SchedulingOptions;
-  /** Adapters to load before the first request: those of the thread this one replaces. */
+  /** Adapters of the thread that this one replaces, to load before the first request. */
   adapters: LoadedAdapter[];
   /** Memory of the StatCells. */
   stats: SharedArrayBuffer;
 }
 
-/** To the worker. `withinMs`: how long a step that is under way may still take. */
+/** To the worker. `withinMs`: how long a running step may still take. */
 export type ToWorker = Command | { type: "close"; withinMs: number };
 
-/** From the worker; `ready` comes once, first of all but faults. */
+/** From the worker. `ready` comes once; only faults may come before it. */
 export type FromWorker = Event | { type: "ready"; info: ModelInfo };

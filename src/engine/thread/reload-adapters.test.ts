@@ -18,7 +18,7 @@ it("takes the first folder that has the content", async () => {
   expect(await reloaded(red)).toEqual({ slots: ["version of red", null], faults: [] });
 });
 
-it("gives no slot to content that nobody wants, and tells what is lost", async () => {
+it("gives no slot to unwanted content, and reports what is lost", async () => {
   const { slots, faults } = await reloaded(
     { version: "version of red", folders: ["changed"] },
     { version: "version of blue", folders: ["blue"] },

@@ -1,5 +1,5 @@
-// The adapters of an engine thread that died, loaded into the one that replaces it. Folders may have changed meanwhile:
-// only the content that requests will ask for may take a slot.
+// Loads the adapters of a dead engine thread into its replacement. Folders may have changed meanwhile, so a folder
+// keeps a slot only if it still has the content that requests will ask for.
 
 import type { AdapterInfo } from "../../model/lora/adapter-host.ts";
 import type { LoadedAdapter } from "./messages.ts";
@@ -9,7 +9,7 @@ interface Host {
   unloadAdapter(version: string): Promise<void>;
 }
 
-/** `onFault`: told about those that are nowhere any more. */
+/** `onFault`: called for each adapter that no folder holds any more. */
 export async function reloadAdapters(
   adapters: readonly LoadedAdapter[],
   host: Host,

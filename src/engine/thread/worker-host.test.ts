@@ -84,7 +84,7 @@ describe("WorkerEngine", () => {
   it.each([
     ["exits", EXIT_TOKEN, "exit code 7"],
     ["throws", THROW_TOKEN, "an error nobody caught"],
-  ])("ends open requests with an error when the thread %s, and starts it again", async (_how, token, message) => {
+  ])("ends open requests with an error when the thread %s, and restarts it", async (_how, token, message) => {
     const faults: Error[] = [];
     const engine = await start({ busyMs: 1 }, { onFault: (error) => void faults.push(error) });
     const { version } = await engine.loadAdapter("red");
@@ -98,7 +98,7 @@ describe("WorkerEngine", () => {
     expect(faults.map(String)).toEqual([expect.stringContaining(message)]);
     expect(engine.healthy()).toBe(true);
     expect(engine.stats()).toMatchObject({ running: 0, waiting: 0, kvUsage: 0 });
-    // Asked while the thread is down: waits for the next one, which has the adapter again.
+    // Asked while the thread is down. It waits for the next one, which has the adapter again.
     const outputs = await collect(engine.generate(generateRequest([5], { maxTokens: 3 }, { adapter: version })));
     expect(tokensOf(outputs)).toEqual([6, 7, 8]);
     expect(engine.stats().steps).toBeGreaterThan(before);
@@ -110,7 +110,7 @@ describe("WorkerEngine", () => {
     await engine.loadAdapter("blue");
     await engine.unloadAdapter(red.version);
     const killer = collect(engine.generate(generateRequest([EXIT_TOKEN])));
-    // Holds this thread up until the other one is gone, of which it then does not know yet.
+    // Blocks this thread until the other one is gone. The news of its end has not arrived yet.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
     await expect(engine.loadAdapter("green")).rejects.toThrow("the engine thread ended");
     await killer;
@@ -120,18 +120,18 @@ describe("WorkerEngine", () => {
     expect(outputs).toMatchObject([{ finish: { message: `adapter ${red.version} is not loaded` } }]);
   });
 
-  it("has no adapter again whose unload was open when the thread died", async () => {
+  it("does not reload an adapter whose unload was open when the thread died", async () => {
     const engine = await start();
     const { version } = await engine.loadAdapter("red");
     await engine.loadAdapter("blue");
     const killer = collect(engine.generate(generateRequest([EXIT_TOKEN])));
-    // Holds this thread up until the other one is gone, of which it then does not know yet.
+    // Blocks this thread until the other one is gone. The news of its end has not arrived yet.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
     await Promise.allSettled([engine.unloadAdapter(version), killer]);
     await engine.loadAdapter("green");
   });
 
-  it.each(["red", "red copy"])("has an adapter again when one of its folders, %s, is gone", async (gone) => {
+  it.each(["red", "red copy"])("reloads an adapter when one of its folders, %s, is gone", async (gone) => {
     let starts = 0;
     const module = fakes.url("worker-model.ts");
     const engine = await start({}, { model: () => ({ module, options: starts++ === 0 ? {} : { gone } }) });
@@ -170,7 +170,7 @@ describe("WorkerEngine", () => {
     await expect(engine.loadAdapter("red")).rejects.toThrow("could not be restarted");
   });
 
-  it("does not start without its model, and tells why", async () => {
+  it("does not start without its model, and says why", async () => {
     await expect(start({ refuse: "config.json is missing" })).rejects.toThrow("config.json is missing");
     const model = () => ({ module: "data:text/javascript,export const x = 1", options: {} });
     await expect(start({}, { model })).rejects.toThrow("does not export createRunner");
@@ -199,7 +199,7 @@ describe("WorkerEngine", () => {
   });
 
   // A thread that is ended from outside while the runtime computes aborts the whole process.
-  it("closes in the middle of a step that takes too long, and the process goes on", async () => {
+  it("closes in the middle of a step that takes too long, and the process survives", async () => {
     const folder = fixtureFolder("llama");
     const options = {
       ...{ folder, identity: checkpointIdentity(folder), vocabulary: null, weightType: "float32", threads: 1 },

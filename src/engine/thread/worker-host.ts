@@ -1,6 +1,6 @@
-// The engine in its own worker thread, seen from the main thread. The model runs synchronously over there, so HTTP
-// and streams stay responsive here. If the thread dies, every open request ends with an error and the thread is
-// started again, a bounded number of times with growing pauses; requests made meanwhile wait for it.
+// The engine in a worker thread, seen from the main thread. The model blocks that thread, so HTTP and streams stay
+// responsive here. If the thread dies, every open request ends with an error and the thread restarts, a bounded number
+// of times with growing pauses. Requests made meanwhile wait. A new thread gets the adapters of the old one.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
@@ -23,18 +23,18 @@ export interface WorkerEngineOptions {
   /** Called for every start of the thread. */
   model: () => ModelSpec;
   scheduling?: Partial<SchedulingOptions>;
-  /** Told when the thread died, when a restart failed, and about errors of no request; default: a process warning. */
+  /** Called when the thread dies, when a restart fails, and for errors of no request; default: a process warning. */
   onFault?: (error: Error) => void;
-  /** Restarts in a row before the engine gives up; a thread that lived for a minute clears the count. */
+  /** Restarts in a row before the engine gives up. A thread that lives for a minute resets the count. */
   maxRestarts?: number;
-  /** Pause before the first restart; doubles with each. */
+  /** Pause before the first restart. It doubles with each. */
   backoffMs?: number;
-  /** How long a step may go on after `close`; then the thread ends as soon as the model's current run does. */
+  /** How long a step may go on after `close`. Then the thread ends as soon as the model's current run does. */
   closeMs?: number;
 }
 
 const STABLE_MS = 60_000;
-/** The thread is stuck when it has not ended itself by then. Ending it inside the runtime would abort the process. */
+/** When to terminate a thread that does not end itself. Terminating it inside the runtime would abort the process. */
 const STUCK_MS = 60_000;
 
 export class WorkerEngine implements Engine {
@@ -42,10 +42,10 @@ export class WorkerEngine implements Engine {
   readonly #scheduling: SchedulingOptions;
   readonly #client: EngineClient;
   readonly #cells = new StatCells();
-  /** Version -> folders with that content, the newest first, to load again after a restart. */
+  /** Version -> folders with that content, newest first, to load again after a restart. */
   readonly #adapters = new Map<string, Set<string>>();
   #worker: Worker | null = null;
-  /** Commands made while there is no thread to take them. */
+  /** Commands that wait for the next thread. */
   #backlog: Command[] = [];
   #modelInfo: ModelInfo | null = null;
   #startedAt = 0;
@@ -84,7 +84,7 @@ export class WorkerEngine implements Engine {
     try {
       await this.#client.unloadAdapter(version);
     } finally {
-      this.#adapters.delete(version); // if the thread died over it, the next one must not have it again
+      this.#adapters.delete(version); // also if the thread died: the next one must not load it again
     }
   }
 
@@ -122,7 +122,7 @@ export class WorkerEngine implements Engine {
     worker.postMessage(message);
   }
 
-  /** Start a thread and wait until it is ready. */
+  /** Starts a thread and waits until it is ready. */
   async #launch(): Promise<void> {
     const { module, options } = this.#options.model();
     const adapters = [...this.#adapters].map(([version, folders]) => ({ version, folders: [...folders] }));

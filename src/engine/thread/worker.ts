@@ -1,5 +1,5 @@
-// Entry of the engine thread: makes the model the start message names, loads the adapters its predecessor had, runs
-// the loop, and posts one message per step. Any error it does not expect ends the thread; worker-host.ts restarts it.
+// Entry of the engine thread. Makes the model that the start message names, loads its predecessor's adapters, runs the
+// loop, and posts one message per step. An unexpected error ends the thread, and worker-host.ts restarts it.
 
 import { parentPort, workerData } from "node:worker_threads";
 import type { CreateRunner } from "../model-host.ts";
@@ -18,7 +18,7 @@ if (createRunner === undefined) throw new Error(`${start.module} does not export
 const model = await createRunner(start.options, start.adapters.length > 0);
 
 const crash = (error: unknown): void => {
-  // Outside any promise, so that it ends the thread as an uncaught error.
+  // Thrown outside any promise, so that it ends the thread as an uncaught error.
   setImmediate(() => {
     throw error;
   });
@@ -27,8 +27,8 @@ const loop = new EngineLoop(model, start.scheduling, new StatCells(start.stats),
 await reloadAdapters(start.adapters, loop, (error) => post({ type: "fault", error }));
 
 const close = async (withinMs: number): Promise<void> => {
-  // From here and not from outside: while this runs, the model does not, and a thread that ends inside the runtime takes
-  // the whole process with it.
+  // The thread ends itself here, where no model runs. Terminating it from outside, inside the runtime, would abort the
+  // process.
   setTimeout(() => process.exit(), withinMs).unref();
   try {
     await loop.close();
