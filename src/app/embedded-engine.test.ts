@@ -53,7 +53,7 @@ it("does not continue with other weights when its thread restarts", async () => 
     await expect(engine.loadAdapter(folder)).rejects.toThrow(/could not be restarted/);
     expect(engine.healthy()).toBe(false);
     expect(faults.at(-1)).toBe(
-      `the engine thread ended: ${folder}: changed since the server started; start the server anew`,
+      `the engine thread ended: ${folder}: changed since the server started; restart the server`,
     );
   } finally {
     process.off("worker", onThread);

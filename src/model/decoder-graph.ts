@@ -1,12 +1,12 @@
-// Builds the serving graph of a checkpoint: one run advances any number of sequences by one token each and one
-// sequence by a prefill chunk. Reads the weights tensor by tensor; a map that is stored rounded is read and rounded in
-// pieces, and is never whole in float32.
+// Builds the serving graph of a checkpoint. One run advances any number of sequences by one token each and one sequence
+// by a prefill chunk. Reads the weights tensor by tensor. A map that is stored rounded is read and rounded in pieces,
+// and is never whole in float32.
 //
 // Inputs, beside those of attention/inputs.ts and lora/lora-inputs.ts:
 //   x [n, 1, hidden] embeddings · rows int64 [n, 1] = 0 .. n-1 · cos.N, sin.N [n, headDim / 2] per distinct RoPE
-//   wanted int64 [m]: rows whose logits are asked for
-// Outputs: logits [m, 1, vocab], and what the cache must remember: of the decode rows new_keys, new_values: [layers * b,
-// kvHeads, 1, headDim], layer by layer; of the prefill chunk block_keys.LAYER, block_values.LAYER, blocks as the cache has them.
+//   wanted int64 [m]: rows whose logits are wanted
+// Outputs: logits [m, 1, vocab], and what the cache must store. For the decode rows: new_keys and new_values [layers * b,
+// kvHeads, 1, headDim], layer by layer. For the prefill chunk: block_keys.LAYER and block_values.LAYER in the cache's layout.
 
 import { Graph, type Value } from "../graph/graph.ts";
 import { add, choose, concat, gather, rmsNorm, slice, softcap } from "../graph/ops.ts";
@@ -22,7 +22,7 @@ import { type WeightOptions, WeightSource } from "./weight-source.ts";
 
 export interface DecoderGraphOptions extends WeightOptions {
   positionsPerBlock: number;
-  /** With inputs for adapters. */
+  /** Whether the graph has inputs for adapters. */
   lora: boolean;
 }
 
@@ -46,7 +46,7 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
   const newBlocks: Value[][] = [];
   for (const [index, layer] of config.layers.entries()) {
     const mask = masks.get(layer.window)!;
-    // Of the last layer all rows have their keys and values remembered, and only those with logits go on.
+    // In the last layer the keys and values of all rows are stored, but only rows with logits go on.
     const last = index === config.numLayers - 1;
     const parts: LayerParts = {
       ...weights.norms(index),
@@ -85,7 +85,7 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
   return g;
 }
 
-/** Their names. */
+/** Output names of a layer's prefill blocks. */
 export function blockOutputs(layer: number): { keys: string; values: string } {
   return { keys: `block_keys.${layer}`, values: `block_values.${layer}` };
 }
@@ -116,7 +116,7 @@ function attentionInputs(g: Graph, { numLayers, numKvHeads, headDim }: ModelConf
   };
 }
 
-/** One set of masks per distinct sliding window; named by the window, "full" without one. */
+/** One set of masks per distinct sliding window, named by the window or "full". */
 function maskInputs(g: Graph, config: ModelConfig, positionsPerBlock: number) {
   const masks = new Map<number | null, Pick<LayerCache, "mask" | "partMasks">>();
   for (const { window } of config.layers) {

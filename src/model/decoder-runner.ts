@@ -1,6 +1,6 @@
-// Runs steps of a checkpoint's decoder on ONNX Runtime: fills the graph's inputs (step-inputs.ts), runs it, and has the new
-// keys and values remembered (step-outputs.ts). One run holds all one-token chunks and at most one piece of a longer chunk; a
-// step with more takes several runs.
+// Runs steps of a checkpoint's decoder on ONNX Runtime: fills the graph's inputs (step-inputs.ts), runs it, and stores
+// the new keys and values (step-outputs.ts). One run takes all one-token chunks and at most one piece of a longer
+// chunk. A step with more pieces takes several runs.
 
 import { joinRows } from "../graph/join-rows.ts";
 import { GraphSession } from "../graph/session.ts";
@@ -25,18 +25,18 @@ export interface DecoderRunnerOptions {
   threads: number;
   positionsPerBlock: number;
   numBlocks: number;
-  /** Positions to prepare for: the context length. */
+  /** The context length. */
   maxPositions: number;
   maxLoras: number;
   maxLoraRank: number;
-  /** Adapters will come right away: the graph is made for them at once. Otherwise the first one has it made anew. */
+  /** Builds the graph for adapters at once. Otherwise the first adapter makes the runner build it again. */
   adaptersFromStart: boolean;
 }
 
-/** With weights as this machine stores them. */
+/** With the weight options of this machine. */
 type RunnerOptions = DecoderRunnerOptions & WeightOptions;
 
-/** A row of its own, with no past and no blocks: nothing of it is kept. */
+/** A companion row without past or blocks. Nothing of it is kept. */
 const companion: Chunk = {
   tokens: Int32Array.of(0),
   start: 0,
@@ -58,7 +58,7 @@ export class DecoderRunner implements Runner {
   readonly #inputs: StepInputs;
   readonly #int4RowsDiffer: boolean;
   #session: GraphSession;
-  /** Whether the graph has inputs for adapters: not before there are some, because they cost a little in every step. */
+  /** Whether the graph has inputs for adapters. They cost a little in every step, so it gets them with the first adapter. */
   #takesAdapters: boolean;
 
   private constructor(checkpoint: Checkpoint, options: RunnerOptions, session: GraphSession, int4RowsDiffer: boolean) {
@@ -103,7 +103,7 @@ export class DecoderRunner implements Runner {
     });
   }
 
-  /** Reads the weights and prepares the graph; the checkpoint may be closed afterwards. */
+  /** Reads the weights and builds the graph. The checkpoint may be closed afterwards. */
   static async create(checkpoint: Checkpoint, wanted: DecoderRunnerOptions): Promise<DecoderRunner> {
     const options = { ...wanted, ...(await weightOptions(wanted.weightType)) };
     const session = await createSession(checkpoint, options, options.adaptersFromStart);
@@ -118,7 +118,7 @@ export class DecoderRunner implements Runner {
       .filter((chunk) => chunk.tokens.length > 1)
       .map((chunk) => piecesOf(chunk, this.positionsPerBlock, longest));
     const logits = new Map<Chunk, Float32Array>();
-    // Decode rows ride along with the first piece.
+    // Decode rows run with the first piece.
     for (const [i, piece] of (pieces.length === 0 ? [null] : pieces.flat()).entries()) {
       for (const [ran, rows] of await this.#run(i === 0 ? decoding : [], piece)) logits.set(ran, rows);
     }
@@ -157,7 +157,7 @@ export class DecoderRunner implements Runner {
     });
   }
 
-  /** Whether a row would be computed alone where that gives it other bits than beside others: it gets a companion. */
+  /** Whether a row alone would get other bits than beside others. Then it gets a companion. */
   #hasLoneRow(decoding: readonly Chunk[], prefill: Chunk | null): boolean {
     const rows = decoding.length + (prefill?.tokens.length ?? 0);
     return this.#differAlone(rows, rows === 1 && decoding[0]!.adapterSlot !== 0);
@@ -165,11 +165,11 @@ export class DecoderRunner implements Runner {
 
   #differAlone(rows: number, adapted: boolean): boolean {
     if (this.#int4RowsDiffer && rows % INT4_ROWS === 1) return true;
-    // Products with adapters are such a place on any machine (see attention/paged-attention.ts).
+    // With adapters that is so on every machine (see attention/paged-attention.ts).
     return rows === 1 && adapted;
   }
 
-  /** Builds the graph again, with inputs for adapters. No step runs meanwhile; if it fails, the old graph stays. */
+  /** Builds the graph again with inputs for adapters. No step runs meanwhile. If it fails, the old graph stays. */
   async #takeAdapters(): Promise<void> {
     const { folder, identity } = this.#checkpoint;
     const checkpoint = reopenCheckpoint(folder, identity);

@@ -1,4 +1,4 @@
-// The one definition of a decoder-only transformer, as a traced function. Serving and training build on it: they differ
+// The one definition of a decoder-only transformer, as a traced function. Serving and training both use it. They differ
 // in how attention sees the past and in what a linear map is (plain, rounded, with adapters), and pass these in.
 
 import type { Graph, Value } from "../graph/graph.ts";
@@ -6,11 +6,11 @@ import { add, geluTanh, mul, ones, reshape, rmsNorm, rotary, silu, split } from 
 import type { LinearName } from "./checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 
-/** Linear maps as the decoder uses them: those with the same input are one. */
+/** Linear maps as the decoder uses them. Maps with the same input are one site. */
 export const SITES = ["qkv", "o", "gateUp", "down"] as const;
 export type Site = (typeof SITES)[number];
 
-/** The stored maps that make up each, in order of their outputs. */
+/** The stored maps of each site, in order of their outputs. */
 export const siteParts: Readonly<Record<Site, readonly LinearName[]>> = {
   qkv: ["q", "k", "v"],
   o: ["o"],
@@ -24,7 +24,7 @@ export interface LayerParts {
   attentionPostNorm: Value | null;
   mlpNorm: Value;
   mlpPostNorm: Value | null;
-  /** [numHeads + numKvHeads, 1, headDim]: the weights of the queries' norm, then of the keys'. */
+  /** [numHeads + numKvHeads, 1, headDim]: weights of the query norm, then of the key norm. */
   qkNorm: Value | null;
   /** [n, headDim / 2] each: one row per row of the hidden states. */
   cos: Value;
@@ -32,19 +32,19 @@ export interface LayerParts {
   linear(g: Graph, site: Site, x: Value): Value;
   /** q: [n, numHeads, 1, headDim]; k, v: [n, numKvHeads, 1, headDim] -> x with numHeads * headDim. */
   attention(g: Graph, q: Value, k: Value, v: Value): Value;
-  /** The rows of x, or of what attention gave, that are wanted behind the layer: what follows attention is computed for these. */
+  /** Picks the rows, of x or of attention's result, that go on after attention. */
   onward(g: Graph, x: Value): Value;
 }
 
 export interface LayerResult {
-  /** As it came, the rows that go on. */
+  /** The rows that go on, in the shape of the input. */
   x: Value;
-  /** What the cache must remember: [n, numKvHeads, 1, headDim]. */
+  /** Keys and values for the cache: [n, numKvHeads, 1, headDim]. */
   k: Value;
   v: Value;
 }
 
-/** x: [n, hidden] or [n, 1, hidden], and so is what linear and attention give; rows: int64 [n, 1] = 0 .. n-1. */
+/** x: [n, hidden] or [n, 1, hidden], as are the results of linear and attention; rows: int64 [n, 1] = 0 .. n-1. */
 export function decoderLayer(g: Graph, config: ModelConfig, parts: LayerParts, x: Value, rows: Value): LayerResult {
   const eps = config.rmsNormEps;
   const { q, k, v } = project(g, config, parts, rmsNorm(g, x, parts.attentionNorm, eps), rows);
@@ -64,7 +64,7 @@ function project(g: Graph, config: ModelConfig, parts: LayerParts, x: Value, row
   const { numHeads, numKvHeads, headDim, rmsNormEps } = config;
   const heads = reshape(g, parts.linear(g, "qkv", x), ["n", numHeads + 2 * numKvHeads, 1, headDim]);
   const [joined, v] = split(g, heads, 1, [numHeads + numKvHeads, numKvHeads]);
-  // Queries and keys lie side by side: one norm and one rotation serve both.
+  // Queries and keys lie side by side, so one norm and one rotation serve both.
   let turned = joined!;
   if (parts.qkNorm !== null) turned = mul(g, rmsNorm(g, turned, ones(g, headDim), rmsNormEps), parts.qkNorm);
   const [q, k] = split(g, rotary(g, turned, rows, parts.cos, parts.sin), 1, [numHeads, numKvHeads]);

@@ -24,6 +24,6 @@ it.each([
   ["BF16", Uint16Array.of(0x3f80, 0x7f80)],
 ] as const)("refuses what is no finite number in %s", (dtype, values) => {
   expect(() => new Embedding(stored(dtype, values), 1)).toThrow(
-    'model.safetensors: tensor "embed" has no finite value at 1',
+    'model.safetensors: tensor "embed" has a value that is not finite at 1',
   );
 });

@@ -1,5 +1,5 @@
-// The embedding matrix, kept in the type it was stored in and widened row by row: looking up a token costs nothing
-// beside the model, and no float32 copy of the largest matrix lies around.
+// The embedding matrix, kept in its stored type and widened row by row. Looking up a token costs nothing beside the
+// model, and there is no float32 copy of the largest matrix.
 
 import type { TensorReader } from "./checkpoint/checkpoint.ts";
 import { CheckpointError } from "./checkpoint/checkpoint-error.ts";
@@ -20,7 +20,8 @@ export class Embedding {
     const Stored = tensor.dtype === "F32" ? Float32Array : Uint16Array;
     this.#rows = new Stored(bytes.buffer as ArrayBuffer, bytes.byteOffset, tensor.elements);
     const bad = firstNonFinite(this.#rows, tensor.dtype as "F32" | "F16" | "BF16");
-    if (bad !== -1) throw new CheckpointError(tensor.file, `tensor "${tensor.name}" has no finite value at ${bad}`);
+    if (bad !== -1)
+      throw new CheckpointError(tensor.file, `tensor "${tensor.name}" has a value that is not finite at ${bad}`);
     this.#widen = tensor.dtype === "BF16" ? widenBfloat16 : widenFloat16;
   }
 

@@ -1,11 +1,12 @@
-// Memory of keys and values: `numBlocks` blocks of `positionsPerBlock` positions for every layer, allocated once, filled lazily
-// by the operating system. Blocks have stable logical numbers (what the scheduler holds) and a place in memory that
-// moves: the blocks that a decode step reads must lie side by side, so that the runtime reads them without a copy.
-// Place 0 is the null block, always zero and never handed out; logical block i starts at place i + 1.
+// Memory for keys and values: `numBlocks` blocks of `positionsPerBlock` positions for every layer. Allocated once; the
+// operating system fills it lazily. A block has a stable logical number, which the scheduler uses, and a place in
+// memory, which changes: the blocks that a decode step reads must lie side by side, so that the runtime reads them
+// without a copy. Place 0 is the null block, which is always zero and never given out. Logical block i starts at place
+// i + 1.
 
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 
-/** One layer's keys and values of some blocks, as they lie in memory; see KvPool. */
+/** One layer's keys and values of some blocks, in the layout of KvPool. */
 export interface BlockMemory {
   keys: Float32Array;
   values: Float32Array;
@@ -16,7 +17,7 @@ export class KvPool {
   readonly positionsPerBlock: number;
   /** Per layer: [places, kvHeads, positionsPerBlock, headDim]. */
   readonly keys: Float32Array[] = [];
-  /** Per layer: [places, kvHeads, headDim, positionsPerBlock]: transposed, the form in which the runtime multiplies fastest. */
+  /** Per layer: [places, kvHeads, headDim, positionsPerBlock]: transposed, because the runtime multiplies that faster. */
   readonly values: Float32Array[] = [];
   /** Numbers in one block of one layer's keys (or values). */
   readonly blockElements: number;
@@ -43,7 +44,7 @@ export class KvPool {
     this.#spare = new Float32Array(this.blockElements);
   }
 
-  /** Bytes of one block over all layers: what a KV budget is divided by. */
+  /** Bytes of one block over all layers. */
   static bytesPerBlock(config: ModelConfig, positionsPerBlock: number): number {
     return (
       2 * config.numLayers * config.numKvHeads * positionsPerBlock * config.headDim * Float32Array.BYTES_PER_ELEMENT
@@ -72,8 +73,8 @@ export class KvPool {
   }
 
   /**
-   * Stores one layer's key and value of one position, given as row `row` of [n, heads * headDim]. A block that begins is
-   * cleared: what an earlier sequence left there is masked, but a mask does not hide what is no number.
+   * Stores one layer's key and value of one position, given as row `row` of [n, heads * headDim]. Clears a block that
+   * begins: a mask hides what an earlier sequence left there, except NaN and infinities.
    */
   writeRow(
     layer: number,
@@ -151,7 +152,7 @@ export class KvPool {
     }
   }
 
-  /** The memory of these blocks where they lie one behind the other, as they do in a cache of little use; otherwise null. */
+  /** The memory of these blocks if they are adjacent and in order, as in a little-used cache; otherwise null. */
   inOrder(blocks: Int32Array): ((layer: number) => BlockMemory) | null {
     const first = blocks.length === 0 ? 0 : this.#placeOf[blocks[0]!]!;
     for (let i = 1; i < blocks.length; i++) {

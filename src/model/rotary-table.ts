@@ -1,5 +1,5 @@
-// cos and sin of every position's rotation angles, computed once per distinct RoPE; a step copies the rows it needs. The
-// table grows with the positions that are asked for.
+// cos and sin of the rotation angles of each position, computed once per distinct RoPE. A step copies the rows it
+// needs. The table grows with the positions that are asked for.
 
 import { inverseFrequencies, type RopeSpec } from "./checkpoint/rope.ts";
 
@@ -11,7 +11,7 @@ export class RotaryTable {
   /** headDim / 2 */
   readonly width: number;
 
-  /** `positions`: for how many it is made at once. */
+  /** `positions`: how many to compute at once. */
   constructor(spec: RopeSpec, headDim: number, positions: number) {
     this.#frequencies = inverseFrequencies(spec, headDim);
     this.#attentionFactor = spec.attentionFactor;

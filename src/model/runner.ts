@@ -1,7 +1,6 @@
-// What the step loop needs from a model: run some tokens of some sequences, give back logits.
-// Implemented by model/decoder-runner (ONNX) and by the fake models in test/. Synchronous inside one step: the
-// engine thread does nothing else meanwhile. Key/value memory belongs to the runner's KvPool; the scheduler owns
-// the decisions (who holds which blocks), the pool owns the bytes.
+// What the step loop needs from a model: run some tokens of some sequences and return logits. decoder-runner.ts (ONNX)
+// and the tests' fakes implement it. The engine thread does nothing else during a forward. The engine decides who holds
+// which block; the runner owns the memory.
 
 /** One contiguous piece of one sequence, run in this step. */
 export interface Chunk {
@@ -12,7 +11,7 @@ export interface Chunk {
   blocks: Int32Array;
   /** Slot of the adapter in the runner (0 = base model). */
   adapterSlot: number;
-  /** Which rows of logits to return: none (a prefill chunk that is not the last), the last, or all rows. */
+  /** Which rows of logits to return: none (a prefill chunk that is not the last), the last one, or all. */
   logits: "none" | "last" | "all";
 }
 
@@ -24,12 +23,12 @@ export interface Runner {
   /** Number of blocks in the pool: the KV budget. */
   readonly numBlocks: number;
   /**
-   * Run all chunks. Returns one array per chunk: [rows, vocab] row-major, rows as `logits` asked (possibly empty).
-   * The arrays are only valid until the next call.
+   * Runs all chunks. Returns one array per chunk, possibly empty: [rows, vocab] row-major, rows as `logits` asks. The arrays
+   * are valid only until the next call.
    */
   forward(chunks: readonly Chunk[]): Promise<Float32Array[]>;
-  /** Copy whole blocks inside the pool (all layers): prefix-cache hits and shared prefills. */
+  /** Copies a whole block of all layers, for prefix-cache hits and shared prefills. */
   copyBlock(from: number, to: number): void;
-  /** Another sequence goes on at position `first` of a block: what lies there and behind it is not to be seen any more. */
+  /** Clears a block from position `first` on: another sequence continues there and must not see the old content. */
   clearBlock(block: number, first: number): void;
 }

@@ -1,5 +1,5 @@
-// Fills the inputs of one run of the serving graph (see decoder-graph.ts and attention/inputs.ts for their meaning).
-// Small arrays are made anew each run; cached keys and values are views of the pool.
+// Fills the inputs of one run of the serving graph. decoder-graph.ts and attention/inputs.ts say what they mean. Small
+// arrays are made for each run; cached keys and values are views of the pool.
 
 import { bools, type Feeds, floats, int64s } from "../graph/session.ts";
 import { blockPlaces } from "./attention/blockwise-attention.ts";
@@ -21,7 +21,7 @@ export interface StepParts {
   adapters: LoraSlots;
   /** See attention/prefill-pieces.ts. */
   shortestPart: number;
-  /** Whether so many rows, with an adapter or without, would be computed in a way that gives one of them other bits. */
+  /** Whether this many rows, with or without an adapter, would be computed in a way that gives one of them other bits. */
   differAlone(rows: number, adapted: boolean): boolean;
 }
 
@@ -29,7 +29,7 @@ export class StepInputs {
   readonly #parts: StepParts;
   readonly #windows: readonly (number | null)[];
   readonly #counting = new Counting();
-  /** Scratch of the prefill's past, per layer; grows to the longest past seen. */
+  /** Scratch memory for the prefill's past, per layer. Grows to the longest past so far. */
   #pastKeys: Float32Array[] = [];
   #pastValues: Float32Array[] = [];
 
@@ -70,7 +70,7 @@ export class StepInputs {
       adapted ||= wantedRows(chunk) > 0 && chunk.adapterSlot !== 0;
       row += count;
     }
-    // Nobody reads these: what follows wants at least one row, and some rows company.
+    // Nobody reads these rows. The graph needs at least one, and a lone row may need a companion.
     if (wanted.length === 0 || this.#parts.differAlone(wanted.length, adapted)) wanted.push(0n);
     feeds.x = floats(x, [n, 1, config.hiddenSize]);
     feeds.rows = int64s(this.#counting.first(n), [n, 1]);
@@ -90,7 +90,7 @@ export class StepInputs {
     for (const blocks of held) for (const block of blocks) active.push(block);
     pool.bringTogether(active);
 
-    // The null block comes along where there are rows to point at it.
+    // The null block is there if there are rows that may point at it.
     const total = count === 0 ? 0 : active.length + 1;
     const depth = Math.max(1, ...held.map((blocks) => blocks.length));
     const owner = new BigInt64Array(total);
@@ -138,7 +138,7 @@ export class StepInputs {
     const count = prefill?.tokens.length ?? 0;
     const ends = count === 0 ? [] : partEnds(begun, count, positionsPerBlock, this.#parts.shortestPart);
     const bounds = new BigInt64Array(PART_BOUNDS);
-    // Parts are counted from the chunk's end, positions from the start of the block that it starts in.
+    // Parts are counted from the chunk's end, positions from the start of its first block.
     for (let part = 0; part < PREFILL_PARTS; part++) {
       const to = ends.at(-1 - part) ?? begun;
       const from = ends.at(-2 - part) ?? begun;
@@ -163,7 +163,7 @@ export class StepInputs {
     }
   }
 
-  /** For `count` tokens from position `first` on, over `seen` blocks. */
+  /** Masks for `count` tokens from position `first` on, over `seen` blocks. */
   #addPartMasks(feeds: Feeds, part: number, seen: number, first: number, count: number): void {
     const { positionsPerBlock } = this.#parts.pool;
     for (const window of this.#windows) {
@@ -178,7 +178,7 @@ export class StepInputs {
     }
   }
 
-  /** These blocks in their order, read where they are if they lie so. */
+  /** These blocks in this order, read in place if they lie in it. */
   #pastBlocks(blocks: Int32Array): (layer: number) => BlockMemory {
     const { pool } = this.#parts;
     const size = blocks.length * pool.blockElements;
@@ -211,8 +211,8 @@ export function wantedRows(chunk: Chunk): number {
 }
 
 /**
- * Masks the positions first .. first+positionsPerBlock-1 of one block, at mask[at ...], for the token at position `end`: everything
- * from there on, and what lies outside the window, of which the token itself takes one place.
+ * Masks one block, positions first .. first + positionsPerBlock - 1, at mask[at ...] for the token at position `end`: hides
+ * that position, all later ones, and those outside the window, in which the token itself takes one place.
  */
 function maskPositions(
   mask: Float32Array,

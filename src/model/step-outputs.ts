@@ -1,5 +1,6 @@
-// What a run of the serving graph is asked for, and how the cache remembers its new keys and values (see decoder-graph.ts for
-// the outputs' shapes). A prefill chunk's blocks are written by the runtime where they belong, if they lie one behind the other.
+// Which outputs a run of the serving graph returns, and how its new keys and values get into the cache.
+// decoder-graph.ts gives their shapes. If a prefill chunk's blocks are adjacent in the pool, the runtime writes them in
+// place.
 
 import { floats, type Outputs } from "../graph/session.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
@@ -8,15 +9,15 @@ import type { BlockMemory, KvPool } from "./kv-pool.ts";
 import type { Chunk } from "./runner.ts";
 
 export interface StepOutputs {
-  /** Names of the outputs: only of what is there, because an output takes time even if it is empty. */
+  /** Names of the outputs. Empty ones are left out, because even those take time. */
   wanted: string[];
-  /** Memory that some of them are to be written to. */
+  /** Memory that the runtime writes some of them to. */
   into: Outputs;
-  /** Stores what is not in its place yet. */
+  /** Stores the outputs that are not in place yet. */
   remember(outputs: Outputs): void;
 }
 
-/** To be asked for when the run's inputs are prepared: that moves blocks. A decoding chunk without blocks is not remembered. */
+/** Call this after the run's inputs are prepared, which moves blocks. A decoding chunk without blocks is not stored. */
 export function stepOutputs(
   config: ModelConfig,
   pool: KvPool,

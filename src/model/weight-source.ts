@@ -1,5 +1,5 @@
-// Reads a checkpoint's tensors into a graph, in the weight type the operator chose. Serving and training take their
-// weights from here, so that both compute with the same numbers.
+// Reads a checkpoint's tensors into a graph, in the weight type that the operator chose. Serving and training both take
+// their weights from here, so they compute with the same numbers.
 
 import type { Graph, Value } from "../graph/graph.ts";
 import { joinRows } from "../graph/join-rows.ts";
@@ -17,7 +17,7 @@ export interface WeightOptions {
   digitSteps: DigitSteps;
 }
 
-/** How this machine stores weights of a type. Serving and training ask here, so that both compute the same numbers. */
+/** How this machine stores weights of a type. Serving and training share it, so they compute the same numbers. */
 export async function weightOptions(type: WeightType): Promise<WeightOptions> {
   const weightType = await usableWeights(type);
   return { weightType, digitSteps: weightType === "float32" ? 127 : await probeDigitSteps() };
@@ -69,17 +69,17 @@ export class WeightSource {
     return weights;
   }
 
-  /** The stored maps of a site, or some of them, as one; x as `linear` takes it. */
+  /** The stored maps of a site, or some of them, as one map. x as for `linear`. */
   site(g: Graph, layer: number, site: Site, x: Value, maps = siteParts[site]): Value {
     return linear(g, x, this.#weightsOf(layer, maps), this.#type);
   }
 
-  /** A gradient with respect to their output [n, out] -> their input [n, in]. */
+  /** The gradient with respect to the output [n, out] -> to the input [n, in]. */
   siteGradient(g: Graph, layer: number, site: Site, dy: Value, maps = siteParts[site]): Value {
     return throughWeights(g, dy, this.#weightsOf(layer, maps), this.#type);
   }
 
-  /** x: [m, hidden] or [m, 1, hidden] -> as many logits. */
+  /** x: [m, hidden] or [m, 1, hidden] -> logits with the same leading dimensions. */
   head(g: Graph, x: Value): Value {
     return linear(g, x, this.#headWeights(), this.#headType);
   }
@@ -89,7 +89,7 @@ export class WeightSource {
     return throughWeights(g, dy, this.#headWeights(), this.#headType);
   }
 
-  /** The head is int8 in an int4 model too. */
+  /** The head of an int4 model is int8. */
   get #headType(): WeightType {
     return this.#type === "int4" ? "int8" : this.#type;
   }
@@ -114,7 +114,7 @@ export class WeightSource {
     return rowsOfTensors(specs.map(({ name }) => this.#checkpoint.tensor(name)));
   }
 
-  /** [out]; null if none of them has one. */
+  /** [out]; null if no map has a bias. */
   #biasOf(parts: readonly LinearTensors[]): Float32Array | null {
     if (parts.every(({ bias }) => bias === null)) return null;
     const values = parts.map(({ weight, bias }) =>
@@ -124,7 +124,7 @@ export class WeightSource {
   }
 }
 
-/** dy · W, the weights in the order they are stored in; a copy beside the one that `linear` uses. */
+/** dy · W, with weights in their stored order: a copy beside the one that `linear` uses. */
 function throughWeights(g: Graph, dy: Value, weights: LinearWeights, type: WeightType): Value {
   const { out, inputs } = weights.weight;
   const effective = effectiveWeights(weights.weight, type, g.memory.take(Float32Array, out * inputs));

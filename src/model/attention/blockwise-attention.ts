@@ -1,5 +1,5 @@
-// Attention of many tokens of one sequence over blocks of keys, in the order of summation that paged-attention.ts defines:
-// the form of a prefill chunk, and of training, which wants serving's bits.
+// Attention of many tokens of one sequence over blocks of keys, summed in the order that paged-attention.ts defines.
+// Prefill chunks use this form, and so does training, to get the same bits as serving.
 
 import type { Dim, Graph, Value } from "../../graph/graph.ts";
 import {
@@ -27,7 +27,7 @@ import {
 } from "../../graph/ops.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
 
-/** Rows of tokens. */
+/** Queries, own scores and own values of t tokens. */
 export interface Tokens {
   /** [t, kvHeads, group, headDim]: the query heads that share a key head are a group. */
   query: Value;
@@ -42,11 +42,11 @@ export interface Blocks {
   keys: Value;
   /** [nb, kvHeads, headDim, positionsPerBlock] */
   values: Value;
-  /** [nb, 1, 1, t, positionsPerBlock]: hides a token's own position and what comes after it. */
+  /** [nb, 1, 1, t, positionsPerBlock]: hides a token's own position and all later ones. */
   mask: Value;
 }
 
-/** What the keys before a token come to; the token itself is added by `withOwn`. Three tensors of one shape but for the last size. */
+/** Sums over the keys before each token; `withOwn` adds the token itself. The three tensors differ only in their last size. */
 export interface Sums {
   /** [.., 1]: the largest score, the token's own included. */
   highest: Value;
@@ -68,7 +68,7 @@ export function attentionOverBlocks(g: Graph, config: ModelConfig, tokens: Token
   );
 }
 
-/** Sums of [kvHeads, group, t, ..], from queries and own scores in that order: a mask is then added to long runs of numbers. */
+/** Sums of [kvHeads, group, t, ..] from queries and own scores in that order, so that a mask is added to long runs of numbers. */
 export function sumsOverBlocks(
   g: Graph,
   config: ModelConfig,
@@ -113,12 +113,12 @@ export function byHead(g: Graph, x: Value): Value {
   return transpose(g, x, [1, 2, 0, 3]);
 }
 
-/** And back. */
+/** [kvHeads, group, t, ..] -> [t, kvHeads, group, ..] */
 export function byToken(g: Graph, x: Value): Value {
   return transpose(g, x, [2, 0, 1, 3]);
 }
 
-/** Blocks of new keys and values, both [t, kvHeads * headDim] or with these dimensions apart; see Blocks. places: see blockPlaces. */
+/** Blocks of new keys and values, each [t, kvHeads * headDim] or [t, kvHeads, headDim]. places: see blockPlaces. */
 export function keyBlocks(
   g: Graph,
   { numKvHeads, headDim }: ModelConfig,
@@ -132,9 +132,9 @@ export function keyBlocks(
 }
 
 /**
- * [nb * positionsPerBlock]: which row stands at each place in the blocks of `count` tokens from row `first` on, where `begun` positions of
- * the first block are there already and stand before all rows. Behind the last token it is repeated: masks hide it there, and
- * it is a number wherever the token's own result is.
+ * [nb * positionsPerBlock]: the row for each place in the blocks of `count` tokens, from row `first` on. The first block
+ * already has `begun` positions, which stand before all rows. Places after the last token repeat it: masks hide them, and
+ * they are finite whenever the token's own result is.
  */
 export function blockPlaces(first: number, count: number, positionsPerBlock: number, begun = 0): BigInt64Array {
   const places = new BigInt64Array(Math.ceil((begun + count) / positionsPerBlock) * positionsPerBlock);
@@ -143,9 +143,9 @@ export function blockPlaces(first: number, count: number, positionsPerBlock: num
 }
 
 /**
- * The same for all keys of a sequence at once, without a cache: q: [t, numHeads * headDim]; ownKey, ownValue: [t, kvHeads *
- * headDim], of the same positions; k, v: [s, kvHeads * headDim]; mask: [nb = ceil(s /
- * positionsPerBlock), 1, 1, t, positionsPerBlock]; places: those of all s keys. Training uses it to get serving's bits.
+ * Attention over all keys of a sequence at once, without a cache, for training. q: [t, numHeads * headDim]; ownKey,
+ * ownValue: [t, kvHeads * headDim], of the same positions; k, v: [s, kvHeads * headDim]; mask: [nb, 1, 1, t,
+ * positionsPerBlock] with nb = ceil(s / positionsPerBlock); places: those of all s keys.
  */
 export function blockwiseAttention(
   g: Graph,
@@ -163,24 +163,24 @@ export function blockwiseAttention(
   return reshape(g, attended, ["t", config.numHeads * config.headDim]);
 }
 
-/** The exponential of this is the smallest that is a normal number, give or take. */
+/** Its exponential is about the smallest normal number. */
 const LOWEST = -87;
 
 /**
  * exp(scores - highest), exactly 0 where a score is -inf. An exponential that underflows takes the processor seven times as
- * long as another, so there is none: what lies below LOWEST is raised to it, and its exponential taken off again.
+ * long. So differences below LOWEST are raised to it, and exp(LOWEST) is subtracted from the result.
  */
 export function weightsOf(g: Graph, scores: Value, highest: Value): Value {
   const lowest = scalar(g, LOWEST);
   return sub(g, exp(g, atLeast(g, sub(g, scores, highest), lowest)), exp(g, lowest));
 }
 
-/** The runtime divides the inner size of a product after this many; up to there a product adds one after the other. */
+/** The runtime splits the inner size of a product after this many terms. Up to there it adds them one after the other. */
 const MOST_AT_ONCE = 128;
 
 /**
- * x: [blocks, ...] -> shape: the blocks added one after the other. A product with a row of ones gives the bits of the
- * runtime's own sum and takes a third of its time where rows are long.
+ * x: [blocks, ...] -> shape: the blocks added one after the other. A product with a row of ones gives the same bits as the
+ * runtime's own sum, in a third of the time for long rows.
  */
 function sumInOrder(g: Graph, x: Value, shape: readonly Dim[]): Value {
   const blocks = x.shape[0]!;
@@ -190,30 +190,30 @@ function sumInOrder(g: Graph, x: Value, shape: readonly Dim[]): Value {
     yes: (sub) => [reduceSum(sub, flat!, 0, true)],
     no: (sub) => [process.arch === "x64" ? sumByOneRow(sub, flat!, count!) : sumByTwoRows(sub, flat!, count!)],
   });
-  // Outside the branch: as its result a change of shape would be a copy.
+  // Outside the branch: as a branch's result, a reshape would be a copy.
   return reshape(g, sum!, shape);
 }
 
-/** [blocks, size] -> [1, size]. On x64 any factor but 1 keeps the runtime from the kernel that it has for single rows. */
+/** [blocks, size] -> [1, size]. On x64, any factor other than 1 keeps the runtime from using its kernel for single rows. */
 function sumByOneRow(g: Graph, x: Value, count: Value): Value {
   const [twos] = g.add("Expand", [g.constant(Float32Array.of(2), [1, 1]), count], [{ shape: [1, x.shape[0]!] }]);
   return scaledMatmul(g, twos!, x, 0.5);
 }
 
-/** The same where nothing keeps it from that (arm64 with SME). */
+/** The same sum where no factor helps (arm64 with SME). */
 function sumByTwoRows(g: Graph, x: Value, count: Value): Value {
   const [rows] = g.add("Expand", [g.constant(Float32Array.of(1, 1), [2, 1]), count], [{ shape: [2, x.shape[0]!] }]);
   return slice(g, matmul(g, rows!, x), 0, 0, 1, 1);
 }
 
-/** [n, numHeads * headDim], or with heads apart -> [n, kvHeads, group, headDim]. */
+/** [n, numHeads * headDim] or [n, numHeads, headDim] -> [n, kvHeads, group, headDim]. */
 export function inGroups(g: Graph, { numHeads, numKvHeads, headDim }: ModelConfig, q: Value, rows: Dim): Value {
   return reshape(g, q, [rows, numKvHeads, numHeads / numKvHeads, headDim]);
 }
 
-/** Each query with the key of its own position: [n, kvHeads, group, headDim] and [n, kvHeads, 1, headDim] -> [.., group, 1]. */
+/** Scores each query with the key of its own position: [n, kvHeads, group, headDim], [n, kvHeads, 1, headDim] -> [.., group, 1]. */
 export function ownScores(g: Graph, { attentionScale }: ModelConfig, query: Value, key: Value): Value {
-  // Scaled before the last dimension of 1 is there: the runtime takes twenty times as long with it.
+  // Scaled before the last dimension of 1 is added: with it the runtime takes twenty times as long.
   const scores = mul(g, reduceSum(g, mul(g, query, key), 3), scalar(g, attentionScale));
   return reshape(g, scores, [...scores.shape, 1]);
 }

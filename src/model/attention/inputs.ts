@@ -1,5 +1,5 @@
-// Graph inputs of a step's attention, filled by step-inputs.ts. Rows 0 .. decodeCount-1 of a step are decode rows, the rest
-// one prefill chunk.
+// Graph inputs of a step's attention, filled by step-inputs.ts. Rows 0 .. decodeCount-1 of a step are decode rows; the
+// rest are one prefill chunk.
 
 import type { Value } from "../../graph/graph.ts";
 import { PREFILL_PARTS } from "./prefill-pieces.ts";
@@ -8,25 +8,25 @@ import { PREFILL_PARTS } from "./prefill-pieces.ts";
 export interface AttentionInputs {
   /** int64 [1]: number of decode rows (b). */
   decodeCount: Value;
-  /** int64 [blocks]: row that each block of the decode list belongs to. Block 0 is the null block: always masked. */
+  /** int64 [blocks]: the row of each block in the decode list. Block 0 is the null block, which is always masked. */
   owner: Value;
   /** int64 [depth, b]: blocks of each row, oldest first; 0 = none. */
   table: Value;
   hasPrefill: Value;
   /**
-   * int64 [PART_BOUNDS]. Parts of the prefill chunk count from its end. For each its first row, then for each but part 0 the
-   * number of blocks up to its end, then how many of the chunk's rows, its last ones, have logits. A part that is not there
-   * starts where the one after it does.
+   * int64 [PART_BOUNDS]. Parts of the prefill chunk are counted from its end. First the first row of each part, then for
+   * each part but 0 the number of blocks up to its end, then how many of the chunk's last rows have logits. An absent part
+   * starts where the one after it starts.
    */
   partBounds: Value;
-  /** int64: where the rows of the prefill chunk stand in its blocks, counted behind those of `begun`; see blockPlaces. */
+  /** int64: places of the prefill chunk's rows in its blocks, after those of `begun`; see blockPlaces. */
   places: Value;
   /**
-   * [2 * layers, h, kvHeads, 1, headDim]: keys and values, layer by layer, of the h positions before the prefill chunk in the
-   * block that it starts in.
+   * [2 * layers, h, kvHeads, 1, headDim]: keys and values, layer by layer, of the h positions that precede the prefill chunk
+   * in its first block.
    */
   begun: Value;
-  /** Whether there are any. */
+  /** Whether h > 0. */
   hasBegun: Value;
 }
 
@@ -40,11 +40,11 @@ export interface LayerCache {
   keys: Value;
   /** [blocks, kvHeads, headDim, positionsPerBlock]. */
   values: Value;
-  /** The same for whole blocks before the prefill chunk, in order of positions. */
+  /** The same for the whole blocks before the prefill chunk, in order of positions. */
   pastKeys: Value;
   pastValues: Value;
   /** Additive, 0 or -inf. [blocks, 1, 1, positionsPerBlock]. */
   mask: Value;
-  /** For each part of the prefill chunk, from its end, t rows: [blocks up to its end, 1, 1, t, positionsPerBlock]. */
+  /** For each part of the prefill chunk, counted from its end, of t rows: [blocks up to its end, 1, 1, t, positionsPerBlock]. */
   partMasks: readonly Value[];
 }

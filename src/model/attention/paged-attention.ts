@@ -1,14 +1,14 @@
-// Attention over a block-paged cache, written so that a token's result is bit-identical however it was computed:
-// alone or in a batch, as one decode step or inside a prefill chunk of any size.
+// Attention over a paged cache. A token's result is bit-identical however it was computed: alone or in a batch, as one
+// decode step or inside a prefill chunk of any size.
 //
-// Keys before a token are summed in blocks of `positionsPerBlock` positions: a block's weighted values are one matrix product of
-// fixed size, and the blocks' sums are added one after the other in the order of their positions. Positions a query must
-// not see get weight exactly 0 and so change nothing. The token's own key and value come last, by themselves. Two forms
-// compute the same sums:
-//   decode   one new token for each of many sequences; past blocks are read in place from the pool.
-//   prefill  many new tokens of one sequence; past blocks come in order, and what is there of the block that the tokens start
-//            in as rows (prefill-attention.ts, over blockwise-attention.ts).
-// Products never have a single row: the runtime uses a kernel with another order of summation for those.
+// Keys before a token are summed in blocks of `positionsPerBlock` positions. A block's weighted values are one matrix
+// product of fixed size, and the sums of the blocks are added one after the other in order of position. Positions that a
+// query must not see get weight exactly 0 and so change nothing. The token's own key and value are added last, separately.
+// Two forms compute the same sums:
+//   decode   one new token for each of many sequences. Past blocks are read in place from the pool.
+//   prefill  many new tokens of one sequence. Past blocks come in order. If the tokens start inside a block, its earlier
+//            positions come as rows (prefill-attention.ts, over blockwise-attention.ts).
+// Products never have a single row, because the runtime's kernel for single rows sums in another order.
 
 import type { Dim, Graph, Value } from "../../graph/graph.ts";
 import {
@@ -40,12 +40,12 @@ import { lastRowsAttention, prefillAttention } from "./prefill-attention.ts";
 export interface Attended {
   /** [n, 1, numHeads * headDim] */
   rows: Value;
-  /** The prefill chunk's keys and values as the cache holds them; without a chunk there are no such blocks. */
+  /** The prefill chunk's keys and values in the cache's layout; no blocks without a chunk. */
   newKeys: Value;
   newValues: Value;
 }
 
-/** q: [n, numHeads, 1, headDim]; k, v: [n, kvHeads, 1, headDim]. `last`: of the last layer, where rows without logits are not read. */
+/** q: [n, numHeads, 1, headDim]; k, v: [n, kvHeads, 1, headDim]. `last`: the last layer, where rows without logits are not read. */
 export function pagedAttention(
   g: Graph,
   config: ModelConfig,
@@ -61,7 +61,7 @@ export function pagedAttention(
   const decoded = sumsOfDecodeRows(g, config, shared, cache, all);
   const blockShapes = shapesOfBlocks(config, positionsPerBlock);
   const noBlocks = blockShapes.map((shape) => g.constant(new Float32Array(0), shape.with(0, 0) as number[]));
-  // A branch costs with every value in it, taken or not run through: decode steps find a short one.
+  // Every value in a branch costs time even if the branch is not taken, so decode steps get a short one.
   const [rows, newKeys, newValues] = choose(g, shared.hasPrefill, [query.shape, ...blockShapes], {
     yes: (sub) => {
       const own = ownBlocks(sub, config, positionsPerBlock, shared, cache.index, [k, v]);
@@ -70,11 +70,11 @@ export function pagedAttention(
     },
     no: (sub) => [withOwn(sub, decoded, all.ownScore, all.value), ...noBlocks],
   });
-  // Outside the branch: as its result a change of shape would be a copy.
+  // Outside the branch: as a branch's result, a reshape would be a copy.
   return { rows: reshape(g, rows!, ["n", 1, numHeads * headDim]), newKeys: newKeys!, newValues: newValues! };
 }
 
-/** Of keys and of values: see Blocks. */
+/** Shapes of key blocks and of value blocks: see Blocks. */
 function shapesOfBlocks({ numKvHeads, headDim }: ModelConfig, positionsPerBlock: number): Dim[][] {
   return [
     ["nb", numKvHeads, positionsPerBlock, headDim],
@@ -82,7 +82,7 @@ function shapesOfBlocks({ numKvHeads, headDim }: ModelConfig, positionsPerBlock:
   ];
 }
 
-/** The blocks of the prefill chunk; the rows that its first one has already are put before all others. */
+/** The blocks of the prefill chunk. The positions that its first block already has come before all rows. */
 function ownBlocks(
   g: Graph,
   config: ModelConfig,
@@ -95,7 +95,7 @@ function ownBlocks(
     const made = keyBlocks(at, config, positionsPerBlock, places, keys, values);
     return [made.keys, made.values];
   };
-  // Joining takes 1 to 2 % of a prompt's time, and few chunks start inside a block.
+  // In a branch, because joining takes 1 to 2 % of a prompt's time and few chunks start inside a block.
   const [keys, values] = choose(g, hasBegun, shapesOfBlocks(config, positionsPerBlock), {
     yes: (sub) => {
       const before = (index: number) => gather(sub, begun, sub.constant(BigInt64Array.of(BigInt(index)), []));

@@ -1,5 +1,5 @@
-// Attention of a step's prefill chunk, in parts (prefill-pieces.ts), each over blocks of keys (blockwise-attention.ts). What comes
-// back are all rows of the step, the decode rows among them: joined once, before the tokens' own keys and values are added.
+// Attention of a step's prefill chunk, in parts (prefill-pieces.ts), each over blocks of keys (blockwise-attention.ts).
+// Returns all rows of the step. Decode rows are joined in once, before the tokens' own keys and values are added.
 
 import type { Graph, Value } from "../../graph/graph.ts";
 import { choose, concat, greater, ints, slice, split } from "../../graph/ops.ts";
@@ -17,7 +17,7 @@ import {
 import { type AttentionInputs, type LayerCache, PART_BOUNDS } from "./inputs.ts";
 import { PREFILL_PARTS } from "./prefill-pieces.ts";
 
-/** What a chunk's attention takes. */
+/** Inputs of a chunk's attention. */
 export interface PrefillInputs {
   shared: AttentionInputs;
   cache: LayerCache;
@@ -25,17 +25,17 @@ export interface PrefillInputs {
   all: Tokens;
   /** The chunk's own keys and values. */
   own: Omit<Blocks, "mask">;
-  /** Of the decode rows: [b, kvHeads, group, ..]. */
+  /** Sums of the decode rows: [b, kvHeads, group, ..]. */
   decoded: Sums;
 }
 
-/** As the end of a slice. */
+/** As the end of a slice: up to the last element. */
 const TO_THE_END = 2 ** 31 - 1;
 
 /**
- * [n, kvHeads, group, headDim]. A part is computed against the past, the parts before it and itself, so that the keys that come
- * after it cost nothing. All parts but the last are whole blocks. The last sees every block, so it comes first: its keys are
- * taken as they are.
+ * [n, kvHeads, group, headDim]. A part is computed against the past, the parts before it and itself, so later keys cost
+ * nothing. All parts but the last are whole blocks. The last part sees every block, so it comes first and uses the keys
+ * as they are.
  */
 export function prefillAttention(g: Graph, config: ModelConfig, inputs: PrefillInputs): Value {
   const { shared, cache, all, decoded } = inputs;
@@ -69,10 +69,10 @@ export function prefillAttention(g: Graph, config: ModelConfig, inputs: PrefillI
   return from(g, 0, []);
 }
 
-/** Rows that the short form computes: a product must not have a single one (paged-attention.ts). */
+/** Rows that the short form computes. A product must not have a single row (paged-attention.ts). */
 const FEW = 2;
 
-/** The same of the last layer, behind which only rows with logits go on: what the others are does not matter, but their number. */
+/** The short form for the last layer, where only rows with logits matter. The others must be there, with any content. */
 export function lastRowsAttention(g: Graph, config: ModelConfig, inputs: PrefillInputs): Value {
   const { shared, cache, all, decoded } = inputs;
   const withLogits = slice(g, shared.partBounds, 0, -1, TO_THE_END, 1);
@@ -94,7 +94,7 @@ export function lastRowsAttention(g: Graph, config: ModelConfig, inputs: Prefill
   })[0]!;
 }
 
-/** Of the chunk's past and its own, in order of positions. */
+/** Blocks of the chunk's past and its own, in order of position. */
 function blocksOf(g: Graph, { cache, own }: PrefillInputs): Omit<Blocks, "mask"> {
   return {
     keys: concat(g, [cache.pastKeys, own.keys], 0),

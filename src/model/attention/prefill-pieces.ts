@@ -1,15 +1,15 @@
-// A long chunk runs in pieces, and a piece's attention in parts. A token's attention is computed over all keys up to the end
-// of its part, seen or not, so long parts waste work; short ones pay for more and smaller operations. A piece saves runs
-// and the products with weights like to be long, so a piece has several parts.
+// A long chunk runs in pieces, and the attention of a piece in parts. A token's attention covers all keys up to the end
+// of its part, visible or not, so long parts waste work, while short parts mean more and smaller operations. Longer
+// pieces mean fewer runs and better products with the weights. So a piece has several parts.
 
 import type { Chunk } from "../runner.ts";
 
-/** The graph has this many parts for the prefill chunk of a run. */
+/** How many parts the graph has for the prefill chunk of a run. */
 export const PREFILL_PARTS = 4;
 
 /**
- * A piece is divided only into parts of about this many tokens or more. Measured with prompts of 512 tokens: one thread wants
- * short parts, two wait for each other less often in longer ones.
+ * Parts have about this many tokens or more. Measured with prompts of 512 tokens: one thread is faster with short parts; two
+ * wait for each other less often in longer ones.
  */
 export function shortestPart(threads: number): number {
   return threads === 1 ? 64 : 128;
@@ -20,14 +20,14 @@ export function longestPiece(threads: number): number {
   return PREFILL_PARTS * shortestPart(threads);
 }
 
-/** To the ends of blocks, at most `longest` tokens and two, in order. Only the last has logits where only the last row was asked for. */
+/** Pieces in order, cut where blocks end, of at most `longest` + 2 tokens. If only the last row is wanted, only the last has logits. */
 export function piecesOf(chunk: Chunk, positionsPerBlock: number, longest: number): Chunk[] {
   const { tokens, start, logits } = chunk;
   const size = Math.max(1, Math.floor(longest / positionsPerBlock)) * positionsPerBlock;
   const pieces: Chunk[] = [];
   for (let at = 0; at < tokens.length; ) {
     const left = size - ((start + at) % positionsPerBlock);
-    // A piece of one token would be a decode step: another takes it along.
+    // A piece of one token would be a decode step, so a neighbour takes the token along.
     const room = left === 1 ? size + 1 : left;
     const end = tokens.length - at <= room + 1 ? tokens.length : at + room;
     const wanted = logits === "last" && end < tokens.length ? "none" : logits;
@@ -38,9 +38,9 @@ export function piecesOf(chunk: Chunk, positionsPerBlock: number, longest: numbe
 }
 
 /**
- * Where the parts of a piece of this many tokens, behind `begun` others in its first block, end, counted from that block's
- * start: at most PREFILL_PARTS, of about the same size and to the ends of blocks but for the last; more than one only where each
- * has about `shortest` tokens or more. None has a single token: see paged-attention.ts.
+ * Where the parts of a piece end, counted from the start of its first block, in which `begun` positions precede it. There
+ * are at most PREFILL_PARTS parts of about the same size. All but the last end where a block ends. There is more than one
+ * only if each has about `shortest` tokens or more. None has a single token: see paged-attention.ts.
  */
 export function partEnds(begun: number, tokens: number, positionsPerBlock: number, shortest: number): number[] {
   const all = begun + tokens;

@@ -1,5 +1,5 @@
-// A model or adapter file that cannot be used: missing, damaged, inconsistent or unsupported. The message names the file,
-// what was expected, what was found and, where possible, the fix.
+// A model or adapter file that cannot be used: missing, damaged, inconsistent or unsupported. The message names the
+// file, what was expected, what was found and, where possible, the fix.
 
 import { OperatorError } from "../../errors/operator-error.ts";
 

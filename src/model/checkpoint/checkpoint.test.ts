@@ -213,7 +213,7 @@ describe("other names and shards", () => {
       JSON.stringify({ weight_map: { "lm_head.weight": shard } }),
     );
     expect(() => openCheckpoint(folder)).toThrow(
-      /weight_map places "lm_head.weight" in .* which is no plain file name/,
+      /weight_map places "lm_head.weight" in .* which is not a plain file name/,
     );
   });
 

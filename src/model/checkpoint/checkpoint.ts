@@ -1,5 +1,5 @@
-// A checkpoint folder: configuration and weights, checked against each other before anything is
-// served. Weights are read tensor by tensor on demand and not kept here. Close it once everything is loaded.
+// A checkpoint folder: configuration and weights, checked against each other before anything is served. Weights are
+// read tensor by tensor on demand and not kept. Close it once everything is loaded.
 
 import { familyNamed } from "../families/registry.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
@@ -12,13 +12,13 @@ import { openWeightFiles, type WeightFiles } from "./weight-files.ts";
 export interface Checkpoint {
   readonly folder: string;
   readonly config: ModelConfig;
-  /** The model's tensors by role; every one of them is present with this shape. */
+  /** The model's tensors by role. Every one is present with this shape. */
   readonly tensors: ModelTensors;
   /** Every tensor in the files, used or not. */
   readonly names: readonly string[];
-  /** Those that the model does not use: it may be meant to be another one than config.json says. */
+  /** Tensors that the model does not use. They may mean that config.json belongs to another model. */
   readonly unused: readonly string[];
-  /** The same as long as the configuration and the files of weights are. */
+  /** Changes when the configuration or a file of weights changes. */
   readonly identity: string;
   tensor(name: string): TensorReader;
   /** Frees the file handles. Idempotent. */
@@ -32,23 +32,23 @@ export interface TensorReader {
   readonly dtype: Dtype;
   readonly shape: readonly number[];
   readonly elements: number;
-  /** The values as float32, row-major; reads the file anew on every call. F32, F16 and BF16 only. */
+  /** The values as float32, row-major. Reads the file on every call. F32, F16 and BF16 only. */
   read(): Float32Array;
-  /** Fills `values` with those from number `first` on. */
+  /** Fills `values` with the tensor's values from number `first` on. */
   readPart(first: number, values: Float32Array): void;
   /** The stored bytes, any dtype. */
   bytes(): Uint8Array;
 }
 
-/** The one with this identity: another may have taken its place since the server started. */
+/** Opens the checkpoint again. Throws if it changed since the server started. */
 export function reopenCheckpoint(folder: string, identity: string): Checkpoint {
   const checkpoint = openCheckpoint(folder);
   if (checkpoint.identity === identity) return checkpoint;
   checkpoint.close();
-  throw new CheckpointError(folder, "changed since the server started; start the server anew");
+  throw new CheckpointError(folder, "changed since the server started; restart the server");
 }
 
-/** Opens and checks a checkpoint folder; throws CheckpointError. */
+/** Opens and checks a checkpoint folder. Throws CheckpointError. */
 export function openCheckpoint(folder: string): Checkpoint {
   if (!isFolder(folder)) throw new CheckpointError(folder, "no such folder");
   const config = readModelConfig(folder);
@@ -84,7 +84,7 @@ export function checkpointIdentity(folder: string): string {
   return checkpoint.identity;
 }
 
-/** The prefix under which this checkpoint keeps its embedding; the usual one when none fits. */
+/** The prefix of this checkpoint's embedding; the usual one when none fits. */
 function tensorPrefix(config: ModelConfig, files: WeightFiles): string {
   const prefixes = familyNamed(config.family).tensorPrefixes;
   const found = prefixes.find((prefix) => files.byTensor.has(`${prefix}embed_tokens.weight`));

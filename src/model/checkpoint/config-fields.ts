@@ -1,13 +1,14 @@
-// Typed access to the fields of a checkpoint's JSON files, with errors that name file, field, expectation and value.
-// A field that is absent or null takes the fallback; one of the wrong type is an error, never a silent default.
+// Typed access to the fields of a checkpoint's JSON files. Errors name the file, the field, what was expected and what
+// was found. A field that is absent or null takes the fallback. One of the wrong type is an error, never a silent
+// default.
 
 import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 
-/** Larger than any dimension of any model; keeps products of two dimensions exact. */
+/** Larger than any dimension of any model, and small enough that products of two dimensions are exact. */
 export const MAX_INTEGER = 2 ** 31 - 1;
 
-/** The smallest that is not subnormal. */
+/** The smallest float32 that is not subnormal. */
 const SMALLEST_FLOAT32 = 2 ** -126;
 
 export class ConfigFields {
@@ -22,7 +23,7 @@ export class ConfigFields {
     this.#path = path;
   }
 
-  /** The same object with values for keys that are absent; a key set to null stays null. */
+  /** The same object with values for absent keys. A key set to null stays null. */
   withDefaults(defaults: JsonObject): ConfigFields {
     return new ConfigFields(this.file, { ...defaults, ...this.#values }, this.#path);
   }
@@ -41,7 +42,7 @@ export class ConfigFields {
     return this.#read(key, fallback, "a positive integer", (v) => isInteger(v) && v >= 1);
   }
 
-  /** A number greater than zero that is still one, and finite, in float32: models are computed in it. */
+  /** A number that is positive and finite as float32, in which models are computed. */
   positive(key: string, fallback?: number): number {
     const holds = (v: number) => v >= SMALLEST_FLOAT32 && Number.isFinite(Math.fround(v));
     return this.#read(key, fallback, "a positive number", (v) => isFiniteNumber(v) && holds(v));
@@ -84,7 +85,7 @@ export class ConfigFields {
     return [...new Set(ids as number[])];
   }
 
-  /** The error for a field whose value is not what it must be. */
+  /** The error for a field with a wrong value. */
   problem(key: string, expected: string): CheckpointError {
     const value = this.raw(key);
     const found = value === undefined ? "it is missing" : `found ${abbreviate(value)}`;

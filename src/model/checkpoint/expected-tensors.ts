@@ -1,9 +1,9 @@
-// Which tensors a model of a given configuration consists of, by role, with their names in the checkpoint and shapes.
+// The tensors of a model with a given configuration, by role, with their names in the checkpoint and their shapes.
 // Roles are the same for all families; names and presence differ. Linear weights are stored [out, in].
 
 import type { ModelConfig } from "./model-config.ts";
 
-/** The linear maps of one layer, and the targets a LoRA adapter can have. */
+/** The linear maps of one layer, which are also the possible targets of a LoRA adapter. */
 export const LINEAR_NAMES = ["q", "k", "v", "o", "gate", "up", "down"] as const;
 export type LinearName = (typeof LINEAR_NAMES)[number];
 
@@ -70,7 +70,7 @@ export function modulePath(name: LinearName): string {
   return `${block}.${name}_proj`;
 }
 
-/** `prefix`: what comes before "layers.0" in this checkpoint's names, usually "model.". */
+/** `prefix`: the part before "layers.0" in this checkpoint's names, usually "model.". */
 export function expectedTensors(config: ModelConfig, prefix = "model."): ModelTensors {
   const hidden = [config.hiddenSize];
   const vocabulary = [config.vocabSize, config.hiddenSize];
@@ -84,7 +84,7 @@ export function expectedTensors(config: ModelConfig, prefix = "model."): ModelTe
   };
 }
 
-/** All of them in one list, in the order a model uses them. */
+/** All tensors in one list, in the order in which a model uses them. */
 export function* eachTensor(tensors: ModelTensors): Generator<TensorSpec> {
   yield tensors.embedding;
   for (const layer of tensors.layers) {
@@ -122,7 +122,7 @@ function layerTensors(config: ModelConfig, layer: string): LayerTensors {
       down: linear("down"),
     },
     attentionNorm: norm("input_layernorm"),
-    // With norms on both sides, "post_attention" is really that; otherwise it is the norm before the MLP.
+    // With norms on both sides, "post_attention" means what it says. Otherwise it is the norm before the MLP.
     attentionPostNorm: postNorms ? norm("post_attention_layernorm") : null,
     mlpNorm: norm(postNorms ? "pre_feedforward_layernorm" : "post_attention_layernorm"),
     mlpPostNorm: postNorms ? norm("post_feedforward_layernorm") : null,

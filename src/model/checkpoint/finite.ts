@@ -1,5 +1,5 @@
-// Looks for numbers that are none, by their bits: every exponent bit is set in infinities and NaN. Adding the lowest exponent
-// bit then reaches the sign's place, so a word can be tested without a branch, and two short numbers at once.
+// Finds infinities and NaN by their bits: all their exponent bits are set. Adding the lowest exponent bit then carries
+// into the sign's place, so a word is tested without a branch, and two 16-bit numbers at once.
 
 const FORMS = {
   F32: { exponent: 0x7f800000, lowest: 0x00800000, signs: 0x80000000 },
@@ -7,7 +7,7 @@ const FORMS = {
   BF16: { exponent: 0x7f807f80, lowest: 0x00800080, signs: 0x80008000 },
 } as const;
 
-/** Number of the first value that is infinite or NaN; -1 if there is none. `values`: as stored, from an even place on. */
+/** Index of the first value that is infinite or NaN, or -1. `values`: as stored, starting at an even index. */
 export function firstNonFinite(values: Float32Array | Uint16Array, dtype: keyof typeof FORMS): number {
   const { exponent, lowest, signs } = FORMS[dtype];
   const perWord = 4 / values.BYTES_PER_ELEMENT;

@@ -1,7 +1,7 @@
-// Whether a name that a person gave is a folder.
+// Checks whether a name given by a person is a folder.
 import { statSync } from "node:fs";
 
-/** What the system says about names that can be no folder: a part is a file, too long, a circle of links. */
+/** System errors for names that cannot be a folder: a part is a file, it is too long, or links form a circle. */
 const NO_FOLDER = ["ENOTDIR", "ENAMETOOLONG", "ELOOP"];
 
 export function isFolder(path: string): boolean {

@@ -1,7 +1,7 @@
-// generation_config.json: the sampling values a model's makers recommend, used where a request leaves them out, and the
-// ids that end a reply. Everything is optional; what is there is checked.
-// `do_sample` is ignored, as vLLM does: many files carry do_sample false beside a temperature, and a request's own
-// temperature (0 = greedy) decides.
+// Reads generation_config.json: the sampling values that a model's makers recommend, used for fields that a request
+// leaves out, and the ids that end a reply. Every field is optional, and every field present is checked. `do_sample` is
+// ignored, as in vLLM: many files have do_sample false beside a temperature. A request's own temperature decides (0 =
+// greedy).
 
 import { join } from "node:path";
 import type { JsonObject } from "../../json/json-object.ts";
@@ -9,7 +9,7 @@ import { ConfigFields } from "./config-fields.ts";
 import { readJsonObject, readOptionalJsonObject } from "./json-file.ts";
 
 export interface GenerationDefaults {
-  /** null in all of these: the file says nothing. */
+  /** null in any field: the file does not set it. */
   temperature: number | null;
   topP: number | null;
   /** 0 = off. */
@@ -32,7 +32,7 @@ export const GENERATION_FIELDS: readonly string[] = [
   "eos_token_id",
 ];
 
-/** Reads `generation_config.json` in a folder. A model may have none: all null. A folder that was named for the file must. */
+/** Reads `generation_config.json` in a folder. If a model has none, all fields are null; a folder named for the file must have it. */
 export function readGenerationConfig(folder: string, { mustExist = false } = {}): GenerationDefaults {
   const file = join(folder, "generation_config.json");
   const read = mustExist ? readJsonObject : readOptionalJsonObject;

@@ -1,7 +1,7 @@
-// float16 and bfloat16 to float32 and back, in bulk. Little-endian hosts, which is all that Node runs on in practice.
-// Widening is exact (bit patterns, NaN payloads kept); narrowing rounds to nearest, ties to even, like PyTorch.
+// Converts float16 and bfloat16 to float32 and back, in bulk. Assumes a little-endian host, as nearly all that run Node
+// are. Widening is exact and keeps NaN payloads. Narrowing rounds to nearest, ties to even, like PyTorch.
 
-/** float32 bit pattern of each of the 65,536 float16 values; built on first use. */
+/** The float32 bit pattern of each of the 65,536 float16 values. Built on first use. */
 let float16Table: Uint32Array | null = null;
 
 /** Widens `source.length` float16 values into `target` from `offset` on. */

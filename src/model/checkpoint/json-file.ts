@@ -1,13 +1,12 @@
-// Reads the JSON files of a checkpoint (config.json, the shard index, adapter_config.json, safetensors headers).
-// These files may come from anywhere, so size and nesting are bounded before anything is parsed.
-// Knows nothing of their fields; see config-fields.ts.
+// Reads the JSON files of a checkpoint (config.json, the shard index, adapter_config.json, safetensors headers). They
+// may come from anywhere, so size and nesting are bounded before parsing. config-fields.ts reads their fields.
 
 import { closeSync, fstatSync, readSync } from "node:fs";
 import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import { openFile } from "../../system/open-file.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 
-/** Deeper than any real checkpoint file; shallow enough that a hostile one costs nothing. */
+/** Deeper than any real checkpoint file, and shallow enough that a hostile one costs nothing. */
 const MAX_DEPTH = 64;
 
 /** The JSON object in `file`. `maxBytes` bounds what is read into memory. */
@@ -15,7 +14,7 @@ export function readJsonObject(file: string, maxBytes: number): JsonObject {
   return parseJsonObject(file, readWholeFile(file, maxBytes));
 }
 
-/** The same, or null when there is no such file. */
+/** Like readJsonObject, but null when there is no such file. */
 export function readOptionalJsonObject(file: string, maxBytes: number): JsonObject | null {
   try {
     return readJsonObject(file, maxBytes);
@@ -68,7 +67,7 @@ function isMissing(error: unknown): boolean {
   return code === "ENOENT" || code === "ENOTDIR";
 }
 
-/** Counts brackets outside strings. Input need not be valid JSON: the parser decides that afterwards. */
+/** Counts brackets outside strings. The input need not be valid JSON; the parser checks that afterwards. */
 function nestsTooDeep(bytes: Uint8Array): boolean {
   const quote = 0x22;
   const backslash = 0x5c;

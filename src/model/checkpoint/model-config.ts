@@ -1,7 +1,6 @@
-// ModelConfig: everything the decoder, the runner and the trainer must know about a model, in one normalised form.
-// parseModelConfig makes it from config.json as transformers 4 wrote it (rope_theta, rope_scaling) or as transformers 5
-// does (rope_parameters, layer_types); what differs between model families is in ../families/. Weights are not
-// looked at here; see checkpoint.ts.
+// ModelConfig: all that the decoder, the runner and the trainer need to know about a model, in one normalised form.
+// parseModelConfig makes it from config.json as written by transformers 4 (rope_theta, rope_scaling) or transformers 5
+// (rope_parameters, layer_types). ../families/ has what differs between model families; checkpoint.ts reads weights.
 
 import { join } from "node:path";
 import type { JsonObject } from "../../json/json-object.ts";
@@ -24,9 +23,9 @@ export interface ModelConfig {
   /** Even. Not always hiddenSize / numHeads. */
   headDim: number;
   rmsNormEps: number;
-  /** The most tokens of prompt plus output: the positions the model was trained for, times what rotary scaling adds. */
+  /** Most tokens of prompt plus output: the positions that the model was trained for, times the rotary scaling. */
   maxPositions: number;
-  /** The output head is the embedding matrix. */
+  /** Whether the output head is the embedding matrix. */
   tieWordEmbeddings: boolean;
   qkvBias: boolean;
   oBias: boolean;
@@ -34,11 +33,11 @@ export interface ModelConfig {
   /** RMS norm over headDim of every query and key head, before RoPE. */
   qkNorm: boolean;
   activation: Activation;
-  /** What to add to every stored norm weight: Gemma stores weight - 1. Applies to the query/key norms too. */
+  /** Added to every stored norm weight, query and key norms included: Gemma stores weight - 1. */
   normWeightOffset: 0 | 1;
-  /** Norms also on the outputs of attention and MLP, before they are added to the residual (four per layer). */
+  /** Whether the outputs of attention and MLP have norms too, before the residual (four norms per layer). */
   postNorms: boolean;
-  /** Factor on the embeddings when they enter the first layer; the tied output head does not have it. */
+  /** Factor on the embeddings that enter the first layer. A tied output head does not have it. */
   embeddingScale: number;
   /** Factor on query-key products before the softmax. */
   attentionScale: number;
@@ -148,14 +147,14 @@ function scaledPositions(file: string, declared: number, { scaling }: RopeSpec):
 
 type LayerKind = "full" | "sliding";
 
-/** Rotary parameters by kind of layer, read when a layer of that kind is there. */
+/** Rotary parameters by kind of layer, read when a layer needs them. */
 function layerRopes(
   fields: ConfigFields,
   traits: FamilyTraits,
   maxPositions: number,
 ): Record<LayerKind, () => RopeSpec> {
   refusePartialRotary(fields);
-  // An empty object says nothing.
+  // An empty object counts as absent.
   const [parameters, scaling] = ["rope_parameters", "rope_scaling"].map((key) => {
     const object = fields.object(key);
     return object?.keys().length === 0 ? null : object;
@@ -167,7 +166,7 @@ function layerRopes(
   if (perKind && scaling !== null) {
     throw fields.problem("rope_scaling", "absent, as rope_parameters says it for every kind of layer");
   }
-  // Where the configuration itself states it, as some do, that counts.
+  // Some configurations state it themselves; that value wins.
   const key = "original_max_position_embeddings";
   const originalMaxPositions = fields.raw(key) === undefined ? null : fields.count(key);
   const ropeOf = (kind: LayerKind): RopeSpec => {

@@ -1,8 +1,8 @@
-// Rotary position embeddings: which frequencies a layer turns its queries and keys by.
-// parseRope reads the fields of config.json, inverseFrequencies computes the numbers; applying them is the decoder's
-// business (angle = position * frequency, halves rotated as in transformers, cos and sin times `attentionFactor`).
-// Every step is rounded to float32, because that is how checkpoints were trained: at position 30,000 the
-// difference between float32 and float64 frequencies is already 1e-3 radians.
+// Rotary position embeddings: the frequencies by which a layer rotates its queries and keys. parseRope reads the fields
+// of config.json, and inverseFrequencies computes the numbers. The decoder applies them: angle = position * frequency,
+// halves rotated as in transformers, cos and sin times `attentionFactor`. Every step is rounded to float32, because
+// checkpoints were trained that way. At position 30,000, float32 and float64 frequencies already differ by 1e-3
+// radians.
 
 import { CheckpointError } from "./checkpoint-error.ts";
 import type { ConfigFields } from "./config-fields.ts";
@@ -37,7 +37,7 @@ export type RopeScaling =
       truncate: boolean;
     };
 
-/** Of config.json or of its rotary parameters. */
+/** Fields of config.json or of its rotary parameters. */
 export function refusePartialRotary(fields: ConfigFields): void {
   if (fields.positive("partial_rotary_factor", 1) !== 1) {
     throw fields.problem("partial_rotary_factor", "1 (rotating only a part of each head is not supported)");
@@ -45,8 +45,8 @@ export function refusePartialRotary(fields: ConfigFields): void {
 }
 
 /**
- * `fields`: a rope_scaling / rope_parameters object, or null for plain RoPE with `defaultTheta`. `positions`: the model's
- * context, and the one before it was stretched where that is stated outside `fields`.
+ * `fields`: a rope_scaling or rope_parameters object, or null for plain RoPE with `defaultTheta`. `positions`: the model's
+ * context, and the context before stretching if it is stated outside `fields`.
  */
 export function parseRope(
   fields: ConfigFields | null,
@@ -89,10 +89,10 @@ export function parseRope(
   }
 }
 
-/** Fields that mean something without a type. */
+/** Fields that need no type to have a meaning. */
 const PLAIN_FIELDS: readonly string[] = ["rope_theta", "partial_rotary_factor"];
 
-/** Plain where nothing says otherwise. A factor of no stated kind does: left out, it would be another model. */
+/** Plain RoPE by default. A factor without a type is an error: ignoring it would give another model. */
 function ropeType(fields: ConfigFields): string {
   const type = fields.text("rope_type", fields.text("type", ""));
   if (type !== "") return type;
@@ -101,7 +101,7 @@ function ropeType(fields: ConfigFields): string {
   return "default";
 }
 
-/** One frequency in radians per position for each pair of dimensions; length headDim / 2. */
+/** One frequency, in radians per position, for each pair of dimensions. Length: headDim / 2. */
 export function inverseFrequencies(spec: RopeSpec, headDim: number): Float64Array {
   const f32 = Math.fround;
   const plain = Float64Array.from({ length: headDim / 2 }, (_, i) =>
@@ -130,7 +130,7 @@ export function inverseFrequencies(spec: RopeSpec, headDim: number): Float64Arra
       return plain.map((frequency, i) => {
         const ramp = f32(Math.min(1, Math.max(0, f32(f32(i - f32(low)) / f32(high - low)))));
         const kept = f32(1 - ramp);
-        // Divided as 1 / (factor * theta^x), the order of operations of the reference.
+        // Computed as 1 / (factor * theta^x), in the reference's order of operations.
         const divided = f32(1 / f32(f32(scaling.factor) * f32(spec.theta ** f32((2 * i) / headDim))));
         return f32(f32(divided * f32(1 - kept)) + f32(frequency * kept));
       });
@@ -149,7 +149,7 @@ function yarnAttentionFactor(fields: ConfigFields, factor: number): number {
   return mscale !== 0 && mscaleAllDim !== 0 ? magnitude(mscale) / magnitude(mscaleAllDim) : magnitude(1);
 }
 
-/** Dimension pairs between which YaRN goes over from kept to divided frequencies. */
+/** The dimension pairs between which YaRN changes from kept to divided frequencies. */
 function yarnRamp(scaling: RopeScaling & { type: "yarn" }, theta: number, headDim: number): [number, number] {
   const dimension = (turns: number) =>
     (headDim * Math.log(scaling.originalMaxPositions / (turns * 2 * Math.PI))) / (2 * Math.log(theta));

@@ -1,6 +1,6 @@
-// The header of a safetensors file: 8 bytes of length, then JSON that maps tensor names to dtype, shape and bytes.
-// Everything is checked before a caller sees it: known dtypes, sizes that follow from the shapes, tensors that fill the
-// data section exactly, without gaps or overlaps. So later reads cannot go out of bounds.
+// The header of a safetensors file: 8 bytes of length, then JSON that maps tensor names to dtype, shape and bytes. It
+// is checked completely: known dtypes, sizes that follow from the shapes, and tensors that fill the data section
+// exactly, without gaps or overlaps. So later reads cannot go out of bounds.
 
 import { isJsonObject } from "../../json/json-object.ts";
 import { stringEnd } from "../../json/json-string.ts";
@@ -64,8 +64,8 @@ export function parseSafetensorsHeader(file: string, json: Uint8Array, dataBytes
 }
 
 /**
- * A name that a well-formed header has twice, or null. The format forbids it, and a JSON parser keeps the last in silence:
- * readers that keep the first would see other weights in the same file.
+ * A name that a well-formed header has twice, or null. The format forbids duplicates, but a JSON parser silently keeps the
+ * last one. Readers that keep the first would see other weights in the same file.
  */
 function repeatedName(json: Uint8Array): string | null {
   const text = new TextDecoder().decode(json);

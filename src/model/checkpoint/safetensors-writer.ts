@@ -1,5 +1,5 @@
-// Writes safetensors files the way the reference implementation does: wide dtypes first, then by name; the header padded
-// with spaces so that data begins on a multiple of 8. The same tensors always give the same bytes.
+// Writes safetensors files as the reference implementation does: wide dtypes first, then by name, and the header padded
+// with spaces so that the data begins at a multiple of 8. The same tensors always give the same bytes.
 
 import { writeFileDurably } from "../../system/durable-file.ts";
 import { narrowToBfloat16, narrowToFloat16 } from "./half-floats.ts";
@@ -12,7 +12,7 @@ export interface TensorToWrite {
   dtype: "F32" | "F16" | "BF16";
 }
 
-/** Replaces `path` atomically; when this returns the file is on the disk. */
+/** Replaces `path` atomically. The file is on the disk when this returns. */
 export function writeSafetensors(
   path: string,
   tensors: readonly TensorToWrite[],

@@ -142,7 +142,7 @@ describe("writing and reading", () => {
 describe("files that must be refused", () => {
   const deep = "[".repeat(10_000) + "]".repeat(10_000);
   test.each<[string, Uint8Array, RegExp]>([
-    ["nothing", new Uint8Array(0), /0 bytes are no safetensors file/],
+    ["nothing", new Uint8Array(0), /0 bytes are not a safetensors file/],
     ["seven bytes", new Uint8Array(7), /7 bytes/],
     ["a header longer than the file", withHeader("{}", 0, 3n), /claims a header of 3 bytes, possible are 2/],
     ["a header of 2^63 bytes", withHeader("{}", 0, 1n << 63n), /claims a header of 9223372036854775808/],

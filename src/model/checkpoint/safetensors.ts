@@ -1,6 +1,6 @@
-// Reads safetensors files by position, one tensor at a time: memory in use is the result plus one small piece of the
-// file, never the file. F32, F16 and BF16 become float32; anything can be had as raw bytes.
-// Synchronous: loading happens at start-up or in a worker. Which tensors a model needs is checkpoint.ts' business.
+// Reads safetensors files one tensor at a time. It uses memory for the result and one small piece of the file, never
+// for the whole file. F32, F16 and BF16 become float32; any dtype can be read as raw bytes. Reading is synchronous,
+// because loading happens at start or in a worker. checkpoint.ts knows which tensors a model needs.
 
 import { closeSync, fstatSync, readSync } from "node:fs";
 import { openFile } from "../../system/open-file.ts";
@@ -19,19 +19,19 @@ const PIECE_BYTES = 256 * 1024;
 /** Bytes asked of the operating system in one call. */
 const MAX_READ_BYTES = 2 ** 30;
 
-/** How a file begins that a clone without Git LFS has in the weights' place, "version ", read as a header's length. */
+/** "version " read as a header's length: a Git LFS pointer in place of the weights begins with it. */
 const lfsPointer = 0x206e_6f69_7372_6576n;
 
 export class SafetensorsFile {
   readonly path: string;
   readonly tensors: ReadonlyMap<string, TensorEntry>;
   readonly metadata: Readonly<Record<string, string>>;
-  /** Changes with the file: its place on the disk, size and time of writing. */
+  /** Changes with the file: its place on the disk, its size and its time of writing. */
   readonly identity: string;
   readonly #dataStart: number;
   #descriptor: number | null;
 
-  /** Opens and checks the file. Throws CheckpointError; the file is closed again in that case. */
+  /** Opens and checks the file. On a CheckpointError the file is closed again. */
   static open(path: string): SafetensorsFile {
     let descriptor: number;
     try {
@@ -62,7 +62,7 @@ export class SafetensorsFile {
     this.metadata = header.metadata;
   }
 
-  /** The tensor's description; an error if the file has none of that name. */
+  /** The tensor's description. Throws if the file has no tensor of that name. */
   entry(name: string): TensorEntry {
     const entry = this.tensors.get(name);
     if (entry === undefined) throw new CheckpointError(this.path, `has no tensor "${name}"`);
@@ -76,7 +76,7 @@ export class SafetensorsFile {
     return values;
   }
 
-  /** Fills `values` with those from number `first` on. All of them are numbers, and finite. */
+  /** Fills `values` with the tensor's values from number `first` on. Throws unless all are finite. */
   readPart(name: string, first: number, values: Float32Array): void {
     const entry = this.entry(name);
     if (first + values.length > entry.elements) {
@@ -101,7 +101,7 @@ export class SafetensorsFile {
     }
   }
 
-  /** The bytes of a tensor as they are in the file (little-endian), in a buffer of their own. */
+  /** A copy of the tensor's bytes as they are in the file (little-endian). */
   readBytes(name: string): Uint8Array {
     const entry = this.entry(name);
     const bytes = new Uint8Array(entry.byteLength);
@@ -109,14 +109,14 @@ export class SafetensorsFile {
     return bytes;
   }
 
-  /** Idempotent. Reading afterwards is an error. */
+  /** Idempotent. Reading afterwards throws. */
   close(): void {
     if (this.#descriptor !== null) closeSync(this.#descriptor);
     this.#descriptor = null;
   }
 
   #headerLength(fileBytes: number): number {
-    if (fileBytes < 8) throw new CheckpointError(this.path, `${fileBytes} bytes are no safetensors file`);
+    if (fileBytes < 8) throw new CheckpointError(this.path, `${fileBytes} bytes are not a safetensors file`);
     const length = new BigUint64Array(1);
     this.#readAt(0, new Uint8Array(length.buffer));
     if (length[0] === lfsPointer) {
@@ -126,13 +126,13 @@ export class SafetensorsFile {
     if (length[0]! > BigInt(limit)) {
       throw new CheckpointError(
         this.path,
-        `claims a header of ${length[0]} bytes, possible are ${limit} (truncated, or no safetensors file)`,
+        `claims a header of ${length[0]} bytes, at most ${limit} are possible (truncated, or not a safetensors file)`,
       );
     }
     return Number(length[0]);
   }
 
-  /** Returns the number of the first value that is not finite, or -1; those behind its piece are not read then. */
+  /** Index of the first value that is not finite, or -1. Stops reading after the piece that holds it. */
   #readHalves(position: number, values: Float32Array, dtype: "F16" | "BF16"): number {
     const widen = dtype === "F16" ? widenFloat16 : widenBfloat16;
     const piece = new Uint16Array(Math.min(PIECE_BYTES / 2, values.length));

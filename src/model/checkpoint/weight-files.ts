@@ -1,6 +1,6 @@
 // The safetensors files of a checkpoint folder as one set of tensors: model.safetensors, or the shards that
-// model.safetensors.index.json lists. Missing shards and tensors are named. Shard names come from the index, so only
-// plain file names inside the folder are followed.
+// model.safetensors.index.json lists. Errors name missing shards and tensors. Shard names come from the index, so only
+// plain file names inside the folder are accepted.
 
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { readJsonObject } from "./json-file.ts";
 import { SafetensorsFile } from "./safetensors.ts";
 
 export const SINGLE_FILE = "model.safetensors";
-/** Says which of several files each tensor is in. */
+/** The file that says which shard holds each tensor. */
 export const INDEX_FILE = "model.safetensors.index.json";
 const LARGEST_INDEX_BYTES = 100 * 2 ** 20;
 
@@ -40,7 +40,7 @@ export function readWeightMap(indexFile: string): ReadonlyMap<string, string> {
   for (const [tensor, shard] of entries) {
     if (typeof shard !== "string" || !/^[\w-][\w.-]*\.safetensors$/.test(shard)) {
       const found = JSON.stringify(shard)?.slice(0, 80);
-      throw new CheckpointError(indexFile, `weight_map places "${tensor}" in ${found}, which is no plain file name`);
+      throw new CheckpointError(indexFile, `weight_map places "${tensor}" in ${found}, which is not a plain file name`);
     }
   }
   return new Map(entries as [string, string][]);
@@ -82,7 +82,7 @@ function insteadFound(folder: string): string {
   } catch {
     return " (the folder cannot be listed)";
   }
-  // Listed and yet not there; in a cache of which files were deleted, say.
+  // Listed but missing, for example in a cache from which files were deleted.
   const dangling = names.find((name) => name === SINGLE_FILE || name === INDEX_FILE);
   if (dangling !== undefined) return `; ${dangling} is a link to a file that is not there`;
   const pickled = names.find((name) => name.endsWith(".bin") || name.endsWith(".pth") || name.endsWith(".pt"));

@@ -1,6 +1,6 @@
 // What distinguishes one model family from the others, as data. checkpoint/model-config.ts turns a description and a
-// config.json into the one ModelConfig; nothing here computes anything. To add a family: describe it in a file of its
-// own beside this one and list it in families/registry.ts.
+// config.json into the one ModelConfig. To add a family, describe it in a file beside this one and list it in
+// registry.ts.
 
 import type { JsonObject } from "../../json/json-object.ts";
 import type { ConfigFields } from "../checkpoint/config-fields.ts";
@@ -11,7 +11,7 @@ export interface Family {
   readonly name: FamilyName;
   /** Values of `model_type` in config.json. */
   readonly modelTypes: readonly string[];
-  /** Values of `architectures` that are this family's language model (and not, say, a classifier on top of it). */
+  /** Values of `architectures` that mean this family's language model, not for example a classifier on top of it. */
   readonly architectures: readonly string[];
   /** What transformers assumes for keys that config.json leaves out. */
   readonly defaults: JsonObject;
@@ -20,7 +20,7 @@ export interface Family {
   traits(fields: ConfigFields, numLayers: number): FamilyTraits;
 }
 
-/** The parts of a ModelConfig that only the family can say. */
+/** The parts of a ModelConfig that depend on the family. */
 export interface FamilyTraits {
   qkvBias: boolean;
   oBias: boolean;
@@ -34,15 +34,15 @@ export interface FamilyTraits {
   logitSoftcap: number | null;
   /** Key of config.json that names the activation. */
   activationKey: "hidden_act" | "hidden_activation";
-  /** Size of the sliding window of each layer, null where the layer sees everything. Length: numLayers. */
+  /** Sliding window of each layer; null = the layer sees everything. Length: numLayers. */
   windows: readonly (number | null)[];
-  /** max_position_embeddings already counts what rotary scaling adds. */
+  /** Whether max_position_embeddings already includes the positions that rotary scaling adds. */
   scaledContext: boolean;
-  /** Where rotary parameters are, for layers with a window and for those without. */
+  /** Where the rotary parameters are, for layers with and without a window. */
   rope: { full: RopeSource; sliding: RopeSource };
 }
 
-/** Where config.json of the transformers-4 form keeps the rotary parameters of a kind of layer. */
+/** Where a config.json of transformers 4 keeps the rotary parameters of a kind of layer. */
 export interface RopeSource {
   /** Key of the base frequency, and its value when the key is absent. */
   thetaKey: string;
@@ -51,7 +51,7 @@ export interface RopeSource {
   scaled: boolean;
 }
 
-/** The traits of a plain Llama-like decoder; a family states only its differences. */
+/** The traits of a plain Llama-like decoder. A family states only its differences. */
 export const plainTraits: Omit<FamilyTraits, "windows"> = {
   qkvBias: false,
   oBias: false,

@@ -8,7 +8,7 @@ export const gemma3: Family = {
   name: "gemma3",
   modelTypes: ["gemma3_text", "gemma3"],
   architectures: ["Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"],
-  // Multimodal checkpoints really do leave most of these out.
+  // Multimodal checkpoints leave most of these out.
   defaults: {
     vocab_size: 262_208,
     hidden_size: 2304,

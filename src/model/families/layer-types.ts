@@ -1,8 +1,8 @@
-// Which layers have a sliding window, for families that mix both kinds and may list them in `layer_types`.
+// Finds the layers with a sliding window, for families that mix both kinds and may list them in `layer_types`.
 
 import type { ConfigFields } from "../checkpoint/config-fields.ts";
 
-/** `slides` decides where `layer_types` is absent. `window` is null when the configuration switches windows off. */
+/** `slides` decides when `layer_types` is absent. `window` is null when the configuration switches windows off. */
 export function windowsByLayer(
   fields: ConfigFields,
   numLayers: number,

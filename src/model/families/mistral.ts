@@ -1,4 +1,5 @@
-// Mistral: Llama without biases; one sliding window, in every layer unless config.json lists the layers or sets it to null.
+// Mistral: Llama without biases; one sliding window, in every layer unless config.json lists the layers or sets it to
+// null.
 
 import { type Family, plainTraits } from "./family.ts";
 import { windowsByLayer } from "./layer-types.ts";

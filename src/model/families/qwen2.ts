@@ -1,5 +1,5 @@
-// Qwen 2 and 2.5: biases on the query, key and value projections; a sliding window only where it is switched on,
-// and then only in the layers from max_window_layers on.
+// Qwen 2 and 2.5: biases on the query, key and value projections. A sliding window only if it is switched on, and then
+// only in the layers from max_window_layers on.
 
 import type { ConfigFields } from "../checkpoint/config-fields.ts";
 import { type Family, plainTraits } from "./family.ts";

@@ -15,7 +15,7 @@ export function familyNamed(name: FamilyName): Family {
   return FAMILIES.find((family) => family.name === name)!;
 }
 
-/** The family of a config.json; an error that lists the supported ones when it is none of them. */
+/** The family of a config.json. Throws an error that lists the supported ones if it is none of them. */
 export function familyOf(fields: ConfigFields): Family {
   const architectures = fields.texts("architectures", []);
   const modelType = fields.text("model_type", "");

@@ -1,6 +1,6 @@
-// One downloader per file, also across processes: a lock file whose modification time is the owner's heartbeat.
-// A lock nobody refreshed for a minute belonged to a process that died and is taken over. Should two take over in the
-// same instant, what one of them receives must still match its checksum before it becomes visible.
+// Allows one downloader per file, across processes: a lock file whose modification time is the owner's heartbeat. A
+// lock that nobody refreshed for a minute belonged to a dead process and is taken over. If two processes take over at
+// the same instant, a download must still match its checksum before it becomes visible.
 
 import { open, rm, stat, utimes } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,7 +14,7 @@ export async function withDownloadLock<T>(path: string, signal: AbortSignal, wor
   while (!(await tryAcquire(path))) await sleep(POLL_MS, undefined, { signal });
   const heartbeat = setInterval(() => {
     const now = new Date();
-    // Losing a beat is harmless; if the file is gone the work still ends with its checksum.
+    // A lost beat is harmless, and even without the lock file the checksum still protects the result.
     utimes(path, now, now).catch(() => undefined);
   }, HEARTBEAT_MS);
   try {

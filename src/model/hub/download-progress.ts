@@ -1,5 +1,5 @@
-// Shows downloads: on a terminal one line per file, redrawn in place, with a bar, bytes and rate; in a log a line per
-// tenth of a file.
+// Shows downloads. On a terminal: one line per file, redrawn in place, with a bar, bytes and rate. In a log: one line
+// for each tenth of a file.
 
 import type { DownloadProgress } from "./hub.ts";
 
@@ -11,7 +11,7 @@ export interface ProgressOutput {
 const REDRAW_MS = 100;
 const BAR_WIDTH = 24;
 
-/** A callback for HubOptions.onProgress: calls `report` with each tenth of a file that is reached, the last one surely. */
+/** A callback for HubOptions.onProgress. Calls `report` for each tenth of a file, and always for the last. */
 export function createProgressLines(
   report: (line: { file: string; percent: number }) => void,
 ): (at: DownloadProgress) => void {
@@ -39,7 +39,7 @@ export function createProgressBar(
       const seconds = (time - current.startedAt) / 1000;
       const rate = seconds > 0 ? `  ${formatBytes((done - current.startedWith) / seconds)}/s` : "";
       const line = `${bar(total === 0 ? 1 : done / total)} ${formatBytes(done)}/${formatBytes(total)}${rate}  ${file}`;
-      // Cut to the width: a wrapped line could not be redrawn in place.
+      // Cut to the width, because a wrapped line could not be redrawn in place.
       output.write(`\r\x1b[2K${line.slice(0, (output.columns ?? 80) - 1)}${finished ? "\n" : ""}`);
     }
     if (finished) current = { file: "", startedAt: 0, startedWith: 0, drawnAt: 0 };

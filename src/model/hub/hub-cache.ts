@@ -1,8 +1,8 @@
 // The Hugging Face cache on disk, shared with every other tool that uses it:
 //   <cache>/models--org--name/blobs/<hash>                the files, named by their content
 //   <cache>/models--org--name/snapshots/<commit>/<file>   links to the blobs, one folder per commit
-//   <cache>/models--org--name/refs/<branch or tag>        the commit it stood for when it was last looked up
-// Says where things are and whether a snapshot is complete; downloading is hub-download.ts.
+//   <cache>/models--org--name/refs/<branch or tag>        the commit it pointed to when last looked up
+// Knows where things are and whether a snapshot is complete. hub-download.ts downloads.
 
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { homedir } from "node:os";
@@ -36,11 +36,11 @@ export class RepositoryCache {
     return join(this.folder, "snapshots", commit);
   }
 
-  /** The commit a branch, tag or commit stands for, as far as the cache knows. */
+  /** The commit of a branch, tag or commit, if the cache knows it. */
   commitOf(revision: string): string | null {
     if (isCommit(revision)) return revision;
     const file = join(this.folder, "refs", revision);
-    // A folder: the beginning of other names, as refs/pr is of pr/1.
+    // A folder that only begins other names, as refs/pr begins pr/1.
     if (!existsSync(file) || isFolder(file)) return null;
     const commit = readFileSync(file, "utf8").trim();
     return isCommit(commit) ? commit : null;
@@ -76,7 +76,7 @@ export class RepositoryCache {
   }
 }
 
-/** Files a snapshot needs before a model can be served from it, and does not have. Empty = complete. */
+/** Files that a snapshot lacks before a model can be served from it. Empty = complete. */
 export function missingFiles(snapshot: string): string[] {
   const absent = (name: string) => !existsSync(join(snapshot, name));
   const missing = ["config.json", "tokenizer.json"].filter(absent);

@@ -1,6 +1,6 @@
 // Downloads one file of a repository into the cache's blob store. Interrupted downloads stay as <blob>.incomplete and
-// continue where they stopped, in this process or a later one; the content is hashed on the way and only a file with
-// the right hash gets its final name. (@huggingface/hub lists files and revisions; it neither resumes nor verifies.)
+// continue where they stopped, in this process or a later one. The content is hashed on the way, and only a file with
+// the right hash gets its final name. (@huggingface/hub lists files and revisions, but neither resumes nor verifies.)
 
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -19,7 +19,7 @@ export interface BlobDownload {
   /** For messages. */
   name: string;
   size: number;
-  /** SHA-256 of the content (64 digits), or the id git gives the file (40 digits). */
+  /** SHA-256 of the content (64 digits), or git's id of the file (40 digits). */
   hash: string;
   onProgress: (done: number) => void;
   signal: AbortSignal;
@@ -39,7 +39,7 @@ export async function downloadBlob(download: BlobDownload): Promise<void> {
     if ((await sizeOf(download.path)) !== null) return;
     const resumed = ((await sizeOf(partial)) ?? 0) > 0;
     if (!(await fillAndVerify(download, partial))) {
-      // What an earlier run left behind may have been damaged: once more from the beginning.
+      // The rest of an earlier run may have been damaged, so start once more from the beginning.
       if (!resumed || !(await fillAndVerify(download, partial))) throw corrupt(download);
     }
     await rename(partial, download.path);
@@ -47,7 +47,7 @@ export async function downloadBlob(download: BlobDownload): Promise<void> {
   });
 }
 
-/** Completes the partial file; true if its hash is right, otherwise it is deleted. */
+/** Completes the partial file. Returns true if its hash is right; deletes it otherwise. */
 async function fillAndVerify(download: BlobDownload, partial: string): Promise<boolean> {
   const { hash, length } = await hashOf(partial, download);
   const progress = { done: length, hash };
@@ -76,7 +76,7 @@ async function fillAndVerify(download: BlobDownload, partial: string): Promise<b
   return false;
 }
 
-/** One request for the bytes still missing, appended to the file as they arrive. */
+/** Requests the missing bytes once and appends them to the file as they arrive. */
 async function receive(
   download: BlobDownload,
   file: FileHandle,
@@ -90,14 +90,14 @@ async function receive(
   }
   const continues = response.headers.get("content-range")?.startsWith(`bytes ${progress.done}-`) ?? false;
   if (progress.done > 0 && !(response.status === 206 && continues)) {
-    // The server sends the whole file after all.
+    // The server sends the whole file despite the range.
     await file.truncate(0);
     progress.done = 0;
     progress.hash = newHash(download);
   }
   for await (const chunk of response.body) {
     if (progress.done + chunk.length > download.size) throw corrupt(download);
-    // One call may write a part only, as when the disk is about to be full.
+    // One call may write only a part, for example when the disk is almost full.
     for (let sent = 0; sent < chunk.length; ) {
       const { bytesWritten } = await file.write(chunk, sent, chunk.length - sent, progress.done + sent);
       sent += bytesWritten;
@@ -138,11 +138,11 @@ class StatusError extends HubError {
   }
 }
 
-/** Worth another attempt: the network, or a server that is busy. Not: refusals, a full disk, wrong content. */
+/** Whether another attempt may help: a network fault or a busy server, not a refusal, a full disk or wrong content. */
 function isPassing(error: unknown): boolean {
   if (error instanceof StatusError) return error.status >= 500 || error.status === 429 || error.status === 408;
   if (error instanceof HubError) return false;
-  // fetch reports every network failure as a TypeError; errors of the file system have a code of their own.
+  // fetch reports every network failure as a TypeError. File system errors have a code.
   return (
     error instanceof TypeError ||
     ["ECONNRESET", "EPIPE", "ETIMEDOUT"].includes((error as NodeJS.ErrnoException).code ?? "")
@@ -152,7 +152,7 @@ function isPassing(error: unknown): boolean {
 function unreachable(download: BlobDownload, cause: unknown): HubError {
   const problem =
     cause instanceof StatusError ? cause.message : `downloading ${download.name}: the connection keeps failing`;
-  return new HubError(`${problem}; what has arrived is kept, run it again to continue`, { cause });
+  return new HubError(`${problem}; the bytes received are kept; run it again to continue`, { cause });
 }
 
 function corrupt(download: BlobDownload): HubError {

@@ -1,4 +1,4 @@
-// A model that neither the hub nor its cache can provide. The message says what was tried and what to do.
+// Thrown when neither the hub nor its cache can provide a model. The message says what was tried and what to do.
 
 import { OperatorError } from "../../errors/operator-error.ts";
 

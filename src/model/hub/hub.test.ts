@@ -175,7 +175,7 @@ describe("a fresh download", () => {
     hub.files.delete("model.safetensors");
     const index = { weight_map: { "model.norm.weight": "../../../evil.safetensors" } };
     hub.files.set("model.safetensors.index.json", Buffer.from(JSON.stringify(index)));
-    await expect(resolveModel(repository, options)).rejects.toThrow(/no plain file name/);
+    await expect(resolveModel(repository, options)).rejects.toThrow(/not a plain file name/);
   });
 
   test("two at once download every file once", async () => {
@@ -238,9 +238,9 @@ describe("interruptions", () => {
 
   test("a connection that never gets further is given up, the part kept", async () => {
     hub.faults.cut = { after: 0, times: 1000 };
-    expect(await refusal()).toMatch(/the connection keeps failing; what has arrived is kept/);
+    expect(await refusal()).toMatch(/the connection keeps failing; the bytes received are kept/);
     hub.faults = { fileStatus: 503 };
-    expect(await refusal()).toMatch(/answered with status 503; what has arrived is kept/);
+    expect(await refusal()).toMatch(/answered with status 503; the bytes received are kept/);
   });
 
   test("the lock of a process that died is taken over", async () => {
@@ -316,7 +316,7 @@ describe("refusals that explain themselves", () => {
     hub.files.delete("consolidated.safetensors");
     expect(await refusal()).toMatch(/has no model.safetensors or .*index.json \(it has pytorch_model.bin\)/);
     hub.files.delete("config.json");
-    expect(await refusal()).toMatch(/has no config.json: it is no transformers model/);
+    expect(await refusal()).toMatch(/has no config.json, so it is not a transformers model/);
   });
 
   test("a cache folder that cannot be written", async () => {

@@ -1,6 +1,6 @@
 // Finds the folder of a model: a path that exists, or "org/name[@revision]" in the Hugging Face cache, downloaded first
-// if it is not complete there. A complete snapshot is used as it is, without asking the network whether the branch
-// has moved on. Only the files serving needs are fetched, weights last, so that a snapshot with weights has the rest too.
+// if it is not complete there. A complete snapshot is used without asking the network whether the branch has moved.
+// Only the files that serving needs are fetched, weights last, so that a snapshot with weights has the rest too.
 // Environment: HF_HUB_CACHE, HF_HOME, HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE.
 
 import { join } from "node:path";
@@ -15,20 +15,20 @@ export interface HubOptions {
   env?: Environment;
   onProgress?: (progress: DownloadProgress) => void;
   signal?: AbortSignal;
-  /** First wait before a failed download is tried again. */
+  /** First wait before a failed download is retried. */
   retryDelayMs?: number;
 }
 
 export interface DownloadProgress {
   file: string;
-  /** Bytes that have arrived, including those of an earlier run. */
+  /** Bytes received, including those of an earlier run. */
   done: number;
   total: number;
 }
 
 export interface ResolvedModel {
   folder: string;
-  /** null for a folder given as such. */
+  /** null when the model was given as a folder. */
   origin: { repository: string; revision: string; commit: string } | null;
 }
 
@@ -96,7 +96,7 @@ class HubRequest {
   async #download(): Promise<string> {
     const { commit, files } = await this.#listing();
     if (!files.has("config.json"))
-      throw new HubError(`${this.#label()} has no config.json: it is no transformers model`);
+      throw new HubError(`${this.#label()} has no config.json, so it is not a transformers model`);
     for (const name of files.keys()) if (smallFiles.test(name)) await this.#fetchFile(commit, name, files);
     for (const name of await this.#weightFiles(commit, files)) await this.#fetchFile(commit, name, files);
     this.#cache.rememberCommit(this.#revision, commit);
@@ -104,7 +104,7 @@ class HubRequest {
   }
 
   async #listing(): Promise<{ commit: string; files: Map<string, ListFileEntry> }> {
-    // Loaded here because serving from a folder or a complete cache does not need it.
+    // Imported here, because serving from a folder or a complete cache does not need it.
     const { HubApiError, listFiles, modelInfo } = await import("@huggingface/hub");
     const access = { hubUrl: this.#endpoint, fetch: this.#apiFetch };
     try {
@@ -127,7 +127,7 @@ class HubRequest {
     }
   }
 
-  /** Names of the weight files in the order to fetch them; fetches the index of sharded weights to know them. */
+  /** Names of the weight files in the order to fetch them. Fetches the index of sharded weights first. */
   async #weightFiles(commit: string, files: Map<string, ListFileEntry>): Promise<string[]> {
     if (files.has(SINGLE_FILE)) return [SINGLE_FILE];
     if (!files.has(INDEX_FILE)) {
@@ -170,7 +170,7 @@ class HubRequest {
       if (cause instanceof HubError) throw cause;
       throw new HubError(`storing ${name} in ${this.#cache.folder}: ${(cause as Error).message}`, { cause });
     }
-    // The blob may have been there already, from another snapshot.
+    // The blob may already exist from another snapshot.
     if (reported !== total) report(total);
   }
 

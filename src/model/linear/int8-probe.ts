@@ -1,12 +1,12 @@
-// How large a digit of an activation may be so that the machine's byte products are exact. x64 processors without VNNI add
-// pairs of products in 16 bits, which holds two products of 7 bits with 8 but not of 8 with 8. Found by trying, not by
-// naming processors.
+// Finds how large a digit of an activation may be for this machine's byte products to be exact. x64 processors without
+// VNNI add pairs of products in 16 bits. Those hold two products of 7 by 8 bits, but not of 8 by 8. The probe runs
+// products instead of naming processors.
 
 import { Graph, MICROSOFT } from "../../graph/graph.ts";
 import { scalar } from "../../graph/ops.ts";
 import { bytes, GraphSession } from "../../graph/session.ts";
 
-/** A digit of an activation is a whole number from -DigitSteps to DigitSteps; a weight goes to 127 on any machine. */
+/** A digit of an activation is an integer from -DigitSteps to DigitSteps. Weights go up to 127 on every machine. */
 export type DigitSteps = 127 | 63;
 
 const INPUTS = 64;
@@ -16,7 +16,7 @@ export async function probeDigitSteps(): Promise<DigitSteps> {
   return (await exactFor(255)) ? 127 : 63;
 }
 
-/** Whether products of the largest weights with activations of this byte are exact, however many rows there are. */
+/** Whether products of the largest weights with this byte as activation are exact for any number of rows. */
 export async function exactFor(activation: number): Promise<boolean> {
   const g = new Graph();
   const inputs = [

@@ -1,9 +1,9 @@
-// A linear map of the model as graph nodes, in the weight type the operator chose.
+// A linear map of the model as graph nodes, in the weight type that the operator chose.
 //  float32  the runtime's packed matrix product.
-//  int8     weights: a byte each, one scale per output. Activations: two digits of a byte with one scale per row, so that
-//           a row's result does not depend on the other rows. The products are exact integers; the two digits of a row
-//           go through one product as rows of their own, so a weight is read once, and a second product weighs and adds them.
-//  int4     weights: blocks of 32 inputs share a scale; the kernel rounds activations per block of 32 of the same row.
+//  int8     weights: one byte each, one scale per output. Activations: two digits of one byte with one scale per row, so
+//           a row's result does not depend on other rows. The products are exact integers. The two digits of a row go
+//           through one product as two rows, so each weight is read once; a second product weighs and adds them.
+//  int4     weights: 32 inputs share a scale. The kernel rounds activations per 32 inputs of the same row.
 
 import { type Graph, MICROSOFT, type Value } from "../../graph/graph.ts";
 import { add, concat, div, matmul, reshape, scalar, sub, unitRms } from "../../graph/ops.ts";
@@ -18,23 +18,23 @@ export interface LinearWeights {
   weight: MatrixRows;
   /** [out] */
   bias: Float32Array | null;
-  /** int8: what the digits of an activation go up to. */
+  /** int8: the largest digit of an activation. */
   digitSteps: DigitSteps;
 }
 
-/** x: [n, in] -> [n, out], or with rows apart: [n, 1, in] -> [n, 1, out]. */
+/** x: [n, in] -> [n, out], or [n, 1, in] -> [n, 1, out]. */
 export function linear(g: Graph, x: Value, weights: LinearWeights, type: WeightType): Value {
   const product = productOf(g, x, weights, type);
   if (weights.bias === null) return product;
   return add(g, product, g.initializer(`${weights.name}.bias`, [weights.weight.out], weights.bias));
 }
 
-/** int4 needs blocks of 32 inputs; a map whose size does not allow that stays int8. */
+/** int4 needs a multiple of 32 inputs. Other maps stay int8. */
 function usableType(type: WeightType, inputs: number): WeightType {
   return type === "int4" && inputs % INT4_BLOCK !== 0 ? "int8" : type;
 }
 
-/** The weights that `linear` really multiplies with, [out, in], in given memory or new: the gradient passes through these. */
+/** The rounded weights that `linear` multiplies with, [out, in], in given or new memory. Gradients pass through these. */
 export function effectiveWeights(
   weight: MatrixRows,
   type: WeightType,
@@ -92,11 +92,12 @@ function productOf(g: Graph, x: Value, weights: LinearWeights, type: WeightType)
 }
 
 /**
- * x: [n, 1, in] -> `values`: two digits of each number as bytes, [n, 2, in]; `scales`: what one unit of each stands for, [n, 1, 2].
+ * x: [n, 1, in] -> `values`: two digits of each number as bytes, [n, 2, in]; `scales`: the value of one unit of each digit,
+ * [n, 1, 2].
  *
- * A digit is from -steps to steps. The first is in units of a bound of the row's largest magnitude, the root mean square
- * times the root of the size, so that one operation finds it and divides by it. Rounding leaves at most half a unit, which
- * the second divides into 2 * steps. A row of zeros has scale 0; whatever its bytes are, they are multiplied by that.
+ * A digit goes from -steps to steps. The first one scales by a bound of the row's largest magnitude: the root mean square
+ * times the root of the size, because one operation finds it and divides by it. Rounding leaves at most half a unit, which
+ * the second digit divides into 2 * steps. A row of zeros has scale 0, so its bytes do not matter.
  */
 function inDigits(g: Graph, x: Value, steps: DigitSteps): { values: Value; scales: Value } {
   const unit = Math.sqrt(x.shape[2] as number) / steps;
@@ -114,7 +115,7 @@ function inDigits(g: Graph, x: Value, steps: DigitSteps): { values: Value; scale
   };
 }
 
-/** The byte that stands for 0. */
+/** The byte that means 0. */
 function zeroPoint(g: Graph, steps: DigitSteps): Value {
   return g.constant(new Uint8Array([steps + 1]), []);
 }

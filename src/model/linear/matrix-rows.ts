@@ -1,5 +1,4 @@
-// The weights of a linear map as something that is read in pieces of rows, so that a large one is never whole in memory as
-// float32.
+// The weights of a linear map, read in pieces of some rows, so that a large map is never whole in memory as float32.
 
 import type { TensorReader } from "../checkpoint/checkpoint.ts";
 
@@ -15,7 +14,7 @@ export function matrixOf(values: Float32Array, out: number, inputs: number): Mat
   return { out, inputs, read: (first, count) => values.subarray(first * inputs, (first + count) * inputs) };
 }
 
-/** Tensors [.., inputs] as one matrix, their outputs one after the other; read from the files when asked for. */
+/** Tensors [.., inputs] as one matrix, their outputs one after the other. Read from the files on demand. */
 export function rowsOfTensors(tensors: readonly Pick<TensorReader, "shape" | "readPart">[]): MatrixRows {
   const inputs = tensors[0]!.shape[1]!;
   const out = tensors.reduce((sum, { shape }) => sum + shape[0]!, 0);
@@ -37,9 +36,9 @@ export function rowsOfTensors(tensors: readonly Pick<TensorReader, "shape" | "re
   return { out, inputs, read };
 }
 
-/** Pieces are whole numbers of so many rows, but for the last. */
+/** Pieces, except the last, are multiples of this many rows. */
 export const PIECE_ROWS = 64;
-/** A piece is not much more than this many weights: they stay in the processor's cache while they are worked on. */
+/** A piece has about this many weights at most, so that they stay in the processor's cache. */
 const PIECE_WEIGHTS = 2 ** 18;
 
 /** Visits all rows in order. weights: [count, inputs] */

@@ -1,9 +1,9 @@
-// Weight-only roundings of a linear map W [out, in] into the layouts the runtime's kernels want. Results are written into
-// memory that is given (all of it), or new memory.
+// Rounds the weights of a linear map W [out, in] into the layouts of the runtime's kernels. Results fill the given
+// memory, or new memory.
 
 import { eachPiece, type MatrixRows, PIECE_ROWS } from "./matrix-rows.ts";
 
-/** One signed byte per weight with one scale per output: W[o, i] = values[i, o] * scales[o]. */
+/** One signed byte per weight and one scale per output: W[o, i] = values[i, o] * scales[o]. */
 export interface Int8Weights {
   /** [in, out] */
   values: Int8Array;
@@ -11,7 +11,7 @@ export interface Int8Weights {
   scales: Float32Array;
 }
 
-/** Two weights per byte, scales per block of 32 inputs: W = (nibble - 8) * scale. */
+/** Two weights per byte and one scale per 32 inputs: W = (nibble - 8) * scale. */
 export interface Int4Weights {
   /** [out, in / 32, 16]; the lower nibble is the earlier input. */
   values: Uint8Array;
@@ -25,8 +25,8 @@ export const INT4_BLOCK = 32;
 const RANGE = 127;
 
 /**
- * The largest weight of an output becomes RANGE, unless all its weights are whole steps already: a checkpoint that was rounded
- * to bytes before keeps its steps and loses nothing.
+ * The largest weight of an output becomes RANGE, unless all its weights are whole steps already. So a checkpoint that was
+ * rounded to bytes before keeps its steps and loses nothing.
  */
 export function quantizeInt8(matrix: MatrixRows, values = new Int8Array(matrix.out * matrix.inputs)): Int8Weights {
   const { out, inputs } = matrix;
@@ -46,7 +46,8 @@ export function quantizeInt8(matrix: MatrixRows, values = new Int8Array(matrix.o
         let target = iStart * out + first + o;
         for (let i = iStart; i < iEnd; i++, target += out) {
           const steps = weights[o * inputs + i]! * factor;
-          // The nearest whole number, halves away from zero. No branch: a processor cannot guess the sign of a weight.
+          // The nearest integer, halves away from zero. Without a branch: a processor cannot predict the sign of a
+          // weight.
           values[target] = ((2 * steps) | 0) - (steps | 0);
         }
       }
@@ -64,25 +65,24 @@ function largestOf(row: Float32Array): number {
   return largest;
 }
 
-/** How far storing a weight and the largest one as float16 may have moved their ratio. (bfloat16 blurs whole steps.) */
+/** How far float16 storage may have moved the ratio of a weight to the largest one. (bfloat16 blurs whole steps.) */
 const STORED_ERROR = 1 / 1024;
 
 /**
- * The step that all weights of a row are whole multiples of, the largest at most RANGE of them; null if there is none. It
- * is looked for among the fractions of the largest weight, and the one found is fitted to all. Weights that are no
- * multiples show it at the first few.
+ * The step of which all weights of a row are multiples, the largest at most RANGE times; null if there is none. Tries the
+ * fractions of the largest weight and fits the one found to all weights. Other rows are recognised after a few weights.
  */
 function stepOf(row: Float32Array, largest: number): number | null {
   if (largest === 0) return null;
   for (let steps = RANGE; steps > 0; steps--) {
     const fitted = fittedStep(row, largest / steps);
-    // Never so small that the largest weight becomes more than the range.
+    // Never so small that the largest weight exceeds the range.
     if (fitted !== null) return Math.max(fitted, largest / (RANGE + 0.25));
   }
   return null;
 }
 
-/** The least-squares step near `step`, or null if a weight is no multiple of it. */
+/** The least-squares step near `step`, or null if a weight is not a multiple of it. */
 function fittedStep(row: Float32Array, step: number): number | null {
   let product = 0;
   let square = 0;
@@ -109,7 +109,7 @@ export function transposed(matrix: MatrixRows, result = new Float32Array(matrix.
   return result;
 }
 
-/** Visits a matrix in tiles, whose rows and columns both stay in the processor's cache. */
+/** Visits a matrix in tiles whose rows and columns both stay in the processor's cache. */
 function eachTile(
   out: number,
   inputs: number,
@@ -155,7 +155,7 @@ function nibble(value: number): number {
   return Math.min(15, (value + 8.5) | 0);
 }
 
-/** What int8 weights stand for: [out, in]. */
+/** The values of int8 weights: [out, in]. */
 export function widenInt8(
   { values, scales }: Int8Weights,
   out: number,
@@ -170,7 +170,7 @@ export function widenInt8(
   return weights;
 }
 
-/** What int4 weights stand for: [out, in]. */
+/** The values of int4 weights: [out, in]. */
 export function widenInt4(
   { values, scales }: Int4Weights,
   weights = new Float32Array(values.length * 2),

@@ -1,5 +1,5 @@
-// The adapters that a runner holds: the contract between the engine, which says what to load, and the model, which holds
-// the weights.
+// The adapters that a runner holds: the contract between the engine, which says what to load, and the model, which
+// holds the weights.
 
 export interface AdapterInfo {
   /** Hash of the adapter's content: names may be reused, versions are not. */

@@ -1,6 +1,6 @@
-// A LoRA adapter in memory: for each adapted linear map W of the model, W x becomes W x + scale * B (A x).
-// Its version is a hash of exactly what changes the model's output, so that two adapters with the same version are
-// interchangeable and caches can be keyed by it. Files are peft.ts' business.
+// A LoRA adapter in memory: for each adapted linear map W of the model, W x becomes W x + scale * B (A x). Its version
+// is a hash of exactly what changes the model's output. So two adapters with the same version are interchangeable, and
+// caches can use it as a key. peft.ts reads and writes files.
 
 import { createHash } from "node:crypto";
 import { LINEAR_NAMES, type LinearName, linearShape, modulePath } from "../checkpoint/expected-tensors.ts";
@@ -13,7 +13,7 @@ export interface LoraPair {
   b: Float32Array;
 }
 
-/** The adapted linear maps of one layer; absent ones are the base model's. */
+/** The adapted linear maps of one layer. Absent ones stay as in the base model. */
 export type LoraLayer = Partial<Readonly<Record<LinearName, LoraPair>>>;
 
 export interface LoraContent {

@@ -1,11 +1,12 @@
-// Adapters inside the serving graph. The factors of all adapters that a step uses lie side by side, and a 0/scale
-// mask per row picks the row's own: y += ((x · A) * mask) · B. In a step without adapters the factors have rank 0: no
-// arithmetic, but each input still costs a microsecond, so the graph has them only once there are adapters.
+// Adapters inside the serving graph. The factors of all adapters in a step lie side by side, and a mask per row, 0 or
+// the scale, picks the row's own: y += ((x · A) * mask) · B. In a step without adapters the factors have rank 0. That
+// costs no arithmetic, but each input still costs a microsecond, so the graph has these inputs only once there are
+// adapters.
 //
 // A map made of p stored maps (q, k, v) has p factors per adapter. Column (slot * p + part) * rank + i of A is column i
 // of that adapter's factor for that part; B holds each part's factor in the outputs of that part, zeros elsewhere.
-// `rank` is the same power of two for all slots: a row's sum then splits at the same places whatever its slot is, so
-// the result does not depend on who else is in the batch.
+// `rank` is the same power of two for all slots. So a row's sum splits at the same places whatever its slot is, and the
+// result does not depend on who else is in the batch.
 
 import type { Dim, Graph, Value } from "../../graph/graph.ts";
 import { matmul, matmulTransposed, mul, piecesMatmul, reduceSum, reshape, transposedMatmul } from "../../graph/ops.ts";
@@ -14,7 +15,7 @@ import type { ModelConfig } from "../checkpoint/model-config.ts";
 import { SITES, type Site, siteParts } from "../decoder.ts";
 
 export interface LoraInputs {
-  /** x: [n, 1, in] -> [n, 1, out]. `rowsOf`: what x is of all rows of the step. */
+  /** x: [n, 1, in] -> [n, 1, out]. `rowsOf`: picks the rows of x from all rows of the step. */
   delta(g: Graph, layer: number, site: Site, x: Value, rowsOf: (all: Value) => Value): Value;
 }
 
@@ -46,9 +47,9 @@ export function loraInputs(g: Graph, config: ModelConfig): LoraInputs {
 }
 
 /**
- * x · A, x: [n, in] or [n, 1, in] -> [n, columns]. A matrix that is an input is not packed ahead, and the runtime divides
- * long sums of such products in places that depend on rows, columns and threads. So the inputs come in pieces short enough
- * not to be divided, and their sums are added in order.
+ * x · A, x: [n, in] or [n, 1, in] -> [n, columns]. The runtime does not pack a matrix that is an input, and splits long sums
+ * of such products at places that depend on rows, columns and threads. So the inputs come in pieces too short to be split,
+ * and their sums are added in order.
  */
 export function narrowed(g: Graph, x: Value, a: Value): Value {
   const [inputs, columns] = a.shape as readonly [number, Dim];
@@ -59,10 +60,10 @@ export function narrowed(g: Graph, x: Value, a: Value): Value {
   return y;
 }
 
-/** The runtime's pieces of a sum are at least this long. */
+/** The runtime never splits a sum of this many terms or fewer. */
 const UNDIVIDED = 128;
 
-/** The largest number of inputs that divides them all and is not divided itself. */
+/** The largest divisor of `inputs` that the runtime does not split. */
 function pieceOf(inputs: number): number {
   let piece = Math.min(inputs, UNDIVIDED);
   while (inputs % piece !== 0) piece--;
@@ -70,8 +71,8 @@ function pieceOf(inputs: number): number {
 }
 
 /**
- * The columns that a factor of this rank takes: a power of two, and not one, because the runtime multiplies with a single
- * column in another order than with several, which there are as soon as another adapter is in the batch.
+ * The columns for a factor of this rank: a power of two, and at least 2. The runtime multiplies a single column in another
+ * order than several, and there are several as soon as another adapter is in the batch.
  */
 export function paddedRank(rank: number): number {
   return Math.max(2, 2 ** Math.ceil(Math.log2(rank)));

@@ -1,6 +1,6 @@
-// The adapters a runner serves: PEFT folders loaded at run time, each in a slot (0 is the base model). For a step, the
-// factors of the slots it uses (or of all) are laid side by side as lora-inputs.ts describes; the last few layouts are
-// kept, because steps mostly use the same adapters as the one before.
+// The weights of the adapters that a runner serves: PEFT folders loaded at run time, each in a slot (0 is the base
+// model). For a step, the factors of the slots it uses, or of all slots, are laid side by side as lora-inputs.ts
+// describes. The last few layouts are kept, because most steps use the same adapters as the one before.
 
 import { type Feeds, floats } from "../../graph/session.ts";
 import { linearShape } from "../checkpoint/expected-tensors.ts";
@@ -23,23 +23,23 @@ interface Layout {
 
 const KEPT_LAYOUTS = 4;
 
-/** Adapters that lie together in a layout for all steps: unused ones cost a little arithmetic in each. */
+/** Most adapters in a layout shared by all steps: unused ones cost a little arithmetic in each. */
 const MOST_TOGETHER = 8;
 
-/** After this many steps with the same adapters, a layout of their own pays off. */
+/** After this many steps with the same adapters, they get a layout of their own. */
 const STEADY_STEPS = 32;
 
 export class LoraSlots implements AdapterHost {
   readonly maxLoras: number;
   readonly maxLoraRank: number;
   readonly #config: ModelConfig;
-  /** Slot i + 1. */
+  /** Index i holds slot i + 1. */
   readonly #slots: (LoraAdapter | null)[];
-  /** By the slots in them, least recently used first. */
+  /** Keyed by their slots, least recently used first. */
   readonly #layouts = new Map<string, Layout>();
-  /** For steps of the base model alone. */
+  /** The layout for steps without adapters. */
   readonly #none: Layout;
-  /** What the last step used, and how many steps in a row. */
+  /** The slots that the last step used, and how many steps in a row used them. */
   #lastKey = "";
   #inARow = 0;
 
@@ -79,7 +79,7 @@ export class LoraSlots implements AdapterHost {
     return at === -1 ? null : at + 1;
   }
 
-  /** Adds the adapter inputs of one run. Rows are those of the chunks, in order. */
+  /** Adds the adapter inputs of one run. Its rows are those of the chunks, in order. */
   addFeeds(feeds: Feeds, chunks: readonly Chunk[]): void {
     const layout = this.#layoutOf([...new Set(chunks.map((chunk) => chunk.adapterSlot))].filter((slot) => slot !== 0));
     Object.assign(feeds, layout.feeds);
@@ -100,7 +100,7 @@ export class LoraSlots implements AdapterHost {
     }
   }
 
-  /** Laying factors out takes as long as several steps, so steps that mix adapters in many ways share a layout of all. */
+  /** Building a layout takes as long as several steps, so steps that mix adapters in many ways share one of all slots. */
   #layoutOf(used: number[]): Layout {
     if (used.length === 0) return this.#none;
     const key = used.sort((a, b) => a - b).join();
@@ -118,7 +118,7 @@ export class LoraSlots implements AdapterHost {
     return this.#keep(wanted.join(), this.#buildLayout(wanted));
   }
 
-  /** As the most recently used one. */
+  /** Keeps a layout as the most recently used one. */
   #keep(key: string, layout: Layout): Layout {
     this.#layouts.delete(key);
     this.#layouts.set(key, layout);

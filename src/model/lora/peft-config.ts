@@ -1,5 +1,5 @@
-// adapter_config.json of a PEFT LoRA adapter: the few fields that say what the weights mean, and a refusal for the
-// many variants of LoRA whose weights mean something else. vLLM draws nearly the same line.
+// Reads adapter_config.json of a PEFT LoRA adapter: the few fields that say what the weights mean. Refuses the many
+// variants of LoRA whose weights mean something else. vLLM draws nearly the same line.
 
 import { join } from "node:path";
 import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
@@ -10,7 +10,7 @@ export interface PeftConfig {
   rank: number;
   alpha: number;
   rankStabilised: boolean;
-  /** Whether the file lets an adapter have weights for this module ("model.layers.0.self_attn.q_proj"). */
+  /** Whether the adapter may have weights for this module ("model.layers.0.self_attn.q_proj"). */
   targets(module: string): boolean;
 }
 
@@ -30,7 +30,7 @@ const unsupported: Readonly<Record<string, string>> = {
   alora_invocation_tokens: "activated LoRA",
 };
 
-/** Initialisations that also change the base model's weights: the adapter alone is then not the whole change. */
+/** Initialisations that also change the base model's weights, so that the adapter alone is not the whole change. */
 const ALTERS_BASE = /^(pissa|olora|corda|loftq|lora_ga)/;
 
 export function readPeftConfig(folder: string): PeftConfig {
@@ -62,8 +62,8 @@ function isSet(value: unknown): boolean {
 }
 
 /**
- * A list names modules by their last parts. A string is "all-linear" or a Python regular expression; those are not
- * evaluated (a hostile one could hang), the weights that are there speak for themselves.
+ * A list names modules by their last parts. A string is "all-linear" or a Python regular expression. Expressions are not
+ * evaluated, because a hostile one could hang; any weights in the file are accepted.
  */
 function targetTest(fields: ConfigFields): (module: string) => boolean {
   const among = (key: string): ((module: string) => boolean) => {

@@ -1,6 +1,6 @@
-// LoRA adapters as PEFT folders (adapter_config.json + adapter_model.safetensors), the form PEFT and vLLM read and
-// write. Loading checks every tensor against the model; saving is atomic and durable: the folder appears complete or not
-// at all, and is on the disk when the call returns.
+// LoRA adapters as PEFT folders (adapter_config.json + adapter_model.safetensors), the form that PEFT and vLLM read and
+// write. Loading checks every tensor against the model. Saving is atomic and durable: the folder appears complete or
+// not at all, and is on the disk when the call returns.
 
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -17,14 +17,15 @@ import { type PeftConfig, readPeftConfig } from "./peft-config.ts";
 const WEIGHTS_NAME = "adapter_model.safetensors";
 
 /**
- * No trained factor comes near. Every row of a step is multiplied with the factors of all adapters in it, and only then
- * masked (lora-inputs.ts): a product that overflows would make the rows of other requests NaN, as infinity times 0 is.
+ * Largest allowed factor; trained ones are far smaller. Every row of a step is multiplied with the factors of all its
+ * adapters and only then masked (lora-inputs.ts). A product that overflows would make the rows of other requests NaN,
+ * because infinity times 0 is NaN.
  */
 const MAX_WEIGHT = 1e18;
 
 const LINEAR_BY_MODULE: ReadonlyMap<string, LinearName> = new Map(LINEAR_NAMES.map((name) => [modulePath(name), name]));
 
-/** Reads an adapter for a model of this configuration; throws CheckpointError. */
+/** Reads an adapter for a model of this configuration. Throws CheckpointError. */
 export function loadPeft(folder: string, config: ModelConfig): LoraAdapter {
   const peft = readPeftConfig(folder);
   const path = join(folder, WEIGHTS_NAME);
@@ -45,11 +46,11 @@ export function loadPeft(folder: string, config: ModelConfig): LoraAdapter {
 }
 
 export interface PeftInfo {
-  /** What PEFT calls base_model_name_or_path: a hub name or a path. */
+  /** A hub name or a path; `base_model_name_or_path` in the file. */
   baseModel: string;
 }
 
-/** Writes the adapter as a new folder. Refuses a folder that exists: versions are never overwritten. */
+/** Writes the adapter as a new folder. Refuses an existing folder: adapters are never overwritten. */
 export function savePeft(folder: string, adapter: LoraAdapter, config: ModelConfig, info: PeftInfo): void {
   const target = resolve(folder);
   if (existsSync(target)) throw new CheckpointError(target, "exists already; an adapter is never overwritten");
@@ -74,7 +75,7 @@ interface TensorKey {
   layer: number;
   name: LinearName;
   factor: "a" | "b";
-  /** Without the "base_model.model." and "lora_A.weight" around it. */
+  /** Name of the module, without "base_model.model." before and "lora_A.weight" after it. */
   module: string;
 }
 
@@ -133,7 +134,7 @@ function parseKey(tensor: string, config: ModelConfig): TensorKey | null {
   return { layer: Number(place[1]), name, factor: match[2] === "A" ? "a" : "b", module };
 }
 
-/** As float32, which keeps them exactly. */
+/** Widened to float32, which keeps the values exactly. */
 function tensorsOf(adapter: LoraAdapter, config: ModelConfig): TensorToWrite[] {
   const dtype = "F32";
   return [...eachPair(adapter.layers)].flatMap(({ layer, name, pair }) => {
