@@ -1,5 +1,5 @@
-// Nothing piles up: 10,000 small requests, some of them cut short, then storms of 1,000 aborts. Looks at the private
-// tables of the engine on purpose, besides the heap.
+// Nothing piles up: 10,000 small requests, some of them cut short, then storms of 1,000 aborts. Looks at the engine's
+// private tables on purpose, and at the heap.
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -9,6 +9,7 @@ import { ChoiceConstraints } from "../fakes/choice-constraint.ts";
 import { FakeAdapters } from "../fakes/fake-adapters.ts";
 import { FakeRunner, hashRow, uniformRow } from "../fakes/fake-runner.ts";
 import { InProcessEngine } from "../fakes/in-process-engine.ts";
+import { lookInside } from "../fakes/private-members.ts";
 import { generateRequest, tokensOf } from "../fakes/requests.ts";
 
 const NUM_BLOCKS = 48;
@@ -21,34 +22,27 @@ function heapAfterCollection(): number {
   return process.memoryUsage().heapUsed;
 }
 
-/** The private tables of all parts. */
-interface Insides {
-  client: { streams: Map<number, unknown>; calls: Map<number, unknown> };
-  loop: { commands: unknown[]; engine: EngineInsides };
-}
-interface EngineInsides {
-  table: { requests: Map<number, unknown>; outputs: unknown[] };
-  scheduler: { running: unknown[]; waiting: { values(): Iterable<unknown> } };
-  kv: { available: number };
-  checkIntegrity(): void;
-}
-
-/** What the engine still keeps, some turns after the last request. */
-async function leftovers(engine: InProcessEngine): Promise<Record<string, number>> {
+/** What the engine still holds some turns after the last request. */
+async function leftovers(engine: InProcessEngine): Promise<unknown> {
   for (let i = 0; i < 100; i++) await new Promise((resolve) => setImmediate(resolve));
-  const { client, loop } = engine as unknown as Insides;
-  const { table, scheduler, kv } = loop.engine;
-  loop.engine.checkIntegrity();
-  return {
-    streams: client.streams.size,
-    calls: client.calls.size,
-    commands: loop.commands.length,
-    requests: table.requests.size,
-    running: scheduler.running.length,
-    waiting: [...scheduler.waiting.values()].length,
-    outputs: table.outputs.length,
-    heldBlocks: NUM_BLOCKS - kv.available,
-  };
+  const client = "subject.#client";
+  const loop = "subject.#loop";
+  const table = `${loop}.#engine.#table`;
+  const scheduler = `${loop}.#engine.#scheduler`;
+  await lookInside(engine, `${loop}.#engine.checkIntegrity()`);
+  return lookInside(
+    engine,
+    `({
+      streams: ${client}.#streams.size,
+      calls: ${client}.#calls.size,
+      commands: ${loop}.#commands.length,
+      requests: ${table}.#requests.size,
+      running: ${scheduler}.#running.length,
+      waiting: [...${scheduler}.#waiting.values()].length,
+      outputs: ${table}.#outputs.length,
+      heldBlocks: ${NUM_BLOCKS} - ${loop}.#engine.#kv.available,
+    })`,
+  );
 }
 
 const nothing = {
