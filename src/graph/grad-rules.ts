@@ -1,6 +1,6 @@
-// One rule per operation that a model's trace may contain: how a gradient passes from a node's outputs to its inputs.
-// A rule returns one function per input, called only for inputs whose gradient is wanted. Operations that round have no
-// rule here: their users define the gradient of the whole map (Graph.defineGradient).
+// One rule per operation that a model's trace may contain: how a gradient passes from a node's outputs to its inputs. A
+// rule returns one function per input, which is called only if that input's gradient is wanted. Operations that round
+// have no rule. Their users define the gradient of the whole map (Graph.defineGradient).
 
 import type { Attribute, Dim, Graph, Node, Value } from "./graph.ts";
 import {
@@ -27,7 +27,7 @@ import {
 /** `dy`: one gradient per output of the node. */
 export type Rule = (g: Graph, node: Node, dy: readonly Value[]) => readonly (() => Value)[];
 
-/** The node's inputs, for operations without optional ones. */
+/** The node's inputs, for operations without optional inputs. */
 const inputsOf = (node: Node) => node.inputs as readonly Value[];
 
 export const rules: Readonly<Record<string, Rule>> = {
@@ -46,7 +46,7 @@ export const rules: Readonly<Record<string, Rule>> = {
     return [() => matmulTransposed(g, dy!, b), () => transposedMatmul(g, a, dy!)];
   },
 
-  /** y = scale * a · bᵀ; the other forms are only made by gradients. */
+  /** y = scale * a · bᵀ. Only gradients make the other forms. */
   FusedMatMul: (g, node, [dy]) => {
     const [a, b] = sameBatch(node);
     if (node.attributes.transB !== 1) throw new Error("only the form a · bᵀ of FusedMatMul has a gradient");
@@ -111,14 +111,14 @@ export const rules: Readonly<Record<string, Rule>> = {
     ];
   },
 
-  /** A rotation: the gradient turns back. */
+  /** A rotation: the gradient rotates back. */
   RotaryEmbedding: (g, node, [dy]) => {
     const [, rows, cos, sin] = inputsOf(node);
     return [() => rotary(g, dy!, rows!, cos!, neg(g, sin!))];
   },
 };
 
-/** What the slope of geluTanh is made of: t = tanh(u), u = c * (x + 0.044715 x³), and du/dx. */
+/** The parts of geluTanh's slope: t = tanh(u), u = c * (x + 0.044715 x³), and du/dx. */
 function geluTanhParts(g: Graph, x: Value): { t: Value; du: Value } {
   const c = Math.sqrt(2 / Math.PI);
   const square = mul(g, x, x);
@@ -137,14 +137,14 @@ function summedTo(g: Graph, dy: Value, shape: readonly Dim[]): Value {
   return result;
 }
 
-/** With at most one size unknown the shape is a constant; otherwise it is asked for at run time. */
+/** A constant if at most one size is unknown; otherwise the shape is read at run time. */
 function reshapedLike(g: Graph, dy: Value, x: Value): Value {
   if (x.shape.filter((dim) => typeof dim === "string").length <= 1) return reshape(g, dy, x.shape);
   const [shape] = g.add("Shape", [x], [{ shape: [x.shape.length], dtype: "int64" }]);
   return g.add("Reshape", [dy, shape!], [{ shape: x.shape }], { allowzero: 0 })[0]!;
 }
 
-/** The operands of a product whose leading dimensions are equal: no sum over repeated ones is needed. */
+/** The operands of a product. Their leading dimensions must be equal, so that no sum over repeated ones is needed. */
 function sameBatch(node: Node): readonly [Value, Value] {
   const [a, b] = inputsOf(node);
   const [first, second] = [a!.shape.slice(0, -2).join(), b!.shape.slice(0, -2).join()];

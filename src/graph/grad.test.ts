@@ -84,14 +84,14 @@ const firstNamed = (named: Record<string, string>, dim: string) =>
   Object.keys(named).find((key) => named[key] === dim)!;
 
 describe("gradients", () => {
-  it("of sums and products, also repeated ones", async () => {
+  it("of sums and products, repeated ones included", async () => {
     await check({ a: [3, 4], b: [3, 4] }, (g, { a, b }) => ops.add(g, ops.mul(g, a!, b!), a!));
     await check({ a: [3, 4], b: [4] }, (g, { a, b }) => ops.mul(g, ops.add(g, a!, b!), b!), { named: { a: "n" } });
     await check({ a: [3, 4], b: [3, 1] }, (g, { a, b }) => ops.mul(g, a!, b!), { named: { a: "n", b: "n" } });
     await check({ a: [2, 3, 4], b: [] }, (g, { a, b }) => ops.mul(g, a!, b!));
   });
 
-  it("of matrix products in all forms the model uses", async () => {
+  it("of matrix products in all forms that the model uses", async () => {
     await check({ a: [5, 3], b: [3, 4] }, (g, { a, b }) => ops.matmul(g, a!, b!), { named: { a: "n" } });
     await check({ a: [2, 5, 3], b: [2, 3, 4] }, (g, { a, b }) => ops.matmul(g, a!, b!));
     await check({ a: [2, 5, 3], b: [2, 4, 3] }, (g, { a, b }) => ops.matmulTransposed(g, a!, b!, 0.3));
@@ -138,7 +138,7 @@ describe("gradients", () => {
     await check({ a: [2, 2, 1, 4] }, (g, { a, cos, sin, rows }) => ops.rotary(g, a!, rows!, cos!, sin!), { fixed });
   });
 
-  it("follow a definition by hand past operations without a rule", async () => {
+  it("follow a custom definition past operations without a rule", async () => {
     const g = new Graph();
     const x = g.input("x", [3]);
     const rounded = g.add("Round", [ops.mul(g, x, ops.scalar(g, 4))], [{ shape: [3] }])[0]!;
@@ -154,7 +154,7 @@ describe("gradients", () => {
     await session.close();
   });
 
-  it("pass a seed on a target through, and refuse what does not depend", async () => {
+  it("include a seed on a target, and refuse a target that nothing depends on", async () => {
     const g = new Graph();
     const [x, y, seed] = [g.input("x", [2]), g.input("y", [2]), g.input("seed", [2])];
     const doubled = ops.mul(g, x, ops.scalar(g, 2));

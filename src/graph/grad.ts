@@ -1,14 +1,14 @@
-// Reverse-mode differentiation of a traced graph. The gradient is more nodes of the same graph: `gradients` walks the
-// trace backwards from the seeds and asks grad-rules.ts, or what Graph.defineGradient said, how each step passes a
-// gradient on. Nothing is computed here, and steps that do not lead to what is asked for get no nodes.
+// Reverse-mode differentiation of a traced graph. The gradient is more nodes of the same graph. `gradients` walks the
+// trace backwards from the seeds; grad-rules.ts, or a definition by Graph.defineGradient, says how each node passes a
+// gradient on. Nothing is computed here, and nodes that do not lead to a target get no gradient.
 
 import { rules } from "./grad-rules.ts";
 import type { Graph, Node, Value } from "./graph.ts";
 import { add, mul, scalar } from "./ops.ts";
 
 /**
- * Values holding d(sum of seed * value) / d(target) for every target. `seeds` maps values to the gradients that arrive at
- * them from outside; a target may be a seed itself. The new nodes go to `to`, which may be a branch of the traced graph.
+ * Returns d(sum of seed * value) / d(target) for every target. `seeds` maps values to the gradients that reach them from
+ * outside. A target may itself be a seed. The new nodes go to `to`, which may be a branch of the traced graph.
  */
 export function gradients(
   g: Graph,
@@ -48,7 +48,7 @@ export function gradients(
   });
 }
 
-/** One gradient per output; zeros for an output nobody used. */
+/** One gradient per output; zeros for an unused output. */
 function gradientsOf(g: Graph, node: Node, arrived: ReadonlyMap<Value, Value>): Value[] {
   return node.outputs.map((output) => arrived.get(output) ?? mul(g, output, scalar(g, 0)));
 }

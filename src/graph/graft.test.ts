@@ -42,7 +42,7 @@ describe("graft", () => {
     expect(() => graft(new Graph(), g, [sum], new Map([[x, a]]))).toThrow("y is needed and not given");
   });
 
-  it("computes the same from a cut, also between the outputs of one node", async () => {
+  it("computes the same from a cut, even between the outputs of one node", async () => {
     const inputs = [Float32Array.of(1, 2, 3, 4), Float32Array.of(4, 3, 2, 1)];
     expect(await run([result, square], [x, y], inputs)).toEqual([
       [26, 26],
@@ -55,7 +55,7 @@ describe("graft", () => {
     ]);
   });
 
-  it("takes constants over as constants, of any size", () => {
+  it("copies constants of any size as constants", () => {
     const [source, target] = [new Graph(), new Graph()];
     const long = (value: number) => new Float32Array(100).fill(value);
     const from = source.input("x", [100]);

@@ -1,12 +1,12 @@
-// Copies a part of a traced graph into another graph: everything that computes some values from some others. What lies
-// behind the given values is left out. With a trace that holds a computation and its gradient, cuts at the right values
-// make the pieces that run one after the other, and whatever is not given is computed again.
+// Copies a part of a traced graph into another graph: the nodes that compute some values from others. Nodes that
+// compute the given values are left out. Cutting the trace of a computation and its gradient at the right values makes
+// pieces that run one after the other. Values that are not given are computed again.
 
 import type { Graph, Initializer, Node, Value } from "./graph.ts";
 
 /**
- * Returns the copies of `results` in `target`. `given`: values of the source, and what stands for them in the target.
- * Weights come along under their names; constants are shared with the target's own.
+ * Returns the copies of `results` in `target`. `given`: values of the source and their replacements in the target. Weights
+ * are copied under their names. Constants are shared with the target's own.
  */
 export function graft(
   target: Graph,
@@ -26,7 +26,7 @@ export function graft(
   return results.map((result) => copies.get(result)!);
 }
 
-/** Which of `stops` the results are computed from, looking no further behind them. */
+/** Which of `stops` the results are computed from. Does not look beyond them. */
 export function needed(results: readonly Value[], stops: Iterable<Value>): Set<Value> {
   const ends = new Map([...stops].map((stop) => [stop, stop]));
   const { leaves } = ancestry(results, ends);
@@ -39,14 +39,14 @@ function copyData(target: Graph, value: Value, held: Initializer | undefined): V
   return held.constant ? target.constant(held.data, shape) : target.initializer(value.name, shape, held.data);
 }
 
-/** The nodes behind the results in the order they run, and the values where looking back ends. */
+/** The nodes that compute the results, in running order, and the values where the search ends. */
 function ancestry(
   results: readonly Value[],
   stops: ReadonlyMap<Value, unknown>,
 ): { nodes: Set<Node>; leaves: Set<Value> } {
   const nodes = new Set<Node>();
   const leaves = new Set<Value>();
-  // depth first with an explicit stack: traces are tens of thousands of nodes deep
+  // Depth first with an explicit stack, because traces are tens of thousands of nodes deep.
   const stack = [...results].reverse();
   while (stack.length > 0) {
     const value = stack.at(-1)!;

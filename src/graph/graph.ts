@@ -1,5 +1,6 @@
-// A traced computation: the list of ONNX nodes that the functions of ops.ts append to, with the shape and type of
-// every value. A graph is emitted by onnx.ts and differentiated by grad.ts. Dimensions are numbers or names (sizes known only at run time).
+// A traced computation: the list of ONNX nodes that the functions of ops.ts append to, with the shape and type of every
+// value. onnx.ts emits a graph and grad.ts differentiates it. A dimension is a number, or a name if its size is known
+// only at run time.
 
 import { WeightMemory } from "./weight-memory.ts";
 
@@ -12,7 +13,7 @@ export interface Value {
   readonly name: string;
   readonly shape: readonly Dim[];
   readonly dtype: DType;
-  /** The graph it was made in: a subgraph may use values of the graphs around it. */
+  /** The graph it was made in. A subgraph may use values of the graphs around it. */
   readonly graph: Graph;
   /** null for inputs and initializers. */
   readonly node: Node | null;
@@ -30,11 +31,11 @@ export interface Node {
 export interface Initializer {
   readonly value: Value;
   readonly data: TypedData;
-  /** Made by Graph.constant: its name says nothing. */
+  /** Whether Graph.constant made it, so that its name means nothing. */
   readonly constant: boolean;
 }
 
-/** From the gradient of a value to those of what it was computed from; null = none reaches it. */
+/** Maps the gradient of a value to those of its inputs; null = none reaches the input. */
 export type Pull = (g: Graph, dy: Value) => readonly (Value | null)[];
 
 export const MICROSOFT = "com.microsoft";
@@ -69,14 +70,14 @@ export class Graph {
     this.outputs.push(renamed!);
   }
 
-  /** Declares a result of a branch, whose name does not matter: as it is where it was made here, so that nothing is copied. */
+  /** Declares a result of a branch. Its name does not matter, so a value made here is used as it is, without a copy. */
   handOut(value: Value): void {
     const madeHere = value.graph === this && value.node !== null;
     if (madeHere && !this.outputs.includes(value)) this.outputs.push(value);
     else this.output(this.freshName("result"), value);
   }
 
-  /** Weights: part of the model, so that the runtime can pre-pack them. Always held by the outermost graph. */
+  /** Weights. They are part of the model, so that the runtime can pack them. The outermost graph holds them. */
   initializer(name: string, shape: readonly number[], data: TypedData): Value {
     return this.#hold(name, shape, data, false);
   }
@@ -91,7 +92,7 @@ export class Graph {
     return value;
   }
 
-  /** Appends a node; `outputs` says the shape and type of each result. */
+  /** Appends a node. `outputs`: the shape and type of each result. */
   add(
     op: string,
     inputs: readonly (Value | null)[],
@@ -109,12 +110,12 @@ export class Graph {
     return values;
   }
 
-  /** Says how a gradient passes from `output` to `inputs`, instead of through the nodes between them. */
+  /** Defines how a gradient passes from `output` to `inputs`, skipping the nodes between them. */
   defineGradient(output: Value, inputs: readonly Value[], pull: Pull): void {
     this.pulls.set(output, { inputs, pull });
   }
 
-  /** A graph for one branch of a condition; it sees everything made here so far. */
+  /** A graph for one branch of a condition. It sees every value made here so far. */
   child(): Graph {
     return new Graph(this);
   }

@@ -1,4 +1,4 @@
-// Matrices of equal width, one below the other, as one.
+// Joins matrices of equal width, one below the other.
 
 export function joinRows(parts: readonly Float32Array[]): Float32Array {
   if (parts.length === 1) return parts[0]!;

@@ -1,6 +1,6 @@
-// Emits a traced graph as an ONNX model (protobuf bytes). Weights stay outside the protobuf as external data, so that
-// a model over 2 GB works and no second copy of them is made here; small constants are inlined.
-// Field numbers are those of onnx.proto; only what the runtime needs is written.
+// Emits a traced graph as an ONNX model (protobuf bytes). Weights stay outside the protobuf as external data, so models
+// over 2 GB work and no second copy is made. Small constants are inlined. Field numbers are those of onnx.proto; only
+// the fields that the runtime needs are written.
 
 import {
   type Attribute,
@@ -17,7 +17,7 @@ import { ProtoWriter } from "./protobuf.ts";
 export interface OnnxModel {
   /** The protobuf. */
   bytes: Uint8Array;
-  /** Weights the protobuf refers to: location name -> bytes. */
+  /** Weights that the protobuf refers to: location name -> bytes. */
   external: { path: string; data: Uint8Array }[];
 }
 
@@ -58,7 +58,7 @@ function nodeProto(node: Node, external: OnnxModel["external"]): ProtoWriter {
   return proto;
 }
 
-/** Plain numbers are ints; floats are marked as { float }. */
+/** Plain numbers are ints. Floats are written as { float }. */
 function attributeProto(name: string, value: Attribute, external: OnnxModel["external"]): ProtoWriter {
   const proto = new ProtoWriter().string(1, name);
   if (typeof value === "number") return proto.int(3, value).int(20, 2);

@@ -1,6 +1,6 @@
-// The operations a model is written in: functions over traced values that append ONNX nodes and infer shapes.
-// Only what the decoder and its gradient use. Every function takes the graph to append to, because branches of a
-// condition are graphs of their own.
+// The operations that the decoder and its gradient are written in: functions over traced values that append ONNX nodes
+// and infer shapes. Every function takes the graph to append to, because each branch of a condition is a graph of its
+// own.
 
 import { type Dim, type Graph, MICROSOFT, type Value } from "./graph.ts";
 
@@ -13,7 +13,7 @@ export const sub = binary("Sub");
 export const mul = binary("Mul");
 export const div = binary("Div");
 export const max = binary("Max");
-/** The larger of x and a scalar, in two thirds of the time of `max`. */
+/** The larger of x and a scalar, in two thirds of the time that `max` takes. */
 export const atLeast = (g: Graph, x: Value, lowest: Value) => g.add("Clip", [x, lowest], [{ shape: x.shape }])[0]!;
 const comparison = (op: string) => (g: Graph, a: Value, b: Value) =>
   g.add(op, [a, b], [{ shape: broadcast(a.shape, b.shape), dtype: "bool" }])[0]!;
@@ -31,7 +31,7 @@ export function matmul(g: Graph, a: Value, b: Value): Value {
   return g.add("MatMul", [a, b], [{ shape: [...batch, a.shape.at(-2)!, b.shape.at(-1)!] }])[0]!;
 }
 
-/** scale * a · bᵀ: b is stored with the summed dimension last. */
+/** scale * a · bᵀ. b is stored with the summed dimension last. */
 export function matmulTransposed(g: Graph, a: Value, b: Value, scale = 1): Value {
   const batch = broadcast(a.shape.slice(0, -2), b.shape.slice(0, -2));
   const shape = [...batch, a.shape.at(-2)!, b.shape.at(-2)!];
@@ -44,7 +44,7 @@ export function transposedMatmul(g: Graph, a: Value, b: Value, scale = 1): Value
   return g.add("FusedMatMul", [a, b], [{ shape }], { transA: 1, alpha: { float: scale } }, MICROSOFT)[0]!;
 }
 
-/** a: [n, p, k], b: [p, k, m] -> [p, n, m]: piece by piece of what each row of `a` holds. */
+/** a: [n, p, k], b: [p, k, m] -> [p, n, m]: a product for each of the p pieces of a row. */
 export function piecesMatmul(g: Graph, a: Value, b: Value): Value {
   const shape = [a.shape[1]!, a.shape[0]!, b.shape[2]!];
   return g.add("FusedMatMul", [a, b], [{ shape }], { transBatchA: 1 }, MICROSOFT)[0]!;
@@ -56,7 +56,7 @@ export function scaledMatmul(g: Graph, a: Value, b: Value, scale: number): Value
   return g.add("FusedMatMul", [a, b], [{ shape }], { alpha: { float: scale } }, MICROSOFT)[0]!;
 }
 
-/** Over the last dimension. */
+/** Softmax over the last dimension. */
 export function softmax(g: Graph, x: Value): Value {
   return g.add("Softmax", [x], [{ shape: x.shape }], { axis: -1 })[0]!;
 }
@@ -87,14 +87,14 @@ export function concat(g: Graph, parts: readonly Value[], axis: number): Value {
   return g.add("Concat", parts, [{ shape, dtype: parts[0]!.dtype }], { axis })[0]!;
 }
 
-/** Elements start .. end-1 along one axis; bounds are numbers or int64 values of shape [1]. */
+/** Elements start .. end-1 along one axis. Bounds are numbers or int64 values of shape [1]. */
 export function slice(g: Graph, x: Value, axis: number, start: number | Value, end: number | Value, size: Dim): Value {
   const bound = (at: number | Value) => (typeof at === "number" ? ints(g, [at]) : at);
   const inputs = [x, bound(start), bound(end), ints(g, [axis])];
   return g.add("Slice", inputs, [{ shape: x.shape.with(axis, size), dtype: x.dtype }])[0]!;
 }
 
-/** What was just joined in these sizes comes back as it was, without a copy. */
+/** Splits into these sizes. A value that was just joined from them comes back as it was, without a copy. */
 export function split(g: Graph, x: Value, axis: number, sizes: readonly number[]): Value[] {
   if (x.node?.op === "Concat" && x.node.attributes.axis === axis) {
     const parts = x.node.inputs as readonly Value[];
@@ -104,7 +104,7 @@ export function split(g: Graph, x: Value, axis: number, sizes: readonly number[]
   return g.add("Split", [x, ints(g, sizes)], outputs, { axis });
 }
 
-/** One dimension may be a name: it takes what is left over. */
+/** One dimension may be a name. It takes the remaining size. */
 export function reshape(g: Graph, x: Value, shape: readonly Dim[]): Value {
   const target = ints(
     g,
@@ -158,7 +158,7 @@ export function softcap(g: Graph, x: Value, c: number): Value {
   return mul(g, tanh(g, scaled), scalar(g, c));
 }
 
-/** `condition` is one boolean; each branch appends to its own graph and returns its results, of these shapes. */
+/** `condition` is one boolean. Each branch appends to its own graph and returns results of these shapes. */
 export function choose(
   g: Graph,
   condition: Value,
@@ -190,7 +190,7 @@ export function ones(g: Graph, size: number): Value {
   return g.constant(new Float32Array(size).fill(1));
 }
 
-/** [1, size]. What is [.., 1] is repeated by a product with it, to the same bits, in less time than by a multiplication. */
+/** [1, size]. A product with it repeats a value [.., 1] with the same bits, faster than broadcasting. */
 export function rowOfOnes(g: Graph, size: number): Value {
   return g.constant(new Float32Array(size).fill(1), [1, size]);
 }

@@ -1,5 +1,5 @@
-// The few protobuf wire types that ONNX and TensorBoard files need. Write-only; field order is the caller's. A message inside another is
-// written first and its bytes are copied, so big byte fields belong near the top.
+// Writes the few protobuf wire types that ONNX and TensorBoard files need. The caller chooses the order of fields. A
+// nested message is written first and its bytes are copied, so large byte fields belong near the top.
 
 export class ProtoWriter {
   // Most messages are small, and there are thousands of them.

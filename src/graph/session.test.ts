@@ -89,7 +89,7 @@ describe("operations", () => {
     }
   });
 
-  it("leaves the arithmetic of this thread as it is", async () => {
+  it("does not change the arithmetic of this thread", async () => {
     await evaluate((g) => ops.exp(g, g.input("a", ["n", 3])), { a: matrix });
     // The runtime can be told to drop subnormal numbers; the thread's JavaScript would then do so too.
     expect([1e-310, 3].reduce((a, b) => a * b)).toBeGreaterThan(0);
@@ -100,14 +100,14 @@ describe("operations", () => {
     expect(() => ops.add(g, g.input("a", [2]), g.input("b", [3]))).toThrow("do not broadcast");
   });
 
-  it("shares equal constants, also with branches", () => {
+  it("shares equal constants, even with branches", () => {
     const g = new Graph();
     expect(ops.ints(g.child(), [1, 2])).toBe(ops.ints(g, [1, 2]));
     expect(ops.ints(g, [1])).not.toBe(ops.scalar(g, 1));
   });
 });
 
-it("writes an output to where it is told, also out of a branch", async () => {
+it("writes an output to given memory, even from a branch", async () => {
   const g = new Graph();
   const x = g.input("x", ["n", 3]);
   const [turned] = ops.choose(g, g.input("turn", [], "bool"), [["a", "b"]], {

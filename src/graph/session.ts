@@ -10,9 +10,9 @@ export type Feeds = Record<string, Tensor>;
 export type Outputs = Record<string, Tensor>;
 
 export interface SessionOptions {
-  /** Threads that share one operation; the calling thread is one of them. */
+  /** Threads that share one operation, the calling thread included. */
   threads: number;
-  /** Whether idle threads wait in a busy loop (the default): faster between small operations, unkind to neighbours. */
+  /** Whether idle threads wait in a busy loop (default: true). That is faster between small operations, but takes CPU time. */
   spinning?: boolean;
 }
 
@@ -40,8 +40,8 @@ export class GraphSession {
   }
 
   /**
-   * `wanted`: names of the outputs to hand out; all of them without it. `into`: memory that some of these are written to, which
-   * must have their shapes; they are handed out all the same (the binding copies every output).
+   * `wanted`: names of the outputs to return; default: all. `into`: tensors of the right shapes that some of them are
+   * written to. Those are returned as well, because the binding copies every output.
    */
   run(feeds: Feeds, wanted: readonly string[] = this.#session.outputNames, into: Outputs = {}): Promise<Outputs> {
     const fetches = Object.fromEntries(wanted.map((name) => [name, into[name] ?? null]));

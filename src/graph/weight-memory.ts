@@ -1,9 +1,9 @@
-// Memory that goes back to the operating system once it is collected. Weights pass through here on their way into the runtime,
-// which makes its own copy. The C library of most Linux systems keeps freed pieces of up to 32 MiB for later, and a server
-// would stay at twice the size of its model; what is larger it gives back.
+// Memory that returns to the operating system once it is collected. Weights pass through it on their way into the
+// runtime, which makes its own copy. The C library of most Linux systems keeps freed pieces of up to 32 MiB, so a
+// server would stay at twice the size of its model. It returns larger pieces.
 
 const PIECE_BYTES = 64 * 2 ** 20;
-/** Enough for any type. */
+/** An alignment in bytes that suits every type. */
 const ALIGNMENT = 8;
 
 interface ArrayType<T> {
@@ -16,7 +16,7 @@ export class WeightMemory {
   #piece = new ArrayBuffer(0);
   #used = 0;
 
-  /** Zeros. */
+  /** An array of zeros. */
   take<T>(type: ArrayType<T>, length: number): T {
     const bytes = length * type.BYTES_PER_ELEMENT;
     if (this.#used + bytes > this.#piece.byteLength) {

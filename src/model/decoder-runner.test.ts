@@ -10,7 +10,7 @@ afterEach(() => vi.restoreAllMocks());
 it.each([
   [false, 2],
   [true, 1],
-])("adapters from the start (%s): the model is prepared %i times, with the same results", async (fromStart, times) => {
+])("adapters from the start (%s): the model is built %i times, with the same results", async (fromStart, times) => {
   const folder = fixtureFolder("llama");
   const prepared = vi.spyOn(GraphSession, "create");
   const runner = await openRunner(folder, { adaptersFromStart: fromStart });
@@ -23,7 +23,7 @@ it.each([
   await runner.close();
 });
 
-it("takes no adapter over weights that were replaced since, and goes on with its own", async () => {
+it("refuses an adapter after its weights were replaced, and continues with the old weights", async () => {
   const folder = mkdtempSync(join(tmpdir(), "flywheel-replaced-"));
   cpSync(fixtureFolder("llama"), folder, { recursive: true });
   const runner = await openRunner(folder);
@@ -36,7 +36,7 @@ it("takes no adapter over weights that were replaced since, and goes on with its
   await runner.close();
 });
 
-it("remembers a prompt the same wherever its blocks lie, beside other sequences", async () => {
+it("stores a prompt the same way wherever its blocks lie, beside other sequences", async () => {
   const runner = await openRunner(fixtureFolder("llama"));
   const beside = chunk([9], 0, Int32Array.of(40));
   const results: Float32Array[][] = [];

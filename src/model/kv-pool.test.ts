@@ -42,7 +42,7 @@ function expectHolds(pool: KvPool, block: number, stamp: number): void {
   }
 }
 
-it("keeps every block's content while blocks are brought together and copied", () => {
+it("keeps every block's content while blocks are moved together and copied", () => {
   const subset = fc.uniqueArray(fc.nat(BLOCKS - 1), { maxLength: BLOCKS });
   const action = fc.oneof(
     subset.map((blocks) => ({ type: "together" as const, blocks })),
@@ -95,7 +95,7 @@ it("clears what an earlier sequence left in a block", () => {
   }
 });
 
-it("gives the beginning of a block as rows, and clears the rest of it", () => {
+it("returns the beginning of a block as rows, and clears the rest", () => {
   const pool = new KvPool(config, BLOCK, BLOCKS);
   pool.bringTogether([7, 3]);
   for (const block of [2, 3, 4]) fill(pool, block, block);
@@ -114,7 +114,7 @@ it("gives the beginning of a block as rows, and clears the rest of it", () => {
   for (const block of [2, 4]) expectHolds(pool, block, block);
 });
 
-it("stores whole blocks as they are given, wherever their places are", () => {
+it("stores whole blocks wherever their places are", () => {
   const pool = new KvPool(config, BLOCK, BLOCKS);
   pool.bringTogether([7, 3]);
   const given = Float32Array.from({ length: 2 * pool.blockElements }, (_, i) => i + 1);
@@ -126,7 +126,7 @@ it("stores whole blocks as they are given, wherever their places are", () => {
   expect(values).toEqual(given.map((value) => -value));
 });
 
-it("gives the memory of blocks that lie one behind the other, and of no others", () => {
+it("returns the memory of adjacent blocks, and null for others", () => {
   const pool = new KvPool(config, BLOCK, BLOCKS);
   for (let block = 0; block < BLOCKS; block++) fill(pool, block, block + 1);
   const inOrder = (...blocks: number[]) => pool.inOrder(Int32Array.from(blocks));

@@ -27,7 +27,7 @@ const topKs = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 160 }));
 const minPs = fc.constantFrom(0, 0, 0, 0.05, 0.3, 1);
 
 describe("survivorFloor", () => {
-  it("keeps what min_p and top_k keep", () => {
+  it("keeps the tokens that min_p and top_k keep", () => {
     fc.assert(
       fc.property(logitRows, temperatures, topKs, minPs, (logits, temperature, topK, minP) => {
         const row = scanned(logits);
@@ -77,7 +77,7 @@ describe("drawToken", () => {
     }
   }
 
-  it("keeps a token exactly if it is in the nucleus of what min_p and top_k left", () => {
+  it("keeps a token exactly if it is in the nucleus of the tokens that min_p and top_k left", () => {
     const settings = fc.record({
       temperature: temperatures,
       topK: topKs,

@@ -1,7 +1,7 @@
-// Drawing one token: inverse-CDF over the entries at or above a floor, restricted to the top_p nucleus.
-// The nucleus is never listed. A token is drawn from a superset of it and kept if it belongs: if what is more likely
-// holds less than topP of the mass. If not, neither does anything below it, and the next draw is among what is above.
-// So one more pass decides most draws, where finding the edge would take several.
+// Draws one token: inverse CDF over the entries at or above a floor, restricted to the top_p nucleus. The nucleus is
+// never listed. A token is drawn from a superset of it, and kept if it belongs: if all more likely tokens together hold
+// less than topP of the mass. If it does not belong, no less likely token does, and the next draw is among the more
+// likely ones. So one more pass decides most draws; finding the edge of the nucleus would take several.
 
 import { keyToFloat, sortKey } from "./float-order.ts";
 import type { LogitRow } from "./row.ts";
@@ -9,7 +9,7 @@ import type { LogitRow } from "./row.ts";
 /** The attempt-th uniform number in [0, 1) of this draw. */
 export type Uniforms = (attempt: number) => number;
 
-/** A token of a scanned row with logit >= floor, by softmax at this temperature within the nucleus. topP 1 = off. */
+/** Draws a token with logit >= floor from a scanned row, by softmax at this temperature within the nucleus. topP 1 = off. */
 export function drawToken(row: LogitRow, temperature: number, topP: number, floor: number, uniforms: Uniforms): number {
   let cut = floor;
   let mass = row.weigh(temperature, floor);
@@ -25,11 +25,11 @@ export function drawToken(row: LogitRow, temperature: number, topP: number, floo
       mass = above;
       continue;
     }
-    // Of equal entries the lower ids count as more likely, so perhaps only the first few belong.
+    // Among equal entries, lower ids count as more likely, so perhaps only the first few belong.
     const weight = row.weightOf(id);
     const kept = Math.min(row.vocabSize, Math.max(1, Math.ceil((target - above) / weight)));
     if (row.equalBefore(id) < kept) return id;
-    // One beyond the edge. Now the nucleus is known: what is above, and these.
+    // One beyond the edge. Now the nucleus is known: the entries above, and these.
     const point = uniforms(attempt + 1) * (above + kept * weight);
     if (point < above) return row.tokenAt(point, next);
     const place = Math.min(kept - 1, Math.floor((point - above) / weight));

@@ -24,7 +24,7 @@ function edit(logits: number[], params: Partial<SamplingParams>, prompt: number[
 }
 
 describe("token sets", () => {
-  it("forbid what is not in them, at any size", () => {
+  it("forbid ids that are not in them, at any size", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 200 }), fc.array(fc.integer({ min: -5, max: 250 })), (size, ids) => {
         const row = loaded(new Array(size).fill(1));
@@ -34,7 +34,7 @@ describe("token sets", () => {
     );
   });
 
-  it("forbid what lies beyond their end and ignore bits beyond the vocabulary", () => {
+  it("forbid ids beyond their end and ignore bits beyond the vocabulary", () => {
     const row = loaded(new Array(70).fill(1));
     row.allowOnly(Int32Array.of(-1));
     expect([...row.values]).toEqual(Array.from({ length: 70 }, (_, id) => (id < 32 ? 1 : masked)));
@@ -102,7 +102,7 @@ describe("logit edits", () => {
     }
   });
 
-  it("forbid the last token of a bad word only where the generated tokens end with the rest", () => {
+  it("forbid the last token of a bad word only if the output ends with the rest of it", () => {
     const words = { badWords: [[1, 2, 3], [4], [3, 3]] };
     const forbidden = (output: number[], prompt: number[] = []) =>
       edit([0, 0, 0, 0, 0], words, prompt, output).values.flatMap((value, id) => (value === masked ? [id] : []));

@@ -1,7 +1,7 @@
-// What a request asks to be changed in the logits before a token is chosen: allowed ids, bad words, stop ids held
-// back by min_tokens, logit bias, then penalties. The end of a thought that is over its budget overrides them all. Grammar
-// masks come before (they also shape the reported log-probabilities), temperature and truncation after. Ids outside the
-// vocabulary have no effect.
+// Applies a request's edits to the logits before a token is chosen: allowed ids, bad words, stop ids held back by
+// min_tokens, logit bias, then penalties. The forced end of a thought that is over its budget overrides them all.
+// Grammar masks come before the edits and also shape the reported log-probabilities. Temperature and truncation come
+// after. Ids outside the vocabulary have no effect.
 
 import { Penalties } from "./penalties.ts";
 import type { LogitRow } from "./row.ts";
@@ -28,7 +28,7 @@ export class LogitEdits {
     this.#thinking?.note(id);
   }
 
-  /** Edits the logits of the position after `output`; returns whether it changed anything. */
+  /** Edits the logits of the position after `output`. Returns whether it changed anything. */
   apply(row: LogitRow, output: readonly number[]): boolean {
     const { values } = row;
     const { badWords, minTokens, minTokensMask, logitBias } = this.#params;

@@ -1,5 +1,5 @@
-// What can go wrong while choosing a token. Both end one sequence, never the step: the engine turns them into finish
-// "error" of that sequence with the message.
+// The errors of choosing a token. Each ends one sequence, never the step: the engine finishes that sequence with
+// "error" and the message.
 
 /** The request's own restrictions leave no token to choose. `controls`: the restrictions at this position, named. */
 export class NoLegalTokenError extends Error {
@@ -12,7 +12,7 @@ export class NoLegalTokenError extends Error {
   }
 }
 
-/** The model returned logits that are no distribution: a NaN, +Infinity, or nothing but -Infinity. */
+/** The model's logits are not a distribution: they hold a NaN or +Infinity, or nothing but -Infinity. */
 export class InvalidLogitsError extends Error {
   override readonly name = "InvalidLogitsError";
   constructor(found: string) {

@@ -1,5 +1,5 @@
-// The order of 32-bit floats as integers: a < b exactly when sortKey(a) < sortKey(b), neighbouring floats have
-// neighbouring keys, and -0 has the key of +0. Not for NaN.
+// Orders 32-bit floats as integers: a < b exactly when sortKey(a) < sortKey(b). Neighbouring floats have neighbouring
+// keys, and -0 has the key of +0. NaN has no key.
 
 const asFloat = new Float32Array(1);
 const asInteger = new Int32Array(asFloat.buffer);

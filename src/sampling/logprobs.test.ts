@@ -57,7 +57,7 @@ describe("promptTokenLogprobs", () => {
     expect(promptTokenLogprobs(row, 3, 1)).toMatchObject({ rank: 2, topIds: [1] });
   });
 
-  it("gives the same bits for a row alone and after other rows, and on every machine", () => {
+  it("gives a row the same bits alone, after other rows, and on every machine", () => {
     const row = Float32Array.from({ length: 1000 }, (_, i) => ((i * 7919) % 1000) / 64 - 5);
     const alone = promptTokenLogprobs(row, 123, 2);
     promptTokenLogprobs(new Float32Array(1000).fill(3), 1, 5);
@@ -67,7 +67,7 @@ describe("promptTokenLogprobs", () => {
     expect(alone.logprob).toBeCloseTo(referenceLogprobs([...row])[123]!, 7);
   });
 
-  it("refuses rows that are no distribution", () => {
+  it("refuses rows that are not a distribution", () => {
     expect(() => promptTokenLogprobs(new Float32Array(4).fill(Number.NEGATIVE_INFINITY), 0, 0)).toThrow(
       InvalidLogitsError,
     );

@@ -1,6 +1,6 @@
-// Log-probabilities as reported: natural, of the raw distribution (only the grammar mask applied), so temperature,
-// penalties, bias and truncation do not change them. The sum over the vocabulary is taken in one fixed order with
-// 64-bit sums: the same row gives the same bits wherever it is computed. -Infinity stays -Infinity.
+// Log-probabilities as reported: natural logarithms of the raw distribution, with only the grammar mask applied. So
+// temperature, penalties, bias and truncation do not change them. The sum over the vocabulary has one fixed order and
+// 64-bit sums, so the same row gives the same bits everywhere. -Infinity stays -Infinity.
 
 import { InvalidLogitsError } from "./errors.ts";
 import { sortKey } from "./float-order.ts";
@@ -9,7 +9,7 @@ import { sharedRow } from "./row.ts";
 import { kthLargest } from "./select.ts";
 import type { TokenLogprobs } from "./token-logprobs.ts";
 
-/** About token `id` and others of a scanned row: the k most likely ones (-1 = all), or those named. */
+/** Reports token `id` and others of a scanned row: the k most likely ones (-1 = all), or those named. */
 export function tokenLogprobs(row: LogitRow, id: number, others: number | readonly number[]): TokenLogprobs {
   const { values, max } = row;
   const logMass = Math.log(row.unitMass());
@@ -23,7 +23,7 @@ export function tokenLogprobs(row: LogitRow, id: number, others: number | readon
   };
 }
 
-/** About prompt token `tokenId`, given the logits of the position before it: a row as long as the vocabulary. */
+/** Reports prompt token `tokenId`, given the logits of the position before it: a row as long as the vocabulary. */
 export function promptTokenLogprobs(logits: Float32Array, tokenId: number, k: number): TokenLogprobs {
   const row = sharedRow(logits.length);
   row.load(logits);

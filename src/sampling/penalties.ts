@@ -1,5 +1,5 @@
-// Repetition, frequency and presence penalties, in this order. Repetition looks at prompt and output, once per id; the
-// other two at the output only, frequency by count. Results stay finite, whatever the penalty: only masks forbid.
+// Repetition, frequency and presence penalties, in this order. Repetition looks at prompt and output, once per id. The
+// other two look at the output only, frequency by count. Results stay finite whatever the penalty; only masks forbid.
 
 import type { SamplingParams } from "./sampling-params.ts";
 

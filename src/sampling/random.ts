@@ -1,5 +1,6 @@
 // Random numbers as a pure function of (seed, choice, output position, attempt): Philox4x32-10, a counter-based
-// generator. No state, so the same seed gives the same tokens in any batch, after preemption and after recomputation.
+// generator. It has no state, so the same seed gives the same tokens in any batch, after preemption and after
+// recomputation.
 
 import { randomFillSync } from "node:crypto";
 
@@ -25,7 +26,7 @@ export function uniformAt(key: RandomKey, position: number, attempt: number): nu
   return ((a >>> 5) * 2 ** 26 + (b >>> 6)) * 2 ** -53;
 }
 
-/** Philox4x32 with 10 rounds: a 128-bit counter and a 64-bit key to four 32-bit words. */
+/** Philox4x32 with 10 rounds: maps a 128-bit counter and a 64-bit key to four 32-bit words. */
 export function philox(
   c0: number,
   c1: number,

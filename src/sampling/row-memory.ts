@@ -1,4 +1,4 @@
-// The memory of one row of logits: the kernels' own, with everything they read and write about the row laid out in it.
+// The memory of one row of logits: the kernels' own memory, with all that they read and write about the row.
 
 import type { Kernels } from "./kernels/kernels.ts";
 import { instantiateKernels } from "./kernels/kernels.ts";
@@ -6,7 +6,7 @@ import { blockWords } from "./kernels/mask.ts";
 import { BLOCK_ENTRIES } from "./kernels/parts.ts";
 import { HISTOGRAM_BUCKETS } from "./kernels/search.ts";
 
-/** Where a row (or the row of its block maxima) and its block maxima lie in memory. */
+/** Addresses of a row (or of the row of its block maxima) and of its block maxima. */
 export interface RowLevel {
   address: number;
   blocks: number;
@@ -31,11 +31,11 @@ export interface RowMemory {
   ids: Int32Array;
   /** [histogramBuckets + 1, 4] */
   counts: Int32Array;
-  /** [1]: how many entries lie in buckets above the one that was sought. */
+  /** [1]: how many entries lie in buckets above the one found. */
   above: Int32Array;
 }
 
-/** Rows are padded to whole blocks with -Infinity; `values` has no more than the vocabulary. */
+/** Rows are padded to whole blocks with -Infinity. `values` covers only the vocabulary. */
 export function rowMemory(vocabSize: number): RowMemory {
   const blocks = wholeBlocks(vocabSize);
   const topBlocks = wholeBlocks(blocks);
@@ -73,7 +73,7 @@ export function rowMemory(vocabSize: number): RowMemory {
 
 const wholeBlocks = (entries: number) => Math.ceil(entries / BLOCK_ENTRIES);
 
-/** Areas of so many bytes one behind the other, each at a multiple of 64. */
+/** Places areas of these sizes in bytes one after the other, each at a multiple of 64. */
 function layout<Name extends string>(bytes: Record<Name, number>): { at: Record<Name, number>; end: number } {
   let end = 0;
   const at = {} as Record<Name, number>;

@@ -36,7 +36,7 @@ function normals(count: number, scale: number): Float32Array {
 }
 
 describe("sort keys", () => {
-  it("order floats like numbers and come back", () => {
+  it("order floats like numbers and convert back", () => {
     const any = fc.float({ noNaN: true });
     fc.assert(
       fc.property(any, any, (a, b) => {
@@ -74,7 +74,7 @@ describe("a row", () => {
     expect(() => new LogitRow(10).load(new Float32Array(9))).toThrow(RangeError);
   });
 
-  it("finds the k-th largest entry, whatever k", () => {
+  it("finds the k-th largest entry for any k", () => {
     fc.assert(
       fc.property(rows, fc.nat(), float, (logits, anyK, low) => {
         const row = scanned(logits);
@@ -131,7 +131,7 @@ describe("a row", () => {
     }
   });
 
-  it("has the mass of a softmax to 1e-7, whatever the distribution", () => {
+  it("has the mass of a softmax to 1e-7 for any distribution", () => {
     for (const scale of [0, 0.01, 1, 3, 10]) {
       const logits = normals(20_000, scale);
       const row = scanned(logits);
@@ -140,7 +140,7 @@ describe("a row", () => {
     }
   });
 
-  it("has the mass of a softmax, over any cut", () => {
+  it("has the mass of a softmax above any cut", () => {
     fc.assert(
       fc.property(fc.array(float, { minLength: 1, maxLength: 300, size: "max" }), fc.nat(), (logits, i) => {
         const row = scanned(logits);

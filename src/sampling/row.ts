@@ -1,6 +1,6 @@
-// One row of logits in the kernels' memory: loaded, edited in place by the processors, then searched and weighed.
-// Contract: after `load` or any write to `values`, call `scan` before anything below it. A row is shared by all
-// sequences of a thread (see `sharedRow`), so its content lives only until the next `load`.
+// One row of logits in the kernels' memory: loaded, edited in place, then searched and weighed. After `load` or any
+// write to `values`, call `scan` before any method below it. All sequences of a thread share one row (see `sharedRow`),
+// so its content lives only until the next `load`.
 
 import { InvalidLogitsError } from "./errors.ts";
 import { keyToFloat, sortKey } from "./float-order.ts";
@@ -31,7 +31,7 @@ export class LogitRow {
     this.maxima = this.#memory.maxima;
   }
 
-  /** Copies the first `vocabSize` logits in; the source stays as it is. */
+  /** Copies the first `vocabSize` logits. Does not change the source. */
   load(logits: Float32Array): void {
     if (logits.length < this.vocabSize) {
       throw new RangeError(`a row of ${logits.length} logits is shorter than the vocabulary (${this.vocabSize})`);
@@ -67,7 +67,7 @@ export class LogitRow {
     return this.values.indexOf(this.max, block * BLOCK_ENTRIES);
   }
 
-  /** Entries below this weigh nothing at the given temperature. */
+  /** Entries below this have weight 0 at the given temperature. */
   weightlessBelow(temperature: number): number {
     return Math.fround(this.max - weightRange * temperature);
   }
@@ -77,7 +77,7 @@ export class LogitRow {
     return this.#unitMass ?? this.weigh(1, this.weightlessBelow(1));
   }
 
-  /** Weighs the entries >= floor, which is not below `weightlessBelow`: e^((entry - max) / temperature). Their sum. */
+  /** Weighs the entries >= floor (at least `weightlessBelow`): e^((entry - max) / temperature). Returns the sum. */
   weigh(temperature: number, floor: number): number {
     const { kernels, weights, blockSums } = this.#memory;
     const { address, blocks, maxima } = this.entries;
@@ -89,7 +89,7 @@ export class LogitRow {
     return total;
   }
 
-  /** Sum of the weights just computed of the entries >= cut, which is not below their floor. */
+  /** Sums the weights just computed for the entries >= cut. The cut must not be below their floor. */
   massFrom(cut: number): number {
     const { kernels, weights, blockSums } = this.#memory;
     const { address, blocks, maxima } = this.entries;
@@ -97,8 +97,8 @@ export class LogitRow {
   }
 
   /**
-   * The token that `target`, a part of the last sum, falls on when the weights of the entries it is of are laid end to
-   * end by id; `cut` is the lowest of them. What rounding leaves over: the last.
+   * The token on which `target`, a part of the last sum, falls when the weights of the entries >= cut are laid end to end by
+   * id. If rounding leaves a rest, it is the last token.
    */
   tokenAt(target: number, cut: number): number {
     const { values, weights, blockSums } = this.#memory;
@@ -108,7 +108,7 @@ export class LogitRow {
     return firstId + placeOf(block.rest, BLOCK_ENTRIES, weightAt).index;
   }
 
-  /** Weight of an entry that was weighed. */
+  /** The weight of an entry that was weighed. */
   weightOf(id: number): number {
     return this.#memory.weights[id]!;
   }
@@ -123,8 +123,8 @@ export class LogitRow {
   }
 
   /**
-   * The bucket in which the last `histogram` found the n-th largest entry (n >= 1; bucket 0 is the highest) and how many
-   * it found in the buckets above; null if it found fewer than n.
+   * The bucket in which the last `histogram` found the n-th largest entry (n >= 1; bucket 0 is the highest), and how many
+   * entries it found in the buckets above. null if it found fewer than n.
    */
   bucketOf(n: number): { bucket: number; above: number } | null {
     const { kernels, counts, above } = this.#memory;
@@ -132,7 +132,7 @@ export class LogitRow {
     return bucket === HISTOGRAM_BUCKETS ? null : { bucket, above: above[0]! };
   }
 
-  /** Ids of the entries with lowKey <= key <= highKey, ascending, at most `limit`; a view until the next call. */
+  /** Ids of the entries with lowKey <= key <= highKey, ascending, at most `limit`. A view, valid until the next call. */
   gather(lowKey: number, highKey: number, limit: number): Int32Array {
     const { kernels, ids } = this.#memory;
     if (limit <= 0 || lowKey > highKey) return ids.subarray(0, 0);
@@ -149,7 +149,7 @@ export class LogitRow {
     return this.#memory.kernels.countAtLeast(address, blocks, maxima, value);
   }
 
-  /** How many entries of lower ids are equal to this one. */
+  /** How many entries with lower ids are equal to this one. */
   equalBefore(id: number): number {
     const { kernels, entries } = this.#memory;
     const value = this.values[id]!;
@@ -163,8 +163,8 @@ export class LogitRow {
 }
 
 /**
- * Where `target` falls when widths are laid end to end: on which, and how far behind its beginning. Beyond the end: on
- * the last that is not 0.
+ * Where `target` falls when widths are laid end to end: the index, and the distance from its beginning. Beyond the end, the
+ * last width that is not 0.
  */
 function placeOf(target: number, count: number, widthAt: (index: number) => number): { index: number; rest: number } {
   let before = 0;
@@ -181,7 +181,7 @@ function placeOf(target: number, count: number, widthAt: (index: number) => numb
 
 let shared: LogitRow | null = null;
 
-/** The row of this thread: scratch space, valid until the next call of anything that loads it. */
+/** The row of this thread: scratch space, valid until somebody else loads it. */
 export function sharedRow(vocabSize: number): LogitRow {
   if (shared?.vocabSize !== vocabSize) shared = new LogitRow(vocabSize);
   return shared;

@@ -50,7 +50,7 @@ function run(params: Partial<SamplingParams>, choice: number, count: number): nu
 }
 
 describe("SequenceSampler", () => {
-  it("chooses only what the whole pipeline leaves, and reports raw log-probabilities", () => {
+  it("chooses only tokens that the whole pipeline leaves, and reports raw log-probabilities", () => {
     let legalChoices = 0;
     fc.assert(
       fc.property(steps, editing, truncating, fc.array(id), (rows, edits, truncation, prompt) => {
@@ -86,7 +86,7 @@ describe("SequenceSampler", () => {
     expect(legalChoices).toBeGreaterThan(300);
   });
 
-  it("is greedy at temperature 0, equal logits by lowest id, whatever the seed and the truncation", () => {
+  it("is greedy at temperature 0 with any seed and truncation, and picks the lowest of equal ids", () => {
     const row = Float32Array.of(1, 7, 3, 7);
     for (const seed of [1n, 2n, null]) {
       const greedy = new SequenceSampler({ ...defaults, temperature: 0, topP: 0.1, topK: 1, seed }, 0, [], 4);
@@ -122,7 +122,7 @@ describe("SequenceSampler", () => {
     expect(new Set(outputs).size).toBe(5);
   });
 
-  it("only reads the logits, and ignores what is beyond the vocabulary", () => {
+  it("only reads the logits, and ignores those beyond the vocabulary", () => {
     const params = { ...defaults, logprobs: 2, repetitionPenalty: 2, allowedTokenIds: [1, 2] };
     const row = Float32Array.of(5, 4, 3, 1000, Number.NaN);
     const before = [...row];
@@ -133,7 +133,7 @@ describe("SequenceSampler", () => {
     expect(() => sampler.sample(new Float32Array(2), null)).toThrow(RangeError);
   });
 
-  it("renormalises log-probabilities over what the grammar allows", () => {
+  it("renormalises log-probabilities over the tokens that the grammar allows", () => {
     const sampler = new SequenceSampler({ ...defaults, temperature: 0, logprobs: 2 }, 0, [], 4);
     const { id: chosen, logprobs } = sampler.sample(Float32Array.of(9, 1, 1, 9), Int32Array.of(0b0110));
     expect(chosen).toBe(1);
@@ -141,7 +141,7 @@ describe("SequenceSampler", () => {
     expect(logprobs).toMatchObject({ rank: 2, topIds: [1, 2] });
   });
 
-  it("names contradictions and broken models, and goes on unchanged", () => {
+  it("names contradictions and broken models, and continues unchanged", () => {
     const row = Float32Array.of(1, 2);
     const sampler = new SequenceSampler({ ...defaults, allowedTokenIds: [0], badWords: [[0]] }, 0, [], 2);
     expect(() => sampler.sample(row, null)).toThrow(NoLegalTokenError);

@@ -1,7 +1,7 @@
-// Chooses the tokens of one sequence (one choice of a request), one row of logits at a time, and keeps what it chose.
-// Order: grammar mask; allowed ids, bad words, min_tokens, bias, penalties; then greedy, or temperature, min_p, top_k,
-// top_p and a draw. A pure function of the parameters, the prompt, the rows and the seed: what else is in the batch
-// does not matter. It knows nothing of when a sequence ends (see engine/finish.ts).
+// Chooses the tokens of one sequence (one choice of a request), one row of logits at a time, and keeps them. The order
+// is: grammar mask; allowed ids, bad words, min_tokens, bias, penalties; then greedy, or temperature, min_p, top_k,
+// top_p and a draw. The result depends only on the parameters, the prompt, the rows and the seed, not on the rest of
+// the batch. engine/finish.ts decides when a sequence ends.
 
 import { drawToken } from "./draw.ts";
 import { LogitEdits } from "./edits.ts";
@@ -32,7 +32,7 @@ export class SequenceSampler {
     this.#key = randomKey(params.seed, choiceIndex);
   }
 
-  /** What was chosen so far. */
+  /** The tokens chosen so far. */
   get outputTokens(): readonly number[] {
     return this.#output;
   }
@@ -63,7 +63,7 @@ export class SequenceSampler {
     return { id, logprobs };
   }
 
-  /** What forbids tokens now, in the words of a request. */
+  /** The controls that forbid tokens now, by their names in a request. */
   #restrictions(mask: Int32Array | null): string[] {
     const { allowedTokenIds, badWords, minTokens } = this.#params;
     return [

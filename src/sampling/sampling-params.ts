@@ -2,9 +2,9 @@
 
 import type { ThinkingLimit } from "./thinking-budget.ts";
 
-/** How one token is chosen and when a choice ends. All fields are final: defaults were applied by the caller. */
+/** All fields are final: the caller has applied defaults. */
 export interface SamplingParams {
-  /** 0 = greedy. Values in (0, 0.01) were already raised to 0.01 by the caller. */
+  /** 0 = greedy. The caller has raised values in (0, 0.01) to 0.01. */
   temperature: number;
   /** 0 = off. */
   topK: number;
@@ -28,16 +28,16 @@ export interface SamplingParams {
   eosTokenId: number | null;
   /** Other ids that end the choice, with stop reason = the id (the user's, plus extra EOS ids unless ignoreEos). */
   stopTokenIds: readonly number[];
-  /** Ids masked while fewer than minTokens were produced, even under ignoreEos: EOS, extra EOS ids, user stop ids. */
+  /** Ids masked until minTokens were produced, even under ignoreEos: EOS, extra EOS ids, the user's stop ids. */
   minTokensMask: readonly number[];
   ignoreEos: boolean;
   /** null = unseeded. Choice i uses seed + i. Signed 64-bit. */
   seed: bigint | null;
-  /** null = none; k >= 0 = sampled token plus the k most likely; -1 = whole vocabulary. */
+  /** null = none; k >= 0 = the sampled token plus the k most likely; -1 = the whole vocabulary. */
   logprobs: number | null;
   /** Report these ids instead of the most likely ones; null = the most likely ones. */
   logprobTokenIds: readonly number[] | null;
-  /** The same for prompt positions 1..; reading the prefix cache is then off for this request. */
+  /** The same for prompt positions 1 and later. The request then does not read the prefix cache. */
   promptLogprobs: number | null;
   repetitionDetection: RepetitionDetection | null;
   /** null = thoughts may be of any length. */

@@ -1,5 +1,5 @@
-// The k-th largest entry of a row, by radix selection over the sort keys of floats: at most three counting passes,
-// whatever the distribution, never a sort.
+// Finds the k-th largest entry of a row by radix selection over the sort keys of floats. It takes at most three
+// counting passes for any distribution, and never sorts.
 
 import { keyToFloat, sortKey } from "./float-order.ts";
 import { BLOCK_ENTRIES } from "./kernels/parts.ts";
@@ -15,7 +15,7 @@ export interface Kth {
 
 const bucketBits = Math.log2(HISTOGRAM_BUCKETS);
 
-/** The k-th largest (k >= 1) of the entries >= low of a scanned row; null if there are fewer than k. */
+/** The k-th largest (k >= 1) of the entries >= low of a scanned row, or null if there are fewer than k. */
 export function kthLargest(row: LogitRow, k: number, low: number): Kth | null {
   const bound = Math.max(low, lowerBound(row, k));
   if (bound === row.max) return { value: row.max, above: 0 };
@@ -23,8 +23,8 @@ export function kthLargest(row: LogitRow, k: number, low: number): Kth | null {
 }
 
 /**
- * A value that at least k entries reach, and not many more. The k-th largest block maximum is one. With fewer blocks
- * than k it is a guess: the block maximum that k entries and a fifth would reach if they lay anywhere, else nothing.
+ * A value that at least k entries reach, and not many more. The k-th largest block maximum is such a value. With fewer than
+ * k blocks it is a guess: the block maximum that 1.2 k entries would reach if they lay anywhere, else no limit.
  */
 function lowerBound(row: LogitRow, k: number): number {
   const { blocks } = row.entries;

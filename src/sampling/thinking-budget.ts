@@ -1,20 +1,20 @@
-// Ends a thought that has used up its tokens: from then on the end marker is the only thing that may come. Counts the tokens
-// between the start marker and the end marker. A second thought in the same reply is not limited.
+// Ends a thought that has used up its tokens: from then on only the end marker may come. Counts the tokens between the
+// start marker and the end marker. Does not limit a second thought in the same reply.
 
 export interface ThinkingLimit {
-  /** The markers as token ids; neither is empty. */
+  /** The markers as token ids. Neither is empty. */
   startIds: readonly number[];
   endIds: readonly number[];
-  /** Tokens between them. */
+  /** Most tokens between the markers. */
   maxTokens: number;
-  /** The prompt has begun the thought already. */
+  /** Whether the prompt has already begun the thought. */
   open: boolean;
 }
 
 export class ThinkingBudget {
   readonly #limit: ThinkingLimit;
   readonly #output: number[] = [];
-  /** Tokens since the start marker; null while there is no thought, and once it has ended. */
+  /** Tokens since the start marker; null before the thought and after its end. */
   #used: number | null;
   #ended = false;
 
@@ -39,7 +39,7 @@ export class ThinkingBudget {
     }
   }
 
-  /** The token that must come next; null: any. */
+  /** The token that must come next; null = any. */
   get forcedId(): number | null {
     const { endIds, maxTokens } = this.#limit;
     if (this.#used === null || this.#used < maxTokens) return null;

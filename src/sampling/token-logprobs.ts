@@ -1,6 +1,6 @@
 // What the sampler reports about one chosen token.
 
-/** A token with its alternatives; log-probabilities are natural, of the raw (grammar-masked) distribution. */
+/** A token with its alternatives. Log-probabilities are natural, of the raw (grammar-masked) distribution. */
 export interface TokenLogprobs {
   logprob: number;
   /** 1 = most likely: the number of entries with logprob >= this one. */

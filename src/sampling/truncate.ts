@@ -1,5 +1,5 @@
-// min_p, then top_k: which tokens may still be drawn, as one number, the lowest logit that survives. Entries equal to
-// the k-th largest all survive. top_p comes after them and is part of the draw (see draw.ts).
+// min_p, then top_k: finds the lowest logit that survives, so that a single number says which tokens may be drawn. All
+// entries equal to the k-th largest survive. top_p comes later and is part of the draw (see draw.ts).
 
 import type { LogitRow } from "./row.ts";
 import { kthLargest } from "./select.ts";

@@ -1,12 +1,13 @@
 // A token-level grammar for tests: the output is exactly one of some token sequences, then a stop id. The grammar key
-// is the JSON of those sequences. With `jump` false it never forces, for comparing with sampled tokens.
+// is the JSON of those sequences. With `jump` false it never forces tokens, so that tests can compare with sampled
+// ones.
 
 import type { ConstraintFactory, SequenceConstraint } from "../../src/grammar/match/sequence-constraint.ts";
 
 export class ChoiceConstraints implements ConstraintFactory {
   readonly #words: number;
   readonly #jump: boolean;
-  /** Constraints created and not yet disposed. */
+  /** Constraints created but not yet disposed of. */
   live = 0;
 
   constructor(vocabSize: number, jump = true) {

@@ -1,4 +1,4 @@
-// A step engine driven by hand: one `step` at a time, integrity checked after each, outputs sorted by request.
+// A step engine driven by hand: one `step` at a time, with an integrity check after each. Sorts outputs by request.
 
 import type { EngineOutput, EngineStats, GenerateRequest } from "../../src/engine/contract.ts";
 import { StepEngine } from "../../src/engine/engine.ts";
@@ -56,7 +56,7 @@ export class EngineDriver {
     }
   }
 
-  /** Submit, run to the end, return the outputs. */
+  /** Submits a request, runs it to the end and returns its outputs. */
   async run(request: GenerateRequest): Promise<EngineOutput[]> {
     const handle = this.submit(request);
     await this.finish();

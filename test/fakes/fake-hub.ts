@@ -1,5 +1,5 @@
-// A Hugging Face hub in miniature on the loopback interface: model info, file tree, and files behind a redirect to a
-// second origin, as the real one serves large files. Tests script its faults and read what it was asked.
+// A small Hugging Face hub on the loopback interface: model info, file tree, and files behind a redirect to a second
+// origin, as the real one serves large files. Tests script its faults and read the requests it got.
 
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 
 export interface FakeHub {
   endpoint: string;
-  /** 40 hexadecimal digits; what "main" stands for. */
+  /** The commit of "main": 40 hexadecimal digits. */
   commit: string;
   /** The repository's files. */
   files: Map<string, Buffer>;
@@ -22,7 +22,7 @@ export interface Faults {
   apiStatus?: number;
   /** Answer every file with this status. */
   fileStatus?: number;
-  /** Break the connection after this many bytes of a file, so many times. */
+  /** Break the connection after this many bytes of a file, this many times. */
   cut?: { after: number; times: number };
   /** Change the bytes sent for a file. */
   damage?: (name: string, body: Buffer) => Buffer;
@@ -59,7 +59,7 @@ export async function startFakeHub(repository: string, files: Record<string, Buf
   return hub;
 }
 
-/** The id git gives a file. */
+/** Git's id of a file. */
 export function gitId(body: Buffer): string {
   return createHash("sha1").update(`blob ${body.length}\0`).update(body).digest("hex");
 }

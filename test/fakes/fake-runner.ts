@@ -1,7 +1,7 @@
-// Fake models behind the Runner contract, with real block storage and strict checks. The "keys and values" of a
-// position are its token, its position and its adapter; the logits of a row are a function of everything that is
-// *stored in the blocks* of positions 0..p, so a wrong copy, a lost block or a block shared by two owners changes the
-// output, and a broken runner invariant throws. Imports types only, so that it also compiles to a file a worker can run.
+// Fake models behind the Runner contract, with real block storage and strict checks. The "keys and values" of a position
+// are its token, its position and its adapter. The logits of a row depend on everything stored in the blocks of positions
+// 0..p. So a wrong copy, a lost block or a block shared by two owners changes the output, and a broken runner invariant
+// throws. Imports only types, so that it also compiles to a file that a worker can run.
 
 import type { Chunk, Runner } from "../../src/model/runner.ts";
 
@@ -14,7 +14,7 @@ export interface FakeRunnerOptions {
   maxPositions?: number;
   positionsPerBlock?: number;
   numBlocks?: number;
-  /** Called before every forward; may throw, or return a promise to make the step take time. */
+  /** Called before every forward. May throw, or return a promise to make the step take time. */
   before?: (chunks: readonly Chunk[]) => void | Promise<void>;
 }
 
@@ -59,7 +59,7 @@ export class FakeRunner implements Runner {
     const step = chunks.reduce((sum, chunk) => sum + chunk.tokens.length, 0);
     this.tokensRun += step;
     this.largestStep = Math.max(this.largestStep, step);
-    // Logits are valid until the next call only: make later use visible.
+    // Logits are valid only until the next call. This makes later use visible.
     for (const rows of this.#previous) rows.fill(Number.NaN);
     this.#previous = chunks.map((chunk) => this.#run(chunk));
     return this.#previous;
@@ -104,7 +104,7 @@ export class FakeRunner implements Runner {
       adapters[position] = this.#pool[at + ADAPTER]!;
     }
     for (let position = end; position % this.positionsPerBlock !== 0; position++) {
-      // It would be masked, but a mask does not hide what is no number.
+      // A mask would hide it, unless it were NaN or infinite.
       if (this.#pool[this.#address(chunk, position) + POSITION] !== -1)
         throw new Error(`something lies behind position ${end - 1} in its block`);
     }
@@ -160,7 +160,7 @@ export const hashRow: RowFunction = (tokens, adapters, out) => {
   }
 };
 
-/** The token `next` names is far ahead of all others, which are equal. */
+/** The token that `next` names is far ahead of all others, which are equal. */
 export function scriptedRow(next: (tokens: Int32Array) => number): RowFunction {
   return (tokens, _adapters, out) => {
     out.fill(0);

@@ -1,4 +1,5 @@
-// Requests for tests, every field at its neutral value and overridden as needed, and what came of them.
+// Requests for tests, with every field at its neutral value and overridden as needed, and helpers to read their
+// outputs.
 
 import type { EngineOutput, Finish, GenerateRequest, PrefillOutput } from "../../src/engine/contract.ts";
 import type { SamplingParams } from "../../src/sampling/sampling-params.ts";

@@ -1,6 +1,6 @@
-// A word tokenizer with a ChatML-like template, for tests of tokenising: `<s> role NL content <e> NL` per message.
-// The "think" role makes the template close an empty thought behind the generation prompt, as some models' templates do;
-// the "alien" role is refused.
+// A word tokenizer with a ChatML-like template, for tests of tokenising: `<s> role NL content <e> NL` per message. The
+// "think" role makes the template close an empty thought after the generation prompt, as some models' templates do. The
+// "alien" role is refused.
 
 import { PromptError } from "../../src/text/prompt-error.ts";
 import type { ChatEncoder } from "../../src/training/data/chat-encoder.ts";
@@ -31,7 +31,7 @@ export const toyEncoder: ChatEncoder & { word(id: number): string } = {
   },
 };
 
-/** Ids of words; unknown words throw. */
+/** Ids of words. Throws on unknown words. */
 export function toyIds(text: string): number[] {
   return text
     .split(" ")

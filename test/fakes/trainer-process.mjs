@@ -1,6 +1,6 @@
-// A trainer process without a model, for tests of everything around it: deterministic metrics and adapter bytes computed
-// from the task, a moment per step, and faults on request through the first token id of the first sequence:
-// 101 = crash in the middle, 102 = report a failure, 103 = ignore cancellation, 104 = write a corrupt adapter.
+// A trainer process without a model, for tests of everything around it. It computes deterministic metrics and adapter
+// bytes from the task and waits a moment per step. The first token id of the first sequence requests a fault: 101 =
+// crash in the middle, 102 = report a failure, 103 = ignore cancellation, 104 = write a corrupt adapter.
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ async function train(task) {
   }
   mkdirSync(task.output);
   copyFileSync(join(task.adapter, "adapter_config.json"), join(task.output, "adapter_config.json"));
-  // the same tensors with other values: a valid file that depends on every step
+  // The same tensors with other values: a valid file that depends on every step.
   const bytes = readFileSync(weights);
   const header = 8 + Number(bytes.readBigUInt64LE(0));
   for (let i = header; i + 4 <= bytes.length; i += 4) bytes.writeFloatLE(state[(i / 4) % 32] / 1e4, i);

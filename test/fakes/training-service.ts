@@ -91,7 +91,7 @@ export function trainingBench(options: BenchOptions = {}): TrainingBench {
   };
 }
 
-/** A function that starts benches; they are closed after each test. */
+/** Returns a function that starts services, which are closed after each test. */
 export function benchesOfTest(): (options?: BenchOptions) => TrainingBench {
   const open: TrainingBench[] = [];
   afterEach(async () => {
@@ -168,7 +168,7 @@ export async function ended(bench: TrainingBench, job: JobRecord): Promise<JobEv
   return all();
 }
 
-/** A group that makes the fake trainer misbehave in the way of that id, which must be in the vocabulary. */
+/** A group whose id makes the fake trainer misbehave. The id must be in the vocabulary. */
 export function faulty(id: number): TrajectoryGroup {
   const group = scored(["a1 <e>", 1], ["a2 <e>", 0]);
   for (const { histories } of group.trajectories) {

@@ -1,9 +1,9 @@
-// What compiling constraints costs those who did not ask for one: streams run while other clients send schemas the server
-// has never seen, large ones and hostile ones, one after the other.
+// Measures what compiling constraints costs other clients: streams run while others send new schemas, large ones and hostile
+// ones, one after the other.
 //   node test/load/compile-gaps.mjs [--model DIR] [--streams 4] [--compilers 2] [--seconds 15] [--rounds 2]
 // Prints JSON: the time between two tokens of a stream in milliseconds (p50, p99, max), without and with compilations,
-// in alternating rounds. A benchmark: it asserts nothing. The compilers compete for the same cores, so give it a machine
-// with some to spare, or read p50 as the price of sharing them.
+// in alternating rounds. This is a benchmark and asserts nothing. The compilers compete for the same cores, so run it on a
+// machine with cores to spare, or read p50 as the price of sharing them.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, loadavg, tmpdir } from "node:os";
@@ -75,7 +75,7 @@ async function round(seconds, into, compilers) {
   ]);
 }
 
-/** Streams one after the other; every event after the first of a stream is one gap. */
+/** Runs streams one after the other. Every event after the first of a stream is one gap. */
 async function streamUntil(until, gaps) {
   while (performance.now() < until) {
     const response = await post({ stream: true, max_tokens: 200, ignore_eos: true });

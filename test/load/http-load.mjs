@@ -1,8 +1,8 @@
-// What the HTTP side of a server costs, and whether it holds: many streams for a while against a server of its own.
+// Measures what the HTTP side of a server costs: many streams for a while against a server that it starts.
 //   node test/load/http-load.mjs --model DIR [--streams 256] [--seconds 60] [--max-tokens 64] [-- FLAGS OF SERVE]
 // Prints JSON: streams completed, errors, tokens per second, the server's event-loop delay (p50, p99, max; from its own
-// /metrics) and how its CPU time divides between the HTTP thread and everything else (Linux only). A benchmark: it
-// asserts nothing but exits 1 when a stream failed.
+// /metrics) and how its CPU time divides between the HTTP thread and everything else (Linux only). This is a benchmark:
+// it asserts nothing, but exits with 1 when a stream failed.
 import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { Agent, request } from "node:http";
@@ -26,7 +26,7 @@ const { values } = parseArgs({
 const streams = Number(values.streams);
 const seconds = Number(values.seconds);
 const KEY = "load-test";
-/** Until the code is compiled, its cost says nothing. */
+/** Warm-up: costs mean nothing until the code is compiled. */
 const WARM_MS = 8000;
 
 const server = await startServer();
@@ -76,7 +76,7 @@ async function client(agent, until, totals) {
   }
 }
 
-/** One streamed request, read to [DONE]; resolves to its number of tokens. */
+/** Reads one streamed request to [DONE]. Resolves to its number of tokens. */
 function stream(agent) {
   const body = JSON.stringify({
     messages: [{ role: "user", content: "Tell me something about the sea, at some length." }],
@@ -145,7 +145,7 @@ function cpuOf(pid) {
   }
 }
 
-/** The server samples with a timer of 10 ms, whose period is part of what it reports. */
+/** The server samples with a timer of 10 ms, and that period is part of the delay it reports. */
 function lag(metrics, quantile) {
   const match = new RegExp(`^nodejs_eventloop_lag_${quantile}_seconds (\\S+)$`, "m").exec(metrics);
   return match === null ? null : round(Math.max(0, Number(match[1]) * 1000 - 10));

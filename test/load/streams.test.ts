@@ -1,5 +1,5 @@
-// Many streams at once on a fake model: every one complete and correct, nothing left behind. The long run against a
-// real model is test/load/http-load.mjs.
+// Many streams at once on a fake model: every one is complete and correct, and nothing is left behind. The long run
+// against a real model is test/load/http-load.mjs.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { says, startTestServer, type TestServer } from "../wire/test-server.ts";
 

@@ -1,6 +1,6 @@
-// Whatever else is going on, a request's output is the one it has alone: random mixes of arrivals, priorities, aborts,
-// choices, lengths, adapters, salts and grammars on tiny pools with tiny budgets, against each request run by itself
-// on a roomy engine without a prefix cache. The fake model's logits depend on the content of the blocks actually read.
+// A request's output never depends on other requests. Random mixes of arrivals, priorities, aborts, choices, lengths,
+// adapters, salts and grammars run on tiny pools with tiny budgets, and are compared with each request alone on a roomy
+// engine without a prefix cache. The fake model's logits depend on the content of the blocks that were read.
 
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
@@ -28,7 +28,7 @@ const rarely = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> =>
 
 const token = fc.integer({ min: 3, max: VOCAB - 1 });
 
-/** Up to three forks with forced runs of different lengths between them: all ways through. */
+/** All paths through up to three forks with forced runs of different lengths between them. */
 const grammar = fc
   .array(fc.record({ forced: fc.nat(5), fork: fc.uniqueArray(token, { minLength: 2, maxLength: 2 }) }), {
     maxLength: 3,
@@ -42,7 +42,7 @@ const grammar = fc
 
 const requestOf = ({ promptLength, outputLength, arrives }: Shape) =>
   fc.record({
-    /** Prompts share beginnings, so that the prefix cache has something to find. */
+    /** Prompts share prefixes, so that the prefix cache finds something. */
     prompt: fc
       .tuple(fc.nat(2), fc.integer({ min: 1, max: promptLength }), fc.array(token, { maxLength: promptLength / 3 }))
       .map(([base, length, end]) => [...Array.from({ length }, (_, i) => 3 + ((i * 7 + base) % (VOCAB - 3))), ...end]),
@@ -58,7 +58,7 @@ const requestOf = ({ promptLength, outputLength, arrives }: Shape) =>
     priority: fc.integer({ min: -2, max: 2 }),
     grammar: rarely(grammar),
     arrives: fc.nat(arrives),
-    /** Step after its arrival at which it is cut: whole (index null) or one choice. */
+    /** The step after its arrival at which it is aborted (index null) or one choice is stopped. */
     cut: rarely(fc.record({ after: fc.nat(8), index: fc.option(fc.nat(2)) })),
   });
 
@@ -144,7 +144,7 @@ async function alone(spec: Spec): Promise<Summary> {
 
 describe("random mixes", () => {
   afterAll(() => {
-    // The property is only worth something if the hard paths were taken.
+    // The property is worth something only if the hard paths were taken.
     for (const [name, count] of Object.entries(totals)) expect(count, name).toBeGreaterThan(20);
   });
 
@@ -181,7 +181,7 @@ describe("random mixes", () => {
           for (const [index, choice] of actual.choices.entries()) {
             const wanted = expected.choices[index]!;
             if (choice.finish === null) {
-              // Cut short: what came out before is the beginning of what would have come.
+              // Cut short: its output must be a prefix of the full output.
               expect(cutChoices.get(spec)!.has(index)).toBe(true);
               expect(choice.tokens).toEqual(wanted.tokens.slice(0, choice.tokens.length));
               totals.aborted++;

@@ -1,5 +1,6 @@
-// The same guarantee on real arithmetic: with the ONNX decoder, tokens and log-probabilities of a request are
-// bit-identical alone and in a crowded batch with chunked prefill, prefix hits, shared prefills and preemption.
+// The guarantee of engine-mixes.test.ts with real arithmetic: with the ONNX decoder, the tokens and log-probabilities
+// of a request are bit-identical alone and in a crowded batch with chunked prefill, prefix hits, shared prefills and
+// preemption.
 
 import { describe, expect, it } from "vitest";
 import type { EngineOutput, GenerateRequest } from "../../src/engine/contract.ts";

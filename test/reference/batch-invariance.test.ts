@@ -1,5 +1,5 @@
-// The guarantee: a token's logits are bit-identical alone, in a batch of 32, with chunked prefill, after recomputation
-// and over copied blocks; for every family and weight type, with one and two threads, with and without an adapter.
+// A token's logits are bit-identical alone, in a batch of 32, with chunked prefill, after recomputation and over copied
+// blocks. This holds for every family and weight type, with one and two threads, with and without an adapter.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,17 +21,17 @@ const tokensOf = (seed: number, length: number) => Array.from({ length }, (_, i)
 /** Three blocks and a bit. */
 const textFor = ({ positionsPerBlock }: DecoderRunner) => tokensOf(1, 3 * positionsPerBlock + 4);
 
-/** Bits, so that -0 and 0 differ and NaN equals itself; text, so that comparing is fast. */
+/** Bits, so that -0 and 0 differ and NaN equals itself. As text, because that compares fast. */
 const bits = (logits: Float32Array) =>
   Buffer.from(logits.buffer, logits.byteOffset, logits.byteLength).toString("latin1");
 
-/** Both sides of the blocks' edges, both ends. */
+/** Positions on both sides of the block boundaries, and both ends. */
 const edgesFor = ({ positionsPerBlock: block }: DecoderRunner) => [
   ...[0, 1, block - 2, block - 1, block, block + 1],
   ...[2 * block - 1, 2 * block, 2 * block + 1, 3 * block - 1, 3 * block, 3 * block + 3],
 ];
 
-/** Logits of single tokens beside `others` at these positions of the text; what lies between them is computed in chunks. */
+/** Logits of single tokens beside `others` at these positions of the text. Chunks compute the tokens between them. */
 async function tokenByToken(
   runner: DecoderRunner,
   adapterSlot: number,
@@ -41,7 +41,7 @@ async function tokenByToken(
   const text = textFor(runner);
   const room = 8;
   const rows: string[] = [];
-  // The others are at different lengths, and change places with the sequence under test from step to step.
+  // The others have different lengths and swap places with the sequence under test from step to step.
   const lengths = Array.from({ length: others }, (_, i) => 1 + ((i * 7) % 40));
   const blocks = (i: number) => blocksFrom(8 + i * room, text.length, runner.positionsPerBlock);
   for (const [i, length] of lengths.entries())
@@ -90,7 +90,7 @@ async function expectSameBits(runner: DecoderRunner, threaded: DecoderRunner, sl
   expect(await tokenByToken(runner, slot, 31, edges)).toEqual(atEdges);
   expect(await tokenByToken(threaded, slot, 3, edges)).toEqual(atEdges);
 
-  // A block and a half copied to another place, the rest computed there: at once, and one token first.
+  // Copies a block and a half to another place and computes the rest there: at once, and one token first.
   const elsewhere = blocksFrom(300, text.length, block);
   const half = block + block / 2;
   for (const first of [half, half + 1]) {
@@ -129,7 +129,7 @@ function randomAdapter(model: string, rank: number): string {
   return folder;
 }
 
-/** `slot` in a prefill and in a decode step, alone and with a row on each of `others`. */
+/** Compares `slot` in a prefill and in a decode step, alone and beside a row on each of `others`. */
 async function expectSameBeside(runner: DecoderRunner, slot: number, others: readonly number[]): Promise<void> {
   const mine = chunk([5, 6, 7, 8], 0, Int32Array.of(0), { adapterSlot: slot });
   const next = chunk([9], 4, Int32Array.of(0), { adapterSlot: slot });
@@ -148,7 +148,7 @@ it("gives an adapter of rank 1 the same bits alone as beside another adapter", a
   await runner.close();
 });
 
-// Kernels divide wide matrices in other ways than the small ones of the fixtures; and in blocks as they are served.
+// Kernels split wide matrices differently from the small ones of the fixtures. The blocks are as large as in serving.
 const SERVED = blockOfLinks(DEFAULT_LINK_SIZE);
 describe.each([
   ["Qwen2.5 0.5B", { family: "qwen2", hidden: 896, intermediate: 4864, heads: 14, kvHeads: 2, headDim: 64 }],
@@ -165,7 +165,7 @@ describe.each([
     await Promise.all([runner!.close(), threaded!.close()]);
   });
 
-  it("with adapters: the same bits however a token is computed, and whoever else is in the batch", async () => {
+  it("with adapters: the same bits however a token is computed, in any batch", async () => {
     const [runner, threaded] = await withOneAndTwoThreads(folder, {
       weightType: "int8",
       positionsPerBlock: SERVED,
@@ -189,7 +189,7 @@ describe.each([
   });
 });
 
-it("gives the same bits behind more than 128 blocks, where the runtime divides sums over blocks", async () => {
+it("gives the same bits after more than 128 blocks, where the runtime splits sums over blocks", async () => {
   const length = 2200;
   const runner = await openRunner(fixtureFolder("llama"), { threads: 2, maxPositions: length + 8 });
   const long = tokensOf(4, length);
@@ -213,7 +213,7 @@ it.each([
   [257, 1, "int8"],
   [300, 1, "int8"],
   [500, 2, "int8"],
-  // With the decode row one more than the runtime gives to a thread (see int4-probe.ts).
+  // With the decode row, one row more than the runtime gives to a thread (see int4-probe.ts).
   [256, 2, "int4"],
 ] as const)(
   "a chunk of %i tokens, which runs in pieces and parts beside a decode row, gives the bits of small chunks (threads: %i, %s)",
@@ -234,7 +234,7 @@ it.each([
       pieces.push(...(await runAlone(runner, chunk(long.slice(start, start + 49), start, elsewhere))));
     }
     expect(bits(Float32Array.from(pieces))).toEqual(whole);
-    // All of it but what the first block has already.
+    // All tokens except those already in the first block.
     for (const begun of [1, runner.positionsPerBlock - 1]) {
       const rest = await runAlone(runner, chunk(long.slice(begun), begun, elsewhere));
       expect(bits(rest)).toEqual(whole!.slice(4 * begun * runner.vocabSize));

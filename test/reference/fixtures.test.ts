@@ -1,4 +1,4 @@
-// Every family against the reference numbers: prefill, prefill + decode, one batch, chunks, adapters.
+// Compares every family with reference numbers: prefill, prefill + decode, one batch, chunks, adapters.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { DecoderRunner } from "../../src/model/decoder-runner.ts";

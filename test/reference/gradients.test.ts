@@ -1,4 +1,4 @@
-// Gradients, optimiser step and log-probabilities of every family's fixture against numbers computed in float64.
+// Compares gradients, optimiser step and log-probabilities of every family's fixture with numbers computed in float64.
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -67,7 +67,7 @@ describe.each(families)("%s", (family) => {
     return { pass, loss, into };
   }
 
-  /** ||got - expected|| / ||expected|| over all tensors whose names begin so. */
+  /** ||got - expected|| / ||expected|| over all tensors whose names begin with this. */
   function relativeError(got: ReadonlyMap<string, Float32Array>, prefix: string): number {
     let [difference, size] = [0, 0];
     for (const name of reference.tensors.keys()) {

@@ -1,5 +1,6 @@
-// A real checkpoint (MiniMind2-small, 26 M parameters, fp16) against Hugging Face transformers. The checkpoint is not part
-// of the project: FLYWHEEL_MINIMIND names its folder, with the reference.json made beside it; without it these are skipped.
+// Compares a real checkpoint (MiniMind2-small, 26 M parameters, fp16) with Hugging Face transformers. The checkpoint is
+// not part of the project. FLYWHEEL_MINIMIND names its folder, which also holds reference.json; without it, these are
+// skipped.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
-// Gradients over rounded base weights. The forward pass multiplies whole numbers, the backward pass the same weights
-// widened again; so the gradient must be that of a float32 model that has exactly those weights, up to the rounding
+// Gradients over rounded base weights. The forward pass multiplies integers, and the backward pass multiplies the same
+// weights, widened. So the gradient must equal that of a float32 model with exactly those weights, up to the rounding
 // of activations.
 
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -21,10 +21,10 @@ import { TrainableModel } from "../../src/training/onnx/pass/trainable-model.ts"
 import { seededRandom } from "../../src/training/random.ts";
 import { families, fixtureFolder } from "./runner-driver.ts";
 
-/** Relative to the norm of the whole gradient: what rounded activations may move in models this small. */
+/** How far rounded activations may move the gradient of models this small, relative to its norm. */
 const LIMITS = { int8: 0.08, int4: 0.2 } as const;
 
-/** The model of `folder` as float32, every linear map and the head with the weights that `type` really multiplies with. */
+/** The model of `folder` as float32, with the rounded weights of `type` in every linear map and the head. */
 function widened(folder: string, type: WeightType, into: string): void {
   const checkpoint = openCheckpoint(folder);
   const { tensors } = checkpoint;
@@ -40,7 +40,7 @@ function widened(folder: string, type: WeightType, into: string): void {
   };
   plain(tensors.embedding);
   plain(tensors.finalNorm);
-  // the head is one byte per weight in every rounded type
+  // In every rounded type the head has one byte per weight.
   rounded(tensors.head ?? tensors.embedding, "int8", "lm_head.weight");
   for (const layer of tensors.layers) {
     for (const name of LINEAR_NAMES) {
@@ -106,7 +106,7 @@ it.each(families.flatMap((family) => (["int8", "int4"] as const).map((type) => [
       const got = await gradientOf(fixtureFolder(family), type);
       const expected = await gradientOf(folder, "float32");
       expect(distance(got, expected)).toBeLessThan(LIMITS[type]);
-      // and it is the gradient of these weights, not of those they were rounded from
+      // It is the gradient of the rounded weights, not of the original ones.
       const unrounded = await gradientOf(fixtureFolder(family), "float32");
       expect(distance(got, expected)).toBeLessThan(0.8 * distance(got, unrounded));
     } finally {

@@ -1,4 +1,4 @@
-// A whole task on a small model: what it leaves behind, and that it ends with a reason when numbers are no numbers.
+// Runs whole tasks on a small model: what a task writes, and that it ends with a reason when numbers are not finite.
 
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -60,7 +60,7 @@ async function run(fields: { learningRates: number[]; tau?: number; weightDecay?
 }
 
 describe("a task", () => {
-  it("leaves a step behind and counts the tokens of its passes", async () => {
+  it("writes a step and counts the tokens of its passes", async () => {
     const { result, steps } = await run({ learningRates: [1e-4, 1e-4] });
     expect(steps).toHaveLength(2);
     for (const metrics of steps) expect(Object.values(metrics).every(Number.isFinite)).toBe(true);
@@ -82,12 +82,12 @@ describe("a task", () => {
     expect(existsSync(join(folder, "step"))).toBe(false);
   });
 
-  it("names a weight decay that does more than take weights away", async () => {
+  it("names a weight decay that is far too large", async () => {
     const failed = run({ learningRates: [1e-5], weightDecay: 1e300 });
     await expect(failed).rejects.toThrow(/the learning rate \(0\.00001\) or weight_decay \(1e\+300\) may be too large/);
   });
 
-  it("does not blame a learning rate before anything was learned", async () => {
+  it("does not blame the learning rate before the first step", async () => {
     const failed = run({ learningRates: [1e-5], tau: 1e308 });
     await expect(failed).rejects.toThrow(/^the loss .* in gradient step 1; alt_k2_tau \(1e\+308\) may be too large$/);
   });

@@ -1,5 +1,5 @@
-// Drives a DecoderRunner by hand for reference tests: sequences with blocks of their own, token by token or in chunks,
-// and the reference numbers of a fixture.
+// Drives a DecoderRunner by hand for reference tests: sequences with their own blocks, token by token or in chunks.
+// Reads the reference numbers of a fixture.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
-// The sampling rules written the slow, obvious way: 64-bit floats, full sorts, one step after the other. What the fast
-// code in src/sampling is compared with. Shares no code with it.
+// The sampling rules written the slow, obvious way: 64-bit floats, full sorts, one step after the other. Tests compare
+// the fast code in src/sampling with it. The two share no code.
 
 import type { SamplingParams } from "../../src/sampling/sampling-params.ts";
 import { samplingParams } from "../fakes/requests.ts";
@@ -12,7 +12,7 @@ export const defaults: SamplingParams = samplingParams({
   seed: 1n,
 });
 
-/** Raw logits with what the grammar forbids at -Infinity. */
+/** Raw logits, with -Infinity where the grammar forbids a token. */
 export function referenceMask(logits: ArrayLike<number>, legal: ReadonlySet<number> | null): number[] {
   return Array.from(logits, (value, id) => (legal === null || legal.has(id) ? value : Number.NEGATIVE_INFINITY));
 }
@@ -56,7 +56,7 @@ export function referenceSoftmax(values: readonly number[]): number[] {
 export interface Survivors {
   /** Probability of each id after truncation; 0 = dropped. */
   probabilities: number[];
-  /** Ids so close to an edge that rounding may decide otherwise. */
+  /** Ids so close to an edge that rounding may decide either way. */
   doubtful: Set<number>;
 }
 
@@ -80,7 +80,7 @@ export function referenceTruncate(values: readonly number[], params: SamplingPar
 
   probabilities = referenceSoftmax(scaled);
   if (topP < 1) {
-    // Ascending; of equal ones the lower id is the more likely, so it comes later.
+    // Ascending. Of equal entries the lower id counts as more likely, so it comes later.
     const ascending = [...probabilities.keys()].sort((a, b) => scaled[a]! - scaled[b]! || b - a);
     let cumulative = 0;
     for (const id of ascending.slice(0, -1)) {
@@ -99,7 +99,7 @@ export function referenceLogprobs(values: readonly number[]): number[] {
   return values.map((value) => value - max - Math.log(sum));
 }
 
-/** Ids by falling value, equal ones by rising id. */
+/** Ids by descending value, equal ones by ascending id. */
 export function referenceOrder(values: readonly number[]): number[] {
   return [...values.keys()].sort((a, b) => values[b]! - values[a]! || a - b);
 }

@@ -1,5 +1,5 @@
-// The trainer's passes: the same log-probabilities as the sampler for the same tokens, in every weight type, and the same
-// numbers however sequences are put into rows and micro-batches.
+// The trainer's passes give the same log-probabilities as the sampler for the same tokens in every weight type, and the
+// same numbers however sequences are packed into rows and micro-batches.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -54,7 +54,7 @@ describe.each(families)("%s: sampler and trainer agree", (family) => {
     const runner = await openRunner(folder, { weightType: weights, adaptersFromStart: true });
     const { slot } = await runner.adapters.load(folder);
     const blocks = blocksFrom(0, ids.length, 16);
-    // as served: a prefill of the prompt, then token by token
+    // As served: a prefill of the prompt, then token by token.
     const served: number[] = [];
     const rows = await runner.forward([chunk(ids.slice(0, 32), 0, blocks, { adapterSlot: slot })]);
     const vocab = runner.vocabSize;
@@ -67,7 +67,7 @@ describe.each(families)("%s: sampler and trainer agree", (family) => {
     const predicting = Int32Array.from({ length: ids.length - 1 }, (_, p) => p);
     const sequence = { index: 0, ids: Int32Array.from(ids), predicting };
     const shorter = { index: 1, ids: Int32Array.from(ids.slice(0, 21)), predicting: predicting.slice(0, 20) };
-    // float32 may sum in any order; rounded weights need serving's own
+    // float32 may sum in any order. Rounded weights need the order of serving.
     for (const positionsPerBlock of weights === "float32" ? [null, 16] : [16]) {
       const model = await TrainableModel.create({ folder, weights, rank: adapter.rank, threads: 1, positionsPerBlock });
       model.setParameters(parametersOf(adapter), adapter.scale);
@@ -83,7 +83,7 @@ describe.each(families)("%s: sampler and trainer agree", (family) => {
   });
 });
 
-// Enough layers that a stage would have to nest its branches: weights of nested ones are other kernels' business.
+// Enough layers that a stage would have to nest its branches, whose weights would go to other kernels.
 describe("the bundled model: sampler and trainer agree", () => {
   const folder = fileURLToPath(new URL("../../models/flywheel-mini", import.meta.url));
   const config = readModelConfig(folder);
@@ -115,7 +115,7 @@ describe("the bundled model: sampler and trainer agree", () => {
     await expectSame(weights, identityAdapter(config, { rank: 2, alpha: 4 }, 1), 1);
   });
 
-  // Rounding makes much of the least difference in what the adapter adds.
+  // Rounding amplifies the smallest difference in what the adapter adds.
   it.each(["int8", "int4"] as const)("%s to the last bits, with an adapter of many columns", async (weights) => {
     const adapter = identityAdapter(config, { rank: 32, alpha: 32 }, 1);
     const random = seededRandom(1);
@@ -124,8 +124,8 @@ describe("the bundled model: sampler and trainer agree", () => {
   });
 });
 
-// One query head for each key head: 129 queries must not become calls of 128 and of one.
-it("gives a shared beginning of 129 tokens the bits that it has in a sequence alone", async () => {
+// One query head per key head: 129 queries must not become calls of 128 and 1.
+it("gives a shared prefix of 129 tokens the same bits as in a sequence alone", async () => {
   const folder = mkdtempSync(join(tmpdir(), "flywheel-heads-"));
   writeWideCheckpoint(folder, { family: "llama", hidden: 256, intermediate: 256, heads: 8, kvHeads: 8, headDim: 32 });
   const adapter = identityAdapter(readModelConfig(folder), { rank: 2, alpha: 4 }, 1);
@@ -160,7 +160,7 @@ describe("rows and micro-batches", () => {
   ];
   const separate = sequences.map((sequence) => ({ ...sequence, group: -1 }));
 
-  it("give the numbers of separate sequences when their beginning is shared, for fewer tokens", async () => {
+  it("give the numbers of separate sequences when they share a prefix, for fewer tokens", async () => {
     const model = await TrainableModel.create({
       folder,
       weights: "float32",
@@ -196,7 +196,7 @@ describe("rows and micro-batches", () => {
     await model.close();
   });
 
-  it("give the same gradient in any number of micro-batches, and reject what does not fit", async () => {
+  it("give the same gradient in any number of micro-batches, and refuse sequences that do not fit", async () => {
     const model = await TrainableModel.create({
       folder,
       weights: "float32",
@@ -224,7 +224,7 @@ describe("rows and micro-batches", () => {
     await model.close();
   });
 
-  it("have room for many replies that are all alike", async () => {
+  it("have room for many identical replies", async () => {
     const options = { folder, weights: "float32", rank: adapter.rank, threads: 1, positionsPerBlock: null } as const;
     const model = await TrainableModel.create(options);
     model.setParameters(params, adapter.scale);
@@ -235,7 +235,7 @@ describe("rows and micro-batches", () => {
     await model.close();
   });
 
-  it("have gradients of zero, not NaN, for the smallest derivatives there are", async () => {
+  it("have gradients of zero, not NaN, for the smallest possible derivatives", async () => {
     const options = { folder, weights: "float32", rank: adapter.rank, threads: 1, positionsPerBlock: null } as const;
     const model = await TrainableModel.create(options);
     model.setParameters(params, adapter.scale);
@@ -245,7 +245,7 @@ describe("rows and micro-batches", () => {
     await model.close();
   });
 
-  it("take the least log-probability there is from a sampler", async () => {
+  it("accept the lowest possible log-probability from a sampler", async () => {
     const options = { folder, weights: "float32", rank: adapter.rank, threads: 1, positionsPerBlock: null } as const;
     const model = await TrainableModel.create(options);
     model.setParameters(params, adapter.scale);

@@ -19,7 +19,7 @@ it("gives hidden positions weight exactly 0 and others their exponential, in row
   await session.close();
 });
 
-it("finds every token a place in its block, and repeats the last one behind it", () => {
+it("gives every token a place in its block, and repeats the last one after it", () => {
   expect(Array.from(blockPlaces(5, 3, 2), Number)).toEqual([5, 6, 7, 7]);
   expect(Array.from(blockPlaces(0, 4, 2), Number)).toEqual([0, 1, 2, 3]);
   expect(blockPlaces(0, 0, 2)).toHaveLength(0);

@@ -10,13 +10,13 @@ it("divides a piece into parts of about the same size", () => {
   expect(partEnds(0, 256, 128, 64)).toEqual([128, 256]);
 });
 
-it("counts from the start of the block that a piece starts in", () => {
+it("counts from the start of a piece's first block", () => {
   expect(partEnds(16, 496, 32, 128)).toEqual([128, 256, 384, 512]);
   expect(partEnds(31, 2, 32, 128)).toEqual([33]);
   expect(partEnds(63, 65, 64, 64)).toEqual([128]);
 });
 
-it("ends parts on block boundaries, in order, the last one with the piece", () => {
+it("ends parts at block boundaries, in order, the last one at the end of the piece", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 2, max: 600 }),
@@ -35,7 +35,7 @@ it("ends parts on block boundaries, in order, the last one with the piece", () =
   );
 });
 
-it("cuts a chunk into pieces that end with blocks, wherever it starts, and leaves no token alone", () => {
+it("cuts a chunk into pieces that end where blocks end, wherever it starts, and leaves no token alone", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 2, max: 600 }),
@@ -60,7 +60,7 @@ it("cuts a chunk into pieces that end with blocks, wherever it starts, and leave
   );
 });
 
-it("does not leave the last place of a block to a piece of its own", () => {
+it("makes no separate piece of a block's last position", () => {
   const whole = {
     tokens: new Int32Array(40),
     start: 255,

@@ -4,7 +4,7 @@ import { firstNonFinite } from "./finite.ts";
 
 const exponents = { F32: [0x7f800000, 31], F16: [0x7c00, 15], BF16: [0x7f80, 15] } as const;
 
-it.each(["F32", "F16", "BF16"] as const)("finds the first of any %s bits, by a plain look at each", (dtype) => {
+it.each(["F32", "F16", "BF16"] as const)("agrees with checking each value of any %s bits", (dtype) => {
   const [exponent, signAt] = exponents[dtype];
   const any = fc.integer({ min: 0, max: 2 ** (signAt + 1) - 1 });
   const special = fc

@@ -8,7 +8,7 @@ import { matrixOf } from "./matrix-rows.ts";
 
 const [inputs, out] = [512, 48];
 
-it("tells which rows of an int4 product have the same bits in any batch", async () => {
+it("finds which rows of an int4 product have the same bits in any batch", async () => {
   const random = seededRandom(5);
   const values = (count: number) => Float32Array.from({ length: count }, () => random() - 0.5);
   const weight = matrixOf(values(out * inputs), out, inputs);

@@ -65,7 +65,7 @@ describe("linear in int8", () => {
     },
   );
 
-  it("gives a row the same bits whatever the other rows are, and a row of zeros the bias", async () => {
+  it("gives a row the same bits beside any other rows, and a row of zeros the bias", async () => {
     const map = weights(await probeDigitSteps());
     const rows = someRows();
     const together = await run(map, "int8", Float32Array.from(rows.flatMap((row) => [...row])));

@@ -11,7 +11,7 @@ function tensor(out: number, inputs: number, start: number) {
   };
 }
 
-it("reads several tensors as one matrix, in pieces that do not end where the tensors do", () => {
+it("reads several tensors as one matrix, in pieces that cross tensor boundaries", () => {
   const inputs = 3;
   const parts = [tensor(5, inputs, 0), tensor(1, inputs, 100), tensor(7, inputs, 200)];
   const whole = parts.flatMap(({ values }) => [...values]);

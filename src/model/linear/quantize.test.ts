@@ -59,7 +59,7 @@ describe("quantizeInt8", () => {
     },
   );
 
-  it("keeps within the range where a row's steps are too many for it", () => {
+  it("stays within the range if a row has too many steps for it", () => {
     const weights = Float32Array.from({ length: 200 }, (_, i) => (i + 1) * 0.01);
     const { values, scales } = quantizeInt8(matrixOf(weights, 1, 200));
     expect(Math.max(...values)).toBe(127);
@@ -73,7 +73,7 @@ describe("quantizeInt8", () => {
 });
 
 describe("quantizeInt4", () => {
-  it("is within a step of every weight (half a step but for the end of the scale)", () => {
+  it("is within a step of every weight (half a step except at the end of the scale)", () => {
     fc.assert(
       fc.property(weightArrays(2, 2 * INT4_BLOCK), (weights) => {
         const { values, scales } = quantizeInt4(matrixOf(weights, 2, 2 * INT4_BLOCK));
@@ -87,7 +87,7 @@ describe("quantizeInt4", () => {
     );
   });
 
-  it("refuses sizes that have no whole blocks", () => {
+  it("refuses sizes that do not divide into blocks", () => {
     expect(() => quantizeInt4(matrixOf(new Float32Array(40), 1, 40))).toThrow("multiple of 32");
   });
 });
@@ -110,7 +110,7 @@ describe("matrices of several pieces", () => {
     }
   });
 
-  it("are transposed into memory that is given", () => {
+  it("are transposed into given memory", () => {
     const given = new Float32Array(out * inputs);
     expect(transposed(matrix, given)).toBe(given);
     for (let o = 0; o < out; o += 23) {

@@ -34,7 +34,7 @@ function feedsOf(slots: LoraSlots, used: readonly number[]): Feeds {
 
 const factors = (feeds: Feeds) => feeds["lora_a.0.qkv"]!;
 
-it("lays factors out a few times only, however steps mix adapters, and gives each row its own", async () => {
+it("builds few layouts however steps mix adapters, and gives each row its own factors", async () => {
   const slots = await loaded();
   const mixes = [[1], [2], [3], [4], [1, 2], [0, 3], [2, 3, 4], [0], [4, 1], [1, 2, 3, 4], [3, 1]];
   for (const used of mixes) factors(feedsOf(slots, used));
@@ -54,7 +54,7 @@ it("lays factors out a few times only, however steps mix adapters, and gives eac
   expect(factors(feedsOf(slots, [0, 0])).dims).toEqual([64, 0]); // the base model alone pays for none
 });
 
-it("gives adapters that stay together a layout of their own", async () => {
+it("gives adapters that are used together for long a layout of their own", async () => {
   const slots = await loaded();
   for (const used of [[1], [2], [3], [4], [1, 4]]) feedsOf(slots, used);
   expect(factors(feedsOf(slots, [1, 2])).dims[1]).toBe(4 * 3 * 8);

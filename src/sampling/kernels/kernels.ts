@@ -1,13 +1,13 @@
-// The loops over the vocabulary, as WebAssembly SIMD: plain JavaScript needs about 2 ns per entry for the simplest
-// pass and 10 ns for one with exp, these a fifth to a tenth of that. Results are bit-identical on every machine: no
-// relaxed instructions, one fixed order of additions.
+// The loops over the vocabulary, as WebAssembly SIMD. Plain JavaScript takes about 2 ns per entry for the simplest pass
+// and 10 ns for one with exp; these take a fifth to a tenth of that. Results are bit-identical on every machine,
+// because there are no relaxed instructions and one fixed order of additions.
 
 import { mask } from "./mask.ts";
 import { countAtLeast, findBucket, gather, histogram, scan } from "./search.ts";
 import { encodeModule } from "./wasm.ts";
 import { sumAtLeast, weigh } from "./weights.ts";
 
-/** Addresses are bytes; `row` and `maxima` describe a row as `scan` left it, `blocks` (> 0) is its length in blocks. */
+/** Addresses are in bytes. `row` and `maxima` describe a row as `scan` left it; `blocks` (> 0) is its length in blocks. */
 export interface Kernels {
   mask(row: number, blocks: number, maxima: number, words: number): void;
   scan(row: number, blocks: number, maxima: number): number;
@@ -46,7 +46,7 @@ export interface Kernels {
   countAtLeast(row: number, blocks: number, maxima: number, value: number): number;
 }
 
-// What this file needs of the WebAssembly globals; Node's types do not declare them.
+// The WebAssembly globals that this file needs. Node's types do not declare them.
 declare const WebAssembly: {
   Module: new (bytes: Uint8Array<ArrayBuffer>) => object;
   Instance: new (module: object, imports: { host: { memory: KernelMemory } }) => { exports: unknown };
@@ -61,7 +61,7 @@ const compiled = new WebAssembly.Module(
   encodeModule([mask, scan, weigh, sumAtLeast, histogram, findBucket, gather, countAtLeast]),
 );
 
-/** The kernels over a fresh memory of at least `bytes`. */
+/** The kernels over a new memory of at least `bytes`. */
 export function instantiateKernels(bytes: number): { kernels: Kernels; memory: KernelMemory } {
   const memory = new WebAssembly.Memory({ initial: Math.ceil(bytes / 65_536) });
   return { kernels: new WebAssembly.Instance(compiled, { host: { memory } }).exports as Kernels, memory };

@@ -7,7 +7,7 @@ import { defineFunction, f32x4, get, i32, i32x4, ifThen, set, v128 } from "./was
 /** Words of 32 bits for the entries of a block. */
 export const blockWords = BLOCK_ENTRIES / 32;
 
-/** Sets entry i of the row to -Infinity unless bit i & 31 of words[i >> 5] is 1; there are words for the whole row. */
+/** Sets entry i of the row to -Infinity unless bit i & 31 of words[i >> 5] is 1. The words cover the whole row. */
 export const mask = defineFunction({
   name: "mask",
   params: { ...rowParams, words: "i32" },
@@ -23,7 +23,7 @@ export const mask = defineFunction({
     };
     const word = (index: number): Code => [
       ...set(v.word, i32.load(get(v.words), index * 4)),
-      // Nothing to do where all bits are 1.
+      // Nothing to do if all bits are 1.
       ...ifThen(i32.sub(get(v.word), i32.const(-1)), [
         ...set(v.bits, i32x4.splat(get(v.word))),
         ...[0, 1, 2, 3, 4, 5, 6, 7].flatMap((at) => vector(at, index * 128 + at * 16)),

@@ -1,6 +1,6 @@
-// The pieces the sampling kernels are made of: walking a row block by block, and a block by single vectors or by four
-// at a time; the sort key of an entry (the order of floats as integers).
-// A row is a multiple of 64 floats, padded with -Infinity. Everything here emits code; nothing runs.
+// Building blocks of the sampling kernels: walking a row block by block and a block by one vector or four at a time,
+// and the sort key of an entry (the order of floats as integers). A row is a multiple of 64 floats, padded with
+// -Infinity. Everything here emits code; nothing runs.
 
 import type { Code, Local } from "./wasm.ts";
 import { f32, f32x4, get, i32, i32x4, ifThen, repeatWhile, set, v128 } from "./wasm.ts";
@@ -10,11 +10,11 @@ export const BLOCK_ENTRIES = 64;
 const blockBytes = BLOCK_ENTRIES * 4;
 const VECTOR_BYTES = 16;
 
-/** What every kernel is told of a row: see `Kernels`. */
+/** The parameters that describe a row to every kernel: see `Kernels`. */
 export const rowParams = { row: "i32", blocks: "i32", maxima: "i32" } as const;
 export const rowLocals = { next: "i32", end: "i32" } as const;
 
-/** Four vectors that are worked on together: independent of each other, so that a processor need not wait. */
+/** Four vectors processed together. They are independent of each other, so the processor need not wait. */
 const FOUR = [0, 1, 2, 3] as const;
 type Four<Name extends string> = `${Name}${(typeof FOUR)[number]}`;
 
@@ -24,7 +24,7 @@ export function fourLocals<Name extends string>(...names: Name[]): Record<Four<N
   return Object.fromEntries(entries) as Record<Four<Name>, "v128">;
 }
 
-/** The code for each of the four: `of` gives the locals of one by their names without number. */
+/** The code for each of the four. `of` gives the locals of one by their names without number. */
 export function forFour<Name extends string>(
   locals: Record<Four<Name>, Local>,
   code: (of: (name: Name) => Local, index: number) => Code,
@@ -32,7 +32,7 @@ export function forFour<Name extends string>(
   return FOUR.flatMap((index) => code((name) => locals[`${name}${index}`], index));
 }
 
-/** Runs the body for each block; the body leaves `row` alone or at the next block. */
+/** Runs the body for each block. The body leaves `row` alone or at the next block. */
 export function eachBlock(v: Record<"row" | "blocks" | "maxima" | "next", Local>, body: Code): Code {
   return repeatWhile(
     [
@@ -46,7 +46,7 @@ export function eachBlock(v: Record<"row" | "blocks" | "maxima" | "next", Local>
   );
 }
 
-/** Within `eachBlock`: the body only if the block has an entry >= limit. */
+/** Within `eachBlock`: runs the body only if the block has an entry >= limit. */
 export const ifBlockReaches = (v: Record<"maxima", Local>, limit: Local, body: Code): Code =>
   ifThen(f32.ge(f32.load(get(v.maxima), 0), get(limit)), body);
 
@@ -55,7 +55,7 @@ export function eachVector(v: Record<"row" | "x" | "end", Local>, body: Code): C
   return through(v, VECTOR_BYTES, [...set(v.x, v128.load(get(v.row), 0)), ...body]);
 }
 
-/** The same by four: x0 to x3 loaded. */
+/** The same for four vectors at a time, with x0 to x3 loaded. */
 export function eachFour(v: Record<"row" | "end" | Four<"x">, Local>, body: Code): Code {
   const load = forFour<"x">(v, (of, index) => set(of("x"), v128.load(get(v.row), index * VECTOR_BYTES)));
   return through(v, 4 * VECTOR_BYTES, [...load, ...body]);

@@ -1,4 +1,4 @@
-// The kernels that find entries: maxima, counts and ids. Passes skip blocks whose largest entry is below what they seek.
+// The kernels that find entries: maxima, counts and ids. They skip blocks whose largest entry is too small.
 
 import {
   BLOCK_ENTRIES,
@@ -15,10 +15,10 @@ import {
 import type { Code, Local } from "./wasm.ts";
 import { defineFunction, f32, f32x4, get, i32, i32x4, ifThen, repeatWhile, returnValue, set, v128 } from "./wasm.ts";
 
-/** The histogram kernel sorts entries into this many buckets; one more takes the entries outside its range. */
+/** Buckets of the histogram kernel. One more takes the entries outside its range. */
 export const HISTOGRAM_BUCKETS = 2048;
 
-/** Writes the largest entry of each block to maxima[]; returns 1 if the row holds a NaN, else 0. */
+/** Writes the largest entry of each block to maxima[]. Returns 1 if the row holds a NaN, else 0. */
 export const scan = defineFunction({
   name: "scan",
   params: rowParams,
@@ -47,7 +47,7 @@ export const scan = defineFunction({
 
 /**
  * Counts the entries with keys in [hiKey - span, hiKey], which are the floats in [cut, top], by (hiKey - key) >> shift.
- * Each lane of the vectors has counts of its own, counts[bucket][lane]: additions to one count wait for each other.
+ * Each lane has its own counts, counts[bucket][lane], because additions to one count would wait for each other.
  */
 export const histogram = defineFunction({
   name: "histogram",
@@ -88,7 +88,7 @@ export const histogram = defineFunction({
   },
 });
 
-/** The first bucket up to which `histogram` counted `need` entries, or `histogramBuckets`; above[0]: those before it. */
+/** The first bucket up to which `histogram` counted `need` entries, or `histogramBuckets`. above[0]: those before it. */
 export const findBucket = defineFunction({
   name: "findBucket",
   params: { counts: "i32", need: "i32", above: "i32" },

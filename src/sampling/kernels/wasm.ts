@@ -1,6 +1,6 @@
-// A small WebAssembly encoder: instructions as functions from operand code to code, and functions as named locals plus
-// a body. Just the instructions the sampling kernels use; validation is left to WebAssembly.Module.
-// Code is bytes in evaluation order, so `f32x4.add(get(a), get(b))` reads like the expression it computes.
+// A small WebAssembly encoder. An instruction is a function from operand code to code; a function is named locals plus
+// a body. It has only the instructions that the sampling kernels use, and WebAssembly.Module validates the result. Code
+// is bytes in evaluation order, so `f32x4.add(get(a), get(b))` reads like the expression it computes.
 
 export type Code = readonly number[];
 export type ValueType = "i32" | "f32" | "f64" | "v128";
@@ -101,7 +101,6 @@ export const i32x4 = {
   lane: lane(27),
   eq: binary(simd(55)),
   leU: binary(simd(62)),
-  allTrue: unary(simd(163)),
   bitmask: unary(simd(164)),
   shl: binary(simd(171)),
   shrS: binary(simd(172)),
@@ -118,7 +117,7 @@ export const f32x4 = {
   add: binary(simd(228)),
   sub: binary(simd(229)),
   mul: binary(simd(230)),
-  /** a < b ? b : a, lane by lane: a NaN in `b` is passed over. */
+  /** a < b ? b : a, lane by lane. Ignores a NaN in `b`. */
   pmax: binary(simd(235)),
 };
 export const f64x2 = {
@@ -136,7 +135,7 @@ export const ifThen = (condition: Code, body: Code): Code => [...condition, 0x04
 export const repeatWhile = (body: Code, condition: Code): Code => [0x03, 0x40, ...body, ...condition, 0x0d, 0, 0x0b];
 export const returnValue = (value: Code): Code => [...value, 0x0f];
 
-/** A function with named parameters and locals; the body sees their indices. */
+/** A function with named parameters and locals. The body gets their indices. */
 export function defineFunction<Name extends string>(definition: {
   name: string;
   params: Partial<Record<Name, ValueType>>;

@@ -1,12 +1,12 @@
 // The kernels that weigh entries: a weight is an unnormalised probability, e^((entry - max) / temperature), which is
 // 2^((entry - max) * octaves) with octaves = log2(e) / temperature.
-// Weights are summed as floats by four vectors, and from there on as doubles: by block, and all blocks one after another.
+// Weights are summed as floats over four vectors, then as doubles: per block, and over all blocks one after another.
 
 import { eachBlock, eachFour, forFour, fourLocals, ifBlockReaches, rowLocals, rowParams } from "./parts.ts";
 import type { Code, Local } from "./wasm.ts";
 import { defineFunction, f32x4, f64, f64x2, get, i32, i32x4, set, v128 } from "./wasm.ts";
 
-/** Entries further below the maximum than this, in units of the temperature, weigh nothing: 64 octaves. */
+/** Entries further below the maximum than this, in units of the temperature, have weight 0: 64 octaves. */
 export const weightRange = 64 * Math.LN2;
 
 // 2^f = 1 + c1 f + ... + c6 f^6 for |f| <= 1/2, fitted for the smallest relative error: 2e-9.
@@ -27,9 +27,9 @@ const weightLocals = fourLocals("x", "y", "t", "a", "b", "w");
 const plus = (a: Code, b: Code, c: Code) => f32x4.add(f32x4.mul(a, b), c);
 
 /**
- * w = 2^((x - max) * octaves) for exponents in [-64, 0]; exactly 1 for x = max, rubbish outside. The exponent is rounded
- * to a float once, so w is right to (1 + |exponent|) * 2^-23 of itself.
- * One step for all four vectors, then the next: a step alone has nothing to do while the one before it is under way.
+ * w = 2^((x - max) * octaves) for exponents in [-64, 0]: exactly 1 for x = max, meaningless outside. The exponent is rounded
+ * to a float once, so w has a relative error of at most (1 + |exponent|) * 2^-23.
+ * Each step runs for all four vectors before the next one, so that no step waits for the one before it.
  */
 function powers(v: Record<`${WeightName}${0 | 1 | 2 | 3}` | "maxAll" | "octavesAll", Local>): Code {
   const each = (local: WeightName, value: (of: (name: WeightName) => Code) => Code) =>
@@ -41,7 +41,7 @@ function powers(v: Record<`${WeightName}${0 | 1 | 2 | 3}` | "maxAll" | "octavesA
     );
   const constant = f32x4.const;
   return [
-    // The exponent is t + y: a whole number, in the low bits of t, and |y| <= 1/2.
+    // The exponent is t + y: an integer, in the low bits of t, and |y| <= 1/2.
     ...each("y", (of) => f32x4.mul(f32x4.sub(of("x"), get(v.maxAll)), get(v.octavesAll))),
     ...each("t", (of) => f32x4.add(of("y"), rounding)),
     ...each("y", (of) => f32x4.sub(of("y"), f32x4.sub(of("t"), rounding))),
@@ -64,9 +64,9 @@ const sumLocals = { ...rowLocals, ...doubles, at: "i32", cutAll: "v128" } as con
 type SumName = keyof typeof sumParams | keyof typeof sumLocals | `${"x" | "w"}${0 | 1 | 2 | 3}`;
 
 /**
- * Returns the total of the weights of the entries >= cut, and leaves the sum of each block in sums[]. `weights` is the
- * code that puts the weights of the vectors x0 to x3, which belong at address `at`, into w0 to w3; what it finds for
- * entries below the cut does not matter.
+ * Returns the total weight of the entries >= cut, and leaves the sum of each block in sums[]. `weights` is the code that
+ * puts the weights of the vectors x0 to x3, which belong at address `at`, into w0 to w3. Its results for entries below the
+ * cut do not matter.
  */
 function sumWeights(v: Record<SumName, Local>, weights: Code): Code {
   const add = (to: Local, part: Code) => set(to, f64x2.add(get(to), part));
@@ -98,7 +98,7 @@ function sumWeights(v: Record<SumName, Local>, weights: Code): Code {
   ];
 }
 
-/** Writes the weight of each entry >= cut, and of others in their blocks rubbish; then as `sumAtLeast`. */
+/** Writes the weight of each entry >= cut, and meaningless weights for others in their blocks. Then as `sumAtLeast`. */
 export const weigh = defineFunction({
   name: "weigh",
   params: { ...sumParams, max: "f32", octaves: "f32" },
@@ -114,7 +114,7 @@ export const weigh = defineFunction({
   ],
 });
 
-/** Sums the weights written by `weigh` of the entries >= cut, which is not below the cut they were written with. */
+/** Sums the weights that `weigh` wrote for the entries >= cut. The cut must not be below that of `weigh`. */
 export const sumAtLeast = defineFunction({
   name: "sumAtLeast",
   params: sumParams,
