@@ -16,11 +16,13 @@ import type { TokenStore } from "../store/tokens.ts";
 import { PACKAGE_VERSION } from "../system/version.ts";
 import type { ReasoningStyle } from "../text/reasoning/reasoning-style.ts";
 import type { TextModel } from "../text/text-model.ts";
-import { Authenticator } from "./http/auth.ts";
+import { Authenticator, type Principal } from "./http/auth.ts";
 import { AdapterManager } from "./models/adapter-manager.ts";
 import { ModelRegistry } from "./models/model-registry.ts";
 import type { SamplingDefaults } from "./request/generation-defaults.ts";
 import { Admission, shuttingDown } from "./run/admission.ts";
+
+const TOOL_HINT = "stay text in content without --enable-auto-tool-choice --tool-call-parser NAME";
 
 /** What is served, and how text gets in and out of it. */
 export interface ServiceParts {
@@ -70,6 +72,8 @@ export class Service {
   readonly systemFingerprint: string;
   readonly checkpoint: ServedCheckpoint | null;
   readonly #cut = new AbortController();
+  /** Ids of clients. */
+  readonly #toldAboutTools = new Set<string>();
 
   constructor(parts: ServiceParts) {
     const { config, engine } = parts;
@@ -103,6 +107,20 @@ export class Service {
     if (fields.length > 0) {
       this.log.debug("ignored unknown fields", { id, count: fields.length, fields: fields.slice(0, 10) });
     }
+  }
+
+  /** For the operator of a model that is told about tools while its calls are not parsed; null for any other. */
+  get toolCallHint(): string | null {
+    const { defaultTemplate } = this.text;
+    const knowsTools = defaultTemplate !== null && this.text.rendersHere("tools", null, true);
+    return this.toolFormat === null && knowsTools ? TOOL_HINT : null;
+  }
+
+  /** Once per client: many send tools without knowing that calls will stay text. */
+  logUnparsedTools({ id, name }: Principal): void {
+    if (this.toolFormat !== null || this.#toldAboutTools.has(id)) return;
+    this.#toldAboutTools.add(id);
+    this.log.warn("a client sends tools", { client: name, toolCalls: TOOL_HINT });
   }
 
   /** Throws 503 when no request can be served. */

@@ -66,7 +66,9 @@ function announce({ url, token, service }: RunningServer): void {
     `curl -s${socket} ${target}/v1/chat/completions -H ${quote}Authorization: Bearer ${secret}${quote} ` +
       `-H 'Content-Type: application/json' -d '${body}'`,
   );
-  service.log.info("ready", { model: service.models.baseName, ...service.engine.info });
+  const hint = service.toolCallHint;
+  const tools = hint === null ? {} : { toolCalls: hint };
+  service.log.info("ready", { model: service.models.baseName, ...service.engine.info, ...tools });
 }
 
 /**

@@ -84,7 +84,7 @@ export const OPTIONS = {
   toolCallParser: text(
     "Chat",
     null,
-    "Format in which the model writes tool calls: hermes, qwen, llama3_json, llama4_json or pythonic.",
+    "Format in which the model writes tool calls: hermes, qwen, granite4, llama3_json, llama4_json or pythonic.",
   ),
   enableAutoToolChoice: flag("Chat", false, "Allow tool_choice other than none. Requires --tool-call-parser."),
   excludeToolsWhenToolChoiceNone: flag("Chat", false, "Hide tools from the model when tool_choice is none."),

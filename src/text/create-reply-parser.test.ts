@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createReplyParser, createThoughtMeter, type ReplyParserOptions } from "./create-reply-parser.ts";
 import { reasoningState, reasoningStyle } from "./reasoning/reasoning-style.ts";
+import { toolCallFormat } from "./tools/tool-format.ts";
 
 interface Total {
   content: string;
@@ -135,6 +136,27 @@ describe("hermes", () => {
       [{ kind: "tool_call", index: 0, argumentsText: 'lo"}' }],
     ]);
   });
+});
+
+test("granite4 writes calls as hermes does, also with arguments as text between other text", () => {
+  const text = (name: string, args: unknown) => `<tool_call> ${JSON.stringify({ name, arguments: args })} </tool_call>`;
+  const written = `First: \n${text("f", '{"at": [[23.5, 43.1]]}')} then ${text("g", { s: "AAPL" })} done.`;
+  for (const pieces of [[written], [...written]]) {
+    const { content, calls } = total({ reasoning: null, tools: toolCallFormat("granite4") }, pieces);
+    expect(content.split(/\s+/)).toEqual(["First:", "then", "done."]);
+    expect(calls.map(({ name, arguments: args }) => [name, JSON.parse(args)])).toEqual([
+      ["f", { at: [[23.5, 43.1]] }],
+      ["g", { s: "AAPL" }],
+    ]);
+  }
+});
+
+test("of forced calls nothing but calls comes out, however they are cut", () => {
+  const call = '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>';
+  for (let length = 0; length <= call.length; length++) {
+    expect(total({ ...hermes, forced: true }, [call.slice(0, length)]).content).toBe("");
+  }
+  expect(total({ ...hermes, forced: true }, [call]).calls).toEqual([{ name: "f", arguments: '{"a": 1}' }]);
 });
 
 describe("llama3_json and pythonic", () => {

@@ -3,7 +3,7 @@
 import type { ToolCallFormat } from "../grammar/constraint.ts";
 import { ReasoningParser } from "./reasoning/reasoning-parser.ts";
 import type { ReasoningState, ReasoningStyle } from "./reasoning/reasoning-style.ts";
-import { PlainReplyParser, type ReplyParser } from "./reply-parser.ts";
+import { PlainReplyParser, type ReplyDelta, type ReplyParser } from "./reply-parser.ts";
 import { toolCallParser } from "./tools/tool-format.ts";
 
 export interface ReplyParserOptions {
@@ -11,11 +11,30 @@ export interface ReplyParserOptions {
   reasoning: { style: ReasoningStyle; state: ReasoningState } | null;
   /** null = tool calls are not parsed (tool_choice none). */
   tools: ToolCallFormat | null;
+  /** The reply was forced to be tool calls: text that is none is a call that was cut, not content. */
+  forced?: boolean;
 }
 
-export function createReplyParser({ reasoning, tools }: ReplyParserOptions): ReplyParser {
-  const answer = tools ? toolCallParser(tools) : new PlainReplyParser();
+export function createReplyParser({ reasoning, tools, forced = false }: ReplyParserOptions): ReplyParser {
+  const calls = tools === null ? new PlainReplyParser() : toolCallParser(tools);
+  const answer = forced ? new CallsOnly(calls) : calls;
   return reasoning ? new ReasoningParser(reasoning.style, reasoning.state, answer) : answer;
+}
+
+class CallsOnly implements ReplyParser {
+  readonly #parser: ReplyParser;
+
+  constructor(parser: ReplyParser) {
+    this.#parser = parser;
+  }
+
+  push(text: string): ReplyDelta[] {
+    return this.#parser.push(text).filter(({ kind }) => kind === "tool_call");
+  }
+
+  finish(): ReplyDelta[] {
+    return this.#parser.finish().filter(({ kind }) => kind === "tool_call");
+  }
 }
 
 /** Follows a choice's text to tell which of its tokens are reasoning; null where that is not parsed. */

@@ -71,7 +71,9 @@ function checkBesideMessages(
     if (value === null || !model.rendersHere(param, requestedTemplate(request), tools !== null)) continue;
     const characters = writeExactJson(value).length;
     if (characters <= longest) continue;
-    const message = `${param} of ${characters} characters do not fit into a context of ${contextLength} tokens: send fewer.`;
+    const message =
+      `This model's maximum context length is ${contextLength} tokens. However, ${param} has ${characters} characters, ` +
+      `more than the ${longest} that so many tokens can hold.`;
     throw new PromptError("context_length_exceeded", param, message);
   }
 }

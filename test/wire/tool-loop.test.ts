@@ -5,7 +5,7 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
 import OpenAI7 from "openai";
 import OpenAI6 from "openai-v6";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { GenerateRequest } from "../../src/engine/contract.ts";
 import { toolCallFormat } from "../../src/text/tools/tool-format.ts";
 import { ByteTokenizer } from "../fakes/byte-tokenizer.ts";
@@ -162,4 +162,57 @@ it("a schema's numbers are printed as written and obeyed as numbers", async () =
   const [made] = (await reply.json()).choices[0].message.tool_calls;
   expect(JSON.parse(made.function.arguments).a).toBe(3);
   expect(prompts[0]).toContain('"minimum": 3.0, "maximum": 3.0');
+});
+
+it.each(["required", { type: "function", function: { name: "add" } }])(
+  "a forced call that max_tokens cuts leaves nothing of it in the content (%j)",
+  async (tool_choice) => {
+    const body = {
+      messages: [{ role: "user", content: "go on" }],
+      tools: [{ type: "function", function: { name: "add", parameters } }],
+      tool_choice,
+    };
+    for (const max_tokens of [1, 5, 14, 40]) {
+      const [choice] = (await server.chat({ ...body, max_tokens })).choices;
+      expect(choice).toMatchObject({ finish_reason: "length", message: { role: "assistant" } });
+      expect(choice.message.content ?? "").toBe("");
+      const chunks = await server.stream({ ...body, max_tokens });
+      expect(chunks.map((chunk) => chunk.choices[0].delta.content ?? "").join("")).toBe("");
+    }
+  },
+);
+
+describe("a server that does not parse tool calls", () => {
+  const tools = [{ type: "function", function: { name: "add", parameters } }];
+  const messages = [{ role: "user", content: "say:hi" }];
+
+  it("answers and tells its operator once per client", async () => {
+    const plain = await startTestServer({ config: { apiKey: [API_KEY, "second-key"] } });
+    try {
+      const warn = vi.spyOn(plain.service.log, "warn");
+      await plain.chat({ messages, tools, tool_choice: "none" });
+      await plain.chat({ messages, tools: [] });
+      expect(warn).not.toHaveBeenCalled();
+      for (const key of [API_KEY, API_KEY, "second-key", API_KEY]) {
+        const headers = { authorization: `Bearer ${key}` };
+        expect((await plain.post("/v1/chat/completions", { messages, tools }, headers)).status).toBe(200);
+      }
+      expect(warn).toHaveBeenCalledTimes(2);
+      expect(warn.mock.calls[0]![1]).toMatchObject({ toolCalls: expect.stringContaining("--tool-call-parser") });
+    } finally {
+      await plain.close();
+    }
+  });
+
+  it("hints at its start if the model's template knows tools", async () => {
+    expect(server.service.toolCallHint).toBeNull();
+    for (const [source, hint] of [
+      [TEMPLATE, expect.stringContaining("--enable-auto-tool-choice")],
+      ["{{ messages[0].content }}", null],
+    ]) {
+      const plain = await startTestServer({ templates: new Map([["default", source]]) });
+      expect(plain.service.toolCallHint).toEqual(hint);
+      await plain.close();
+    }
+  });
 });

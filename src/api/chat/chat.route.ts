@@ -61,6 +61,7 @@ export async function answerChat(
   const validated = validateChat(bodyWithPriority(request), chatRules(service));
   const { body } = validated;
   service.logIgnored(request.id, validated.ignored);
+  if (body.tool_choice === undefined && (body.tools ?? []).length > 0) service.logUnparsedTools(principalOf(request));
   service.assertServing();
   const requestId = requestIdOf(request, reply, body.request_id);
   return admitted(service, request, { choices: readChoiceCount(body.n), model: body.model }, async (model) => {

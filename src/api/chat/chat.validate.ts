@@ -65,7 +65,9 @@ function checkMessageCount(source: Record<string, unknown>, { contextLength }: C
   const most = isCut ? Math.max(MOST_CUT_MESSAGES, contextLength) : contextLength;
   const { messages } = source;
   if (Array.isArray(messages) && messages.length > most) {
-    const message = `${messages.length} messages do not fit into a context of ${contextLength} tokens: send fewer.`;
+    const message =
+      `This model's maximum context length is ${contextLength} tokens. However, you sent ${messages.length} messages: ` +
+      "each takes at least one token.";
     throw new ServiceError("context_length_exceeded", message, { param: "messages" });
   }
 }

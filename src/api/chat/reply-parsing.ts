@@ -86,10 +86,11 @@ export function stateAfter(parsing: ReplyParsing, prompt: ChatPrompt, continued:
 
 /** Of every choice. */
 export function parsersFor(
-  { reasoning, tools }: ReplyParsing,
+  { reasoning, tools, shape }: ReplyParsing,
   state: ReasoningState,
 ): Pick<RunSpec, "parser" | "thoughtMeter"> {
-  const options = { reasoning: reasoning === null ? null : { style: reasoning, state }, tools };
+  const forced = shape?.param === "tool_choice";
+  const options = { reasoning: reasoning === null ? null : { style: reasoning, state }, tools, forced };
   return { parser: () => createReplyParser(options), thoughtMeter: () => createThoughtMeter(options) };
 }
 

@@ -10,6 +10,7 @@ import { PythonicParser } from "./pythonic-parser.ts";
 const formats: Record<string, ToolCallFormat> = {
   hermes: "hermes",
   qwen: "hermes",
+  granite4: "hermes",
   llama3_json: "llama3_json",
   llama4_json: "llama3_json",
   pythonic: "pythonic",
