@@ -201,7 +201,7 @@ it("answers 400 to a text with a token that the tokenizer knows and the model do
   ] as const) {
     const refused = await server.post(path, { ...extra, max_tokens: 1 });
     expect(refused.status, path).toBe(400);
-    expect((await refused.json()).error.message).toMatch(/is not a token id of this model: it has 200 tokens/);
+    expect((await refused.json()).error.message).toMatch(/out of vocabulary: this model has 200 tokens/);
   }
 });
 

@@ -44,7 +44,7 @@ export class AdapterManager {
       throw new ServiceError("invalid_adapter_request", message, { param: "lora_name" });
     }
     if (before !== undefined && !inPlace) {
-      const message = `The name '${name}' is taken; use load_inplace to replace an adapter.`;
+      const message = `The adapter '${name}' has already been loaded; use load_inplace to replace it.`;
       throw new ServiceError("invalid_adapter_request", message);
     }
     const config = await stat(join(path, "adapter_config.json")).catch(() => null);

@@ -4,7 +4,7 @@ import { ServiceError } from "../../errors/service-error.ts";
 export function checkTokenIds(ids: readonly number[], vocabSize: number, param: string): void {
   const outside = ids.find((id) => id < 0 || id >= vocabSize);
   if (outside !== undefined) {
-    const message = `${outside} is not a token id of this model: it has ${vocabSize} tokens.`;
+    const message = `Token id ${outside} is out of vocabulary: this model has ${vocabSize} tokens.`;
     throw new ServiceError("invalid_value", message, { param });
   }
 }
