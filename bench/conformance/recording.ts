@@ -1,5 +1,6 @@
 // One recorded exchange with another server, and replaying its request against this one.
 import { readFileSync } from "node:fs";
+import { parseExactJson, writeExactJson } from "../../src/json/exact-json.ts";
 import type { Json } from "./compare.ts";
 
 export interface Reply {
@@ -15,25 +16,30 @@ export interface Recording {
   method: string;
   path: string;
   headers: Record<string, string>;
-  /** A string is the body itself. */
-  body: Json;
+  /** The body as it is sent, with every digit of its numbers. */
+  text: string;
   reply: Reply;
 }
 
 export function readRecordings(file: string): Recording[] {
   const lines = readFileSync(file, "utf8").split("\n");
-  return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as Recording);
+  return lines.filter((line) => line !== "").map(readRecording);
+}
+
+function readRecording(line: string): Recording {
+  const { body } = parseExactJson(line) as { body: unknown };
+  return { ...(JSON.parse(line) as Recording), text: typeof body === "string" ? body : writeExactJson(body) };
 }
 
 /** Sends the request again. Recordings carry no token: those that were refused for theirs are sent without one. */
 export async function replay(recording: Recording, url: string, token: string): Promise<Reply> {
-  const { method, path, headers, body } = recording;
+  const { method, path, headers, text: body } = recording;
   const authorization: Record<string, string> =
     recording.reply.status === 401 ? {} : { authorization: `Bearer ${token}` };
   const response = await fetch(url + path, {
     method,
     headers: { "content-type": "application/json", ...authorization, ...lowerCase(headers) },
-    ...(method === "GET" ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    ...(method === "GET" ? {} : { body }),
   });
   const text = await response.text();
   if (response.headers.get("content-type")?.startsWith("text/event-stream")) {

@@ -11,11 +11,11 @@ export interface DetokenizerOptions {
   promptTokenIds: readonly number[];
   /** Hide special tokens (default false). */
   skipSpecialTokens?: boolean;
-  /** Special tokens that are shown all the same: the markers that a reply parser looks for. */
+  /** Special tokens to show anyway: the markers that a reply parser looks for. */
   shownTokenIds?: readonly number[];
   /** false: a shown special token right after another one appears exactly as the vocabulary spells it. */
   spacesBetweenSpecialTokens?: boolean;
-  /** The text is exactly what the tokens spell, a space at its very beginning included: for constrained output. */
+  /** Keep a space at the very beginning of the text, for constrained output. */
   keepLeadingSpace?: boolean;
 }
 

@@ -1,6 +1,6 @@
-// The text of one choice as it grows: detokenising, stop strings and what may already be shown. While a stop string
-// could still begin in the last characters, they are held back: (longest stop - 1) characters, by count, never in
-// include mode. Token ids and log-probabilities are not held back; that is the caller's business.
+// The text of one choice as it grows: detokenising, stop strings, and what may be shown already. The last (longest stop - 1)
+// characters are held back, because a stop string may begin in them; in include mode nothing is. Token ids and
+// log-probabilities are the caller's business and are not held back.
 
 import { Detokenizer, type DetokenizerOptions } from "./detokenizer.ts";
 import { StopStrings } from "./stop-strings.ts";

@@ -1,6 +1,6 @@
-// Finding stop strings in text that arrives in pieces: an Aho-Corasick automaton over code points, so that each
-// character costs the same however many and however long the stop strings are. Immutable; one per request, shared by
-// its choices, each of which keeps its own state number (0 at the beginning of a text).
+// Finds stop strings in text that arrives in pieces, with an Aho-Corasick automaton over code points: a character costs the
+// same however many and however long the stop strings are. It is immutable and shared by the choices of a request. Each
+// choice keeps its own state number, which is 0 at the beginning of a text.
 
 import { PromptError } from "./prompt-error.ts";
 
@@ -11,7 +11,7 @@ export class StopStrings {
   readonly list: readonly string[];
   /** Length of each stop string in characters (code points). */
   readonly lengths: readonly number[];
-  /** The longest of them; 0 without any. */
+  /** Length of the longest one; 0 if there are none. */
   readonly longest: number;
   /** state * codePoints + code point -> state, for the characters the stop strings spell. */
   readonly #next = new Map<number, number>();

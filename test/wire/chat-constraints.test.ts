@@ -52,7 +52,7 @@ describe("controls that leave no token", () => {
     ["min_tokens and allowed_token_ids", { allowed_token_ids: [2], min_tokens: 3 }, /allowed_token_ids, min_tokens/],
   ] as const;
 
-  it.each(cases)("%s: 400 that names them, in a stream an error event", async (_name, fields, message) => {
+  it.each(cases)("answers 400 that names them, or an error event in a stream: %s", async (_name, fields, message) => {
     const body = { ...babble, ...fields, max_tokens: 20 };
     const response = await server.post("/v1/chat/completions", body);
     expect(response.status).toBe(400);
@@ -65,7 +65,7 @@ describe("controls that leave no token", () => {
     expect("choices" in events[0]).toBe(/position [1-9]/.test(error.message));
   });
 
-  it("does not matter behind the end of the reply, however far the forced text reaches", async () => {
+  it("does not matter after the end of the reply, however far the forced text reaches", async () => {
     const forced = { ...babble, structured_outputs: { choice: ["hello world"] } };
     const end = async (fields: object) => {
       const { message, ...rest } = (await server.chat({ ...forced, ...fields, return_token_ids: true })).choices[0];
@@ -78,7 +78,7 @@ describe("controls that leave no token", () => {
     expect(await end({ stop_token_ids: ids("w"), max_tokens: 5 })).toEqual(cut);
   });
 
-  it("a constraint that only stop tokens could continue: 400 that names stop_token_ids, after the text so far", async () => {
+  it("answers 400 that names stop_token_ids when only stop tokens could continue the constraint", async () => {
     const body = { ...babble, structured_outputs: { choice: ["left"] }, stop_token_ids: ids("t") };
     const response = await server.post("/v1/chat/completions", body);
     expect(response.status).toBe(400);
@@ -89,7 +89,7 @@ describe("controls that leave no token", () => {
     expect(events.at(-1)).toEqual({ error });
   });
 
-  it("a grammar that is too ambiguous to follow: 400 as well", async () => {
+  it("answers 400 to a grammar that is too ambiguous to follow", async () => {
     const grammar = 'root ::= s\ns ::= s s s | s s | "a" | ""';
     const body = { ...babble, structured_outputs: { grammar }, max_tokens: 500, ignore_eos: true };
     const response = await server.post("/v1/chat/completions", body);

@@ -70,7 +70,7 @@ describe("reply", () => {
     expect(reply.usage.completion_tokens).toBe(1);
   });
 
-  it("uses the prefix cache, apart by salt, and says so", async () => {
+  it("reports cached tokens, and keeps prefixes with different salts apart", async () => {
     const messages = says("x".repeat(80));
     const first = await server.chat({ messages, cache_salt: "a" });
     const again = await server.chat({ messages, cache_salt: "a" });
@@ -88,7 +88,7 @@ describe("reply", () => {
     }
   });
 
-  it("gives n choices in order, usage counted as the dialect does", async () => {
+  it("gives n choices in order and counts usage as the dialect does", async () => {
     const reply = await server.chat({ ...babble, temperature: 1, seed: 5, n: 3 });
     expect(reply.choices.map((c: { index: number }) => c.index)).toEqual([0, 1, 2]);
     expect(reply.usage.completion_tokens).toBe(36);
@@ -98,7 +98,7 @@ describe("reply", () => {
     expect(greedy.choices[0].message).toEqual(greedy.choices[1].message);
   });
 
-  it("is reproducible with a seed, also the largest", async () => {
+  it("gives the same reply for the same seed, even the largest", async () => {
     const raw = (seed: string) =>
       server
         .post("/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}],"max_tokens":20,"seed":${seed}}`)

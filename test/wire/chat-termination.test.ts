@@ -7,7 +7,7 @@ const server = sharedServer();
 const EOS = 2;
 
 describe("termination", () => {
-  it("types stop_reason: null, id, string", async () => {
+  it("gives stop_reason as null, an id or a string", async () => {
     const choice = async (body: object) => (await server.chat({ messages: says("one.two"), ...body })).choices[0];
     expect(await choice({})).toMatchObject({
       finish_reason: "stop",

@@ -21,7 +21,7 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const slow = { before: () => pause(1) as Promise<void> };
 
 describe("a client that leaves", () => {
-  it("while it sends its body is no failure of the server", async () => {
+  it("is not logged as a server failure while it sends its body", async () => {
     await start();
     const logged = vi.spyOn(server.service.log, "error");
     const head = `authorization: Bearer ${API_KEY}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n`;
@@ -56,7 +56,7 @@ describe("a client that leaves", () => {
     expect(metrics).toMatch(/vllm:request_success_total\{[^}]*finished_reason="abort"\} 2/);
   });
 
-  it("ends all of its work, also that which waits behind other replies on its connection", async () => {
+  it("ends all of its work, including requests that wait on the same connection", async () => {
     await start({ runner: slow });
     const request = postRequest({ ...endless, max_tokens: 1900 });
     const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
@@ -198,7 +198,7 @@ describe("a start or a stop that fails", () => {
     vi.restoreAllMocks();
   });
 
-  it("once the address was open closes it again, and everything behind it", async () => {
+  it("closes the address and everything behind it if a later step fails", async () => {
     const listening = vi.spyOn(Server.prototype, "listen");
     vi.spyOn(TokenStore.prototype, "createFirst").mockImplementation(() => {
       throw new Error("the disk is full");
@@ -215,7 +215,7 @@ describe("a start or a stop that fails", () => {
     await start({ config: { data }, extensions });
   });
 
-  it("closes the rest whatever goes wrong with one part, says what did, and frees the folder", async () => {
+  it("closes every part even if one fails, reports the failure, and frees the folder", async () => {
     const data = mkdtempSync(join(tmpdir(), "flywheel-lifecycle-"));
     const options = {
       config: { data },

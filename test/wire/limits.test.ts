@@ -31,7 +31,7 @@ describe("bodies", () => {
     expect((await server.post("/v1/chat/completions", body, { "content-encoding": "identity" })).status).toBe(200);
   });
 
-  it("answers 413 to bodies beyond the limit, announced or not, and goes on", async () => {
+  it("answers 413 to bodies over the limit, with or without a declared length, and keeps serving", async () => {
     await start({ config: { maxBodyBytes: 100_000 } });
     const large = "x".repeat(50_000_000);
     const announced = await server.post("/v1/chat/completions", large);
@@ -205,7 +205,7 @@ it("answers 400 to a text with a token that the tokenizer knows and the model do
   }
 });
 
-it("refuses a whole reply that could not be put together, before it is computed, and streams it", async () => {
+it("refuses a reply that would be too large before it is computed, but streams it", async () => {
   await start({ config: { maxLogprobs: -1 } });
   const large = { ...body, n: 8, logprobs: true, top_logprobs: -1, max_tokens: 1500 };
   const refused = await server.post("/v1/chat/completions", large);
@@ -244,7 +244,7 @@ it("does not render tools and documents that are longer than the context can be"
   }
 });
 
-it("takes more messages than there can be tokens where they are to be cut", async () => {
+it("accepts more messages than the context has tokens if they are truncated", async () => {
   await start();
   const many = { messages: Array.from({ length: 3000 }, () => ({ role: "user", content: "x" })), max_tokens: 1 };
   expect((await server.post("/v1/chat/completions", many)).status).toBe(400);

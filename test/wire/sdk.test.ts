@@ -193,7 +193,7 @@ describe("reasoning", () => {
     expect(onlyThought.choices[0].message).toMatchObject({ content: null, reasoning: "hm" });
   });
 
-  it("is told by markers that are special tokens, while other special tokens stay hidden", async () => {
+  it("is recognised by markers that are special tokens, while other special tokens stay hidden", async () => {
     const marked = await startTestServer({ model: { reasoning: { start: "<s>", end: "<pad>", assumed: false } } });
     try {
       const body = { messages: user("say:<s>hm<pad>done"), ignore_eos: true, max_tokens: 10 };

@@ -81,7 +81,7 @@ describe.each([
   };
   const messages = [{ role: "user" as const, content: TWO }];
 
-  it.each([false, true])("its own runner comes to the answer (stream: %s)", async (stream) => {
+  it.each([false, true])("reaches the answer with its own runner (stream: %s)", async (stream) => {
     const runner = stream
       ? client().chat.completions.runTools({ model: "fake", messages, tools: [runnable], stream })
       : client().chat.completions.runTools({ model: "fake", messages, tools: [runnable] });
@@ -89,7 +89,7 @@ describe.each([
     expectBothResultsInPrompt();
   });
 
-  it("a loop by hand, with forced calls first", async () => {
+  it("reaches the answer in a manual loop that begins with a forced call", async () => {
     const tools = [{ type: "function" as const, function: { name: "add", parameters } }];
     const first = await client().chat.completions.create({
       model: "fake",
@@ -134,7 +134,7 @@ describe("AI SDK", () => {
     },
   });
 
-  it("comes to the answer in two steps", async () => {
+  it("reaches the answer in two steps", async () => {
     const { text, steps } = await generateText(settings());
     expect(text).toBe("The sum is 34.");
     expect(steps.map((step) => step.finishReason)).toEqual(["tool-calls", "stop"]);
@@ -142,7 +142,7 @@ describe("AI SDK", () => {
     expectBothResultsInPrompt();
   });
 
-  it("and so when it streams", async () => {
+  it("reaches the answer when it streams", async () => {
     const stream = streamText(settings());
     let text = "";
     for await (const part of stream.textStream) text += part;

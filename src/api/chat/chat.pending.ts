@@ -1,5 +1,5 @@
-// What one choice of a streamed chat has produced since its last chunk. Deltas merge, so that a reader who lags gets
-// few large chunks instead of many small ones.
+// What one choice of a streamed chat has produced since its last chunk. Deltas merge, so a slow reader gets few large chunks
+// instead of many small ones.
 import type { ReplyDelta } from "../../text/reply-parser.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
 import type { WireTokenLogprob } from "../run/logprobs.wire.ts";
@@ -23,7 +23,7 @@ export class PendingChunk {
   /** There is something to send. */
   dirty = false;
 
-  /** `parts`: those of the delta that are shown. */
+  /** `parts`: the parts of the delta that may be shown. */
   add(delta: ChoiceDelta, parts: readonly ReplyDelta[]): void {
     for (const part of parts) this.#addPart(part);
     this.tokenIds.push(...delta.tokenIds);
@@ -49,7 +49,7 @@ export class PendingChunk {
     }
   }
 
-  /** Fragments of one call join; the id and type go with the name, which comes first. */
+  /** Joins the fragments of a call. Its id and type go with the name, which comes first. */
   #addToolCall(part: Extract<ReplyDelta, { kind: "tool_call" }>): void {
     let call = this.toolCalls.find((known) => known.index === part.index);
     if (call === undefined) {
@@ -65,7 +65,7 @@ export class PendingChunk {
   }
 }
 
-/** Roughly the bytes a delta adds to what waits to be sent. */
+/** Roughly how many bytes a delta adds to the output that waits. */
 export function sizeOf(delta: ChoiceDelta): number {
   let size = delta.tokenIds.length * 8;
   for (const part of delta.parts) {

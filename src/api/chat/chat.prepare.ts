@@ -1,6 +1,6 @@
-// A chat request on its way to the engine, in the order in which mistakes are reported: lengths, template, prompt, budget,
-// sampling, counts of log probabilities, the constraint. Everything here happens before the engine sees it, so every
-// refusal is a plain 4xx.
+// Prepares a chat request for the engine. The order of the steps decides which mistake is reported first: lengths, template,
+// prompt, budget, sampling, log probabilities, constraint. All of it happens before the engine is asked, so every refusal is
+// a plain 4xx.
 import { type ChatPrompt, chatPrompt } from "../../text/prompt.ts";
 import { type LengthRules, outputBudget, promptRoom } from "../../text/prompt-length.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
@@ -31,7 +31,7 @@ export interface PreparedChat {
   run: Run;
   facts: ReplyFacts;
   options: ChatReplyOptions;
-  /** Log probabilities that the reply can come to. */
+  /** How many log probabilities the reply may hold. */
   logprobAmount: number;
 }
 
@@ -49,7 +49,7 @@ export async function prepareChat(
   const logprobs = requestedLogprobs(body, model);
   const parsing = replyParsing(service, validated);
   const prompt = await renderPrompt(service, body, parsing, length, client.id);
-  // A tokenizer may know more tokens than the model has rows for.
+  // A tokenizer may have more tokens than the model has rows.
   checkTokenIds(prompt.tokenIds, vocabSize, "messages");
   const state = stateAfter(parsing, prompt, body.continue_final_message === true);
   const thinking = thinkingLimit(body.thinking_token_budget, parsing.reasoning, state, tokenizer);
@@ -115,8 +115,8 @@ function requestedLogprobs(body: ChatBody, model: ServedModel): LogprobCounts {
   const wanted = body.logprobs ?? model.recordsForTraining;
   checkTopLogprobs(body, wanted);
   const top = wanted ? (body.top_logprobs ?? 0) : null;
-  // An echoed prompt comes with its log probabilities. Streams have no place for them, but who asks for 0 of them has the
-  // prompt computed anew there, too.
+  // An echoed prompt comes with its log probabilities, except in a stream, which cannot carry them. A stream that asks for 0
+  // of them still bypasses the prefix cache.
   const echoed = body.echo === true && body.stream !== true;
   const prompt = body.prompt_logprobs ?? (echoed ? (body.top_logprobs ?? 0) : null);
   return { top, prompt };

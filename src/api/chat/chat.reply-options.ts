@@ -1,5 +1,4 @@
-// What a chat reply shows and how, decided once per request: names and usage (facts), and token ids, role, echo,
-// reasoning and tool calls (options).
+// What a chat reply shows, decided once per request: token ids, role, echo, reasoning and tool calls.
 import type { FinishReason } from "../../engine/contract.ts";
 import type { ChatPrompt } from "../../text/prompt.ts";
 import type { ServedModel } from "../run/served-model.ts";
@@ -16,7 +15,7 @@ export interface ChatReplyOptions {
   role: string;
   /** Text put before every choice; "" for none. */
   echo: string;
-  /** Something is parsed out of the text, so that some tokens have no text of their own. */
+  /** Reasoning or tool calls are parsed, so some tokens have no text of their own. */
   parses: boolean;
   includeReasoning: boolean;
   /** Also send reasoning as reasoning_content. */
@@ -25,7 +24,7 @@ export interface ChatReplyOptions {
   hideDetails: boolean;
   /** false: only the first parsed tool call is shown. */
   parallelToolCalls: boolean;
-  /** The request named the one function to call: an ordinary stop, with empty content. */
+  /** The request named the function to call. Such a reply ends with "stop" and has empty content. */
   namedTool: boolean;
   /** Step of a trained policy, shown in every choice; null: not shown. */
   policyVersion: number | null;

@@ -1,5 +1,5 @@
-// Wire schemas of chat replies. They document the replies (openapi.json) and the tests hold real replies against
-// them; building the replies is chat.response.ts and chat.stream.ts.
+// Wire schemas of chat replies, for openapi.json and for tests of real replies. chat.response.ts and chat.stream.ts build the
+// replies.
 import { Type } from "typebox";
 import { nullable } from "../request/schema-parts.ts";
 import { PromptLogprobs, Usage } from "../run/reply.schema.ts";

@@ -21,7 +21,7 @@ interface Collected {
   reasoning: string;
   toolCalls: ToolCall[];
   tokenIds: number[];
-  /** JSON of the entries, made as they come: all of it at the end would keep the other requests waiting. */
+  /** JSON of the entries, written as they arrive. Writing all of it at the end would block other requests. */
   logprobs: string;
   reasoningTokens: number;
   hasThought: boolean;
@@ -130,7 +130,7 @@ export class ChatCollector {
     return jsonWith(wire, { logprobs: this.#showsLogprobs ? `{"content":[${choice.logprobs}]}` : null });
   }
 
-  /** Behind a thought or beside tool calls, nothing to say is null; a plain reply or a named call has "" then. */
+  /** Empty content is null after a thought or beside tool calls, and "" in a plain reply or beside a named call. */
   #texts(choice: Collected, hasCalls: boolean): { content: string | null; reasoning: string | null } {
     const { includeReasoning, echo, namedTool } = this.#options;
     const text = echo + choice.content;
@@ -140,7 +140,7 @@ export class ChatCollector {
   }
 }
 
-/** `parts`: those that are JSON text already. */
+/** `parts`: members that are JSON text already. */
 export function chatReplyJson(
   facts: ReplyFacts,
   counts: UsageCounts,

@@ -1,5 +1,4 @@
-// POST /v1/chat/completions: validate, admit, prepare, run, answer. Each step is a file of its own; this one is the
-// order in which they happen.
+// POST /v1/chat/completions: validate, admit, prepare, run, answer. Each step has its own file; this one puts them in order.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { principalOf } from "../http/auth.ts";
 import { clientGone } from "../http/client-gone.ts";

@@ -1,5 +1,5 @@
-// The streaming chat reply: deltas in, `data:` events out. Keys are present exactly where clients of this dialect
-// expect them: see docs/reference/wire.md. Output that cannot be sent yet merges (chat.pending.ts).
+// The streaming chat reply: deltas in, `data:` events out. Every key is where clients of this dialect expect it
+// (docs/reference/wire.md). Output that cannot be sent yet is merged (chat.pending.ts).
 import type { ReplyDelta } from "../../text/reply-parser.ts";
 import type { ChoiceDelta } from "../run/choice-output.ts";
 import type { RunOutput } from "../run/generation-run.ts";
@@ -20,7 +20,7 @@ export class ChatChunks implements ChunkSource {
   readonly #options: ChatReplyOptions;
   readonly #pending: PendingChunk[];
   readonly #sent: Sent[];
-  /** JSON of what every chunk begins with, without the closing brace. */
+  /** JSON that every chunk begins with, without the closing brace. */
   readonly #head: string;
   #opening = "";
   #opened = false;
@@ -45,7 +45,7 @@ export class ChatChunks implements ChunkSource {
       this.#cachedTokens = output.cachedTokens;
       return;
     }
-    // Not before: a request that fails at its first token has its error as the first event.
+    // Not earlier: if the first token fails, the error is the first event.
     if (!this.#opened) {
       this.#opened = true;
       this.#opening = this.#openingChunks();
@@ -108,7 +108,7 @@ export class ChatChunks implements ChunkSource {
     }
   }
 
-  /** Tokens make a chunk even without text, unless a parser swallowed them and nobody asked to see them. */
+  /** Tokens without text make a chunk too, unless a parser consumed them and the client did not ask for ids. */
   #tokensAreNews(delta: ChoiceDelta): boolean {
     const { hideDetails, parses, returnTokenIds, logprobs } = this.#options;
     return delta.tokenIds.length > 0 && !hideDetails && (!parses || returnTokenIds || logprobs);

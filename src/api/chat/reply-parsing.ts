@@ -1,5 +1,5 @@
-// What is parsed out of a chat reply, and what shape it is forced into: reasoning and tool calls as the server offers
-// them and the request wants them, structured output as the request asks.
+// Which parsers a chat reply goes through, and which shape it is forced into. Reasoning and tool calls depend on the server
+// and the request, structured output on the request alone.
 
 import { ServiceError } from "../../errors/service-error.ts";
 import type { Constraint, OutputShape, ToolCallFormat } from "../../grammar/constraint.ts";
@@ -16,7 +16,7 @@ import type { Service } from "../service.ts";
 import type { ChatBody } from "./chat.schema.ts";
 import type { ValidatedChat } from "./chat.validate.ts";
 
-/** Which parsers apply to a request; what the prompt adds to that comes later. */
+/** The parsers that apply to a request, before its prompt is known. */
 export interface ReplyParsing {
   reasoning: ReasoningStyle | null;
   /** Thinking was switched off by a template variable. */
@@ -84,7 +84,7 @@ export function stateAfter(parsing: ReplyParsing, prompt: ChatPrompt, continued:
       });
 }
 
-/** Of every choice. */
+/** One parser and one meter per choice. */
 export function parsersFor(
   { reasoning, tools, shape }: ReplyParsing,
   state: ReasoningState,
@@ -94,7 +94,7 @@ export function parsersFor(
   return { parser: () => createReplyParser(options), thoughtMeter: () => createThoughtMeter(options) };
 }
 
-/** Constrained output begins after the reasoning, unless reasoning is not wanted or over. */
+/** A constraint begins after the reasoning, unless the reasoning is over or not wanted. */
 export function constraintFor(
   parsing: ReplyParsing,
   state: ReasoningState,
@@ -102,12 +102,12 @@ export function constraintFor(
 ): Constraint | null {
   if (parsing.shape === null) return null;
   const { reasoning } = parsing;
-  // A thought that the prompt has opened must end before the answer can begin, wanted or not.
+  // A thought that the prompt has opened must end before the answer can begin, even if nobody wants to see it.
   const waits = reasoning !== null && (state === "open" || (state === "optional" && wantsReasoning));
   return { ...parsing.shape, reasoning: waits ? { start: reasoning.start, end: reasoning.end, mode: state } : null };
 }
 
-/** Markers the parsers look for, where they are tokens: they must reach them even if the tokenizer calls them special. */
+/** Ids of the markers that the parsers look for. They are shown to the parsers even if they are special tokens. */
 export function markerTokenIds({ reasoning, tools }: ReplyParsing, tokenizer: Tokenizer): number[] {
   const markers = [
     ...(reasoning === null ? [] : [reasoning.start, reasoning.end]),

@@ -1,4 +1,4 @@
-// The id of a parsed tool call, which the result of the call is sent back with.
+// Makes the id of a parsed tool call. The client sends it back with the result.
 import { randomUUID } from "node:crypto";
 
 export function toolCallId(): string {

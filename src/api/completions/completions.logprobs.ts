@@ -1,5 +1,5 @@
-// The older log-probability format: parallel arrays of tokens, values, alternatives and text offsets. Grows as tokens
-// arrive, so that streamed pieces join to the same arrays as a whole reply.
+// The older log-probability format: parallel arrays of tokens, values, alternatives and text offsets. Streamed pieces join to
+// the same arrays as a whole reply has.
 import type { TokenLogprobs } from "../../sampling/token-logprobs.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
@@ -23,7 +23,7 @@ export class TextLogprobWriter {
   /** In characters, not UTF-16 units: what a Python client counts. */
   #offset = 0;
 
-  /** `entries` as arrays, offsets going on from the last call. */
+  /** `entries` as arrays. Offsets continue from the last call. */
   write(entries: readonly TextLogprob[]): TextLogprobs {
     const arrays: TextLogprobs = { text_offset: [], token_logprobs: [], tokens: [], top_logprobs: [] };
     for (const { token, logprob, top } of entries) {

@@ -1,4 +1,4 @@
-// A text completion on its way to the engine: one run per prompt, everything checked before the engine sees it.
+// Prepares a text completion for the engine: one run per prompt. Everything is checked before the first one runs.
 import { Detokenizer } from "../../text/detokenizer.ts";
 import { encodeBounded } from "../../text/prompt.ts";
 import { fitTokens, type LengthRules, outputBudget } from "../../text/prompt-length.ts";
@@ -43,7 +43,7 @@ export async function prepareCompletion(
   const { tokenizer } = service.text;
   const n = readChoiceCount(body.n);
   const promptOnly = body.max_tokens === 0;
-  // The engine makes at least one token; it is not shown.
+  // The engine makes at least one token, which is not shown.
   const maxTokens = promptOnly ? 1 : (body.max_tokens ?? DEFAULT_MAX_TOKENS);
   const length = lengthRules({ ...body, max_tokens: maxTokens }, maxModelLen);
   const count = body.logprobs ?? null;
@@ -138,13 +138,13 @@ function readPrompt(
 ): { ids: number[]; text: () => string } {
   const whole = typeof prompt === "string" ? encodeBounded(model, prompt, { addSpecialTokens }, length) : prompt;
   const ids = fitTokens(whole, length);
-  // Of a text too: a tokenizer may know more tokens than the model has rows for.
+  // Also for a text: a tokenizer may have more tokens than the model has rows.
   checkTokenIds(ids, engine.info.vocabSize, "prompt");
   if (ids.length < whole.length) return { ids, text: () => spelled(model.tokenizer, ids) };
   return { ids, text: () => (typeof prompt === "string" ? prompt : model.tokenizer.decode(ids)) };
 }
 
-/** The text of a prompt that was cut, token by token as log-probabilities show it: a space at its start is part of it. */
+/** The text of a prompt that was cut, token by token as in log-probabilities. It keeps a space at its start. */
 function spelled(tokenizer: Tokenizer, ids: readonly number[]): string {
   const detokenizer = new Detokenizer(tokenizer, { promptTokenIds: [], keepLeadingSpace: true });
   return ids.map((id) => detokenizer.push(id)).join("") + detokenizer.incomplete();

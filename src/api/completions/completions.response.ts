@@ -13,7 +13,7 @@ export interface TextReplyOptions {
   n: number;
   /** The prompt's text, put before every choice; null without echo. */
   echo: string | null;
-  /** max_tokens was 0: only the prompt is shown, the one token the engine had to make is not. */
+  /** max_tokens was 0: only the prompt is shown, and not the one token that the engine made. */
   promptOnly: boolean;
   logprobs: boolean;
   tokensAsIds: boolean;
@@ -31,7 +31,7 @@ interface Pending {
   /** Something was added since the last `take`. */
   dirty: boolean;
   opened: boolean;
-  /** The prompt's ids were sent: they go with the first chunk only. */
+  /** The prompt's ids were sent. Only the first chunk has them. */
   promptSent: boolean;
   /** Tokens shown so far. */
   shown: number;
@@ -45,7 +45,7 @@ interface TakenChoice {
   ended: boolean;
 }
 
-/** The choices of one prompt. `take` gives what is new since the last call; a whole reply takes once, at the end. */
+/** The choices of one prompt. `take` returns what is new since the last call; a whole reply calls it once, at the end. */
 export class PromptChoices {
   readonly #reply: TextReplyOptions;
   readonly #tokenizer: Tokenizer;

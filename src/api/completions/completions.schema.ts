@@ -1,4 +1,4 @@
-// Wire schemas of text completions: the older dialect, same engine, raw prompts instead of messages.
+// Wire schemas of text completions, the older dialect with raw prompts instead of messages.
 import { type Static, Type } from "typebox";
 import { samplingFields } from "../request/sampling.schema.ts";
 import { nullable, orNull } from "../request/schema-parts.ts";

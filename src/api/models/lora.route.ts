@@ -1,4 +1,4 @@
-// Loading and unloading adapters at run time. The path is one of the server's machine: admins only.
+// Loads and unloads adapters at run time. Paths are on the server's machine, so only admins may do it.
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";

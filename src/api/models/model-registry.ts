@@ -1,6 +1,6 @@
-// Which names are served and what they stand for: the base model under one or more names, adapters by name, and names
-// that others resolve (trained policies). A name maps to an adapter's content version at the moment a request is
-// admitted; replacing an adapter under the same name therefore never mixes two contents.
+// Which names are served and what they stand for: the base model under one or more names, adapters, and names that a source
+// resolves (trained policies). A name is resolved to an adapter's content version when a request is admitted, so replacing an
+// adapter never mixes two contents in one reply.
 import { ServiceError } from "../../errors/service-error.ts";
 import type { Principal } from "../http/auth.ts";
 import type { ServedModel } from "../run/served-model.ts";
@@ -18,7 +18,7 @@ export interface ModelSource {
   /** May load an adapter; throws 503 when no slot is free for it. */
   resolve(name: string, principal: Principal): Promise<ServedModel | null>;
   list(principal: Principal): ModelCard[];
-  /** Under any name it resolves for this caller; null = under none. */
+  /** null = this caller gets nothing under this name. */
   card(name: string, principal: Principal): ModelCard | null;
   /** Whether it answers to this name for anybody. */
   claims(name: string): boolean;
@@ -104,7 +104,7 @@ export class ModelRegistry {
     return null;
   }
 
-  /** Whether the base model or a source answers to this name: an adapter under it would hide it, or never be asked. */
+  /** Whether the base model or a source answers to this name. An adapter of that name would hide it, or never be used. */
   isTaken(name: string): boolean {
     return this.names.includes(name) || this.#sources.some((source) => source.claims(name));
   }

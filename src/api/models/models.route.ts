@@ -1,4 +1,4 @@
-// GET /v1/models and /v1/models/{id}: what can be named as `model`.
+// GET /v1/models and /v1/models/{id}: the names that a request may give as `model`.
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
@@ -55,7 +55,7 @@ export function registerModels(app: FastifyInstance, service: Service): void {
       schema: { summary: "One served model", tags: ["models"], response: { 200: Model, 404: ErrorBody } },
     },
     async (request) => {
-      // A wildcard, because names contain slashes.
+      // A wildcard, because names may contain slashes.
       const name = request.params["*"];
       const card = service.models.card(name, principalOf(request));
       if (card !== null) return toWire(card);

@@ -1,5 +1,5 @@
-// The door: counts requests and their choices from acceptance to end, refuses when the waiting line is full or the server
-// drains, and knows when everything has left. One place, so that nothing can slip in while a shutdown waits.
+// Admits requests: counts them and their choices until they end, refuses when the queue is full or the server drains, and
+// knows when nothing is left. This is the only entrance, so nothing can slip in while a shutdown waits.
 import { ServiceError } from "../../errors/service-error.ts";
 
 export interface AdmissionLimits {
@@ -36,7 +36,7 @@ export class Admission {
     return this.#draining;
   }
 
-  /** Takes room for `choices`; the returned function gives it back and may be called more than once. Throws 429, 503. */
+  /** Takes room for `choices`. The returned function gives it back and may be called twice. Throws 429 and 503. */
   enter(choices: number): () => void {
     if (this.#draining) throw shuttingDown();
     const room = this.#limits.slots + this.#limits.queue;
@@ -80,7 +80,7 @@ export class Admission {
     }
   }
 
-  /** Seconds until `choices` more should fit, at the pace of late; between 1 and 60. */
+  /** Seconds until `choices` more should fit at the recent pace, between 1 and 60. */
   #retryAfter(choices: number): number {
     const over = this.#active + choices - this.#limits.slots - this.#limits.queue;
     const perSecond = Math.min(this.#active, this.#limits.slots) / Math.max(this.#holdSeconds, 0.001);

@@ -1,4 +1,4 @@
-// The frame of every generation: a place in the queue and a model held for as long as the work lasts.
+// Runs a generation with a place in the queue and its model held until the work is done.
 import type { FastifyRequest } from "fastify";
 import { principalOf } from "../http/auth.ts";
 import type { Service } from "../service.ts";
@@ -10,7 +10,7 @@ export async function admitted<T>(
   wanted: { choices: number; model: string | null | undefined },
   work: (model: ServedModel) => Promise<T>,
 ): Promise<T> {
-  // Before the work of rendering and tokenising: a full server refuses cheaply.
+  // First of all, because a full server should refuse before it renders and tokenises.
   const leave = service.admission.enter(wanted.choices);
   try {
     const model = await service.models.resolve(wanted.model, principalOf(request));

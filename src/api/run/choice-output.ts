@@ -1,6 +1,5 @@
-// One choice on its way out: sampled tokens in, what a client may see out. Joins detokenising and stop strings
-// (text/output-text), the reply parser and log probabilities; decides the final reason. Knows no wire shapes but
-// the logprob entries.
+// Turns the sampled tokens of one choice into what a client may see: text with stop strings applied, parsed parts, log
+// probabilities and the final reason. The only wire shapes it knows are the log-probability entries.
 import type { FinishReason, TokensOutput } from "../../engine/contract.ts";
 import type { OutputText } from "../../text/output-text.ts";
 import type { ReasoningParser } from "../../text/reasoning/reasoning-parser.ts";
@@ -26,7 +25,7 @@ export interface ChoiceDelta {
   /** There is or was a thought, empty or not. */
   hasThought: boolean;
   end: ChoiceEnd | null;
-  /** The engine does not know yet that the choice ended: a stop string matched. */
+  /** A stop string has ended the choice, and the engine must be told. */
   stopEngine: boolean;
 }
 
@@ -34,7 +33,7 @@ export interface ChoiceParts {
   index: number;
   text: OutputText;
   parser: ReplyParser;
-  /** Sees the text before stop strings hold it back, as tokens are counted; null: reasoning is not parsed. */
+  /** Sees the text before stop strings hold it back, to count tokens. null: reasoning is not parsed. */
   thoughtMeter: ReasoningParser | null;
   /** null: no log probabilities. */
   logprobs: { walk: TokenTextWalk; top: number } | null;
@@ -69,7 +68,7 @@ export class ChoiceOutput {
   accept(output: TokensOutput): ChoiceDelta {
     const delta = emptyDelta(this.index);
     if (this.#end !== null) {
-      return delta; // what the engine produced before it heard of the stop string
+      return delta; // produced before the engine heard of the stop string
     }
     let text = "";
     let matched: string | null = null;

@@ -1,6 +1,5 @@
-// One admitted request on the engine, from submission to its last output: aborts when the client leaves or the
-// server's patience ends, stops choices whose stop string matched, keeps the numbers for metrics. Whatever happens,
-// nothing of it is left in the engine when `outputs` has ended.
+// Runs one admitted request on the engine: aborts when the client leaves or the server shuts down, stops choices whose stop
+// string matched, and records metrics. When `outputs` ends, for whatever reason, the engine holds nothing of the request.
 import type { Finish, GenerateRequest, Generation, PrefillOutput } from "../../engine/contract.ts";
 import { ServiceError } from "../../errors/service-error.ts";
 import type { Service } from "../service.ts";
@@ -26,7 +25,7 @@ export class GenerationRun {
   #aborted = false;
   #cachedTokens = 0;
   #submittedAt = 0;
-  /** From then on. */
+  /** From `#submittedAt` on. */
   #queuedMs: number | null = null;
   #firstTokenAt: number | null = null;
 
@@ -35,7 +34,7 @@ export class GenerationRun {
     this.#parts = parts;
   }
 
-  /** In metrics every adapter counts as its base model: a step of a policy each would be series without end. */
+  /** In metrics, adapters count as their base model. One series per policy step would never end. */
   get #model(): string {
     return this.#service.models.baseName;
   }
@@ -53,7 +52,7 @@ export class GenerationRun {
 
   /**
    * Outputs until every choice has ended. Ends early, without an error, when the client is gone. Throws 500, 503, and
-   * 400 when the request's own controls leave no way on.
+   * 400 if the request's own controls leave no token.
    */
   async *outputs(): AsyncGenerator<RunOutput> {
     const { choices, clientGone } = this.#parts;
@@ -89,7 +88,7 @@ export class GenerationRun {
       }
       const choice = choices[output.index]!;
       const failed = output.finish?.reason === "error" ? output.finish : null;
-      // Tokens before the error count: among them a stop string may have ended the choice.
+      // Tokens before the error count, because a stop string in them may have ended the choice.
       const delta = choice.accept(failed === null ? output : { ...output, finish: null });
       if (delta.stopEngine) generation.stop(output.index);
       this.#tick(output.index, delta.tokenIds.length);
@@ -141,7 +140,7 @@ function finishError({ message, fault }: Finish): ServiceError {
 }
 
 function engineFailed(reason: string | undefined): ServiceError {
-  // The reason is for the log: it may speak of the server's insides.
+  // The reason goes to the log only. It may describe the server's internals.
   return new ServiceError("engine_failed", "The engine could not complete this request.", {
     cause: new Error(reason ?? "the engine gave no reason"),
   });

@@ -21,8 +21,8 @@ export function floored(logprob: number): number {
 }
 
 /**
- * One content entry; moves the walk on. `top`: how many alternatives; the sampled token is always the first of them,
- * even when it is not among the most likely.
+ * One content entry; moves the walk on. `top` is the number of alternatives. The sampled token is always the first of them,
+ * even if it is not among the most likely.
  */
 export function contentEntry(walk: TokenTextWalk, sampled: SampledToken, top: number): WireTokenLogprob {
   const { id, logprobs } = sampled;
@@ -46,8 +46,8 @@ function entry(text: TokenText, logprob: number): WireLogprob {
 }
 
 /**
- * prompt_logprobs as JSON text. Text, because objects with number-like keys cannot keep the order that clients of
- * this format see: the prompt's own token first, then the most likely ones.
+ * prompt_logprobs as JSON text. An object could not keep the order that clients expect, because its keys look like numbers:
+ * the prompt's own token first, then the most likely ones.
  */
 export function promptLogprobsJson(
   tokenizer: Tokenizer,
@@ -75,8 +75,8 @@ function positionJson(walk: TokenTextWalk, id: number, here: TokenLogprobs): str
 }
 
 /**
- * JSON of an object in which some members are given as text already, perhaps of megabytes: it is put together with `+`,
- * which unlike `join` copies nothing.
+ * JSON of an object whose `raw` members are JSON text already, perhaps megabytes of it. The parts are joined with `+`, which
+ * copies nothing, unlike `join`.
  */
 export function jsonWith(
   object: Readonly<Record<string, unknown>>,

@@ -10,7 +10,7 @@ export interface ReplyFacts {
   created: number;
   model: string;
   systemFingerprint: string;
-  /** Counted once however many choices there are. */
+  /** Counted once, however many choices there are. */
   promptTokens: number;
   includeUsage: boolean;
   continuousUsage: boolean;
@@ -20,7 +20,7 @@ export interface ReplyFacts {
   reasoningParsed: boolean;
 }
 
-/** What both dialects have, and their own. */
+/** `own`: what differs between the dialects. */
 export function replyFacts(
   { config, systemFingerprint }: Service,
   body: Pick<SharedFields, "stream" | "stream_options">,
@@ -49,7 +49,7 @@ export interface WireUsage {
   completion_tokens_details?: { reasoning_tokens: number };
 }
 
-/** Tokens of output, of prompt found in the cache, of output that was reasoning. */
+/** Tokens: generated, found in the prefix cache, and generated as reasoning. */
 export interface UsageCounts {
   completion: number;
   cached: number;

@@ -1,5 +1,5 @@
-// A validated request → what the engine gets and what turns its output into text: one GenerateRequest and one
-// ChoiceOutput per choice. The last step before the engine sees it, shared by both dialects.
+// Builds what the engine gets and what turns its output into text: one GenerateRequest, and one ChoiceOutput per choice. The
+// last step before the engine, shared by both dialects.
 
 import type { GenerateRequest } from "../../engine/contract.ts";
 import type { SamplingParams } from "../../sampling/sampling-params.ts";
@@ -41,7 +41,7 @@ export interface RunSpec {
   thoughtMeter: () => ReasoningParser | null;
   /** Special tokens the parser wants to see. */
   shownTokenIds?: readonly number[];
-  /** More for engines that know it, beside kv_transfer_params and engine_xargs. */
+  /** More parameters for other engines, beside kv_transfer_params and engine_xargs. */
   extra?: Readonly<Record<string, unknown>>;
 }
 

@@ -1,6 +1,6 @@
-// Streams the outputs of one or more runs to one client: every engine output becomes chunks at once, unless the
-// client's socket is full; then output is merged by the source and sent when the socket drains. A source that had
-// to hold back more than `streamBufferBytes` is a reader too slow to serve: the stream is cut and the work aborted.
+// Streams the outputs of one or more runs to one client. Output is sent at once. While the client's socket is full, the source
+// merges it, and it is sent when the socket drains. A client that makes it hold back more than `streamBufferBytes` is too slow
+// to serve: its stream is cut and its work aborted.
 import type { FastifyReply } from "fastify";
 import { errorEnvelope } from "../../errors/service-error.ts";
 import { toWireError } from "../http/http-errors.ts";

@@ -25,7 +25,7 @@ export class ReasoningParser implements ReplyParser {
     this.#phase = state === "closed" ? "answer" : "start";
   }
 
-  /** True until the end marker was seen: tokens that came so far belong to the reasoning. */
+  /** True until the end marker has come: the tokens so far belong to the reasoning. */
   get reasoning(): boolean {
     return this.#phase === "thought" || (this.#phase === "start" && this.#open);
   }
@@ -80,7 +80,7 @@ export class ReasoningParser implements ReplyParser {
       this.#phase = "gap";
       return;
     }
-    // Kept back: what may be the beginning of the end marker, and the line breaks before it.
+    // Holds back what may be the beginning of the end marker, and the line breaks before it.
     let keep = markerPrefix(this.#held, end);
     while (keep < this.#held.length && this.#held[this.#held.length - keep - 1] === "\n") keep++;
     this.#emitThought(this.#held.slice(0, this.#held.length - keep), deltas);

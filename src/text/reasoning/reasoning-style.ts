@@ -1,4 +1,4 @@
-// How a model marks its reasoning, chosen by name or from its chat template, and where a given prompt leaves it.
+// How a model marks its reasoning, by name or by its chat template, and whether a prompt ends inside a thought.
 
 import { OperatorError } from "../../errors/operator-error.ts";
 

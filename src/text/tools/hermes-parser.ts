@@ -1,5 +1,5 @@
 // Tool calls in the Hermes and Qwen style: <tool_call>{"name": …, "arguments": {…}}</tool_call>, any number of them, with
-// text around. A block that is no call stays content, tags included.
+// text around them. A block that is not a call stays content, including its tags.
 
 import { parseExactJson, writeExactJson } from "../../json/exact-json.ts";
 import { isJsonObject } from "../../json/json-object.ts";
@@ -31,7 +31,7 @@ export class HermesParser implements ReplyParser {
     return deltas;
   }
 
-  /** One move through the held text; false when more text is needed. */
+  /** Takes one step through the held text; false if it needs more text. */
   #step(deltas: ReplyDelta[]): boolean {
     switch (this.#phase) {
       case "text":
@@ -75,7 +75,7 @@ export class HermesParser implements ReplyParser {
     return true;
   }
 
-  /** Not the usual form: wait for the closing tag and read the block as a whole. */
+  /** An unusual form: waits for the closing tag and reads the block as a whole. */
   #block(deltas: ReplyDelta[]): boolean {
     const found = this.#held.indexOf(CLOSE);
     if (found < 0) return false;

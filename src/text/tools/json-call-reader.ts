@@ -1,6 +1,6 @@
 // Reads one tool call written as a JSON object, {"name": …, "arguments" or "parameters": {…}}, while it streams. The name
-// comes out when the arguments begin; the arguments follow as they are written. What does not begin like a call is handed
-// back untouched.
+// comes out when the arguments begin, and the arguments follow as they are written. Text that does not begin like a call is
+// handed back unchanged.
 
 import { stringEnd } from "../../json/json-string.ts";
 import type { ReplyDelta } from "../reply-parser.ts";
@@ -9,7 +9,7 @@ export interface CallProgress {
   /** "refused": not a call, nothing was given out. */
   state: "reading" | "done" | "refused";
   deltas: ReplyDelta[];
-  /** Text that is not of the call: behind a complete one, or everything that was read of what is none. */
+  /** Text that does not belong to the call: what follows it, or everything if there is no call. */
   left: string;
 }
 
@@ -90,7 +90,7 @@ export class JsonCallReader {
 }
 
 const SPACE = /[ \t\r\n]*/y;
-/** Of a function's name with its quotes: what is longer is none, and would be read again with every token. */
+/** The longest name of a function, with its quotes. A longer one would be read again with every token. */
 const LONGEST_NAME = 1024;
 
 /** Where the arguments' opening brace is, once everything before it is there. */

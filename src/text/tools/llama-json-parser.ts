@@ -9,7 +9,7 @@ const TAG = "<|python_tag|>";
 export class LlamaJsonParser implements ReplyParser {
   #calls = 0;
   #phase: "start" | "call" | "between" | "content" = "start";
-  /** Not yet decided, given back as content if it turns out to be no call. */
+  /** Text that may be a call; it becomes content if it is not. */
   #held = "";
   #reader: JsonCallReader | null = null;
 

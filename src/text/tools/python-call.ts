@@ -1,5 +1,5 @@
-// One call in Python syntax, name(key=literal, …), to its name and its arguments as JSON text. Literals only: strings,
-// numbers, True, False, None, lists, tuples and dicts (JSON's spellings are understood too).
+// Reads one call in Python syntax, name(key=literal, …), and gives its name and its arguments as JSON text. It knows literals
+// only: strings, numbers, True, False, None, lists, tuples and dicts. JSON's spellings are understood too.
 
 export type PythonCall = { name: string; argumentsText: string; end: number };
 
@@ -20,7 +20,7 @@ const words: Record<string, string> = {
 const escapes: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", "0": "\0" };
 const MAX_DEPTH = 64;
 
-/** Reads one call from `at` on. Everything a longer text could still complete is "partial". */
+/** Reads one call from `at` on. "partial": a longer text could still complete it. */
 export function readPythonCall(text: string, at: number): PythonCall | "partial" | "mismatch" {
   try {
     return new CallReader(text, at).call();
@@ -122,7 +122,7 @@ class CallReader {
     const digits = this.#match(NUMERIC);
     const value = Number(digits);
     if (!NUMBER.test(digits) || !Number.isFinite(value)) throw new Malformed();
-    // Written as it stands where that is JSON, so that long integers keep their digits.
+    // Copied if it is JSON, so that long integers keep their digits.
     return /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(digits) ? digits : JSON.stringify(value);
   }
 

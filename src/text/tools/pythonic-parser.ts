@@ -1,5 +1,5 @@
-// Tool calls as a Python list: [name(key=value, …), …]. A call comes out whole, soon after its closing parenthesis. A
-// reply that does not begin like that is content; so is the rest of a list that breaks off into something else.
+// Tool calls as a Python list: [name(key=value, …), …]. A call comes out whole, soon after its closing parenthesis. A reply
+// that does not begin like that is content, and so is the rest of a list that turns into something else.
 
 import type { ReplyDelta, ReplyParser } from "../reply-parser.ts";
 import { readPythonCall } from "./python-call.ts";
@@ -8,13 +8,13 @@ export class PythonicParser implements ReplyParser {
   #calls = 0;
   #phase: "start" | "call" | "after" | "end" | "content" = "start";
   #held = "";
-  /** Where a call was not complete yet. Reading it again is only worth it once the text has grown. */
+  /** Length of the held text when a call was last found incomplete. It is read again once the text has grown. */
   #triedLength = 0;
 
   push(text: string): ReplyDelta[] {
     const deltas: ReplyDelta[] = [];
     this.#held += text;
-    // By a fiftieth where it may have ended: arguments full of parentheses would be read once for each.
+    // By a fiftieth if the call may have ended. Otherwise arguments full of parentheses would be read once for each.
     const growth = text.includes(")") ? 1.02 : 2;
     if (this.#phase === "call" && this.#held.length < this.#triedLength * growth) return deltas;
     while (this.#step(deltas));

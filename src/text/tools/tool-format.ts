@@ -1,4 +1,4 @@
-// The tool-call formats by the names operators use for them, and the parser of each.
+// The tool-call formats: the names that operators use for them, and their parsers.
 
 import { OperatorError } from "../../errors/operator-error.ts";
 import type { ToolCallFormat } from "../../grammar/constraint.ts";
@@ -16,7 +16,7 @@ const formats: Record<string, ToolCallFormat> = {
   pythonic: "pythonic",
 };
 
-/** By the name an operator gives. */
+/** The format that an operator names. */
 export function toolCallFormat(name: string): ToolCallFormat {
   if (!Object.hasOwn(formats, name)) {
     const known = Object.keys(formats).join(", ");
