@@ -61,7 +61,10 @@ async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: 
     override: config.overrideGenerationConfig,
   });
   warnOfUnusedTensors(folder, log);
-  const grammars = new GrammarService({ onCompiled: (ms) => metrics.grammarCompiled(ms / 1000) });
+  const grammars = new GrammarService({
+    onCompiled: (ms) => metrics.grammarCompiled(ms / 1000),
+    onIgnored: (keyword) => log.warn("a schema has a keyword that no draft knows; it has no effect", { keyword }),
+  });
   const weightType = config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype;
   log.info("loading the weights", { folder, dtype: weightType });
   const engine = await createEmbeddedEngine({

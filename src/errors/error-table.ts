@@ -248,7 +248,7 @@ export const ERRORS = {
     status: 429,
     type: "RateLimitError",
     meaning:
-      "All slots are busy and the queue is full, or too many requests are waiting for a chat template to be rendered.",
+      "All slots are busy and the queue is full, or 64 requests are waiting for their own chat templates to be rendered.",
     fix: "Retry after `Retry-After` seconds; SDKs do so automatically. The operator can raise `--max-queue`.",
     repeat: 1,
   },

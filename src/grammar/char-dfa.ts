@@ -130,17 +130,18 @@ export function otherThan(values: readonly string[]): CharDfa {
   return { states: [...states, { final: true, edges: [{ set: ANY_CODE_POINT, target: anything }] }] };
 }
 
-/** Decimal digits whose value is a multiple of `divisor`, with an optional minus sign. */
-export function multiplesOf(divisor: number): CharDfa {
-  const digitEdges = (remainder: number): CharEdge[] =>
-    Array.from({ length: 10 }, (_, digit) => ({
-      set: codePoints([[0x30 + digit, 0x30 + digit]]),
-      target: 1 + ((remainder * 10 + digit) % divisor),
-    }));
-  const remainders = Array.from({ length: divisor }, (_, r) => ({ final: r === 0, edges: digitEdges(r) }));
-  const afterSign = { final: false, edges: digitEdges(0) };
-  const start = { final: false, edges: [...digitEdges(0), { set: codePoints([[0x2d, 0x2d]]), target: divisor + 1 }] };
-  return { states: [start, ...remainders, afterSign] };
+/** Texts whose last character has this number modulo `kinds`; the empty text is of kind 0. */
+export function lastCharacter(kind: number, kinds: number): CharDfa {
+  const chosen = codePoints(
+    Array.from({ length: Math.ceil(0x250 / kinds) }, (_, row) => [row * kinds + kind, row * kinds + kind] as const),
+  );
+  // Beyond the Latin letters all characters are of one kind.
+  const matching = kind === 0 ? unionSets(chosen, codePoints([[0x250 + kinds, 0x10ffff]])) : chosen;
+  const edges = [
+    { set: matching, target: 1 },
+    { set: subtractSets(ANY_CODE_POINT, matching), target: 2 },
+  ];
+  return { states: [kind === 0, true, false].map((final) => ({ final, edges })) };
 }
 
 function explore<S>(

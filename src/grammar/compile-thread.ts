@@ -28,9 +28,11 @@ export class CompileThread {
   }
 
   /** Rejects only for faults of ours. */
-  async run(constraint: string): Promise<{ key: string } | { refused: string; late: boolean }> {
+  async run(
+    constraint: string,
+  ): Promise<{ key: string; ignored: readonly string[] } | { refused: string; late: boolean }> {
     const result = await this.#ask({ id: ++this.#jobs, constraint });
-    if ("key" in result) return { key: result.key };
+    if ("key" in result) return { key: result.key, ignored: result.ignored };
     if ("refused" in result) return { refused: result.refused, late: result.late === true };
     throw new Error(`compiling a constraint failed: ${"fault" in result ? result.fault : "no result"}`);
   }

@@ -18,7 +18,8 @@ export interface CompileJob {
 export type CompileResult =
   /** Sent once, when the thread has loaded. `thread`: see thread-time.ts. */
   | { ready: true; thread: number | null }
-  | { id: number; key: string }
+  /** `ignored`: schema keywords that no draft knows. */
+  | { id: number; key: string; ignored: readonly string[] }
   /** `late`: refused for the time it took, which another attempt may not take. */
   | { id: number; refused: string; late?: true }
   /** A fault of ours, not the sender's. */
@@ -27,6 +28,10 @@ export type CompileResult =
 /** A longer key would make every request that uses it slow to hand over. */
 const MAX_KEY_LENGTH = 4 * 2 ** 20;
 
+/** Keywords are the sender's text: a log line holds a few of them, and the beginning of each. */
+const MAX_IGNORED = 20;
+const MAX_SHOWN = 40;
+
 if (parentPort === null) throw new Error("grammar/compile-worker is the entry of a worker thread, not a program");
 const port = parentPort;
 port.on("message", (job: CompileJob) => port.postMessage(compile(job)));
@@ -34,10 +39,14 @@ port.postMessage({ ready: true, thread: yieldToOthers() });
 
 function compile({ id, constraint }: CompileJob): CompileResult {
   try {
-    const key = grammarKey(compileConstraint(JSON.parse(constraint) as ConstrainedOutput));
+    const ignored = new Set<string>();
+    const program = compileConstraint(JSON.parse(constraint) as ConstrainedOutput, (keywords) => {
+      for (const keyword of keywords) ignored.add(keyword.slice(0, MAX_SHOWN));
+    });
+    const key = grammarKey(program);
     if (key.length > MAX_KEY_LENGTH)
       return { id, refused: "the constraint is too large; use fewer alternatives or smaller counts" };
-    return { id, key };
+    return { id, key, ignored: [...ignored].slice(0, MAX_IGNORED) };
   } catch (error) {
     if (error instanceof GrammarError) return { id, refused: error.message };
     return { id, fault: error instanceof Error ? (error.stack ?? error.message) : String(error) };

@@ -4,22 +4,22 @@
 import { compileExpressions } from "./automaton/expression-compiler.ts";
 import { linkProgram } from "./automaton/link.ts";
 import type { Program } from "./automaton/program.ts";
-import type { ConstrainedOutput, JsonOptions, OutputShape, ReasoningPrefix } from "./constraint.ts";
+import type { ConstrainedOutput, OutputShape, ReasoningPrefix } from "./constraint.ts";
 import { type Expression, empty, type Grammar, GrammarBuilder, repeat, sequence, text, texts } from "./expression.ts";
 import { GrammarError, TOO_DEEP } from "./grammar-error.ts";
 import { jsonLayout } from "./json-schema/json-layout.ts";
 import { JsonText } from "./json-schema/json-text.ts";
-import { isSchema, type Schema } from "./json-schema/keywords.ts";
-import { SchemaCompiler } from "./json-schema/schema-compiler.ts";
+import { type OnIgnored, schemaExpression } from "./json-schema/schema-expression.ts";
 import { structuralTag } from "./structural-tag.ts";
 import { parseGrammarSource } from "./syntax/grammar-source.ts";
 import { parseRegex } from "./syntax/regex.ts";
 import { toolCallGrammar } from "./tool-call-grammar.ts";
 
-export function compileConstraint({ shape, reasoning }: ConstrainedOutput): Program {
+/** `onIgnored` is told which schema keywords no draft knows. They are annotations and have no effect. */
+export function compileConstraint({ shape, reasoning }: ConstrainedOutput, onIgnored: OnIgnored = () => {}): Program {
   try {
     const builder = new GrammarBuilder();
-    const output = shapeExpression(shape, builder);
+    const output = shapeExpression(shape, builder, onIgnored);
     return linkProgram(compileExpressions(withReasoning(reasoning, output, builder)));
   } catch (error) {
     // The translators recurse with their input; what is deep enough to exhaust the stack is refused like any excess.
@@ -28,12 +28,12 @@ export function compileConstraint({ shape, reasoning }: ConstrainedOutput): Prog
   }
 }
 
-function shapeExpression(shape: OutputShape, builder: GrammarBuilder): Expression {
+function shapeExpression(shape: OutputShape, builder: GrammarBuilder, onIgnored: OnIgnored): Expression {
   switch (shape.kind) {
     case "json_object":
       return new JsonText(builder, jsonLayout(shape.json)).anyObject;
     case "json_schema":
-      return schemaExpression(shape.schema, shape.json, builder);
+      return schemaExpression(shape.schema, shape.json, builder, onIgnored);
     case "regex":
       return parseRegex(shape.pattern, "full");
     case "choice":
@@ -44,22 +44,12 @@ function shapeExpression(shape: OutputShape, builder: GrammarBuilder): Expressio
     case "grammar":
       return parseGrammarSource(shape.source, builder);
     case "structural_tag":
-      return structuralTag(shape.tag, shape.json, builder);
+      return structuralTag(shape.tag, shape.json, builder, onIgnored);
     case "tool_calls":
-      return toolCallGrammar(shape.format, shape.tools, shape.parallel, builder);
+      return toolCallGrammar(shape.format, shape.tools, shape.parallel, builder, onIgnored);
     default:
       return shape satisfies never;
   }
-}
-
-function schemaExpression(schema: unknown, options: JsonOptions, builder: GrammarBuilder): Expression {
-  if (!isSchema(schema as Schema)) throw new GrammarError("a JSON schema must be an object");
-  const compiler = new SchemaCompiler(
-    schema as Schema,
-    { layout: jsonLayout(options), closedObjects: options.closedObjects },
-    builder,
-  );
-  return compiler.compile(schema as Schema, "#");
 }
 
 /** Free text up to the end marker, then at most a blank line, then the output. */

@@ -8,6 +8,10 @@ export interface JsonOptions {
   compact: boolean;
   /** A missing additionalProperties means false. */
   closedObjects: boolean;
+  /** Declared properties may come in any order. */
+  freeOrder?: boolean;
+  /** A missing additionalProperties allows anything, also between the declared properties. */
+  openObjects?: boolean;
   /** Regular expression for whitespace between tokens of JSON; null = the usual layouts. */
   whitespacePattern: string | null;
 }

@@ -34,13 +34,23 @@ test("refusals carry the reason and the field, again from the cache", async () =
 
 test("a compilation that takes too long is refused and the next one is served", async () => {
   const impatient = new GrammarService({ threads: 1, timeoutMs: 500 });
-  // Every listed value is checked against the pattern.
-  const values = Array.from({ length: 50_000 }, (_, i) => `v${i}`);
-  const slow = constraint({ kind: "json_schema", schema: { enum: values, pattern: "^\\p{L}[^x]*$" }, json });
+  // The automaton has to remember which of the last twelve letters were an a.
+  const heavy = (_: unknown, i: number) => [`p${i}`, { pattern: "^[ab]*a[ab]{12}c*$", maxLength: 30 + i }] as const;
+  const properties = Object.fromEntries(Array.from({ length: 40 }, heavy));
+  const slow = constraint({ kind: "json_schema", schema: { properties }, json });
   const [refused, served] = await Promise.allSettled([impatient.compile(slow), impatient.compile(regex("x"))]);
   expect(refused.status === "rejected" && String(refused.reason)).toMatch(/did not compile within 0.5 s/);
   expect(served.status).toBe("fulfilled");
   await impatient.close();
+});
+
+test("a keyword that no draft knows is reported once", async () => {
+  const keywords: string[] = [];
+  const reporting = new GrammarService({ threads: 1, onIgnored: (keyword) => keywords.push(keyword) });
+  for (const type of ["null", "boolean"])
+    await reporting.compile(constraint({ kind: "json_schema", schema: { type, strict: true }, json }));
+  expect(keywords).toEqual(["strict"]);
+  await reporting.close();
 });
 
 test("small constraints do not wait behind large ones", async () => {
@@ -124,8 +134,8 @@ test("a thousand malformed constraints: all refused, the service goes on", async
       { kind: "grammar", source: `start: missing${i}` },
       { kind: "choice", choices: [] },
       { kind: "structural_tag", tag: { format: { type: `t${i}` } }, json },
-      { kind: "json_schema", schema: { type: "object", properties: { [`p${i}`]: { not: {} } } }, json },
-      { kind: "json_schema", schema: { [`keyword${i}`]: 1 }, json },
+      { kind: "json_schema", schema: { type: "object", properties: { [`p${i}`]: { not: 1 } } }, json },
+      { kind: "json_schema", schema: { type: `keyword${i}` }, json },
     ];
     return constraint(shapes[i % shapes.length]!);
   });

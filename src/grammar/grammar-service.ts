@@ -19,6 +19,8 @@ export interface GrammarServiceOptions {
   cacheSize?: number;
   /** Told how long each compilation took, for metrics. */
   onCompiled?: (milliseconds: number) => void;
+  /** Told once about every schema keyword that no draft knows and that therefore has no effect. */
+  onIgnored?: (keyword: string) => void;
 }
 
 export interface CompiledGrammar {
@@ -47,12 +49,16 @@ interface Waiting {
 /** Bookkeeping of one cache entry, so that many tiny ones count too. */
 const ENTRY_SIZE = 512;
 
+/** Whoever makes up keywords fills no log. */
+const MAX_REPORTED = 1000;
+
 export class GrammarService {
   readonly #options: Required<GrammarServiceOptions>;
   readonly #threads: CompileThread[] = [];
   readonly #waiting: Waiting[] = [];
   readonly #cache = new Map<string, Outcome>();
   readonly #running = new Map<string, Compilation>();
+  readonly #reported = new Set<string>();
   #cached = 0;
   #closed = false;
 
@@ -63,6 +69,7 @@ export class GrammarService {
       memoryMb: options.memoryMb ?? 512,
       cacheSize: options.cacheSize ?? 64 * 2 ** 20,
       onCompiled: options.onCompiled ?? (() => {}),
+      onIgnored: options.onIgnored ?? (() => {}),
     };
   }
 
@@ -116,12 +123,22 @@ export class GrammarService {
     if (thread === null) return null;
     const started = performance.now();
     try {
-      return await thread.run(source);
+      const outcome = await thread.run(source);
+      if ("ignored" in outcome) this.#report(outcome.ignored);
+      return outcome;
     } finally {
       this.#options.onCompiled(performance.now() - started);
       const next = this.#nextWaiting();
       if (next) next.start(thread);
       else thread.busy = false;
+    }
+  }
+
+  #report(keywords: readonly string[]): void {
+    for (const keyword of keywords) {
+      if (this.#reported.has(keyword) || this.#reported.size >= MAX_REPORTED) continue;
+      this.#reported.add(keyword);
+      this.#options.onIgnored(keyword);
     }
   }
 

@@ -15,9 +15,8 @@ import {
   text,
 } from "./expression.ts";
 import { GrammarError } from "./grammar-error.ts";
-import { jsonLayout } from "./json-schema/json-layout.ts";
-import { isObject, isSchema, type JsonValue, type Schema } from "./json-schema/keywords.ts";
-import { SchemaCompiler } from "./json-schema/schema-compiler.ts";
+import { isObject, isSchema, type JsonValue } from "./json-schema/keywords.ts";
+import { type OnIgnored, schemaExpression } from "./json-schema/schema-expression.ts";
 import { parseGrammarSource } from "./syntax/grammar-source.ts";
 import { parseRegex } from "./syntax/regex.ts";
 
@@ -25,9 +24,14 @@ type Fields = { [key: string]: JsonValue };
 
 const MAX_DEPTH = 50;
 
-export function structuralTag(tag: JsonValue, options: JsonOptions, builder: GrammarBuilder): Expression {
+export function structuralTag(
+  tag: JsonValue,
+  options: JsonOptions,
+  builder: GrammarBuilder,
+  onIgnored: OnIgnored,
+): Expression {
   if (!isObject(tag)) throw new GrammarError("a structural tag must be a JSON object");
-  const compiler = new TagCompiler(options, builder);
+  const compiler = new TagCompiler(options, builder, onIgnored);
   if (tag.format !== undefined) return compiler.format(tag.format, "format", null, 0);
   if (tag.structures !== undefined || tag.triggers !== undefined) return compiler.legacy(tag);
   throw new GrammarError('a structural tag needs "format" (or "structures" and "triggers")');
@@ -43,11 +47,12 @@ interface Tag {
 class TagCompiler {
   readonly #options: JsonOptions;
   readonly #builder: GrammarBuilder;
-  #schemas = 0;
+  readonly #onIgnored: OnIgnored;
 
-  constructor(options: JsonOptions, builder: GrammarBuilder) {
+  constructor(options: JsonOptions, builder: GrammarBuilder, onIgnored: OnIgnored) {
     this.#options = options;
     this.#builder = builder;
+    this.#onIgnored = onIgnored;
   }
 
   legacy(tag: Fields): Expression {
@@ -185,13 +190,7 @@ class TagCompiler {
 
   #schema(schema: JsonValue | undefined, where: string): Expression {
     if (!isSchema(schema)) throw new GrammarError(`a JSON schema is missing, at ${where}`);
-    const options = { layout: jsonLayout(this.#options), closedObjects: this.#options.closedObjects };
-    return this.#named(where, () =>
-      new SchemaCompiler(schema as Schema, options, this.#builder, `${this.#schemas++}.`).compile(
-        schema as Schema,
-        "#",
-      ),
-    );
+    return this.#named(where, () => schemaExpression(schema, this.#options, this.#builder, this.#onIgnored));
   }
 
   #named(where: string, build: () => Expression): Expression {

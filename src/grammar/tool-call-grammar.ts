@@ -4,20 +4,28 @@
 import type { ToolCallFormat, ToolSignature } from "./constraint.ts";
 import { choice, type Expression, type GrammarBuilder, repeat, sequence, text } from "./expression.ts";
 import { GrammarError } from "./grammar-error.ts";
-import { type JsonLayout, jsonLayout } from "./json-schema/json-layout.ts";
+import { jsonLayout } from "./json-schema/json-layout.ts";
 import { isObject, isSchema, type JsonValue, type Schema } from "./json-schema/keywords.ts";
-import { compileObject } from "./json-schema/objects.ts";
+import { compileObject, type ObjectStyle } from "./json-schema/objects/objects.ts";
 import { SchemaCompiler } from "./json-schema/schema-compiler.ts";
+import type { OnIgnored } from "./json-schema/schema-expression.ts";
 
 export function toolCallGrammar(
   format: ToolCallFormat,
   tools: readonly ToolSignature[],
   parallel: boolean,
   builder: GrammarBuilder,
+  onIgnored: OnIgnored,
 ): Expression {
-  const json = jsonLayout({ compact: false, whitespacePattern: null });
   const call = choice(
-    ...tools.map((tool, index) => named(tool, () => oneCall(format, tool, json, builder, `${index}.`))),
+    ...tools.map((tool) =>
+      named(tool, () => {
+        const compiler = argumentCompiler(format, tool.parameters, builder);
+        const call = oneCall(format, tool, compiler);
+        if (compiler.ignored.size > 0) onIgnored(compiler.ignored);
+        return call;
+      }),
+    ),
   );
   const one = builder.rule(call);
   const several = (between: string): Expression =>
@@ -34,66 +42,61 @@ export function toolCallGrammar(
   }
 }
 
-function oneCall(
-  format: ToolCallFormat,
-  tool: ToolSignature,
-  json: JsonLayout,
-  builder: GrammarBuilder,
-  scope: string,
-): Expression {
+function oneCall(format: ToolCallFormat, tool: ToolSignature, compiler: SchemaCompiler): Expression {
   const name = JSON.stringify(tool.name);
+  const schema = argumentSchema(tool.parameters);
   if (tool.name === "") throw new GrammarError("a function that is to be called needs a name");
   switch (format) {
     case "hermes":
       return sequence(
         text(`<tool_call>\n{"name": ${name}, "arguments": `),
-        argumentObject(tool.parameters, json, builder, scope),
+        compiler.compileRoot(schema),
         text("}\n</tool_call>"),
       );
     case "llama3_json":
-      return sequence(
-        text(`{"name": ${name}, "parameters": `),
-        argumentObject(tool.parameters, json, builder, scope),
-        text("}"),
-      );
+      return sequence(text(`{"name": ${name}, "parameters": `), compiler.compileRoot(schema), text("}"));
     case "pythonic":
       // What text/tools/python-call.ts reads as a name.
       if (!/^[A-Za-z_][\w.-]*$/.test(tool.name))
         throw new GrammarError("the name cannot be written as a pythonic call");
-      return sequence(text(tool.name), keywordArguments(tool.parameters, json, builder, scope));
+      return sequence(text(tool.name), keywordArguments(schema, compiler));
     default:
       return format satisfies never;
   }
 }
 
-function argumentObject(parameters: JsonValue, json: JsonLayout, builder: GrammarBuilder, scope: string): Expression {
-  const schema = parameterSchema(parameters);
-  const compiler = new SchemaCompiler(schema, { layout: json, closedObjects: false }, builder, scope);
-  return compiler.compile({ allOf: [{ type: "object" }, schema as JsonValue] }, "#");
+function argumentCompiler(format: ToolCallFormat, parameters: JsonValue, builder: GrammarBuilder): SchemaCompiler {
+  const layout = jsonLayout({ compact: false, whitespacePattern: null });
+  const words = format === "pythonic" ? { true: "True", false: "False", null: "None" } : layout.words;
+  const options = { layout: { ...layout, words }, closedObjects: false, freeOrder: false, openObjects: false };
+  return new SchemaCompiler(parameterSchema(parameters), options, builder);
 }
 
-function keywordArguments(parameters: JsonValue, json: JsonLayout, builder: GrammarBuilder, scope: string): Expression {
-  const schema = parameterSchema(parameters);
-  const layout: JsonLayout = { ...json, words: { true: "True", false: "False", null: "None" } };
-  const compiler = new SchemaCompiler(schema, { layout, closedObjects: false }, builder, `${scope}python `);
-  const flat = compiler.flatten({ allOf: [{ type: "object" }, schema as JsonValue] }, "#");
-  if (flat === false) throw new GrammarError("the parameters allow no arguments at all");
-  for (const keyword of ["anyOf", "oneOf", "enum", "const"]) {
-    if (flat[keyword] !== undefined)
-      throw new GrammarError(`the schema keyword "${keyword}" is not supported for the arguments of a pythonic call`);
-  }
-  return compileObject(compiler, flat, "#", {
-    member: (name, value) => {
-      if (!/^[A-Za-z_]\w*$/.test(name))
-        throw new GrammarError(`the parameter ${JSON.stringify(name.slice(0, 40))} is not an identifier`);
-      return sequence(text(`${name}=`), value);
-    },
-    extra: () => null,
-    comma: text(", "),
-    none: "()",
-    wrap: (content) => sequence(text("("), content, text(")")),
-  });
+function argumentSchema(parameters: JsonValue): Schema {
+  return { allOf: [{ type: "object" }, parameterSchema(parameters) as JsonValue] };
 }
+
+function keywordArguments(schema: Schema, compiler: SchemaCompiler): Expression {
+  const cases = compiler.cases.of(schema, "#");
+  if (cases.length === 0) throw new GrammarError("the parameters allow no arguments at all");
+  if (cases.some((each) => each.listed !== null))
+    throw new GrammarError(
+      'the schema keywords "enum" and "const" are not supported for the arguments of a pythonic call',
+    );
+  return choice(...cases.map((each) => compileObject(compiler, each, "#", callStyle)));
+}
+
+const callStyle: ObjectStyle = {
+  member: (name, value) => {
+    if (!/^[A-Za-z_]\w*$/.test(name))
+      throw new GrammarError(`the parameter ${JSON.stringify(name.slice(0, 40))} is not an identifier`);
+    return sequence(text(`${name}=`), value);
+  },
+  extra: () => null,
+  comma: text(", "),
+  none: "()",
+  wrap: (content) => sequence(text("("), content, text(")")),
+};
 
 const noParameters: Schema = { type: "object", additionalProperties: false };
 

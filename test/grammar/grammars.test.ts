@@ -208,7 +208,7 @@ describe("structural tags", () => {
     );
     expect(message({ format: tag("a", { type: "regex", pattern: "(" }) })).toMatch(/unclosed group.*in format.content/);
     expect(message({ format: { type: "json_schema", json_schema: { not: {} } } })).toMatch(
-      /"not" is not supported, at #, in format/,
+      /can never be satisfied, in format/,
     );
   });
 });

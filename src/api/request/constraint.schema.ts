@@ -34,6 +34,12 @@ export const StructuredOutputs = Type.Object(
     disable_additional_properties: Type.Optional(
       Type.Boolean({ default: false, description: "Treat a missing additionalProperties as false." }),
     ),
+    any_property_order: Type.Optional(
+      Type.Boolean({ default: false, description: "Declared properties may come in any order." }),
+    ),
+    undeclared_properties: Type.Optional(
+      Type.Boolean({ default: false, description: "Treat a missing additionalProperties as true." }),
+    ),
     whitespace_pattern: orNull(Type.String(), { description: "Regular expression of JSON whitespace." }),
     _backend: orNull(Type.String(), { description: "Accepted without effect." }),
     _backend_was_auto: Type.Optional(Type.Boolean({ default: false, description: "Accepted without effect." })),

@@ -100,6 +100,8 @@ function toShape(wanted: Wanted, options: Partial<Outputs>): OutputShape | null 
   const json = {
     compact: options.disable_any_whitespace ?? false,
     closedObjects: options.disable_additional_properties ?? false,
+    freeOrder: options.any_property_order ?? false,
+    openObjects: options.undeclared_properties ?? false,
     whitespacePattern: options.whitespace_pattern ?? null,
   };
   switch (kind) {

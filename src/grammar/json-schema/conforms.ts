@@ -1,90 +1,159 @@
-// Does a listed value (enum, const) satisfy the keywords beside it? A small validator for exactly the enforced keywords;
-// patterns run on the grammar's own automaton, which cannot be made slow by its input.
+// Is a listed value (enum, const) or a property's name valid? A small validator for exactly the enforced keywords. Patterns
+// run on the grammar's own automaton, which cannot be made slow by its input.
 
 import { compileExpressions } from "../automaton/expression-compiler.ts";
 import { linkProgram } from "../automaton/link.ts";
+import type { Expression } from "../expression.ts";
 import { Matcher } from "../match/matcher.ts";
-import { isObject, type JsonValue, type Schema, type SchemaObject } from "./keywords.ts";
-import { distinctJson, sameJson, typeList } from "./merge.ts";
-import { formatBounds } from "./numeric-schema.ts";
-import type { SchemaCompiler } from "./schema-compiler.ts";
-import { stringPatterns } from "./strings.ts";
+import type { SchemaDocument } from "./document.ts";
+import { isObject, type JsonValue, type Schema, type SchemaObject, schemaError } from "./keywords.ts";
+import { bounds } from "./logic/demands.ts";
+import { formatBounds } from "./numbers/numbers.ts";
+import { canonicalText, distinctJson, sameJson } from "./same-json.ts";
+import { stringPatterns } from "./strings/strings.ts";
 
-export function conforms(compiler: SchemaCompiler, value: JsonValue, schema: Schema, path: string): boolean {
-  const flat = compiler.flatten(schema, path);
-  if (flat === false) return false;
-  const valid = (inner: JsonValue, by: JsonValue | undefined): boolean =>
-    conforms(compiler, inner, (by ?? true) as Schema, path);
-  if (flat.type !== undefined && !hasType(value, flat)) return false;
-  if (flat.const !== undefined && !sameJson(flat.const, value)) return false;
-  if (flat.enum !== undefined && !(flat.enum as JsonValue[]).some((listed) => sameJson(listed, value))) return false;
-  if (flat.anyOf !== undefined && !(flat.anyOf as JsonValue[]).some((branch) => valid(value, branch))) return false;
-  if (flat.oneOf !== undefined && (flat.oneOf as JsonValue[]).filter((branch) => valid(value, branch)).length !== 1)
-    return false;
-  if (typeof value === "number") return numberConforms(value, flat);
-  if (typeof value === "string") return stringConforms(value, flat, path);
-  if (Array.isArray(value)) return arrayConforms(value, flat, valid);
-  return isObject(value) ? objectConforms(value, flat, valid) : true;
+const MAX_DEPTH = 100;
+
+type Valid = (value: JsonValue, schema: JsonValue | undefined) => boolean;
+
+export class Validator {
+  readonly #document: SchemaDocument;
+  readonly #lists = new WeakMap<readonly JsonValue[], Set<string>>();
+  readonly #matchers = new Map<string, Matcher[]>();
+  #depth = 0;
+
+  constructor(document: SchemaDocument) {
+    this.#document = document;
+  }
+
+  conforms(value: JsonValue, schema: Schema, path: string): boolean {
+    if (typeof schema === "boolean") return schema;
+    if (this.#depth > MAX_DEPTH) throw schemaError(`references nested deeper than ${MAX_DEPTH}`, path.slice(0, 200));
+    this.#depth++;
+    try {
+      return this.#valid(value, schema, path);
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  #valid(value: JsonValue, schema: SchemaObject, path: string): boolean {
+    const keywords = this.#document.keywords(schema, path);
+    const valid: Valid = (inner, by) => this.conforms(inner, (by ?? true) as Schema, path);
+    for (const keyword of ["unevaluatedItems", "unevaluatedProperties"]) {
+      if (keywords[keyword] !== undefined)
+        throw schemaError(`the schema keyword "${keyword}" is not supported beside listed values`, path);
+    }
+    if (keywords.type !== undefined && !hasType(value, keywords)) return false;
+    if (keywords.const !== undefined && !sameJson(keywords.const, value)) return false;
+    if (keywords.enum !== undefined && !this.#isListed(value, keywords.enum as JsonValue[])) return false;
+    for (const keyword of ["$ref", "$dynamicRef", "$recursiveRef"]) {
+      if (keywords[keyword] !== undefined && !valid(value, this.#document.resolve(schema, keyword, path) as JsonValue))
+        return false;
+    }
+    if (!combinationsHold(value, keywords, valid)) return false;
+    if (typeof value === "number") return numberConforms(value, keywords);
+    if (typeof value === "string") return this.#stringConforms(value, keywords, path);
+    if (Array.isArray(value)) return arrayConforms(value, keywords, valid);
+    return isObject(value) ? objectConforms(value, keywords, valid) : true;
+  }
+
+  /** Lists may have a hundred thousand values, and each of them is looked up. */
+  #isListed(value: JsonValue, values: readonly JsonValue[]): boolean {
+    let keys = this.#lists.get(values);
+    if (!keys) {
+      keys = new Set(values.map(canonicalText));
+      this.#lists.set(values, keys);
+    }
+    return keys.has(canonicalText(value));
+  }
+
+  #stringConforms(value: string, keywords: SchemaObject, path: string): boolean {
+    const length = Array.from(value).length;
+    if (length < ((keywords.minLength ?? 0) as number) || length > ((keywords.maxLength ?? length) as number))
+      return false;
+    const patterns = keywords.pattern === undefined ? [] : [keywords.pattern as string];
+    const formats = keywords.format === undefined ? [] : [keywords.format as string];
+    if (patterns.length + formats.length === 0) return true;
+    const key = JSON.stringify([patterns, formats]);
+    let matchers = this.#matchers.get(key);
+    if (!matchers) {
+      matchers = stringPatterns({ patterns, formats }, path).flatMap((root) => matcherOf(root) ?? []);
+      this.#matchers.set(key, matchers);
+    }
+    const bytes = new TextEncoder().encode(value);
+    return matchers.every((matcher) => matcher.advanceBytes(matcher.start(), bytes)?.accepting ?? false);
+  }
 }
 
-function hasType(value: JsonValue, schema: SchemaObject): boolean {
-  const types = typeList(schema.type!);
-  if (value === null) return types.includes("null") || schema.nullable === true;
+function matcherOf(root: Expression): Matcher {
+  return new Matcher(linkProgram(compileExpressions({ rules: [], root })));
+}
+
+function combinationsHold(value: JsonValue, keywords: SchemaObject, valid: Valid): boolean {
+  const { allOf, anyOf, oneOf, not, if: condition } = keywords;
+  if (allOf !== undefined && !(allOf as JsonValue[]).every((part) => valid(value, part))) return false;
+  if (anyOf !== undefined && !(anyOf as JsonValue[]).some((branch) => valid(value, branch))) return false;
+  if (oneOf !== undefined && (oneOf as JsonValue[]).filter((branch) => valid(value, branch)).length !== 1) return false;
+  if (not !== undefined && valid(value, not)) return false;
+  return condition === undefined || valid(value, valid(value, condition) ? keywords.then : keywords.else);
+}
+
+function hasType(value: JsonValue, keywords: SchemaObject): boolean {
+  const types = [keywords.type!].flat() as string[];
+  if (value === null) return types.includes("null") || keywords.nullable === true;
   if (Array.isArray(value)) return types.includes("array");
   if (typeof value === "number")
     return types.includes("number") || (types.includes("integer") && Number.isInteger(value));
   return types.includes(typeof value);
 }
 
-function numberConforms(value: number, schema: SchemaObject): boolean {
-  const within = (keyword: string, test: (bound: number) => boolean): boolean =>
-    schema[keyword] === undefined || test(schema[keyword] as number);
-  const [least, greatest] = formatBounds(schema.format);
+function numberConforms(value: number, keywords: SchemaObject): boolean {
+  const [low, high] = bounds(keywords);
+  const [least, greatest] = formatBounds(String(keywords.format));
   return (
     value >= least &&
     value <= greatest &&
-    within("minimum", (bound) => value >= bound) &&
-    within("maximum", (bound) => value <= bound) &&
-    within("exclusiveMinimum", (bound) => value > bound) &&
-    within("exclusiveMaximum", (bound) => value < bound) &&
-    within("multipleOf", (divisor) => Number.isInteger(value / divisor))
+    (low === null || value > low.value || (value === low.value && !low.exclusive)) &&
+    (high === null || value < high.value || (value === high.value && !high.exclusive)) &&
+    (keywords.multipleOf === undefined || Number.isInteger(value / (keywords.multipleOf as number)))
   );
 }
 
-function stringConforms(value: string, schema: SchemaObject, path: string): boolean {
-  const length = Array.from(value).length;
-  if (length < ((schema.minLength ?? 0) as number) || length > ((schema.maxLength ?? length) as number)) return false;
-  return stringPatterns(schema, path).every((root) => {
-    const matcher = new Matcher(linkProgram(compileExpressions({ rules: [], root })));
-    return matcher.advanceBytes(matcher.start(), new TextEncoder().encode(value))?.accepting ?? false;
-  });
-}
-
-type Valid = (value: JsonValue, schema: JsonValue | undefined) => boolean;
-
-function arrayConforms(value: readonly JsonValue[], schema: SchemaObject, valid: Valid): boolean {
-  const older = Array.isArray(schema.items);
-  const prefix = (older ? schema.items : (schema.prefixItems ?? [])) as JsonValue[];
-  const rest = older ? schema.additionalItems : schema.items;
-  if (value.length < ((schema.minItems ?? 0) as number)) return false;
-  if (value.length > ((schema.maxItems ?? value.length) as number)) return false;
-  if (schema.uniqueItems === true && distinctJson(value).length < value.length) return false;
+function arrayConforms(value: readonly JsonValue[], keywords: SchemaObject, valid: Valid): boolean {
+  const older = Array.isArray(keywords.items);
+  const prefix = (older ? keywords.items : (keywords.prefixItems ?? [])) as JsonValue[];
+  const rest = older ? keywords.additionalItems : (keywords.items as JsonValue | undefined);
+  if (value.length < ((keywords.minItems ?? 0) as number)) return false;
+  if (value.length > ((keywords.maxItems ?? value.length) as number)) return false;
+  if (keywords.uniqueItems === true && distinctJson(value).length < value.length) return false;
+  if (keywords.contains !== undefined) {
+    const found = value.filter((item) => valid(item, keywords.contains)).length;
+    if (found < ((keywords.minContains ?? 1) as number)) return false;
+    if (found > ((keywords.maxContains ?? found) as number)) return false;
+  }
   return value.every((item, index) => valid(item, index < prefix.length ? prefix[index] : rest));
 }
 
-function objectConforms(value: { [key: string]: JsonValue }, schema: SchemaObject, valid: Valid): boolean {
-  const properties = (schema.properties ?? {}) as Record<string, JsonValue>;
+function objectConforms(value: { [key: string]: JsonValue }, keywords: SchemaObject, valid: Valid): boolean {
+  const properties = (keywords.properties ?? {}) as Record<string, JsonValue>;
   const names = Object.keys(value);
-  if (((schema.required ?? []) as string[]).some((name) => !Object.hasOwn(value, name))) return false;
-  if (names.length < ((schema.minProperties ?? 0) as number)) return false;
-  if (names.length > ((schema.maxProperties ?? names.length) as number)) return false;
-  const patterns = Object.entries((schema.patternProperties ?? {}) as Record<string, JsonValue>);
+  if (((keywords.required ?? []) as string[]).some((name) => !Object.hasOwn(value, name))) return false;
+  if (names.length < ((keywords.minProperties ?? 0) as number)) return false;
+  if (names.length > ((keywords.maxProperties ?? names.length) as number)) return false;
+  for (const keyword of ["dependentRequired", "dependentSchemas", "dependencies"]) {
+    for (const [name, demanded] of Object.entries((keywords[keyword] ?? {}) as Record<string, JsonValue>)) {
+      if (!Object.hasOwn(value, name)) continue;
+      if (!valid(value, Array.isArray(demanded) ? { required: demanded } : demanded)) return false;
+    }
+  }
+  const patterns = Object.entries((keywords.patternProperties ?? {}) as Record<string, JsonValue>);
   return names.every((name) => {
     const by = patterns.filter(([pattern]) => valid(name, { pattern })).map(([, demanded]) => demanded);
     if (Object.hasOwn(properties, name)) by.push(properties[name]!);
     return (
-      valid(name, schema.propertyNames) &&
-      (by.length > 0 ? by : [schema.additionalProperties]).every((demanded) => valid(value[name]!, demanded))
+      valid(name, keywords.propertyNames) &&
+      (by.length > 0 ? by : [keywords.additionalProperties]).every((demanded) => valid(value[name]!, demanded))
     );
   });
 }

@@ -15,7 +15,7 @@ import {
 import { GrammarError } from "../grammar-error.ts";
 import type { JsonLayout } from "./json-layout.ts";
 import type { JsonValue } from "./keywords.ts";
-import { anyNumber } from "./numbers.ts";
+import { anyNumber } from "./numbers/integers.ts";
 
 /** Rules for values, strings and punctuation in one layout. */
 export class JsonText {

@@ -1,5 +1,5 @@
-// What each JSON-Schema keyword is to us: enforced, an annotation without effect, or refused by name. A keyword in none
-// of the lists is refused too: nothing a schema says is dropped silently.
+// What each JSON-Schema keyword is to us: enforced, an annotation, or an assertion of an old draft that is refused. A keyword
+// that no draft knows is an annotation, as the standard says.
 
 import { GrammarError } from "../grammar-error.ts";
 
@@ -8,26 +8,37 @@ export type SchemaObject = { readonly [key: string]: JsonValue };
 export type Schema = boolean | SchemaObject;
 
 const ENFORCED = new Set([
+  "$dynamicRef",
+  "$recursiveRef",
   "$ref",
   "additionalItems",
   "additionalProperties",
   "allOf",
   "anyOf",
   "const",
+  "contains",
+  "dependencies",
+  "dependentRequired",
+  "dependentSchemas",
+  "else",
   "enum",
   "exclusiveMaximum",
   "exclusiveMinimum",
   "format",
+  "if",
   "items",
+  "maxContains",
   "maxItems",
   "maxLength",
   "maxProperties",
   "maximum",
+  "minContains",
   "minItems",
   "minLength",
   "minProperties",
   "minimum",
   "multipleOf",
+  "not",
   "nullable",
   "oneOf",
   "pattern",
@@ -36,15 +47,21 @@ const ENFORCED = new Set([
   "properties",
   "propertyNames",
   "required",
+  "then",
   "type",
+  "unevaluatedItems",
+  "unevaluatedProperties",
   "uniqueItems",
 ]);
 
+/** Annotations that some draft or OpenAPI defines. They have no effect and are not worth a log line. */
 const ANNOTATIONS = new Set([
   "$anchor",
   "$comment",
   "$defs",
+  "$dynamicAnchor",
   "$id",
+  "$recursiveAnchor",
   "$schema",
   "$vocabulary",
   "contentEncoding",
@@ -65,70 +82,55 @@ const ANNOTATIONS = new Set([
   "xml",
 ]);
 
-function isAnnotation(keyword: string): boolean {
-  return ANNOTATIONS.has(keyword) || keyword.startsWith("x-");
+export function isEnforced(keyword: string): boolean {
+  return ENFORCED.has(keyword);
 }
+
+/** No draft defines the keyword, so it says nothing about the value. */
+export function isUnknown(keyword: string): boolean {
+  return !ENFORCED.has(keyword) && !ANNOTATIONS.has(keyword) && !keyword.startsWith("x-");
+}
+
+/** Assertions of draft 3 alone. A schema that declares this draft means them. */
+export const DRAFT_3_ASSERTIONS: readonly string[] = ["disallow", "divisibleBy", "extends"];
 
 export function schemaError(message: string, path: string): GrammarError {
   return new GrammarError(`${message}, at ${path}`);
 }
 
-/** The schema's enforced keywords only, with their JSON types checked. Throws for everything that cannot be enforced. */
-export function checkedKeywords(schema: SchemaObject, path: string): SchemaObject {
-  const kept: Record<string, JsonValue> = {};
-  for (const [keyword, value] of Object.entries(schema)) {
-    // Below the root it would change what references mean.
-    if (keyword === "$id" && path !== "#")
-      throw schemaError('the schema keyword "$id" is only supported at the root', path);
-    if (isAnnotation(keyword)) continue;
-    if (!ENFORCED.has(keyword)) throw schemaError(`the schema keyword "${keyword}" is not supported`, path);
-    const wanted = wrongType(keyword, value);
-    if (wanted) throw schemaError(`the schema keyword "${keyword}" must be ${wanted}`, path);
-    kept[keyword] = value;
-  }
-  if (kept.uniqueItems === false) delete kept.uniqueItems;
-  return kept;
-}
-
-const patternLists = new WeakSet<object>();
-
-/** Several patterns that all hold, as a value of `pattern`. A schema as it was sent cannot hold such a list. */
-export function mergedPatterns(patterns: string[]): JsonValue {
-  patternLists.add(patterns);
-  return patterns;
-}
-
-function wrongType(keyword: string, value: JsonValue): string | null {
+/** Says what the value of a keyword must be when it is something else; null when it is right. */
+export function wrongType(keyword: string, value: JsonValue): string | null {
   switch (keyword) {
-    case "pattern":
-      return typeof value === "string" || patternLists.has(value as object) ? null : "a string";
+    case "$dynamicRef":
+    case "$recursiveRef":
     case "$ref":
     case "format":
+    case "pattern":
       return typeof value === "string" ? null : "a string";
     case "nullable":
     case "uniqueItems":
       return typeof value === "boolean" ? null : "a boolean";
+    case "maxContains":
     case "maxItems":
-    case "minItems":
     case "maxLength":
-    case "minLength":
     case "maxProperties":
+    case "minContains":
+    case "minItems":
+    case "minLength":
     case "minProperties":
       return Number.isInteger(value) && (value as number) >= 0 ? null : "a non-negative integer";
     case "maximum":
     case "minimum":
+      return Number.isFinite(value) ? null : "a number";
     case "exclusiveMaximum":
     case "exclusiveMinimum":
+      return Number.isFinite(value) || typeof value === "boolean" ? null : "a number";
     case "multipleOf":
-      return Number.isFinite(value) && (keyword !== "multipleOf" || (value as number) > 0)
-        ? null
-        : keyword === "multipleOf"
-          ? "a number above 0"
-          : "a number";
+      return Number.isFinite(value) && (value as number) > 0 ? null : "a number above 0";
     case "enum":
       return Array.isArray(value) && value.length > 0 ? null : "a non-empty array";
     case "required":
-      return Array.isArray(value) && value.every((name) => typeof name === "string") ? null : "an array of strings";
+      return isStringList(value) ? null : "an array of strings";
     case "allOf":
     case "anyOf":
     case "oneOf":
@@ -141,11 +143,25 @@ function wrongType(keyword: string, value: JsonValue): string | null {
         : "a schema or an array of schemas";
     case "additionalItems":
     case "additionalProperties":
+    case "contains":
+    case "else":
+    case "if":
+    case "not":
     case "propertyNames":
+    case "then":
+    case "unevaluatedItems":
+    case "unevaluatedProperties":
       return isSchema(value) ? null : "a schema";
+    case "dependentSchemas":
     case "patternProperties":
     case "properties":
       return isObject(value) && Object.values(value).every(isSchema) ? null : "an object of schemas";
+    case "dependentRequired":
+      return isObject(value) && Object.values(value).every(isStringList) ? null : "an object of arrays of strings";
+    case "dependencies":
+      return isObject(value) && Object.values(value).every((each) => isSchema(each) || isStringList(each))
+        ? null
+        : "an object of schemas and arrays of strings";
     case "type":
       return isTypeList(value) ? null : "a JSON type name or an array of them";
     default:
@@ -158,6 +174,10 @@ const TYPE_NAMES = new Set(["null", "boolean", "object", "array", "number", "int
 function isTypeList(value: JsonValue): boolean {
   const names = Array.isArray(value) ? value : [value];
   return names.length > 0 && names.every((name) => typeof name === "string" && TYPE_NAMES.has(name));
+}
+
+function isStringList(value: JsonValue): boolean {
+  return Array.isArray(value) && value.every((name) => typeof name === "string");
 }
 
 export function isSchema(value: JsonValue | undefined): value is Schema {

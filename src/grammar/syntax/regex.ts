@@ -19,11 +19,12 @@ interface Flags {
   wide: boolean;
 }
 
-export function parseRegex(pattern: string, mode: Mode): Expression {
+/** `wide`: what matches will be excluded, so every class is read as widely as any dialect does. */
+export function parseRegex(pattern: string, mode: Mode, wide = false): Expression {
   const nul = pattern.indexOf("\0");
   if (nul >= 0) throw errorAt("a regex must not contain a NUL character", nul);
   const parser = new RegexParser(pattern);
-  const branches = parser.alternatives({ ignoreCase: false, dotAll: false, wide: false }, 0);
+  const branches = parser.alternatives({ ignoreCase: false, dotAll: false, wide }, 0);
   if (!parser.reader.done) throw parser.error("unmatched )");
   return choice(...branches.map((branch) => inContext(branch, mode)));
 }

@@ -1,16 +1,12 @@
-// Decimal texts of integers within bounds, and of numbers without. Digits are limited, so that no number runs on for ever.
+// Decimal texts of integers within bounds, and of numbers without bounds. Digits are limited so that every number ends.
 
-import { charSet, choice, type Expression, optional, repeat, sequence, text, texts } from "../expression.ts";
-import { GrammarError } from "../grammar-error.ts";
-
-export interface Bound {
-  value: number;
-  exclusive: boolean;
-}
+import { charSet, choice, type Expression, optional, repeat, sequence, text, texts } from "../../expression.ts";
+import { Contradiction } from "../../grammar-error.ts";
+import type { Bound } from "../logic/conjunction.ts";
 
 /** Digits of an integer without bounds: nearly all of int64's range. */
 const FREE_INTEGER_DIGITS = 18;
-export const FREE_FRACTION_DIGITS = 9;
+const FREE_FRACTION_DIGITS = 17;
 
 export const digit: Expression = charSet([[0x30, 0x39]]);
 
@@ -79,6 +75,6 @@ function exactInteger(bound: Bound, step: bigint): bigint {
   return bound.exclusive && Number.isInteger(bound.value) ? rounded + step : rounded;
 }
 
-export function emptyRange(): GrammarError {
-  return new GrammarError("no number lies between the given minimum and maximum");
+export function emptyRange(): Contradiction {
+  return new Contradiction("no number lies between the given minimum and maximum");
 }

@@ -1,8 +1,20 @@
-// Decimal texts of numbers within bounds, without exponents. Digits are limited so that a reader that uses doubles gets the
-// value that was checked: next to a bound at most about 15 significant digits.
+// Decimal texts of numbers within bounds, without exponents. A text has at most 15 significant digits: doubles keep the
+// order of such numbers, so a reader that uses doubles sees a value on the same side of the bound.
 
-import { charSet, choice, type Expression, empty, never, optional, repeat, sequence, text } from "../expression.ts";
-import { type Bound, digit, emptyRange, FREE_FRACTION_DIGITS, naturalBetween } from "./numbers.ts";
+import {
+  charSet,
+  choice,
+  type Expression,
+  empty,
+  isNever,
+  never,
+  optional,
+  repeat,
+  sequence,
+  text,
+} from "../../expression.ts";
+import type { Bound } from "../logic/conjunction.ts";
+import { digit, emptyRange, naturalBetween } from "./integers.ts";
 
 export function numberBetween(low: Bound | null, high: Bound | null): Expression {
   if (low && high && (low.value > high.value || (low.value === high.value && (low.exclusive || high.exclusive)))) {
@@ -30,23 +42,46 @@ interface Edge {
   readonly exclusive: boolean;
 }
 
+/** Digits before and after the point together. A number with more digits before the point may still have one place. */
+const SIGNIFICANT = 15;
+
+function placesAfter(integerDigits: number): number {
+  return Math.max(1, SIGNIFICANT - integerDigits);
+}
+
 /** Non-negative decimals between the bounds; high null = up to 15 digits before the point. */
 function magnitudeBetween(lowBound: Bound, highBound: Bound | null): Expression {
   const low = roundedUp(edgeOf(lowBound));
-  const largest: Edge = { integer: "9".repeat(Math.max(15, low.integer.length)), fraction: "9", exclusive: false };
+  const largest: Edge = {
+    integer: "9".repeat(Math.max(SIGNIFICANT, low.integer.length)),
+    fraction: "9",
+    exclusive: false,
+  };
   const high = highBound ? roundedDown(edgeOf(highBound)) : largest;
   const from = BigInt(low.integer);
   const to = BigInt(high.integer);
-  const places = Math.min(FREE_FRACTION_DIGITS, Math.max(1, 15 - high.integer.length));
-  const room = Math.max(places, low.fraction.length + 1, high.fraction.length + 1);
-  if (from > to || (from === to && low.fraction.padEnd(room, "0") > high.fraction.padEnd(room, "0"))) return never;
-  if (from === to) return sequence(text(low.integer), fractionBetween(low, high, room));
+  const room = (edge: Edge): number => Math.max(placesAfter(edge.integer.length), edge.fraction.length + 1);
+  const width = Math.max(room(low), room(high));
+  if (from > to || (from === to && low.fraction.padEnd(width, "0") > high.fraction.padEnd(width, "0"))) return never;
+  if (from === to) return sequence(text(low.integer), fractionBetween(low, high, width));
   const options = [
-    sequence(text(low.integer), fractionAbove(low.fraction, low.exclusive, room)),
-    sequence(text(high.integer), fractionBelow(high.fraction, high.exclusive, room)),
+    sequence(text(low.integer), fractionAbove(low.fraction, low.exclusive, room(low))),
+    sequence(text(high.integer), fractionBelow(high.fraction, high.exclusive, room(high))),
+    ...anyBetween(from + 1n, to - 1n),
   ];
-  if (to - from > 1n) options.push(sequence(naturalBetween(from + 1n, to - 1n), anyFraction(places)));
-  return choice(...options);
+  return choice(...options.filter((option) => !isNever(option)));
+}
+
+/** Decimals whose integer part lies between the bounds: one alternative for each number of digits before the point. */
+function anyBetween(from: bigint, to: bigint): Expression[] {
+  const options: Expression[] = [];
+  for (let digits = String(from).length; digits <= String(to).length && from <= to; digits++) {
+    const least = digits === 1 ? 0n : 10n ** BigInt(digits - 1);
+    const most = 10n ** BigInt(digits) - 1n;
+    const integers = naturalBetween(from > least ? from : least, to < most ? to : most);
+    options.push(sequence(integers, anyFraction(placesAfter(digits))));
+  }
+  return options;
 }
 
 /** Bounds with more digits than are ever generated move inwards to the last digit that is. */
@@ -81,8 +116,9 @@ function fractionAbove(bound: string, exclusive: boolean, places: number): Expre
 function digitsAbove(bound: string, exclusive: boolean, places: number): Expression {
   if (places <= 0) return bound === "" && !exclusive ? empty : never;
   if (bound === "") {
-    const some = exclusive ? sequence(repeat(text("0"), 0, places - 1), charSet([[0x31, 0x39]])) : digit;
-    return sequence(some, repeat(digit, 0, exclusive ? 2 : places - 1));
+    if (!exclusive) return repeat(digit, 1, places);
+    const above = sequence(charSet([[0x31, 0x39]]), repeat(digit, 0, places - 1));
+    return choice(above, sequence(text("0"), digitsAbove(bound, exclusive, places - 1)));
   }
   const first = Number(bound[0]);
   const options = [sequence(text(bound[0]!), digitsAboveRest(bound.slice(1), exclusive, places - 1))];

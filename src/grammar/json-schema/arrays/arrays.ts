@@ -1,0 +1,71 @@
+// Array schemas: items by position, their number, contains and uniqueItems.
+
+import { choice, type Expression, empty, isNever, never, optional, repeat, sequence, text } from "../../expression.ts";
+import type { SchemaContext } from "../context.ts";
+import { type Schema, schemaError } from "../keywords.ts";
+import type { Conjunction } from "../logic/conjunction.ts";
+import { countedItems } from "./contains.ts";
+import { distinctItems } from "./distinct-items.ts";
+
+/** Longer arrays are never generated where a maximum is given; a minimum beyond it is refused. */
+const MAX_COUNTED = 20_000;
+
+/** The schema of every position: the first ones one by one, then one for all others. */
+export interface Positions {
+  readonly prefix: readonly Schema[];
+  readonly rest: Schema;
+  readonly min: number;
+  readonly max: number | null;
+}
+
+export function compileArray(context: SchemaContext, all: Conjunction, path: string): Expression {
+  const { minItems: min } = all;
+  if (min > MAX_COUNTED) throw schemaError(`the schema keyword "minItems" is supported up to ${MAX_COUNTED}`, path);
+  if (all.maxItems !== null && all.maxItems < min)
+    return context.impossible('"maxItems" is less than "minItems"', path);
+  const max = all.maxItems === null ? null : Math.min(all.maxItems, MAX_COUNTED);
+  const positions: Positions = { ...itemSchemas(context, all), min, max };
+  if (all.unique && (max === null || max > 1)) return distinctItems(context, all, positions, path);
+  if (all.contains.length > 0) return countedItems(context, all.contains, positions, path);
+  return plainItems(context, positions, path);
+}
+
+function plainItems(context: SchemaContext, { prefix, rest, min, max }: Positions, path: string): Expression {
+  const json = context.text;
+  const heads = prefix.map((item, index) => context.compile(item, `${path}/prefixItems/${index}`));
+  const tail = max !== null && max <= prefix.length ? never : context.compile(rest, `${path}/items`);
+  if (heads.length === 0) {
+    if (!isNever(tail)) return json.elements(tail, min, max);
+    return min === 0 ? text("[]") : context.impossible("no item fits the schema", path);
+  }
+  // From the end: what may follow once `count` elements are written.
+  let following = remaining(json.comma, tail, heads.length, min, max);
+  for (let count = heads.length - 1; count >= 0; count--) {
+    if (max !== null && count >= max) {
+      following = count >= min ? empty : never;
+      continue;
+    }
+    const element = isNever(heads[count]!)
+      ? never
+      : sequence(count === 0 ? empty : json.comma, heads[count]!, following);
+    following = count === 0 ? element : count >= min ? optional(element) : element;
+  }
+  const options: Expression[] = [];
+  if (min === 0) options.push(text("[]"));
+  if (!isNever(following) && max !== 0) options.push(json.brackets(following));
+  return options.length === 0 ? context.impossible("no item fits the schema", path) : choice(...options);
+}
+
+function remaining(comma: Expression, tail: Expression, count: number, min: number, max: number | null): Expression {
+  const least = Math.max(0, min - count);
+  const most = max === null ? null : Math.max(0, max - count);
+  return repeat(isNever(tail) ? never : sequence(comma, tail), least, most);
+}
+
+function itemSchemas(context: SchemaContext, { tuples }: Conjunction): { prefix: Schema[]; rest: Schema } {
+  const both = (a: Schema, b: Schema): Schema => context.cases.both(a, b);
+  const length = Math.max(0, ...tuples.map((tuple) => tuple.prefix.length));
+  const at = (index: number): Schema =>
+    tuples.map((tuple) => tuple.prefix[index] ?? tuple.rest ?? true).reduce(both, true);
+  return { prefix: Array.from({ length }, (_, index) => at(index)), rest: at(length) };
+}

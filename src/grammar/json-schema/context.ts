@@ -1,0 +1,28 @@
+// What the compilers of the single types need from the compiler of schemas.
+
+import type { Expression } from "../expression.ts";
+import type { JsonLayout } from "./json-layout.ts";
+import type { JsonText } from "./json-text.ts";
+import type { JsonValue, Schema } from "./keywords.ts";
+import type { SchemaCases } from "./logic/cases.ts";
+
+export interface SchemaOptions {
+  layout: JsonLayout;
+  /** A missing additionalProperties means false, even for objects that declare no properties. */
+  closedObjects: boolean;
+  /** Declared properties may come in any order. */
+  freeOrder: boolean;
+  /** A missing additionalProperties allows anything, also between the declared properties. */
+  openObjects: boolean;
+}
+
+export interface SchemaContext {
+  readonly text: JsonText;
+  readonly options: SchemaOptions;
+  readonly cases: SchemaCases;
+  compile(schema: Schema, path: string): Expression;
+  /** Is the value valid? */
+  conforms(value: JsonValue, schema: Schema, path: string): boolean;
+  /** Remembers why a part of the schema allows nothing. */
+  impossible(reason: string, path: string): Expression;
+}

@@ -1,0 +1,164 @@
+// Everything that one alternative of a schema demands at once, with references followed and allOf merged in. Demands on one
+// type say nothing about the others.
+
+import type { JsonValue, Schema } from "../keywords.ts";
+import { canonicalText } from "../same-json.ts";
+import type { Formula } from "./formula.ts";
+
+export type TypeName = "object" | "array" | "string" | "number" | "boolean" | "null";
+export const ALL_TYPES: readonly TypeName[] = ["object", "array", "string", "number", "boolean", "null"];
+
+export interface Bound {
+  value: number;
+  exclusive: boolean;
+}
+
+/** properties, patternProperties and additionalProperties that stand together: what the last means depends on the others. */
+export interface Layer {
+  readonly properties: { readonly [name: string]: Schema };
+  readonly patterns: readonly (readonly [pattern: string, schema: Schema])[];
+  /** null: not mentioned, so anything. */
+  readonly additional: Schema | null;
+  /** Inside a negation: says nothing about what was evaluated. */
+  readonly silent?: boolean;
+}
+
+export interface Tuple {
+  readonly prefix: readonly Schema[];
+  /** null: not mentioned, so anything. */
+  readonly rest: Schema | null;
+  readonly silent?: boolean;
+}
+
+export interface Contains {
+  readonly schema: Schema;
+  readonly min: number;
+  readonly max: number | null;
+}
+
+export interface Conjunction {
+  /** null: not mentioned. */
+  readonly types: readonly TypeName[] | null;
+  /** Types that the other keywords speak of. */
+  readonly spoken: readonly TypeName[];
+  /** enum and const; null: not mentioned. */
+  readonly listed: readonly JsonValue[] | null;
+  readonly excluded: readonly JsonValue[];
+  readonly integer: boolean;
+  readonly low: Bound | null;
+  readonly high: Bound | null;
+  readonly divisors: readonly number[];
+  readonly patterns: readonly string[];
+  readonly notPatterns: readonly string[];
+  readonly formats: readonly string[];
+  readonly minLength: number;
+  readonly maxLength: number | null;
+  readonly tuples: readonly Tuple[];
+  readonly contains: readonly Contains[];
+  readonly unique: boolean;
+  readonly minItems: number;
+  readonly maxItems: number | null;
+  readonly layers: readonly Layer[];
+  readonly names: readonly Schema[];
+  readonly required: readonly string[];
+  readonly conditions: readonly Formula[];
+  readonly minProperties: number;
+  readonly maxProperties: number | null;
+}
+
+export const anything: Conjunction = {
+  types: null,
+  spoken: [],
+  listed: null,
+  excluded: [],
+  integer: false,
+  low: null,
+  high: null,
+  divisors: [],
+  patterns: [],
+  notPatterns: [],
+  formats: [],
+  minLength: 0,
+  maxLength: null,
+  tuples: [],
+  contains: [],
+  unique: false,
+  minItems: 0,
+  maxItems: null,
+  layers: [],
+  names: [],
+  required: [],
+  conditions: [],
+  minProperties: 0,
+  maxProperties: null,
+};
+
+/** Both at once; a string says why nothing can satisfy both. */
+export function conjoin(a: Conjunction, b: Conjunction): Conjunction | string {
+  if (a === anything) return b;
+  if (b === anything) return a;
+  const types = a.types && b.types ? a.types.filter((type) => b.types!.includes(type)) : (a.types ?? b.types);
+  if (types?.length === 0) return "the combined schemas have no type in common";
+  const listed = bothListed(a.listed, b.listed);
+  if (typeof listed === "string") return listed;
+  return {
+    types,
+    spoken: union(a.spoken, b.spoken),
+    listed,
+    excluded: [...a.excluded, ...b.excluded],
+    integer: a.integer || b.integer,
+    low: tighter(a.low, b.low, 1),
+    high: tighter(a.high, b.high, -1),
+    divisors: union(a.divisors, b.divisors),
+    patterns: union(a.patterns, b.patterns),
+    notPatterns: union(a.notPatterns, b.notPatterns),
+    formats: union(a.formats, b.formats),
+    minLength: Math.max(a.minLength, b.minLength),
+    maxLength: least(a.maxLength, b.maxLength),
+    tuples: union(a.tuples, b.tuples),
+    contains: union(a.contains, b.contains),
+    unique: a.unique || b.unique,
+    minItems: Math.max(a.minItems, b.minItems),
+    maxItems: least(a.maxItems, b.maxItems),
+    layers: union(a.layers, b.layers),
+    names: union(a.names, b.names),
+    required: union(a.required, b.required),
+    conditions: [...a.conditions, ...b.conditions],
+    minProperties: Math.max(a.minProperties, b.minProperties),
+    maxProperties: least(a.maxProperties, b.maxProperties),
+  };
+}
+
+function bothListed(
+  a: readonly JsonValue[] | null,
+  b: readonly JsonValue[] | null,
+): readonly JsonValue[] | null | string {
+  if (a === null || b === null) return a ?? b;
+  const known = new Set(b.map(canonicalText));
+  const common = a.filter((value) => known.has(canonicalText(value)));
+  if (common.length > 0) return common;
+  return a.length === 1 && b.length === 1
+    ? "the combined schemas demand two different constants"
+    : "the combined schemas list no value in common";
+}
+
+/** The stricter of two bounds; `direction` 1 for lower bounds, -1 for upper ones. */
+export function tighter(a: Bound | null, b: Bound | null, direction: 1 | -1): Bound | null {
+  if (a === null || b === null) return a ?? b;
+  if (a.value === b.value) return a.exclusive ? a : b;
+  return (a.value - b.value) * direction > 0 ? a : b;
+}
+
+function least(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.min(a, b);
+}
+
+function union<T>(a: readonly T[], b: readonly T[]): readonly T[] {
+  if (a.length === 0) return b;
+  return b.length === 0 ? a : [...new Set([...a, ...b])];
+}
+
+/** The types whose values are generated: as declared; else those the other keywords speak of; else all. */
+export function generatedTypes({ types, spoken }: Conjunction): readonly TypeName[] {
+  return types ?? (spoken.length > 0 ? ALL_TYPES.filter((type) => spoken.includes(type)) : ALL_TYPES);
+}

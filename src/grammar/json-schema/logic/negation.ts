@@ -1,0 +1,186 @@
+// Values that violate one keyword, as alternatives. Some violations have no automaton of bearable size; their values are not
+// generated.
+
+import { GrammarError } from "../../grammar-error.ts";
+import type { SchemaDocument } from "../document.ts";
+import { isObject, type JsonValue, type Schema, type SchemaObject } from "../keywords.ts";
+import { ALL_TYPES, anything, type Conjunction, type TypeName } from "./conjunction.ts";
+import { bounds } from "./demands.ts";
+
+interface Alternatives {
+  readonly document: SchemaDocument;
+  of(schema: Schema, path: string): readonly Conjunction[];
+  rejected(schema: Schema, path: string): readonly Conjunction[];
+  opposite(schema: Schema): Schema;
+  product(a: readonly Conjunction[], b: readonly Conjunction[], path: string): readonly Conjunction[];
+}
+
+/** null: values that violate this keyword cannot be generated. */
+export function negatedKeyword(
+  cases: Alternatives,
+  schema: SchemaObject,
+  keywords: SchemaObject,
+  keyword: string,
+  path: string,
+): readonly Conjunction[] | null {
+  const value = keywords[keyword]!;
+  const count = value as number;
+  const where = `${path}/${keyword}`;
+  switch (keyword) {
+    case "type":
+      return otherTypes(keywords);
+    case "const":
+      return [except([value])];
+    case "enum":
+      return [except(value as JsonValue[])];
+    case "$ref":
+      return cases.rejected(cases.document.resolve(schema, keyword, path), where);
+    case "allOf":
+      return (value as Schema[]).flatMap((part) => whereExpressible(() => cases.rejected(part, where)));
+    case "anyOf":
+      return noneOf(cases, value as Schema[], where);
+    case "oneOf":
+      return [...noneOf(cases, value as Schema[], where), ...twoOf(cases, value as Schema[], where)];
+    case "not":
+      return cases.of(value as Schema, where);
+    case "if": {
+      const then = cases.product(
+        cases.of(value as Schema, where),
+        cases.rejected((keywords.then ?? true) as Schema, where),
+        where,
+      );
+      const otherwise = cases.rejected((keywords.else ?? true) as Schema, where);
+      return [...then, ...cases.product(cases.rejected(value as Schema, where), otherwise, where)];
+    }
+    case "then":
+    case "else":
+    case "nullable":
+    case "minContains":
+    case "maxContains":
+      return [];
+    case "minimum":
+    case "maximum":
+    case "exclusiveMinimum":
+    case "exclusiveMaximum":
+      return outside(keywords, keyword);
+    case "minLength":
+      return count === 0 ? [] : [of("string", { maxLength: count - 1 })];
+    case "maxLength":
+      return [of("string", { minLength: count + 1 })];
+    case "pattern":
+      return [of("string", { notPatterns: [value as string] })];
+    case "minItems":
+      return count === 0 ? [] : [of("array", { maxItems: count - 1 })];
+    case "maxItems":
+      return [of("array", { minItems: count + 1 })];
+    case "minProperties":
+      return count === 0 ? [] : [of("object", { maxProperties: count - 1 })];
+    case "maxProperties":
+      return [of("object", { minProperties: count + 1 })];
+    case "contains":
+      if (keywords.minContains !== undefined || keywords.maxContains !== undefined) return null;
+      return [of("array", { tuples: [{ prefix: [], rest: cases.opposite(value as Schema) }] })];
+    case "items":
+      if (!Array.isArray(value) && keywords.prefixItems === undefined)
+        return [of("array", { contains: [{ schema: cases.opposite(value as Schema), min: 1, max: null }] })];
+      return Array.isArray(value) ? wrongPosition(cases, value as Schema[]) : null;
+    case "prefixItems":
+      return wrongPosition(cases, value as Schema[]);
+    case "required":
+      return (value as string[]).map((name) => of("object", { layers: [only(name, false)] }));
+    case "properties":
+      return Object.entries(value as { [name: string]: Schema }).map(([name, by]) =>
+        of("object", { required: [name], layers: [only(name, cases.opposite(by))] }),
+      );
+    case "dependentRequired":
+    case "dependentSchemas":
+    case "dependencies":
+      return Object.entries(value as { [name: string]: JsonValue }).flatMap(([name, demanded]) => {
+        const then = isObject(demanded) || typeof demanded === "boolean" ? demanded : { required: demanded };
+        return cases.product([of("object", { required: [name] })], cases.rejected(then, where), where);
+      });
+    default:
+      return null;
+  }
+}
+
+/** One way to violate a conjunction is enough, so a part that has none is passed over. */
+function whereExpressible(find: () => readonly Conjunction[]): readonly Conjunction[] {
+  try {
+    return find();
+  } catch (error) {
+    if (error instanceof GrammarError) return [];
+    throw error;
+  }
+}
+
+function of(type: TypeName, demands: Partial<Conjunction>): Conjunction {
+  return { ...anything, types: [type], ...demands };
+}
+
+function only(name: string, schema: Schema): Conjunction["layers"][number] {
+  return { properties: { [name]: schema }, patterns: [], additional: null };
+}
+
+/** Numbers with a fraction, which a mere integer type leaves out, are not generated. */
+function otherTypes(keywords: SchemaObject): readonly Conjunction[] {
+  const names = [keywords.type!].flat() as string[];
+  if (keywords.nullable === true) names.push("null");
+  const types = ALL_TYPES.filter((type) => !names.includes(type) && !(type === "number" && names.includes("integer")));
+  return types.length === 0 ? [] : [{ ...anything, types }];
+}
+
+/** Of the objects and arrays among the values, only empty ones can be told apart; otherwise none are generated. */
+function except(values: readonly JsonValue[]): Conjunction {
+  const structured: JsonValue[] = values.filter((value) => typeof value === "object" && value !== null);
+  const filled = structured.filter((value) => Object.keys(value as object).length > 0);
+  const lists = Array.isArray;
+  const types = ALL_TYPES.filter(
+    (type) =>
+      !(type === "array" && filled.some(lists)) && !(type === "object" && filled.some((value) => !lists(value))),
+  );
+  return {
+    ...anything,
+    types: types.length === ALL_TYPES.length ? null : types,
+    excluded: values.filter((value) => !structured.includes(value)),
+    minItems: structured.some(lists) ? 1 : 0,
+    minProperties: structured.some((value) => !lists(value)) ? 1 : 0,
+  };
+}
+
+function outside(keywords: SchemaObject, keyword: string): readonly Conjunction[] {
+  const [low, high] = bounds({ [keyword]: keywords[keyword]! });
+  // The booleans of draft 4 are negated with the bound that they sharpen.
+  if (typeof keywords[keyword] === "boolean") return [];
+  const [sharpLow, sharpHigh] = bounds(keywords);
+  if (low)
+    return [of("number", { high: { value: low.value, exclusive: !(low.exclusive || sharp(sharpLow, low.value)) } })];
+  return [
+    of("number", { low: { value: high!.value, exclusive: !(high!.exclusive || sharp(sharpHigh, high!.value)) } }),
+  ];
+}
+
+function sharp(bound: { value: number; exclusive: boolean } | null, value: number): boolean {
+  return bound !== null && bound.value === value && bound.exclusive;
+}
+
+function noneOf(cases: Alternatives, branches: readonly Schema[], path: string): readonly Conjunction[] {
+  return branches.reduce<readonly Conjunction[]>(
+    (left, branch) => cases.product(left, cases.rejected(branch, path), path),
+    [anything],
+  );
+}
+
+function twoOf(cases: Alternatives, branches: readonly Schema[], path: string): readonly Conjunction[] {
+  return branches.flatMap((one, index) =>
+    branches.slice(index + 1).flatMap((other) => cases.product(cases.of(one, path), cases.of(other, path), path)),
+  );
+}
+
+/** Some position of a tuple holds what it must not. */
+function wrongPosition(cases: Alternatives, prefix: readonly Schema[]): readonly Conjunction[] {
+  return prefix.map((schema, index) => {
+    const wrong = [...prefix.slice(0, index).map((): Schema => true), cases.opposite(schema)];
+    return of("array", { tuples: [{ prefix: wrong, rest: null }], minItems: index + 1 });
+  });
+}

@@ -1,0 +1,49 @@
+// multipleOf: decimal texts whose value is a multiple of a divisor, digit by digit with the remainder so far.
+
+import { codePoints } from "../../code-points.ts";
+import type { CharDfa, CharEdge } from "../../expression.ts";
+import { schemaError } from "../keywords.ts";
+
+/** The automaton has a state for each remainder and each place after the point. */
+const MAX_STATES = 6_000;
+const MINUS = codePoints([[0x2d, 0x2d]]);
+const POINT = codePoints([[0x2e, 0x2e]]);
+const DIGITS = Array.from({ length: 10 }, (_, digit) => codePoints([[0x30 + digit, 0x30 + digit]]));
+
+/** Numbers without exponent that are multiples of the divisor, which is `units` of the place `places` after the point. */
+export function multiplesOf(divisor: number, path: string): CharDfa {
+  const { units, places } = decimal(divisor);
+  if (units * (places + 2) > MAX_STATES)
+    throw schemaError(`the schema keyword "multipleOf" is not supported for ${divisor}: it has too many digits`, path);
+  // States: 0 start, 1 after the sign, then remainders before the point, after it at each place, and trailing zeros.
+  const at = (remainder: number, row: number): number => 2 + row * units + remainder;
+  const zeros = at(0, places + 2);
+  const digits = (remainder: number, row: number): CharEdge[] =>
+    DIGITS.map((set, digit) => ({ set, target: at((remainder * 10 + digit) % units, row) }));
+  const states = [
+    { final: false, edges: [{ set: MINUS, target: 1 }, ...digits(0, 0)] },
+    { final: false, edges: digits(0, 0) },
+  ];
+  // Row 0 is before the point, row 1 right after it, row n + 1 after n places.
+  for (let row = 0; row <= places + 1; row++) {
+    const missing = row === 0 ? places : places - (row - 1);
+    const scale = 10 ** missing % units;
+    for (let remainder = 0; remainder < units; remainder++) {
+      const whole = (remainder * scale) % units === 0;
+      const edges: CharEdge[] = [];
+      if (row === 0) edges.push(...digits(remainder, 0), { set: POINT, target: at(remainder, 1) });
+      else if (row <= places) edges.push(...digits(remainder, row + 1));
+      else if (whole) edges.push({ set: DIGITS[0]!, target: zeros });
+      states.push({ final: whole && row !== 1, edges });
+    }
+  }
+  states.push({ final: true, edges: [{ set: DIGITS[0]!, target: zeros }] });
+  return { states };
+}
+
+function decimal(divisor: number): { units: number; places: number } {
+  const [mantissa, exponent] = divisor.toExponential().split("e") as [string, string];
+  const digits = mantissa.replace(".", "");
+  const places = digits.length - 1 - Number(exponent);
+  return places >= 0 ? { units: Number(digits), places } : { units: Number(digits) * 10 ** -places, places: 0 };
+}

@@ -1,0 +1,92 @@
+// Number and integer schemas: bounds, multiples and excluded values.
+
+import { determinise, intersectDfas } from "../../char-dfa.ts";
+import { choice, type Expression, isNever, optional, sequence, text } from "../../expression.ts";
+import { Contradiction } from "../../grammar-error.ts";
+import type { SchemaContext } from "../context.ts";
+import { type Bound, type Conjunction, tighter } from "../logic/conjunction.ts";
+import { numberBetween } from "./decimals.ts";
+import { anyInteger, integerBetween } from "./integers.ts";
+import { multiplesOf } from "./multiples.ts";
+
+/** Beyond this a double no longer tells neighbouring integers apart, and a multiple could be read as something else. */
+const EXACT_LIMIT = 1e15;
+/** A bound this far away is never reached by the digits that are generated. */
+const FAR = 1e20;
+
+/** Formats of OpenAPI that are bounds. The others hold whatever is generated: at most 18 digits, 15 before a point. */
+const WIDTHS = new Map<string, readonly [least: number, greatest: number]>([
+  ...[8, 16, 32].map((bits) => [`int${bits}`, [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1]] as const),
+  ...[8, 16, 32].map((bits) => [`uint${bits}`, [0, 2 ** bits - 1]] as const),
+  ["uint", [0, Number.POSITIVE_INFINITY]],
+  ["uint64", [0, Number.POSITIVE_INFINITY]],
+]);
+
+/** What the format of a number demands. */
+export function formatBounds(format: string): readonly [least: number, greatest: number] {
+  return WIDTHS.get(format) ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+}
+
+export function compileNumber(context: SchemaContext, all: Conjunction, path: string): Expression {
+  let low = near(all.low, all.high);
+  let high = near(all.high, all.low);
+  for (const [least, greatest] of all.formats.map(formatBounds)) {
+    if (Number.isFinite(least)) low = tighter(low, { value: least, exclusive: false }, 1);
+    if (Number.isFinite(greatest)) high = tighter(high, { value: greatest, exclusive: false }, -1);
+  }
+  const excluded = all.excluded.filter((value) => typeof value === "number").sort((a, b) => a - b);
+  const options: Expression[] = [];
+  // Excluded values cut the range into pieces.
+  for (const [index, edge] of [...excluded, null].entries()) {
+    const from = index === 0 ? low : tighter(low, { value: excluded[index - 1]!, exclusive: true }, 1);
+    const to = edge === null ? high : tighter(high, { value: edge, exclusive: true }, -1);
+    options.push(within(context, all, from, to, path));
+  }
+  const some = options.filter((option) => !isNever(option));
+  return some.length === 0
+    ? context.impossible("no number lies between the given minimum and maximum", path)
+    : choice(...some);
+}
+
+/** Without a bound too far away to matter, unless the other bound is just as far. */
+function near(bound: Bound | null, other: Bound | null): Bound | null {
+  const matters =
+    bound === null || Math.abs(bound.value) < FAR || (other !== null && Math.abs(other.value) >= EXACT_LIMIT);
+  return matters ? bound : null;
+}
+
+function within(
+  context: SchemaContext,
+  all: Conjunction,
+  low: Bound | null,
+  high: Bound | null,
+  path: string,
+): Expression {
+  const json = context.text;
+  const divisors = all.divisors.filter((divisor) => divisor !== 1);
+  const integer = all.integer || all.divisors.some(Number.isInteger);
+  try {
+    if (divisors.length > 0) return multiples(divisors, integer, low, high, path);
+    if (!integer) return low || high ? numberBetween(low, high) : json.number;
+    const whole = low || high ? integerBetween(low, high) : json.builder.named("json integer", anyInteger);
+    return context.cases.document.wholeFractions ? sequence(whole, optional(text(".0"))) : whole;
+  } catch (error) {
+    if (error instanceof Contradiction) return choice();
+    throw error;
+  }
+}
+
+function multiples(
+  divisors: readonly number[],
+  integer: boolean,
+  low: Bound | null,
+  high: Bound | null,
+  path: string,
+): Expression {
+  const from = low ?? { value: Math.min(-EXACT_LIMIT, (high?.value ?? 0) - EXACT_LIMIT), exclusive: false };
+  const to = high ?? { value: Math.max(EXACT_LIMIT, (low?.value ?? 0) + EXACT_LIMIT), exclusive: false };
+  const subject = `"multipleOf" at ${path}`;
+  let dfa = determinise(integer ? integerBetween(from, to) : numberBetween(low, high), subject);
+  for (const divisor of divisors) dfa = intersectDfas(dfa, multiplesOf(divisor, path), subject);
+  return dfa.states.some((state) => state.final) ? { kind: "dfa", dfa, json: false } : choice();
+}

@@ -1,0 +1,174 @@
+// The members of an object as a graph. A node stands for the members decided so far, how many were written, and what is left
+// of the condition on them.
+
+import { type Expression, empty, type GraphEdge, never, sequence } from "../../expression.ts";
+import { GrammarError } from "../../grammar-error.ts";
+import { and, atoms, type Formula, formulaKey, has, settled } from "../logic/formula.ts";
+
+export interface Member {
+  readonly name: string;
+  readonly required: boolean;
+  /** Ways to write it; `holds`: the conditions (atomKey) that are then true. */
+  readonly variants: readonly { readonly expression: Expression; readonly holds: ReadonlySet<string> }[];
+}
+
+export interface ContentDemands {
+  readonly min: number;
+  readonly max: number | null;
+  readonly condition: Formula;
+  readonly anyOrder: boolean;
+  /** Further members may stand between the declared ones, not only behind them. */
+  readonly extrasAnywhere: boolean;
+}
+
+/** Members with undeclared names. */
+export interface Extras {
+  readonly any: Expression;
+  /** Kinds of names that have no name in common: members of two kinds certainly have different names. */
+  kinds(): readonly Expression[];
+}
+
+const MAX_NODES = 20_000;
+/** Members whose order is free and that must be remembered: the graph has nodes for each set of them. */
+const MAX_UNORDERED = 8;
+/** Undeclared members that a minimum can ask for: the graph has nodes for each set of their kinds. */
+const MAX_KINDS = 3;
+
+interface Place {
+  /** Tracked members still to be decided: a bitset when they come in any order, else the index of the next. */
+  readonly at: number;
+  /** Members written, as far as a maximum needs it. */
+  readonly count: number;
+  /** Members with certainly different names, as far as a minimum needs it. */
+  readonly different: number;
+  /** The kinds of undeclared members written, as a bitset. */
+  readonly kinds: number;
+  readonly condition: Formula;
+}
+
+export class ObjectContent {
+  readonly #comma: Expression;
+  /** Members that are written at most once, because something depends on them or their order. */
+  readonly #tracked: readonly Member[];
+  /** Optional members in free order. They may repeat: a reader keeps one of them, and each is valid. */
+  readonly #loose: readonly Member[];
+  readonly #extras: Extras | null;
+  readonly #kinds: readonly Expression[];
+  readonly #condition: Formula;
+  readonly #min: number;
+  readonly #max: number | null;
+  readonly #anyOrder: boolean;
+  readonly #extrasAnywhere: boolean;
+  readonly #nodes = new Map<string, number>();
+  readonly #queue: [Place, number][] = [];
+  readonly #edges: GraphEdge[] = [];
+
+  constructor(comma: Expression, members: readonly Member[], extras: Extras | null, demands: ContentDemands) {
+    const { min, max, condition, anyOrder } = demands;
+    const required = members.filter((member) => member.required);
+    const remembered = new Set(atoms(condition).map(({ name }) => name));
+    const isLoose = (member: Member): boolean => anyOrder && !member.required && !remembered.has(member.name);
+    this.#comma = comma;
+    this.#loose = members.filter(isLoose);
+    this.#tracked = members.filter((member) => !isLoose(member));
+    this.#extras = extras;
+    this.#condition = and(condition, ...required.map(({ name }) => has(name)));
+    // A minimum that the required members reach anyway needs no counting.
+    this.#min = min > required.length ? min : 0;
+    this.#max = max !== null && (extras !== null || this.#loose.length > 0 || max < members.length) ? max : null;
+    this.#anyOrder = anyOrder && this.#tracked.length <= MAX_UNORDERED;
+    this.#extrasAnywhere = demands.extrasAnywhere || anyOrder;
+    const missing = this.#min - this.#tracked.length;
+    this.#kinds = extras === null || this.#min === 0 ? [] : missing > 1 ? extras.kinds() : [extras.any];
+  }
+
+  get mayBeEmpty(): boolean {
+    return this.#min === 0 && this.#without(this.#tracked, this.#condition) === true;
+  }
+
+  /** At least one member. */
+  expression(): Expression {
+    this.#node({ at: 0, count: 0, different: 0, kinds: 0, condition: this.#condition });
+    for (const [place, from] of this.#queue) this.#leave(place, from);
+    return this.#edges.some((edge) => edge.to === 1)
+      ? { kind: "graph", nodes: this.#nodes.size + 1, edges: this.#edges }
+      : never;
+  }
+
+  /** Node 0 is the start, node 1 the end of the graph. */
+  #node({ at, count, different, kinds, condition }: Place): number {
+    const place = {
+      at,
+      count: Math.min(count, this.#max ?? 1),
+      different: Math.min(different, this.#min),
+      kinds: different >= this.#min ? 0 : kinds,
+      condition,
+    };
+    const key = `${at}.${place.count}.${place.different}.${place.kinds}.${formulaKey(condition)}`;
+    let node = this.#nodes.get(key);
+    if (node === undefined) {
+      if (this.#nodes.size > MAX_NODES)
+        throw new GrammarError("the conditions on the properties of this object need too many states");
+      node = this.#nodes.size === 0 ? 0 : this.#nodes.size + 1;
+      this.#nodes.set(key, node);
+      this.#queue.push([place, node]);
+    }
+    return node;
+  }
+
+  #leave(place: Place, from: number): void {
+    const left = this.#tracked.filter((_, index) => (this.#anyOrder ? !(place.at & (1 << index)) : index >= place.at));
+    const next = this.#anyOrder ? left : left.slice(0, 1);
+    for (const member of next) {
+      const at = this.#anyOrder ? place.at | (1 << this.#tracked.indexOf(member)) : place.at + 1;
+      this.#write(member, { ...place, at, different: place.different + 1 }, from);
+    }
+    if (!this.#anyOrder && next.length > 0) {
+      const condition = this.#without(next, place.condition);
+      if (condition !== false) {
+        const to = this.#node({ ...place, at: place.at + 1, condition });
+        this.#edges.push({ from, to, expression: empty });
+      }
+    }
+    for (const member of this.#loose) this.#write(member, place, from);
+    if (left.length === 0 || this.#extrasAnywhere) this.#further(place, from);
+    const done = this.#anyOrder || left.length === 0;
+    if (done && place.count > 0 && place.different >= this.#min && this.#without(left, place.condition) === true)
+      this.#edges.push({ from, to: 1, expression: empty });
+  }
+
+  #without(members: readonly Member[], condition: Formula): Formula {
+    return members.reduce((left, { name }) => settled(left, name, () => false), condition);
+  }
+
+  #write({ name, variants }: Member, place: Place, from: number): void {
+    for (const { expression, holds } of variants) {
+      const condition = settled(place.condition, name, (key) => holds.has(key));
+      if (condition !== false) this.#edge(expression, { ...place, condition }, from);
+    }
+  }
+
+  /** Undeclared names may repeat each other; only those of a new kind count towards the minimum. */
+  #further(place: Place, from: number): void {
+    if (!this.#extras) return;
+    this.#edge(this.#extras.any, place, from);
+    if (place.different >= this.#min || bits(place.kinds) >= MAX_KINDS) return;
+    for (const [index, expression] of this.#kinds.entries()) {
+      if (place.kinds & (1 << index)) continue;
+      const different = place.different + 1;
+      this.#edge(expression, { ...place, different, kinds: place.kinds | (1 << index) }, from);
+    }
+  }
+
+  #edge(member: Expression, place: Place, from: number): void {
+    if (this.#max !== null && place.count >= this.#max) return;
+    const to = this.#node({ ...place, count: place.count + 1 });
+    this.#edges.push({ from, to, expression: place.count === 0 ? member : sequence(this.#comma, member) });
+  }
+}
+
+function bits(set: number): number {
+  let count = 0;
+  for (let rest = set; rest !== 0; rest &= rest - 1) count++;
+  return count;
+}

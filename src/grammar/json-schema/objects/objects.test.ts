@@ -1,0 +1,113 @@
+import { expect, test } from "vitest";
+import { acceptsText } from "../../../../test/grammar/accepts.ts";
+import { judge } from "../../../../test/grammar/judge.ts";
+import { keyOf, plainJson } from "../../../../test/grammar/walk.ts";
+
+test("a minimum of properties can be met by free names", () => {
+  judge(
+    { type: "object", minProperties: 2 },
+    {
+      valid: [
+        { a: 1, b: 2 },
+        { x: 1, y: 2, z: 3 },
+      ],
+      invalid: [{}, { a: 1 }],
+    },
+  );
+  const schema = {
+    type: "object",
+    properties: { o: { type: "object", minProperties: 2, additionalProperties: { type: "null" } } },
+  };
+  judge(schema, { valid: [{ o: { a: null, b: null } }, {}], invalid: [{ o: { a: null } }, { o: { a: null, b: 1 } }] });
+});
+
+test("a repeated name counts once", () => {
+  const key = keyOf({ kind: "json_schema", schema: { type: "object", minProperties: 2 }, json: plainJson });
+  expect(acceptsText(key, '{"a":1,"a":2}')).toBe(false);
+});
+
+test("an impossible optional property is left out", () => {
+  const schema = { type: "object", properties: { a: { type: "array", enum: ["x"] }, b: { type: "null" } } };
+  judge(schema, { valid: [{ b: null }, {}], invalid: [{ a: "x" }, { a: [] }] });
+});
+
+test("patterns that overlap demand everything at once", () => {
+  const schema = {
+    type: "object",
+    patternProperties: {
+      "^a": { type: ["integer", "string"] },
+      b$: { type: ["integer", "null"] },
+      "^ab$": { minimum: 3 },
+    },
+    additionalProperties: false,
+  };
+  judge(schema, { valid: [{ ab: 3, ax: "s", xb: null }], invalid: [{ ab: 2 }, { ab: "s" }, { xx: 1 }, { axb: null }] });
+});
+
+test("combined object schemas keep their own additional properties", () => {
+  const schema = {
+    allOf: [
+      { patternProperties: { "^a": { type: "null" } }, additionalProperties: { type: "integer" } },
+      { properties: { b: { minimum: 5 }, ax: true }, additionalProperties: { type: ["null", "integer"] } },
+    ],
+    type: "object",
+  };
+  judge(schema, { valid: [{ b: 5 }, { ax: null }, { c: 1 }], invalid: [{ b: 4 }, { b: null }, { ax: 1 }, { c: "x" }] });
+});
+
+test.each([
+  ["a list", { enum: ["a", "b"] }, { a: 1 }, { c: 1 }],
+  ["alternatives", { anyOf: [{ const: "a" }, { pattern: "^x" }] }, { xy: 1 }, { b: 1 }],
+  ["a negation", { not: { pattern: "^_" } }, { a: 1 }, { _a: 1 }],
+  ["a length", { maxLength: 2 }, { ab: 1 }, { abc: 1 }],
+])("names by %s", (_, propertyNames, valid, invalid) => {
+  judge(
+    { type: "object", propertyNames, additionalProperties: { type: "integer" } },
+    { valid: [valid], invalid: [invalid] },
+  );
+});
+
+const person = { type: "object", properties: { a: { type: "integer" }, b: { type: "null" }, c: {} }, required: ["b"] };
+
+test("by default properties come in the declared order and nothing else comes", () => {
+  const accepts = (text: string, json = {}): boolean =>
+    acceptsText(keyOf({ kind: "json_schema", schema: person, json: { ...plainJson, ...json } }), text);
+  expect(accepts('{"a":1,"b":null}')).toBe(true);
+  expect(accepts('{"b":null,"a":1}')).toBe(false);
+  expect(accepts('{"b":null,"d":1}')).toBe(false);
+  expect(accepts('{"b":null,"a":1}', { freeOrder: true })).toBe(true);
+  expect(accepts('{"b":null,"d":1}', { freeOrder: true })).toBe(false);
+  expect(accepts('{"d":1,"b":null,"e":2}', { openObjects: true })).toBe(true);
+});
+
+test("in free order everything else still holds", () => {
+  const free = { freeOrder: true, openObjects: true };
+  judge(person, {
+    valid: [
+      { c: 1, b: null, a: 2 },
+      { x: 1, b: null },
+    ],
+    invalid: [{ a: 1 }, { b: 1 }, { b: null, a: "x" }],
+    json: free,
+  });
+  const many = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`p${index}`, { type: "integer" }]));
+  const wide = {
+    type: "object",
+    properties: many,
+    required: ["p7", "p3"],
+    dependentRequired: { p1: ["p2"] },
+    maxProperties: 4,
+  };
+  judge(wide, {
+    valid: [
+      { p9: 1, p3: 1, p7: 1 },
+      { p2: 0, p7: 1, p1: 1, p3: 0 },
+    ],
+    invalid: [
+      { p9: 1, p3: 1 },
+      { p7: 1, p1: 1, p3: 0 },
+      { p3: 1, p7: 1, p4: 1, p5: 1, p6: 1 },
+    ],
+    json: free,
+  });
+});

@@ -1,0 +1,183 @@
+// Object schemas: declared properties in their order, optional ones left out freely, further ones where the schema allows
+// them.
+
+import { intersectDfas, lastCharacter } from "../../char-dfa.ts";
+import { type CharDfa, choice, type Expression, isNever, text } from "../../expression.ts";
+import type { SchemaContext } from "../context.ts";
+import type { JsonText } from "../json-text.ts";
+import { type Schema, schemaError } from "../keywords.ts";
+import type { Conjunction } from "../logic/conjunction.ts";
+import { and, atomKey, atoms, type Formula, settled } from "../logic/formula.ts";
+import { type Extras, type Member, ObjectContent } from "./object-content.ts";
+import { allowedNames, memberSchema, nameClasses } from "./property-names.ts";
+
+/** How an object is written: as JSON, or as the arguments of a call. */
+export interface ObjectStyle {
+  member(name: string, value: Expression): Expression;
+  /** A member with one of these keys; null = there are none in this style. */
+  extra(keys: CharDfa, value: Expression): Expression | null;
+  readonly comma: Expression;
+  readonly none: string;
+  wrap(content: Expression): Expression;
+}
+
+function jsonStyle(json: JsonText): ObjectStyle {
+  return {
+    member: (name, value) => json.member(text(JSON.stringify(name)), value),
+    extra: (keys, value) => json.member(json.quoted({ kind: "dfa", dfa: keys, json: true }), value),
+    comma: json.comma,
+    none: "{}",
+    wrap: (content) => json.braces(content),
+  };
+}
+
+export function compileObject(context: SchemaContext, all: Conjunction, path: string, given?: ObjectStyle): Expression {
+  const style = given ?? jsonStyle(context.text);
+  const { minProperties: min, maxProperties: max, layers } = all;
+  if (max !== null && max < min) return context.impossible('"maxProperties" is less than "minProperties"', path);
+  const names = allowedNames(context, all, path);
+  const listed = names && "listed" in names ? names.listed : null;
+  const allowed = names && "dfa" in names ? names.dfa : null;
+  const declared = declaredNames(all);
+  const open = isOpen(context, all, declared);
+  const condition = and(...all.conditions);
+  if (declared.length === 0 && open && names === null && isFree(all) && !given) return context.text.anyObject;
+  // A name that only has to be absent is not written, unless it could be among the further members.
+  const further = open || listed !== null || layers.some((layer) => layer.patterns.length > 0);
+  const mentioned = atoms(condition, !further).map((atom) => atom.name);
+  const written = [...new Set([...declared, ...(listed ?? []), ...mentioned])];
+  const required = new Set(all.required);
+  const members: Member[] = [];
+  let left = condition;
+  const absent = (name: string): void => {
+    left = settled(left, name, () => false);
+  };
+  for (const name of written) {
+    const named = names === null || context.conforms(name, namesSchema(context, all), `${path}/propertyNames`);
+    const schema = named ? memberSchema(context, layers, name, path) : false;
+    const variants = memberVariants(context, schema, name, condition, `${path}/properties/${name}`);
+    if (variants.length === 0) {
+      if (required.has(name)) return impossibleMember(context, name, schema, path);
+      absent(name);
+      continue;
+    }
+    // Reached from several nodes of the graph, so it is stored once.
+    members.push({
+      name,
+      required: required.has(name),
+      variants: variants.map(({ value, holds }) => ({
+        expression: context.text.builder.rule(style.member(name, value)),
+        holds,
+      })),
+    });
+  }
+  const known = new Set(members.map((member) => member.name));
+  for (const { name } of atoms(left)) if (!known.has(name)) absent(name);
+  const extras = listed === null ? furtherMembers(context, all, written, allowed, open, style, path) : null;
+  const { freeOrder, openObjects } = context.options;
+  const demands = { min, max, condition: left, anyOrder: freeOrder && !given, extrasAnywhere: openObjects };
+  const content = new ObjectContent(style.comma, members, extras, demands);
+  const options: Expression[] = [];
+  if (content.mayBeEmpty) options.push(text(style.none));
+  if (max !== 0 && (members.length > 0 || extras !== null)) {
+    const some = content.expression();
+    if (!isNever(some)) options.push(style.wrap(some));
+  }
+  return options.length === 0 ? context.impossible("no object satisfies the schema", path) : choice(...options);
+}
+
+function namesSchema(context: SchemaContext, all: Conjunction): Schema {
+  return all.names.reduce((a, b) => context.cases.both(a, b));
+}
+
+function impossibleMember(context: SchemaContext, name: string, schema: Schema, path: string): Expression {
+  const shown = JSON.stringify(name.slice(0, 40));
+  return context.impossible(
+    schema === false
+      ? `the required property ${shown} is neither declared nor allowed`
+      : `no value fits the required property ${shown}`,
+    path,
+  );
+}
+
+/** Declared properties, then required names without a declaration. */
+function declaredNames({ layers, required }: Conjunction): string[] {
+  return [...new Set([...layers.flatMap((layer) => Object.keys(layer.properties)), ...required])];
+}
+
+function isFree(all: Conjunction): boolean {
+  return (
+    all.minProperties === 0 &&
+    all.maxProperties === null &&
+    all.conditions.length === 0 &&
+    all.layers.every(({ patterns, additional }) => patterns.length === 0 && (additional ?? true) === true)
+  );
+}
+
+/** Undeclared properties are generated only when asked for, or when nothing at all is declared. */
+function isOpen(context: SchemaContext, { layers }: Conjunction, declared: readonly string[]): boolean {
+  if (layers.some((layer) => layer.additional !== null)) return true;
+  if (context.options.openObjects) return true;
+  if (context.options.closedObjects || layers.some((layer) => layer.patterns.length > 0)) return false;
+  return declared.length === 0;
+}
+
+/** Ways in which the conditions on one member may hold. */
+const MAX_VARIANTS = 64;
+
+/** A member for every combination of the conditions on its value that can occur. */
+function memberVariants(
+  context: SchemaContext,
+  schema: Schema,
+  name: string,
+  condition: Formula,
+  path: string,
+): { value: Expression; holds: ReadonlySet<string> }[] {
+  const { cases } = context;
+  let variants = [{ schema, holds: [atomKey(name, true)] }];
+  for (const atom of atoms(condition)) {
+    if (atom.name !== name || atom.schema === true) continue;
+    const key = atomKey(name, atom.schema);
+    variants = variants.flatMap((variant) => [
+      { schema: cases.both(variant.schema, atom.schema), holds: [...variant.holds, key] },
+      { schema: cases.both(variant.schema, cases.opposite(atom.schema)), holds: variant.holds },
+    ]);
+    variants = variants.filter((variant) => cases.of(variant.schema, path).length > 0);
+    if (variants.length > MAX_VARIANTS) throw schemaError("too many conditions on the value of a property", path);
+  }
+  return variants
+    .map((variant) => ({ value: context.compile(variant.schema, path), holds: new Set(variant.holds) }))
+    .filter(({ value }) => !isNever(value));
+}
+
+/** Names are told apart by their last character. */
+const KINDS = 16;
+
+function furtherMembers(
+  context: SchemaContext,
+  { layers }: Conjunction,
+  written: readonly string[],
+  allowed: CharDfa | null,
+  open: boolean,
+  style: ObjectStyle,
+  path: string,
+): Extras | null {
+  if (!open && layers.every((layer) => layer.patterns.length === 0)) return null;
+  const classes: { keys: CharDfa; value: Expression }[] = [];
+  for (const { keys, schema, matched } of nameClasses(context, written, allowed, layers, path)) {
+    if (schema === false || (!open && !matched)) continue;
+    const value = context.compile(schema, `${path}/${matched ? "patternProperties" : "additionalProperties"}`);
+    if (!isNever(value)) classes.push({ keys, value });
+  }
+  const member = (choose: (keys: CharDfa) => CharDfa): Expression =>
+    choice(...classes.flatMap(({ keys, value }) => style.extra(choose(keys), value) ?? []));
+  const any = member((keys) => keys);
+  if (isNever(any)) return null;
+  const rule = context.text.builder.rule(any);
+  const kinds = (): Expression[] =>
+    Array.from({ length: KINDS }, (_, kind) => {
+      const ending = lastCharacter(kind, KINDS);
+      return context.text.builder.rule(member((keys) => intersectDfas(keys, ending, `the names at ${path}`)));
+    });
+  return { any: rule, kinds };
+}

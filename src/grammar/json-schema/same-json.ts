@@ -1,0 +1,30 @@
+// Equality of JSON values, as enum, const and uniqueItems mean it.
+
+import { isObject, type JsonValue } from "./keywords.ts";
+
+/** Deep equality; object keys in any order. */
+export function sameJson(a: JsonValue, b: JsonValue): boolean {
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, index) => sameJson(item, b[index]!));
+  }
+  if (isObject(a)) {
+    if (!isObject(b)) return false;
+    const keys = Object.keys(a);
+    return (
+      keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && sameJson(a[key]!, b[key]!))
+    );
+  }
+  return a === b;
+}
+
+/** The same text for equal values, and only for them. */
+export function canonicalText(value: JsonValue): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalText).join(",")}]`;
+  if (!isObject(value)) return JSON.stringify(value);
+  const keys = Object.keys(value).sort();
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonicalText(value[key]!)}`).join(",")}}`;
+}
+
+export function distinctJson(values: readonly JsonValue[]): JsonValue[] {
+  return [...new Map(values.map((value) => [canonicalText(value), value])).values()];
+}

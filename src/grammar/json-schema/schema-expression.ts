@@ -1,0 +1,26 @@
+// One schema in one grammar: the entry for everything outside this folder.
+
+import type { JsonOptions } from "../constraint.ts";
+import type { Expression, GrammarBuilder } from "../expression.ts";
+import { GrammarError } from "../grammar-error.ts";
+import { jsonLayout } from "./json-layout.ts";
+import { isSchema, type JsonValue } from "./keywords.ts";
+import { SchemaCompiler } from "./schema-compiler.ts";
+
+/** Told which keywords no draft knows. */
+export type OnIgnored = (keywords: ReadonlySet<string>) => void;
+
+export function schemaExpression(
+  schema: JsonValue,
+  options: JsonOptions,
+  builder: GrammarBuilder,
+  onIgnored: OnIgnored,
+): Expression {
+  if (!isSchema(schema)) throw new GrammarError("a JSON schema must be an object");
+  const { closedObjects, freeOrder = false, openObjects = false } = options;
+  const chosen = { layout: jsonLayout(options), closedObjects, freeOrder, openObjects };
+  const compiler = new SchemaCompiler(schema, chosen, builder);
+  const expression = compiler.compileRoot(schema);
+  if (compiler.ignored.size > 0) onIgnored(compiler.ignored);
+  return expression;
+}

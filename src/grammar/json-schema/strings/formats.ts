@@ -1,0 +1,100 @@
+// String formats as regular expressions over the decoded text. Each accepts a subset of what its standard allows, so
+// that whatever is generated passes a validator. A format that is not listed here is an annotation.
+
+import {
+  CIDR4,
+  CIDR6,
+  EMAIL,
+  HOSTNAME,
+  IPV4,
+  IPV6,
+  IRI,
+  NETWORK4,
+  NETWORK6,
+  SHORT_EMAILS,
+  shortUris,
+  URI,
+} from "./addresses.ts";
+import { DATE, DATE_TIME, DURATION, TIME } from "./instants.ts";
+
+const POINTER = "(?:/(?:[^~/]|~[01])*)*";
+const VARIABLE = "[A-Za-z0-9_]+(?:\\.[A-Za-z0-9_]+)*(?::[1-9][0-9]{0,3}|\\*)?";
+const TEMPLATE = `(?:[A-Za-z0-9._~:/?#@!$&()*+,;=\\[\\]-]|%[0-9A-Fa-f]{2}|\\{[+#./;?&]?${VARIABLE}(?:,${VARIABLE})*\\})*`;
+/** A part of the syntax that every dialect shares: no lookaround, no references, groups one level deep. */
+const PIECE =
+  "(?:[A-Za-z0-9 _:;,@#%&=~\"'<>!`/-]|\\.|\\\\[dDwWsS.^$*+?()\\[\\]{}|\\\\/]|\\[\\^?(?:A-Z|a-z|0-9|[A-Za-z0-9 _.,:@]|\\\\[dws.\\-])+\\])(?:[*+?]|\\{[1-9]\\})?";
+const REGEX = `\\^?(?:${PIECE}|\\((?:\\?:)?(?:${PIECE})+(?:\\|(?:${PIECE})+)*\\)[*+?]?)+\\$?`;
+const BASE64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?";
+
+function uuid(version: string): string {
+  return `[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-${version}[0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}`;
+}
+
+const formats: Record<string, string> = {
+  date: DATE,
+  time: TIME,
+  "date-time": DATE_TIME,
+  duration: DURATION,
+  email: EMAIL,
+  "idn-email": EMAIL,
+  hostname: HOSTNAME,
+  "idn-hostname": HOSTNAME,
+  ipv4: IPV4,
+  ipv6: IPV6,
+  uuid: "[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}",
+  ...Object.fromEntries(Array.from("12345678", (version) => [`uuid${version}`, uuid(version)])),
+  uri: URI.absolute,
+  "uri-reference": URI.reference,
+  iri: IRI.absolute,
+  "iri-reference": IRI.reference,
+  "uri-template": TEMPLATE,
+  regex: REGEX,
+  "json-pointer": POINTER,
+  "relative-json-pointer": `(?:0|[1-9][0-9]{0,8})(?:#|${POINTER})`,
+  ipvanyaddress: `(?:${IPV4}|${IPV6})`,
+  ipv4interface: CIDR4,
+  ipv6interface: CIDR6,
+  ipvanyinterface: `(?:${CIDR4}|${CIDR6})`,
+  ipv4network: NETWORK4,
+  ipv6network: NETWORK6,
+  ipvanynetwork: `(?:${NETWORK4}|${NETWORK6})`,
+  cidrv4: CIDR4,
+  cidrv6: CIDR6,
+  mac: "(?:[0-9a-f]{2}:){5}[0-9a-f]{2}",
+  byte: BASE64,
+  base64: BASE64,
+  base64url: "(?:[A-Za-z0-9_-]{4})*", // whole groups: some readers want padding after others, some want none
+  hex: "(?:[0-9a-f]{2})*",
+  e164: "\\+[1-9][0-9]{6,14}",
+  nanoid: "[A-Za-z0-9_-]{21}",
+  cuid: "c[0-9a-z]{24}",
+  cuid2: "[a-z][0-9a-z]{1,31}",
+  ulid: "[0-7][0-9A-HJKMNP-TV-Z]{25}",
+  xid: "[0-9a-v]{20}",
+  ksuid: "[A-Za-z0-9]{27}",
+};
+
+/** Parts of a format whose texts are at most `max` characters long, wide ones first. */
+export function plainerForms(names: readonly string[], max: number): readonly string[] {
+  if (names.length !== 1) return [];
+  if (/^(?:idn-)?email$/.test(names[0]!)) return SHORT_EMAILS;
+  return /^[iu]ri(?:-reference)?$/.test(names[0]!) ? shortUris(max) : [];
+}
+
+/** zod's pattern beside the format hostname. What is generated for that format has labels and lengths within it. */
+const hostnamePattern =
+  "^(?=.{1,253}\\.?$)[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[-0-9a-zA-Z]{0,61}[0-9a-zA-Z])?)*\\.?$";
+
+/** The pattern says nothing that the format's own form does not: together they would be a large automaton. */
+export function isImplied(pattern: string, format: string): boolean {
+  return format === "hostname" && pattern === hostnamePattern;
+}
+
+export function isKnownFormat(name: string): boolean {
+  return Object.hasOwn(formats, name);
+}
+
+/** null: the format is an annotation. */
+export function formatPattern(name: string): string | null {
+  return Object.hasOwn(formats, name) ? formats[name]! : null;
+}

@@ -1,0 +1,51 @@
+// Lengths of the texts of an expression, in characters, and expressions cut to a range of lengths where that needs no
+// automaton.
+
+import { type Expression, repeat, sequence } from "../../expression.ts";
+
+/** The same texts as far as they are min to max characters long; null when that takes an automaton. */
+export function withBounds(expression: Expression, min: number, max: number | null): Expression | null {
+  const [shortest, longest] = lengthRange(expression);
+  if (shortest >= min && (max === null || longest <= max)) return expression;
+  const parts = expression.kind === "sequence" ? expression.parts : [expression];
+  const flexible = parts.filter((part) => !hasFixedLength(part));
+  const [part] = flexible;
+  if (flexible.length !== 1 || part?.kind !== "repeat" || part.body.kind !== "set") return null;
+  const fixed = parts.reduce((sum, each) => sum + (each === part ? 0 : lengthRange(each)[0]), 0);
+  const from = Math.max(part.min, min - fixed);
+  const to = max === null ? part.max : Math.min(part.max ?? max, max - fixed);
+  if (to !== null && to < from) return null;
+  return sequence(...parts.map((each) => (each === part ? repeat(part.body, from, to) : each)));
+}
+
+function hasFixedLength(expression: Expression): boolean {
+  const [shortest, longest] = lengthRange(expression);
+  return shortest === longest;
+}
+
+/** Shortest and longest text in characters. */
+function lengthRange(expression: Expression): [number, number] {
+  switch (expression.kind) {
+    case "set":
+      return [1, 1];
+    case "texts": {
+      const lengths = expression.texts.map((value) => Array.from(value).length);
+      return [Math.min(...lengths), Math.max(...lengths)];
+    }
+    case "sequence":
+      return expression.parts.map(lengthRange).reduce(([a, b], [c, d]) => [a + c, b + d], [0, 0]);
+    case "choice":
+      return expression.options
+        .map(lengthRange)
+        .reduce(([a, b], [c, d]) => [Math.min(a, c), Math.max(b, d)], [Number.POSITIVE_INFINITY, 0]);
+    case "repeat": {
+      const [low, high] = lengthRange(expression.body);
+      return [
+        low * expression.min,
+        expression.max === null ? (high === 0 ? 0 : Number.POSITIVE_INFINITY) : high * expression.max,
+      ];
+    }
+    default:
+      return [0, Number.POSITIVE_INFINITY];
+  }
+}

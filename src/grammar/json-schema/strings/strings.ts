@@ -1,0 +1,145 @@
+// String schemas: length, pattern and format, over the decoded text.
+
+import { complementDfa, determinise, intersectDfas, otherThan, withLength } from "../../char-dfa.ts";
+import { ESCAPED_IN_JSON, intersectSets, subtractSets } from "../../code-points.ts";
+import {
+  type CharDfa,
+  charSet,
+  choice,
+  type Expression,
+  isNever,
+  never,
+  repeat,
+  sequence,
+  texts,
+} from "../../expression.ts";
+import { GrammarError } from "../../grammar-error.ts";
+import { parseRegex } from "../../syntax/regex.ts";
+import type { SchemaContext } from "../context.ts";
+import type { JsonText } from "../json-text.ts";
+import { schemaError } from "../keywords.ts";
+import type { Conjunction } from "../logic/conjunction.ts";
+import { formatPattern, isImplied, isKnownFormat, plainerForms } from "./formats.ts";
+import { withBounds } from "./lengths.ts";
+
+/** Longer strings are never generated where a maximum is given; a minimum beyond it is refused. */
+const MAX_COUNTED = 20_000;
+
+/** The demands on strings alone. */
+type StringDemands = Partial<
+  Pick<Conjunction, "patterns" | "notPatterns" | "formats" | "excluded" | "minLength" | "maxLength">
+>;
+
+/** Equal demands share one rule: many properties have the same maximum length, pattern or format. */
+export function compileString(context: SchemaContext, all: Conjunction, path: string): Expression {
+  const { patterns, notPatterns, formats, minLength, maxLength } = all;
+  const excluded = excludedTexts(all);
+  const demands = { patterns, notPatterns, formats: formats.filter(isKnownFormat), excluded, minLength, maxLength };
+  if (maxLength !== null && maxLength < minLength)
+    return context.impossible('"maxLength" is less than "minLength"', path);
+  const key = JSON.stringify(demands);
+  if (key === FREE_STRING) return context.text.string;
+  const content = stringContent(context.text, demands, path);
+  if (isNever(content)) return context.impossible("no string fits the schema", path);
+  return context.text.builder.named(`string ${key}`, () => context.text.quoted(content));
+}
+
+const FREE_STRING = JSON.stringify({
+  patterns: [],
+  notPatterns: [],
+  formats: [],
+  excluded: [],
+  minLength: 0,
+  maxLength: null,
+});
+
+function stringContent(json: JsonText, demands: Required<StringDemands>, path: string): Expression {
+  const [min, max] = lengthBounds(demands, path);
+  const patterns = stringPatterns(demands, path);
+  const apart = demands.excluded.length > 0 || demands.notPatterns.length > 0;
+  if (patterns.length === 0 && !apart) return repeat(json.character, min, max);
+  const only = patterns.length === 1 && !apart ? withBounds(patterns[0]!, min, max) : null;
+  if (only !== null) return jsonEncoded(only);
+  // Together with a maximum length, addresses would be too complex; a plainer form that fits is used instead.
+  const plainer = demands.patterns.length === 0 && !apart && max !== null ? plainerForms(demands.formats, max) : [];
+  for (const source of plainer) {
+    const fitting = withBounds(parseRegex(source, "full"), min, max);
+    if (fitting !== null) return jsonEncoded(fitting);
+  }
+  const dfa = stringDfa(demands, null, path);
+  return dfa.states.some((state) => state.final) ? { kind: "dfa", dfa, json: true } : never;
+}
+
+/** Decoded texts that the demands allow, of those in `among` (null: of all). */
+export function stringDfa(demands: StringDemands, among: CharDfa | null, path: string): CharDfa {
+  const [min, max] = lengthBounds(demands, path);
+  const subject = `the combination of string keywords at ${path}`;
+  const parts = stringPatterns(demands, path).map((pattern) => determinise(pattern, subject));
+  for (const pattern of demands.notPatterns ?? [])
+    parts.push(complementDfa(determinise(searchPattern(pattern, path, true), subject)));
+  const excluded = excludedTexts(demands);
+  if (excluded.length > 0) parts.push(otherThan(excluded));
+  let dfa = among;
+  for (const part of parts) dfa = dfa === null ? part : intersectDfas(dfa, part, subject);
+  dfa ??= otherThan([]);
+  return min > 0 || max !== null ? withLength(dfa, min, max, subject) : dfa;
+}
+
+function excludedTexts({ excluded }: StringDemands): string[] {
+  return (excluded ?? []).filter((value) => typeof value === "string");
+}
+
+function lengthBounds({ minLength, maxLength }: StringDemands, path: string): [min: number, max: number | null] {
+  const min = minLength ?? 0;
+  const max = maxLength ?? null;
+  if (min > MAX_COUNTED) throw schemaError(`the schema keyword "minLength" is supported up to ${MAX_COUNTED}`, path);
+  return [min, max === null ? null : Math.min(max, MAX_COUNTED)];
+}
+
+/** Decoded-text languages of `pattern` and `format`. */
+export function stringPatterns({ patterns, formats }: StringDemands, path: string): Expression[] {
+  const known = (formats ?? []).filter(isKnownFormat);
+  const sources = (patterns ?? []).filter((source) => !known.some((format) => isImplied(source, format)));
+  return [
+    ...sources.map((source) => searchPattern(source, path)),
+    ...known.map((format) => parseRegex(formatPattern(format)!, "full")),
+  ];
+}
+
+function searchPattern(source: string, path: string, wide = false): Expression {
+  try {
+    return parseRegex(source, "search", wide);
+  } catch (error) {
+    if (error instanceof GrammarError) throw schemaError(`the schema keyword "pattern": ${error.message}`, path);
+    throw error;
+  }
+}
+
+/** The same texts as they are written inside a JSON string, with the fewest escapes. */
+function jsonEncoded(expression: Expression): Expression {
+  switch (expression.kind) {
+    case "set": {
+      const special = intersectSets(expression.set, ESCAPED_IN_JSON);
+      const raw = charSet(subtractSets(expression.set, ESCAPED_IN_JSON));
+      if (special.length === 0) return raw;
+      const escapes: string[] = [];
+      for (const [low, high] of special) {
+        for (let point = low; point <= high; point++)
+          escapes.push(JSON.stringify(String.fromCodePoint(point)).slice(1, -1));
+      }
+      return choice(raw, texts(escapes));
+    }
+    case "texts":
+      return texts(expression.texts.map((value) => JSON.stringify(value).slice(1, -1)));
+    case "sequence":
+      return sequence(...expression.parts.map(jsonEncoded));
+    case "choice":
+      return choice(...expression.options.map(jsonEncoded));
+    case "repeat":
+      return repeat(jsonEncoded(expression.body), expression.min, expression.max);
+    case "dfa":
+      return { ...expression, json: true };
+    default:
+      throw new Error(`${expression.kind} has no JSON form`);
+  }
+}
