@@ -159,7 +159,7 @@ describe("prefix cache", () => {
     };
     const [hits, base] = await run(null);
     const [otherHits, other] = await run(version);
-    expect([hits, otherHits]).toEqual([0, 0]);
+    expect({ hits, otherHits }).toEqual({ hits: 0, otherHits: 0 });
     expect(other).not.toEqual(base);
     expect(await run(version)).toEqual([8, other]);
     expect(await run(null)).toEqual([8, base]);

@@ -129,7 +129,7 @@ export class Scheduler {
     }
   }
 
-  /** Room for the known tokens of every running sequence, best first; preempts the worst while there is none. */
+  /** Makes room for the known tokens of every running sequence, best first. Preempts the worst while there is none. */
   #secureBlocks(): boolean {
     let preempted = false;
     for (let i = 0; i < this.#running.length; i++) {

@@ -97,7 +97,7 @@ describe("logit edits", () => {
   it("stay finite under extreme repetition penalties", () => {
     for (const repetitionPenalty of [1e-45, 1e45]) {
       const { values } = edit([5, -5, masked], { repetitionPenalty }, [0, 1, 2], []);
-      expect(values.slice(0, 2).every(Number.isFinite)).toBe(true);
+      expect(values.slice(0, 2).filter((value) => !Number.isFinite(value))).toHaveLength(0);
       expect(values[2]).toBe(masked);
     }
   });

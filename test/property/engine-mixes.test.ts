@@ -113,7 +113,7 @@ function summarise(outputs: readonly EngineOutput[], n: number): Summary {
   for (const output of outputs) {
     if (output.type === "prefill") {
       expect(prefill).toBeNull();
-      expect(choices.every((choice) => choice.tokens.length === 0)).toBe(true);
+      expect(choices.flatMap((choice) => choice.tokens)).toEqual([]);
       prefill = output;
     } else {
       const choice = choices[output.index]!;

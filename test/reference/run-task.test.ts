@@ -63,7 +63,9 @@ describe("a task", () => {
   it("writes a step and counts the tokens of its passes", async () => {
     const { result, steps } = await run({ learningRates: [1e-4, 1e-4] });
     expect(steps).toHaveLength(2);
-    for (const metrics of steps) expect(Object.values(metrics).every(Number.isFinite)).toBe(true);
+    for (const metrics of steps) {
+      expect(Object.entries(metrics).filter(([, value]) => !Number.isFinite(value))).toEqual([]);
+    }
     expect(result).toMatchObject({ tokens: 48 });
     expect(loadPeft(join(folder, "step"), readModelConfig(base)).rank).toBe(loadPeft(base, readModelConfig(base)).rank);
   });

@@ -241,7 +241,7 @@ describe("rows and micro-batches", () => {
     model.setParameters(params, adapter.scale);
     const loss = { ...RL_DEFAULTS.loss, maxImportanceWeight: 1e-320 };
     const step = await gradientStep({ model, sequences, maxBytes: 1e9, between }, { ...objective, loss }, params);
-    for (const values of step.gradients.values()) expect(values.every((value) => value + 0 === 0)).toBe(true);
+    for (const values of step.gradients.values()) expect(values.filter((value) => value !== 0)).toHaveLength(0);
     await model.close();
   });
 
@@ -260,7 +260,9 @@ describe("rows and micro-batches", () => {
       expect(Object.entries(step.metrics).filter(([, value]) => !Number.isFinite(value))).toEqual([]);
       const update = adamW.update(params, step.gradients, adamW.init(params), RL_DEFAULTS.optimizer);
       expect(Number.isFinite(update.gradNorm)).toBe(true);
-      for (const values of update.params.values()) expect(values.every(Number.isFinite)).toBe(true);
+      for (const values of update.params.values()) {
+        expect(values.filter((value) => !Number.isFinite(value))).toHaveLength(0);
+      }
     }
     await model.close();
   });

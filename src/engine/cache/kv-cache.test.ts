@@ -46,10 +46,10 @@ it("copies a block whose later links others may want, cached or held", async () 
   const { kv, runner, start } = bench(6);
   const [first] = await start(1, 2, 3, 4, 5);
   const [held, foundHeld] = await start(1, 2, 9);
-  expect([foundHeld, runner.copies]).toEqual([2, 1]);
+  expect({ found: foundHeld, copies: runner.copies }).toEqual({ found: 2, copies: 1 });
   kv.release(first);
   const [cached, foundCached] = await start(1, 2, 8, 7);
-  expect([foundCached, runner.copies]).toEqual([2, 2]);
+  expect({ found: foundCached, copies: runner.copies }).toEqual({ found: 2, copies: 2 });
   kv.checkIntegrity([held, cached]);
   // What the first one left is still whole.
   const [again, foundAgain] = await start(1, 2, 3, 4, 6);
@@ -66,7 +66,7 @@ it("takes the only block there is, and forgets its links after the prefix", asyn
   const [first] = await start(1, 2, 3, 4);
   kv.release(first);
   const [second, found] = await start(1, 2, 9);
-  expect([found, runner.copies]).toEqual([2, 0]);
+  expect({ found, copies: runner.copies }).toEqual({ found: 2, copies: 0 });
   kv.checkIntegrity([second]);
   kv.release(second);
   const [third, foundThird] = await start(1, 2, 3, 4);

@@ -34,7 +34,7 @@ export class GenerationStream implements Generation, AsyncIterator<EngineOutput,
     this.#wake?.();
   }
 
-  /** Finish what is still open with an error. */
+  /** Finishes the open choices with an error. */
   fail(message: string): void {
     for (const index of [...this.#live]) {
       this.push({ type: "tokens", index, tokens: [], finish: { reason: "error", stopReason: null, message } });

@@ -9,7 +9,7 @@ import { CheckpointError } from "./checkpoint-error.ts";
 /** Deeper than any real checkpoint file, and shallow enough that a hostile one costs nothing. */
 const MAX_DEPTH = 64;
 
-/** The JSON object in `file`. `maxBytes` bounds what is read into memory. */
+/** The JSON object in `file`. Reads at most `maxBytes` into memory. */
 export function readJsonObject(file: string, maxBytes: number): JsonObject {
   return parseJsonObject(file, readWholeFile(file, maxBytes));
 }

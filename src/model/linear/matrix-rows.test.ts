@@ -16,7 +16,7 @@ it("reads several tensors as one matrix, in pieces that cross tensor boundaries"
   const parts = [tensor(5, inputs, 0), tensor(1, inputs, 100), tensor(7, inputs, 200)];
   const whole = parts.flatMap(({ values }) => [...values]);
   const matrix = rowsOfTensors(parts);
-  expect([matrix.out, matrix.inputs]).toEqual([13, inputs]);
+  expect(matrix).toMatchObject({ out: 13, inputs });
   for (let first = 0; first < matrix.out; first++) {
     for (let count = 1; first + count <= matrix.out; count++) {
       const wanted = whole.slice(first * inputs, (first + count) * inputs);

@@ -210,7 +210,7 @@ describe("saving", () => {
     const folder = fresh();
     savePeft(folder, loadPeft(fixture, config), config, { baseModel: "x" });
     const file = SafetensorsFile.open(join(folder, "adapter_model.safetensors"));
-    expect([...file.tensors.values()].every((entry) => entry.dtype === "F32")).toBe(true);
+    expect(new Set([...file.tensors.values()].map((entry) => entry.dtype))).toEqual(new Set(["F32"]));
     expect(file.metadata).toEqual({ format: "pt" });
     file.close();
   });
