@@ -45,7 +45,7 @@ export interface TrainerTask {
   positionsPerBlock: number;
   /** PEFT folder of the step to train from. */
   adapter: string;
-  /** Optimizer state to continue, unless it belongs to another kind of objective; null = start anew. */
+  /** Optimizer state to continue, unless it belongs to another kind of objective; null = a new state. */
   optimizerState: string | null;
   /** File with one BatchSequence as JSON per line. */
   batch: string;

@@ -15,7 +15,7 @@ export function textOf(message: HistoryMessage, index: number): string {
   return joinedText(message);
 }
 
-/** A reply in two: its thought, from a field of its own or the beginning of its text ("" without one), and the rest. */
+/** Splits a reply into its thought, from a field or the beginning of its text ("" without one), and the rest. */
 export function thoughtAndAnswer(message: HistoryMessage, index: number): { thought: string; answer: string } {
   const text = textOf(message, index);
   if ((message.reasoning ?? "") !== "") return { thought: message.reasoning!, answer: text };

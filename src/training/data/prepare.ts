@@ -96,7 +96,8 @@ function dropTooLong(judged: Judged[], limit: LengthLimit): void {
 }
 
 const UNOBSERVED =
-  "its replies could only be read from their texts, and no token that could be trained has a log-probability; send token ids, or allow_training_without_logprobs";
+  "its replies had to be tokenised from their text, and no trainable token of the job has a log-probability; " +
+  "send token ids, or set allow_training_without_logprobs";
 
 /** A job without any old log-probability trains nothing. Beside replies that have them, others get a ratio of 1. */
 function dropUnobserved(judged: Judged[]): void {

@@ -1,5 +1,5 @@
 // Builds token sequences with a mask, turn by turn. A turn whose prompt begins with the whole sequence so far continues
-// it; any other prompt starts a new sequence. So a token is only trained behind the prefix that it was sampled behind.
+// it; any other prompt starts a new sequence. So a token is only trained after the prefix that it was sampled after.
 
 /** ids[i] is trained where mask[i] is 1; position i - 1 predicts it. */
 export interface TokenSequence {
