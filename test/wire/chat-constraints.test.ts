@@ -93,13 +93,13 @@ describe("controls that leave no token", () => {
     const grammar = 'root ::= s\ns ::= s s s | s s | "a" | ""';
     const body = { ...babble, structured_outputs: { grammar }, max_tokens: 500, ignore_eos: true };
     const response = await server.post("/v1/chat/completions", body);
-    expect([response.status, (await response.json()).error]).toEqual([
-      400,
+    expect(response.status).toBe(400);
+    expect((await response.json()).error).toEqual(
       expect.objectContaining({
         type: "BadRequestError",
         param: "structured_outputs",
         message: expect.stringMatching(/ambiguous/),
       }),
-    ]);
+    );
   });
 });

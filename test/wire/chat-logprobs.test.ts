@@ -82,10 +82,8 @@ describe("log probabilities and ids", () => {
     const { tokens, top_logprobs: top } = reply.choices[0].logprobs;
     expect(Object.keys(top[0])).toEqual([tokens[0], "token_id:200"]);
     const none = await server.post("/v1/completions", { ...body, echo: true, max_tokens: 0 });
-    expect([none.status, (await none.json()).error.message]).toEqual([
-      400,
-      expect.stringContaining("no output tokens"),
-    ]);
+    expect(none.status).toBe(400);
+    expect((await none.json()).error.message).toEqual(expect.stringContaining("no output tokens"));
   });
 
   it("floors impossible values", async () => {

@@ -63,7 +63,8 @@ describe("prompt", () => {
     }`.replaceAll("\n", " ");
     const response = await server.post("/v1/chat/completions", body);
     const reply = await response.json();
-    expect([response.status, reply.error]).toEqual([200, undefined]);
+    expect(response.status).toBe(200);
+    expect(reply.error).toBe(undefined);
     expect(Buffer.from(reply.prompt_token_ids).toString()).toBe(
       `7.0 ${printed} ${printed} {"enum": ${printed}, "arguments": {"x": 1.0}} 1.0 1.0 True ` +
         `9007199254740993 9007199254740993 {"n": ${printed}, "s": "1.0"} ${printed}`,

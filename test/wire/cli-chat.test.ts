@@ -43,7 +43,9 @@ describe("flywheel tokens and chat", () => {
       { FLYWHEEL_API_KEY: token },
     );
     expect(choices[0]!.message.content).not.toBe("");
-    expect([said.code, said.out, said.err]).toEqual([0, `${choices[0]!.message.content}\n`, ""]);
+    expect(said.code).toBe(0);
+    expect(said.out).toEqual(`${choices[0]!.message.content}\n`);
+    expect(said.err).toBe("");
     const list = await run(["tokens", "list", "--data", data, "--json"]);
     expect(JSON.parse(list.out)).toMatchObject([
       { name: "ci", scopes: ["inference"], state: expect.stringMatching(/^valid until/) },
@@ -67,7 +69,8 @@ describe("flywheel tokens and chat", () => {
     });
     headed.stdout.once("data", () => headed.stdout.destroy());
     const code = await new Promise((resolve) => headed.on("exit", resolve));
-    expect([code, complaint]).toEqual([0, ""]);
+    expect(code).toBe(0);
+    expect(complaint).toBe("");
     expect((await run(["chat", "hi"])).err).toMatch(/a token is needed/);
     expect((await run(["chat", "--url", "http://127.0.0.1:1", "hi"], { FLYWHEEL_API_KEY: "x" })).err).toMatch(
       /cannot reach/,
@@ -112,10 +115,8 @@ describe("flywheel tokens and chat", () => {
     const nowhere = join(fresh(), "typo");
     for (const command of [["list"], ["revoke", "ci"]]) {
       const { code, err } = await run(["tokens", ...command, "--data", nowhere]);
-      expect([code, err]).toEqual([
-        1,
-        `flywheel: ${nowhere} is not the data directory of a server: it has no flywheel.db\n`,
-      ]);
+      expect(code).toBe(1);
+      expect(err).toEqual(`flywheel: ${nowhere} is not the data directory of a server: it has no flywheel.db\n`);
     }
     expect(existsSync(nowhere)).toBe(false);
   });

@@ -35,7 +35,8 @@ it("does not register a policy under a name that something else answers to", asy
   for (const name of ["fake", "fake-alias", "tuned"]) {
     const answer = await register(name);
     const body = await answer.json();
-    expect([name, answer.status, body.error.param]).toEqual([name, 409, "name"]);
+    expect(answer.status, name).toBe(409);
+    expect(body.error.param, name).toBe("name");
     expect(body.detail).toContain(name);
   }
   expect((await register("agent")).status).toBe(200);
@@ -50,7 +51,9 @@ it("does not load an adapter under a name that a policy answers to", async () =>
     for (const load_inplace of [false, true]) {
       const answer = await server.post("/v1/load_lora_adapter", { lora_name: name, lora_path: folder, load_inplace });
       const { error } = await answer.json();
-      expect([name, answer.status, error.type, error.param]).toEqual([name, 400, "InvalidUserInput", "lora_name"]);
+      expect(answer.status, name).toBe(400);
+      expect(error.type, name).toBe("InvalidUserInput");
+      expect(error.param, name).toBe("lora_name");
     }
   }
   expect((await server.chat({ model: "mine", messages: says("x") })).model).toBe("mine:step0");
@@ -124,6 +127,7 @@ it("gives top_logprobs under a policy's name without logprobs, which are on ther
   }
   for (const refused of [{ model: "agent", logprobs: false }, { model: "fake" }, { logprobs: false }]) {
     const answer = await server.post("/v1/chat/completions", { ...body, ...refused });
-    expect([answer.status, (await answer.json()).error.param]).toEqual([400, "top_logprobs"]);
+    expect(answer.status).toBe(400);
+    expect((await answer.json()).error.param).toBe("top_logprobs");
   }
 });

@@ -51,7 +51,7 @@ describe("access", () => {
       ["POST", `/v1/preview/training-jobs/${job.id}/cancel`],
     ] as const) {
       const answer = await server.call(method, path, body, bob);
-      expect([method, path, answer.status]).toEqual([method, path, 404]);
+      expect(answer.status, `${method} ${path}`).toBe(404);
     }
     const names = (await server.call("GET", `/v1/preview/models?name=${name}`, undefined, bob)).json.data;
     expect(names).toEqual([]);

@@ -25,21 +25,26 @@ describe("metrics", () => {
     const log = (body: object) => server.call("POST", `/v1/preview/models/${id}/log`, body);
     const place = ["body", "trajectory_groups", 0, "trajectories", 0, "metrics"];
     const tooMany = await log(logged("val", named(0, 1001)));
-    expect([tooMany.status, tooMany.json.detail[0]]).toEqual([
-      422,
-      { loc: place, type: "too_long", msg: "Dictionary should have at most 1000 items" },
-    ]);
+    expect(tooMany.status).toBe(422);
+    expect(tooMany.json.detail[0]).toEqual({
+      loc: place,
+      type: "too_long",
+      msg: "Dictionary should have at most 1000 items",
+    });
     const job = jobBody(id, logged("val", named(0, 1001)).trajectory_groups);
     expect((await server.call("POST", "/v1/preview/training-jobs", job)).json.detail[0].loc).toEqual(place);
     expect((await log(logged("val", { ["n".repeat(257)]: 1 }))).json.detail[0].loc).toEqual(place);
     expect((await log(logged("v".repeat(129)))).json.detail[0].loc).toEqual(["body", "split"]);
     const spread = await log(logged("val", named(0, 600), named(600, 600)));
-    expect([spread.status, spread.json.detail[0].loc[2]]).toEqual([422, 1]);
+    expect(spread.status).toBe(422);
+    expect(spread.json.detail[0].loc[2]).toBe(1);
     for (let i = 0; i < 9; i++) expect((await log(logged(`split${i}`, named(0, 990)))).status).toBe(200);
     const full = await log(logged("more", named(0, 1000), named(0, 1000)));
     const again = await log(logged("split1", named(0, 990)));
     const beyond = await log(logged("last", named(0, 500)));
-    expect([full.status, again.status, beyond.status]).toEqual([200, 200, 422]);
+    expect(full.status).toBe(200);
+    expect(again.status).toBe(200);
+    expect(beyond.status).toBe(422);
   });
 });
 
@@ -197,7 +202,8 @@ describe("bodies", () => {
     const { id } = await newModel(server);
     const big = JSON.stringify(jobBody(id, [group(trajectory("a1", 0, { metadata: { text: "x".repeat(2 ** 20) } }))]));
     const plain = await server.call("POST", "/v1/preview/training-jobs", undefined, { raw: big });
-    expect([plain.status, plain.json.error.code]).toEqual([413, 413]);
+    expect(plain.status).toBe(413);
+    expect(plain.json.error.code).toBe(413);
     const packed = await server.call("POST", "/v1/preview/training-jobs", undefined, {
       raw: gzipSync(big),
       headers: { "content-encoding": "gzip" },
@@ -214,14 +220,16 @@ describe("bodies", () => {
       const post = (groups: unknown[]) =>
         large.call("POST", "/v1/preview/training-jobs", jobBody(id, groups, { dry_run: true }));
       const fits = await post([group(noted(1_500_000), noted(1_500_000))]);
-      expect([fits.status, fits.json.trajectories?.length]).toEqual([200, 2]);
+      expect(fits.status).toBe(200);
+      expect(fits.json.trajectories?.length).toBe(2);
       const tooMany = await post([group(trajectory("a1", 1)), group(trajectory("a1", 1), noted(2_000_000))]);
       const place = "trajectory_groups[1].trajectories[1]";
       expect(tooMany.json.error).toMatchObject({
         ...{ code: 413, type: "RequestTooLargeError", param: "body.trajectory_groups.1.trajectories.1" },
         message: `${place} has more than 2000000 values.`,
       });
-      expect([tooMany.status, tooMany.json.detail]).toEqual([413, tooMany.json.error.message]);
+      expect(tooMany.status).toBe(413);
+      expect(tooMany.json.detail).toEqual(tooMany.json.error.message);
       const example = { messages: [{ role: "assistant", content: "a1" }], tools: new Array(1_000_000).fill({}) };
       const body = { model_id: id, training_data: [example] };
       expect((await large.call("POST", "/v1/preview/sft-training-jobs", body)).status).toBe(413);
@@ -432,7 +440,8 @@ describe("validation: 422 with the path of every problem", () => {
 
   it("names the base models when one is unknown, and refuses a second model of a name", async () => {
     const unknown = await server.call("POST", "/v1/preview/models", { project: "p", name: "n", base_model: "gpt" });
-    expect([unknown.status, unknown.json.detail[0].msg]).toEqual([422, expect.stringContaining("tiny")]);
+    expect(unknown.status).toBe(422);
+    expect(unknown.json.detail[0].msg).toEqual(expect.stringContaining("tiny"));
     const body = { ...modelBody(), return_existing: false };
     expect((await server.call("POST", "/v1/preview/models", body)).status).toBe(200);
     expect((await server.call("POST", "/v1/preview/models", body)).status).toBe(409);

@@ -104,7 +104,8 @@ describe("jobs", () => {
     const dry = await server.call("POST", "/v1/preview/training-jobs", jobBody(id, groups, { dry_run: true }));
     const job = (await server.call("POST", "/v1/preview/training-jobs", jobBody(id, groups))).json;
     const done = await finishedJob(server, job.id);
-    expect([dry.status, done.status]).toEqual([200, "COMPLETED"]);
+    expect(dry.status).toBe(200);
+    expect(done.status).toBe("COMPLETED");
     for (const { trajectories } of [dry.json, done.report]) {
       expect(trajectories[2]).toMatchObject({ reason: "unrenderable", message: expect.stringContaining("no aliens") });
       expect(trajectories[3].status).toBe("trained");
@@ -157,7 +158,8 @@ describe("jobs", () => {
       const log = { split: "val", trajectory_groups: [goodGroup()] };
       expect((await server.call("POST", `/v1/preview/models/${id}/log`, log)).status).toBe(507);
       const { status, json } = await server.call("POST", `/v1/preview/training-jobs/${job.id}/cancel`);
-      expect([status, json.detail]).toEqual([507, "The server's disk is full."]);
+      expect(status).toBe(507);
+      expect(json.detail).toBe("The server's disk is full.");
     } finally {
       for (const spy of spies) spy.mockRestore();
     }
@@ -169,7 +171,8 @@ describe("jobs", () => {
       const { id } = await newModel(small);
       for (const more of [{}, { dry_run: true }]) {
         const { status, json } = await small.call("POST", "/v1/preview/training-jobs", { ...jobBody(id), ...more });
-        expect([status, json.detail[0].loc]).toEqual([422, ["body", "model_id"]]);
+        expect(status).toBe(422);
+        expect(json.detail[0].loc).toEqual(["body", "model_id"]);
         expect(json.detail[0].msg).toContain("--max-lora-rank 1");
       }
       expect((await small.call("GET", "/v1/preview/training-jobs")).json.data).toEqual([]);
@@ -183,7 +186,8 @@ describe("jobs", () => {
     const config = { grad_accumulation_sequences: "all", num_trajectories_learning_rate_multiplier_power: 2000 };
     const body = jobBody(id, undefined, { experimental_config: config });
     const dry = await server.call("POST", "/v1/preview/training-jobs", { ...body, dry_run: true });
-    expect([dry.status, dry.json.detail[0].loc]).toEqual([422, ["body", "experimental_config"]]);
+    expect(dry.status).toBe(422);
+    expect(dry.json.detail[0].loc).toEqual(["body", "experimental_config"]);
     const job = await finishedJob(server, (await server.call("POST", "/v1/preview/training-jobs", body)).json.id);
     expect(job).toMatchObject({ status: "FAILED", step: null, error_message: dry.json.detail[0].msg });
     expect((await artPoll(server, job.id)).map(({ type }) => type)).toEqual(["training_failed"]);
@@ -195,7 +199,8 @@ describe("jobs", () => {
     for (const dry_run of [true, false]) {
       const body = jobBody(id, [goodGroup()], { experimental_config: config, dry_run });
       const { status, json } = await server.call("POST", "/v1/preview/training-jobs", body);
-      expect([status, json.error.message]).toEqual([422, expect.stringContaining("step 7, does not exist")]);
+      expect(status).toBe(422);
+      expect(json.error.message).toEqual(expect.stringContaining("step 7, does not exist"));
     }
     expect((await server.call("GET", `/v1/preview/training-jobs?model_id=${id}`)).json.data).toEqual([]);
   });
@@ -329,7 +334,8 @@ it("a quota that is used up is a 429 that clients do not repeat", async () => {
     const { id } = (await full.call("POST", "/v1/preview/models", modelBody())).json;
     const refused = await full.call("POST", "/v1/preview/training-jobs", jobBody(id, []));
     expect(refused.status).toBe(429);
-    expect([refused.headers.get("x-should-retry"), refused.headers.get("retry-after")]).toEqual(["false", null]);
+    expect(refused.headers.get("x-should-retry")).toBe("false");
+    expect(refused.headers.get("retry-after")).toBe(null);
     await expect(client.submit(id, [], { idempotencyKey: "k" })).rejects.toThrow(/429: Checkpoints use/);
     expect(requests).toBe(1);
   } finally {

@@ -38,13 +38,13 @@ const length: Finish = { reason: "length", stopReason: null };
 
 describe("ChoiceOutput", () => {
   it("drops what the engine made before it heard of a stop string", () => {
-    const it = choice({ stops: ["ST"] });
-    const delta = it.accept(output("aSTzz"));
+    const made = choice({ stops: ["ST"] });
+    const delta = made.accept(output("aSTzz"));
     expect([textOf(delta), delta.tokenIds, delta.stopEngine]).toEqual(["a", [...Buffer.from("aST")], true]);
     expect(delta.end).toEqual({ reason: "stop", stopReason: "ST" });
     expect(delta.logprobs).toHaveLength(3);
-    const late = it.accept(output("more", length));
-    expect([late.parts, late.tokenIds, late.end, it.tokens]).toEqual([[], [], null, 3]);
+    const late = made.accept(output("more", length));
+    expect([late.parts, late.tokenIds, late.end, made.tokens]).toEqual([[], [], null, 3]);
   });
 
   it("lets a stop string win over the end the engine saw, without telling the engine", () => {
@@ -65,8 +65,8 @@ describe("ChoiceOutput", () => {
     const style = { start: "<t>", end: "</t>", assumed: false };
     const meter = () => new ReasoningParser(style, "optional", new PlainReplyParser());
     for (const stops of [[], ["a stop string longer than all of it"]]) {
-      const it = choice({ stops, meter: meter() });
-      const deltas = ["<t>", "hm</t>", "yes"].map((text) => it.accept(output(text)));
+      const made = choice({ stops, meter: meter() });
+      const deltas = ["<t>", "hm</t>", "yes"].map((text) => made.accept(output(text)));
       // From the last byte of <t> to the one before the last of </t>.
       expect(deltas.map(({ reasoningTokens }) => reasoningTokens)).toEqual([1, 5, 0]);
       expect(deltas.every(({ hasThought }) => hasThought)).toBe(true);
