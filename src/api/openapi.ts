@@ -1,5 +1,5 @@
-// /openapi.json, made from the route schemas, and /docs, a reference page made from it on the server: no scripts, no
-// downloads, so that it works offline. The file openapi.json in the repository is the same text; a test compares.
+// /openapi.json, made from the route schemas, and /docs, a reference page made from that. The page has no scripts and no
+// downloads, so it works offline. openapi.json in the repository is the same text; a test compares them.
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { PACKAGE_VERSION } from "../system/version.ts";
@@ -17,7 +17,7 @@ export function registerOpenApi(app: FastifyInstance): void {
       components: { securitySchemes: { bearer: { type: "http", scheme: "bearer" } } },
       security: [{ bearer: [] }],
     },
-    // A wildcard, because ids contain slashes; clients see a parameter.
+    // Routes have a wildcard because ids contain slashes. Clients see a parameter.
     transform: ({ schema, url }) => ({ schema, url: url.replace("/*", "/:id") }),
   });
   app.register(async (scope) => {

@@ -1,4 +1,4 @@
-// An OpenAPI document → one readable HTML page: routes, fields with types and notes, replies. Pure text in, text out.
+// An OpenAPI document → one HTML page: routes, their fields with types and notes, and replies.
 
 interface SchemaNode {
   type?: string;

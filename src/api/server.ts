@@ -1,5 +1,5 @@
-// The HTTP server: limits, request ids, authentication before any body is read, one error shape for everything, and
-// the routes. Knows nothing about models; each route file registers itself with a Service.
+// The HTTP server: limits, request ids, authentication before any body is read, one shape for errors, and the routes.
+// Each route file registers itself with a Service.
 import { randomUUID } from "node:crypto";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import { ServiceError } from "../errors/service-error.ts";
@@ -40,7 +40,7 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
     clientErrorHandler: answerClientError,
     frameworkErrors: (error, _request, reply) => sendError(reply, toWireError(error)),
   });
-  // Bodies are read leniently by readBody and replies are built key by key: schemas serve the documentation only.
+  // Routes read bodies by their schemas themselves (request/reader.ts) and build replies key by key.
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => JSON.stringify);
   app.removeAllContentTypeParsers();
@@ -57,11 +57,11 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
   app.setErrorHandler((error, request, reply) => {
     const wire = toWireError(error);
     if (!service.admission.draining) {
-      // The framework would close after a refused body, and clients that are still sending it would see a broken
-      // connection instead of the answer. Left open, the rest of the body is read and thrown away.
+      // The framework would close the connection after it refused a body. A client that is still sending would see a
+      // broken connection instead of the answer. Left open, the rest of the body is read and thrown away.
       reply.removeHeader("connection");
     }
-    if (leftWhileSending(request.raw, error)) return sendError(reply, wire); // which nobody hears
+    if (leftWhileSending(request.raw, error)) return sendError(reply, wire); // nobody reads it
     if (wire.status === 500) {
       const id = reply.getHeader("x-request-id");
       service.log.error("request failed", { id, url: request.routeOptions.url, error });

@@ -1,5 +1,5 @@
-// Everything a request handler needs, in one object: built once at start, by serve.ts for a real server and by the
-// tests for one on fakes. Handlers get it passed in; there is no global state.
+// Everything a request handler needs, in one object. It is built once at start: by app/serve.ts for a real server, by the
+// tests for one on fakes. There is no global state.
 import { createHash } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import type { Config } from "../config/options.ts";
@@ -39,7 +39,7 @@ export interface ServiceParts {
   names: readonly string[];
   /** Where the weights come from, as model cards show it. */
   root: string;
-  /** The checkpoint behind the engine, when it is on this machine: what training needs. */
+  /** The checkpoint behind the engine, if it is on this machine. Training needs it. */
   checkpoint?: ServedCheckpoint;
   tokens: TokenStore;
   metrics: Metrics;
@@ -102,7 +102,7 @@ export class Service {
     return this.#cut.signal;
   }
 
-  /** Fields of a request that mean nothing here; `id` is the request's. */
+  /** Logs unknown fields of a request; `id` is the request's. */
   logIgnored(id: string, fields: readonly string[]): void {
     if (fields.length > 0) {
       this.log.debug("ignored unknown fields", { id, count: fields.length, fields: fields.slice(0, 10) });

@@ -1,6 +1,6 @@
-// JSON text -> plain values that keep how numbers were written where a double forgets it: 1.0 is not 1 in a prompt, and
-// the digits of 1234567890123456789 are somebody's id. Such a number becomes an object with one key (JSON-safe: values
-// travel to other processes); template/values.ts makes a number of it again.
+// Parses JSON and keeps numbers as they were written where a double forgets it: 1.0 is not 1 in a prompt, and the digits
+// of 1234567890123456789 may be an id. Such a number becomes an object with one key, because values travel to other
+// processes as JSON. The template runtime turns it into a number again.
 
 import { isJsonObject } from "./json-object.ts";
 import { stringEnd } from "./json-string.ts";
@@ -12,12 +12,12 @@ export function parseExactJson(text: string): unknown {
   return JSON.parse(markNumbers(text));
 }
 
-/** The other way round. Inside strings nothing looks like our objects: their quotes are escaped there. */
+/** The inverse. Nothing inside a string looks like our objects, because quotes are escaped there. */
 export function writeExactJson(value: unknown): string {
   return JSON.stringify(value).replace(/\{"\\u0000number":"(-?\d[\d.eE+-]*)"\}/g, "$1");
 }
 
-/** The value with ordinary numbers, for those who calculate. */
+/** The value with ordinary numbers. */
 export function plainNumbers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plainNumbers);
   if (!isJsonObject(value)) return value;
@@ -29,7 +29,7 @@ export function plainNumbers(value: unknown): unknown {
 
 const before = `{${JSON.stringify(EXACT_NUMBER_KEY)}:"`;
 
-/** JSON text with the numbers replaced that need it. What is no JSON does not become JSON. */
+/** JSON text with the numbers replaced that need it. Text that is not JSON does not become JSON. */
 export function markNumbers(text: string): string {
   const parts: string[] = [];
   let copied = 0;
@@ -47,7 +47,7 @@ export function markNumbers(text: string): string {
   return copied === 0 ? text : parts.join("") + text.slice(copied);
 }
 
-/** The same within the fields of tools and tool calls that templates print. Inside a string none of this has its quotes. */
+/** The same, only in the fields of tools and tool calls that templates print. Strings cannot match: quotes are escaped. */
 export function markPrintedNumbers(text: string): string {
   const printedField = /"(?:parameters|arguments)"\s*:\s*(?=[{[])/g;
   const parts: string[] = [];
@@ -62,7 +62,7 @@ export function markPrintedNumbers(text: string): string {
   return copied === 0 ? text : parts.join("") + text.slice(copied);
 }
 
-/** Index behind the object or list that opens at `start`; the end of the text if it never closes. */
+/** Index after the object or list that opens at `start`; the end of the text if it never closes. */
 function valueEnd(text: string, start: number): number {
   let depth = 0;
   for (let i = start; i < text.length; i++) {
@@ -86,7 +86,7 @@ function isOfNumber(char: string): boolean {
   return isDigit(char) || char === "." || char === "e" || char === "E" || char === "+" || char === "-";
 }
 
-/** A fraction or exponent that is a whole number, or more digits than a double has. */
+/** A whole number written with a fraction or exponent, or one with more digits than a double holds. */
 function isForgotten(literal: string): boolean {
   if (!isJsonNumber(literal)) return false;
   const value = Number(literal);

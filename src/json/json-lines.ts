@@ -1,5 +1,5 @@
-// The lines of a text that arrives in pieces. Only "\n" ends one: node:readline of newer Node versions also splits at
-// U+2028 and U+2029, which JSON leaves as they are inside strings.
+// The lines of a text that arrives in pieces. Only "\n" ends a line. node:readline of newer Node versions also splits at
+// U+2028 and U+2029, which JSON strings may contain.
 
 export async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = "";

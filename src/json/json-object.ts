@@ -1,4 +1,4 @@
-// JSON objects, as against lists, null and plain values.
+// Tells JSON objects from lists, null and plain values.
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
-// Where a string in JSON text ends. Not a regular expression: one that repeats an alternative recurses once per
-// character, and a string of some megabytes ends the stack.
+// Finds the end of a string in JSON text. A regular expression that repeats an alternative would recurse once per
+// character and overflow the stack on a string of some megabytes.
 
 const BACKSLASH = 0x5c;
 

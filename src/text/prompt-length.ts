@@ -16,7 +16,7 @@ export interface LengthRules {
   truncationSide?: "left" | "right";
 }
 
-/** Tokens around a cut may come out differently than in the whole text; this many more are looked at. */
+/** Text is tokenised differently around a cut, so this many more tokens are looked at. */
 const CUT_MARGIN = 64;
 
 /** Prompt tokens that leave room for the output asked for. Refuses rules that no prompt can satisfy. */

@@ -48,7 +48,7 @@ export class Authenticator {
       if (timingSafeEqual(key.hash, hash) && key.expiresAt > Date.now()) found = key.principal;
     }
     const check = this.#tokens.check(secret);
-    // What the store knows is what it says, also when it was given as --api-key: scopes, expiry, revocation.
+    // The store decides scopes, expiry and revocation of a token it knows, even if it was also given as --api-key.
     if (found !== null && !check.ok && check.why === "unknown") return found;
     if (!check.ok) {
       const reason = { unknown: "is not known here", expired: "has expired", revoked: "was revoked" }[check.why];

@@ -1,7 +1,7 @@
-// Tells when the client of a response has left before the response was complete, so that work for it can stop.
+// Notices that a client left before its response was complete, so that work for it can stop.
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** Whether `error` says no more than that the client left before it had sent its body: nothing failed here. */
+/** Whether `error` only says that the client left before it had sent its body. Nothing failed here then. */
 export function leftWhileSending(request: IncomingMessage, error: unknown): boolean {
   return request.destroyed && !request.complete && (error as NodeJS.ErrnoException).code === "ECONNRESET";
 }
@@ -17,7 +17,7 @@ export function clientGone(response: ServerResponse): AbortSignal {
     socket.off("close", leave);
     leave();
   });
-  // A response that waits behind others on its connection does not hear of the connection's end itself. There may be many.
+  // A response that waits behind others on its connection is not told when the connection ends. There may be many.
   socket.setMaxListeners(0);
   socket.once("close", leave);
   return gone.signal;

@@ -1,9 +1,9 @@
-// Cross-origin access for browsers. Tokens travel in a header, never in cookies, so an open default gives a web page
-// nothing that it does not already hold a token for.
+// Cross-origin access for browsers. Tokens travel in a header, never in cookies. So an open default gives a web page only
+// what it already holds a token for.
 import type { FastifyReply, FastifyRequest } from "fastify";
 
 export function applyCors(request: FastifyRequest, reply: FastifyReply, allowed: readonly string[]): void {
-  // Also where there is nothing to allow: a cache must not give that answer to another page.
+  // Sent even if nothing is allowed: a cache must not give that answer to another page.
   if (!allowed.includes("*")) reply.header("vary", "origin");
   const origin = request.headers.origin;
   if (origin === undefined) return;

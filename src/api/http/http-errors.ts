@@ -1,5 +1,5 @@
-// From anything that can go wrong at the HTTP edge to the one error envelope: faults of the framework, unknown paths,
-// wrong methods, broken connections. No stack, no path of this machine ever leaves.
+// Turns everything that can go wrong at the HTTP edge into the error envelope: framework errors, unknown paths, wrong
+// methods, broken connections. Stack traces and paths of this machine never leave the server.
 import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { ErrorCode } from "../../errors/error-table.ts";
@@ -62,7 +62,7 @@ export function notFound(app: FastifyInstance): void {
   });
 }
 
-/** What people ask for most who are led here by another server's or an SDK's defaults. */
+/** The unknown paths that clients ask for most, because of an SDK's or another server's defaults. */
 function whyNothing(path: string, isRoute: (path: string) => boolean): string {
   if (isRoute(`/v1${path}`)) return `There is nothing at this path: a client's base URL ends with /v1 here.`;
   if (/^(\/v1)?\/responses\b/.test(path))

@@ -1,17 +1,17 @@
-// Bytes → a JSON object, safely: UTF-8 checked, depth and number of values bounded before JSON.parse sees it (a long
-// text parses quickly, 16 MB of `{},` take seconds), and integers of the top level kept exactly (JavaScript numbers
-// cannot tell 2^63 from 2^63 - 1; such values come out as bigint). Numbers that templates print are kept as they were
-// written (see exact-json.ts). Does not validate fields; see lax.ts.
+// Bytes → a JSON object, safely. UTF-8 is checked. Depth and number of values are bounded before JSON.parse sees the text:
+// a long text parses quickly, but 16 MB of `{},` take seconds. Long integers of the top level become bigint, because
+// numbers cannot tell 2^63 from 2^63 - 1. Numbers that templates print are kept as written (exact-json.ts). Fields are
+// read elsewhere (request/reader.ts).
 
 import { ServiceError } from "../../errors/service-error.ts";
 import { markNumbers, markPrintedNumbers } from "../../json/exact-json.ts";
 import { isJsonObject } from "../../json/json-object.ts";
 import { stringEnd } from "../../json/json-string.ts";
 
-/** Deeper than any schema or message list needs, shallow enough for every recursive reader downstream. */
+/** Deeper than any schema or message list needs, and shallow enough for every recursive reader after this one. */
 export const MAX_DEPTH = 256;
 
-/** Enough for prompts of token ids far beyond any context; few enough to parse and check between two messages. */
+/** Enough for prompts of token ids far beyond any context, and few enough to parse without delaying other requests. */
 export const MAX_VALUES = 200_000;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
@@ -44,11 +44,11 @@ function parseMarked(text: string, printed: Scanned["printed"]): unknown {
   try {
     return JSON.parse(marked + text.slice(copied));
   } catch {
-    return JSON.parse(text); // whose error speaks of what the client wrote
+    return JSON.parse(text); // its error quotes what the client wrote
   }
 }
 
-/** JSON text inside a field: the same depth limit, before anything recursive reads it. */
+/** JSON text inside a field, with the same limits. */
 export function parseInnerJson(text: string): unknown {
   scan(text, "The JSON text");
   return JSON.parse(text);
@@ -67,10 +67,10 @@ function malformed(message: string, cause?: unknown): ServiceError {
 }
 
 const QUOTE = 0x22;
-/** Integer literals of 16 digits and more may not be exact as a double; beyond 40 no bound can hold anyway. */
+/** An integer of 16 or more digits may not be exact as a double. Beyond 40 digits it is out of every bound anyway. */
 const LONG_INTEGER = /-?\d{16,40}(?![\d.eE])/y;
 
-/** Fields with numbers that templates print, and what keeps them. */
+/** Fields with numbers that templates print, and the function that keeps those numbers as written. */
 const PRINTED = new Map([
   ['"chat_template_kwargs"', markNumbers],
   ['"tools"', markPrintedNumbers],
@@ -78,16 +78,15 @@ const PRINTED = new Map([
 ]);
 
 interface Scanned {
-  /** Of the outermost object. */
+  /** By field of the outermost object. */
   longIntegers: Map<string, bigint>;
-  /** Where the values of such fields are, in the text's order. */
+  /** Where the values of PRINTED fields are, in order. */
   printed: { mark: (json: string) => string; from: number; to: number }[];
 }
 
 /**
- * One pass over the text. Finds the exact value of long integers that sit directly in the outermost object, where its
- * printed fields are, and refuses documents nested too deeply or with too many values. Malformed text may pass;
- * JSON.parse refuses it afterwards.
+ * One pass over the text. Refuses documents that are nested too deeply or have too many values. Finds long integers and
+ * printed fields of the outermost object. Malformed text may pass: JSON.parse refuses it afterwards.
  */
 function scan(text: string, subject: string): Scanned {
   const longIntegers: Scanned["longIntegers"] = new Map();

@@ -1,5 +1,5 @@
-// X-Vllm-Priority: a proxy in front of the service ranks requests without touching their bodies. It takes the place of the
-// body's `priority`; a value that is no integer is ignored.
+// X-Vllm-Priority lets a proxy rank requests without touching their bodies. It overrides the body's `priority`. A value
+// that is not an integer is ignored.
 
 import type { FastifyRequest } from "fastify";
 import { isJsonObject } from "../../json/json-object.ts";

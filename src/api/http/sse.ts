@@ -1,6 +1,5 @@
-// Server-sent events on a raw response, with the reader's pace respected. `send` never waits: while the socket is
-// full, `blocked` is true and the caller keeps its output back (merged) until `onDrain`. A reader that takes nothing
-// for `stallTimeout` seconds is cut off.
+// Server-sent events on a raw response. `send` never waits: while the socket is full, `blocked` is true and the caller
+// holds its output back until `onDrain`. A reader that takes nothing for `stallTimeout` seconds is cut off.
 import type { ServerResponse } from "node:http";
 import { ReaderClock } from "./stalled-reader.ts";
 
@@ -10,7 +9,7 @@ export interface EventStreamOptions {
   headers: Readonly<Record<string, string | number | string[] | undefined>>;
   /** Seconds. */
   stallTimeout: number;
-  /** The socket takes more again. */
+  /** Called when the socket takes more again. */
   onDrain: () => void;
 }
 

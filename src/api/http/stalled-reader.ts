@@ -1,4 +1,4 @@
-// Tells when the client of a response takes nothing of what lies ready for it: a reply lies in memory until it is read.
+// Notices that a client does not read its response. Until it is read, a reply takes up memory.
 import type { ServerResponse } from "node:http";
 
 const SHORTEST_MS = 1000;
@@ -9,9 +9,9 @@ export function cutStalledReader(response: ServerResponse, seconds: number): voi
 }
 
 /**
- * Runs `onStall` once nothing of the response has left for `milliseconds`, or up to twice as long, while it is started.
- * The socket's own clock is used because it alone knows what was taken of a large write: `bytesWritten` counts all of it
- * at once. A response that waits behind others on its connection gets its clock with the connection.
+ * Runs `onStall` once nothing of a started response has left for `milliseconds`, or up to twice as long. Uses the
+ * socket's own clock: only the socket knows how much of a large write was taken, while `bytesWritten` counts all of it at
+ * once. The clock of a response that waits behind others starts when its turn comes.
  */
 export class ReaderClock {
   readonly #response: ServerResponse;
@@ -21,8 +21,8 @@ export class ReaderClock {
     this.#response = response;
     this.#milliseconds = Math.max(1, milliseconds); // 0 would be no clock at all
     response.on("timeout", onStall);
-    // Before the server's own listener, which starts the clock of an idle connection: this one must not run on for the
-    // next response, which may take long to compute.
+    // Runs before the server's own listener, which starts the clock of an idle connection. This clock must not go on
+    // into the next response, which may take long to compute.
     response.prependOnceListener("finish", () => this.stop());
   }
 

@@ -1,4 +1,4 @@
-// Bounds of n, the number of choices.
+// n: the number of choices, and its bounds.
 import { ServiceError } from "../../errors/service-error.ts";
 
 const MAX_CHOICES = 16384;

@@ -1,5 +1,5 @@
-// What sampling fields mean when a request leaves them out: the model's generation_config.json, as the operator
-// wants it used. An omitted temperature is the model's recommended one, not 1.
+// Values of sampling fields that a request leaves out. They come from the model's generation_config.json, as the operator
+// wants it used: an omitted temperature is the one the model recommends, not 1.
 import {
   type GenerationDefaults,
   parseGenerationConfig,
@@ -31,7 +31,7 @@ export const NEUTRAL_DEFAULTS: SamplingDefaults = {
 export interface DefaultsSources {
   /** Folder of the checkpoint. */
   modelFolder: string;
-  /** Of its config.json: they count where generation_config.json names none. */
+  /** From config.json. They count if generation_config.json names none. */
   configEosTokenIds: readonly number[];
   /** "auto": the model's file; "vllm": neutral values; otherwise a folder with the file. */
   generationConfig: string;

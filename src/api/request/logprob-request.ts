@@ -11,7 +11,7 @@ export function checkLogprobCount(count: number | null, cap: number, vocabSize: 
   }
 }
 
-/** Log probabilities that one whole reply may hold: some 200 MB of text. A stream holds none of them back. */
+/** The most log probabilities in one whole reply: some 200 MB of text. A stream does not collect them. */
 const MOST_IN_A_REPLY = 2_000_000;
 
 export interface LogprobAmount {
@@ -30,7 +30,7 @@ export function logprobAmount(of: LogprobAmount, vocabSize: number): number {
   return of.choices * of.maxTokens * perToken(of.top) + of.promptTokens * perToken(of.prompt);
 }
 
-/** A whole reply that could not be put together is refused before it is computed. */
+/** A reply that would be too large to put together is refused before it is computed. */
 export function checkLogprobAmount(amount: number, param: string): void {
   if (amount > MOST_IN_A_REPLY) {
     const message =

@@ -1,4 +1,4 @@
-// Errors of the text layer → errors for the client. The text layer names fields but knows no statuses.
+// Maps errors of the text layer to errors for the client. The text layer names fields but knows no statuses.
 import type { ErrorCode } from "../../errors/error-table.ts";
 import { ServiceError } from "../../errors/service-error.ts";
 import { PromptError, type PromptErrorCode } from "../../text/prompt-error.ts";
@@ -19,7 +19,7 @@ const CODES: Record<PromptErrorCode, ErrorCode> = {
   empty_prompt: "invalid_value",
 };
 
-/** Runs text-layer work; what it refuses becomes a client error. */
+/** Runs text-layer work and turns its refusals into client errors. */
 export async function refusing<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -30,7 +30,7 @@ export async function refusing<T>(work: () => T | Promise<T>): Promise<T> {
   }
 }
 
-/** Where it names a field otherwise than we do. */
+/** The dialect names some fields differently. */
 function asTheDialectSays({ code, param, message }: PromptError): Pick<PromptError, "param" | "message"> {
   switch (code) {
     case "invalid_bad_words":

@@ -69,7 +69,7 @@ export function toSamplingParams(body: SamplingFields, context: SamplingContext)
   const eos = tokenizer.eosTokenId;
   return {
     ...chosen,
-    // Tiny temperatures overflow the softmax; vLLM raises them likewise.
+    // Tiny temperatures overflow the softmax. vLLM raises them too.
     temperature: greedy ? 0 : Math.max(chosen.temperature, 0.01),
     topK: greedy ? 0 : Math.max(chosen.topK, 0),
     topP: greedy ? 1 : chosen.topP,
@@ -91,7 +91,7 @@ export function toSamplingParams(body: SamplingFields, context: SamplingContext)
   };
 }
 
-/** Of those that are wrong in a logit_bias, which may have many thousands. */
+/** Wrong keys that an error names. A logit_bias may have many thousands. */
 const SHOWN_KEYS = 100;
 
 function readLogitBias(bias: Record<string, number> | null | undefined, vocabSize: number): [number, number][] {
@@ -101,7 +101,7 @@ function readLogitBias(bias: Record<string, number> | null | undefined, vocabSiz
     const message = `logit_bias keys must be token ids; not so: ${notIds.slice(0, SHOWN_KEYS).join(", ")}.`;
     throw new ServiceError("invalid_value", message, { param: "logit_bias" });
   }
-  // A map: several spellings of one id are one bias, the last.
+  // A map, because several spellings of one id are one bias: the last.
   const pairs = [...new Map(entries.map(([key, value]) => [Number(key), Math.min(100, Math.max(-100, value))]))];
   const outside = pairs.map(([id]) => id).filter((id) => id < 0 || id >= vocabSize);
   if (outside.length > 0) {

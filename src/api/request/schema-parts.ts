@@ -1,12 +1,12 @@
 // Small pieces the wire schemas share.
 import { type TSchema, Type } from "typebox";
 
-/** There, and perhaps null. */
+/** Required, but may be null. */
 export function nullable<S extends TSchema>(schema: S) {
   return Type.Union([schema, Type.Null()]);
 }
 
-/** Null or not there at all: the same. */
+/** Absent and null mean the same. */
 export function orNull<S extends TSchema>(schema: S, options: { description?: string; default?: unknown } = {}) {
   return Type.Optional(Type.Union([schema, Type.Null()], options));
 }
@@ -21,7 +21,7 @@ export function int64(options: { minimum?: number; description?: string; default
   return Type.Unsafe<bigint>({ type: "integer", format: "int64", minimum: -(2 ** 63), maximum: 2 ** 63, ...options });
 }
 
-/** An object with any keys and values, handed on as it came. */
+/** An object with any keys and values, passed on as it came. */
 export const AnyObject = Type.Unsafe<Record<string, unknown>>({ type: "object", additionalProperties: true });
 
 const Scalar = Type.Union([Type.String(), Type.Number()]);

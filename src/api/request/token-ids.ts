@@ -1,4 +1,4 @@
-// Token ids of a prompt must be ids that the model has.
+// Checks that the token ids of a prompt are ids of the model.
 import { ServiceError } from "../../errors/service-error.ts";
 
 export function checkTokenIds(ids: readonly number[], vocabSize: number, param: string): void {

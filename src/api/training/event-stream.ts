@@ -1,5 +1,5 @@
-// A job's events pushed as they happen: first those already there, then live ones, until the last. Each block carries
-// the event's id, so that a reader that lost its connection goes on where it was.
+// Pushes a job's events as they happen: first the past ones, then live ones, until the last. Each block carries the
+// event's id, so that a reader that lost its connection can continue where it was.
 
 import type { FastifyReply } from "fastify";
 import type { Log } from "../../observe/log.ts";
@@ -28,7 +28,7 @@ export function streamEvents(reply: FastifyReply, parts: EventStreamParts, jobId
     stallTimeout,
     onDrain: () => follow(),
   });
-  /** A reader whose events cannot be read loses its connection, and comes back. */
+  /** If the events cannot be read, the connection is cut, and the reader comes back. */
   const follow = () => {
     try {
       pump();
@@ -37,7 +37,7 @@ export function streamEvents(reply: FastifyReply, parts: EventStreamParts, jobId
       stream.cut();
     }
   };
-  // what the socket cannot take yet stays in the table and is read from there later
+  // events that the socket cannot take yet stay in the table and are read again later
   const pump = () => {
     while (!ended && !stream.blocked) {
       const events = eventsAfter(last);

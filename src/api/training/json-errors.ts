@@ -1,4 +1,4 @@
-// What can be wrong with a body as JSON, before anybody looks at its fields.
+// What can be wrong with a body as JSON, before its fields are read.
 
 export class JsonSyntaxError extends Error {
   /** Byte offset in the body. */
@@ -11,9 +11,9 @@ export class JsonSyntaxError extends Error {
   }
 }
 
-/** It may be JSON, but there is more of it than is read here. */
+/** The JSON may be valid, but it is larger than allowed. */
 export class JsonSizeError extends Error {
-  /** Of what is too large. */
+  /** Path of the value that is too large. */
   readonly path: readonly (string | number)[];
 
   constructor(message: string, path: readonly (string | number)[], cause?: unknown) {

@@ -1,6 +1,6 @@
-// Reads a large JSON object from a stream of bytes without ever holding all of it: the elements of the arrays named in
-// `streamed` come out one by one, and each object they are in comes out behind them with the rest of its fields. Only
-// the structure around the values is read here; the values are json-value's business.
+// Reads a large JSON object from a stream of bytes without ever holding all of it. The elements of the arrays named in
+// `streamed` come out one by one. The object around them comes out after them, with the rest of its fields. This file
+// reads the structure around the values; json-value.ts reads the values.
 
 import { JsonSizeError, JsonSyntaxError } from "./json-errors.ts";
 import { BadValueError, ValueReader } from "./json-value.ts";
@@ -17,10 +17,10 @@ export interface JsonItem {
   value: unknown;
 }
 
-/** In one body: four in a kilobyte of the largest one that is read unless told otherwise. */
+/** In one body. With the default size limit that is one item per 256 bytes. */
 const MAX_ITEMS = 1_000_000;
 
-/** Of a field, where an error speaks of it. */
+/** Longer field names are cut in errors. */
 const MAX_NAME_LENGTH = 100;
 
 const [QUOTE, COMMA, COLON] = [0x22, 0x2c, 0x3a];
@@ -36,7 +36,7 @@ interface OpenObject {
   /** Values in `fields`. */
   values: number;
   key: string;
-  /** Of the element that comes next. */
+  /** Index of the next element. */
   index: number;
 }
 

@@ -1,6 +1,6 @@
-// One JSON value out of a stream of bytes: finds its end, counts what is in it, parses it. Depth and number of values are
-// bounded while the bytes arrive, so that nothing behind this recurses without end or works for long without a pause.
-// Numbers that templates print are kept as they were written. Says what is wrong with a value, not where it is.
+// Reads one JSON value from a stream of bytes: finds its end, counts its values, parses it. Depth and number of values
+// are bounded while the bytes arrive, so that nothing after this recurses without end or works long without a pause.
+// Numbers that templates print are kept as written. Errors say what is wrong with a value, not where it is.
 
 import { markPrintedNumbers } from "../../json/exact-json.ts";
 import { stringEnd } from "../../json/json-string.ts";
@@ -17,9 +17,9 @@ const MAX_DEPTH = 200;
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
 
-/** The message goes on after the name of the value: "is not valid JSON". */
+/** The message follows the name of the value: "is not valid JSON". */
 export class BadValueError extends Error {
-  /** The value may be right, but it is more than is read here. */
+  /** The value may be valid, but it is larger than allowed. */
   readonly tooLarge: boolean;
 
   constructor(message: string, { tooLarge = false, cause }: { tooLarge?: boolean; cause?: unknown } = {}) {
@@ -35,10 +35,10 @@ export class ValueReader {
   #inString: boolean;
   #escaped = false;
   #values: number;
-  /** The byte that ended the value was its last one, not the separator or bracket behind it. */
+  /** The byte that ended the value belongs to it, unlike a separator or bracket after it. */
   closed = false;
 
-  /** `first`: the value's first byte. `held`: values that count besides those of this one. */
+  /** `first`: the value's first byte. `held`: values that count in addition to this one's. */
   constructor(first: number, held: number) {
     this.#inString = first === QUOTE;
     this.#values = held;
@@ -46,7 +46,7 @@ export class ValueReader {
     if (first === OPEN_BRACE || first === OPEN_BRACKET) this.#open();
   }
 
-  /** Together with those held. */
+  /** Including those held. */
   get values(): number {
     return this.#values;
   }
@@ -76,7 +76,7 @@ export class ValueReader {
     }
   }
 
-  /** The bytes that were told, in slices. */
+  /** The bytes of the value, in slices. */
   add(bytes: Uint8Array): void {
     this.#parts.push(bytes);
   }

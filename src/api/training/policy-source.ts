@@ -1,4 +1,4 @@
-// Trained policies among the served models: their names, and what a request to one of them gets.
+// Trained policies among the served models: their names, and how a request to one of them is served.
 
 import type { ModelRecord } from "../../store/model-table.ts";
 import { artifactName } from "../../training/policies.ts";

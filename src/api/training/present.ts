@@ -1,5 +1,5 @@
-// Training's records as clients see them: snake_case, with the fields every client of such services expects and a few
-// more that they ignore.
+// Training's records as clients see them, in snake_case. They have the fields that clients of such services expect, and a
+// few more, which those clients ignore.
 
 import { givingWay } from "../../pacing/give-way.ts";
 import type { JobEvent } from "../../store/event-table.ts";
@@ -52,7 +52,7 @@ export function presentEvent({ id, type, data, createdAt }: JobEvent) {
   return { id, type, data, created_at: createdAt };
 }
 
-/** What `dry_run` answers, as pieces of JSON: there may be tens of megabytes of it, which take a second to write. */
+/** The answer to `dry_run`, as pieces of JSON: there may be tens of megabytes, which take a second to write. */
 export function previewJson(prepared: PreparedJob, modelId: string, step: number): AsyncGenerator<string> {
   const { sequences, metrics, report, tokenised } = prepared;
   const head = { ...previewHead(modelId, step, sequences.length), metrics };

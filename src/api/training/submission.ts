@@ -1,6 +1,5 @@
-// Reads the body of a training request as it arrives: unpacked if it came packed, measured against the limit, hashed,
-// and handed on element by element. What is rejected is still read to the end by the server, so that the client gets to
-// see why.
+// Reads the body of a training request as it arrives: unzips it, enforces the size limit, hashes it and hands it on
+// element by element. A rejected body is still read to its end, so that the client gets to see why.
 
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -45,12 +44,12 @@ export async function readSubmission(request: IncomingMessage, options: Submissi
         if (path.length > 0) await options.onItem(value, path);
         else fields = value as Record<string, unknown>;
       }
-      await nextTurn(); // a fast sender's chunks come many at once, and streams of output would wait for all of them
+      await nextTurn(); // a fast sender's chunks come many at once; streams of output must not wait for all of them
     }
     items.finish();
   } catch (error) {
     request.unpipe();
-    if (source !== request) source.destroy(); // nobody listens any more to what may go wrong with it
+    if (source !== request) source.destroy(); // nobody listens to its errors any more
     request.resume();
     if (error instanceof JsonSyntaxError) throw invalid(["body", error.offset], "json_invalid", error.message);
     if (error instanceof JsonSizeError) {
@@ -72,7 +71,7 @@ function unpacked(request: IncomingMessage): Readable {
     throw new ServiceError("unsupported_media_type", `Content-Encoding ${encoding} is not known; send gzip or none.`);
   }
   const gunzip = createGunzip();
-  // a client that leaves must end the unpacking too
+  // if the client leaves, unpacking ends too
   request.once("error", (error) => gunzip.destroy(error));
   request.once("close", () => {
     if (!request.complete) gunzip.destroy(new Error("the client left before the body was complete"));
