@@ -5,9 +5,8 @@
 // the others begin to differ. Slices depend on the vocabulary alone, so all grammars share them.
 
 import type { Configuration, Matcher } from "./matcher.ts";
-import { MIXED, NOWHERE } from "./state-steps.ts";
 import type { TokenTrie } from "./token-trie.ts";
-import { NON_ASCII, SET_WORDS, TrieContents } from "./trie-contents.ts";
+import { SET_WORDS, TrieContents } from "./trie-contents.ts";
 
 /** Characters, and which of the trie's sets lie inside. */
 export interface FreeSet {
@@ -29,21 +28,24 @@ export interface Slice {
   readonly mask: Int32Array;
   /** The nodes, in trie order, below which all other tokens lie. */
   readonly exits: Int32Array;
-  /** Per exit: characters of the set before it. */
+  /** Per exit: its byte, and the characters of the set before it. */
+  readonly exitBytes: Uint8Array;
   readonly exitLengths: Uint8Array;
 }
 
 /** What a mask can start from. */
 export interface FreeRun {
   readonly slice: Slice;
-  /** The configuration after each number of the set's characters, up to SLICE_LENGTH. */
-  readonly steps: readonly Configuration[];
+  /** The configuration after each number of the set's characters, up to SLICE_LENGTH; null = it depends on which. */
+  readonly steps: readonly Configuration[] | null;
   /** Nodes at the root, in trie order, that are in the slice but do not lead to the second step. */
   readonly strangers: readonly number[];
 }
 
 /** Longer tokens are walked from there on. */
 export const SLICE_LENGTH = 16;
+/** A slice with fewer exits than this part of all nodes is good enough. */
+const FEW_EXITS = 100;
 /** Sets remembered per vocabulary: about 50 kB each at 128,000 tokens. */
 const MAX_SETS = 256;
 /** Configurations with more items than this are not looked at. */
@@ -66,12 +68,24 @@ export class FreeText {
     const below = setBelow[node]!;
     if (below < 0 || boundary[node] === 0) return false;
     const freedom = this.#freedomOf(matcher, at);
-    if (freedom === null || freedom.set.inside[below] === 0) return false;
-    return this.#steps(matcher, at, freedom.set, height[node]!).length > height[node]!;
+    if (freedom !== null && freedom.set.inside[below] === 1) {
+      if (this.#steps(matcher, at, freedom.set, height[node]!).length > height[node]!) return true;
+    }
+    return this.#sustainedBy(matcher, at)?.inside[below] === 1;
   }
 
   /** null = not free for long enough. */
   run(matcher: Matcher, start: Configuration): FreeRun | null {
+    const run = this.#stepsOf(matcher, start);
+    if (run !== null && run.slice.exits.length < this.#trie.nodeCount / FEW_EXITS) return run;
+    const set = this.#sustainedBy(matcher, start);
+    if (set === null) return run;
+    set.slice ??= this.#makeSlice(set);
+    if (run !== null && run.slice.exits.length <= set.slice.exits.length) return run;
+    return { slice: set.slice, steps: null, strangers: [] };
+  }
+
+  #stepsOf(matcher: Matcher, start: Configuration): FreeRun | null {
     const freedom = this.#freedomOf(matcher, start);
     if (freedom === null) return null;
     const after = this.#freedomOf(matcher, freedom.target);
@@ -110,33 +124,35 @@ export class FreeText {
 
   /** The target that most ASCII characters lead to, and all characters that do. */
   #findFreedom(matcher: Matcher, at: Configuration): Freedom | null {
-    if (at.states.length === 0 || at.states.length > MAX_ITEMS) return null;
-    const { classes, classCount } = matcher.program;
-    const rows = at.states.map((state) => matcher.steps.of(state));
-    /** The classes that lead every item to the same place, by that place; how many ASCII characters are in them. */
-    const groups = new Map<string, { classes: Uint8Array; characters: number }>();
-    const places = (column: number) => rows.map((row) => row[column]!);
-    let best: { classes: Uint8Array; characters: number } | null = null;
-    for (let byte = 0; byte < NON_ASCII; ) {
-      const byteClass = classes[byte]!;
-      const first = byte;
-      while (byte < NON_ASCII && classes[byte] === byteClass) byte++;
-      const targets = places(byteClass);
-      if (targets.every((target) => target === NOWHERE)) continue;
-      const key = targets.join();
-      const group = groups.get(key) ?? { classes: new Uint8Array(classCount), characters: 0 };
-      groups.set(key, group);
-      group.classes[byteClass] = 1;
-      group.characters += byte - first;
-      if (best === null || group.characters > best.characters) best = group;
+    if (at.states.length > MAX_ITEMS) return null;
+    const groups = matcher.steps.groups(at.states);
+    if (groups.length === 0) return null;
+    const { words, byteClass } = groups.reduce((a, b) => (b.characters > a.characters ? b : a));
+    return { set: this.#intern(words), target: matcher.advance(at, byteClass)! };
+  }
+
+  /** Characters that are always legal because one of the items comes back after each of them. */
+  #sustainedBy(matcher: Matcher, at: Configuration): FreeSet | null {
+    if (at.sustained === undefined) {
+      at.sustained = null;
+      let most = 0;
+      for (const [index, state] of at.states.entries()) {
+        if (!matcher.steps.wide(state)) continue;
+        const node = at.nodes[index]!;
+        const item = matcher.only(state, node);
+        const words = new Int32Array(SET_WORDS);
+        let characters = 0;
+        for (const group of matcher.steps.groups(item.states)) {
+          if (!matcher.advance(item, group.byteClass)!.holds(state, node)) continue;
+          for (let i = 0; i < SET_WORDS; i++) words[i]! |= group.words[i]!;
+          characters += group.characters;
+        }
+        if (characters <= most) continue;
+        most = characters;
+        at.sustained = this.#intern(words);
+      }
     }
-    if (best === null || best.characters < 2) return null;
-    const words = new Int32Array(SET_WORDS);
-    for (let byte = 0; byte < NON_ASCII; byte++)
-      if (best.classes[classes[byte]!]) words[byte >> 5]! |= 1 << (byte & 31);
-    const beyond = places(classCount);
-    if (!beyond.includes(MIXED) && groups.get(beyond.join()) === best) words[NON_ASCII >> 5]! |= 1 << (NON_ASCII & 31);
-    return { set: this.#intern(words), target: matcher.advance(at, best.classes.indexOf(1))! };
+    return at.sustained;
   }
 
   #intern(words: Int32Array): FreeSet {
@@ -185,7 +201,8 @@ export class FreeText {
       ended[level] = boundary[node] === 1;
       node = next;
     }
-    return { mask, exits: Int32Array.from(exits), exitLengths: Uint8Array.from(exitLengths) };
+    const exitBytes = Uint8Array.from(exits, (node) => this.#trie.byte[node]!);
+    return { mask, exits: Int32Array.from(exits), exitBytes, exitLengths: Uint8Array.from(exitLengths) };
   }
 }
 

@@ -4,7 +4,7 @@
 // remember their successors: text that was seen before costs one table lookup per byte.
 
 import type { Program } from "../automaton/program.ts";
-import type { Freedom } from "./free-text.ts";
+import type { Freedom, FreeSet } from "./free-text.ts";
 import { BrokenConstraintError } from "./sequence-constraint.ts";
 import { STATE_RADIX, StackGraph, type StackNode } from "./stack-graph.ts";
 import { StateSteps } from "./state-steps.ts";
@@ -29,6 +29,7 @@ export class Configuration {
   mask: Int32Array | null = null;
   /** See free-text.ts; undefined = not known yet. */
   freedom: Freedom | null | undefined;
+  sustained: FreeSet | null | undefined;
 
   constructor(
     kernel: Kernel,
@@ -42,6 +43,10 @@ export class Configuration {
     this.accepting = closed.accepting;
     this.escaped = closed.escaped;
     this.epoch = epoch;
+  }
+
+  holds(state: number, node: StackNode): boolean {
+    return this.states.some((each, index) => each === state && this.nodes[index] === node);
   }
 
   /** Nothing can follow: the text is complete or the frame was left for good. */
@@ -88,6 +93,11 @@ export class Matcher {
     );
   }
 
+  /** One item of a configuration alone. */
+  only(state: number, node: StackNode): Configuration {
+    return this.#configuration([state], [node]);
+  }
+
   /** null when the byte (given by its class) is not legal. */
   advance(from: Configuration, byteClass: number): Configuration | null {
     this.renew(from);
@@ -104,6 +114,7 @@ export class Matcher {
     configuration.next = [];
     configuration.mask = null;
     configuration.freedom = undefined;
+    configuration.sustained = undefined;
     configuration.epoch = this.epoch;
   }
 

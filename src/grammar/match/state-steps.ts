@@ -3,26 +3,86 @@
 
 import type { Program } from "../automaton/program.ts";
 import { utf8Ranges } from "../automaton/utf8.ts";
+import { NON_ASCII, SET_WORDS } from "./trie-contents.ts";
 
 /** No edge. */
-export const NOWHERE = -1;
+const NOWHERE = -1;
 /** Some of the characters, or to different places. */
-export const MIXED = -2;
+const MIXED = -2;
 /** Byte sequences of all characters beyond ASCII. */
 const NON_ASCII_BYTES = [...utf8Ranges(0x80, 0xd7ff), ...utf8Ranges(0xe000, 0x10ffff)];
+
+/** Characters that lead to the same places, as a set in the sense of trie-contents.ts. */
+export interface Group {
+  /** Of one of them. */
+  readonly byteClass: number;
+  readonly words: Int32Array;
+  /** How many of them are ASCII. */
+  characters: number;
+}
+
+/** States that fewer ASCII characters leave are not worth a look. */
+const WIDE = 26;
 
 export class StateSteps {
   readonly #program: Program;
   readonly #rows = new Map<number, Int32Array>();
+  /** By states. */
+  readonly #groups = new Map<string, readonly Group[]>();
+  /** The ASCII characters of each class. */
+  readonly #ascii: readonly Group[];
   /** Sets of several target states get numbers above all states. */
   readonly #sets = new Map<string, number>();
 
   constructor(program: Program) {
     this.#program = program;
+    const ascii: Group[] = [];
+    for (let byte = 0; byte < NON_ASCII; byte++) {
+      const byteClass = program.classes[byte]!;
+      if (ascii.at(-1)?.byteClass !== byteClass)
+        ascii.push({ byteClass, words: new Int32Array(SET_WORDS), characters: 0 });
+      const group = ascii.at(-1)!;
+      group.words[byte >> 5]! |= 1 << (byte & 31);
+      group.characters++;
+    }
+    this.#ascii = ascii;
+  }
+
+  /** The characters that some of these states can follow, grouped by where they lead. */
+  groups(states: readonly number[]): readonly Group[] {
+    const key = states.join();
+    let groups = this.#groups.get(key);
+    if (groups === undefined) {
+      groups = this.#findGroups(states.map((state) => this.#of(state)));
+      this.#groups.set(key, groups);
+    }
+    return groups;
+  }
+
+  wide(state: number): boolean {
+    return this.groups([state]).reduce((sum, { characters }) => sum + characters, 0) >= WIDE;
+  }
+
+  #findGroups(rows: readonly Int32Array[]): readonly Group[] {
+    const groups = new Map<string, Group>();
+    for (const { byteClass, words, characters } of this.#ascii) {
+      if (rows.every((row) => row[byteClass] === NOWHERE)) continue;
+      const key = rows.length === 1 ? String(rows[0]![byteClass]) : rows.map((row) => row[byteClass]).join();
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, { byteClass, words: words.slice(), characters });
+      else {
+        for (let i = 0; i < SET_WORDS; i++) group.words[i]! |= words[i]!;
+        group.characters += characters;
+      }
+    }
+    const beyond = rows.map((row) => row[this.#program.classCount]!);
+    const group = beyond.includes(MIXED) ? undefined : groups.get(beyond.join());
+    if (group) group.words[NON_ASCII >> 5]! |= 1 << (NON_ASCII & 31);
+    return [...groups.values()];
   }
 
   /** Per byte class: the target, a number for several targets, or NOWHERE. Last, the same for all of non-ASCII. */
-  of(state: number): Int32Array {
+  #of(state: number): Int32Array {
     let row = this.#rows.get(state);
     if (row === undefined) {
       row = this.#row(state);

@@ -56,6 +56,7 @@ const text: fc.Arbitrary<JsonValue> = fc.oneof(
       "^(ab|中)*$",
       "^\\w+( \\w+)*$",
       "^.{3,}$",
+      "([0-9a-f]{2}:){2}",
     ),
   }),
   fc.record({ type: fc.constant("string"), format: fc.constantFrom("date", "email", "uuid", "hostname") }),
@@ -92,6 +93,7 @@ const shape: fc.Arbitrary<OutputShape> = fc.oneof(
         "\\p{L}+",
         "(?:[a-c]{3} ?){1,30}",
         "中*[a-f]+",
+        "([a-c]x|[b-d]y)*",
       )
       .map((pattern) => ({ kind: "regex", pattern }) as const),
   },

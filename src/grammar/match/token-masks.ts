@@ -4,7 +4,7 @@
 
 import type { FreeRun, FreeText } from "./free-text.ts";
 import type { Configuration, Matcher } from "./matcher.ts";
-import { type TokenTrie, tokenBytes } from "./token-trie.ts";
+import type { TokenTrie } from "./token-trie.ts";
 
 interface Frame {
   /** Legal whoever the caller is. */
@@ -61,28 +61,11 @@ export class TokenMasks {
 
   #compute(configuration: Configuration): Int32Array {
     const free = this.#freeText.run(this.matcher, configuration);
-    if (free !== null) return this.#walkExits(free, null);
+    if (free !== null) return this.#walkExits(configuration, free, null);
     const frame = this.#frameOf(configuration);
     if (!frame) return this.#walkAll(configuration, null);
     const mask = frame.accepted.slice();
-    const { depth, skip, tokenOffsets, tokens, vocabulary } = this.trie;
-    /** The configurations along the bytes in front of the last uncertain node. */
-    const path = [configuration];
-    let spelled: Uint8Array = new Uint8Array(0);
-    for (const node of frame.uncertain) {
-      const bytes = tokenBytes(vocabulary, tokens[tokenOffsets[node]!]!);
-      let level = 0;
-      while (level + 1 < path.length && level + 1 < depth[node]! && bytes[level] === spelled[level]) level++;
-      path.length = level + 1;
-      while (level + 1 < depth[node]!) {
-        // Never null: the frame got as far without knowing its caller.
-        path.push(this.matcher.advance(path[level]!, this.matcher.program.classes[bytes[level]!]!)!);
-        level++;
-      }
-      spelled = bytes;
-      this.#walk(path[level]!, node, skip[node]!, false, mask, null);
-    }
-    this.matcher.spend(frame.uncertain.length >> 4);
+    this.#walkNodes(configuration, frame.uncertain, mask, null);
     return mask;
   }
 
@@ -105,23 +88,27 @@ export class TokenMasks {
   /** The tokens that can follow; `uncertain` collects the nodes of those that can only after leaving the frame. */
   #walkAll(start: Configuration, uncertain: number[] | null): Int32Array {
     const free = this.#freeText.run(this.matcher, start);
-    if (free !== null) return this.#walkExits(free, uncertain);
+    if (free !== null) return this.#walkExits(start, free, uncertain);
     const mask = new Int32Array(this.words);
     this.#walk(start, 1, this.trie.nodeCount, start.escaped, mask, uncertain);
     return mask;
   }
 
-  #walkExits({ slice, steps, strangers }: FreeRun, uncertain: number[] | null): Int32Array {
-    const { byte, skip } = this.trie;
+  #walkExits(start: Configuration, { slice, steps, strangers }: FreeRun, uncertain: number[] | null): Int32Array {
+    const { skip } = this.trie;
     const { classes } = this.matcher.program;
-    const { exits, exitLengths } = slice;
+    const { exits, exitBytes, exitLengths } = slice;
     const mask = slice.mask.slice();
+    if (steps === null) {
+      this.#walkNodes(start, exits, mask, uncertain);
+      return mask;
+    }
     const left: boolean[] = [];
     for (const at of steps) left.push(at.escaped || left.at(-1) === true);
     this.matcher.spend(Math.ceil(exits.length / NODES_PER_WORK));
     for (const node of strangers) {
       this.trie.removeTokens(mask, node, skip[node]!);
-      this.#walk(steps[0]!, node, skip[node]!, left[0]!, mask, uncertain);
+      this.#walk(start, node, skip[node]!, left[0]!, mask, uncertain);
     }
     let stranger = 0;
     for (let i = 0; i < exits.length; i++) {
@@ -130,11 +117,37 @@ export class TokenMasks {
       if (stranger < strangers.length && strangers[stranger]! < node) continue;
       const length = exitLengths[i]!;
       const from = steps[length]!;
-      if (from.next[classes[byte[node]!]!] !== null)
+      if (from.next[classes[exitBytes[i]!]!] !== null)
         this.#walk(from, node, skip[node]!, left[length]!, mask, uncertain);
       else if (left[length]) uncertain?.push(node);
     }
     return mask;
+  }
+
+  /** Adds the legal tokens of some subtrees. Every byte in front of them is legal after `start`. */
+  #walkNodes(start: Configuration, nodes: Int32Array, mask: Int32Array, uncertain: number[] | null): void {
+    const { depth, skip, tokenOffsets, tokens, vocabulary } = this.trie;
+    const { bytes, offsets } = vocabulary;
+    const { classes } = this.matcher.program;
+    /** By level: the configurations along the bytes in front of the last node, and whether the frame was left. */
+    const path = [start];
+    const left = [start.escaped];
+    let before = 0;
+    for (const node of nodes) {
+      const token = offsets[tokens[tokenOffsets[node]!]!]!;
+      const end = depth[node]! - 1;
+      let level = 0;
+      while (level < end && level + 1 < path.length && bytes[token + level] === bytes[before + level]) level++;
+      path.length = level + 1;
+      for (; level < end; level++) {
+        const next = this.matcher.advance(path[level]!, classes[bytes[token + level]!]!)!;
+        path.push(next);
+        left[level + 1] = left[level]! || next.escaped;
+      }
+      before = token;
+      this.#walk(path[level]!, node, skip[node]!, left[level]!, mask, uncertain);
+    }
+    this.matcher.spend(nodes.length >> 4);
   }
 
   /**
