@@ -1,4 +1,4 @@
-// EBNF, Lark, choices and structural tags: exact acceptance, agreement with XGrammar, errors with their place.
+// Choices and structural tags: exact acceptance, agreement with XGrammar, and errors that say where.
 
 import { describe, expect, test } from "vitest";
 import { acceptsText } from "./accepts.ts";
@@ -6,110 +6,6 @@ import { byteVocabulary, clumpedVocabulary, keyOf, plainJson, refusal, Walker } 
 import { xgrammar, accepts as xgrammarAccepts } from "./xgrammar.ts";
 
 const walkers = [new Walker(byteVocabulary), new Walker(clumpedVocabulary)];
-
-const sql = `
-root ::= select_statement
-select_statement ::= "SELECT " column " from " table " where " condition
-column ::= "col_1 " | "col_2 "   # two columns
-table ::= "table_1 " | "table_2 "
-condition ::= column "= " number
-number ::= "1 " | "2 "
-`;
-const arithmetic = 'root ::= expr\nexpr ::= expr ("+" | "*") expr | "(" expr ")" | [0-9]{1,3}';
-const rightRecursive = 'root ::= "[" items "]"\nitems ::= [a-z]+ | [a-z]+ "," items';
-const nullable = 'root ::= a b c\na ::= "x"*\nb ::= ("y" a)? \nc ::= a | "z" "é"+';
-const escapes = 'root ::= "\\"\\\\\\n\\u00e9" [^"\\\\\\n]{2} [\\x41-C\\-]';
-
-describe("EBNF", () => {
-  test.each([
-    [sql, ["SELECT col_1  from table_2  where col_2 = 1 "], ["SELECT col_3", ""]],
-    [arithmetic, ["1", "12+(3*4)+5", "((7))"], ["", "1+", "(1", "1234"]],
-    [rightRecursive, ["[a]", "[ab,c,d]"], ["[]", "[a,]"]],
-    [nullable, ["", "xxyxx", "zéé", "xyz\u00e9"], ["z", "yy"]],
-    [escapes, ['"\\\néabA', '"\\\nézz-'], ['"\\\néa"A']],
-  ])("%s", async (source, yes, no) => {
-    const key = keyOf({ kind: "grammar", source });
-    for (const text of yes) expect(acceptsText(key, text), text).toBe(true);
-    for (const text of no) expect(acceptsText(key, text), text).toBe(false);
-    const judge = await xgrammar.Grammar.fromEBNF(source);
-    for (const walker of walkers) {
-      for (let seed = 0; seed < 10; seed++) {
-        const { text } = walker.walk(key, seed, 20, 400);
-        if (acceptsText(key, text)) expect(await xgrammarAccepts(judge, text), text).toBe(true);
-      }
-    }
-  });
-
-  test("lists of any length come back to the same configurations", () => {
-    const walker = walkers[0]!;
-    const constraint = walker.factory.create(keyOf({ kind: "grammar", source: rightRecursive }), [], false);
-    constraint.accept(0x5b);
-    for (let i = 0; i < 20_000; i++) for (const char of "ab,") constraint.accept(char.charCodeAt(0));
-    constraint.accept(0x61);
-    constraint.accept(0x5d);
-    expect(constraint.mask()).toBeNull();
-  });
-
-  test("refused, with line and column", () => {
-    const message = (source: string) => refusal({ kind: "grammar", source });
-    expect(message('root ::= "a" missing')).toBe("invalid grammar: rule missing is not defined, at line 1, column 14");
-    expect(message('root ::= "a"\nroot ::= "b"')).toMatch(/defined twice, at line 2, column 1/);
-    expect(message('root ::= "a')).toMatch(/unclosed string, at line 1, column 10/);
-    expect(message('root ::= ("a"')).toMatch(/unclosed \(, at line 1, column 10/);
-    expect(message('a ::= "b"')).toMatch(/no rule named root/);
-    expect(message("root ::= root")).toMatch(/can never be satisfied/);
-    expect(message("root ::= [z-a]")).toMatch(/wrong order/);
-    expect(message("   ")).toMatch(/the grammar is empty/);
-    expect(message(`root ::= ${"(".repeat(5000)}`)).toMatch(/nested deeper than 200/);
-  });
-});
-
-describe("Lark", () => {
-  const select = `
-    start: select_statement
-    select_statement: "SELECT" column "from" table ("where" condition)?
-    column: "col_1" | "col_2"   // columns
-    ?table: /table_\\d/i -> tab
-    condition: column "=" NUMBER
-    %import common.NUMBER
-    %import common.WS
-    %ignore WS
-  `;
-  test("rules, terminals, imports and %ignore", () => {
-    const key = keyOf({ kind: "grammar", source: select });
-    for (const text of [
-      "SELECT col_1 from TABLE_3",
-      "SELECT  col_1\nfrom table_3 where col_2=1.5 ",
-      "SELECTcol_1fromtable_1",
-    ]) {
-      expect(acceptsText(key, text), text).toBe(true);
-    }
-    expect(acceptsText(key, "SELECT col_1 from table_x")).toBe(false);
-    expect(acceptsText(key, "SEL ECT col_1 from table_1")).toBe(false);
-  });
-
-  test("the rest of the notation", () => {
-    const source = `
-      first: "a"~2 "b"~1..3 ["c"] D+
-           | "x".."z" _e*
-      D.2: "0".."4" | "Q"i
-      !_e: "(" first ")"
-    `;
-    const key = keyOf({ kind: "grammar", source });
-    for (const text of ["aab0", "aabbbc44q", "x", "y(aabQ)(z)"]) expect(acceptsText(key, text), text).toBe(true);
-    for (const text of ["ab0", "aabbbb0", "aab5", "w"]) expect(acceptsText(key, text), text).toBe(false);
-  });
-
-  test("refused, with line and column", () => {
-    const message = (source: string) => refusal({ kind: "grammar", source });
-    expect(message("start: missing")).toBe("invalid Lark grammar: missing is not defined, at line 1, column 8");
-    expect(message('start: "a"\n%declare X')).toMatch(/%declare is not supported, at line 2, column 1/);
-    expect(message("start: a{b}")).toMatch(/templates are not supported/);
-    expect(message("start: /(/")).toMatch(/unclosed group/);
-    expect(message("%import common.NOPE\nstart: NOPE")).toMatch(/common.NOPE does not exist/);
-    expect(message("just some words")).toMatch(/expected a rule/);
-  });
-});
 
 test("choices are exact, ten thousand of them are cheap", () => {
   const choices = Array.from({ length: 10_000 }, (_, i) => `choice ${i * 7919}`);

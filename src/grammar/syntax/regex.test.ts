@@ -1,8 +1,6 @@
-// Regular expressions: what the automaton accepts is what JavaScript's engine accepts, and what it generates matches.
-
 import { describe, expect, test } from "vitest";
-import { acceptsText } from "./accepts.ts";
-import { byteVocabulary, clumpedVocabulary, keyOf, random, refusal, Walker } from "./walk.ts";
+import { acceptsText } from "../../../test/grammar/accepts.ts";
+import { byteVocabulary, clumpedVocabulary, keyOf, random, refusal, Walker } from "../../../test/grammar/walk.ts";
 
 const walkers = [new Walker(byteVocabulary), new Walker(clumpedVocabulary)];
 
@@ -44,7 +42,7 @@ describe.each(patterns)("%s", (pattern) => {
   const reference = new RegExp(`^(?:${pattern})$`, "u");
   const key = keyOf({ kind: "regex", pattern });
 
-  test("everything generated matches", () => {
+  test("generates only texts that match", () => {
     for (const walker of walkers) {
       for (let seed = 0; seed < 25; seed++) {
         const { text, finished } = walker.walk(key, seed, 30);
@@ -54,7 +52,7 @@ describe.each(patterns)("%s", (pattern) => {
     }
   });
 
-  test("accepts and rejects like the reference", () => {
+  test("accepts and rejects what JavaScript does", () => {
     const draw = random(7);
     const alphabet = Array.from("aabbccdxyz019-_@.é \nAßyesnomabe\u{1f600}]^");
     for (let i = 0; i < 400; i++) {
@@ -67,7 +65,7 @@ describe.each(patterns)("%s", (pattern) => {
   });
 });
 
-test("flags", () => {
+test("inline flags hold for their group", () => {
   const accepts = (pattern: string, text: string) => acceptsText(keyOf({ kind: "regex", pattern }), text);
   expect(accepts("(?i)straSSe[a-c]", "STRASSEB")).toBe(true);
   expect(accepts("a(?i:b)c", "aBc")).toBe(true);
@@ -77,7 +75,7 @@ test("flags", () => {
   expect(accepts("(?i)[^k]", "K")).toBe(false);
 });
 
-test("refused, with the position", () => {
+test("an error says what is wrong and where", () => {
   const message = (pattern: string) => refusal({ kind: "regex", pattern });
   expect(message("a(b")).toBe("invalid regex: unclosed group, at position 1");
   expect(message("a)b")).toMatch(/unmatched \), at position 1/);

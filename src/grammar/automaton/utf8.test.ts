@@ -1,0 +1,28 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { utf8Ranges } from "./utf8.ts";
+
+const character = fc.oneof(fc.integer({ min: 0, max: 0xd7ff }), fc.integer({ min: 0xe000, max: 0x10ffff }));
+
+function contains(low: number, high: number, point: number): boolean {
+  const bytes = [...new TextEncoder().encode(String.fromCodePoint(point))];
+  return utf8Ranges(low, high).some(
+    (path) => path.length === bytes.length && path.every(([from, to], i) => bytes[i]! >= from && bytes[i]! <= to),
+  );
+}
+
+test("byte ranges hold exactly the characters of a range", () => {
+  fc.assert(
+    fc.property(character, character, character, (a, b, point) => {
+      const [low, high] = [Math.min(a, b), Math.max(a, b)];
+      fc.pre(high < 0xd800 || low > 0xdfff);
+      expect(contains(low, high, point)).toBe(point >= low && point <= high);
+      expect(contains(low, high, low)).toBe(true);
+      expect(contains(low, high, high)).toBe(true);
+    }),
+  );
+});
+
+test("all of ASCII is one range", () => {
+  expect(utf8Ranges(0, 0x7f)).toEqual([[[0, 0x7f]]]);
+});
