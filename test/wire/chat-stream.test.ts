@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { ChatChunk } from "../../src/api/chat/chat.response-schema.ts";
 import { babble, expectShape, sharedServer } from "./shared-server.ts";
-import { says } from "./test-server.ts";
+import { says, startTestServer } from "./test-server.ts";
 
 const server = sharedServer();
 
@@ -84,6 +84,25 @@ describe("stream", () => {
     expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 24 } });
     const without = await server.stream({ ...babble, stream_options: { continuous_usage_stats: true } });
     expect(without.every((chunk) => chunk.usage === undefined)).toBe(true);
+  });
+
+  it("counts usage on every chunk of every stream when the operator wants it", async () => {
+    const forcing = await startTestServer({
+      config: { enableForceIncludeUsage: true, enableServerLoadTracking: false },
+    });
+    try {
+      const { messages, ...settings } = babble;
+      const chat = await forcing.stream({ messages, ...settings });
+      const text = await forcing.stream({ prompt: "go on", ...settings }, "/v1/completions");
+      for (const chunks of [chat, text]) {
+        const counts = chunks.map((chunk) => chunk.usage.completion_tokens);
+        expect(counts).toEqual([...counts].sort((a, b) => a - b));
+        expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 12 } });
+      }
+      expect(await (await forcing.get("/load")).json()).toEqual({ server_load: 0 });
+    } finally {
+      await forcing.close();
+    }
   });
 
   it("joins to the text of the whole reply, whatever the options", async () => {
