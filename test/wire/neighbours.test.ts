@@ -170,7 +170,8 @@ describe("/v1/completions", () => {
 
   it.each([
     [{}, "body.prompt"],
-    [{ prompt: "" }, null],
+    [{ prompt: "" }, "prompt"],
+    [{ prompt: ["a", ""] }, null],
     [{ prompt: [] }, "prompt"],
     [{ prompt: ["a", 5] }, expect.stringMatching(/^body.prompt/)],
     [{ prompt: [999] }, "prompt"],

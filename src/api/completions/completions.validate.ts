@@ -42,8 +42,8 @@ export function validateCompletion(raw: unknown, rules: { policy: "priority" | "
 }
 
 function readPrompts(prompt: CompletionBody["prompt"]): Prompt[] {
-  if (typeof prompt === "string") return [prompt];
   if (prompt.length === 0) throw new ServiceError("invalid_value", "prompt must not be empty.", { param: "prompt" });
+  if (typeof prompt === "string") return [prompt];
   if (typeof prompt[0] === "number") return [prompt as number[]];
   if (prompt.length > MAX_PROMPTS) {
     throw new ServiceError("invalid_value", `prompt has more than ${MAX_PROMPTS} entries.`, { param: "prompt" });
