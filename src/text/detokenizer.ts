@@ -60,6 +60,12 @@ export class Detokenizer {
     return text;
   }
 
+  /** Shows `count` bytes as U+FFFD each, in place of the tokens that stand for them. */
+  pushUnreadable(count: number): void {
+    this.#atStart = false;
+    this.#stray += "\ufffd".repeat(count);
+  }
+
   /** What the held bytes look like if nothing follows them; the end of a reply drops them instead. */
   incomplete(): string {
     return this.#stray + decodeUtf8(this.#pending);

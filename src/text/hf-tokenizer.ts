@@ -2,6 +2,7 @@
 // are those of @huggingface/tokenizers; BPE merging, added tokens, bytes and decoding are ours, because answers need
 // exact bytes per token and prompts need bounded time. Decoding never "cleans up" spaces.
 
+import { isUtf8 } from "node:buffer";
 import { isJsonObject, type JsonObject } from "../json/json-object.ts";
 import { Detokenizer } from "./detokenizer.ts";
 import { AddedTokenSplitter } from "./encoding/added-tokens.ts";
@@ -61,9 +62,24 @@ export class HfTokenizer implements Tokenizer {
     options: { skipSpecialTokens?: boolean; spacesBetweenSpecialTokens?: boolean } = {},
   ): string {
     const detokenizer = new Detokenizer(this, { promptTokenIds: [], ...options });
+    const shown = options.skipSpecialTokens ? ids.filter((id) => !this.isSpecial(id)) : ids;
     let text = "";
-    for (const id of ids) text += detokenizer.push(id);
+    for (let at = 0; at < shown.length; ) {
+      const run = this.#byteRun(shown, at);
+      // As in Rust's tokenizers: one invalid byte makes a whole run of <0xNN> tokens unreadable.
+      if (run > 0 && !isUtf8(Uint8Array.from(shown.slice(at, at + run), (id) => this.bytes(id)[0]!))) {
+        detokenizer.pushUnreadable(run);
+        at += run;
+      } else for (const end = at + Math.max(1, run); at < end; at++) text += detokenizer.push(shown[at]!);
+    }
     return text + detokenizer.incomplete();
+  }
+
+  /** How many <0xNN> tokens there are from here on. */
+  #byteRun(ids: readonly number[], start: number): number {
+    let end = start;
+    while (end < ids.length && this.#vocabulary.isByte(ids[end]!)) end++;
+    return end - start;
   }
 
   piece(id: number): string | null {

@@ -73,6 +73,11 @@ export class Vocabulary {
     return null;
   }
 
+  /** Whether the token is <0xNN> and stands for that byte. */
+  isByte(id: number): boolean {
+    return this.#spelling.byteFallback && BYTE_PIECE.test(this.#pieces[id] ?? "");
+  }
+
   isSpecial(id: number): boolean {
     return this.#special[id] === 1;
   }

@@ -1,5 +1,5 @@
-// Section of text -> words for the BPE model: the pre-tokenizer of tokenizer.json without its byte mapping, which the
-// encoder does on bytes directly. Splitting rules other than the byte-level one are run by @huggingface/tokenizers.
+// A section of text → words for the BPE model. This is the pre-tokenizer of tokenizer.json without its byte mapping, which
+// the encoder does itself. @huggingface/tokenizers runs every splitting rule but the byte-level one and that of Metaspace.
 
 import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import type { LibraryStages } from "./library.ts";
@@ -16,32 +16,43 @@ export interface SplitPlan {
   libraryStages: JsonObject | null;
   /** The byte-level stage at the end, if there is one. */
   byteLevel: { prefixSpace: boolean; useRegex: boolean } | null;
+  /** The space mark of a Metaspace stage that begins a word at every mark; null: none does. */
+  wordMark: string | null;
 }
 
 /** null when a byte-level stage is anywhere but at the end: such a pre-tokenizer cannot be taken apart. */
 export function planSplitting(preTokenizer: unknown): SplitPlan | null {
-  if (!isJsonObject(preTokenizer)) return { libraryStages: null, byteLevel: null };
+  if (!isJsonObject(preTokenizer)) return { libraryStages: null, byteLevel: null, wordMark: null };
   const stages = preTokenizer.type === "Sequence" ? flatten(preTokenizer) : [preTokenizer];
   const at = stages.findIndex((stage) => stage.type === "ByteLevel");
   if (at >= 0 && at < stages.length - 1) return null;
   const others = (at < 0 ? stages : stages.slice(0, at)).map(digitsAsSplit);
   const last = at < 0 ? null : stages[at]!;
+  const metaspace = others.find((stage) => stage.type === "Metaspace" && stage.split !== false);
   return {
     libraryStages: others.length === 0 ? null : { type: "Sequence", pretokenizers: others },
     byteLevel: last && { prefixSpace: last.add_prefix_space === true, useRegex: last.use_regex !== false },
+    wordMark: typeof metaspace?.replacement === "string" ? metaspace.replacement : null,
   };
 }
 
 export function createWordSplitter(plan: SplitPlan, library: LibraryStages["pre_tokenizer"]): WordSplitter {
-  const { byteLevel } = plan;
+  const { byteLevel, wordMark } = plan;
   return (section, sectionIndex) => {
-    const words = library ? library.pre_tokenize(section, { section_index: sectionIndex }) : [section];
+    const whole = library ? library.pre_tokenize(section, { section_index: sectionIndex }) : [section];
+    const words = wordMark === null ? whole : whole.flatMap((word) => splitBefore(word, wordMark));
     if (!byteLevel || (!byteLevel.prefixSpace && !byteLevel.useRegex)) return words;
     return words.flatMap((word) => {
       const text = byteLevel.prefixSpace && !word.startsWith(" ") ? ` ${word}` : word;
       return byteLevel.useRegex ? (text.match(gpt2Words) ?? []) : [text];
     });
   };
+}
+
+function splitBefore(word: string, mark: string): string[] {
+  const [before = "", ...parts] = word.split(mark);
+  const marked = parts.map((part) => mark + part);
+  return before === "" ? marked : [before, ...marked];
 }
 
 /** Digits are all Unicode numbers ("½" too), which the library's own rule for them is not. */
