@@ -98,11 +98,11 @@ describe("content", () => {
     expect(render(looping, [user])).toBe("(text:Hi)");
   });
 
-  test("null content is an empty string", () => {
+  test("null content becomes an empty string", () => {
     expect(render("[{{ messages[0].content }}]", [{ role: "assistant", content: null }])).toBe("[]");
   });
 
-  test("tool results are a string even for templates that walk through parts", () => {
+  test("tool results are a string even for templates that loop over parts", () => {
     const source =
       "{% for m in messages %}{% for c in m.content %}{% endfor %}{{ m.content is string }}{{ m.tool_call_id }}{% endfor %}";
     expect(render(source, [{ role: "tool", tool_call_id: "7", content: [{ type: "text", text: "a" }] }])).toBe("True7");
@@ -172,7 +172,7 @@ describe("variables", () => {
     );
   });
 
-  test("extra variables are seen; unused, reserved and already decided ones are left out", () => {
+  test("extra variables are visible, except unused, reserved and already set ones", () => {
     const kwargs = { flavour: "x", unused: 1, range: "no", messages: "no", none: 3, bos_token: "<b>", __proto__: 1 };
     expect(
       render("{{ flavour }}{{ range(2) | list }}{{ messages | length }}{{ none }}{{ bos_token }}", [user], { kwargs }),
@@ -186,7 +186,7 @@ describe("variables", () => {
     expect(render(source, [user], { reasoningEffort: "low", kwargs: { enable_thinking: false } })).toBe("TrueFalse");
   });
 
-  test("dates in English", () => {
+  test("dates are in English", () => {
     const months = "January February March April May June July August September October November December".split(" ");
     const now = new Date();
     expect(render("{{ strftime_now('%d %B %Y') }}")).toBe(
@@ -271,7 +271,7 @@ describe("faults and limits", () => {
     expect(() => render(source)).toThrow(message);
   });
 
-  test("20,000 parentheses", () => {
+  test("20,000 parentheses are refused", () => {
     expect(() => render(`{{ ${"(".repeat(20_000)}1${")".repeat(20_000)} }}`)).toThrow(
       expect.objectContaining({ constructor: TemplateError, message: expect.stringMatching(/nested too deeply/) }),
     );
@@ -296,7 +296,7 @@ describe("faults and limits", () => {
     expect(() => new ChatTemplate(source).render(input([user]), limits)).toThrow(/more than|grew beyond/);
   });
 
-  test("more values than a template is given", () => {
+  test("too many values are refused", () => {
     const kwargs = { x: Array.from({ length: 60_000 }, (_, i) => ({ a: i, b: i, c: i, d: i })) };
     expect(() => render("{{ x }}", [user], { kwargs })).toThrow(/more than 250000 values/);
     expect(render("{{ y }}", [user], { kwargs })).toBe("");

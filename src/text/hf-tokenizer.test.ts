@@ -156,7 +156,7 @@ describe("special tokens", () => {
   });
 });
 
-describe("added tokens as Hugging Face's tokenizers finds them", () => {
+describe("added tokens are found as in Hugging Face's tokenizers", () => {
   const json = readFixture("gpt2-style.json") as JsonObject;
   const first = new HfTokenizer(textFiles(json)).vocabSize;
   const withTokens = (...added: JsonObject[]): HfTokenizer =>
@@ -174,14 +174,14 @@ describe("added tokens as Hugging Face's tokenizers finds them", () => {
     return decodeUtf8(Uint8Array.from(tokenizer.encode(text).flatMap((id) => [...bytesOf(id)])));
   };
 
-  test("a single word only between things that are no letters, digits or underscores", () => {
+  test("a single-word token does not match next to letters, digits or underscores", () => {
     const tokenizer = withTokens({ content: "[w]", single_word: true }, { content: "cat", single_word: true });
     expect(found(tokenizer, "a cat, cats concat cat")).toBe("a <1>, cats concat <1>");
     expect(found(tokenizer, "cat")).toBe("<1>");
     expect(found(tokenizer, "é[w] [w]_ ([w])")).toBe("é[w] [w]_ (<0>)");
   });
 
-  test("lstrip and rstrip take Unicode's whitespace, which a byte order mark is not", () => {
+  test("lstrip and rstrip remove Unicode whitespace, but not a byte order mark", () => {
     const tokenizer = withTokens({ content: "[l]", lstrip: true }, { content: "[r]", rstrip: true });
     expect(found(tokenizer, "a \u0085\u3000[l]b")).toBe("a<0>b");
     expect(found(tokenizer, "a\ufeff[l]b")).toBe("a\ufeff<0>b");
@@ -189,13 +189,13 @@ describe("added tokens as Hugging Face's tokenizers finds them", () => {
     expect(found(tokenizer, "a[r]\ufeffb")).toBe("a<1>\ufeffb");
   });
 
-  test("those of the raw text come before those of the normalised text, with and without a normaliser", () => {
+  test("tokens of the raw text are found before those of the normalised text", () => {
     const tokenizer = withTokens({ content: "[a]", normalized: false }, { content: "x[a]", normalized: true });
     expect(found(tokenizer, "x[a]")).toBe("x<0>");
   });
 });
 
-test("a space mark for the beginning is not put behind an added token of the normalised text", () => {
+test("no space mark is added after an added token of the normalised text", () => {
   const json = readFixture("metaspace-style.json") as JsonObject;
   const pre_tokenizer = { type: "Metaspace", replacement: "▁", prepend_scheme: "first", split: false };
   const id = new HfTokenizer(textFiles(json)).vocabSize;
@@ -213,7 +213,7 @@ test("fixture checkpoints: ids are byte values", async () => {
   expect([tokenizer.vocabSize, tokenizer.eosTokenId]).toEqual([256, 2]);
 });
 
-test("a decoder that cannot be taken apart token by token is refused at load time", () => {
+test("a decoder that does not work token by token is refused at load time", () => {
   const json = { ...(readFixture("gpt2-style.json") as JsonObject), decoder: { type: "WordPiece", prefix: "##" } };
   expect(() => new HfTokenizer(textFiles(json))).toThrow(/unsupported kind \(WordPiece\)/);
 });
@@ -234,7 +234,7 @@ test("a Unigram model is encoded by the library", () => {
   expect(tokenizer.decode([5, 1, 6])).toBe("ab c");
 });
 
-describe("characters without a token, as Hugging Face's tokenizers writes them", () => {
+describe("characters without a token", () => {
   // é is C3 A9, è is C3 A8
   const vocab = { "<unk>": 0, a: 1, b: 2, ab: 3, "<0xC3>": 4, "<0xA9>": 5 };
   const encoded = (model: JsonObject, texts: string[]) => {
@@ -243,7 +243,7 @@ describe("characters without a token, as Hugging Face's tokenizers writes them",
     return texts.map((text) => tokenizer.encode(text));
   };
 
-  test("bytes stand for those that have all of theirs, which overtake an unknown one before them", () => {
+  test("become bytes if all their bytes have tokens; those come before a pending unknown token", () => {
     expect(encoded({}, ["aéb", "è", "èéa", "aèéèb"])).toEqual([[1, 4, 5, 2], [0], [4, 5, 0, 1], [1, 4, 5, 0, 0, 2]]);
     expect(encoded({ byte_fallback: false }, ["aéb", "éé"])).toEqual([
       [1, 0, 2],
@@ -251,11 +251,11 @@ describe("characters without a token, as Hugging Face's tokenizers writes them",
     ]);
   });
 
-  test("unknown ones in a row are one with fuse_unk, bytes between them or not", () => {
+  test("become one token with fuse_unk, even with bytes between them", () => {
     expect(encoded({ fuse_unk: true }, ["èè", "aèéèb", "èaè"])).toEqual([[0], [1, 4, 5, 0, 2], [0, 1, 0]]);
   });
 
-  test("without an unknown token they are left out, and what they stood between may merge", () => {
+  test("are dropped without an unknown token, and their neighbours may merge", () => {
     expect(encoded({ unk_token: null }, ["aèb", "è", "aéb"])).toEqual([[3], [], [1, 4, 5, 2]]);
   });
 
@@ -264,7 +264,7 @@ describe("characters without a token, as Hugging Face's tokenizers writes them",
     expect(encoded({ vocab: { ...vocab, "<unk>a": 6 }, merges }, ["èa", "aè"])).toEqual([[6], [1, 0]]);
   });
 
-  test("byte-level vocabularies may lack bytes, too", () => {
+  test("are handled in byte-level vocabularies that lack bytes", () => {
     const model = { type: "BPE", vocab: { "<unk>": 0, a: 1, b: 2, ab: 3 }, merges: ["a b"] };
     const byteLevel = { type: "ByteLevel", add_prefix_space: false, use_regex: false };
     const ids = (more: JsonObject) =>
@@ -292,7 +292,7 @@ test.skipIf(!realModel || !existsSync(`${realModel}/reference.json`))(
   },
 );
 
-test("with a limit, what comes far behind it is not read", () => {
+test("with a limit, the rest of the text is not read", () => {
   const tokenizer = load("gpt2-style");
   const text = "a b ".repeat(1000);
   expect(tokenizer.encode(text, { maxTokens: 10 }).length).toBeLessThan(20);

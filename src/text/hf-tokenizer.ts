@@ -1,6 +1,6 @@
-// The tokenizer of a Hugging Face checkpoint folder (tokenizer.json). Normalising, pre-tokenising and post-processing
-// are those of @huggingface/tokenizers; BPE merging, added tokens, bytes and decoding are ours, because answers need
-// exact bytes per token and prompts need bounded time. Decoding never "cleans up" spaces.
+// The tokenizer of a Hugging Face checkpoint folder (tokenizer.json). @huggingface/tokenizers normalises, pre-tokenises and
+// post-processes. BPE merging, added tokens, bytes and decoding are ours: answers need the exact bytes of each token, and
+// prompts need bounded time. Decoding never "cleans up" spaces.
 
 import { isUtf8 } from "node:buffer";
 import { isJsonObject, type JsonObject } from "../json/json-object.ts";
@@ -25,7 +25,7 @@ export class HfTokenizer implements Tokenizer {
   readonly stripsLeadingSpace: boolean;
   /** bos_token, eos_token, ... -> their text. */
   readonly specialTokens: Readonly<Record<string, string>>;
-  /** No token stands for more bytes than this, so `n` tokens never stand for more than `n` times as many characters. */
+  /** Bytes of the longest token. A text of `n` tokens has at most `n` times as many characters. */
   readonly longestToken: number;
   readonly #vocabulary: Vocabulary;
   readonly #encode: Encode;
@@ -127,7 +127,7 @@ export class HfTokenizer implements Tokenizer {
   }
 }
 
-/** null when the model or its pre-tokenizer is of a kind only the library can run. */
+/** null if only the library can run the model or its pre-tokenizer. */
 function createBpeEncode(
   files: TextFiles,
   model: JsonObject,
@@ -149,7 +149,7 @@ function createBpeEncode(
   );
   return (text, maxTokens) => {
     const ids: number[] = [];
-    // Only what stands at the very beginning of the text is section 0.
+    // Section 0 is the very beginning of the text.
     let index = 0;
     for (const section of rawSplitter.split(text)) {
       if (ids.length > maxTokens) return ids;

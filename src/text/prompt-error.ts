@@ -1,5 +1,5 @@
-// What can be wrong with a request on its way from messages to prompt tokens. Typed, so that the HTTP layer can choose
-// a status; nothing here knows HTTP. Messages say what to change.
+// Errors on the way from messages to prompt tokens. Each has a code, from which the HTTP layer chooses a status. Messages
+// say what to change.
 
 export type PromptErrorCode =
   | "invalid_message"
@@ -19,7 +19,7 @@ export type PromptErrorCode =
 export class PromptError extends Error {
   override name = "PromptError";
   readonly code: PromptErrorCode;
-  /** The request field at fault as a dotted path ("messages.0.content"), or null. */
+  /** Path of the wrong field ("messages.0.content"), or null. */
   readonly param: string | null;
 
   constructor(code: PromptErrorCode, param: string | null, message: string, options?: ErrorOptions) {

@@ -31,7 +31,7 @@ const bytes = (text: string): number[] => new ByteTokenizer().encode(text);
 describe("chats", () => {
   const prompt = (request: Partial<ChatInput>) => chatPrompt(model, { messages: [user], ...request }, null);
 
-  test("rendered and tokenised, with special tokens recognised", async () => {
+  test("a chat is rendered and tokenised, with special tokens recognised", async () => {
     expect(await prompt({})).toEqual({
       tokenIds: [1, ...bytes("user:hi"), 2, 1, ...bytes("assistant:")],
       text: "<s>user:hi</s><s>assistant:",
@@ -49,7 +49,7 @@ describe("chats", () => {
     });
   });
 
-  test("continuing", async () => {
+  test("a final message can be continued", async () => {
     const messages = [user, { role: "assistant", texts: ["Well"] }];
     expect(await prompt({ messages, continueFinalMessage: true, addGenerationPrompt: false })).toMatchObject({
       text: "<s>user:hi</s><s>assistant:Well",
@@ -58,7 +58,7 @@ describe("chats", () => {
     });
   });
 
-  test("templates by name, for tools, and as a template variable", async () => {
+  test("templates can be chosen by name, for tools, and by a template variable", async () => {
     expect(await prompt({ chatTemplate: "terse" })).toMatchObject({ text: "hi" });
     expect(
       await prompt({ tools: [{ type: "function", function: { name: "f", description: null, parameters: null } }] }),
@@ -106,7 +106,7 @@ describe("chats", () => {
 describe("length", () => {
   const ids = Array.from({ length: 30 }, (_, i) => i);
 
-  test("what fits is left alone", () => {
+  test("a prompt that fits is not changed", () => {
     expect(fitTokens(ids, rules())).toEqual(ids);
     expect(fitTokens(ids, rules({ maxTokens: 10 }))).toEqual(ids);
     expect(fitTokens(ids, rules({ truncatePromptTokens: 35 }))).toEqual(ids);
@@ -146,7 +146,7 @@ describe("length", () => {
     expect(() => fitTokens(ids, rules(changes))).toThrow(expect.objectContaining({ code, param }));
   });
 
-  test("the message has the numbers", () => {
+  test("the error names the numbers", () => {
     expect(() => fitTokens(ids, rules({ maxTokens: 11 }))).toThrow(
       /^This model's maximum context length is 40 tokens\. However, you requested 11 output tokens and .*30 input tokens/,
     );

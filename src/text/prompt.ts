@@ -1,5 +1,5 @@
-// Messages and options -> prompt token ids: normalise, render, bound the length, tokenise, truncate, check. The only way
-// into the engine for chats; completions and /tokenize use the same text half. Throws PromptError.
+// Messages and options → prompt token ids: render, bound the length, tokenise, truncate, check. Every chat goes through
+// here; completions and /tokenize use the same functions for text. Throws PromptError.
 
 import { writeExactJson } from "../json/exact-json.ts";
 import type { RenderInput } from "./chat-template.ts";
@@ -37,10 +37,10 @@ export interface ChatPrompt {
   echoText: string | null;
 }
 
-/** Where no context bounds a text, so that tokenising it does not hold everybody else up. */
+/** Limit for texts that no context bounds. Tokenising blocks the main thread. */
 const LONGEST_FREE_TEXT = 1_048_576;
 
-/** `length` null: a prompt that is not going to be run (/tokenize). */
+/** `length` is null for a prompt that will not run (/tokenize). */
 export async function chatPrompt(
   model: TextModel,
   request: ChatInput,
@@ -59,7 +59,7 @@ export async function chatPrompt(
   };
 }
 
-/** Tools and documents that are longer than a context can be are not worth rendering, where they would be in the prompt. */
+/** Refuses tools and documents that are longer than any context, before they are rendered. */
 function checkBesideMessages(
   model: TextModel,
   { tools, documents }: RenderInput,
@@ -78,7 +78,7 @@ function checkBesideMessages(
   }
 }
 
-/** The same for trusted callers with the default template, synchronously and without limits. `maxTokens`: see Tokenizer. */
+/** The same for trusted callers: synchronous, with the default template, without limits. `maxTokens`: see Tokenizer. */
 export function encodeChat(model: TextModel, request: ChatInput, maxTokens = Number.POSITIVE_INFINITY): number[] {
   const text = model.renderTrusted(renderInput(model, request));
   return model.tokenizer.encode(text, { addSpecialTokens: request.addSpecialTokens ?? false, maxTokens });
@@ -100,7 +100,7 @@ export function tokenisePrompt(
   return fitTokens(encodeBounded(model, text, options, length), length);
 }
 
-/** The tokens of a text before truncation; of one far too long, those of its end, or too many from its beginning. */
+/** The tokens of a text before truncation. If it is far too long, only those that matter. */
 export function encodeBounded(
   model: TextModel,
   text: string,
@@ -125,7 +125,7 @@ function renderInput(model: TextModel, request: ChatInput): RenderInput {
   };
 }
 
-/** A template may also come as a template variable of that name. */
+/** A template may also come as the template variable `chat_template`. */
 function requestedTemplate(request: ChatInput): string | null {
   if (request.chatTemplate != null) return request.chatTemplate;
   const named = request.chatTemplateKwargs?.chat_template;

@@ -1,6 +1,6 @@
-// What a reply is made of: plain text, reasoning and tool calls, parsed out of the generated text as it streams.
-// A parser sees the text after stop-string handling, in pieces of any size, and gives the same deltas in total
-// whatever the pieces were. The plain parser (no reasoning, no tools) passes text through.
+// Parses plain text, reasoning and tool calls out of the generated text as it streams. A parser gets the text after
+// stop-string handling, in pieces of any size. The sum of its deltas does not depend on the pieces. The plain parser (no
+// reasoning, no tools) passes text through.
 
 export type ReplyDelta =
   | { kind: "content"; text: string }

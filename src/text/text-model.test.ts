@@ -72,7 +72,7 @@ test("a long conversation is rendered away from the main thread, with the same t
   model.close();
 });
 
-test("templates: a string, a list of named ones, files, folders; files win", async () => {
+test("templates come from a string, a named list, files and folders; files win", async () => {
   await put("tokenizer_config.json", JSON.stringify({ chat_template: "from config" }));
   expect(await textOf()).toBe("from config");
   const named = [
@@ -120,7 +120,7 @@ test.skipIf(!realModel || !existsSync(`${realModel}/reference.json`))(
   },
 );
 
-test("an operator's template by name is the text of that name, also for those who look into it", () => {
+test("an operator can name one of the model's templates, and defaultTemplate is its text", () => {
   const chatTemplates = new Map([
     ["default", "plain"],
     ["thinking", "<think></think>"],

@@ -65,11 +65,11 @@ export class TextModel {
       parts.chatTemplate == null ? null : (this.#named.get(parts.chatTemplate) ?? parts.chatTemplate);
     this.#contentFormat = parts.contentFormat ?? "auto";
     this.#sandbox = parts.sandbox ?? new TemplateSandbox();
-    // An operator's mistake shows at start, not at the first request.
+    // Report an operator's mistake at start, not at the first request.
     if (this.#serverTemplate !== null) this.#compile(this.#serverTemplate);
   }
 
-  /** What chats without tools are rendered with, unless a request says otherwise; null: the model has nothing for it. */
+  /** The template for chats without tools, unless a request names another; null if there is none. */
   get defaultTemplate(): string | null {
     return this.#serverTemplate ?? this.#named.get("default") ?? null;
   }
@@ -85,14 +85,14 @@ export class TextModel {
     return await this.#renderer.render(this.#trustedSource(input, requested), input, client, this.#contentFormat);
   }
 
-  /** Whether `render` would write a variable in this thread: with a template of the model or the operator that names it. */
+  /** Whether the template is trusted and mentions this variable. */
   rendersHere(variable: string, requested: string | null, hasTools: boolean): boolean {
     if (requested !== null && !this.#isTrusted(requested)) return false;
     const source = requested === null ? this.#templateFor(hasTools) : (this.#named.get(requested) ?? requested);
     return this.#compile(source).facts.names.has(variable);
   }
 
-  /** Without templates from outside: synchronous, for the operator's own work such as training. */
+  /** Synchronous, without templates from requests: for training. */
   renderTrusted(input: RenderInput, name: string | null = null): string {
     return this.#compile(this.#trustedSource(input, name)).render(input);
   }

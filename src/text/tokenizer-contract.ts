@@ -1,13 +1,13 @@
-// What the rest of the service asks of a tokenizer. Implemented over @huggingface/tokenizers and by the byte
-// tokenizer of the tests.
+// The tokenizer interface that the rest of the service uses. HfTokenizer implements it, and the tests have a byte
+// tokenizer.
 
 export interface Tokenizer {
   /** Number of ids, special and added tokens included (largest id + 1). */
   readonly vocabSize: number;
   readonly eosTokenId: number | null;
   /**
-   * Special and added tokens written in the text are recognised as such. With `maxTokens` the ids after the first
-   * `maxTokens` + 1 do not matter, and need not be there.
+   * Recognises special and added tokens written in the text. With `maxTokens`, ids after the first `maxTokens` + 1 may be
+   * wrong or missing.
    */
   encode(text: string, options?: { addSpecialTokens?: boolean; maxTokens?: number }): number[];
   decode(
@@ -18,9 +18,9 @@ export interface Tokenizer {
   piece(id: number): string | null;
   /** The exact bytes this token stands for inside a text; specials: the UTF-8 of their text. */
   bytes(id: number): Uint8Array;
-  /** Id of a piece or added token spelled exactly so, or null. */
+  /** Id of the piece or added token with exactly this spelling, or null. */
   idOf(piece: string): number | null;
-  /** Id of a token that stands for exactly these bytes, or null. Of several: not the one spelled as a byte. */
+  /** Id of a token that stands for exactly these bytes, or null. If there are several, not the one spelled as a byte. */
   idOfBytes(bytes: ArrayLike<number>): number | null;
   /** True for tokens that skip_special_tokens hides. */
   isSpecial(id: number): boolean;

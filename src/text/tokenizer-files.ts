@@ -1,5 +1,5 @@
-// The files of a Hugging Face checkpoint folder that concern text, read and checked for shape. Optional files may be
-// absent; a file that is there but broken is an error that names it.
+// Reads the files of a Hugging Face checkpoint folder that concern text, and checks their shape. Optional files may be
+// missing. A broken file is an error that names it.
 
 import { closeSync, fstatSync, readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";

@@ -1,5 +1,5 @@
-// UTF-8 arithmetic for text that arrives token by token: tokens cut characters anywhere, so what is complete is told
-// apart from what may still become a character. Definitely invalid bytes turn into U+FFFD like everywhere else.
+// UTF-8 for text that arrives token by token. A token can end inside a character, so these functions separate complete
+// characters from bytes that later tokens may complete. Bytes that can never become a character decode to U+FFFD.
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
@@ -15,7 +15,7 @@ export function decodeUtf8(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
-/** Number of bytes at the end (0..3) that begin a character which further bytes could complete. */
+/** How many bytes at the end (0 to 3) start a character that more bytes could complete. */
 export function incompleteTail(bytes: Uint8Array): number {
   const end = bytes.length;
   for (let back = 1; back <= 3 && back <= end; back++) {
@@ -35,7 +35,7 @@ export function concatBytes(first: Uint8Array, second: Uint8Array): Uint8Array {
   return joined;
 }
 
-/** Bytes in the character that `lead` begins; 1 for bytes that begin none. */
+/** Length in bytes of the character that starts with `lead`; 1 if `lead` cannot start one. */
 function characterLength(lead: number): number {
   if (lead >= 0xc2 && lead <= 0xdf) return 2;
   if (lead >= 0xe0 && lead <= 0xef) return 3;

@@ -1,4 +1,4 @@
-// The text of tokens that are made of whole characters, decoded once for all who show them.
+// The text of tokens that hold whole characters. Each token is decoded once.
 
 import type { Tokenizer } from "./tokenizer-contract.ts";
 import { decodeUtf8, incompleteTail } from "./utf8.ts";
@@ -21,7 +21,7 @@ export class WholeTexts {
     return texts;
   }
 
-  /** null: the token ends within a character, or there is no such token. Holds where no character is left unfinished. */
+  /** null if the token ends inside a character or does not exist. Valid only after complete characters. */
   text(id: number): string | null {
     let text = this.#texts[id];
     if (text === undefined) {

@@ -1,5 +1,5 @@
-// Added tokens ("<|im_start|>") are found in the raw text before anything else looks at it: leftmost, longest first.
-// The splitter cuts a text into plain sections and token ids; lstrip/rstrip tokens swallow the whitespace beside them.
+// Finds added tokens ("<|im_start|>") in the raw text, before any other stage: leftmost first, then longest. The splitter
+// cuts a text into plain sections and token ids. Tokens with lstrip or rstrip swallow the whitespace beside them.
 
 export interface AddedToken {
   id: number;
@@ -7,7 +7,7 @@ export interface AddedToken {
   special: boolean;
   lstrip: boolean;
   rstrip: boolean;
-  /** Not inside a word. */
+  /** Does not match inside a word. */
   singleWord: boolean;
   /** Looked for after normalisation instead of in the raw text. */
   normalized: boolean;
@@ -42,7 +42,7 @@ export class AddedTokenSplitter {
     }
   }
 
-  /** One after the other, so that a caller who has enough need not read the whole text. */
+  /** Yields one part at a time, so that a caller can stop early. */
   *split(text: string): Generator<Section, void> {
     if (this.#root.next.size === 0) {
       if (text !== "") yield text;

@@ -1,6 +1,6 @@
-// Word -> token ids for BPE models, byte-level (symbols are bytes) or SentencePiece-style (symbols are characters,
-// unknown ones fall back to <0xNN> tokens or to the unknown token). Replaces the model half of @huggingface/tokenizers,
-// whose queue of objects needs seconds for a megabyte without a space; ids are equal (tested against it).
+// A word → token ids, for BPE models. In byte-level models symbols are bytes. In SentencePiece-style models symbols are
+// characters; unknown characters become <0xNN> tokens or the unknown token. This replaces the model half of
+// @huggingface/tokenizers, which takes seconds for a megabyte without a space. The ids are the same.
 
 import { encodeUtf8 } from "../utf8.ts";
 import { byteToChar, byteToken } from "./byte-alphabet.ts";
@@ -26,7 +26,7 @@ export class BpeEncoder {
   readonly #ignoreMerges: boolean;
   readonly #unknownId: number | null;
   readonly #fuseUnknown: boolean;
-  /** byte -> id: of the byte's letter (byte level) or of its <0xNN> token (byte fallback); -1 = none. */
+  /** byte → id of its letter (byte level) or of its <0xNN> token (byte fallback); -1 if there is none. */
   readonly #byteIds: Int32Array;
   readonly #hasEveryByte: boolean;
   readonly #byteFallback: boolean;
@@ -80,8 +80,9 @@ export class BpeEncoder {
   }
 
   /**
-   * As Hugging Face's tokenizers has them: the unknown token is written when the next character is (one for several, if
-   * they are fused), so that fallback bytes in between come before it; without one, unknown characters are left out.
+   * As in Hugging Face's tokenizers, the unknown token is written together with the next known character (one token for
+   * several unknown characters, if they are fused). Fallback bytes in between come before it. Without an unknown token,
+   * unknown characters are dropped.
    */
   #characterSymbols(word: string): Int32Array {
     // A character takes at most as many symbols as it has bytes: three per UTF-16 unit.
@@ -110,7 +111,7 @@ function spell(word: string): string {
   return spelled;
 }
 
-/** Merges whose parts or result are not in the vocabulary can never apply and are left out. */
+/** Skips merges whose parts or result are not in the vocabulary: they can never apply. */
 function readMerges(
   merges: BpeModelJson["merges"],
   vocab: ReadonlyMap<string, number>,

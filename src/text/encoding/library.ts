@@ -1,5 +1,5 @@
-// @huggingface/tokenizers behind types of our own (its declarations do not resolve under Node's module rules). Used for
-// the stages of tokenizer.json we do not run ourselves, and for whole models that are not BPE.
+// Gives @huggingface/tokenizers types of our own: its declarations do not resolve under Node's module rules. It runs the
+// stages of tokenizer.json that we do not, and whole models that are not BPE.
 
 import * as library from "@huggingface/tokenizers";
 import type { JsonObject } from "../../json/json-object.ts";

@@ -1,6 +1,6 @@
-// The merges of a BPE model and their application to one word. Symbols are token ids. Every word ends as HF tokenizers
-// would end it: lowest rank first, leftmost on ties. Short words are scanned, long ones use a heap, so that a megabyte
-// without a space costs n log n.
+// Applies the merges of a BPE model to one word. Symbols are token ids. Merges happen in the order of Hugging Face's
+// tokenizers: lowest rank first, leftmost on ties. Short words are scanned. Long words use a heap, so a megabyte without a
+// space takes n log n time.
 
 const SCAN_LIMIT = 32;
 /** Heap keys are rank * positions + position, exact in a double. */

@@ -1,6 +1,6 @@
-// How the pieces of a vocabulary spell bytes, read from the decoder section of tokenizer.json. Two families are
-// served: byte-level alphabets and SentencePiece-style space marks. Others (WordPiece, CTC) are refused at load time,
-// because text could not be rebuilt byte by byte from single tokens.
+// Reads from the decoder section of tokenizer.json how pieces spell bytes. Two kinds are supported: byte-level alphabets
+// and SentencePiece-style space marks. Other kinds (WordPiece, CTC) are refused at load time, because their text cannot be
+// rebuilt from single tokens.
 
 import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import { TextFilesError } from "../tokenizer-files.ts";

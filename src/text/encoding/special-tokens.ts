@@ -1,6 +1,6 @@
-// Which tokens a checkpoint adds and which of them are special, gathered from tokenizer.json, tokenizer_config.json and
-// special_tokens_map.json the way transformers does: the configuration names roles (bos, eos, ...) and may add tokens
-// that tokenizer.json lacks; a token with a role is special whatever its flag says.
+// Finds the tokens a checkpoint adds and which of them are special. It reads tokenizer.json, tokenizer_config.json and
+// special_tokens_map.json as transformers does. The configuration names roles (bos, eos, ...) and may add tokens that
+// tokenizer.json lacks. A token with a role is always special.
 
 import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import type { TextFiles } from "../tokenizer-files.ts";

@@ -1,5 +1,5 @@
-// Ids, pieces and bytes of a vocabulary, added tokens included. Bytes are kept in one flat array: id i owns
-// bytes[offsets[i], offsets[i + 1]). Ids without a token have no bytes.
+// Ids, pieces and bytes of a vocabulary with its added tokens. All bytes are in one flat array: those of id i are
+// bytes[offsets[i], offsets[i + 1]). An id without a token has no bytes.
 
 import { TextFilesError } from "../tokenizer-files.ts";
 import { decodeUtf8, encodeUtf8 } from "../utf8.ts";
@@ -63,7 +63,7 @@ export class Vocabulary {
     return this.#ids.get(piece) ?? null;
   }
 
-  /** Of several tokens the one that is spelled as text rather than as a byte. */
+  /** If several tokens match, prefers one spelled as text over one spelled as a byte. */
   idOfBytes(bytes: ArrayLike<number>): number | null {
     if (bytes.length === 0 || bytes.length > this.longestToken) return null;
     for (const piece of spellings(Uint8Array.from(bytes), this.#spelling)) {
@@ -82,7 +82,7 @@ export class Vocabulary {
     return this.#special[id] === 1;
   }
 
-  /** A view: not to be written to. */
+  /** A view. Do not write to it. */
   bytes(id: number): Uint8Array {
     if (!(id >= 0 && id < this.size)) return this.#bytes.subarray(0, 0);
     return this.#bytes.subarray(this.#offsets[id], this.#offsets[id + 1]);

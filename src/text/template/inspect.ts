@@ -1,5 +1,5 @@
-// What a template uses, read off its syntax tree: the variables it mentions, and whether it walks through the parts of
-// a message's content (then it gets a list of parts) or prints content as it is (then it gets one string).
+// Reads from a template's syntax tree which variables it mentions, and whether it loops over the parts of a message's
+// content (then it gets a list of parts) or prints content as it is (then it gets one string).
 
 import type { Expression, Statement } from "./syntax.ts";
 import { walk } from "./walk.ts";

@@ -122,7 +122,7 @@ export const LIST_FILTERS = builtins<Value>({
     new Once(picked(value).filter((item) => !hasAttribute(item, args, runtime))),
 });
 
-/** Filters that pick elements take none for an empty list. */
+/** Filters that pick elements treat None as an empty list. */
 function picked(value: Value): readonly Value[] {
   return value === null ? [] : elements(value);
 }

@@ -39,7 +39,7 @@ function add(left: Value, right: Value, limits: Limits): Value {
   return left instanceof Tuple && right instanceof Tuple ? new Tuple([...left.items, ...right.items]) : undefined;
 }
 
-/** What a value is as one side of a sum of texts; null: it cannot be. */
+/** The text of a value as one side of a sum of texts; null if it has none. */
 function textToAdd(value: Value, other: Value): string | null {
   if (value instanceof Markup) return value.text;
   if (typeof value === "string") return other instanceof Markup ? escapeHtml(value) : value;

@@ -31,14 +31,14 @@ test("jobs are answered in order, each with its own result", async () => {
   expect(await Promise.all(jobs)).toEqual(["a", "b", "c"]);
 });
 
-test("errors come back as they were", async () => {
+test("errors come back unchanged", async () => {
   await expect(sandbox.render("{{ raise_exception('no') }}", input)).rejects.toThrow(new TemplateError("no"));
   await expect(sandbox.render("{% if %}", input)).rejects.toThrow(/cannot be parsed/);
   const unseen = { ...input, addGenerationPrompt: false, continueFinalMessage: true };
   await expect(sandbox.render("x", unseen)).rejects.toMatchObject({ code: "invalid_continuation", param: "messages" });
 });
 
-describe("hostile templates end themselves and nothing else", () => {
+describe("a hostile template harms nothing else", () => {
   const forever =
     "{% macro f(n) %}{% for i in range(100000) %}{{ i }}{% endfor %}{% endmacro %}{% for i in range(100000) %}{{ f(i) }}{% endfor %}";
   const doubling =
@@ -68,7 +68,7 @@ describe("hostile templates end themselves and nothing else", () => {
     quick.close();
   });
 
-  test("a template that is too long is refused unread", async () => {
+  test("a template that is too long is refused without parsing", async () => {
     await expect(sandbox.render("x".repeat(300_000), input)).rejects.toThrow(/262144/);
   });
 });

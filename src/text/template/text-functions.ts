@@ -40,7 +40,7 @@ export function capitalise(text: string): string {
   return letter.toUpperCase() + text.slice(letter.length).toLowerCase();
 }
 
-/** Refuses a result longer than `limit` before building it. `count` < 0 replaces all. */
+/** Checks the length of the result before building it. `count` < 0 replaces all. */
 export function replace(text: string, from: string, to: string, count: number, limit: number): string {
   const parts = from === "" ? ["", ...Array.from(text), ""] : text.split(from);
   const replaced = count < 0 ? parts.length - 1 : Math.min(count, parts.length - 1);
@@ -89,7 +89,7 @@ export function splitLines(text: string, keepEnds: boolean): string[] {
   return keepEnds ? lines : lines.map((whole) => whole.replace(lineEnd, ""));
 }
 
-/** Up to `width` characters; `before`: the share of the filling that comes first (0, 1 or, for the middle, 0.5). */
+/** Fills up to `width` characters. `before` is the share of the filling that comes first: 0, 1, or 0.5 to centre. */
 export function pad(text: string, width: number, fill: string, before: 0 | 0.5 | 1, limit: number): string {
   if (characterCount(fill) !== 1) throw new Error("the fill character must be exactly one character long");
   const missing = Math.max(0, width - characterCount(text));
