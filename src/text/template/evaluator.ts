@@ -237,7 +237,10 @@ export class Evaluator implements Runtime {
       case "plus":
         return binary("+", 0n, this.#defined(node.operand, scope), this.limits);
       case "binary": {
-        const [left, right] = [this.#defined(node.left, scope, false), this.#defined(node.right, scope, false)];
+        const left = this.#defined(node.left, scope, false);
+        // `"%s" % missing` prints nothing for it.
+        const fills = node.operator === "%" && typeof left === "string";
+        const right = fills ? this.#value(node.right, scope) : this.#defined(node.right, scope, false);
         return binary(node.operator, left, right, this.limits);
       }
       case "and": {

@@ -3,7 +3,7 @@
 import { isNumeric, type Numeric } from "./comparison.ts";
 import { fixedPoint, pythonRepr, pythonStr } from "./python-format.ts";
 import { checkLength } from "./text-functions.ts";
-import { type CallArguments, characters, keyOf, positioned, Tuple, typeName, type Value } from "./values.ts";
+import { type CallArguments, characters, type Dict, keyOf, positioned, Tuple, typeName, type Value } from "./values.ts";
 
 interface Layout {
   fill: string;
@@ -19,7 +19,7 @@ interface Layout {
 /** A tuple fills one directive with each of its elements, a dict fills "%(key)s", anything else fills one directive. */
 export function percentFormat(text: string, values: Value, maxText: number): string {
   const list = values instanceof Tuple ? values.items : [values];
-  const named = values instanceof Map ? (key: string): Value => values.get(key) : null;
+  const named = values instanceof Map ? values : null;
   const filled = fillDirectives(text, list, named, maxText);
   if (filled.used < list.length && named === null) throw new Error("not all arguments were used by %");
   return filled.text;
@@ -28,7 +28,7 @@ export function percentFormat(text: string, values: Value, maxText: number): str
 function fillDirectives(
   text: string,
   values: readonly Value[],
-  named: ((key: string) => Value) | null,
+  named: Dict | null,
   maxText: number,
 ): { text: string; used: number } {
   let used = 0;
@@ -37,8 +37,9 @@ function fillDirectives(
     /%(?:\(([^()]*)\))?([-+ 0#]*)(\d*)(?:\.(\d*))?(.?)/gs,
     (directive, key: string | undefined, flags: string, width: string, precision: string | undefined, kind: string) => {
       if (kind === "%") return "%";
-      const value = key === undefined ? values[used++] : named?.(key);
-      if (value === undefined || !/^[srdiufFxXoeEgG]$/.test(kind)) throw new Error(`nothing can fill in ${directive}`);
+      const isGiven = key === undefined ? used < values.length : named?.has(key);
+      const value = key === undefined ? values[used++] : named?.get(key);
+      if (!isGiven || !/^[srdiufFxXoeEgG]$/.test(kind)) throw new Error(`nothing can fill in ${directive}`);
       const zero = flags.includes("0") && !"sr".includes(kind) && !flags.includes("-");
       const layout: Layout = {
         fill: zero ? "0" : " ",
@@ -68,9 +69,12 @@ export function braceFormat(text: string, { positional, named }: CallArguments, 
     const parts = /^(\w*)((?:\[[^\]]*\]|\.\w+)*)(?:!([rs]))?(?::(.*))?$/s.exec(field);
     if (!parts) throw new Error(`format() cannot fill in ${match}`);
     const [, name, path, conversion, specification] = parts;
-    let value = name === "" ? positional[next++] : /^\d+$/.test(name!) ? positional[Number(name)] : named.get(name!);
+    const at = name === "" ? next++ : /^\d+$/.test(name!) ? Number(name) : null;
+    if (at === null ? !named.has(name!) : at >= positional.length) {
+      throw new Error(`format() has nothing to put in the place of ${match}`);
+    }
+    let value = at === null ? named.get(name!) : positional[at];
     for (const [, index, key] of path!.matchAll(/\[([^\]]*)\]|\.(\w+)/g)) value = elementOf(value, index ?? key!);
-    if (value === undefined) throw new Error(`format() has nothing to put in the place of ${match}`);
     const layout = parseLayout(specification ?? "", value);
     const inserted = write(value, conversion === "r" ? { ...layout, kind: "r" } : layout, maxText);
     length += inserted.length;
@@ -88,6 +92,9 @@ function elementOf(value: Value, key: string): Value {
 function parseLayout(specification: string, value: Value): Layout {
   const parts = /^(?:(.)?([<>^=]))?([-+ ])?(0)?(\d*)([,_])?(?:\.(\d+))?([sdfFxXboeEgG%])?$/su.exec(specification);
   if (!parts) throw new Error(`format() does not know the layout '${specification}'`);
+  if (specification !== "" && typeof value !== "string" && !isNumeric(value)) {
+    throw new Error(`a '${typeName(value)}' has no layout '${specification}'`);
+  }
   const [, fill, align, sign, zero, width, grouping, precision, kind] = parts;
   return {
     fill: fill ?? (zero ? "0" : " "),
