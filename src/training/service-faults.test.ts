@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
@@ -62,7 +62,7 @@ describe("faults", () => {
     const model = newModel(bench);
     const first = await submit(bench, model.id);
     const second = await submit(bench, model.id);
-    rmSync(join(bench.folder, "training", "jobs", second.id, "input.jsonl"));
+    rmSync(join(bench.folder, "training", "jobs", second.id, "submission.jsonl"));
     await ended(bench, first);
     const missing = (await ended(bench, second)).at(-1)!.data.error_message;
     expect(missing).toMatch(/ENOENT/);
@@ -72,6 +72,19 @@ describe("faults", () => {
     const third = await ended(bench, await submit(bench, model.id));
     expect(third.at(-1)!.type).toBe("training_failed");
     expect(third.at(-1)!.data.error_message).not.toContain(bench.folder);
+  });
+
+  it("fails a job that an earlier version stored in another form, and says what to do", async () => {
+    const bench = start({ maxParallelJobs: 1, trainer: fakeTrainer(50) });
+    const model = newModel(bench);
+    const first = await submit(bench, model.id);
+    const second = await submit(bench, model.id);
+    const folder = join(bench.folder, "training", "jobs", second.id);
+    renameSync(join(folder, "submission.jsonl"), join(folder, "input.jsonl"));
+    await ended(bench, first);
+    expect((await ended(bench, second)).at(-1)!.data.error_message).toMatch(
+      /earlier version of this server.*submit it again/,
+    );
   });
 
   it("refuses to copy a step whose files are damaged", async () => {

@@ -92,9 +92,9 @@ export class Workspace {
     return join(this.#root, "jobs", jobId);
   }
 
-  /** The submitted data: one example, trajectory or group as JSON per line. */
+  /** The submitted data: one example, trajectory or group as JSON per line. Version 0.1.0 kept another form in input.jsonl. */
   jobInput(jobId: string): string {
-    return join(this.jobFolder(jobId), "input.jsonl");
+    return join(this.jobFolder(jobId), "submission.jsonl");
   }
 
   jobBatch(jobId: string): string {

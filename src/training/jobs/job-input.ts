@@ -1,8 +1,9 @@
 // The submitted data of a job on disk: one example, trajectory or group as JSON per line. It is written as it arrives,
 // synced before the job is accepted, and read back line by line, so a large job never has to fit in memory.
 
-import { createReadStream } from "node:fs";
+import { createReadStream, existsSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { linesOf } from "../../json/json-lines.ts";
 import type { GroupPart, Trajectory, TrajectoryGroup } from "../data/trajectory.ts";
 
@@ -51,6 +52,11 @@ export class InputWriter {
 
 /** Reads the items in order, one line at a time. */
 export async function* readInput<Item>(path: string): AsyncGenerator<Item> {
+  if (!existsSync(path) && existsSync(join(dirname(path), "input.jsonl"))) {
+    throw new Error(
+      "The job was submitted to an earlier version of this server, which stored it differently: submit it again.",
+    );
+  }
   for await (const line of linesOf(createReadStream(path, { encoding: "utf8" }))) {
     if (line !== "") yield JSON.parse(line) as Item;
   }
