@@ -1,5 +1,5 @@
-// Free text that watches for triggers (Aho-Corasick over characters): the first trigger completed in the text leads to
-// its branch; everything else stays free. Used for structural tags and for text up to an end marker.
+// Free text that watches for triggers, by Aho-Corasick over characters. The first trigger in the text leads to its
+// branch; all other text stays free. Structural tags and text up to an end marker use it.
 
 import { type CodePointSet, codePoints, complementSet } from "../code-points.ts";
 import type { Expression } from "../expression.ts";

@@ -1,5 +1,5 @@
-// Expressions into states of a StateGraph. Small, non-recursive rules are copied in place; larger, repeated or recursive
-// ones become calls, which keeps the graph linear in the size of the grammar.
+// Turns expressions into states of a StateGraph. Small rules without recursion are copied in place. Others become
+// calls, which keeps the graph linear in the size of the grammar.
 
 import { type CharDfa, type Expression, type Grammar, never } from "../expression.ts";
 import { emitDispatch } from "./dispatch.ts";
@@ -8,7 +8,7 @@ import { StateGraph } from "./state-graph.ts";
 
 /** Repeated bodies heavier than this are called, not copied. */
 const COPY_WEIGHT = 4;
-/** No token is longer than this many bytes where a mask is concerned (longer ones are never legal under a grammar). */
+/** Tokens of more bytes are never legal under a grammar. */
 export const LONGEST_TOKEN = 128;
 
 export interface CompiledRules {
@@ -44,7 +44,7 @@ class ExpressionCompiler {
     }
   }
 
-  /** Adds paths from `from` to `to`. Never adds an edge into `from` or out of `to`, so neighbours cannot leak in. */
+  /** Adds paths from `from` to `to`. Adds no edge into `from` or out of `to`, so that neighbours stay apart. */
   #emit(expression: Expression, from: number, to: number): void {
     const graph = this.graph;
     switch (expression.kind) {
@@ -146,8 +146,8 @@ class ExpressionCompiler {
 }
 
 /**
- * Of two positions in a counted repetition that are both further from either bound than a token can reach, the masks
- * are equal: this maps such a position to the earliest one of its kind. Every iteration consumes at least one byte.
+ * Maps a position in a counted repetition to the earliest one with the same mask. Two positions have the same mask when
+ * no token is long enough to reach a bound from either. Every iteration consumes at least one byte.
  */
 function sameMask(count: number, min: number, max: number | null): number {
   if (min - count > LONGEST_TOKEN) return 0;

@@ -1,5 +1,5 @@
-// From the graph to the program: dead ends and unreachable parts go, trivial links are followed, bytes are grouped into
-// classes, edges are laid out flat.
+// Turns the graph into a program: removes dead ends and unreachable parts, follows trivial links, groups bytes into
+// classes and lays out the edges in flat arrays.
 
 import { GrammarError } from "../grammar-error.ts";
 import type { CompiledRules } from "./expression-compiler.ts";
@@ -53,7 +53,7 @@ export function linkProgram({ graph, starts, marker }: CompiledRules): Program {
   };
 }
 
-/** States from which the end of their rule can be reached. A call counts when both the rule and its return do. */
+/** Marks the states from which their rule can end. A call can when the rule and the state it returns to can. */
 function productive(states: readonly GraphState[], starts: readonly number[]): Uint8Array {
   const live = new Uint8Array(states.length);
   const before: number[][] = states.map(() => []);

@@ -1,5 +1,5 @@
-// The finished automaton in flat arrays: what the matcher runs and what travels between threads. Every state in it can
-// be reached and can still lead to a complete text, so a matcher that is alive can always finish.
+// The finished automaton in flat arrays, as the matcher runs it and as it travels between threads. Every state can be
+// reached and can lead to a complete text, so a matcher that is alive can always finish.
 
 export interface Program {
   /** Byte -> class, 256 entries. Bytes of one class behave alike everywhere in this program. */

@@ -1,5 +1,5 @@
-// How heavy expressions are (roughly: states when copied in place), which rules are recursive, and which expressions
-// always consume something. Decides between copying a rule's body and calling it.
+// Decides whether the body of a rule is copied or called. The weight of an expression is roughly the number of states it
+// takes when copied. Recursive rules are always called.
 
 import type { Expression, Grammar } from "../expression.ts";
 
@@ -48,7 +48,7 @@ export class RuleWeights {
     }
   }
 
-  /** True when every match is at least one byte long (false when that is not obvious). */
+  /** True when every match has at least one byte; false also when that is hard to tell. */
   consumes(expression: Expression): boolean {
     const known = this.#consuming.get(expression);
     if (known !== undefined) return known;

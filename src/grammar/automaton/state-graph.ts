@@ -1,5 +1,5 @@
-// A growing nondeterministic automaton over bytes with calls between rules. Only construction lives here; sizes are
-// bounded so that a hostile constraint ends in an error instead of eating memory.
+// A nondeterministic automaton over bytes, with calls between rules, while it is built. Its size is bounded, so that a
+// hostile constraint ends in an error and not in a lack of memory.
 
 import { type CodePointSet, ESCAPED_IN_JSON, intersectSets, subtractSets } from "../code-points.ts";
 import { GrammarError } from "../grammar-error.ts";
@@ -15,7 +15,7 @@ export interface GraphState {
   /** Pairs rule, return state. */
   readonly calls: number[];
   final: boolean;
-  /** A state whose next-token mask is certainly the same (see expression-compiler.ts); itself when there is none. */
+  /** A state with the same next-token mask (see expression-compiler.ts), or the state itself. */
   maskLike: number;
 }
 

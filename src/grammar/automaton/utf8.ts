@@ -1,4 +1,4 @@
-// Code-point ranges as sequences of byte ranges: the shape in which an automaton over bytes can accept them.
+// Ranges of code points as sequences of byte ranges, which an automaton over bytes can accept.
 
 export type ByteRange = readonly [low: number, high: number];
 

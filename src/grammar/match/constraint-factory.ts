@@ -1,6 +1,5 @@
-// The engine thread's side of structured output: turns the key of a compiled grammar into constraints. A key carries
-// its program with it (content hash, then the packed program), so nothing has to be kept in step between threads and a
-// restarted engine thread needs no replay.
+// Makes constraints from the keys of compiled grammars, on the engine thread. A key is a content hash followed by the
+// packed program. Threads therefore share no state, and a restarted engine thread has nothing to replay.
 
 import { createHash } from "node:crypto";
 import { type Program, packProgram, unpackProgram } from "../automaton/program.ts";
@@ -14,7 +13,7 @@ import type { TokenVocabulary } from "./token-vocabulary.ts";
 
 /** Hex digits of the hash in front of the program. */
 const HASH_LENGTH = 64;
-/** Memory for the programs, states and masks of all grammars; the least recently used go first. */
+/** Memory for the programs, configurations and masks of all grammars. The least recently used grammar goes first. */
 const MAX_BYTES = 256 * 2 ** 20;
 
 export function grammarKey(program: Program): string {
@@ -32,7 +31,7 @@ export class GrammarConstraintFactory implements ConstraintFactory {
     this.#vocabulary = vocabulary;
   }
 
-  /** Builds the token tree now instead of with the first constrained request (2 s at 150,000 tokens). */
+  /** Builds the token trie now, not with the first constrained request. It takes 2 s at 150,000 tokens. */
   prepare(): void {
     this.#tokens();
   }

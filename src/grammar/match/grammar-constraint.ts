@@ -1,13 +1,12 @@
-// One constrained sequence on the engine thread: the mask of the next position, tokens accepted so far, forced tokens.
-// Work is rationed: a grammar that needs more than its ration per token ends its own sequence with an error, so it
-// cannot slow down its neighbours in the batch.
+// One constrained sequence on the engine thread: its next mask and its forced tokens. Work is rationed. A grammar that
+// needs more than its ration per token ends its own sequence with an error, and does not slow down the rest of the batch.
 
 import type { Configuration } from "./matcher.ts";
 import { BrokenConstraintError, type SequenceConstraint } from "./sequence-constraint.ts";
 import type { TokenMasks } from "./token-masks.ts";
 import { tokenBytes } from "./token-trie.ts";
 
-/** Work units (about 0.1 µs each) a sequence may save up, and what every token adds to its ration. */
+/** Work units, about 0.1 µs each, that a sequence may save up, and that every token adds. */
 const RATION_CAPACITY = 250_000;
 const RATION_PER_TOKEN = 10_000;
 const MAX_FORCED = 64;
@@ -18,7 +17,7 @@ export class GrammarConstraint implements SequenceConstraint {
   readonly #ignoreEos: boolean;
   readonly #buffer: Int32Array;
   #configuration: Configuration;
-  /** The token that may open the reasoning, legal only as the very first; -1 = none. */
+  /** The token that may open the reasoning. It is legal only as the first one; -1 = none. */
   #markerToken: number;
   #lifted = false;
   #ration = RATION_CAPACITY;
@@ -26,7 +25,7 @@ export class GrammarConstraint implements SequenceConstraint {
   constructor(masks: TokenMasks, stopTokenIds: readonly number[], ignoreEos: boolean) {
     this.#masks = masks;
     this.#stopTokenIds = stopTokenIds.filter((id) => id >= 0 && id < masks.trie.vocabulary.size);
-    // Without any stop id nothing could follow a complete text, so the mask is lifted there as under ignore_eos.
+    // Without a stop id nothing could follow a complete text, so the mask is lifted there as with ignore_eos.
     this.#ignoreEos = ignoreEos || this.#stopTokenIds.length === 0;
     this.#buffer = new Int32Array(masks.words);
     this.#configuration = this.#rationed(() => masks.matcher.start());
@@ -104,8 +103,8 @@ export class GrammarConstraint implements SequenceConstraint {
   }
 
   /**
-   * The single legal token, or -1: also where there is none, which is an error only if the output gets that far. Not
-   * accepting, so stop ids are illegal.
+   * The single legal token, or -1. No legal token at all is an error only once the output gets there. The
+   * configuration must not accept, so stop ids are illegal.
    */
   #onlyToken(configuration: Configuration): number {
     this.#legalInto(configuration, this.#buffer);

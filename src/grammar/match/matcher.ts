@@ -1,7 +1,7 @@
-// Runs a program over bytes. A configuration is everything the grammar considers possible after some text: a set of
-// (state, stack) items, closed under links, calls and returns. Stacks are shared graphs (one node per rule call and
-// position, as in Earley's algorithm), so ambiguity and left recursion stay polynomial. Configurations are interned and
-// remember their successors: text that was seen before costs one table lookup per byte.
+// Runs a program over bytes. A configuration is a set of (state, stack) items: all that the grammar considers possible
+// after some text, closed under links, calls and returns. Stacks are shared graphs with one node per rule call and
+// position, as in Earley's algorithm, so ambiguity and left recursion stay polynomial. Configurations are interned and
+// remember their successors. A byte seen before in the same configuration costs one table lookup.
 
 import type { Program } from "../automaton/program.ts";
 import type { Freedom, FreeSet } from "./free-text.ts";
@@ -9,11 +9,11 @@ import { BrokenConstraintError } from "./sequence-constraint.ts";
 import { STATE_RADIX, StackGraph, type StackNode } from "./stack-graph.ts";
 import { StateSteps } from "./state-steps.ts";
 
-/** After this many configurations the memory of a program is dropped and built up anew. */
+/** With more configurations than this, a matcher forgets all of them and starts again. */
 const MAX_CONFIGURATIONS = 20_000;
 
 export class Configuration {
-  /** Items that can consume a byte; same length. */
+  /** The items that can consume a byte, as two lists of the same length. */
   readonly states: readonly number[];
   readonly nodes: readonly StackNode[];
   /** The items before closing: they determine everything else. */
@@ -21,7 +21,7 @@ export class Configuration {
   readonly kernelNodes: readonly StackNode[];
   /** The whole text may end here. */
   readonly accepting: boolean;
-  /** Left through the unknown caller of an isolated frame (see token-masks.ts). */
+  /** The frame may end here and return to its unknown caller (see token-masks.ts). */
   readonly escaped: boolean;
   /** Per byte class; null = no continuation. */
   next: (Configuration | null | undefined)[] = [];
@@ -64,7 +64,7 @@ export class Matcher {
   readonly program: Program;
   readonly stacks: StackGraph;
   readonly steps: StateSteps;
-  /** Units of work (items visited) the current caller may still spend; going below zero throws BrokenConstraintError. */
+  /** Work, in items visited, that the caller may still spend. Below zero, BrokenConstraintError is thrown. */
   allowance: number = Number.POSITIVE_INFINITY;
   epoch = 0;
   #single = new Map<number, Configuration>();
@@ -85,7 +85,7 @@ export class Matcher {
     return this.#configuration([this.program.starts[1]!], [this.stacks.bottom]);
   }
 
-  /** The same states with an unknown caller: what can be said without looking at the stack. */
+  /** The same states with an unknown caller, for what does not depend on the stack. */
   frame(states: readonly number[]): Configuration {
     return this.#configuration(
       states,
@@ -129,7 +129,7 @@ export class Matcher {
     return this.#single.size + this.#several.size;
   }
 
-  /** Forgets all interned configurations. Those still held by callers stay valid. */
+  /** Forgets all interned configurations. Those that callers hold stay valid. */
   forget(): void {
     this.epoch++;
     this.#single.clear();

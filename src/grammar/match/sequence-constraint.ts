@@ -1,9 +1,7 @@
-// The token-mask hook: how a grammar restricts one sequence, seen from the engine thread.
-// The engine asks for the mask of the next position when its logits are ready and reports every token it appended.
-// Implemented by grammar/ (which computes masks right here, on the engine thread, when they are asked for) and by fakes
-// in tests.
+// How the engine thread sees a grammar: as a mask per position of one sequence. The engine asks for the mask when the
+// logits are ready, and reports every token it appends.
 
-/** The constraint cannot be followed any further. Its sender's doing: the message is meant for them. */
+/** The constraint cannot be followed any further. The message is for the client that sent it. */
 export class BrokenConstraintError extends Error {
   override name = "BrokenConstraintError";
 }
@@ -11,8 +9,8 @@ export class BrokenConstraintError extends Error {
 export interface SequenceConstraint {
   /**
    * Legal tokens of the next position as a bitset: bit (id & 31) of word (id >>> 5); null = everything is legal now
-   * (the constraint is finished under ignore_eos, or not active yet because the model is still reasoning).
-   * Stop ids are legal only where the grammar may end. Whatever it throws ends this sequence only.
+   * (the text is complete and ignore_eos is set).
+   * Stop ids are legal only where the grammar may end. An error ends this sequence only.
    */
   mask(): Int32Array | null;
   /** The token just appended to the output (sampled or forced). */

@@ -1,6 +1,6 @@
-// Call stacks of a matcher as a shared graph, and the closure that follows links, calls and returns at one position.
-// A node stands for the calls of one rule at one position; its edges say where such a call returns to. Nodes are
-// interned by their edges, so equal histories meet again (lists of any length come back to the same configuration).
+// The call stacks of a matcher as a shared graph, and the closure over links, calls and returns at one position. A node
+// stands for the calls of one rule at one position. Its edges say where such a call returns to. Nodes are interned by
+// their edges, so equal histories meet again: a list of any length comes back to the same configuration.
 
 import type { Program } from "../automaton/program.ts";
 
@@ -8,7 +8,7 @@ export class StackNode {
   readonly id: number;
   readonly returns: number[] = [];
   readonly parents: StackNode[] = [];
-  /** Only while its own position is being closed. */
+  /** Its own position is still being closed. */
   fresh = true;
   popped = false;
   visiting = false;
@@ -20,9 +20,9 @@ export class StackNode {
   }
 }
 
-/** More than a program has states: node.id * stateRadix + state is a number for the pair. */
+/** More than a program has states, so that node.id * STATE_RADIX + state numbers the pair. */
 export const STATE_RADIX = 2 ** 19;
-/** A closure that grows is stopped on the way, not after it. */
+/** Work between two looks at the allowance, so that a growing closure is stopped on the way. */
 const WORK_PER_CHECK = 1000;
 
 export class StackGraph {

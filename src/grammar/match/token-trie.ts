@@ -1,5 +1,5 @@
-// All tokens of a vocabulary as a tree of bytes in preorder arrays: one linear scan with skips visits exactly the
-// prefixes a grammar can follow.
+// All tokens of a vocabulary as a tree of bytes, in preorder arrays. A linear scan that skips dead subtrees visits
+// exactly the prefixes that a grammar can follow.
 
 import { LONGEST_TOKEN } from "../automaton/expression-compiler.ts";
 import type { TokenVocabulary } from "./token-vocabulary.ts";

@@ -1,6 +1,6 @@
-// The vocabulary as a grammar sees it: the bytes of every token that may appear inside a text. Plain arrays, so that it
-// can be handed to another thread. Special tokens have no bytes here (they are legal only as stop ids), except the
-// markers a reply parser needs to see.
+// The vocabulary as a grammar sees it: the bytes of every token that may appear in a text, in plain arrays that can be
+// sent to another thread. Special tokens have no bytes, since they are legal only as stop ids. The exceptions are the
+// markers that a reply parser looks for.
 
 export interface TokenVocabulary {
   /** Number of ids of the model's output layer (bits in a mask). */
@@ -10,7 +10,7 @@ export interface TokenVocabulary {
   readonly offsets: Int32Array;
 }
 
-/** What is needed of a tokenizer. */
+/** The part of a tokenizer that is needed here. */
 export interface TokenSource {
   readonly vocabSize: number;
   bytes(id: number): Uint8Array;

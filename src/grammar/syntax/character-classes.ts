@@ -1,6 +1,5 @@
-// Named character classes of regular expressions. Dialects disagree on whether \d, \w and \s reach beyond ASCII; the
-// positive classes here are the ASCII ones and whatever is excluded is excluded in its Unicode extent, so that what is
-// generated matches under either reading.
+// Named character classes of regular expressions. Dialects disagree on whether \d, \w and \s go beyond ASCII. Here the
+// positive classes are ASCII, and the negated ones exclude all of Unicode's, so that generated text matches either way.
 
 import {
   ANY_CODE_POINT,
@@ -41,7 +40,7 @@ const posix: Record<string, string> = {
   xdigit: "A-Fa-f0-9",
 };
 
-/** d D w W s S, else null. `wide`: every character any dialect counts in (for what is then excluded). */
+/** d D w W s S; else null. `wide`: every character that some dialect includes, for sets that are then excluded. */
 export function perlClass(letter: string, wide = false): CodePointSet | null {
   switch (letter) {
     case "d":
@@ -77,7 +76,7 @@ export function dot(all: boolean, wide = false): CodePointSet {
 
 const PROPERTIES = new Map<string, CodePointSet | null>();
 
-/** \p{name}: general categories, scripts (Script=Greek or Greek) and binary properties; null when there is no such one. */
+/** \p{name}: general categories, scripts (Script=Greek or Greek) and binary properties; null = unknown. */
 function unicodeProperty(name: string): CodePointSet | null {
   const known = PROPERTIES.get(name);
   if (known !== undefined) return known;

@@ -1,5 +1,5 @@
-// EBNF grammars in the GBNF style (`root ::= …`): strings, character classes, groups, alternatives, quantifiers, rules
-// in any order, comments with #. The rule `root` is the start.
+// Reads EBNF grammars in the GBNF style (`root ::= …`): strings, character classes, groups, alternatives, quantifiers and
+// comments with #. Rules may stand in any order. The rule `root` is the start.
 
 import { charSet, choice, type Expression, type GrammarBuilder, repeat, sequence, text } from "../expression.ts";
 import { errorAtLine, excerpt, GrammarError } from "../grammar-error.ts";

@@ -1,6 +1,6 @@
-// Lark grammars: rules, terminals, strings, regex terminals, ranges, groups, optionals, repetition, aliases, priorities,
-// %import common.*, %ignore. The start rule is `start`, else the first rule. Trees, templates and contextual lexing have
-// no meaning for generation and are refused where they would change the language.
+// Reads Lark grammars: rules, terminals, strings, regex terminals, ranges, groups, optionals, repetition, aliases,
+// priorities, %import common.* and %ignore. The start is the rule `start`, or the first one. Templates are refused. Trees
+// and contextual lexing mean nothing for generation; they are refused where they would change the language.
 
 import { codePoints, codePointsOf } from "../code-points.ts";
 import {
@@ -118,7 +118,7 @@ class LarkParser {
     return choice(...options);
   }
 
-  /** A definition goes on in the next line when that line starts with |. */
+  /** A definition continues on the next line if that line starts with |. */
   #takeBar(depth: number): boolean {
     const reader = this.#reader;
     const before = reader.position;

@@ -1,4 +1,4 @@
-// Bracketed classes and escapes of regular expressions.
+// Reads bracketed classes and escapes of regular expressions.
 
 import {
   type CodePointSet,

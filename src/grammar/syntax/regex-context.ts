@@ -1,4 +1,4 @@
-// What a regular expression's anchors and lookaheads mean, once all that stands before and after them is known.
+// Resolves the anchors and lookaheads of a regular expression. Their meaning depends on what stands before and after.
 
 import { complementDfa, determinise, intersectDfas } from "../char-dfa.ts";
 import { ANY_CODE_POINT } from "../code-points.ts";
@@ -6,8 +6,8 @@ import { charSet, choice, type Expression, empty, repeat, sequence } from "../ex
 import { errorAt, GrammarError } from "../grammar-error.ts";
 
 /**
- * full: the whole text matches. search: the text contains a match, as JSON Schema's `pattern` means it. part: like full, but
- * more text follows, into which a lookahead would see; it is refused.
+ * full: the whole text matches. search: the text contains a match, as with JSON Schema's `pattern`. part: like full, but
+ * more text follows. A lookahead would see into that text, so it is refused.
  */
 export type Mode = "full" | "search" | "part";
 
@@ -18,7 +18,7 @@ export interface Look {
   branches: Part[][];
   position: number;
 }
-/** A group with a lookahead inside, kept whole because the lookahead speaks of what follows the group. */
+/** A group with a lookahead inside. It is kept whole, because the lookahead looks at what follows the group. */
 interface OpenGroup {
   kind: "open group";
   optional: boolean;
@@ -73,7 +73,7 @@ function followed(parts: readonly Part[], after: Expression, atStart: boolean): 
     } else if (part.kind === "open group") {
       const options = part.branches.map((branch) => followed(branch, rest, first));
       if (part.optional) options.push(rest);
-      // As an automaton the rest stays one thing, however often it is needed before.
+      // As an automaton the rest is built once, however often it is needed.
       rest = { kind: "dfa", dfa: determinise(choice(...options), SUBJECT), json: false };
     } else {
       rest = sequence(part, rest);

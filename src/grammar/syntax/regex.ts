@@ -1,5 +1,5 @@
-// Regular expressions (the syntax shared by Rust and ECMAScript, with ECMAScript's lookahead, without lookbehind and back
-// references) to expressions.
+// Turns regular expressions into expressions. The syntax is what Rust and ECMAScript share, with ECMAScript's lookahead.
+// Lookbehind and back references are refused.
 
 import { type CodePointSet, codePointsOf } from "../code-points.ts";
 import { charSet, choice, type Expression, repeat, sequence } from "../expression.ts";

@@ -1,4 +1,5 @@
-// A cursor over a constraint's source text, by whole characters (a surrogate pair is one). Positions count UTF-16 units.
+// A cursor over the source text of a constraint. It moves by whole characters, so a surrogate pair is one step.
+// Positions count UTF-16 units.
 
 export class SourceReader {
   readonly source: string;
@@ -44,7 +45,7 @@ export class SourceReader {
     return taken;
   }
 
-  /** Consumes through `end` and returns what stood before it; null (nothing consumed) when it does not come. */
+  /** Consumes through `end` and returns the text before it. Without an `end` it consumes nothing and returns null. */
   until(end: string): string | null {
     const found = this.source.indexOf(end, this.position);
     if (found < 0) return null;
@@ -53,7 +54,7 @@ export class SourceReader {
     return text;
   }
 
-  /** Consumes what a sticky regular expression matches here; null when it does not. */
+  /** Consumes what a sticky regular expression matches here; null = no match. */
   match(sticky: RegExp): RegExpExecArray | null {
     sticky.lastIndex = this.position;
     const found = sticky.exec(this.source);

@@ -1,4 +1,4 @@
-// Quoted strings of EBNF and Lark sources.
+// Reads quoted strings of EBNF and Lark sources.
 
 import type { GrammarError } from "../grammar-error.ts";
 import type { SourceReader } from "./source-reader.ts";
