@@ -33,33 +33,91 @@ export function determinise(expression: Expression, subject: string): CharDfa {
   const start = state();
   const end = state();
   build(expression, start, end, nfa, state);
-  const closure = (members: Iterable<number>): number[] => {
-    const seen = new Set(members);
-    for (const member of seen) for (const next of nfa[member]!.epsilon) seen.add(next);
-    return [...seen].sort((a, b) => a - b);
+  const alphabet = new Alphabet(nfa.flatMap(({ edges }) => edges.map((edge) => edge.set)));
+  const closures = new Map<string, readonly number[]>();
+  const closure = (targets: readonly number[]): readonly number[] => {
+    const key = targets.join();
+    let members = closures.get(key);
+    if (!members) {
+      const seen = new Set(targets);
+      for (const member of seen) for (const next of nfa[member]!.epsilon) seen.add(next);
+      members = [...seen].sort((a, b) => a - b);
+      closures.set(key, members);
+    }
+    return members;
   };
   return explore(
     closure([start]),
     (members) => members.join(),
     (members) => members.includes(end),
     (members) => {
-      const edges = members.flatMap((member) => nfa[member]!.edges);
-      // Classes have hundreds of ranges, and most of them lead to the same place.
-      const pieces = new Map<string, { ranges: CodePointRange[]; hit: CharEdge[] }>();
-      for (const piece of partition(edges.map((edge) => edge.set))) {
-        const hit = edges.filter((edge) => includesPoint(edge.set, piece[0]));
-        const targets = hit.map((edge) => edge.target).join();
-        const known = pieces.get(targets);
-        if (known) known.ranges.push(piece);
-        else if (hit.length > 0) pieces.set(targets, { ranges: [piece], hit });
+      const targets = new Map<number, Set<number>>();
+      for (const member of members) {
+        for (const edge of nfa[member]!.edges) {
+          for (const letter of alphabet.letters(edge.set)) {
+            const known = targets.get(letter);
+            if (known) known.add(edge.target);
+            else targets.set(letter, new Set([edge.target]));
+          }
+        }
       }
-      return [...pieces.values()].map(({ ranges, hit }) => ({
-        set: unionSets(ranges),
-        target: closure(hit.map((edge) => edge.target)),
+      const groups = new Map<string, { letters: number[]; target: readonly number[] }>();
+      for (const [letter, reached] of targets) {
+        const target = [...reached].sort((a, b) => a - b);
+        const group = groups.get(target.join());
+        if (group) group.letters.push(letter);
+        else groups.set(target.join(), { letters: [letter], target });
+      }
+      return [...groups.values()].map(({ letters, target }) => ({
+        set: alphabet.set(letters),
+        target: closure(target),
       }));
     },
     subject,
   );
+}
+
+/** The code points cut into letters: an automaton cannot tell the code points of one letter apart. */
+class Alphabet {
+  readonly #letters = new Map<CodePointSet, readonly number[]>();
+  readonly #ranges: CodePointRange[][] = [];
+  readonly #sets = new Map<string, CodePointSet>();
+
+  constructor(sets: readonly CodePointSet[]) {
+    const different = new Map<string, CodePointSet[]>();
+    for (const set of new Set(sets)) different.set(set.join(), [...(different.get(set.join()) ?? []), set]);
+    const groups = [...different.values()];
+    const members = groups.map((): number[] => []);
+    const ids = new Map<string, number>();
+    for (const piece of partition(groups.map(([set]) => set!))) {
+      const holders = groups.flatMap(([set], index) => (includesPoint(set!, piece[0]) ? [index] : []));
+      if (holders.length === 0) continue;
+      const key = holders.join();
+      let id = ids.get(key);
+      if (id === undefined) {
+        id = ids.size;
+        ids.set(key, id);
+        this.#ranges.push([]);
+        for (const holder of holders) members[holder]!.push(id);
+      }
+      this.#ranges[id]!.push(piece);
+    }
+    for (const [index, group] of groups.entries()) for (const set of group) this.#letters.set(set, members[index]!);
+  }
+
+  letters(set: CodePointSet): readonly number[] {
+    return this.#letters.get(set)!;
+  }
+
+  set(letters: number[]): CodePointSet {
+    const key = letters.sort((a, b) => a - b).join();
+    let set = this.#sets.get(key);
+    if (!set) {
+      set = unionSets(...letters.map((letter) => this.#ranges[letter]!));
+      this.#sets.set(key, set);
+    }
+    return set;
+  }
 }
 
 /** Texts of the automaton that are between min and max characters long. */

@@ -25,6 +25,9 @@ import { withBounds } from "./lengths.ts";
 /** Longer strings are never generated where a maximum is given; a minimum beyond it is refused. */
 const MAX_COUNTED = 20_000;
 
+/** Addresses with a minimum length alone are no longer than this. */
+const LONG_ADDRESS = 2_000;
+
 /** The demands on strings alone. */
 type StringDemands = Partial<
   Pick<Conjunction, "patterns" | "notPatterns" | "formats" | "excluded" | "minLength" | "maxLength">
@@ -60,8 +63,8 @@ function stringContent(json: JsonText, demands: Required<StringDemands>, path: s
   if (patterns.length === 0 && !apart) return repeat(json.character, min, max);
   const only = patterns.length === 1 && !apart ? withBounds(patterns[0]!, min, max) : null;
   if (only !== null) return jsonEncoded(only);
-  // Together with a maximum length, addresses would be too complex; a plainer form that fits is used instead.
-  const plainer = demands.patterns.length === 0 && !apart && max !== null ? plainerForms(demands.formats, max) : [];
+  // Together with a length, addresses would be too complex; a plainer form that fits is used instead.
+  const plainer = demands.patterns.length === 0 && !apart ? plainerForms(demands.formats, max ?? LONG_ADDRESS) : [];
   for (const source of plainer) {
     const fitting = withBounds(parseRegex(source, "full"), min, max);
     if (fitting !== null) return jsonEncoded(fitting);
@@ -74,7 +77,9 @@ function stringContent(json: JsonText, demands: Required<StringDemands>, path: s
 export function stringDfa(demands: StringDemands, among: CharDfa | null, path: string): CharDfa {
   const [min, max] = lengthBounds(demands, path);
   const subject = `the combination of string keywords at ${path}`;
-  const parts = stringPatterns(demands, path).map((pattern) => determinise(pattern, subject));
+  const formats = (demands.formats ?? []).filter(isKnownFormat);
+  const parts = ownPatterns(demands).map((source) => determinise(searchPattern(source, path), subject));
+  parts.push(...formats.map(formatDfa));
   for (const pattern of demands.notPatterns ?? [])
     parts.push(complementDfa(determinise(searchPattern(pattern, path, true), subject)));
   const excluded = excludedTexts(demands);
@@ -83,6 +88,18 @@ export function stringDfa(demands: StringDemands, among: CharDfa | null, path: s
   for (const part of parts) dfa = dfa === null ? part : intersectDfas(dfa, part, subject);
   dfa ??= otherThan([]);
   return min > 0 || max !== null ? withLength(dfa, min, max, subject) : dfa;
+}
+
+const FORMAT_DFAS = new Map<string, CharDfa>();
+
+/** The automaton of a format is large and always the same. */
+function formatDfa(format: string): CharDfa {
+  let dfa = FORMAT_DFAS.get(format);
+  if (!dfa) {
+    dfa = determinise(parseRegex(formatPattern(format)!, "full"), `the format ${format}`);
+    FORMAT_DFAS.set(format, dfa);
+  }
+  return dfa;
 }
 
 function excludedTexts({ excluded }: StringDemands): string[] {
@@ -97,13 +114,17 @@ function lengthBounds({ minLength, maxLength }: StringDemands, path: string): [m
 }
 
 /** Decoded-text languages of `pattern` and `format`. */
-export function stringPatterns({ patterns, formats }: StringDemands, path: string): Expression[] {
-  const known = (formats ?? []).filter(isKnownFormat);
-  const sources = (patterns ?? []).filter((source) => !known.some((format) => isImplied(source, format)));
+export function stringPatterns({ patterns = [], formats = [] }: StringDemands, path: string): Expression[] {
+  const known = formats.filter(isKnownFormat);
   return [
-    ...sources.map((source) => searchPattern(source, path)),
+    ...ownPatterns({ patterns, formats }).map((source) => searchPattern(source, path)),
     ...known.map((format) => parseRegex(formatPattern(format)!, "full")),
   ];
+}
+
+/** Patterns that say more than the formats beside them. */
+function ownPatterns({ patterns, formats }: StringDemands): string[] {
+  return (patterns ?? []).filter((source) => !(formats ?? []).some((format) => isImplied(source, format)));
 }
 
 function searchPattern(source: string, path: string, wide = false): Expression {
