@@ -130,7 +130,8 @@ const kinds: Record<string, Kind> = {
       text
         .split(";")
         .every(
-          (part) => /^<n>\d+(\.0+)?<\/n>$/.test(part) && Number(part.slice(3, -4)) >= 5 && Number(part.slice(3, -4)) <= 70,
+          (part) =>
+            /^<n>\d+(\.0+)?<\/n>$/.test(part) && Number(part.slice(3, -4)) >= 5 && Number(part.slice(3, -4)) <= 70,
         ),
   },
 };

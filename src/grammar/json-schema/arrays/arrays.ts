@@ -6,17 +6,10 @@ import { type Schema, schemaError } from "../keywords.ts";
 import type { Conjunction } from "../logic/conjunction.ts";
 import { countedItems } from "./contains.ts";
 import { distinctItems } from "./distinct-items.ts";
+import type { Positions } from "./positions.ts";
 
 /** Longer arrays are never generated where a maximum is given; a minimum beyond it is refused. */
 const MAX_COUNTED = 20_000;
-
-/** The schema of every position: the first ones one by one, then one for all others. */
-export interface Positions {
-  readonly prefix: readonly Schema[];
-  readonly rest: Schema;
-  readonly min: number;
-  readonly max: number | null;
-}
 
 export function compileArray(context: SchemaContext, all: Conjunction, path: string): Expression {
   const { minItems: min } = all;

@@ -4,7 +4,7 @@ import { choice, type Expression, empty, type GraphEdge, isNever, sequence, text
 import type { SchemaContext } from "../context.ts";
 import { type Schema, schemaError } from "../keywords.ts";
 import type { Contains } from "../logic/conjunction.ts";
-import type { Positions } from "./arrays.ts";
+import type { Positions } from "./positions.ts";
 
 const MAX_NODES = 5_000;
 

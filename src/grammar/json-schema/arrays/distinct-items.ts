@@ -5,7 +5,7 @@ import type { SchemaContext } from "../context.ts";
 import { type JsonValue, type Schema, schemaError } from "../keywords.ts";
 import type { Conjunction } from "../logic/conjunction.ts";
 import { distinctJson } from "../same-json.ts";
-import type { Positions } from "./arrays.ts";
+import type { Positions } from "./positions.ts";
 
 /** More would be too many sets of values that may be used up. */
 const MAX_DISTINCT = 8;
