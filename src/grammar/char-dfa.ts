@@ -1,5 +1,5 @@
 // Deterministic automata over characters, for the few constraints that need set algebra on texts: intersections
-// (pattern with a length) and differences (any key but these). Sizes are bounded; beyond them the constraint is refused.
+// (a pattern and a length) and differences (any key but these). A constraint that needs too many states is refused.
 
 import {
   ANY_CODE_POINT,
@@ -22,7 +22,7 @@ interface NfaState {
   readonly epsilon: number[];
 }
 
-/** Of an expression without rules. `subject` names it in the error when it grows too large. */
+/** Takes an expression without rules. The error for one that grows too large calls it `subject`. */
 export function determinise(expression: Expression, subject: string): CharDfa {
   const nfa: NfaState[] = [];
   const state = (): number => {
@@ -77,7 +77,7 @@ export function determinise(expression: Expression, subject: string): CharDfa {
   );
 }
 
-/** The code points cut into letters: an automaton cannot tell the code points of one letter apart. */
+/** Code points grouped into letters. An automaton treats all code points of one letter alike. */
 class Alphabet {
   readonly #letters = new Map<CodePointSet, readonly number[]>();
   readonly #ranges: CodePointRange[][] = [];
@@ -120,7 +120,7 @@ class Alphabet {
   }
 }
 
-/** Texts of the automaton that are between min and max characters long. */
+/** The automaton's texts that are between min and max characters long. */
 export function withLength(dfa: CharDfa, min: number, max: number | null, subject: string): CharDfa {
   const cap = max ?? min;
   return explore<readonly [number, number]>(
@@ -188,12 +188,12 @@ export function otherThan(values: readonly string[]): CharDfa {
   return { states: [...states, { final: true, edges: [{ set: ANY_CODE_POINT, target: anything }] }] };
 }
 
-/** Texts whose last character has this number modulo `kinds`; the empty text is of kind 0. */
+/** Texts whose last code point is `kind` modulo `kinds`. The empty text has kind 0. */
 export function lastCharacter(kind: number, kinds: number): CharDfa {
   const chosen = codePoints(
     Array.from({ length: Math.ceil(0x250 / kinds) }, (_, row) => [row * kinds + kind, row * kinds + kind] as const),
   );
-  // Beyond the Latin letters all characters are of one kind.
+  // All characters beyond the Latin letters have kind 0.
   const matching = kind === 0 ? unionSets(chosen, codePoints([[0x250 + kinds, 0x10ffff]])) : chosen;
   const edges = [
     { set: matching, target: 1 },

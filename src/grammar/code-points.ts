@@ -1,12 +1,12 @@
-// Sets of Unicode code points as sorted, disjoint, non-adjacent ranges, and the algebra the grammar needs on them.
-// Surrogates (U+D800..U+DFFF) are never members: every set stands for text that is valid UTF-8.
+// Sets of Unicode code points as sorted, disjoint, non-adjacent ranges, with the set algebra the grammar needs.
+// No set contains surrogates (U+D800..U+DFFF), so every set describes valid UTF-8 text.
 
 export type CodePointRange = readonly [low: number, high: number];
 export type CodePointSet = readonly CodePointRange[];
 
 const maxCodePoint = 0x10ffff;
 
-/** Every code point that UTF-8 can carry. */
+/** Every code point that UTF-8 can encode. */
 export const ANY_CODE_POINT: CodePointSet = [
   [0, 0xd7ff],
   [0xe000, maxCodePoint],
@@ -14,14 +14,14 @@ export const ANY_CODE_POINT: CodePointSet = [
 
 export const NO_CODE_POINT: CodePointSet = [];
 
-/** Characters that cannot stand in a JSON string as they are. */
+/** Characters that a JSON string must escape. */
 export const ESCAPED_IN_JSON: CodePointSet = [
   [0, 0x1f],
   [0x22, 0x22],
   [0x5c, 0x5c],
 ];
 
-/** Sorts and merges any ranges; drops surrogates. */
+/** Sorts and merges the ranges and drops surrogates. */
 export function codePoints(ranges: Iterable<CodePointRange>): CodePointSet {
   return intersectSets(merged(ranges), ANY_CODE_POINT);
 }
@@ -74,7 +74,7 @@ export function subtractSets(a: CodePointSet, b: CodePointSet): CodePointSet {
   return intersectSets(a, complementSet(b));
 }
 
-/** Cuts the whole code space so that every given set is a union of the resulting pieces. */
+/** Splits the whole code space so that every given set is a union of the pieces. */
 export function partition(sets: readonly CodePointSet[]): CodePointSet {
   const cuts = new Set<number>([0, 0xd800, 0xe000, maxCodePoint + 1]);
   for (const set of sets) {

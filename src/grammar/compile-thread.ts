@@ -1,15 +1,15 @@
-// One worker thread that compiles constraints, seen from the main thread: started when first needed, ended when a
-// compilation exceeds its time or memory, started again for the next. One job at a time; the caller keeps `busy`. Time is
-// CPU time of the thread where the system tells, so that a busy machine refuses no more than an idle one.
+// The main thread's handle on one worker that compiles constraints. The worker starts on first use. A compilation that
+// exceeds its time or memory ends the worker, and the next job starts a new one. It runs one job at a time; the caller
+// maintains `busy`. Time is the thread's CPU time where the system reports it, so a busy machine refuses no more.
 
 import { Worker } from "node:worker_threads";
 import { compiledEntry } from "../system/compiled-entry.ts";
 import type { CompileJob, CompileResult } from "./compile-worker.ts";
 import { threadCpuMs } from "./thread-time.ts";
 
-/** Loading the thread's code; only a machine in deep trouble needs longer. */
+/** Time to load the thread's code. Only a machine in deep trouble needs longer. */
 const START_MS = 30_000;
-/** On a busy machine a thread gets its CPU time late; after this many times the limit it has waited long enough. */
+/** A busy machine delays a thread's CPU time. The wall-clock limit is this many times the CPU limit. */
 const PATIENCE = 6;
 
 export class CompileThread {
@@ -17,7 +17,7 @@ export class CompileThread {
   readonly #memoryMb: number;
   #worker: Worker | null = null;
   #ready = false;
-  /** For its CPU time; null where that is not known. */
+  /** Identifies the thread when reading its CPU time; null if that cannot be read. */
   #thread: number | null = null;
   #jobs = 0;
   busy = false;
@@ -27,7 +27,7 @@ export class CompileThread {
     this.#memoryMb = memoryMb;
   }
 
-  /** Rejects only for faults of ours. */
+  /** Rejects only on an internal fault. */
   async run(
     constraint: string,
   ): Promise<{ key: string; ignored: readonly string[] } | { refused: string; late: boolean }> {
@@ -95,7 +95,7 @@ export class CompileThread {
     const worker = new Worker(compiledEntry(import.meta.url, "./compile-worker.ts"), {
       resourceLimits: { maxOldGenerationSizeMb: this.#memoryMb },
     });
-    // Between jobs and while being ended the thread may still fail; the next job then starts a fresh one.
+    // The thread may still fail between jobs or while it is being terminated. The next job then starts a new one.
     const forget = (): void => {
       if (this.#worker === worker) this.#worker = null;
     };

@@ -1,6 +1,6 @@
-// Entry of the grammar worker: one constraint at a time in, its key or the reason against it out. Nothing else runs here,
-// so the service can end the thread at any moment. It gives way to every other thread: nobody waits for somebody else's
-// schema.
+// Entry of the grammar worker. It takes one constraint at a time and returns its key or the reason for refusing it.
+// Nothing else runs here, so the service can terminate the thread at any moment. It yields to every other thread: no
+// request should wait for somebody else's schema.
 
 import { parentPort } from "node:worker_threads";
 import { compileConstraint } from "./compile.ts";
@@ -11,28 +11,28 @@ import { yieldToOthers } from "./thread-time.ts";
 
 export interface CompileJob {
   id: number;
-  /** A ConstrainedOutput as JSON text: structured clone would recurse on deep input. */
+  /** A ConstrainedOutput as JSON text, because structured clone would recurse on deep input. */
   constraint: string;
 }
 
 export type CompileResult =
-  /** Sent once, when the thread has loaded. `thread`: see thread-time.ts. */
+  /** Sent once, when the thread has loaded. See thread-time.ts for `thread`. */
   | { ready: true; thread: number | null }
-  /** `ignored`: schema keywords that no draft knows. */
+  /** `ignored` lists schema keywords that no draft defines. */
   | { id: number; key: string; ignored: readonly string[] }
-  /** `late`: refused for the time it took, which another attempt may not take. */
+  /** `late`: refused because it took too long. Another attempt may succeed. */
   | { id: number; refused: string; late?: true }
-  /** A fault of ours, not the sender's. */
+  /** An internal fault; the constraint is not to blame. */
   | { id: number; fault: string };
 
-/** A longer key would make every request that uses it slow to hand over. */
+/** Handing over a longer key would slow down every request that uses it. */
 const MAX_KEY_LENGTH = 4 * 2 ** 20;
 
-/** Keywords are the sender's text: a log line holds a few of them, and the beginning of each. */
+/** Keywords are user text, so a log line shows only a few of them and the start of each. */
 const MAX_IGNORED = 20;
 const MAX_SHOWN = 40;
 
-if (parentPort === null) throw new Error("grammar/compile-worker is the entry of a worker thread, not a program");
+if (parentPort === null) throw new Error("grammar/compile-worker must be started as a worker thread");
 const port = parentPort;
 port.on("message", (job: CompileJob) => port.postMessage(compile(job)));
 port.postMessage({ ready: true, thread: yieldToOthers() });

@@ -1,5 +1,5 @@
-// A constraint to the program that enforces it. Pure and deterministic; runs in the grammar worker. Every way a constraint
-// can be bad ends in a GrammarError.
+// Compiles a constraint to the program that enforces it. Pure and deterministic; runs in the grammar worker. Every bad
+// constraint ends in a GrammarError.
 
 import { compileExpressions } from "./automaton/expression-compiler.ts";
 import { linkProgram } from "./automaton/link.ts";
@@ -15,14 +15,14 @@ import { parseGrammarSource } from "./syntax/grammar-source.ts";
 import { parseRegex } from "./syntax/regex.ts";
 import { toolCallGrammar } from "./tool-call-grammar.ts";
 
-/** `onIgnored` is told which schema keywords no draft knows. They are annotations and have no effect. */
+/** `onIgnored` receives the schema keywords that no draft defines. They are annotations and have no effect. */
 export function compileConstraint({ shape, reasoning }: ConstrainedOutput, onIgnored: OnIgnored = () => {}): Program {
   try {
     const builder = new GrammarBuilder();
     const output = shapeExpression(shape, builder, onIgnored);
     return linkProgram(compileExpressions(withReasoning(reasoning, output, builder)));
   } catch (error) {
-    // The translators recurse with their input; what is deep enough to exhaust the stack is refused like any excess.
+    // The translators are recursive. Input deep enough to exhaust the stack is refused.
     if (error instanceof RangeError) throw new GrammarError(TOO_DEEP);
     throw error;
   }
@@ -52,7 +52,7 @@ function shapeExpression(shape: OutputShape, builder: GrammarBuilder, onIgnored:
   }
 }
 
-/** Free text up to the end marker, then at most a blank line, then the output. */
+/** Free text up to the end marker, then an optional blank line, then the output. */
 function withReasoning(reasoning: ReasoningPrefix | null, output: Expression, builder: GrammarBuilder): Grammar {
   if (!reasoning) return builder.finish(output);
   const thought: Expression = {

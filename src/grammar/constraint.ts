@@ -1,18 +1,18 @@
-// A constraint on the output in the service's own terms: what the HTTP edge produces and the compiler takes. Plain JSON,
-// so it can be hashed and sent to another thread.
+// A constraint on the output, in the service's own terms. The HTTP edge produces it and the compiler consumes it. It is
+// plain JSON, so it can be hashed and sent to another thread.
 
 import type { JsonValue } from "./json-schema/keywords.ts";
 
 export interface JsonOptions {
-  /** No whitespace between tokens of JSON. */
+  /** No whitespace between JSON tokens. */
   compact: boolean;
   /** A missing additionalProperties means false. */
   closedObjects: boolean;
   /** Declared properties may come in any order. */
   freeOrder?: boolean;
-  /** A missing additionalProperties allows anything, also between the declared properties. */
+  /** A missing additionalProperties allows any property, even between the declared ones. */
   openObjects?: boolean;
-  /** Regular expression for whitespace between tokens of JSON; null = the usual layouts. */
+  /** Regular expression for whitespace between JSON tokens; null allows the usual layouts. */
   whitespacePattern: string | null;
 }
 
@@ -25,22 +25,22 @@ export type OutputShape =
   | { kind: "structural_tag"; tag: JsonValue; json: JsonOptions }
   | { kind: "tool_calls"; format: ToolCallFormat; tools: readonly ToolSignature[]; parallel: boolean };
 
-/** How tool calls are written in the text (see text/tools). */
+/** How the text spells tool calls (see text/tools). */
 export type ToolCallFormat = "hermes" | "llama3_json" | "pythonic";
 
 export interface ToolSignature {
   name: string;
-  /** JSON Schema of the arguments; null = there are none. */
+  /** JSON Schema of the arguments; null if there are none. */
   parameters: JsonValue;
 }
 
-/** Reasoning that comes before the constrained part. */
+/** Reasoning that precedes the constrained part. */
 export interface ReasoningPrefix {
   start: string;
   end: string;
   /**
-   * "open": the prompt ended inside the reasoning. "optional": the output may begin with the start marker, if the
-   * vocabulary has a token for it: spelled out in pieces it would only draw probability away from the constraint.
+   * "open": the prompt ended inside the reasoning. "optional": the output may begin with the start marker, provided the
+   * vocabulary has a single token for it. A marker in pieces would only draw probability away from the constraint.
    */
   mode: "open" | "optional";
 }
@@ -52,11 +52,11 @@ export interface ConstrainedOutput {
 }
 
 export interface Constraint extends ConstrainedOutput {
-  /** The request field an error is reported under. */
+  /** The request field that errors refer to. */
   param: string;
 }
 
-/** A constraint that cannot be used, for the sender: becomes a 400. */
+/** The constraint cannot be used. The client gets a 400. */
 export class ConstraintError extends Error {
   override name = "ConstraintError";
   readonly param: string;

@@ -1,25 +1,25 @@
-// The common form every constraint is translated to: expressions over text, grouped into rules that may call each
-// other (also recursively). Expressions describe characters; automaton/ turns them into a byte-level automaton.
-// Nodes are immutable and may be shared. Build them with the functions below: they simplify as they go.
+// The common form of all constraints: expressions over text, grouped into rules that may call each other, even
+// recursively. Expressions describe characters; automaton/ turns them into a byte-level automaton. Nodes are immutable
+// and may be shared. Build them with the functions below, which simplify as they go.
 
 import type { CodePointSet } from "./code-points.ts";
 
 export type Expression =
   | { kind: "set"; set: CodePointSet }
-  /** One of these exact texts; built as a shared-prefix tree, so ten thousand of them are cheap. */
+  /** One of these exact texts. They are built as a prefix tree, so ten thousand of them are cheap. */
   | { kind: "texts"; texts: readonly string[] }
   | { kind: "sequence"; parts: readonly Expression[] }
   | { kind: "choice"; options: readonly Expression[] }
   | { kind: "repeat"; body: Expression; min: number; max: number | null }
   | { kind: "rule"; rule: RuleId }
-  /** Expressions as the edges of a graph from node 0 to node 1: for shapes that are no tree. */
+  /** A graph from node 0 to node 1 whose edges are expressions, for shapes that are not trees. */
   | { kind: "graph"; nodes: number; edges: readonly GraphEdge[] }
-  /** A deterministic automaton over characters; `json` writes each character as it appears inside a JSON string. */
+  /** A deterministic automaton over characters. With `json`, each character is written as inside a JSON string. */
   | { kind: "dfa"; dfa: CharDfa; json: boolean }
   /**
-   * Free text in which the first occurrence of a trigger hands over to that trigger's branch (the trigger itself is
-   * consumed). Afterwards the text goes on when `loop`, else the expression ends. `mayEnd`: the text may also end
-   * without (another) trigger.
+   * Free text up to the first trigger, which is consumed and followed by that trigger's branch. With `loop`, free text
+   * continues after the branch; otherwise the expression ends. With `mayEnd`, the text may also end without (another)
+   * trigger.
    */
   | { kind: "dispatch"; triggers: readonly string[]; branches: readonly Expression[]; loop: boolean; mayEnd: boolean };
 
@@ -31,7 +31,7 @@ export interface GraphEdge {
   readonly expression: Expression;
 }
 
-/** Transitions leave a state on disjoint sets; state 0 is the start. */
+/** A state's transitions are on disjoint sets. State 0 is the start. */
 export interface CharDfa {
   readonly states: readonly { readonly final: boolean; readonly edges: readonly CharEdge[] }[];
 }
@@ -76,7 +76,7 @@ export function choice(...options: readonly Expression[]): Expression {
   return merged.length === 1 ? merged[0]! : { kind: "choice", options: merged };
 }
 
-/** The text of an expression that is exactly one text, else null. */
+/** The text if the expression matches exactly one, else null. */
 function literalText(expression: Expression | undefined): string | null {
   if (expression?.kind === "texts" && expression.texts.length === 1) return expression.texts[0]!;
   if (expression?.kind !== "set" || expression.set.length !== 1) return null;
@@ -98,7 +98,7 @@ export function isNever(expression: Expression): boolean {
   return expression.kind === "choice" && expression.options.length === 0;
 }
 
-/** Collects rules while a constraint is translated. A rule can be referred to before its body is known. */
+/** Collects rules while a constraint is translated. A rule can be referenced before its body is known. */
 export class GrammarBuilder {
   readonly bodies: (Expression | null)[] = [];
   #memo = new Map<string, RuleId>();
@@ -118,7 +118,7 @@ export class GrammarBuilder {
     return { kind: "rule", rule: id };
   }
 
-  /** The rule of this name, built on first use; recursion inside `build` finds the same rule. */
+  /** The rule with this name, built on first use. Recursion inside `build` finds the same rule. */
   named(name: string, build: () => Expression): Expression {
     let id = this.#memo.get(name);
     if (id === undefined) {
@@ -137,6 +137,6 @@ export class GrammarBuilder {
 export interface Grammar {
   readonly rules: readonly Expression[];
   readonly root: Expression;
-  /** An alternative to the root for outputs that begin with the one token spelled `marker`. */
+  /** An alternative root for outputs that begin with the single token spelled `marker`. */
   readonly afterMarker?: { readonly marker: string; readonly root: Expression };
 }

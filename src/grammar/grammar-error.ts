@@ -1,11 +1,11 @@
-// What is wrong with a constraint, in words its sender can act on. Every translator throws only this for bad input;
-// anything else that escapes is a fault of ours.
+// Errors that tell a client what is wrong with a constraint. Translators throw nothing else for bad input, so any other
+// exception is an internal fault.
 
 export class GrammarError extends Error {
   override name = "GrammarError";
 }
 
-/** What exhausts the stack, wherever it is noticed. */
+/** For input that exhausts the stack, wherever that is noticed. */
 export const TOO_DEEP = "the constraint is nested too deeply";
 
 /** "…, at position 12" for one-line sources such as regexes. Positions count characters from 0. */
@@ -13,7 +13,7 @@ export function errorAt(message: string, position: number): GrammarError {
   return new GrammarError(`${message}, at position ${position}`);
 }
 
-/** "…, at line 3, column 7" for sources of several lines. */
+/** "…, at line 3, column 7" for multi-line sources. */
 export function errorAtLine(message: string, source: string, offset: number): GrammarError {
   const before = source.slice(0, offset);
   const line = before.split("\n").length;
@@ -21,10 +21,10 @@ export function errorAtLine(message: string, source: string, offset: number): Gr
   return new GrammarError(`${message}, at line ${line}, column ${column}`);
 }
 
-/** Shortens quoted user text for messages. */
+/** Shortens user text quoted in messages. */
 export function excerpt(value: string, length = 40): string {
   return value.length > length ? `${value.slice(0, length)}…` : value;
 }
 
-/** Two parts of a schema exclude each other: nothing satisfies both. */
+/** Two parts of a schema exclude each other, so no value satisfies both. */
 export class Contradiction extends GrammarError {}

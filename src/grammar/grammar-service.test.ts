@@ -11,7 +11,7 @@ function constraint(shape: OutputShape): Constraint {
 
 const regex = (pattern: string): Constraint => constraint({ kind: "regex", pattern });
 
-test("compiles in a worker, the same content once", async () => {
+test("compiles in a worker, and equal content only once", async () => {
   let compilations = 0;
   const counting = new GrammarService({ onCompiled: () => compilations++ });
   const keys = await Promise.all([regex("a+"), regex("b+"), regex("a+")].map((each) => counting.compile(each)));
@@ -22,7 +22,7 @@ test("compiles in a worker, the same content once", async () => {
   await counting.close();
 });
 
-test("refusals carry the reason and the field, again from the cache", async () => {
+test("a refusal names the reason and the field, even from the cache", async () => {
   for (let time = 0; time < 2; time++) {
     await expect(service.compile({ ...regex("a(b"), param: "response_format" })).rejects.toMatchObject({
       name: "ConstraintError",
@@ -32,7 +32,7 @@ test("refusals carry the reason and the field, again from the cache", async () =
   }
 });
 
-test("a compilation that takes too long is refused and the next one is served", async () => {
+test("a compilation that takes too long is refused and the next one succeeds", async () => {
   const impatient = new GrammarService({ threads: 1, timeoutMs: 500 });
   // The automaton has to remember which of the last eleven letters were an a.
   const heavy = (_: unknown, i: number) =>
@@ -45,7 +45,7 @@ test("a compilation that takes too long is refused and the next one is served", 
   await impatient.close();
 });
 
-test("a keyword that no draft knows is reported once", async () => {
+test("a keyword that no draft defines is reported once", async () => {
   const keywords: string[] = [];
   const reporting = new GrammarService({ threads: 1, onIgnored: (keyword) => keywords.push(keyword) });
   for (const type of ["null", "boolean"])
@@ -69,7 +69,7 @@ test("small constraints do not wait behind large ones", async () => {
   await one.close();
 });
 
-test("what nobody waits for any more is not compiled", async () => {
+test("a queued compilation is dropped when nobody waits for it", async () => {
   let compilations = 0;
   const one = new GrammarService({ threads: 1, onCompiled: () => compilations++ });
   const large = (i: number) => regex(`${i}${"[a-c]".repeat(500)}`);
@@ -89,7 +89,7 @@ test("what nobody waits for any more is not compiled", async () => {
   await one.close();
 });
 
-test("what has begun goes on without its askers, once, and is there for those who come back", async () => {
+test("a started compilation runs once, outlives its callers and serves those who return", async () => {
   let compilations = 0;
   const one = new GrammarService({ threads: 1, onCompiled: () => compilations++ });
   const slow = regex("[a-c]".repeat(2000));
@@ -105,7 +105,7 @@ test("what has begun goes on without its askers, once, and is there for those wh
   await one.close();
 });
 
-test("what took too long may be tried again", async () => {
+test("a constraint that timed out can be tried again", async () => {
   let compilations = 0;
   const impatient = new GrammarService({ threads: 1, timeoutMs: 1, onCompiled: () => compilations++ });
   const values = Array.from({ length: 20_000 }, (_, i) => `v${i}`);
@@ -117,7 +117,7 @@ test("what took too long may be tried again", async () => {
   await impatient.close();
 });
 
-test("a compilation that needs too much memory is refused, others are not harmed", async () => {
+test("a compilation that needs too much memory is refused without harming others", async () => {
   const small = new GrammarService({ threads: 2, memoryMb: 24 });
   const hungry = regex(Array.from({ length: 60_000 }, (_, i) => `[a-z]{1,3}w${i}`).join("|"));
   const [refused, served] = await Promise.allSettled([small.compile(hungry), small.compile(regex("x"))]);
@@ -126,7 +126,7 @@ test("a compilation that needs too much memory is refused, others are not harmed
   await small.close();
 });
 
-test("a thousand malformed constraints: all refused, the service goes on", async () => {
+test("refuses a thousand malformed constraints and keeps working", async () => {
   const bad: Constraint[] = Array.from({ length: 1000 }, (_, i) => {
     const shapes: OutputShape[] = [
       { kind: "regex", pattern: `(${i}` },
@@ -148,7 +148,7 @@ test("a thousand malformed constraints: all refused, the service goes on", async
 
 const json = { compact: false, closedObjects: false, whitespacePattern: null };
 
-test("very deep input is refused, not crashed on", async () => {
+test("refuses very deep input without crashing", async () => {
   let schema: object = { type: "string" };
   for (let depth = 0; depth < 10_000; depth++) schema = { items: schema };
   const deep = constraint({ kind: "json_schema", schema: schema as never, json });

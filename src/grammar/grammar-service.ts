@@ -1,7 +1,7 @@
-// Constraints to keys of compiled grammars, away from both the HTTP and the engine thread. Bounded in time and memory per
-// constraint: what exceeds a bound is refused and its worker thread replaced; other compilations wait for nothing but a
-// free worker. Results are cached by content, refusals included, except for taking too long: that may have been the
-// machine's fault. What nobody waits for any more is not begun.
+// Compiles constraints to grammar keys, off the HTTP and engine threads. Each constraint has a time and a memory limit;
+// one that exceeds a limit is refused and its worker thread replaced. Other compilations wait only for a free worker.
+// Results are cached by content. Refusals are cached too, except timeouts, which may be the machine's fault. A queued
+// compilation is dropped when nobody waits for it any more.
 
 import { createHash } from "node:crypto";
 import { CompileThread } from "./compile-thread.ts";
@@ -9,47 +9,47 @@ import { type ConstrainedOutput, type Constraint, ConstraintError } from "./cons
 import { TOO_DEEP } from "./grammar-error.ts";
 
 export interface GrammarServiceOptions {
-  /** Constraints compiled at once. */
+  /** Number of constraints compiled at once. */
   threads?: number;
-  /** Longest time for one constraint. */
+  /** Time limit for one constraint. */
   timeoutMs?: number;
-  /** Heap of one worker thread. */
+  /** Heap limit of one worker thread. */
   memoryMb?: number;
-  /** Memory for cached keys, in characters (one byte each). */
+  /** Memory for cached keys, in characters of one byte each. */
   cacheSize?: number;
-  /** Told how long each compilation took, for metrics. */
+  /** Receives the duration of each compilation, for metrics. */
   onCompiled?: (milliseconds: number) => void;
-  /** Told once about every schema keyword that no draft knows and that therefore has no effect. */
+  /** Called once for every schema keyword that no draft defines and that therefore has no effect. */
   onIgnored?: (keyword: string) => void;
 }
 
 export interface CompiledGrammar {
-  /** What GenerateRequest.grammar takes. */
+  /** The value for GenerateRequest.grammar. */
   key: string;
 }
 
 type Outcome = { key: string } | { refused: string; late: boolean };
 
-/** One compilation for everybody who asks for the same at once. */
+/** One compilation, shared by everybody who asks for the same constraint at the same time. */
 interface Compilation {
-  /** null: given up before it began. */
+  /** null if it was dropped before it started. */
   outcome: Promise<Outcome | null>;
   askers: number;
-  /** false: it has begun, and goes on. */
+  /** Drops the compilation. Returns false if it has already started; it then runs to its end. */
   giveUp(): boolean;
 }
 
 interface Waiting {
-  /** Characters of the constraint. */
+  /** Length of the constraint in characters. */
   size: number;
-  /** null: given up. */
+  /** Takes null if the compilation was dropped. */
   start(thread: CompileThread | null): void;
 }
 
-/** Bookkeeping of one cache entry, so that many tiny ones count too. */
+/** Overhead of one cache entry, so that many tiny entries count too. */
 const ENTRY_SIZE = 512;
 
-/** Whoever makes up keywords fills no log. */
+/** Limits the log lines that made-up keywords can cause. */
 const MAX_REPORTED = 1000;
 
 export class GrammarService {
@@ -74,8 +74,8 @@ export class GrammarService {
   }
 
   /**
-   * Rejects with ConstraintError when the constraint cannot be used; anything else is a fault of the service. null when one
-   * of `leaving` was aborted first.
+   * Rejects with ConstraintError when the constraint cannot be used; any other rejection is an internal fault. Returns
+   * null when one of `leaving` aborts first.
    */
   async compile(constraint: Constraint, leaving: readonly AbortSignal[] = []): Promise<CompiledGrammar | null> {
     const source = asText(constraint);
@@ -100,7 +100,7 @@ export class GrammarService {
       return await Promise.race([compilation.outcome, left.aborted]);
     } finally {
       left.forget();
-      // Not to be joined any more: those who ask from now on want it.
+      // Nobody may join a dropped compilation: later callers start their own.
       if (--compilation.askers === 0 && compilation.giveUp()) this.#running.delete(hash);
     }
   }
@@ -114,7 +114,7 @@ export class GrammarService {
       if (this.#running.get(hash) === compilation) this.#running.delete(hash);
       if (result !== null && ("key" in result || !result.late)) this.#remember(hash, result);
     };
-    outcome.then(ended, () => ended(null)); // a fault is for those who wait for the outcome itself
+    outcome.then(ended, () => ended(null)); // those who await the outcome handle the fault
     return compilation;
   }
 
@@ -142,7 +142,7 @@ export class GrammarService {
     }
   }
 
-  /** Claimed for the caller before this returns if one is free; else in its turn, unless it is given up (null). */
+  /** Claims an idle thread before it returns. If none is idle, the caller queues; null means it gave up waiting. */
   #freeThread(size: number): { thread: Promise<CompileThread | null>; giveUp(): boolean } {
     if (this.#closed) throw new Error("the grammar service is closed");
     const idle = this.#threads.find((thread) => !thread.busy);
@@ -168,7 +168,7 @@ export class GrammarService {
     return { thread: Promise.resolve(thread), giveUp: () => false };
   }
 
-  /** The smallest goes first: who sends a pile of huge constraints waits for the others, not they for him. */
+  /** The smallest goes first, so a client that sends many huge constraints does not hold up the others. */
   #nextWaiting(): Waiting | undefined {
     if (this.#waiting.length === 0) return undefined;
     const at = this.#waiting.reduce((best, { size }, i) => (size < this.#waiting[best]!.size ? i : best), 0);
@@ -195,7 +195,7 @@ export class GrammarService {
   }
 }
 
-/** Of signals that are not aborted yet. `forget` must be called: some of the signals live as long as the server. */
+/** Takes signals that are not aborted yet. Always call `forget`: some signals live as long as the server. */
 function firstOf(signals: readonly AbortSignal[]): { aborted: Promise<null>; forget(): void } {
   let abort = () => {};
   const aborted = new Promise<null>((resolve) => {
@@ -214,7 +214,7 @@ function sizeOf(outcome: Outcome): number {
   return ENTRY_SIZE + ("key" in outcome ? outcome.key.length : outcome.refused.length);
 }
 
-/** Without `param`, which does not change the grammar. */
+/** Omits `param`, which does not affect the grammar. */
 function asText({ shape, reasoning, param }: Constraint): string {
   try {
     const output: ConstrainedOutput = { shape, reasoning };

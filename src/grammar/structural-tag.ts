@@ -1,4 +1,4 @@
-// Structural tags: free text with constrained stretches. The current form ({type, format}) and the older one
+// Structural tags: free text with constrained sections. Translates the current form ({type, format}) and the older one
 // (structures and triggers) to expressions.
 
 import { ANY_CODE_POINT } from "./code-points.ts";
@@ -40,7 +40,7 @@ export function structuralTag(
 interface Tag {
   readonly begin: string;
   readonly ends: readonly string[];
-  /** What follows `begin`, through the end. */
+  /** Everything after `begin`, including the end. */
   readonly rest: Expression;
 }
 
@@ -72,7 +72,7 @@ class TagCompiler {
     );
   }
 
-  /** `ends`: what ends the enclosing tag, so that free text stops there. */
+  /** `ends` are the texts that end the enclosing tag. Free text stops there. */
   format(value: JsonValue, where: string, ends: readonly string[] | null, depth: number): Expression {
     if (depth > MAX_DEPTH) throw new GrammarError(`the structural tag is nested deeper than ${MAX_DEPTH}`);
     const fields = object(value, where);
@@ -147,7 +147,7 @@ class TagCompiler {
       throw new GrammarError(`"triggers" must be non-empty strings, at ${where}`);
     for (const tag of tags) {
       if (!triggers.some((trigger) => tag.begin.startsWith(trigger))) {
-        throw new GrammarError(`no trigger begins ${JSON.stringify(tag.begin.slice(0, 60))}, at ${where}`);
+        throw new GrammarError(`no trigger is a prefix of ${JSON.stringify(tag.begin.slice(0, 60))}, at ${where}`);
       }
     }
     const rests = tags.map((tag) => this.#builder.rule(tag.rest));
@@ -167,7 +167,7 @@ class TagCompiler {
       mayEnd,
     });
     if (!flags.atLeastOne) return texts(!flags.once, true);
-    // The first tag comes at once; text and further tags may follow it.
+    // The first tag comes immediately. Text and further tags may follow.
     const first = choice(...tags.map((tag, index) => sequence(text(tag.begin), rests[index]!)));
     return flags.once ? first : sequence(first, texts(true, true));
   }
@@ -231,7 +231,7 @@ function list(fields: Fields, name: string, where: string): JsonValue[] {
 function strings(fields: Fields, name: string, where: string): string[] {
   const values = list(fields, name, where);
   if (!values.every((value) => typeof value === "string"))
-    throw new GrammarError(`"${name}" must hold strings, at ${where}`);
+    throw new GrammarError(`"${name}" must contain only strings, at ${where}`);
   return values as string[];
 }
 

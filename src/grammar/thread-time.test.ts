@@ -15,7 +15,7 @@ const script = (url: string) => `
     });
   });`;
 
-test.runIf(process.platform === "linux")("a thread gives way, and its CPU time is its own", async () => {
+test.runIf(process.platform === "linux")("a thread lowers its priority and reports only its own CPU time", async () => {
   const worker = new Worker(script(compiledEntry(import.meta.url, "./thread-time.ts").href), { eval: true });
   const next = () => new Promise<{ thread: number; priority: number }>((resolve) => worker.once("message", resolve));
   const { thread, priority } = await next();

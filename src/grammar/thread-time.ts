@@ -1,13 +1,13 @@
-// Priority and CPU time of a single thread. Linux keeps both per thread; on other systems, and where /proc is hidden,
-// neither is known and callers fall back to the clock on the wall.
+// Priority and CPU time of a single thread. Linux keeps both per thread. On other systems, or where /proc is hidden,
+// neither is available and callers fall back to wall-clock time.
 
 import { readFileSync, readlinkSync } from "node:fs";
 import { constants, setPriority } from "node:os";
 
-/** Ticks of /proc per second, the same on every Linux that Node runs on. */
+/** Clock ticks per second in /proc. The same on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
-/** Makes the calling thread run after the others. Returns the number by which `threadCpuMs` knows it, or null. */
+/** Lowers the calling thread's priority. Returns the id that `threadCpuMs` takes, or null. */
 export function yieldToOthers(): number | null {
   if (process.platform !== "linux") return null;
   try {
@@ -15,11 +15,11 @@ export function yieldToOthers(): number | null {
     setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL);
     return thread;
   } catch {
-    return null; // no /proc, or a sandbox that forbids it: the thread runs like any other
+    return null; // no /proc, or a sandbox forbids it: the thread keeps its priority
   }
 }
 
-/** CPU milliseconds a thread of this process has used so far; null when that is not known. */
+/** CPU milliseconds that a thread of this process has used so far; null if unknown. */
 export function threadCpuMs(thread: number | null): number | null {
   if (thread === null) return null;
   try {

@@ -1,5 +1,5 @@
-// The text of forced tool calls in each of the formats text/tools can read. Calls follow the tools' parameter schemas, so
-// what is generated always parses and always validates.
+// The text of forced tool calls, in each format that text/tools can read. Calls follow the tools' parameter schemas, so
+// every generated call parses and validates.
 
 import type { ToolCallFormat, ToolSignature } from "./constraint.ts";
 import { choice, type Expression, type GrammarBuilder, repeat, sequence, text } from "./expression.ts";
@@ -45,7 +45,7 @@ export function toolCallGrammar(
 function oneCall(format: ToolCallFormat, tool: ToolSignature, compiler: SchemaCompiler): Expression {
   const name = JSON.stringify(tool.name);
   const schema = argumentSchema(tool.parameters);
-  if (tool.name === "") throw new GrammarError("a function that is to be called needs a name");
+  if (tool.name === "") throw new GrammarError("a function to call needs a name");
   switch (format) {
     case "hermes":
       return sequence(
@@ -56,7 +56,7 @@ function oneCall(format: ToolCallFormat, tool: ToolSignature, compiler: SchemaCo
     case "llama3_json":
       return sequence(text(`{"name": ${name}, "parameters": `), compiler.compileRoot(schema), text("}"));
     case "pythonic":
-      // What text/tools/python-call.ts reads as a name.
+      // The names that text/tools/python-call.ts can read.
       if (!/^[A-Za-z_][\w.-]*$/.test(tool.name))
         throw new GrammarError("the name cannot be written as a pythonic call");
       return sequence(text(tool.name), keywordArguments(schema, compiler));
@@ -100,10 +100,10 @@ const callStyle: ObjectStyle = {
 
 const noParameters: Schema = { type: "object", additionalProperties: false };
 
-/** Keywords that can name or ask for properties elsewhere than under `properties`. */
+/** Keywords other than `properties` that can name or require properties. */
 const OTHER_SOURCES = ["additionalProperties", "minProperties", "$ref", "allOf", "anyOf", "oneOf", "enum", "const"];
 
-/** A function that declares no parameters is called with none: without a schema, with an empty one, with no `properties`. */
+/** A function without parameters is called without arguments: no schema, an empty schema, or no `properties`. */
 function parameterSchema(parameters: JsonValue): Schema {
   if (parameters === null) return noParameters;
   if (!isSchema(parameters)) throw new GrammarError("parameters must be a JSON schema");

@@ -1,4 +1,4 @@
-// Constraints end to end: reasoning in front, forced tool calls, numbers within bounds.
+// Constraints end to end: leading reasoning, forced tool calls, numbers within bounds.
 
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
@@ -25,7 +25,7 @@ describe("reasoning comes first", () => {
     expect(acceptsText(key, "just a thought")).toBe(false);
   });
 
-  test("optional: at once, or after the one token that opens a thought", () => {
+  test("optional: the constraint comes first or after the single start token", () => {
     const key = keyOf(shape, { start: "<think>", end: "</think>", mode: "optional" });
     const seen = new Set<string>();
     for (let seed = 0; seed < 40; seed++) {
@@ -35,7 +35,7 @@ describe("reasoning comes first", () => {
       seen.add(text.startsWith("<think>") ? "thought" : text);
     }
     expect([...seen].sort()).toEqual(["no", "thought", "yes"]);
-    // Not in pieces: that would take probability away from the constraint in models that do not think.
+    // A start marker in pieces would take probability from the constraint in models that do not reason.
     const constraint = clumps.factory.create(key, [stopId], false);
     expect(() => constraint.accept(0x3c)).toThrow(/not legal/);
     expect(bytes.walk(key, 1).text).toMatch(/^(yes|no)$/);

@@ -1,4 +1,4 @@
-// Choices and structural tags: exact acceptance, agreement with XGrammar, and errors that say where.
+// Choices and structural tags: exact acceptance, agreement with XGrammar, and errors with positions.
 
 import { describe, expect, test } from "vitest";
 import { acceptsText } from "./accepts.ts";
@@ -7,7 +7,7 @@ import { xgrammar, accepts as xgrammarAccepts } from "./xgrammar.ts";
 
 const walkers = [new Walker(byteVocabulary), new Walker(clumpedVocabulary)];
 
-test("choices are exact, ten thousand of them are cheap", () => {
+test("choices are exact, and ten thousand of them are cheap", () => {
   const choices = Array.from({ length: 10_000 }, (_, i) => `choice ${i * 7919}`);
   const key = keyOf({ kind: "choice", choices });
   const allowed = new Set(choices);
@@ -79,7 +79,7 @@ describe("structural tags", () => {
       expect([text, acceptsText(key, text)]).toEqual([text, await xgrammarAccepts(judge, text)]);
   });
 
-  test("the older form", () => {
+  test("accepts the older form", () => {
     const key = keyOf({
       kind: "structural_tag",
       tag: {
@@ -94,13 +94,13 @@ describe("structural tags", () => {
     expect(acceptsText(key, "hm <f=y>")).toBe(false);
   });
 
-  test("refused by name", () => {
+  test("errors name what is wrong", () => {
     const message = (value: unknown) => refusal({ kind: "structural_tag", tag: value as never, json: plainJson });
     expect(message({})).toMatch(/needs "format"/);
     expect(message({ format: {} })).toMatch(/unknown structural-tag type null, at format/);
     expect(message({ format: { type: "tag", begin: 1 } })).toMatch(/"begin" must be a string, at format/);
     expect(message({ format: { type: "triggered_tags", triggers: ["["], tags: [tag("a")] } })).toMatch(
-      /no trigger begins/,
+      /no trigger is a prefix of "/,
     );
     expect(message({ format: tag("a", { type: "regex", pattern: "(" }) })).toMatch(/unclosed group.*in format.content/);
     expect(message({ format: { type: "json_schema", json_schema: { not: {} } } })).toMatch(

@@ -1,4 +1,4 @@
-// Whatever a schema constraint lets through validates (ajv is the judge), over random walks in two vocabularies.
+// Random walks in two vocabularies: every text that a schema constraint allows validates. ajv is the judge.
 
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// What a schema asserts is enforced or refused by name. What no draft knows is an annotation.
+// Every assertion in a schema is enforced or refused by name. A keyword that no draft defines is an annotation.
 
 import { describe, expect, test } from "vitest";
 import { compileConstraint } from "../../src/grammar/compile.ts";
@@ -12,14 +12,14 @@ test.each([
   ["disallow", "string"],
   ["divisibleBy", 2],
   ["extends", {}],
-])("%s of draft 3 is refused with its place", (keyword, value) => {
+])("%s of draft 3 is refused with its path", (keyword, value) => {
   const $schema = "http://json-schema.org/draft-03/schema#";
   const schema = { $schema, type: "object", properties: { inner: { [keyword]: value } } };
   expect(message(schema)).toBe(`the schema keyword "${keyword}" is not supported, at #/properties/inner`);
   expect(message({ ...schema, $schema: "https://json-schema.org/draft/2020-12/schema" })).toBe("accepted");
 });
 
-test("a keyword that no draft knows has no effect and is reported", () => {
+test("a keyword that no draft defines has no effect and is reported", () => {
   const schema = { type: "integer", strict: true, markdownDescription: "x", additonalProperties: false, "x-order": 1 };
   const ignored: string[] = [];
   const shape = { kind: "json_schema", schema, json: plainJson } as const;
@@ -102,14 +102,14 @@ test.each([
   expect(message(schema)).toMatch(expected);
 });
 
-test("a list of a hundred thousand values takes no longer than its length", () => {
+test("compiles a list of a hundred thousand values", () => {
   const values = Array.from({ length: 100_000 }, (_, index) => `v${index}`);
   const key = keyOf({ kind: "json_schema", schema: { type: "string", enum: values }, json: plainJson });
   expect(acceptsText(key, '"v99999"')).toBe(true);
   expect(acceptsText(key, '"v100000"')).toBe(false);
 });
 
-test("half of a surrogate pair is no choice", () => {
+test("a choice must not contain half of a surrogate pair", () => {
   expect(refusal({ kind: "choice", choices: ["a", "b\ud83d"] })).toMatch(/half of a surrogate pair/);
   expect(refusal({ kind: "choice", choices: ["\u{1f600}"] })).toBe("accepted");
   const tag = { type: "structural_tag", format: { type: "const_string", value: "a\udc00" } };
@@ -142,7 +142,7 @@ describe("options", () => {
     expect(message).toMatch(/whitespace_pattern may only match/);
   });
 
-  test("json_object is any object and only that", () => {
+  test("json_object allows any object and nothing else", () => {
     const key = keyOf({ kind: "json_object", json: plainJson });
     for (const text of ["{}", '{"a": [1, {"b": null}], "c": "\\u00e9\\ud83d\\ude00"}'])
       expect(acceptsText(key, text)).toBe(true);

@@ -1,5 +1,5 @@
-// The official JSON-Schema test suite, draft 2020-12: every schema that is not refused generates only valid values, and
-// accepts none of the values the suite calls invalid.
+// The official JSON Schema test suite, draft 2020-12. Every schema that is not refused generates only valid values and
+// accepts none of the values that the suite calls invalid.
 
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
@@ -19,7 +19,7 @@ const { cases } = JSON.parse(readFileSync(file, "utf8")) as { cases: Case[] };
 const ajv = new Ajv2020({ strict: false, validateFormats: false, ownProperties: true });
 const walkers = [new Walker(byteVocabulary), new Walker(clumpedVocabulary)];
 
-test("there are enough cases to mean something", () => {
+test("the suite has enough cases to be meaningful", () => {
   expect(cases.length).toBeGreaterThan(130);
 });
 

@@ -1,5 +1,5 @@
-// Is a listed value (enum, const) or a property's name valid? A small validator for exactly the enforced keywords. Patterns
-// run on the grammar's own automaton, which cannot be made slow by its input.
+// Checks whether a listed value (enum, const) or a property name is valid. A small validator for exactly the enforced
+// keywords. Patterns run on the grammar's own automaton, so no input can make them slow.
 
 import { compileExpressions } from "../automaton/expression-compiler.ts";
 import { linkProgram } from "../automaton/link.ts";
@@ -42,7 +42,7 @@ export class Validator {
     const valid: Valid = (inner, by) => this.conforms(inner, (by ?? true) as Schema, path);
     for (const keyword of ["unevaluatedItems", "unevaluatedProperties"]) {
       if (keywords[keyword] !== undefined)
-        throw schemaError(`the schema keyword "${keyword}" is not supported beside listed values`, path);
+        throw schemaError(`the schema keyword "${keyword}" is not supported beside "enum" or "const"`, path);
     }
     if (keywords.type !== undefined && !hasType(value, keywords)) return false;
     if (keywords.const !== undefined && !sameJson(keywords.const, value)) return false;
@@ -58,7 +58,7 @@ export class Validator {
     return isObject(value) ? objectConforms(value, keywords, valid) : true;
   }
 
-  /** Lists may have a hundred thousand values, and each of them is looked up. */
+  /** Looks values up in a set, because lists may have a hundred thousand of them. */
   #isListed(value: JsonValue, values: readonly JsonValue[]): boolean {
     let keys = this.#lists.get(values);
     if (!keys) {

@@ -1,4 +1,4 @@
-// What the compilers of the single types need from the compiler of schemas.
+// The part of the schema compiler that the compilers for single types use.
 
 import type { Expression } from "../expression.ts";
 import type { JsonLayout } from "./json-layout.ts";
@@ -12,7 +12,7 @@ export interface SchemaOptions {
   closedObjects: boolean;
   /** Declared properties may come in any order. */
   freeOrder: boolean;
-  /** A missing additionalProperties allows anything, also between the declared properties. */
+  /** A missing additionalProperties allows any property, even between the declared ones. */
   openObjects: boolean;
 }
 
@@ -21,8 +21,8 @@ export interface SchemaContext {
   readonly options: SchemaOptions;
   readonly cases: SchemaCases;
   compile(schema: Schema, path: string): Expression;
-  /** Is the value valid? */
+  /** Whether the value is valid. */
   conforms(value: JsonValue, schema: Schema, path: string): boolean;
-  /** Remembers why a part of the schema allows nothing. */
+  /** Records why a part of the schema allows nothing. */
   impossible(reason: string, path: string): Expression;
 }

@@ -1,6 +1,6 @@
-// The schema document: which subschema a reference means. Knows $id (and draft 4's id), $anchor and $dynamicAnchor of
-// embedded schemas; looks for them only where the standard puts schemas, never inside enum, const or default. Nothing is
-// ever fetched.
+// The schema document: resolves references to subschemas. Supports $id (and draft 4's id), $anchor and $dynamicAnchor of
+// embedded schemas. Looks for them only where the standard allows schemas, never inside enum, const or default. Never
+// fetches anything.
 
 import {
   DRAFT_3_ASSERTIONS,
@@ -35,7 +35,7 @@ const ONE_OR_SEVERAL = [
 ];
 const BY_NAME = ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
 
-/** A schema with an id of its own; pointers inside it start there. */
+/** A schema with its own id. Pointers inside it start there. */
 interface Resource {
   readonly base: string;
   readonly root: SchemaObject;
@@ -44,11 +44,11 @@ interface Resource {
 const NO_BASE = "schema:/";
 
 export class SchemaDocument {
-  /** Keywords that no draft knows, in the order in which they were met. */
+  /** Keywords that no draft defines, in order of appearance. */
   readonly ignored = new Set<string>();
   /** In draft 4 and before, 1.0 is not an integer. */
   readonly wholeFractions: boolean;
-  /** Some schema asks which properties or items its neighbours have evaluated. */
+  /** Whether some schema asks which properties or items its neighbours have evaluated. */
   readonly tracksEvaluation: boolean;
   readonly #root: SchemaObject;
   readonly #resources = new Map<string, Resource>();
@@ -74,7 +74,7 @@ export class SchemaDocument {
     this.tracksEvaluation = tracks;
   }
 
-  /** The schema's enforced keywords, with their JSON types checked. */
+  /** The schema's enforced keywords, with the JSON types of their values checked. */
   keywords(schema: SchemaObject, path: string): SchemaObject {
     const known = this.#checked.get(schema);
     if (known) return known;
@@ -92,7 +92,7 @@ export class SchemaDocument {
     return kept;
   }
 
-  /** What `$ref`, `$dynamicRef` or `$recursiveRef` of this schema refers to. */
+  /** The target of this schema's `$ref`, `$dynamicRef` or `$recursiveRef`. */
   resolve(schema: SchemaObject, keyword: string, path: string): Schema {
     const reference = schema[keyword] as string;
     const home = this.#home.get(schema) ?? this.#homeOfRoot();
@@ -151,7 +151,7 @@ export class SchemaDocument {
   #enter(schema: SchemaObject, outer: Resource): Resource {
     let resource = outer;
     const id = typeof schema.$id === "string" ? schema.$id : schema.id;
-    // Before 2019-09 the other keywords beside $ref are ignored, $id included.
+    // Drafts before 2019-09 ignore the other keywords beside $ref, including $id.
     const counts = typeof id === "string" && (this.#modern || schema.$ref === undefined || outer.root === schema);
     if (counts) {
       const [base, fragment] = split(absolute(id, outer.base));
@@ -174,7 +174,7 @@ function absolute(reference: string, base: string): string {
   try {
     return new URL(reference, base).href;
   } catch {
-    return reference; // no URI, so it only means itself
+    return reference; // not a URI, so it stays as it is
   }
 }
 
@@ -187,6 +187,6 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    return part; // a % that escapes nothing stands for itself
+    return part; // a % that escapes nothing is literal
   }
 }

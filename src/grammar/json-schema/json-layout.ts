@@ -1,4 +1,4 @@
-// Where generated JSON may have whitespace, and how its literal words are spelled.
+// Where generated JSON may contain whitespace, and how true, false and null are spelled.
 
 import { codePointsOf, subtractSets } from "../code-points.ts";
 import { choice, type Expression, empty, optional, repeat, sequence, text } from "../expression.ts";
@@ -12,7 +12,7 @@ export interface JsonLayout {
   readonly afterComma: Expression;
   readonly beforeColon: Expression;
   readonly afterColon: Expression;
-  /** How true, false and null are written. */
+  /** Spelling of true, false and null. */
   readonly words: { readonly true: string; readonly false: string; readonly null: string };
 }
 
@@ -32,8 +32,8 @@ const noSpace: JsonLayout = {
 };
 
 /**
- * By default the usual layouts are possible (compact, one space, indented lines) but never an endless run of
- * whitespace. A pattern replaces all of it and is used at every place where JSON allows whitespace.
+ * By default, allows the usual layouts (compact, one space, indented lines) but never an endless run of whitespace.
+ * A pattern replaces them and applies wherever JSON allows whitespace.
  */
 export function jsonLayout(options: JsonLayoutOptions): JsonLayout {
   if (options.compact) return noSpace;

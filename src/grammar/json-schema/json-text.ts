@@ -1,4 +1,4 @@
-// The pieces JSON text is made of: strings, literals, objects' and arrays' punctuation, in one layout.
+// The building blocks of JSON text in one layout: strings, literals, and the punctuation of objects and arrays.
 
 import { ANY_CODE_POINT, codePointsOf, ESCAPED_IN_JSON, subtractSets } from "../code-points.ts";
 import {
@@ -24,7 +24,7 @@ export class JsonText {
 
   constructor(builder: GrammarBuilder, layout: JsonLayout) {
     this.builder = builder;
-    // Whitespace occurs between all members: as a rule it is stored once.
+    // Whitespace occurs between all members. A shared rule stores it once.
     const shared = (name: string, space: Expression): Expression =>
       space === empty ? empty : builder.named(`json space ${name}`, () => space);
     this.layout = {
@@ -38,7 +38,7 @@ export class JsonText {
     };
   }
 
-  /** One character of a string: raw, or any escape JSON knows; half surrogates are not characters. */
+  /** One character of a string: raw, or as any JSON escape. A lone surrogate is not a character. */
   get character(): Expression {
     return this.builder.named("json character", () => {
       const hex = charSet(codePointsOf("0123456789abcdefABCDEF"));
@@ -99,7 +99,7 @@ export class JsonText {
     return sequence(text("["), this.layout.afterOpen, content, this.layout.beforeClose, text("]"));
   }
 
-  /** An object of min..max members of one kind. */
+  /** An object with min to max members of one kind. */
   members(member: Expression, min: number, max: number | null): Expression {
     return this.#listed(member, min, max, "{}", (content) => this.braces(content));
   }
@@ -108,7 +108,7 @@ export class JsonText {
     return this.#listed(element, min, max, "[]", (content) => this.brackets(content));
   }
 
-  /** One exact value, in any of the layouts. Strings are written with the fewest escapes. */
+  /** One exact value, in any allowed layout. Strings use as few escapes as possible. */
   literal(value: JsonValue): Expression {
     if (Array.isArray(value)) {
       if (value.length === 0) return text("[]");
@@ -125,7 +125,8 @@ export class JsonText {
   }
 
   scalar(value: JsonValue): string {
-    if (typeof value === "number" && !Number.isFinite(value)) throw new GrammarError("a listed number is too large");
+    if (typeof value === "number" && !Number.isFinite(value))
+      throw new GrammarError("a number in enum or const is too large");
     const word = String(value) as keyof JsonLayout["words"];
     return typeof value === "boolean" || value === null ? this.layout.words[word] : JSON.stringify(value);
   }

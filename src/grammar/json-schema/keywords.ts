@@ -1,5 +1,5 @@
-// What each JSON-Schema keyword is to us: enforced, an annotation, or an assertion of an old draft that is refused. A keyword
-// that no draft knows is an annotation, as the standard says.
+// How each JSON Schema keyword is treated: enforced, ignored as an annotation, or refused because only an old draft
+// asserts it. A keyword that no draft defines is an annotation, as the standard requires.
 
 import { GrammarError } from "../grammar-error.ts";
 
@@ -54,7 +54,7 @@ const ENFORCED = new Set([
   "uniqueItems",
 ]);
 
-/** Annotations that some draft or OpenAPI defines. They have no effect and are not worth a log line. */
+/** Annotations that some draft or OpenAPI defines. They have no effect and need no log line. */
 const ANNOTATIONS = new Set([
   "$anchor",
   "$comment",
@@ -86,19 +86,19 @@ export function isEnforced(keyword: string): boolean {
   return ENFORCED.has(keyword);
 }
 
-/** No draft defines the keyword, so it says nothing about the value. */
+/** Whether no draft defines the keyword. It then says nothing about the value. */
 export function isUnknown(keyword: string): boolean {
   return !ENFORCED.has(keyword) && !ANNOTATIONS.has(keyword) && !keyword.startsWith("x-");
 }
 
-/** Assertions of draft 3 alone. A schema that declares this draft means them. */
+/** Assertions that only draft 3 defines. They count in a schema that declares this draft. */
 export const DRAFT_3_ASSERTIONS: readonly string[] = ["disallow", "divisibleBy", "extends"];
 
 export function schemaError(message: string, path: string): GrammarError {
   return new GrammarError(`${message}, at ${path}`);
 }
 
-/** Says what the value of a keyword must be when it is something else; null when it is right. */
+/** What the keyword's value must be, if it has the wrong type; null if the type is right. */
 export function wrongType(keyword: string, value: JsonValue): string | null {
   switch (keyword) {
     case "$dynamicRef":

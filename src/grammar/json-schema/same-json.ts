@@ -1,8 +1,8 @@
-// Equality of JSON values, as enum, const and uniqueItems mean it.
+// Equality of JSON values as defined for enum, const and uniqueItems.
 
 import { isObject, type JsonValue } from "./keywords.ts";
 
-/** Deep equality; object keys in any order. */
+/** Deep equality. The order of object keys does not matter. */
 export function sameJson(a: JsonValue, b: JsonValue): boolean {
   if (Array.isArray(a)) {
     return Array.isArray(b) && a.length === b.length && a.every((item, index) => sameJson(item, b[index]!));
@@ -17,7 +17,7 @@ export function sameJson(a: JsonValue, b: JsonValue): boolean {
   return a === b;
 }
 
-/** The same text for equal values, and only for them. */
+/** Equal values, and only those, give the same text. */
 export function canonicalText(value: JsonValue): string {
   if (Array.isArray(value)) return `[${value.map(canonicalText).join(",")}]`;
   if (!isObject(value)) return JSON.stringify(value);

@@ -1,5 +1,5 @@
-// JSON Schema to an expression over JSON text. Everything generated validates; where a schema leaves room (no type given,
-// undeclared properties) the narrower, more useful reading is generated. See docs/reference/structured-output.md.
+// Compiles JSON Schema to an expression over JSON text. Every generated text validates. Where a schema leaves room (no
+// type, undeclared properties), the narrower, more useful reading is generated. See docs/reference/structured-output.md.
 
 import {
   choice,
@@ -34,7 +34,7 @@ export class SchemaCompiler implements SchemaContext {
   readonly cases: SchemaCases;
   readonly #document: SchemaDocument;
   readonly #validator: Validator;
-  /** Schemas met before: what they became, or the rule that stands for them while they are being compiled. */
+  /** Schemas seen before: their expression, or the rule that stands for them during compilation. */
   readonly #known = new Map<SchemaObject, { expression: Expression | null; rule: RuleId | null }>();
   #depth = 0;
   #count = 0;
@@ -47,12 +47,12 @@ export class SchemaCompiler implements SchemaContext {
     this.cases = new SchemaCases(this.#document);
   }
 
-  /** Keywords that no draft knows and that therefore had no effect. */
+  /** Keywords that no draft defines and that therefore had no effect. */
   get ignored(): ReadonlySet<string> {
     return this.#document.ignored;
   }
 
-  /** A schema that allows nothing at all is an error with the reason. */
+  /** Throws, with the reason, if the schema allows nothing at all. */
   compileRoot(schema: Schema): Expression {
     const expression = this.compile(schema, "#");
     if (!isNever(expression)) return expression;
@@ -86,7 +86,7 @@ export class SchemaCompiler implements SchemaContext {
     return never;
   }
 
-  /** From the second use on, a schema is a rule that its users share. */
+  /** From its second use, a schema becomes a rule that all users share. */
   #again(entry: { expression: Expression | null; rule: RuleId | null }): Expression {
     if (entry.expression !== null && isNever(entry.expression)) return never;
     if (entry.rule === null) {
@@ -110,13 +110,13 @@ export class SchemaCompiler implements SchemaContext {
     return choice(...options.filter((option) => !isNever(option)));
   }
 
-  /** Those of the values that are valid. */
+  /** Keeps the values that are valid. */
   #listed(values: readonly JsonValue[], schema: SchemaObject, path: string): Expression {
     const beside = onlyListed(this.#document.keywords(schema, path)) ? true : schema;
     const fitting = values.filter((value) => this.conforms(value, beside, path));
     if (fitting.length === 0) return this.impossible("no listed value fits the rest of the schema", path);
     if (fitting.some(hasInexactInteger)) {
-      throw schemaError("integers beyond 2^53 in enum and const lose digits on their way: list them as strings", path);
+      throw schemaError("integers beyond 2^53 in enum and const lose digits when parsed: list them as strings", path);
     }
     const scalars = fitting.filter((value) => typeof value !== "object" || value === null);
     const nested = fitting.filter((value) => typeof value === "object" && value !== null);
@@ -147,13 +147,13 @@ export class SchemaCompiler implements SchemaContext {
   }
 }
 
-/** Nothing but one list: its values need no check, however many there are. */
+/** Whether the schema is a single list. Its values then need no check, however many there are. */
 function onlyListed(keywords: SchemaObject): boolean {
   const names = Object.keys(keywords);
   return names.length === 1 && (names[0] === "enum" || names[0] === "const");
 }
 
-/** What was sent may have been another integer: a double holds no more than 53 bits. */
+/** A double holds only 53 bits, so the client may have sent a different integer. */
 function hasInexactInteger(value: JsonValue): boolean {
   if (typeof value === "number") return Number.isInteger(value) && Math.abs(value) > 2 ** 53;
   return typeof value === "object" && value !== null && Object.values(value).some(hasInexactInteger);

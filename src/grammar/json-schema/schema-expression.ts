@@ -1,4 +1,4 @@
-// One schema in one grammar: the entry for everything outside this folder.
+// Translates one schema within a grammar. Code outside this folder enters here.
 
 import type { JsonOptions } from "../constraint.ts";
 import type { Expression, GrammarBuilder } from "../expression.ts";
@@ -7,7 +7,7 @@ import { jsonLayout } from "./json-layout.ts";
 import { isSchema, type JsonValue } from "./keywords.ts";
 import { SchemaCompiler } from "./schema-compiler.ts";
 
-/** Told which keywords no draft knows. */
+/** Receives the keywords that no draft defines. */
 export type OnIgnored = (keywords: ReadonlySet<string>) => void;
 
 export function schemaExpression(

@@ -1,4 +1,4 @@
-// Array schemas: items by position, their number, contains and uniqueItems.
+// Array schemas: items by position, item counts, contains and uniqueItems.
 
 import { choice, type Expression, empty, isNever, never, optional, repeat, sequence, text } from "../../expression.ts";
 import type { SchemaContext } from "../context.ts";
@@ -8,7 +8,7 @@ import { countedItems } from "./contains.ts";
 import { distinctItems } from "./distinct-items.ts";
 import type { Positions } from "./positions.ts";
 
-/** Longer arrays are never generated where a maximum is given; a minimum beyond it is refused. */
+/** Caps any given maximum. A larger minimum is refused. */
 const MAX_COUNTED = 20_000;
 
 export function compileArray(context: SchemaContext, all: Conjunction, path: string): Expression {
@@ -31,7 +31,7 @@ function plainItems(context: SchemaContext, { prefix, rest, min, max }: Position
     if (!isNever(tail)) return json.elements(tail, min, max);
     return min === 0 ? text("[]") : context.impossible("no item fits the schema", path);
   }
-  // From the end: what may follow once `count` elements are written.
+  // Built from the end: `following` is what may come after `count` elements.
   let following = remaining(json.comma, tail, heads.length, min, max);
   for (let count = heads.length - 1; count >= 0; count--) {
     if (max !== null && count >= max) {

@@ -1,4 +1,4 @@
-// Arrays in which some items must satisfy a further schema: a graph over the position and the items counted so far.
+// Arrays in which some items must satisfy another schema, as a graph over the position and the items counted so far.
 
 import { choice, type Expression, empty, type GraphEdge, isNever, sequence, text } from "../../expression.ts";
 import type { SchemaContext } from "../context.ts";
@@ -65,7 +65,7 @@ interface Variant {
   readonly counted: readonly boolean[];
 }
 
-/** An item that does not count must fail the schema only where the count has a maximum. */
+/** An item that does not count needs to fail the schema only if the count has a maximum. */
 function itemVariants(context: SchemaContext, schema: Schema, demands: readonly Contains[], path: string): Variant[] {
   const { cases } = context;
   let variants: { schema: Schema; counted: boolean[] }[] = [{ schema, counted: [] }];

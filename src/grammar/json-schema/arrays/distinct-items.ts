@@ -1,4 +1,4 @@
-// uniqueItems: each value at most once, in any order, as a graph over the sets of values written so far.
+// uniqueItems: each value at most once, in any order, as a graph over the sets of values already written.
 
 import { choice, type Expression, empty, type GraphEdge, sequence, text } from "../../expression.ts";
 import type { SchemaContext } from "../context.ts";
@@ -7,7 +7,7 @@ import type { Conjunction } from "../logic/conjunction.ts";
 import { distinctJson } from "../same-json.ts";
 import type { Positions } from "./positions.ts";
 
-/** More would be too many sets of values that may be used up. */
+/** The graph has a node for every set of values, so their number must stay small. */
 const MAX_DISTINCT = 8;
 
 export function distinctItems(
@@ -24,10 +24,10 @@ export function distinctItems(
       path,
     );
   }
-  // Reached from several nodes of the graph, so it is stored once.
+  // Several graph nodes use each item, so it is stored once as a rule.
   const items = values.map((value) => json.builder.rule(context.compile({ const: value }, `${path}/items`)));
   const edges: GraphEdge[] = [];
-  // Node 0 is the start, with nothing written, node 1 the end; the others are sets of values, shifted past them.
+  // Node 0 is the start, with nothing written. Node 1 is the end. The other nodes are sets of values, shifted past them.
   const nodeOf = (set: number): number => (set === 0 ? 0 : set + 1);
   for (let set = 0; set < 2 ** items.length; set++) {
     const count = items.filter((_, index) => set & (1 << index)).length;
@@ -45,7 +45,7 @@ export function distinctItems(
   return options.length === 0 ? context.impossible("too few values for distinct items", path) : choice(...options);
 }
 
-/** The values that the items may have, where they are listed and few. */
+/** The values the items may have, if they are listed and few. */
 function fewValues(context: SchemaContext, items: Schema, path: string): JsonValue[] | null {
   const values: JsonValue[] = [];
   for (const each of context.cases.of(items, path)) {

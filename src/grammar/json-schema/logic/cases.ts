@@ -1,6 +1,6 @@
-// A schema as a list of alternatives, each a conjunction: references are followed, allOf is merged, and anyOf, oneOf, if, not
-// and the dependent keywords become alternatives. A value that satisfies any of them is valid. Where a negation has no exact
-// form, fewer values are allowed, never more. See docs/reference/structured-output.md.
+// Turns a schema into a list of alternatives, each a conjunction. References are followed, allOf is merged, and anyOf,
+// oneOf, if, not and the dependent keywords become alternatives. A value that satisfies any alternative is valid. A
+// negation without an exact form allows fewer values, never more. See docs/reference/structured-output.md.
 
 import type { SchemaDocument } from "../document.ts";
 import { isObject, type JsonValue, type Schema, type SchemaObject, schemaError } from "../keywords.ts";
@@ -12,16 +12,16 @@ import { negatedKeyword } from "./negation.ts";
 import { negated, type Presence, presenceOf } from "./presence.ts";
 
 const MAX_CASES = 600;
-/** Values of members that a formula may speak of before alternatives are the better form. */
+/** A formula may constrain the values of this many members. Beyond that, alternatives work better. */
 const MAX_VALUES = 6;
-/** Keywords that become alternatives or formulas, in the order in which they are merged. */
+/** Keywords that become alternatives or formulas, in the order they are merged. */
 const COMPOUND = ["anyOf", "dependentRequired", "dependentSchemas", "dependencies", "if", "oneOf", "not"] as const;
 
 const BRANCHES = ["then", "else"];
 
 export class SchemaCases {
   readonly document: SchemaDocument;
-  /** Why some part of the schema allows nothing; the first reason is the best one to tell. */
+  /** Why parts of the schema allow nothing. The first reason is the best one to report. */
   readonly reasons: string[] = [];
   readonly #known = new WeakMap<SchemaObject, readonly Conjunction[] | null>();
   readonly #negations = new WeakMap<SchemaObject, SchemaObject>();
@@ -34,11 +34,11 @@ export class SchemaCases {
     this.document = document;
   }
 
-  /** The alternatives of a schema; none = nothing is valid. */
+  /** The alternatives of a schema. An empty list means that nothing is valid. */
   of(schema: Schema, path: string): readonly Conjunction[] {
     if (typeof schema === "boolean") return schema ? [anything] : [];
     const known = this.#known.get(schema);
-    // A schema that refers to itself in place allows what its other alternatives allow.
+    // A schema that refers to itself in place allows whatever its other alternatives allow.
     if (known !== undefined) return known ?? [];
     this.#known.set(schema, null);
     const cases = this.#expand(schema, path);
@@ -46,7 +46,7 @@ export class SchemaCases {
     return cases;
   }
 
-  /** Both schemas at once. The same two always give the same object, so recursion comes back to where it was. */
+  /** A schema that demands both. The same pair always gives the same object, so recursion terminates. */
   both(a: Schema, b: Schema): Schema {
     if (a === false || b === false) return false;
     if (a === true || a === b) return b;
@@ -63,7 +63,7 @@ export class SchemaCases {
     return schema;
   }
 
-  /** The schema's opposite, the same object every time. */
+  /** The negated schema, always the same object for the same schema. */
   opposite(schema: Schema): Schema {
     if (typeof schema === "boolean") return !schema;
     let made = this.#negations.get(schema);
@@ -74,7 +74,7 @@ export class SchemaCases {
     return made;
   }
 
-  /** The alternatives of whatever the schema rejects. */
+  /** The alternatives for all values the schema rejects. */
   rejected(schema: Schema, path: string): readonly Conjunction[] {
     if (typeof schema === "boolean") return schema ? [] : [anything];
     const presence = presenceOf(this.document, schema, MAX_VALUES, path);
@@ -151,7 +151,7 @@ export class SchemaCases {
     const alone = Object.fromEntries(
       Object.entries(keywords).filter(([name]) => name === keyword || (keyword === "if" && BRANCHES.includes(name))),
     );
-    // Alternatives keep the order in which each of them declares its properties; mere presence is better as a formula.
+    // Alternatives keep the order in which each declares its properties. Mere presence works better as a formula.
     const conditions = keyword === "not" || (keyword === "if" && this.#onlyPresence(keywords, path));
     const presence = presenceOf(this.document, alone, conditions ? MAX_VALUES : 0, path);
     if (presence) return this.product(before, this.#presenceCases(presence), where);
@@ -189,7 +189,7 @@ export class SchemaCases {
     }
   }
 
-  /** What follows from an `if` asks for members, not for their values. */
+  /** Whether the branches of an `if` only require members and say nothing about their values. */
   #onlyPresence(keywords: SchemaObject, path: string): boolean {
     return BRANCHES.every((name) => presenceOf(this.document, (keywords[name] ?? true) as Schema, 0, path) !== null);
   }
@@ -212,7 +212,7 @@ export class SchemaCases {
     const cases = branches.flatMap((branch, index) => this.of(branch, `${path}/${index}`));
     const listed = cases.filter(isOnlyListed);
     if (listed.length < 2) return this.#bounded(cases, path);
-    // Long lists of constants are one list.
+    // Merge long lists of constants into one list.
     const together: Conjunction = { ...anything, listed: listed.flatMap((each) => each.listed!) };
     return this.#bounded([...cases.filter((each) => !isOnlyListed(each)), together], path);
   }
@@ -232,7 +232,7 @@ export class SchemaCases {
     return this.#bounded(out, path);
   }
 
-  /** Those of `cases` that are not among `others`, which are the alternatives of `branch`. */
+  /** The values of `cases` that are not among `others`, the alternatives of `branch`. */
   #without(
     cases: readonly Conjunction[],
     branch: Schema,
@@ -261,7 +261,7 @@ function silenced(each: Conjunction): Conjunction {
   return { ...each, layers, tuples: each.tuples.map((tuple) => ({ ...tuple, silent: true })) };
 }
 
-/** unevaluatedProperties sees the properties of this alternative alone, which is all that was evaluated. */
+/** unevaluatedProperties sees only this alternative's properties, and no others were evaluated. */
 function withUnevaluatedMembers(each: Conjunction, schema: Schema): Conjunction {
   const layers = each.layers.filter(({ silent }) => !silent);
   if (layers.some((layer) => layer.additional !== null)) return each;

@@ -1,5 +1,5 @@
-// Everything that one alternative of a schema demands at once, with references followed and allOf merged in. Demands on one
-// type say nothing about the others.
+// Everything that one alternative of a schema demands at once, with references followed and allOf merged. Demands on one
+// type do not affect values of other types.
 
 import type { JsonValue, Schema } from "../keywords.ts";
 import { canonicalText } from "../same-json.ts";
@@ -13,19 +13,19 @@ export interface Bound {
   exclusive: boolean;
 }
 
-/** properties, patternProperties and additionalProperties that stand together: what the last means depends on the others. */
+/** Sibling properties, patternProperties and additionalProperties. The last depends on the other two. */
 export interface Layer {
   readonly properties: { readonly [name: string]: Schema };
   readonly patterns: readonly (readonly [pattern: string, schema: Schema])[];
-  /** null: not mentioned, so anything. */
+  /** null if not mentioned: anything is allowed. */
   readonly additional: Schema | null;
-  /** Inside a negation: says nothing about what was evaluated. */
+  /** Inside a negation, which does not count as evaluating properties. */
   readonly silent?: boolean;
 }
 
 export interface Tuple {
   readonly prefix: readonly Schema[];
-  /** null: not mentioned, so anything. */
+  /** null if not mentioned: anything is allowed. */
   readonly rest: Schema | null;
   readonly silent?: boolean;
 }
@@ -37,11 +37,11 @@ export interface Contains {
 }
 
 export interface Conjunction {
-  /** null: not mentioned. */
+  /** null if not mentioned. */
   readonly types: readonly TypeName[] | null;
-  /** Types that the other keywords speak of. */
+  /** Types that the other keywords apply to. */
   readonly spoken: readonly TypeName[];
-  /** enum and const; null: not mentioned. */
+  /** Values from enum and const; null if not mentioned. */
   readonly listed: readonly JsonValue[] | null;
   readonly excluded: readonly JsonValue[];
   readonly integer: boolean;
@@ -93,7 +93,7 @@ export const anything: Conjunction = {
   maxProperties: null,
 };
 
-/** Both at once; a string says why nothing can satisfy both. */
+/** Demands both. Returns a string with the reason if nothing can satisfy both. */
 export function conjoin(a: Conjunction, b: Conjunction): Conjunction | string {
   if (a === anything) return b;
   if (b === anything) return a;
@@ -142,7 +142,7 @@ function bothListed(
     : "the combined schemas list no value in common";
 }
 
-/** The stricter of two bounds; `direction` 1 for lower bounds, -1 for upper ones. */
+/** The stricter of two bounds. `direction` is 1 for lower bounds and -1 for upper bounds. */
 export function tighter(a: Bound | null, b: Bound | null, direction: 1 | -1): Bound | null {
   if (a === null || b === null) return a ?? b;
   if (a.value === b.value) return a.exclusive ? a : b;
@@ -158,7 +158,7 @@ function union<T>(a: readonly T[], b: readonly T[]): readonly T[] {
   return b.length === 0 ? a : [...new Set([...a, ...b])];
 }
 
-/** The types whose values are generated: as declared; else those the other keywords speak of; else all. */
+/** The types to generate: the declared ones, else those the other keywords apply to, else all. */
 export function generatedTypes({ types, spoken }: Conjunction): readonly TypeName[] {
   return types ?? (spoken.length > 0 ? ALL_TYPES.filter((type) => spoken.includes(type)) : ALL_TYPES);
 }

@@ -1,4 +1,4 @@
-// The plain keywords of one schema as a conjunction. Keywords that combine schemas are left to cases.ts.
+// Turns the plain keywords of one schema into a conjunction. cases.ts handles the keywords that combine schemas.
 
 import { isObject, type JsonValue, type Schema, type SchemaObject } from "../keywords.ts";
 import { ALL_TYPES, anything, type Bound, type Conjunction, type TypeName, tighter } from "./conjunction.ts";
@@ -70,7 +70,7 @@ export function listedValues(keywords: SchemaObject): readonly JsonValue[] | nul
   return keywords.enum === undefined ? null : (keywords.enum as JsonValue[]);
 }
 
-/** In draft 4 the exclusive keywords are booleans that sharpen the others. */
+/** In draft 4 the exclusive keywords are booleans that make the other bounds exclusive. */
 export function bounds(keywords: SchemaObject): [low: Bound | null, high: Bound | null] {
   const side = (inclusive: string, sharp: string, direction: 1 | -1): Bound | null => {
     const given = keywords[inclusive] as number | undefined;

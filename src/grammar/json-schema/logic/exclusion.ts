@@ -1,5 +1,5 @@
-// Do two alternatives of a schema exclude each other, and what keeps an object out of another alternative? Both look at
-// members only one level deep; what they do not see, the automaton settles.
+// Finds out whether two alternatives exclude each other, and what keeps an object out of another alternative. Both look
+// at members only one level deep. The automaton settles the rest.
 
 import type { SchemaDocument } from "../document.ts";
 import type { JsonValue, Schema } from "../keywords.ts";
@@ -8,11 +8,11 @@ import { type Conjunction, generatedTypes, type Layer } from "./conjunction.ts";
 import { listedValues } from "./demands.ts";
 import { type Formula, has, not, or } from "./formula.ts";
 
-/** Of the members whose values differ, as many as a formula can keep apart. */
+/** The number of differing members whose values one formula can keep apart. */
 const MAX_VALUES = 4;
 const MAX_HOPS = 10;
 
-/** Why no value satisfies the conjunction, where that is plain to see. */
+/** Why no value satisfies the conjunction, if that is obvious. */
 export function clash(document: SchemaDocument, all: Conjunction): string | null {
   if (all.types === null || all.types.join() !== "object" || all.layers.length === 0) return null;
   for (const name of all.required) {
@@ -37,13 +37,13 @@ function quoted(name: string): string {
   return JSON.stringify(name.slice(0, 40));
 }
 
-/** What a layer demands of a member; true also where its patterns would have to be asked. */
+/** The schema a layer applies to a member; true if that depends on its patterns. */
 function memberSchema({ properties, patterns, additional }: Layer, name: string): Schema {
   if (Object.hasOwn(properties, name)) return properties[name]!;
   return patterns.length > 0 ? true : (additional ?? true);
 }
 
-/** Values and types that a schema lists itself or behind plain references. */
+/** Values and types that a schema lists directly or through plain references. */
 function plainDemands(
   document: SchemaDocument,
   schema: Schema,
@@ -67,7 +67,7 @@ interface Opposites {
   opposite(schema: Schema): Schema;
 }
 
-/** A condition under which an object of the first alternative is not one of the second; null = none was found. */
+/** A condition that keeps an object of the first alternative out of the second; null if none was found. */
 export function differentFrom(schemas: Opposites, one: Conjunction, other: Conjunction): Formula | null {
   if (generatedTypes(one).join() !== "object") return null;
   const known = new Set(one.layers.flatMap((layer) => Object.keys(layer.properties)).concat(one.required));

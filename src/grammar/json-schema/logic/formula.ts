@@ -1,6 +1,6 @@
 // Conditions on the members of an object as a boolean formula: "a is present", "b is present and its value satisfies S".
-// An object is written member by member, so a formula is evaluated step by step: what is left of it after some members
-// is again a formula, and those are the states of the object's automaton.
+// An object is written member by member, so a formula is evaluated step by step. The remainder after some members is
+// again a formula. These remainders are the states of the object's automaton.
 
 import type { JsonValue, Schema } from "../keywords.ts";
 import { canonicalText } from "../same-json.ts";
@@ -50,7 +50,7 @@ export function one(parts: readonly Formula[]): Formula {
 
 const keys = new WeakMap<object, string>();
 
-/** The same text for the same formula. */
+/** Equal formulas give the same text. */
 export function formulaKey(formula: Formula): string {
   if (typeof formula === "boolean") return formula ? "1" : "0";
   let key = keys.get(formula);
@@ -67,7 +67,7 @@ export function atomKey(name: string, schema: Schema): string {
   return `${JSON.stringify(name)}${schema === true ? "" : canonicalText(schema as JsonValue)}`;
 }
 
-/** What is left of the formula once it is known, by atomKey, which conditions on this member hold. */
+/** The remaining formula once the conditions on this member are decided. `holds` takes an atomKey. */
 export function settled(formula: Formula, name: string, holds: (key: string) => boolean): Formula {
   if (typeof formula === "boolean") return formula;
   if (formula.op === "has") return formula.name === name ? holds(formulaKey(formula)) : formula;
@@ -78,7 +78,7 @@ export function settled(formula: Formula, name: string, holds: (key: string) => 
   );
 }
 
-/** All conditions in the formula, each once; `positive`: only those that can help to make it true. */
+/** All conditions in the formula, each once. With `positive`, only those that can help make it true. */
 export function atoms(formula: Formula, positive = false): { name: string; schema: Schema }[] {
   const found = new Map<string, { name: string; schema: Schema }>();
   const visit = (part: Formula, sign: boolean): void => {

@@ -1,5 +1,5 @@
-// Values that violate one keyword, as alternatives. Some violations have no automaton of bearable size; their values are not
-// generated.
+// Values that violate one keyword, as alternatives. Values are not generated if their violation would need too large an
+// automaton.
 
 import { GrammarError } from "../../grammar-error.ts";
 import type { SchemaDocument } from "../document.ts";
@@ -15,7 +15,7 @@ interface Alternatives {
   product(a: readonly Conjunction[], b: readonly Conjunction[], path: string): readonly Conjunction[];
 }
 
-/** null: values that violate this keyword cannot be generated. */
+/** null if values that violate this keyword cannot be generated. */
 export function negatedKeyword(
   cases: Alternatives,
   schema: SchemaObject,
@@ -104,7 +104,7 @@ export function negatedKeyword(
   }
 }
 
-/** One way to violate a conjunction is enough, so a part that has none is passed over. */
+/** One way to violate a conjunction is enough, so parts without one are skipped. */
 function whereExpressible(find: () => readonly Conjunction[]): readonly Conjunction[] {
   try {
     return find();
@@ -122,7 +122,7 @@ function only(name: string, schema: Schema): Conjunction["layers"][number] {
   return { properties: { [name]: schema }, patterns: [], additional: null };
 }
 
-/** Numbers with a fraction, which a mere integer type leaves out, are not generated. */
+/** Negating the type integer would also allow fractions. They are not generated. */
 function otherTypes(keywords: SchemaObject): readonly Conjunction[] {
   const names = [keywords.type!].flat() as string[];
   if (keywords.nullable === true) names.push("null");
@@ -130,7 +130,7 @@ function otherTypes(keywords: SchemaObject): readonly Conjunction[] {
   return types.length === 0 ? [] : [{ ...anything, types }];
 }
 
-/** Of the objects and arrays among the values, only empty ones can be told apart; otherwise none are generated. */
+/** Only empty objects and arrays can be told apart. If a non-empty one is listed, none of its type are generated. */
 function except(values: readonly JsonValue[]): Conjunction {
   const structured: JsonValue[] = values.filter((value) => typeof value === "object" && value !== null);
   const filled = structured.filter((value) => Object.keys(value as object).length > 0);
@@ -150,7 +150,7 @@ function except(values: readonly JsonValue[]): Conjunction {
 
 function outside(keywords: SchemaObject, keyword: string): readonly Conjunction[] {
   const [low, high] = bounds({ [keyword]: keywords[keyword]! });
-  // The booleans of draft 4 are negated with the bound that they sharpen.
+  // Draft 4's booleans are negated together with the bound they modify.
   if (typeof keywords[keyword] === "boolean") return [];
   const [sharpLow, sharpHigh] = bounds(keywords);
   if (low)
@@ -177,7 +177,7 @@ function twoOf(cases: Alternatives, branches: readonly Schema[], path: string): 
   );
 }
 
-/** Some position of a tuple holds what it must not. */
+/** Some position of a tuple holds a forbidden value. */
 function wrongPosition(cases: Alternatives, prefix: readonly Schema[]): readonly Conjunction[] {
   return prefix.map((schema, index) => {
     const wrong = [...prefix.slice(0, index).map((): Schema => true), cases.opposite(schema)];

@@ -1,12 +1,12 @@
-// Schemas that only speak of members (required, properties and combinations of them) as formulas: exact, and far smaller
-// than a list of alternatives.
+// Turns schemas that only concern members (required, properties and combinations of them) into formulas. These are exact
+// and far smaller than a list of alternatives.
 
 import type { SchemaDocument } from "../document.ts";
 import { isObject, type JsonValue, type Schema, type SchemaObject } from "../keywords.ts";
 import { ALL_TYPES, type TypeName } from "./conjunction.ts";
 import { and, atoms, type Formula, has, not, one, or } from "./formula.ts";
 
-/** When a schema holds: for objects by a formula, for values of other types always or never. */
+/** When a schema holds: a formula decides for objects; values of other types always or never satisfy it. */
 export interface Presence {
   readonly object: Formula;
   readonly others: readonly TypeName[];
@@ -15,7 +15,7 @@ export interface Presence {
 const OTHER_TYPES = ALL_TYPES.filter((type) => type !== "object");
 const MAX_DEPTH = 12;
 
-/** null when the schema speaks of more than members, or of the values of more than `maxValues` of them. */
+/** null if the schema concerns more than members, or the values of more than `maxValues` members. */
 export function presenceOf(document: SchemaDocument, schema: Schema, maxValues: number, path: string): Presence | null {
   const found = translate(document, schema, maxValues, path, 0);
   if (found === null) return null;
@@ -52,7 +52,7 @@ function translate(
         parts.push(ofObject(and(...(value as string[]).map((name) => has(name)))));
         break;
       case "properties":
-        // A member that is evaluated here would have to be known as such elsewhere.
+        // Other keywords would have to know that this evaluates the member.
         if (document.tracksEvaluation || valuesIn(value) > maxValues) return null;
         parts.push(
           ofObject(and(...Object.entries(value as SchemaObject).map(([name, by]) => whenPresent(name, by as Schema)))),
@@ -92,7 +92,7 @@ function translate(
   return allHold(parts as Presence[]);
 }
 
-/** If the member is there at all, its value satisfies the schema. */
+/** If the member is present, its value satisfies the schema. */
 function whenPresent(name: string, schema: Schema): Formula {
   return schema === true ? true : or(not(has(name)), has(name, schema));
 }
@@ -111,7 +111,7 @@ function namesPresent(names: JsonValue): Presence {
 
 function typePresence(value: JsonValue): Presence | null {
   const types = [value].flat() as string[];
-  // Whether a number is an integer depends on the number.
+  // Whether a number is an integer depends on its value.
   if (types.includes("integer") && !types.includes("number")) return null;
   return { object: types.includes("object"), others: OTHER_TYPES.filter((type) => types.includes(type)) };
 }

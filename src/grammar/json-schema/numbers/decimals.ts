@@ -1,5 +1,5 @@
-// Decimal texts of numbers within bounds, without exponents. A text has at most 15 significant digits: doubles keep the
-// order of such numbers, so a reader that uses doubles sees a value on the same side of the bound.
+// Decimal texts of numbers within bounds, without exponents. A text has at most 15 significant digits. Doubles preserve
+// the order of such numbers, so a reader that uses doubles sees a value on the same side of the bound.
 
 import {
   charSet,
@@ -35,21 +35,21 @@ export function numberBetween(low: Bound | null, high: Bound | null): Expression
   return choice(...options);
 }
 
-/** A bound in decimal digits; the fraction has no trailing zeros. */
+/** A bound in decimal digits. The fraction has no trailing zeros. */
 interface Edge {
   readonly integer: string;
   readonly fraction: string;
   readonly exclusive: boolean;
 }
 
-/** Digits before and after the point together. A number with more digits before the point may still have one place. */
+/** Digits before and after the point together. A number with more digits before the point may have one after it. */
 const SIGNIFICANT = 15;
 
 function placesAfter(integerDigits: number): number {
   return Math.max(1, SIGNIFICANT - integerDigits);
 }
 
-/** Non-negative decimals between the bounds; high null = up to 15 digits before the point. */
+/** Non-negative decimals between the bounds. If high is null, up to 15 digits before the point. */
 function magnitudeBetween(lowBound: Bound, highBound: Bound | null): Expression {
   const low = roundedUp(edgeOf(lowBound));
   const largest: Edge = {
@@ -72,7 +72,7 @@ function magnitudeBetween(lowBound: Bound, highBound: Bound | null): Expression 
   return choice(...options.filter((option) => !isNever(option)));
 }
 
-/** Decimals whose integer part lies between the bounds: one alternative for each number of digits before the point. */
+/** Decimals whose integer part is between the bounds: one alternative per number of digits before the point. */
 function anyBetween(from: bigint, to: bigint): Expression[] {
   const options: Expression[] = [];
   for (let digits = String(from).length; digits <= String(to).length && from <= to; digits++) {
@@ -84,7 +84,7 @@ function anyBetween(from: bigint, to: bigint): Expression[] {
   return options;
 }
 
-/** Bounds with more digits than are ever generated move inwards to the last digit that is. */
+/** Bounds with more decimal places than this are rounded inwards. */
 const MAX_FRACTION = 12;
 
 function roundedDown(edge: Edge): Edge {
@@ -106,7 +106,7 @@ function anyFraction(places: number): Expression {
   return optional(sequence(text("."), repeat(digit, 1, places)));
 }
 
-/** ".…" texts (or nothing) whose value is at least 0.bound. The bound has no trailing zeros. */
+/** Fractions ".…" (or nothing) with a value of at least 0.bound. The bound has no trailing zeros. */
 function fractionAbove(bound: string, exclusive: boolean, places: number): Expression {
   const digits = digitsAbove(bound, exclusive, places);
   const withPoint = sequence(text("."), digits);
@@ -126,7 +126,7 @@ function digitsAbove(bound: string, exclusive: boolean, places: number): Express
   return choice(...options);
 }
 
-/** After at least one digit was written, stopping is possible when nothing is missing. */
+/** At least one digit is already written, so the text may stop once the bound is reached. */
 function digitsAboveRest(bound: string, exclusive: boolean, places: number): Expression {
   const more = digitsAbove(bound, exclusive, places);
   return bound === "" && !exclusive ? optional(more) : more;
@@ -137,7 +137,7 @@ function fractionBelow(bound: string, exclusive: boolean, places: number): Expre
   return optional(sequence(text("."), digitsBelow(bound, exclusive, places)));
 }
 
-/** One or more digits whose value is at most 0.bound; a bound that is not used up means less. */
+/** One or more digits with a value of at most 0.bound. Stopping before the bound's last digit gives a smaller value. */
 function digitsBelow(bound: string, exclusive: boolean, places: number): Expression {
   const first = Number(bound[0]);
   const rest = bound.slice(1);

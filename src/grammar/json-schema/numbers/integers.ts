@@ -1,10 +1,10 @@
-// Decimal texts of integers within bounds, and of numbers without bounds. Digits are limited so that every number ends.
+// Decimal texts of integers within bounds, and of unbounded numbers. The digit limit makes every number end.
 
 import { charSet, choice, type Expression, optional, repeat, sequence, text, texts } from "../../expression.ts";
 import { Contradiction } from "../../grammar-error.ts";
 import type { Bound } from "../logic/conjunction.ts";
 
-/** Digits of an integer without bounds: nearly all of int64's range. */
+/** Maximum digits of an unbounded integer. Covers nearly all of int64's range. */
 const FREE_INTEGER_DIGITS = 18;
 const FREE_FRACTION_DIGITS = 17;
 

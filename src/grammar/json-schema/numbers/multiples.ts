@@ -1,21 +1,21 @@
-// multipleOf: decimal texts whose value is a multiple of a divisor, digit by digit with the remainder so far.
+// multipleOf: decimal texts whose value is a multiple of a divisor. Tracks the remainder digit by digit.
 
 import { codePoints } from "../../code-points.ts";
 import type { CharDfa, CharEdge } from "../../expression.ts";
 import { schemaError } from "../keywords.ts";
 
-/** The automaton has a state for each remainder and each place after the point. */
+/** The automaton has a state for each remainder at each place after the point. */
 const MAX_STATES = 6_000;
 const MINUS = codePoints([[0x2d, 0x2d]]);
 const POINT = codePoints([[0x2e, 0x2e]]);
 const DIGITS = Array.from({ length: 10 }, (_, digit) => codePoints([[0x30 + digit, 0x30 + digit]]));
 
-/** Numbers without exponent that are multiples of the divisor, which is `units` of the place `places` after the point. */
+/** Multiples of the divisor, written without exponent. The divisor is `units` × 10^-`places`. */
 export function multiplesOf(divisor: number, path: string): CharDfa {
   const { units, places } = decimal(divisor);
   if (units * (places + 2) > MAX_STATES)
     throw schemaError(`the schema keyword "multipleOf" is not supported for ${divisor}: it has too many digits`, path);
-  // States: 0 start, 1 after the sign, then remainders before the point, after it at each place, and trailing zeros.
+  // States: 0 start, 1 after the sign, then the remainders of each row, and finally trailing zeros.
   const at = (remainder: number, row: number): number => 2 + row * units + remainder;
   const zeros = at(0, places + 2);
   const digits = (remainder: number, row: number): CharEdge[] =>

@@ -9,12 +9,12 @@ import { numberBetween } from "./decimals.ts";
 import { anyInteger, integerBetween } from "./integers.ts";
 import { multiplesOf } from "./multiples.ts";
 
-/** Beyond this a double no longer tells neighbouring integers apart, and a multiple could be read as something else. */
+/** Beyond this, a double cannot tell neighbouring integers apart, so a reader might not see a multiple. */
 const EXACT_LIMIT = 1e15;
-/** A bound this far away is never reached by the digits that are generated. */
+/** The generated digits never reach a bound this far away. */
 const FAR = 1e20;
 
-/** Formats of OpenAPI that are bounds. The others hold whatever is generated: at most 18 digits, 15 before a point. */
+/** OpenAPI formats that set bounds. The others fit everything generated: at most 18 digits, 15 before a point. */
 const WIDTHS = new Map<string, readonly [least: number, greatest: number]>([
   ...[8, 16, 32].map((bits) => [`int${bits}`, [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1]] as const),
   ...[8, 16, 32].map((bits) => [`uint${bits}`, [0, 2 ** bits - 1]] as const),
@@ -22,7 +22,7 @@ const WIDTHS = new Map<string, readonly [least: number, greatest: number]>([
   ["uint64", [0, Number.POSITIVE_INFINITY]],
 ]);
 
-/** What the format of a number demands. */
+/** The bounds that a number's format sets. */
 export function formatBounds(format: string): readonly [least: number, greatest: number] {
   return WIDTHS.get(format) ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
 }
@@ -48,7 +48,7 @@ export function compileNumber(context: SchemaContext, all: Conjunction, path: st
     : choice(...some);
 }
 
-/** Without a bound too far away to matter, unless the other bound is just as far. */
+/** Drops a bound that is too far away to matter, unless the other bound is just as far. */
 function near(bound: Bound | null, other: Bound | null): Bound | null {
   const matters =
     bound === null || Math.abs(bound.value) < FAR || (other !== null && Math.abs(other.value) >= EXACT_LIMIT);

@@ -1,4 +1,4 @@
-// The members of an object as a graph. A node stands for the members decided so far, how many were written, and what is left
+// The members of an object as a graph. A node records the members decided so far, how many were written, and what remains
 // of the condition on them.
 
 import { type Expression, empty, type GraphEdge, never, sequence } from "../../expression.ts";
@@ -8,7 +8,7 @@ import { and, atoms, type Formula, formulaKey, has, settled } from "../logic/for
 export interface Member {
   readonly name: string;
   readonly required: boolean;
-  /** Ways to write it; `holds`: the conditions (atomKey) that are then true. */
+  /** Ways to write it. `holds` lists the conditions (by atomKey) that each makes true. */
   readonly variants: readonly { readonly expression: Expression; readonly holds: ReadonlySet<string> }[];
 }
 
@@ -17,29 +17,29 @@ export interface ContentDemands {
   readonly max: number | null;
   readonly condition: Formula;
   readonly anyOrder: boolean;
-  /** Further members may stand between the declared ones, not only behind them. */
+  /** Whether further members may come between the declared ones, not only after them. */
   readonly extrasAnywhere: boolean;
 }
 
 /** Members with undeclared names. */
 export interface Extras {
   readonly any: Expression;
-  /** Kinds of names that have no name in common: members of two kinds certainly have different names. */
+  /** Disjoint kinds of names: members of two different kinds always have different names. */
   kinds(): readonly Expression[];
 }
 
 const MAX_NODES = 20_000;
-/** Members whose order is free and that must be remembered: the graph has nodes for each set of them. */
+/** Limit for tracked members in free order. The graph has nodes for each set of them. */
 const MAX_UNORDERED = 8;
-/** Undeclared members that a minimum can ask for: the graph has nodes for each set of their kinds. */
+/** Limit for undeclared members that a minimum requires. The graph has nodes for each set of their kinds. */
 const MAX_KINDS = 3;
 
 interface Place {
-  /** Tracked members still to be decided: a bitset when they come in any order, else the index of the next. */
+  /** Tracked members still to be decided: a bitset if they come in any order, else the index of the next. */
   readonly at: number;
-  /** Members written, as far as a maximum needs it. */
+  /** Members written, counted as far as a maximum requires. */
   readonly count: number;
-  /** Members with certainly different names, as far as a minimum needs it. */
+  /** Members known to have different names, counted as far as a minimum requires. */
   readonly different: number;
   /** The kinds of undeclared members written, as a bitset. */
   readonly kinds: number;
@@ -48,9 +48,9 @@ interface Place {
 
 export class ObjectContent {
   readonly #comma: Expression;
-  /** Members that are written at most once, because something depends on them or their order. */
+  /** Members written at most once, because other members or the order depend on them. */
   readonly #tracked: readonly Member[];
-  /** Optional members in free order. They may repeat: a reader keeps one of them, and each is valid. */
+  /** Optional members in free order. They may repeat: a reader keeps one of them, and every one is valid. */
   readonly #loose: readonly Member[];
   readonly #extras: Extras | null;
   readonly #kinds: readonly Expression[];
@@ -73,7 +73,7 @@ export class ObjectContent {
     this.#tracked = members.filter((member) => !isLoose(member));
     this.#extras = extras;
     this.#condition = and(condition, ...required.map(({ name }) => has(name)));
-    // A minimum that the required members reach anyway needs no counting.
+    // No counting is needed if the required members reach the minimum anyway.
     this.#min = min > required.length ? min : 0;
     this.#max = max !== null && (extras !== null || this.#loose.length > 0 || max < members.length) ? max : null;
     this.#anyOrder = anyOrder && this.#tracked.length <= MAX_UNORDERED;
@@ -86,7 +86,7 @@ export class ObjectContent {
     return this.#min === 0 && this.#without(this.#tracked, this.#condition) === true;
   }
 
-  /** At least one member. */
+  /** Content with at least one member. */
   expression(): Expression {
     this.#node({ at: 0, count: 0, different: 0, kinds: 0, condition: this.#condition });
     for (const [place, from] of this.#queue) this.#leave(place, from);
@@ -95,7 +95,7 @@ export class ObjectContent {
       : never;
   }
 
-  /** Node 0 is the start, node 1 the end of the graph. */
+  /** Node 0 is the start of the graph, node 1 the end. */
   #node({ at, count, different, kinds, condition }: Place): number {
     const place = {
       at,
@@ -148,7 +148,7 @@ export class ObjectContent {
     }
   }
 
-  /** Undeclared names may repeat each other; only those of a new kind count towards the minimum. */
+  /** Undeclared names may repeat. Only names of a new kind count towards the minimum. */
   #further(place: Place, from: number): void {
     if (!this.#extras) return;
     this.#edge(this.#extras.any, place, from);

@@ -1,4 +1,4 @@
-// Object schemas: declared properties in their order, optional ones left out freely, further ones where the schema allows
+// Object schemas: declared properties in order, any optional ones left out, and further ones where the schema allows
 // them.
 
 import { intersectDfas, lastCharacter } from "../../char-dfa.ts";
@@ -11,10 +11,10 @@ import { and, atomKey, atoms, type Formula, settled } from "../logic/formula.ts"
 import { type Extras, type Member, ObjectContent } from "./object-content.ts";
 import { allowedNames, memberSchema, nameClasses } from "./property-names.ts";
 
-/** How an object is written: as JSON, or as the arguments of a call. */
+/** How to write an object: as JSON, or as the arguments of a call. */
 export interface ObjectStyle {
   member(name: string, value: Expression): Expression;
-  /** A member with one of these keys; null = there are none in this style. */
+  /** A member with one of these keys; null if this style has none. */
   extra(keys: CharDfa, value: Expression): Expression | null;
   readonly comma: Expression;
   readonly none: string;
@@ -42,7 +42,7 @@ export function compileObject(context: SchemaContext, all: Conjunction, path: st
   const open = isOpen(context, all, declared);
   const condition = and(...all.conditions);
   if (declared.length === 0 && open && names === null && isFree(all) && !given) return context.text.anyObject;
-  // A name that only has to be absent is not written, unless it could be among the further members.
+  // A name that only needs to be absent is not written, unless it could be among the further members.
   const further = open || listed !== null || layers.some((layer) => layer.patterns.length > 0);
   const mentioned = atoms(condition, !further).map((atom) => atom.name);
   const written = [...new Set([...declared, ...(listed ?? []), ...mentioned])];
@@ -61,7 +61,7 @@ export function compileObject(context: SchemaContext, all: Conjunction, path: st
       absent(name);
       continue;
     }
-    // Reached from several nodes of the graph, so it is stored once.
+    // Several graph nodes use each member, so it is stored once.
     members.push({
       name,
       required: required.has(name),
@@ -114,7 +114,7 @@ function isFree(all: Conjunction): boolean {
   );
 }
 
-/** Undeclared properties are generated only when asked for, or when nothing at all is declared. */
+/** Undeclared properties are generated only on request, or if nothing at all is declared. */
 function isOpen(context: SchemaContext, { layers }: Conjunction, declared: readonly string[]): boolean {
   if (layers.some((layer) => layer.additional !== null)) return true;
   if (context.options.openObjects) return true;
@@ -122,10 +122,10 @@ function isOpen(context: SchemaContext, { layers }: Conjunction, declared: reado
   return declared.length === 0;
 }
 
-/** Ways in which the conditions on one member may hold. */
+/** Limit for the combinations of conditions on one member. */
 const MAX_VARIANTS = 64;
 
-/** A member for every combination of the conditions on its value that can occur. */
+/** One variant of the member for every possible combination of the conditions on its value. */
 function memberVariants(
   context: SchemaContext,
   schema: Schema,
@@ -150,7 +150,7 @@ function memberVariants(
     .filter(({ value }) => !isNever(value));
 }
 
-/** Names are told apart by their last character. */
+/** Kinds of names, told apart by their last character. */
 const KINDS = 16;
 
 function furtherMembers(

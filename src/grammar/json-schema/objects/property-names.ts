@@ -1,4 +1,4 @@
-// Which names the members of an object may have, and what a name demands of its value: propertyNames, patternProperties
+// The names that an object's members may have, and what each name demands of its value: propertyNames, patternProperties
 // and additionalProperties of all layers.
 
 import { determinise, intersectDfas, otherThan } from "../../char-dfa.ts";
@@ -8,10 +8,10 @@ import { type Schema, schemaError } from "../keywords.ts";
 import { type Conjunction, generatedTypes, type Layer } from "../logic/conjunction.ts";
 import { stringDfa } from "../strings/strings.ts";
 
-/** Names fall into as many classes as patterns can meet in. */
+/** Limit for the classes of names. Each combination of overlapping patterns is one class. */
 const MAX_CLASSES = 64;
 
-/** Names that propertyNames allows: all, those listed, or those of an automaton. */
+/** Names that propertyNames allows: all (null), the listed ones, or those of an automaton. */
 export type AllowedNames = { readonly listed: readonly string[] } | { readonly dfa: CharDfa } | null;
 
 export function allowedNames(context: SchemaContext, all: Conjunction, path: string): AllowedNames {
@@ -47,7 +47,7 @@ function isFree(each: Conjunction): boolean {
   );
 }
 
-/** What the layers demand of the value of a member with this name. */
+/** The schema that all layers together apply to a member with this name. */
 export function memberSchema(context: SchemaContext, layers: readonly Layer[], name: string, path: string): Schema {
   const matches = (pattern: string): boolean => context.conforms(name, { pattern }, `${path}/patternProperties`);
   return valueSchema(context, layers, matches, name);
@@ -72,11 +72,11 @@ function valueSchema(
 export interface NameClass {
   readonly keys: CharDfa;
   readonly schema: Schema;
-  /** Some pattern of the schema speaks of these names. */
+  /** Whether some pattern matches these names. */
   readonly matched: boolean;
 }
 
-/** Undeclared names, cut along the patterns of all layers: each class has one schema for its values. */
+/** Undeclared names, split by the patterns of all layers. Each class has one schema for its values. */
 export function nameClasses(
   context: SchemaContext,
   declared: readonly string[],
@@ -100,7 +100,7 @@ export function nameClasses(
       ])
       .filter(({ keys }) => keys.states.some((state) => state.final));
     if (classes.length > MAX_CLASSES)
-      throw schemaError('the schema keyword "patternProperties" has too many patterns that overlap', path);
+      throw schemaError('the schema keyword "patternProperties" has too many overlapping patterns', path);
   }
   return classes.map(({ keys, matched }) => ({
     keys,

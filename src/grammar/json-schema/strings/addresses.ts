@@ -20,7 +20,7 @@ export const IPV6 = `(?:${[
 
 export const CIDR4 = `${IPV4}/(?:[12]?[0-9]|3[0-2])`;
 export const CIDR6 = `${IPV6}/(?:12[0-8]|1[01][0-9]|[1-9]?[0-9])`;
-// A network has no bits set beyond its prefix.
+// A network address has no bits set beyond its prefix.
 export const NETWORK4 = `(?:${IPV4}/32|(?:${OCTET}\\.){3}0/24|(?:${OCTET}\\.){2}0\\.0/16|${OCTET}\\.0\\.0\\.0/8)`;
 export const NETWORK6 = `(?:${IPV6}/128|(?:${HEX}:){1,4}:/64|(?:${HEX}:){1,3}:/48|(?:${HEX}:){1,2}:/32)`;
 
@@ -29,18 +29,18 @@ const INNER = "[A-Za-z0-9-]";
 
 /**
  * A label of 1 to `longest` characters. Hyphens in the third and fourth place mark an encoded label (`xn--`), which a
- * regular expression cannot verify; they are left out.
+ * regular expression cannot verify. Such labels are never generated.
  */
 function label(longest: number): string {
   const long = `${INNER}(?:${LETTER_OR_DIGIT}${INNER}|-${LETTER_OR_DIGIT})${INNER}{0,${longest - 5}}${LETTER_OR_DIGIT}`;
   return `${LETTER_OR_DIGIT}(?:${LETTER_OR_DIGIT}|${INNER}{1,2}${LETTER_OR_DIGIT}|${long})?`;
 }
 
-/** A name has at most 253 characters: a few long labels, or more short ones. */
+/** A name has at most 253 characters: a few long labels or more short ones. */
 export const HOSTNAME = `(?:${label(63)}(?:\\.${label(63)}){0,2}|${label(31)}(?:\\.${label(31)}){0,6})`;
 
 const TOP_LEVEL = "[A-Za-z](?:[A-Za-z0-9-]{0,30}[A-Za-z0-9])?";
-/** The URL standard reads a last label that begins with a digit as a number, and rejects most of them. */
+/** The URL standard reads a last label that begins with a digit as a number and usually rejects it. */
 const NAMED_HOST = `(?:(?:${label(63)}\\.){0,2}${TOP_LEVEL}|(?:${label(31)}\\.){0,6}${TOP_LEVEL})`;
 
 const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]";
@@ -56,16 +56,16 @@ export const EMAIL = `${LOCAL_PART}@(?:${MAIL_DOMAIN})`;
 
 const ENCODED = "%[0-9A-Fa-f]{2}";
 const UNRESERVED = "A-Za-z0-9._~!$&'()*+,;=\\-";
-/** Beyond ASCII, in an IRI. Characters that may change under normalisation or have no fixed meaning are left out. */
+/** Non-ASCII characters of an IRI, without those that normalisation may change or that have no fixed meaning. */
 const BEYOND_ASCII = "\\u{A1}-\\u{2DF}\\u{370}-\\u{377}\\u{3A3}-\\u{481}\\u{3041}-\\u{3096}\\u{4E00}-\\u{9FA5}";
 const CHARACTER = `[${UNRESERVED}:@/]`;
 const PORT = "(?::(?:[1-5]?[0-9]{1,4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?";
 
-/** The URL standard wants a host behind these schemes; `file` may go without. */
+/** The URL standard requires a host after these schemes, except `file`. */
 const WEB_SCHEMES = ["http", "https", "ws", "wss", "ftp", "file"];
 const OTHER_SCHEME = otherScheme(WEB_SCHEMES, "abcdefghijklmnopqrstuvwxyz");
 
-/** Schemes, or their rests, that are none of `words`; `first` are the characters that one may begin with. */
+/** Schemes, or ends of schemes, other than `words`. `first` lists the possible first characters. */
 function otherScheme(words: readonly string[], first: string): string {
   const letters = [...new Set(words.filter((word) => word !== "").map((word) => word[0]!))];
   const others = [...first].filter((char) => !letters.includes(char)).join("");
@@ -83,7 +83,7 @@ interface UriForms {
   reference: string;
 }
 
-/** RFC 3986, or RFC 3987 with characters `beyond` ASCII in paths, queries and fragments. */
+/** RFC 3986, or RFC 3987 with the characters `beyond` ASCII in paths, queries and fragments. */
 function uriForms(beyond: string): UriForms {
   const character = `(?:[${UNRESERVED}:@${beyond}]|${ENCODED})`;
   const path = `(?:/${character}*)*`;
@@ -107,14 +107,14 @@ function uriForms(beyond: string): UriForms {
 export const URI: UriForms = uriForms("");
 export const IRI: UriForms = uriForms(BEYOND_ASCII);
 
-/** Plainer mail addresses, of at most 217, 130 and 52 characters. */
+/** Simpler mail addresses of at most 217, 130 and 52 characters. */
 export const SHORT_EMAILS = [
   `${LOCAL_PART}@(?:${label(63)}\\.){1,2}[A-Za-z]{2,24}`,
   `${ATOM}{1,40}@(?:${label(31)}\\.){1,2}[A-Za-z]{2,24}`,
   "[A-Za-z0-9_+-]{1,20}@[a-z0-9]{1,20}\\.[a-z]{2,10}",
 ];
 
-/** Plainer addresses of at most `max` characters: half for the host, the rest for path, query and fragment. */
+/** Simpler addresses of at most `max` characters: half for the host, the rest for path, query and fragment. */
 export function shortUris(max: number): string[] {
   const labels = Math.min(6, Math.floor((max / 2 - 12) / 32));
   const host = labels > 0 ? `(?:${label(31)}\\.){0,${labels}}[A-Za-z]{2,10}` : "[a-z0-9]{1,20}\\.[a-z]{2,6}";

@@ -1,5 +1,5 @@
-// String formats as regular expressions over the decoded text. Each accepts a subset of what its standard allows, so
-// that whatever is generated passes a validator. A format that is not listed here is an annotation.
+// String formats as regular expressions over the decoded text. Each accepts a subset of its standard, so every generated
+// string passes a validator. A format not listed here is an annotation.
 
 import {
   CIDR4,
@@ -20,7 +20,7 @@ import { DATE, DATE_TIME, DURATION, TIME } from "./instants.ts";
 const POINTER = "(?:/(?:[^~/]|~[01])*)*";
 const VARIABLE = "[A-Za-z0-9_]+(?:\\.[A-Za-z0-9_]+)*(?::[1-9][0-9]{0,3}|\\*)?";
 const TEMPLATE = `(?:[A-Za-z0-9._~:/?#@!$&()*+,;=\\[\\]-]|%[0-9A-Fa-f]{2}|\\{[+#./;?&]?${VARIABLE}(?:,${VARIABLE})*\\})*`;
-/** A part of the syntax that every dialect shares: no lookaround, no references, groups one level deep. */
+/** A piece of the syntax that all dialects share: no lookaround, no references, groups one level deep. */
 const PIECE =
   "(?:[A-Za-z0-9 _:;,@#%&=~\"'<>!`/-]|\\.|\\\\[dDwWsS.^$*+?()\\[\\]{}|\\\\/]|\\[\\^?(?:A-Z|a-z|0-9|[A-Za-z0-9 _.,:@]|\\\\[dws.\\-])+\\])(?:[*+?]|\\{[1-9]\\})?";
 const REGEX = `\\^?(?:${PIECE}|\\((?:\\?:)?(?:${PIECE})+(?:\\|(?:${PIECE})+)*\\)[*+?]?)+\\$?`;
@@ -63,7 +63,7 @@ const formats: Record<string, string> = {
   mac: "(?:[0-9a-f]{2}:){5}[0-9a-f]{2}",
   byte: BASE64,
   base64: BASE64,
-  base64url: "(?:[A-Za-z0-9_-]{4})*", // whole groups: some readers want padding after others, some want none
+  base64url: "(?:[A-Za-z0-9_-]{4})*", // whole groups only: readers disagree on padding
   hex: "(?:[0-9a-f]{2})*",
   e164: "\\+[1-9][0-9]{6,14}",
   nanoid: "[A-Za-z0-9_-]{21}",
@@ -74,18 +74,18 @@ const formats: Record<string, string> = {
   ksuid: "[A-Za-z0-9]{27}",
 };
 
-/** Parts of a format whose texts are at most `max` characters long, wide ones first. */
+/** Simpler forms of a format with at most `max` characters, the widest first. */
 export function plainerForms(names: readonly string[], max: number): readonly string[] {
   if (names.length !== 1) return [];
   if (/^(?:idn-)?email$/.test(names[0]!)) return SHORT_EMAILS;
   return /^[iu]ri(?:-reference)?$/.test(names[0]!) ? shortUris(max) : [];
 }
 
-/** zod's pattern beside the format hostname. What is generated for that format has labels and lengths within it. */
+/** The pattern zod sends with the format hostname. Every generated hostname matches it. */
 const hostnamePattern =
   "^(?=.{1,253}\\.?$)[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[-0-9a-zA-Z]{0,61}[0-9a-zA-Z])?)*\\.?$";
 
-/** The pattern says nothing that the format's own form does not: together they would be a large automaton. */
+/** Whether the format already implies the pattern. Combining the two would give a large automaton. */
 export function isImplied(pattern: string, format: string): boolean {
   return format === "hostname" && pattern === hostnamePattern;
 }
@@ -94,7 +94,7 @@ export function isKnownFormat(name: string): boolean {
   return Object.hasOwn(formats, name);
 }
 
-/** null: the format is an annotation. */
+/** null if the format is an annotation. */
 export function formatPattern(name: string): string | null {
   return Object.hasOwn(formats, name) ? formats[name]! : null;
 }

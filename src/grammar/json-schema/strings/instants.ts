@@ -1,4 +1,4 @@
-// Dates, times and durations of RFC 3339 as regular expressions over the decoded text.
+// RFC 3339 dates, times and durations as regular expressions over the decoded text.
 
 const LEAP_YEAR = "(?:(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26]))|(?:(?:0[48]|[2468][048]|[13579][26])00))";
 export const DATE =
@@ -8,7 +8,7 @@ export const TIME =
   "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])";
 export const DATE_TIME = `${DATE}T${TIME}`;
 
-/** Appendix A: a unit may only be followed by the next smaller one. */
+/** Appendix A: only the next smaller unit may follow a unit. */
 const COUNT = "[0-9]{1,9}";
 const SECONDS = `${COUNT}S`;
 const MINUTES = `${COUNT}M(?:${SECONDS})?`;

@@ -1,9 +1,9 @@
-// Lengths of the texts of an expression, in characters, and expressions cut to a range of lengths where that needs no
+// Text lengths of an expression in characters, and expressions limited to a range of lengths where that needs no
 // automaton.
 
 import { type Expression, repeat, sequence } from "../../expression.ts";
 
-/** The same texts as far as they are min to max characters long; null when that takes an automaton. */
+/** The texts that are min to max characters long; null if that needs an automaton. */
 export function withBounds(expression: Expression, min: number, max: number | null): Expression | null {
   const [shortest, longest] = lengthRange(expression);
   if (shortest >= min && (max === null || longest <= max)) return expression;
@@ -23,7 +23,7 @@ function hasFixedLength(expression: Expression): boolean {
   return shortest === longest;
 }
 
-/** Shortest and longest text in characters. */
+/** Lengths of the shortest and longest text, in characters. */
 function lengthRange(expression: Expression): [number, number] {
   switch (expression.kind) {
     case "set":

@@ -22,18 +22,18 @@ import type { Conjunction } from "../logic/conjunction.ts";
 import { formatPattern, isImplied, isKnownFormat, plainerForms } from "./formats.ts";
 import { withBounds } from "./lengths.ts";
 
-/** Longer strings are never generated where a maximum is given; a minimum beyond it is refused. */
+/** Caps any given maximum. A larger minimum is refused. */
 const MAX_COUNTED = 20_000;
 
-/** Addresses with a minimum length alone are no longer than this. */
+/** Maximum length of addresses that have only a minimum length. */
 const LONG_ADDRESS = 2_000;
 
-/** The demands on strings alone. */
+/** The demands that apply to strings. */
 type StringDemands = Partial<
   Pick<Conjunction, "patterns" | "notPatterns" | "formats" | "excluded" | "minLength" | "maxLength">
 >;
 
-/** Equal demands share one rule: many properties have the same maximum length, pattern or format. */
+/** Equal demands share one rule, because many properties have the same maximum length, pattern or format. */
 export function compileString(context: SchemaContext, all: Conjunction, path: string): Expression {
   const { patterns, notPatterns, formats, minLength, maxLength } = all;
   const excluded = excludedTexts(all);
@@ -63,7 +63,7 @@ function stringContent(json: JsonText, demands: Required<StringDemands>, path: s
   if (patterns.length === 0 && !apart) return repeat(json.character, min, max);
   const only = patterns.length === 1 && !apart ? withBounds(patterns[0]!, min, max) : null;
   if (only !== null) return jsonEncoded(only);
-  // Together with a length, addresses would be too complex; a plainer form that fits is used instead.
+  // An address with a length limit would be too complex. A simpler form that fits is used instead.
   const plainer = demands.patterns.length === 0 && !apart ? plainerForms(demands.formats, max ?? LONG_ADDRESS) : [];
   for (const source of plainer) {
     const fitting = withBounds(parseRegex(source, "full"), min, max);
@@ -73,7 +73,7 @@ function stringContent(json: JsonText, demands: Required<StringDemands>, path: s
   return dfa.states.some((state) => state.final) ? { kind: "dfa", dfa, json: true } : never;
 }
 
-/** Decoded texts that the demands allow, of those in `among` (null: of all). */
+/** Decoded texts from `among` that the demands allow; null stands for all texts. */
 export function stringDfa(demands: StringDemands, among: CharDfa | null, path: string): CharDfa {
   const [min, max] = lengthBounds(demands, path);
   const subject = `the combination of string keywords at ${path}`;
@@ -92,7 +92,7 @@ export function stringDfa(demands: StringDemands, among: CharDfa | null, path: s
 
 const FORMAT_DFAS = new Map<string, CharDfa>();
 
-/** The automaton of a format is large and always the same. */
+/** Cached, because a format's automaton is large and always the same. */
 function formatDfa(format: string): CharDfa {
   let dfa = FORMAT_DFAS.get(format);
   if (!dfa) {
@@ -113,7 +113,7 @@ function lengthBounds({ minLength, maxLength }: StringDemands, path: string): [m
   return [min, max === null ? null : Math.min(max, MAX_COUNTED)];
 }
 
-/** Decoded-text languages of `pattern` and `format`. */
+/** The languages of `pattern` and `format`, over the decoded text. */
 export function stringPatterns({ patterns = [], formats = [] }: StringDemands, path: string): Expression[] {
   const known = formats.filter(isKnownFormat);
   return [
@@ -122,7 +122,7 @@ export function stringPatterns({ patterns = [], formats = [] }: StringDemands, p
   ];
 }
 
-/** Patterns that say more than the formats beside them. */
+/** Patterns that the formats beside them do not imply. */
 function ownPatterns({ patterns, formats }: StringDemands): string[] {
   return (patterns ?? []).filter((source) => !(formats ?? []).some((format) => isImplied(source, format)));
 }
@@ -136,7 +136,7 @@ function searchPattern(source: string, path: string, wide = false): Expression {
   }
 }
 
-/** The same texts as they are written inside a JSON string, with the fewest escapes. */
+/** The same texts as written inside a JSON string, with as few escapes as possible. */
 function jsonEncoded(expression: Expression): Expression {
   switch (expression.kind) {
     case "set": {
