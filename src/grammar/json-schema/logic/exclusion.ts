@@ -23,11 +23,11 @@ export function clash(document: SchemaDocument, all: Conjunction): string | null
       if (schema === false) return `the required property ${quoted(name)} is neither declared nor allowed`;
       const { values, types: own } = plainDemands(document, schema);
       if (own !== null) types = types === null ? own : types.filter((type) => own.includes(type));
-      if (types?.length === 0) return `the required property ${quoted(name)} has no type`;
+      if (types?.length === 0) return `the required property ${quoted(name)} has no possible type`;
       if (values === null) continue;
       const keys: string[] = values.map(canonicalText);
       common = new Set(common === null ? keys : keys.filter((key) => common!.has(key)));
-      if (common.size === 0) return `the required property ${quoted(name)} has no value`;
+      if (common.size === 0) return `the required property ${quoted(name)} has no possible value`;
     }
   }
   return null;
