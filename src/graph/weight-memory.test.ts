@@ -11,12 +11,14 @@ it("gives arrays of any type and size that do not overlap, in few large pieces",
     memory.take(Float32Array, 20 * 2 ** 20),
     memory.take(Int8Array, 7),
   ];
-  for (const [i, array] of arrays.entries()) {
-    expect(array.every((value: number) => value === 0)).toBe(true);
-    array.fill(i + 1);
-  }
-  for (const [i, array] of arrays.entries()) expect(array.every((value: number) => value === i + 1)).toBe(true);
-  // The large one has a piece of its own, of just its size.
+  /** The first element that differs from `wanted`, for each array. */
+  const others = (wanted: (i: number) => number) =>
+    arrays.map((array, i) => array.find((value: number) => value !== wanted(i)));
+  const none = arrays.map(() => undefined);
+  expect(others(() => 0)).toEqual(none);
+  for (const [i, array] of arrays.entries()) array.fill(i + 1);
+  expect(others((i) => i + 1)).toEqual(none);
+  // The large array has its own piece, of exactly its size.
   expect(new Set(arrays.map((array) => array.buffer)).size).toBe(3);
   expect(arrays[4]!.buffer.byteLength).toBe(80 * 2 ** 20);
   for (const { buffer } of arrays) expect(buffer.byteLength).toBeGreaterThan(32 * 2 ** 20);

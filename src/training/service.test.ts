@@ -22,15 +22,15 @@ describe("jobs", () => {
   it("trains, publishes the step before it announces it, and reports every trajectory", async () => {
     const bench = start();
     const model = newModel(bench);
-    let servedAtTheEnd: string | null = null;
+    let servedAtTheEnd: { step: number | null; load: string | undefined } | null = null;
     const job = await submit(bench, model.id, [scored(["a1 <e>", 1], ["a2 <e>", 0]), scored(["a3", 1], ["yes", 1])]);
     bench.service.jobs.watch(job.id, ({ type }) => {
       if (type !== "training_ended") return;
       const found = bench.service.policies.find("wandb-artifact:///team/demo/agent", "me")!;
-      servedAtTheEnd = `${found.step} ${bench.engine.loads.at(-1)?.endsWith("step-1")}`;
+      servedAtTheEnd = { step: found.step, load: bench.engine.loads.at(-1) };
     });
     const events = await ended(bench, job);
-    expect(servedAtTheEnd).toBe("1 true");
+    expect(servedAtTheEnd).toEqual({ step: 1, load: expect.stringMatching(/step-1$/) });
     expect(events.map(({ type }) => type)).toEqual([
       "training_started",
       "gradient_step",
