@@ -61,7 +61,7 @@ function reply(changes: Partial<ChatReplyOptions> = {}) {
   return JSON.parse(collector.toJson(new ByteTokenizer()));
 }
 
-test("log probabilities of every output, in order, choice by choice", () => {
+test("returns the log probabilities of every output in order, per choice", () => {
   const { choices, usage } = reply();
   expect(choices.map((choice: { index: number }) => choice.index)).toEqual([0, 1]);
   expect(choices[0].message.content).toBe('a"b"ü');
@@ -71,13 +71,13 @@ test("log probabilities of every output, in order, choice by choice", () => {
   expect(usage.completion_tokens).toBe(3);
 });
 
-test("none where nobody asked or details are hidden", () => {
+test("omits log probabilities when not requested or when details are hidden", () => {
   const hidden = reply({ hideDetails: true }).choices[0];
   expect([hidden.logprobs, hidden.token_ids]).toEqual([null, null]);
   expect(reply({ logprobs: false }).choices[0].logprobs).toBeNull();
 });
 
-test("an empty thought makes empty content null, also when more comes after the end", () => {
+test("an empty thought makes empty content null, even if more output follows the end", () => {
   const collector = new ChatCollector(facts, options, 1);
   collector.accept({ ...delta(0, [], true), hasThought: true });
   collector.accept(delta(0, []));

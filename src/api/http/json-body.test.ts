@@ -36,7 +36,7 @@ describe("parseJsonObject", () => {
     expect(parse(`{"a":"${"[".repeat(10_000)}"}`)).toEqual({ a: "[".repeat(10_000) });
   });
 
-  it("refuses more values than can be read between two messages, and counts none inside texts", () => {
+  it("refuses bodies with too many values, without counting inside strings", () => {
     const list = (items: number) => `{"a":[${"1,".repeat(items - 1)}1]}`;
     expect(parse(list(MAX_VALUES - 3))).toHaveProperty("a");
     for (const text of [
@@ -49,7 +49,7 @@ describe("parseJsonObject", () => {
     expect(parse(JSON.stringify({ a: "1,[".repeat(MAX_VALUES) }))).toHaveProperty("a");
   });
 
-  it("keeps the written form of numbers that templates print, and of no others", () => {
+  it("keeps the written form only of numbers that templates print", () => {
     const exact = (written: string) => ({ "\0number": written });
     expect(parse('{"chat_template_kwargs":{"a":1.0,"b":1,"c":"1.0"},"temperature":1.0}')).toEqual({
       chat_template_kwargs: { a: exact("1.0"), b: 1, c: "1.0" },
@@ -67,15 +67,15 @@ describe("parseJsonObject", () => {
     });
   });
 
-  it.each(["1.", "-.0", "00.0", "1.0 2.0", "1.0e", "{1.0:2}", "1.0]"])("refuses %s there as anywhere", (written) => {
+  it.each(["1.", "-.0", "00.0", "1.0 2.0", "1.0e", "{1.0:2}", "1.0]"])("refuses %s there too", (written) => {
     expect(() => parse(`{"chat_template_kwargs":{"a":${written}}}`)).toThrow(/not valid JSON/);
   });
 
-  it("speaks of malformed text as it was written", () => {
+  it("quotes malformed text as written", () => {
     expect(() => parse('{"chat_template_kwargs":{"a":1.0},"b":}')).toThrow(/":1\.0},"b":}/);
   });
 
-  it("keeps long integers of the outermost object exactly", () => {
+  it("keeps long integers in the outermost object exact", () => {
     const body = parse(
       '{"seed":9223372036854775808,"messages":[{"x":9223372036854775808}],"priority":-9223372036854775808}',
     );
@@ -111,7 +111,7 @@ describe("parseJsonObject", () => {
     );
   });
 
-  it("reads 16 MB of what it must look at closely, not hours later", () => {
+  it("reads 16 MB of hard input without delay", () => {
     const text = `{"messages":[{"role":"user","content":"${'a\\"[{1234567890123456789'.repeat(700_000)}"}],"seed":1}`;
     expect(parse(text).seed).toBe(1);
   });

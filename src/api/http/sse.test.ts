@@ -23,7 +23,7 @@ async function stalled(stallTimeout: number, drive: (stream: EventStream, respon
 
 const large = `data: ${"x".repeat(20_000_000)}\n\n`;
 
-it.each([0, 0.2])("cuts a reader that takes nothing for %s s", async (stallTimeout) => {
+it.each([0, 0.2])("cuts off a reader that takes nothing for %s s", async (stallTimeout) => {
   const stream = await stalled(stallTimeout, (stream) => {
     stream.send(large);
     expect(stream.blocked).toBe(true);
@@ -31,7 +31,7 @@ it.each([0, 0.2])("cuts a reader that takes nothing for %s s", async (stallTimeo
   expect(stream.cutOff).toBe(true);
 });
 
-it("is not kept waiting by what is sent meanwhile", async () => {
+it("cuts off a stalled reader even while more is sent", async () => {
   const stream = await stalled(0.5, (stream, response) => {
     stream.send(large);
     const more = setInterval(() => stream.send(": more\n\n"), 50);
@@ -40,7 +40,7 @@ it("is not kept waiting by what is sent meanwhile", async () => {
   expect(stream.cutOff).toBe(true);
 });
 
-it("cuts a reader that does not take the end", async () => {
+it("cuts off a reader that does not take the end", async () => {
   const stream = await stalled(0.2, (stream) => stream.end(large));
   expect(stream.cutOff).toBe(true);
 });

@@ -10,7 +10,7 @@ const SIZE = 50_000_000;
 it.each([
   ["nothing", false],
   ["everything", true],
-])("a client that reads %s of a reply too large for the buffers between", async (_what, reads) => {
+])("handles a client that reads %s of a reply larger than the socket buffers", async (_what, reads) => {
   const server = createServer().listen(0);
   const ended = new Promise<void>((resolve) => {
     server.on("request", (_request, response) => {
@@ -36,7 +36,7 @@ it.each([
   server.close();
 });
 
-it("lets a client that reads slowly have all of it", async () => {
+it("sends the whole reply to a client that reads slowly", async () => {
   const server = createServer((_request, response) => {
     cutStalledReader(response, 2);
     response.end(Buffer.alloc(SIZE));
@@ -56,7 +56,7 @@ it("lets a client that reads slowly have all of it", async () => {
   server.close();
 });
 
-it("gives the next reply on the connection all its time, and closes the connection when it is idle", async () => {
+it("restarts the timeout for the next reply, and closes the connection when it is idle", async () => {
   const server = createServer({ keepAliveTimeout: 100 }, ({ url }, response) => {
     setTimeout(
       () => {

@@ -14,7 +14,7 @@ const model = { temperature: 0.6, top_p: 0.95, max_new_tokens: 100, eos_token_id
 const load = (generationConfig: string, override: Record<string, unknown> = {}, own: object | null = model) =>
   loadSamplingDefaults({ modelFolder: folder(own), configEosTokenIds: [7], generationConfig, override });
 
-it("takes the model's file, then the operator's values", () => {
+it("applies the operator's values over the model's file", () => {
   expect(load("auto")).toEqual({
     ...NEUTRAL_DEFAULTS,
     temperature: 0.6,
@@ -26,11 +26,11 @@ it("takes the model's file, then the operator's values", () => {
   expect(load("auto", {}, null)).toEqual({ ...NEUTRAL_DEFAULTS, eosTokenIds: [7] });
 });
 
-it("keeps the end-of-sequence ids whatever file the values come from", () => {
+it("keeps the model's end-of-sequence ids whichever file supplies the values", () => {
   expect(load("vllm")).toEqual({ ...NEUTRAL_DEFAULTS, eosTokenIds: [2, 3] });
   expect(load(folder({ temperature: 0.1 }))).toEqual({ ...NEUTRAL_DEFAULTS, temperature: 0.1, eosTokenIds: [2, 3] });
 });
 
-it("refuses values that are none", () => {
+it("refuses invalid values", () => {
   expect(() => load("auto", { temperature: "hot" })).toThrow(/override-generation-config.*temperature/s);
 });

@@ -9,7 +9,7 @@ const readMessages = (messages: unknown[]) => chatMessages(readBody(Messages, { 
 const read = (message: unknown) => readMessages([message])[0]!;
 const readTools = (tools: unknown) => readBody(Type.Object({ tools: Type.Array(Tool) }), { tools }).value.tools;
 
-describe("every variant", () => {
+describe("reads every variant", () => {
   test.each([
     [
       { role: "system", content: "s" },
@@ -53,7 +53,7 @@ describe("every variant", () => {
   });
 });
 
-test("text in all its forms", () => {
+test("reads text parts of every type", () => {
   const content = [
     "bare",
     { type: "text", text: "text" },
@@ -85,7 +85,7 @@ describe("assistant messages", () => {
     ]);
   });
 
-  test("no tool calls are left out", () => {
+  test("empty and null tool_calls are omitted", () => {
     expect(read({ role: "assistant", content: "x", tool_calls: [] })).not.toHaveProperty("toolCalls");
     expect(read({ role: "assistant", content: "x", tool_calls: null })).not.toHaveProperty("toolCalls");
   });
@@ -97,7 +97,7 @@ describe("assistant messages", () => {
   });
 });
 
-describe("mistakes name their field", () => {
+describe("errors name the field", () => {
   test.each([
     [[], "messages"],
     [["hi"], "body.messages.0"],
@@ -145,7 +145,7 @@ describe("mistakes name their field", () => {
   });
 });
 
-test("tools show what was left out as null, and strict only where it was given", () => {
+test("tools have null for absent fields, but strict only if it was given", () => {
   const tools: WireTool[] = [{ function: { name: "f" } }, { function: { name: "g", description: "d", strict: null } }];
   expect(chatTools(tools)).toEqual([
     { type: "function", function: { name: "f", description: null, parameters: null } },
@@ -153,6 +153,6 @@ test("tools show what was left out as null, and strict only where it was given",
   ]);
 });
 
-test("no tools are null", () => {
+test("empty and absent tools become null", () => {
   expect([chatTools(null), chatTools(undefined), chatTools([])]).toEqual([null, null, null]);
 });

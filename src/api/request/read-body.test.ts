@@ -77,7 +77,7 @@ describe("readBody", () => {
     expect(outcome(body)).toBe(expected);
   });
 
-  it("lists all violations, names the first, and stops at a sane number", () => {
+  it("lists violations up to a limit and names the first", () => {
     const error = (() => {
       try {
         readBody(Sample, { name: 1, count: "x", stop: Array.from({ length: 1_000_000 }, () => 0) });
@@ -92,7 +92,7 @@ describe("readBody", () => {
     expect(error.message.split("\n")).toHaveLength(21);
   });
 
-  it("refuses a megabyte of digits as a number, not hours later", () => {
+  it("refuses a megabyte of digits as a number without delay", () => {
     expect(outcome({ ratio: `${"1".repeat(1_000_000)}x` })).toBe("body.ratio float_parsing");
     expect(outcome({ count: `${"1".repeat(1_000_000)}x` })).toBe("body.count int_parsing");
   });

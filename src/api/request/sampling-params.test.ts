@@ -15,7 +15,7 @@ const params = (body: SamplingFields, more: Partial<SamplingContext> = {}) =>
   toSamplingParams(body, { ...context, ...more });
 
 describe("toSamplingParams", () => {
-  it("takes the model's defaults for what is left out or null, but not for 0", () => {
+  it("uses the model's defaults for absent and null fields, but not for 0", () => {
     const defaults = { ...NEUTRAL_DEFAULTS, temperature: 0.6, topP: 0.9, topK: 20, minP: 0.1, repetitionPenalty: 1.2 };
     expect(params({ temperature: null }, { defaults })).toMatchObject({
       temperature: 0.6,
@@ -33,7 +33,7 @@ describe("toSamplingParams", () => {
     expect(params({ temperature: 1, top_k: -1 }).topK).toBe(0);
   });
 
-  it("tells the stop ids apart", () => {
+  it("separates end-of-sequence ids from stop ids", () => {
     const defaults = { ...NEUTRAL_DEFAULTS, eosTokenIds: [2, 5] };
     expect(params({ stop_token_ids: [7, 7, 2, 9999, -1] }, { defaults })).toMatchObject({
       eosTokenId: 2,
@@ -47,7 +47,7 @@ describe("toSamplingParams", () => {
     });
   });
 
-  it("clamps biases, keeps allowed ids unique, reads seeds and repetition", () => {
+  it("clamps biases, removes duplicate allowed ids, and reads seeds and repetition", () => {
     expect(params({ logit_bias: { "5": 300, "259": -300 } }).logitBias).toEqual([
       [5, 100],
       [259, -100],
@@ -62,11 +62,11 @@ describe("toSamplingParams", () => {
     expect(params({ repetition_detection: {} }).repetitionDetection).toBeNull();
   });
 
-  it("takes two spellings of one id in logit_bias as one bias", () => {
+  it("treats two spellings of an id in logit_bias as one bias", () => {
     expect(params({ logit_bias: { "5": 100, "+5": 90, " 05": 80 } }).logitBias).toEqual([[5, 80]]);
   });
 
-  it("names all bad keys of logit_bias, and the vocabulary", () => {
+  it("names all bad logit_bias keys and the vocabulary size", () => {
     expect(() => params({ logit_bias: { a: 1, "1.5": 1, "3": 1 } })).toThrow(/a, 1\.5/);
     expect(() => params({ logit_bias: { "260": 1 } })).toThrow(/260.*260/);
   });

@@ -12,7 +12,7 @@ const refusal = (work: () => unknown): ServiceError => {
 };
 
 describe("Admission", () => {
-  it("counts choices and gives places back once", () => {
+  it("counts choices and frees each place once", () => {
     const door = new Admission({ slots: 2, queue: 1 });
     const leave = door.enter(2);
     door.enter(1);
@@ -24,14 +24,14 @@ describe("Admission", () => {
     door.enter(2);
   });
 
-  it("refuses for good what could never fit", () => {
+  it("permanently refuses requests that could never fit", () => {
     expect(refusal(() => new Admission({ slots: 2, queue: 1 }).enter(4))).toMatchObject({
       code: "invalid_value",
       param: "n",
     });
   });
 
-  it("drains: nobody enters, idle waits for the last", async () => {
+  it("admits nobody while draining, and is idle after the last one leaves", async () => {
     const door = new Admission({ slots: 2, queue: 0 });
     await door.idle();
     const leave = door.enter(1);

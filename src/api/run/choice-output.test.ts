@@ -37,7 +37,7 @@ const textOf = (delta: { parts: { kind: string; text?: string }[] }) =>
 const length: Finish = { reason: "length", stopReason: null };
 
 describe("ChoiceOutput", () => {
-  it("drops what the engine made before it heard of a stop string", () => {
+  it("drops tokens that the engine generated before it learned of a stop string", () => {
     const made = choice({ stops: ["ST"] });
     const delta = made.accept(output("aSTzz"));
     expect([textOf(delta), delta.tokenIds, delta.stopEngine]).toEqual(["a", [...Buffer.from("aST")], true]);
@@ -47,12 +47,12 @@ describe("ChoiceOutput", () => {
     expect([late.parts, late.tokenIds, late.end, made.tokens]).toEqual([[], [], null, 3]);
   });
 
-  it("lets a stop string win over the end the engine saw, without telling the engine", () => {
+  it("prefers a stop string to the engine's own end, without telling the engine", () => {
     const delta = choice({ stops: ["b"] }).accept(output("ab", length));
     expect([textOf(delta), delta.end, delta.stopEngine]).toEqual(["a", { reason: "stop", stopReason: "b" }, false]);
   });
 
-  it("leaves out the text of the stop token only, and only for a stop", () => {
+  it("omits only the stop token's text, and only for a stop", () => {
     const stop: Finish = { reason: "stop", stopReason: 98 };
     expect(textOf(choice().accept(output("ab", stop)))).toBe("a");
     expect(textOf(choice({ includeStop: true }).accept(output("ab", stop)))).toBe("ab");
@@ -61,7 +61,7 @@ describe("ChoiceOutput", () => {
     expect(textOf(choice().accept(output("ab", repetition)))).toBe("ab");
   });
 
-  it("counts tokens of a thought as they come, whatever stop strings hold back, and no stop token", () => {
+  it("counts reasoning tokens as they arrive, even when stop strings hold text back, but not the stop token", () => {
     const style = { start: "<t>", end: "</t>", assumed: false };
     const meter = () => new ReasoningParser(style, "optional", new PlainReplyParser());
     for (const stops of [[], ["a stop string longer than all of it"]]) {
@@ -76,7 +76,7 @@ describe("ChoiceOutput", () => {
     expect(choice({ meter: meter() }).accept(output("hello", length)).hasThought).toBe(false);
   });
 
-  it("releases held text at the end, and drops half a character", () => {
+  it("releases held text at the end and drops half a character", () => {
     const held = choice({ stops: ["STOP"] });
     expect(textOf(held.accept(output("aST")))).toBe("");
     expect(textOf(held.accept(output([], length)))).toBe("aST");

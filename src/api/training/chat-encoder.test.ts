@@ -30,21 +30,21 @@ beforeAll(async () => {
 const utf8 = (text: string) => [...Buffer.from(text)];
 
 describe("the token of a log-probability entry", () => {
-  it.each([..."éüöäñßÄ£°¡½Ġ"])("%s is what it decodes to, not the byte the vocabulary spells so", (char) => {
+  it.each([..."éüöäñßÄ£°¡½Ġ"])("%s is the token that decodes to it, not the byte with that spelling", (char) => {
     const ids = tokenizer.encode(char);
     const expected = ids.length === 1 ? ids[0] : null;
     expect(encoder.idOf(char, utf8(char))).toBe(expected);
     expect(encoder.idOf(char)).toBe(char === "Ġ" ? (expected ?? tokenizer.idOf("Ġ")) : expected);
   });
 
-  it("is decided by its bytes: parts of characters too", () => {
+  it("is found by its bytes, even for part of a character", () => {
     const [first, second] = utf8("é");
     expect(tokenizer.bytes(encoder.idOf("", [first!])!)).toEqual(Uint8Array.of(first!));
     expect(tokenizer.bytes(encoder.idOf("é", [second!])!)).toEqual(Uint8Array.of(second!));
     expect(encoder.idOf("a", utf8("no such token"))).toBeNull();
   });
 
-  it("is read as the vocabulary spells it where no token decodes to the text", () => {
+  it("falls back to the vocabulary's spelling when no token decodes to the text", () => {
     const the = tokenizer.encode(" the")[0]!;
     expect(encoder.idOf(" the")).toBe(the);
     expect(encoder.idOf("Ġthe")).toBe(the);
@@ -52,14 +52,14 @@ describe("the token of a log-probability entry", () => {
     expect(encoder.idOf("<|im_end|>", utf8("<|im_end|>"))).toBe(tokenizer.eosTokenId);
   });
 
-  it("is unknown where a server lost the bytes of a cut character", () => {
+  it("is unknown when a server lost the bytes of a split character", () => {
     expect(encoder.idOf("\uFFFD")).toBeNull();
     expect(encoder.idOf("\uFFFD", utf8("\uFFFD"))).toBeNull();
     expect(tokenizer.bytes(encoder.idOf("\uFFFD", [0xc3])!)).toEqual(Uint8Array.of(0xc3));
   });
 });
 
-it("a reply comes back as the ids it was sampled as, from texts and bytes alone", async () => {
+it("recovers a reply's sampled ids from texts and bytes alone", async () => {
   const replies = ["café", "résumé °C ½", "日本語 🙂 ok", " leading\n\nlines"].map((text) => tokenizer.encode(text));
   // an é that was sampled byte by byte, though a token for it exists
   replies.push([tokenizer.idOfBytes([0xc3])!, tokenizer.idOfBytes([0xa9])!]);
@@ -81,17 +81,20 @@ it("a reply comes back as the ids it was sampled as, from texts and bytes alone"
 });
 
 it.each([
-  ["nothing before it", null],
-  ["tools", [{ type: "function" as const, function: { name: "look_up", description: null, parameters: {} } }]],
-])("a conversation may begin with a reply, %s: the template's part of it is not trained", async (_what, tools) => {
-  const messages = [{ role: "assistant", texts: ["Hello, how can I help?"] }];
-  const limits = { maxSequenceLength: 512, maxTrainedLength: 512 };
-  const { sequences } = await prepareSft([{ messages, tools }], encoder, SFT_DEFAULTS, limits);
-  const { ids, mask } = sequences[0]!;
-  expect(ids).toEqual(encoder.encodeConversation(messages, tools).slice(0, ids.length));
-  const trained = ids.filter((_, i) => mask[i] === 1);
-  expect(trained).toEqual([...encoder.encodeText("Hello, how can I help?"), tokenizer.eosTokenId]);
-});
+  ["without tools", null],
+  ["with tools", [{ type: "function" as const, function: { name: "look_up", description: null, parameters: {} } }]],
+])(
+  "trains only the reply, not the template's text, when a conversation begins with a reply (%s)",
+  async (_what, tools) => {
+    const messages = [{ role: "assistant", texts: ["Hello, how can I help?"] }];
+    const limits = { maxSequenceLength: 512, maxTrainedLength: 512 };
+    const { sequences } = await prepareSft([{ messages, tools }], encoder, SFT_DEFAULTS, limits);
+    const { ids, mask } = sequences[0]!;
+    expect(ids).toEqual(encoder.encodeConversation(messages, tools).slice(0, ids.length));
+    const trained = ids.filter((_, i) => mask[i] === 1);
+    expect(trained).toEqual([...encoder.encodeText("Hello, how can I help?"), tokenizer.eosTokenId]);
+  },
+);
 
 describe("an example's thought is trained as the template writes it", () => {
   const question = { role: "user", texts: ["2+2?"] };
@@ -100,10 +103,10 @@ describe("an example's thought is trained as the template writes it", () => {
   const written = '<tool_call>\n{"name": "add", "arguments": {"a": 2, "b": 2}}\n</tool_call>';
 
   it.each([
-    ["of its own field", { content: "4", reasoning: "two and two" }, `${thought}4`],
-    ["of the field's other name", { content: "4", reasoning_content: "two and two" }, `${thought}4`],
-    ["in its text", { content: `${thought}4` }, `${thought}4`],
-    ["in its text, written otherwise", { content: "<think>two and two</think>4" }, `${thought}4`],
+    ["from its own field", { content: "4", reasoning: "two and two" }, `${thought}4`],
+    ["from the field's older name", { content: "4", reasoning_content: "two and two" }, `${thought}4`],
+    ["from its text", { content: `${thought}4` }, `${thought}4`],
+    ["from its text, with other whitespace", { content: "<think>two and two</think>4" }, `${thought}4`],
     ["before a call", { content: "", reasoning: "two and two", tool_calls: [call] }, thought + written],
   ])("%s", async (_what, reply, expected) => {
     const messages = [question, historyMessage({ role: "assistant", ...reply })];
@@ -117,26 +120,23 @@ describe("an example's thought is trained as the template writes it", () => {
   it.each([
     ["its text", { content: `${thought}4` }],
     ["its own field", { content: "4", reasoning: "two and two" }],
-  ])(
-    "from %s, behind a thought that the prompt opens, though the template cuts thoughts that are over",
-    async (_what, reply) => {
-      const template =
-        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content.split('</think>')[-1] }}<|im_end|>\n{% endfor %}" +
-        "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}";
-      const opening = await loadTextModel(MINI, { chatTemplate: template });
-      const messages = [question, historyMessage({ role: "assistant", ...reply })];
-      const limits = { maxSequenceLength: 512, maxTrainedLength: 512 };
-      const opener = chatEncoder(opening, tokenizer.vocabSize);
-      const { sequences } = await prepareSft([{ messages, tools: null }], opener, SFT_DEFAULTS, limits);
-      const { ids, mask } = sequences[0]!;
-      expect(tokenizer.decode(ids.filter((_, i) => mask[i] === 0))).toMatch(/assistant\n<think>\n$/);
-      expect(tokenizer.decode(ids.filter((_, i) => mask[i] === 1))).toBe("two and two\n</think>\n\n4<|im_end|>");
-      opening.close();
-    },
-  );
+  ])("from %s, when the prompt opens the thought and the template drops closed thoughts", async (_what, reply) => {
+    const template =
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content.split('</think>')[-1] }}<|im_end|>\n{% endfor %}" +
+      "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}";
+    const opening = await loadTextModel(MINI, { chatTemplate: template });
+    const messages = [question, historyMessage({ role: "assistant", ...reply })];
+    const limits = { maxSequenceLength: 512, maxTrainedLength: 512 };
+    const opener = chatEncoder(opening, tokenizer.vocabSize);
+    const { sequences } = await prepareSft([{ messages, tools: null }], opener, SFT_DEFAULTS, limits);
+    const { ids, mask } = sequences[0]!;
+    expect(tokenizer.decode(ids.filter((_, i) => mask[i] === 0))).toMatch(/assistant\n<think>\n$/);
+    expect(tokenizer.decode(ids.filter((_, i) => mask[i] === 1))).toBe("two and two\n</think>\n\n4<|im_end|>");
+    opening.close();
+  });
 
   it.each(["4", "<think>\n\n</think>\n\n4"])(
-    "one without a thought stays behind the empty one: %j",
+    "keeps the empty thought outside the trained part: %j",
     async (content) => {
       const messages = [question, { role: "assistant", texts: [content] }];
       const limits = { maxSequenceLength: 512, maxTrainedLength: 512 };
@@ -148,7 +148,7 @@ describe("an example's thought is trained as the template writes it", () => {
   );
 });
 
-it("ids are those the model has, be the tokenizer's fewer", async () => {
+it("accepts every id of the model, even beyond the tokenizer's", async () => {
   const trained = async (id: number) => {
     const choice = {
       message: { role: "assistant", texts: [] },
@@ -162,7 +162,7 @@ it("ids are those the model has, be the tokenizer's fewer", async () => {
   await expect(trained(MODEL_ROWS)).rejects.toThrow(/outside the vocabulary \(0 to 8199\)/);
 });
 
-it("numbers of tools and calls are printed as they were written, as in requests", () => {
+it("prints numbers in tools and calls as written, as requests do", () => {
   const body = `{"training_data": [{
     "tools": [{"type": "function", "function": {"name": "f", "parameters": {"properties": {"n": {"enum": [1.0, 2e0]}}}}}],
     "messages": [{"role": "assistant", "content": "", "tool_calls": [
@@ -183,7 +183,7 @@ it("numbers of tools and calls are printed as they were written, as in requests"
   expect(reward).toBe(1);
 });
 
-describe("a conversation with a message that chat refuses is left out, with the place", () => {
+describe("leaves out a conversation with a message that chat refuses, and names the place", () => {
   const call = { id: "a", type: "function", function: { name: "f", arguments: "{not json" } };
   const content = (value: unknown) => ({ role: "user", content: value });
 

@@ -40,12 +40,12 @@ async function readUntil(failure: Error, check: (response: Response) => Promise<
   }
 }
 
-it("ends when the job is deleted before its reader has seen the end", () =>
+it("ends when the job is deleted before its reader saw the end", () =>
   readUntil(new TrainingError("unknown_job", { id: "j" }), async (response) => {
     expect(await response.text()).toContain("id: e1");
   }));
 
-it("loses its reader, and nothing else, when the events cannot be read", async () => {
+it("disconnects only its reader when the events cannot be read", async () => {
   const logged = vi.spyOn(log, "error").mockImplementation(() => {});
   await readUntil(new Error("disk I/O error"), async (response) => {
     await expect(response.text()).rejects.toThrow();

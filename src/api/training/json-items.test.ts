@@ -54,7 +54,7 @@ describe("JsonItems", () => {
     );
   });
 
-  it("reads elements in parts, each before what it is in", () => {
+  it("reads elements in parts, each before its parent", () => {
     const group = fc.oneof(
       fc.jsonValue(),
       fc.tuple(fields, fc.oneof(list, fc.jsonValue())).map(([rest, members]) => ({ ...rest, members })),
@@ -76,7 +76,7 @@ describe("JsonItems", () => {
     ]);
   });
 
-  it("reads empty things and scalars", () => {
+  it("reads empty containers and scalars", () => {
     expect(read("{}")).toEqual([{ path: [], value: {} }]);
     expect(read(' {"groups" : [ ] , "n":-1.5e3,"t":true} \n')).toEqual([
       { path: [], value: { groups: [], n: -1500, t: true } },
@@ -88,7 +88,7 @@ describe("JsonItems", () => {
     expect(read('{"groups":null}')).toEqual([{ path: [], value: { groups: null } }]);
   });
 
-  it("finds non-finite numbers beside texts of any length and any escapes", () => {
+  it("finds non-finite numbers next to strings with any length and escapes", () => {
     const long = "NaN x".repeat(4_000_000);
     const [first] = read(`{"groups":[{"text":"${long}","quoted":"\\\\\\" NaN","low":-Infinity,"reward":NaN}]}`);
     const { text, ...rest } = first!.value as Record<string, unknown>;
@@ -98,7 +98,7 @@ describe("JsonItems", () => {
     expect(() => read(`{"groups":[{"text":"${long}","reward":NaN,}]}`)).toThrow(/groups\[0\] is not valid JSON/);
   });
 
-  it("refuses too many values before the last of them has come", () => {
+  it("refuses too many values before the last one arrives", () => {
     const many = "{},".repeat(1_000_000);
     const refusal = (text: string) => {
       const reader = new JsonItems(IN_PARTS);
@@ -159,7 +159,7 @@ describe("JsonItems", () => {
     },
   );
 
-  it("refuses bytes that are not UTF-8 and nesting without end", () => {
+  it("refuses bytes that are not UTF-8, and unbounded nesting", () => {
     expect(() => read(Uint8Array.of(0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d))).toThrow(/UTF-8/);
     expect(() => read(`{"a":${"[".repeat(10_000)}`)).toThrow(/nested too deeply/);
     expect(() => read(`{"groups":[${'{"a":'.repeat(10_000)}`)).toThrow(/nested too deeply/);

@@ -21,7 +21,7 @@ async function textOf(pieces: AsyncGenerator<string>): Promise<string> {
   return text;
 }
 
-it("a preview is one JSON object, null for log-probabilities that are not known", async () => {
+it("writes a preview as one JSON object, with null for unknown log-probabilities", async () => {
   const preview = JSON.parse(await textOf(previewJson(preparedJob(2, 3), "m", 4)));
   expect(preview).toMatchObject({ object: "training_job.preview", model_id: "m", from_step: 4, metrics: {} });
   expect(preview.trajectories).toHaveLength(2);
@@ -33,7 +33,7 @@ it("a preview is one JSON object, null for log-probabilities that are not known"
   expect(JSON.parse(await textOf(previewJson(preparedJob(0, 1), "m", 0))).trajectories).toEqual([]);
 });
 
-it("a large preview gives way to the event loop while it is written", async () => {
+it("lets the event loop run while it writes a large preview", async () => {
   let turns = 0;
   const timer = setInterval(() => turns++, 0);
   await textOf(previewJson(preparedJob(500, 1000), "m", 0));

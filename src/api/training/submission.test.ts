@@ -14,7 +14,7 @@ afterEach(() => {
 it.each([
   ["plain", "", Buffer.from('{"data": [1, 2')],
   ["packed", "Content-Encoding: gzip\r\n", gzipSync(`{"data": [${"1,".repeat(10_000)}1]}`).subarray(0, 20)],
-])("a client that leaves in the middle of its %s body is no fault of the server", async (_what, header, sent) => {
+])("does not report a server error when a client leaves in the middle of its %s body", async (_what, header, sent) => {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
@@ -26,7 +26,7 @@ it.each([
   await expect(reading).rejects.toMatchObject({ status: 400, message: "The connection ended before the body did." });
 });
 
-it("a client that leaves after its packed body was refused is no fault of the server either", async () => {
+it("does not report a server error when a client leaves after its packed body was refused", async () => {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
@@ -46,7 +46,7 @@ it("a client that leaves after its packed body was refused is no fault of the se
   expect(uncaught).toEqual([]);
 });
 
-it("lets the event loop turn between any two chunks, however fast they come", async () => {
+it("lets the event loop run between chunks, however fast they arrive", async () => {
   const items = Array.from({ length: 20 }, (_, i) => i);
   const chunks = ['{"data": [', ...items.map((i) => (i === 0 ? `${i}` : `,${i}`)), "]}"];
   const request = Readable.from(chunks.map((chunk) => Buffer.from(chunk)));

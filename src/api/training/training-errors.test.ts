@@ -15,7 +15,7 @@ it("names the field that the error is about", () => {
   expect(fromPolicy(full)).toMatchObject({ code: "no_adapter_slot", param: null, retryAfter: 1 });
 });
 
-it("says how to get the model that exists", () => {
+it("says how to get the existing model", () => {
   expect(fromTraining(new TrainingError("model_exists", { model: "e/p/n" }))).toMatchObject({
     status: 409,
     message: "A model e/p/n exists already; choose another name or send return_existing: true.",
