@@ -1,5 +1,5 @@
-// How long a prompt may be. A prompt that does not fit is an error with numbers and is never cut silently. Only
-// truncate_prompt_tokens cuts it: from the start, or from the end where truncation_side says so.
+// Limits the length of prompts. A prompt that does not fit is refused with the numbers, never cut silently. Only
+// truncate_prompt_tokens cuts it, on the side that truncation_side names.
 
 import { PromptError } from "./prompt-error.ts";
 
@@ -8,18 +8,18 @@ export interface LengthRules {
   contextLength: number;
   /** Output tokens the request asks for; null = as many as fit. */
   maxTokens: number | null;
-  /** The field `maxTokens` came from, for errors (default "max_tokens"). */
+  /** The field that set `maxTokens`, for errors (default "max_tokens"). */
   maxTokensParam?: string;
   /** null = no truncation; -1 = as much as fits; n = n tokens. */
   truncatePromptTokens: number | null;
-  /** The side that is cut off (default "left": the end is kept). */
+  /** The side to cut (default "left", which keeps the end). */
   truncationSide?: "left" | "right";
 }
 
-/** Text is tokenised differently around a cut, so this many more tokens are looked at. */
+/** Extra tokens to read, because text around a cut is tokenised differently. */
 const CUT_MARGIN = 64;
 
-/** Prompt tokens that leave room for the output asked for. Refuses rules that no prompt can satisfy. */
+/** Prompt tokens that leave room for the requested output. Refuses rules that no prompt can satisfy. */
 export function promptRoom(rules: LengthRules): number {
   const { contextLength, maxTokens, truncatePromptTokens: truncate } = rules;
   const param = rules.maxTokensParam ?? "max_tokens";
@@ -37,7 +37,7 @@ export function promptRoom(rules: LengthRules): number {
   return room;
 }
 
-/** Keeps texts that cannot possibly fit away from the tokenizer: no token stands for more than `longestToken` bytes. */
+/** Keeps texts that cannot fit away from the tokenizer: no token stands for more than `longestToken` bytes. */
 export function boundText(text: string, rules: LengthRules, longestToken: number): string {
   const room = promptRoom(rules);
   if (rules.truncatePromptTokens === null) {
@@ -50,12 +50,12 @@ export function boundText(text: string, rules: LengthRules, longestToken: number
   return rules.truncationSide === "right" ? text.slice(0, looked) : wholeCharacters(text, text.length - looked);
 }
 
-/** How many tokens of a prompt are counted. One that is longer is refused anyway. */
+/** Counting stops at this many prompt tokens. Longer prompts are refused anyway. */
 export function countedTokens({ contextLength }: LengthRules): number {
   return 2 * contextLength;
 }
 
-/** The prompt's tokens after truncation; an error when they are none or too many. */
+/** The prompt's tokens after truncation. Throws if there are none or too many. */
 export function fitTokens(ids: readonly number[], rules: LengthRules): number[] {
   const room = promptRoom(rules);
   const truncate = rules.truncatePromptTokens;
@@ -64,7 +64,7 @@ export function fitTokens(ids: readonly number[], rules: LengthRules): number[] 
   if (kept.length === 0) {
     throw new PromptError("empty_prompt", null, "The prompt is empty: there must be at least one prompt token.");
   }
-  // Without a requested length at least one output token must fit.
+  // Without a requested length, at least one output token must fit.
   if (kept.length > room || (rules.maxTokens === null && kept.length >= rules.contextLength)) {
     const counted = countedTokens(rules);
     const found = kept.length > counted ? `more than ${counted}` : kept.length;
@@ -73,7 +73,7 @@ export function fitTokens(ids: readonly number[], rules: LengthRules): number[] 
   return kept;
 }
 
-/** In vLLM's words: clients look for "maximum context length". */
+/** Uses vLLM's wording, because clients look for "maximum context length". */
 function tooLong(param: string, { contextLength, maxTokens }: LengthRules, found: string): PromptError {
   const message =
     `This model's maximum context length is ${contextLength} tokens. However, you requested ` +
@@ -85,9 +85,9 @@ function tooLong(param: string, { contextLength, maxTokens }: LengthRules, found
 export interface BudgetSources {
   contextLength: number;
   promptTokens: number;
-  /** What the request asks for. */
+  /** From the request. */
   maxTokens: number | null;
-  /** What the model's generation_config.json says, used when the request says nothing. */
+  /** From the model's generation_config.json; used when the request sets none. */
   defaultMaxTokens?: number | null;
 }
 
@@ -97,7 +97,7 @@ export function outputBudget(sources: BudgetSources): number {
   return Math.min(sources.contextLength - sources.promptTokens, wanted);
 }
 
-/** The end of the text from there on, without half a character at its start. */
+/** The text after `from`, without half a character at its start. */
 function wholeCharacters(text: string, from: number): string {
   const isLow = (text.charCodeAt(from) & 0xfc00) === 0xdc00;
   return text.slice(isLow ? from + 1 : from);

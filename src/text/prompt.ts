@@ -1,5 +1,5 @@
-// Messages and options → prompt token ids: render, bound the length, tokenise, truncate, check. Every chat goes through
-// here; completions and /tokenize use the same functions for text. Throws PromptError.
+// Turns messages and options into prompt token ids: render, bound the length, tokenise, truncate, check. Every chat
+// goes through here; completions and /tokenize use the same functions for text. Throws PromptError.
 
 import { writeExactJson } from "../json/exact-json.ts";
 import type { RenderInput } from "./chat-template.ts";
@@ -19,11 +19,11 @@ export interface ChatInput {
   continueFinalMessage?: boolean;
   /** Default false: templates write special tokens themselves. */
   addSpecialTokens?: boolean;
-  /** A template's text or the name of one of the model's. */
+  /** The text of a template, or the name of one of the model's. */
   chatTemplate?: string | null;
   chatTemplateKwargs?: Readonly<Record<string, unknown>> | null;
   reasoningEffort?: string | null;
-  /** Who asks; see TextModel.render. */
+  /** The caller's id; see TextModel.render. */
   client?: string;
 }
 
@@ -31,13 +31,13 @@ export interface ChatPrompt {
   tokenIds: number[];
   /** The rendered conversation. */
   text: string;
-  /** The role of the reply: "assistant", or that of the last message when no generation prompt was added. */
+  /** The reply's role: "assistant", or the last message's role when no generation prompt was added. */
   replyRole: string;
-  /** What `echo` puts in front of the reply; null when the last message has another role than the reply. */
+  /** The text that `echo` prepends to the reply; null when the last message's role is not the reply's. */
   echoText: string | null;
 }
 
-/** Limit for texts that no context bounds. Tokenising blocks the main thread. */
+/** Limit for texts that no context length bounds. Tokenising blocks the main thread. */
 const LONGEST_FREE_TEXT = 1_048_576;
 
 /** `length` is null for a prompt that will not run (/tokenize). */
@@ -59,7 +59,7 @@ export async function chatPrompt(
   };
 }
 
-/** Refuses tools and documents that are longer than any context, before they are rendered. */
+/** Refuses tools and documents longer than any context before rendering them. */
 function checkBesideMessages(
   model: TextModel,
   { tools, documents }: RenderInput,
@@ -78,7 +78,7 @@ function checkBesideMessages(
   }
 }
 
-/** The same for trusted callers: synchronous, with the default template, without limits. `maxTokens`: see Tokenizer. */
+/** For trusted callers: synchronous, default template, no limits. See Tokenizer for `maxTokens`. */
 export function encodeChat(model: TextModel, request: ChatInput, maxTokens = Number.POSITIVE_INFINITY): number[] {
   const text = model.renderTrusted(renderInput(model, request));
   return model.tokenizer.encode(text, { addSpecialTokens: request.addSpecialTokens ?? false, maxTokens });
@@ -100,7 +100,7 @@ export function tokenisePrompt(
   return fitTokens(encodeBounded(model, text, options, length), length);
 }
 
-/** The tokens of a text before truncation. If it is far too long, only those that matter. */
+/** Tokenises a text before truncation. Skips the parts of an overlong text that cannot matter. */
 export function encodeBounded(
   model: TextModel,
   text: string,
@@ -125,7 +125,7 @@ function renderInput(model: TextModel, request: ChatInput): RenderInput {
   };
 }
 
-/** A template may also come as the template variable `chat_template`. */
+/** The template may also arrive as the template variable `chat_template`. */
 function requestedTemplate(request: ChatInput): string | null {
   if (request.chatTemplate != null) return request.chatTemplate;
   const named = request.chatTemplateKwargs?.chat_template;

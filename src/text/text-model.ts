@@ -1,6 +1,5 @@
-// The text side of a served model: its tokenizer and its chat templates. Templates of the model and the operator are parsed
-// once and rendered here, or in a process of their own when the conversation is long. Templates from requests go to the
-// sandbox.
+// The text side of a served model: its tokenizer and chat templates. Templates from the model and the operator are
+// parsed once and rendered here, or in a separate process for long conversations. Request templates run in the sandbox.
 
 import { ChatTemplate, type RenderInput } from "./chat-template.ts";
 import { HfTokenizer } from "./hf-tokenizer.ts";
@@ -11,16 +10,16 @@ import type { Tokenizer } from "./tokenizer-contract.ts";
 import { readTextFiles } from "./tokenizer-files.ts";
 
 export interface TextModelOptions {
-  /** The operator's chat template: its text, or the name of one of the model's. Used instead of the model's default. */
+  /** The operator's template, which replaces the model's default: its text, or the name of one of the model's. */
   chatTemplate?: string | null;
-  /** Template variables the operator sets for every request; the request's own win. */
+  /** Template variables that the operator sets for every request. The request's own take precedence. */
   chatTemplateKwargs?: Readonly<Record<string, unknown>>;
-  /** How templates get the content of messages; default "auto". */
+  /** How templates receive message content (default "auto"). */
   contentFormat?: ContentFormatOption;
   sandbox?: TemplateSandbox;
 }
 
-/** Some templates take time quadratic in the messages: 400 ms for 1,000 of them, 3 ms for 50. */
+/** In messages. Some templates take quadratic time: 400 ms for 1,000 messages, 3 ms for 50. */
 const LONG_CONVERSATION = 64;
 const LONG_RENDER_LIMIT_MS = 60_000;
 
@@ -28,15 +27,15 @@ export interface TextModelParts extends TextModelOptions {
   tokenizer: Tokenizer;
   specialTokens: Readonly<Record<string, string>>;
   chatTemplates: ReadonlyMap<string, string>;
-  /** tokenizer_config.json, for those who ask. */
+  /** The contents of tokenizer_config.json. */
   tokenizerConfig?: Readonly<Record<string, unknown>>;
-  /** Bytes of the longest token. */
+  /** Length of the longest token, in bytes. */
   longestToken: number;
 }
 
 export class TextModel {
   readonly tokenizer: Tokenizer;
-  /** bos_token, eos_token, ... -> text. */
+  /** Maps bos_token, eos_token, ... to their text. */
   readonly specialTokens: Readonly<Record<string, string>>;
   readonly longestToken: number;
   readonly tokenizerConfig: Readonly<Record<string, unknown>>;
@@ -46,7 +45,7 @@ export class TextModel {
   readonly #compiled = new Map<string, ChatTemplate>();
   readonly #contentFormat: ContentFormatOption;
   readonly #sandbox: TemplateSandbox;
-  /** For long conversations and trusted templates. */
+  /** Renders long conversations with trusted templates. */
   readonly #renderer = new TemplateSandbox({
     isTrusted: true,
     timeLimitMs: LONG_RENDER_LIMIT_MS,
@@ -65,18 +64,18 @@ export class TextModel {
       parts.chatTemplate == null ? null : (this.#named.get(parts.chatTemplate) ?? parts.chatTemplate);
     this.#contentFormat = parts.contentFormat ?? "auto";
     this.#sandbox = parts.sandbox ?? new TemplateSandbox();
-    // Report an operator's mistake at start, not at the first request.
+    // Report an operator's mistake at startup, not at the first request.
     if (this.#serverTemplate !== null) this.#compile(this.#serverTemplate);
   }
 
-  /** The template for chats without tools, unless a request names another; null if there is none. */
+  /** The template for chats without tools, unless a request names another; null if none exists. */
   get defaultTemplate(): string | null {
     return this.#serverTemplate ?? this.#named.get("default") ?? null;
   }
 
   /**
-   * Renders with the request's template (text or name of one of the model's), or the operator's, or the model's. `client`:
-   * who asks, so that one client cannot keep the others waiting.
+   * Renders with the request's template (its text, or the name of one of the model's), else the operator's, else the
+   * model's. `client` is the caller's id, so that one client cannot keep the others waiting.
    */
   async render(input: RenderInput, requested: string | null, client = ""): Promise<string> {
     const isTrusted = requested === null || this.#isTrusted(requested);
@@ -92,7 +91,7 @@ export class TextModel {
     return this.#compile(source).facts.names.has(variable);
   }
 
-  /** Synchronous, without templates from requests: for training. */
+  /** Synchronous and without request templates, for training. */
   renderTrusted(input: RenderInput, name: string | null = null): string {
     return this.#compile(this.#trustedSource(input, name)).render(input);
   }

@@ -1,5 +1,5 @@
-// The older log-probability format: parallel arrays of tokens, values, alternatives and text offsets. Streamed pieces join to
-// the same arrays as a whole reply has.
+// The older log-probability format: parallel arrays of tokens, values, alternatives and text offsets. Streamed pieces
+// concatenate to the arrays of a whole reply.
 import type { TokenLogprobs } from "../../sampling/token-logprobs.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
@@ -12,7 +12,7 @@ export interface TextLogprobs {
   top_logprobs: (Record<string, number> | null)[];
 }
 
-/** One position: its token's text, its value (null for the first token of a text), its alternatives. */
+/** One position: token text, value (null for the first token of a text) and alternatives. */
 export interface TextLogprob {
   token: string;
   logprob: number | null;
@@ -20,10 +20,10 @@ export interface TextLogprob {
 }
 
 export class TextLogprobWriter {
-  /** In characters, not UTF-16 units: what a Python client counts. */
+  /** In characters, as Python clients count, not UTF-16 units. */
   #offset = 0;
 
-  /** `entries` as arrays. Offsets continue from the last call. */
+  /** Converts `entries` to arrays. Offsets continue from the last call. */
   write(entries: readonly TextLogprob[]): TextLogprobs {
     const arrays: TextLogprobs = { text_offset: [], token_logprobs: [], tokens: [], top_logprobs: [] };
     for (const { token, logprob, top } of entries) {
@@ -37,7 +37,7 @@ export class TextLogprobWriter {
   }
 }
 
-/** From the chat form. The token itself is always among its alternatives, so there are k or k + 1 of them. */
+/** Converts from the chat form. The alternatives always include the token itself, so there are k or k + 1. */
 export function fromContent(entry: WireTokenLogprob): TextLogprob {
   const top = [[entry.token, entry.logprob] as const, ...entry.top_logprobs.map((t) => [t.token, t.logprob] as const)];
   return { token: entry.token, logprob: entry.logprob, top: Object.fromEntries(top) };

@@ -1,4 +1,4 @@
-// Prepares a text completion for the engine: one run per prompt. Everything is checked before the first one runs.
+// Prepares a text completion for the engine: one run per prompt. All checks happen before the first run.
 import { Detokenizer } from "../../text/detokenizer.ts";
 import { encodeBounded } from "../../text/prompt.ts";
 import { fitTokens, type LengthRules, outputBudget } from "../../text/prompt-length.ts";
@@ -43,7 +43,7 @@ export async function prepareCompletion(
   const { tokenizer } = service.text;
   const n = readChoiceCount(body.n);
   const promptOnly = body.max_tokens === 0;
-  // The engine makes at least one token, which is not shown.
+  // The engine generates at least one token; it is hidden.
   const maxTokens = promptOnly ? 1 : (body.max_tokens ?? DEFAULT_MAX_TOKENS);
   const length = lengthRules({ ...body, max_tokens: maxTokens }, maxModelLen);
   const count = body.logprobs ?? null;
@@ -89,7 +89,7 @@ export async function prepareCompletion(
         sampling,
         model,
         grammar,
-        // The older format shows the sampled token beside the most likely ones.
+        // The older format adds the sampled token to the most likely ones.
         top: top === null ? null : top + 1,
         tokensAsIds,
         parser: () => new PlainReplyParser(),
@@ -105,7 +105,7 @@ export async function prepareCompletion(
       logprobs: count !== null,
       tokensAsIds,
       returnTokenIds,
-      // An echo with log probabilities computes those of the prompt anyway.
+      // Echo with log probabilities computes the prompt's too.
       promptLogprobs: sampling.promptLogprobs !== null && body.stream !== true,
       streams: body.stream === true,
     };
@@ -138,13 +138,13 @@ function readPrompt(
 ): { ids: number[]; text: () => string } {
   const whole = typeof prompt === "string" ? encodeBounded(model, prompt, { addSpecialTokens }, length) : prompt;
   const ids = fitTokens(whole, length);
-  // Also for a text: a tokenizer may have more tokens than the model has rows.
+  // Text needs this check too: a tokenizer may have more tokens than the model has rows.
   checkTokenIds(ids, engine.info.vocabSize, "prompt");
   if (ids.length < whole.length) return { ids, text: () => spelled(model.tokenizer, ids) };
   return { ids, text: () => (typeof prompt === "string" ? prompt : model.tokenizer.decode(ids)) };
 }
 
-/** The text of a prompt that was cut, token by token as in log-probabilities. It keeps a space at its start. */
+/** The text of a truncated prompt, token by token as in log probabilities. Keeps a leading space. */
 function spelled(tokenizer: Tokenizer, ids: readonly number[]): string {
   const detokenizer = new Detokenizer(tokenizer, { promptTokenIds: [], keepLeadingSpace: true });
   return ids.map((id) => detokenizer.push(id)).join("") + detokenizer.incomplete();

@@ -1,5 +1,5 @@
-// Collects what the choices of one prompt produce and builds their wire objects, for whole replies and for stream chunks
-// alike. A client sees the index `promptIndex · n + choice`.
+// Collects the output of one prompt's choices and builds their wire objects, for whole replies and stream chunks.
+// Clients see the index `promptIndex · n + choice`.
 import type { PrefillOutput } from "../../engine/contract.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
@@ -11,14 +11,14 @@ export interface TextReplyOptions {
   promptIndex: number;
   promptTokenIds: readonly number[];
   n: number;
-  /** The prompt's text, put before every choice; null without echo. */
+  /** The prompt's text, prepended to every choice; null without echo. */
   echo: string | null;
-  /** max_tokens was 0: only the prompt is shown, and not the one token that the engine made. */
+  /** max_tokens was 0: show only the prompt and hide the one token that the engine generated. */
   promptOnly: boolean;
   logprobs: boolean;
   tokensAsIds: boolean;
   returnTokenIds: boolean;
-  /** Whether the choice carries prompt_logprobs. Streams have no place for them. */
+  /** Whether choices carry prompt_logprobs. Streams have no place for them. */
   promptLogprobs: boolean;
   streams: boolean;
 }
@@ -28,10 +28,10 @@ interface Pending {
   tokenIds: number[];
   logprobs: TextLogprob[];
   end: ChoiceEnd | null;
-  /** Something was added since the last `take`. */
+  /** Whether anything was added since the last `take`. */
   dirty: boolean;
   opened: boolean;
-  /** The prompt's ids were sent. Only the first chunk has them. */
+  /** Whether the prompt's ids were sent. Only the first chunk has them. */
   promptSent: boolean;
   /** Tokens shown so far. */
   shown: number;
@@ -39,13 +39,13 @@ interface Pending {
 }
 
 interface TakenChoice {
-  /** Its number among the choices of this prompt (not the wire index). */
+  /** Index among this prompt's choices, not the wire index. */
   choice: number;
   json: string;
   ended: boolean;
 }
 
-/** The choices of one prompt. `take` returns what is new since the last call; a whole reply calls it once, at the end. */
+/** The choices of one prompt. `take` returns the output since its last call; a whole reply calls it once. */
 export class PromptChoices {
   readonly #reply: TextReplyOptions;
   readonly #tokenizer: Tokenizer;
@@ -104,7 +104,7 @@ export class PromptChoices {
     choice.dirty = true;
   }
 
-  /** Every choice that has something new. */
+  /** The choices with new output. */
   take(): TakenChoice[] {
     const taken: TakenChoice[] = [];
     this.#choices.forEach((choice, number) => {

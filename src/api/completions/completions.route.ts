@@ -1,4 +1,4 @@
-// POST /v1/completions: the older text dialect on the same engine.
+// POST /v1/completions, the older text dialect.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { clientGone } from "../http/client-gone.ts";
 import { bodyWithPriority } from "../http/priority-header.ts";

@@ -1,4 +1,4 @@
-// Wire schemas of text completions, the older dialect with raw prompts instead of messages.
+// Wire schemas for text completions, the older dialect with raw prompts instead of messages.
 import { type Static, Type } from "typebox";
 import { samplingFields } from "../request/sampling.schema.ts";
 import { nullable, orNull } from "../request/schema-parts.ts";
@@ -10,12 +10,12 @@ export const CompletionRequest = Type.Object(
   {
     prompt: Type.Unsafe<string | string[] | number[] | number[][]>(
       Type.Union([Type.String(), Type.Array(Type.String()), TokenArray, Type.Array(TokenArray)], {
-        description: "A text, several texts, token ids, or several lists of token ids.",
+        description: "A string, a list of strings, a list of token ids, or a list of token id lists.",
       }),
     ),
     ...samplingFields,
-    max_tokens: orNull(Type.Integer(), { default: 16, description: "Output budget; 0 only together with echo." }),
-    logprobs: orNull(Type.Integer(), { description: "Log probabilities with the N most likely tokens." }),
+    max_tokens: orNull(Type.Integer(), { default: 16, description: "Output budget; 0 is allowed only with echo." }),
+    logprobs: orNull(Type.Integer(), { description: "Return log probabilities, with the N most likely tokens." }),
     echo: Type.Optional(Type.Boolean({ default: false, description: "Begin the text with the prompt." })),
     suffix: orNull(Type.String(), { description: "Not supported." }),
   },

@@ -1,5 +1,5 @@
-// Chunks of streamed text completions. This dialect has no role chunks: the prompt's ids and the echo come with the first
-// chunk of each choice. The fingerprint comes with the last one, or with the usage.
+// Chunks of streamed text completions. This dialect has no role chunks. The first chunk of each choice carries the
+// prompt's ids and the echo. The last one, or the usage chunk, carries the fingerprint.
 
 import type { RunOutput } from "../run/generation-run.ts";
 import { chunkUsage, type ReplyFacts, usageOf } from "../run/reply-facts.ts";

@@ -1,4 +1,4 @@
-// Checks text completion requests: the four forms of a prompt, and rules between fields.
+// Checks text completion requests: the four forms of a prompt and the rules between fields.
 import { ServiceError } from "../../errors/service-error.ts";
 import { checkLogprobSpelling, checkPriority, checkStops, checkStream } from "../request/field-rules.ts";
 import { readBody } from "../request/read-body.ts";

@@ -1,4 +1,4 @@
-// n: the number of choices, and its bounds.
+// Reads n, the number of choices, and checks its bounds.
 import { ServiceError } from "../../errors/service-error.ts";
 
 const MAX_CHOICES = 16384;

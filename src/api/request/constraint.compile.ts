@@ -1,9 +1,9 @@
-// Compiles a constraint before the engine sees it. One that does not compile is the client's mistake.
+// Compiles a constraint before the engine sees it. A constraint that does not compile is a client error.
 import { ServiceError } from "../../errors/service-error.ts";
 import { type Constraint, ConstraintError } from "../../grammar/constraint.ts";
 import type { GrammarService } from "../../grammar/grammar-service.ts";
 
-/** The key that goes to the engine. null without a constraint, and if the client or the server has gone meanwhile. */
+/** The grammar's key for the engine; null without a constraint, or once the client left or the server stopped. */
 export async function grammarKeyFor(
   { grammars, cutSignal }: { grammars: Pick<GrammarService, "compile">; cutSignal: AbortSignal },
   constraint: Constraint | null,

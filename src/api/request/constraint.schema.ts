@@ -1,19 +1,19 @@
-// Wire schemas of structured output: response_format, structured_outputs, and the guided_* fields of older clients.
+// Wire schemas for structured output: response_format, structured_outputs, and guided_* for older clients.
 import { Type } from "typebox";
 import { AnyObject, orNull } from "./schema-parts.ts";
 
 const JsonSchemaFormat = Type.Object({
   name: orNull(Type.String()),
   description: orNull(Type.String()),
-  schema: orNull(AnyObject, { description: "The JSON Schema the output follows." }),
-  strict: orNull(Type.Boolean(), { description: "Accepted; the output always follows the schema." }),
+  schema: orNull(AnyObject, { description: "The JSON Schema that the output must follow." }),
+  strict: orNull(Type.Boolean(), { description: "Accepted without effect: the output always follows the schema." }),
 });
 
 export const ResponseFormat = Type.Object(
   {
     type: Type.Enum(["text", "json_object", "json_schema", "structural_tag"]),
     json_schema: orNull(JsonSchemaFormat),
-    schema: orNull(AnyObject, { description: "json_object: the JSON Schema the object follows." }),
+    schema: orNull(AnyObject, { description: "json_object: the JSON Schema that the object must follow." }),
     format: Type.Optional(Type.Unknown({ description: "structural_tag: the tag's format." })),
     structures: Type.Optional(Type.Unknown({ description: "structural_tag, legacy form." })),
     triggers: Type.Optional(Type.Unknown({ description: "structural_tag, legacy form." })),
@@ -23,14 +23,14 @@ export const ResponseFormat = Type.Object(
 
 export const StructuredOutputs = Type.Object(
   {
-    json: orNull(Type.Union([Type.String(), AnyObject]), { description: "A JSON Schema, as JSON text or object." }),
-    regex: orNull(Type.String(), { description: "The whole output matches this expression." }),
-    choice: orNull(Type.Array(Type.String()), { description: "The output is one of these." }),
+    json: orNull(Type.Union([Type.String(), AnyObject]), { description: "A JSON Schema, as text or as an object." }),
+    regex: orNull(Type.String(), { description: "The whole output must match this expression." }),
+    choice: orNull(Type.Array(Type.String()), { description: "The output must be one of these." }),
     grammar: orNull(Type.String(), { description: "EBNF with a root rule, or Lark." }),
-    json_object: orNull(Type.Boolean(), { description: "true: any JSON object." }),
-    structural_tag: orNull(Type.String(), { description: "JSON text of a structural tag." }),
+    json_object: orNull(Type.Boolean(), { description: "If true, the output must be a JSON object." }),
+    structural_tag: orNull(Type.String(), { description: "A structural tag as JSON text." }),
     disable_fallback: Type.Optional(Type.Boolean({ default: false, description: "Accepted without effect." })),
-    disable_any_whitespace: Type.Optional(Type.Boolean({ default: false, description: "Compact JSON." })),
+    disable_any_whitespace: Type.Optional(Type.Boolean({ default: false, description: "Write compact JSON." })),
     disable_additional_properties: Type.Optional(
       Type.Boolean({ default: false, description: "Treat a missing additionalProperties as false." }),
     ),
@@ -40,7 +40,7 @@ export const StructuredOutputs = Type.Object(
     undeclared_properties: Type.Optional(
       Type.Boolean({ default: false, description: "Treat a missing additionalProperties as true." }),
     ),
-    whitespace_pattern: orNull(Type.String(), { description: "Regular expression of JSON whitespace." }),
+    whitespace_pattern: orNull(Type.String(), { description: "A regular expression for whitespace in JSON." }),
     _backend: orNull(Type.String(), { description: "Accepted without effect." }),
     _backend_was_auto: Type.Optional(Type.Boolean({ default: false, description: "Accepted without effect." })),
   },

@@ -1,6 +1,6 @@
-// response_format, structured_outputs and guided_* → the shape of the output, or none. At most one kind may be asked for;
-// where response_format and another field ask for the same kind, response_format counts. grammar/ finds out whether the
-// schema, expression or grammar compiles.
+// Converts response_format, structured_outputs and guided_* to an output shape. A request may ask for one kind at most.
+// If response_format and another field ask for the same kind, response_format wins. grammar/ checks that the schema,
+// expression or grammar compiles.
 import type { Static, TObject } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
 import type { OutputShape } from "../../grammar/constraint.ts";
@@ -43,7 +43,7 @@ export function readOutputShape(body: ShapeFields): WantedShape | null {
   return shape === null ? null : { shape, param };
 }
 
-/** The guided_* fields as structured_outputs; null without any. */
+/** The guided_* fields as structured_outputs; null if none is set. */
 function guided(body: ShapeFields): Outputs | null {
   const { guided_json: json, guided_regex: regex, guided_choice: choice, guided_grammar: grammar } = body;
   const outputs = { json, regex, choice, grammar };
@@ -81,7 +81,7 @@ function wantedByFormat(format: Format): Wanted {
   }
 }
 
-/** Current form: `format`; legacy form: `structures` and `triggers`. */
+/** The current form has `format`, the legacy form `structures` and `triggers`. */
 function tagOfFormat(format: Format): unknown {
   const isGiven = (value: unknown) => typeof value === "object" && value !== null && Object.keys(value).length > 0;
   if (isGiven(format.format)) return { type: "structural_tag", format: format.format };
@@ -126,7 +126,7 @@ function toShape(wanted: Wanted, options: Partial<Outputs>): OutputShape | null 
   }
 }
 
-/** Given as JSON text or already as an object. */
+/** Parses JSON text; returns any other value as it is. */
 function asJson(value: unknown, field: string): JsonValue {
   if (typeof value !== "string") return value as JsonValue;
   try {

@@ -1,8 +1,8 @@
-// Rules between the fields that chat and text completions share. Bounds of single sampling fields: sampling-bounds.ts.
+// Rules for the fields that chat and text completions share. sampling-bounds.ts has the bounds of sampling fields.
 import { ServiceError } from "../../errors/service-error.ts";
 import type { SharedFields } from "./sampling.schema.ts";
 
-/** Numbers written as strings are accepted everywhere but here. `source` is the body before it was read. */
+/** Other fields accept numbers written as strings; these do not. `source` is the body before parsing. */
 export function checkLogprobSpelling(source: Record<string, unknown>): void {
   for (const param of ["top_logprobs", "prompt_logprobs"]) {
     if (typeof source[param] === "string") {
@@ -11,7 +11,7 @@ export function checkLogprobSpelling(source: Record<string, unknown>): void {
   }
 }
 
-/** `options`: stream_options as it came, with unknown keys. */
+/** `options` is stream_options as sent, including unknown keys. */
 export function checkStream(body: Pick<SharedFields, "stream" | "prompt_logprobs">, options: unknown): void {
   if (Object.keys(options ?? {}).length > 0 && body.stream !== true) {
     throw new ServiceError("invalid_combination", "stream_options needs stream: true.", { param: "stream_options" });

@@ -1,12 +1,11 @@
-// Values of sampling fields that a request leaves out. They come from the model's generation_config.json, as the operator
-// wants it used: an omitted temperature is the one the model recommends, not 1.
+// Defaults for sampling fields that a request omits. They come from the model's generation_config.json unless the
+// operator overrides them: an omitted temperature is the one the model recommends, not 1.
 import {
   type GenerationDefaults,
   parseGenerationConfig,
   readGenerationConfig,
 } from "../../model/checkpoint/generation-config.ts";
 
-/** Every value decided. */
 export interface SamplingDefaults {
   temperature: number;
   topP: number;
@@ -14,7 +13,7 @@ export interface SamplingDefaults {
   minP: number;
   repetitionPenalty: number;
   maxNewTokens: number | null;
-  /** End-of-sequence ids of the model; the tokenizer's own may or may not be among them. */
+  /** The model's end-of-sequence ids. They need not include the tokenizer's. */
   eosTokenIds: readonly number[];
 }
 
@@ -29,13 +28,13 @@ export const NEUTRAL_DEFAULTS: SamplingDefaults = {
 };
 
 export interface DefaultsSources {
-  /** Folder of the checkpoint. */
+  /** The checkpoint's folder. */
   modelFolder: string;
-  /** From config.json. They count if generation_config.json names none. */
+  /** From config.json; used if generation_config.json has none. */
   configEosTokenIds: readonly number[];
-  /** "auto": the model's file; "vllm": neutral values; otherwise a folder with the file. */
+  /** "auto" uses the model's file, "vllm" neutral values; anything else is a folder with the file. */
   generationConfig: string;
-  /** In the file's own spelling, for example `{ top_p: 0.9 }`. */
+  /** Uses the file's field names, for example `{ top_p: 0.9 }`. */
   override: Readonly<Record<string, unknown>>;
 }
 
@@ -49,7 +48,7 @@ export function loadSamplingDefaults(sources: DefaultsSources): SamplingDefaults
         ? null
         : readGenerationConfig(generationConfig, { mustExist: true });
   const override = parseGenerationConfig("--override-generation-config", { ...sources.override });
-  // Which ids end a reply is a fact of the model, not a preference: they apply under "vllm" too.
+  // The ids that end a reply belong to the model. They are not a preference, so they apply under "vllm" too.
   const eosTokenIds = override.eosTokenIds ?? model.eosTokenIds ?? sources.configEosTokenIds;
   return { ...decided(decided(NEUTRAL_DEFAULTS, chosen), override), eosTokenIds };
 }

@@ -1,5 +1,5 @@
-// The length fields of a request as the text layer's rules: max_tokens or max_completion_tokens, truncate_prompt_tokens
-// and truncation_side. The text layer refuses what does not fit into the model's context.
+// Converts a request's length fields to the text layer's rules: max_tokens or max_completion_tokens,
+// truncate_prompt_tokens and truncation_side. The text layer refuses prompts that do not fit the context.
 import { ServiceError } from "../../errors/service-error.ts";
 import type { LengthRules } from "../../text/prompt-length.ts";
 
@@ -14,7 +14,7 @@ export function lengthRules(fields: LengthFields, contextLength: number): Length
   const maxTokensParam = (fields.max_completion_tokens ?? null) === null ? "max_tokens" : "max_completion_tokens";
   const maxTokens = fields[maxTokensParam] ?? null;
   if (maxTokens !== null && maxTokens < 1) {
-    // Both fields are one budget, which the dialect calls max_tokens.
+    // Both fields set the same budget. Errors call it max_tokens.
     const message = `max_tokens must be at least 1, got ${maxTokens}.`;
     throw new ServiceError("invalid_value", message, { param: "max_tokens" });
   }

@@ -1,7 +1,7 @@
-// How many log probabilities a request asks for, checked against the server's cap (--max-logprobs).
+// Limits on log probabilities: per token (--max-logprobs) and per reply.
 import { ServiceError } from "../../errors/service-error.ts";
 
-/** `param`: what the error names. -1 asks for the whole vocabulary. */
+/** A `count` of -1 asks for the whole vocabulary. `param` is the field that the error names. */
 export function checkLogprobCount(count: number | null, cap: number, vocabSize: number, param: string): void {
   if (count === null || cap === -1) return;
   const wanted = count === -1 ? vocabSize : count;
@@ -11,7 +11,7 @@ export function checkLogprobCount(count: number | null, cap: number, vocabSize: 
   }
 }
 
-/** The most log probabilities in one whole reply: some 200 MB of text. A stream does not collect them. */
+/** Limit for a reply that is not streamed: about 200 MB of text. Streams do not collect log probabilities. */
 const MOST_IN_A_REPLY = 2_000_000;
 
 export interface LogprobAmount {
@@ -19,18 +19,18 @@ export interface LogprobAmount {
   /** Per choice. */
   maxTokens: number;
   promptTokens: number;
-  /** Beside the token itself; null = none, -1 = the whole vocabulary. */
+  /** Per token, besides the token itself; null = none, -1 = the whole vocabulary. */
   top: number | null;
   prompt: number | null;
 }
 
-/** How many log probabilities a prompt and its choices can come to. */
+/** The most log probabilities that a prompt and its choices can produce. */
 export function logprobAmount(of: LogprobAmount, vocabSize: number): number {
   const perToken = (count: number | null) => (count === null ? 0 : 1 + (count === -1 ? vocabSize : count));
   return of.choices * of.maxTokens * perToken(of.top) + of.promptTokens * perToken(of.prompt);
 }
 
-/** A reply that would be too large to put together is refused before it is computed. */
+/** Refuses a reply that would be too large to build, before computing it. */
 export function checkLogprobAmount(amount: number, param: string): void {
   if (amount > MOST_IN_A_REPLY) {
     const message =

@@ -1,5 +1,5 @@
-// Wire schemas of messages and tools. The role decides which variant a message is; the last variant is for every other
-// role. Content is a string, a list of parts or, for assistant and function, null.
+// Wire schemas for messages and tools. The role selects the variant of a message; the last variant covers all other
+// roles. Content is a string or a list of parts; for assistant and function it may be null.
 import { type Static, Type } from "typebox";
 import { AnyObject, orNull } from "./schema-parts.ts";
 
@@ -38,7 +38,7 @@ const InputToolCall = Type.Object(
     function: Type.Object({
       name: Type.String(),
       arguments: Type.Optional(
-        Type.Union([Type.String(), AnyObject, Type.Null()], { description: "JSON text (or already an object)." }),
+        Type.Union([Type.String(), AnyObject, Type.Null()], { description: "JSON text or an object." }),
       ),
     }),
   },
@@ -85,7 +85,7 @@ export type WireContentPart = Static<typeof ContentPart>;
 export type WireTool = Static<typeof Tool>;
 export type WireToolCall = Static<typeof InputToolCall>;
 
-/** The fields of all variants. Which of them occur depends on the role. */
+/** The fields of all variants. The role decides which are present. */
 export interface WireMessage {
   role: string;
   content?: string | WireContentPart[] | null;

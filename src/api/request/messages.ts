@@ -1,5 +1,5 @@
-// Messages, tools and tool calls as the schema read them → the form that chat templates see. Content becomes a list of
-// texts, arguments become values, reasoning has one name. Throws a PromptError with the path of what it cannot convert.
+// Converts parsed messages, tools and tool calls to the form that chat templates see. Content becomes a list of texts,
+// arguments become values, reasoning gets one name. Throws a PromptError with the path of a value it cannot convert.
 
 import { parseExactJson } from "../../json/exact-json.ts";
 import type { ChatMessage, ChatTool, ChatToolCall } from "../../text/messages.ts";
@@ -22,7 +22,7 @@ export function chatMessages(messages: readonly WireMessage[]): ChatMessage[] {
   return messages.map((message, index) => chatMessage(message, `messages.${index}`));
 }
 
-/** `path`: of the message, for errors. */
+/** `path` locates the message in errors. */
 export function chatMessage(message: WireMessage, path: string): ChatMessage {
   const { role, content, name, tool_call_id, tool_calls, tools } = message;
   const reasoning = message.reasoning ?? message.reasoning_content ?? null;
@@ -39,7 +39,7 @@ export function chatMessage(message: WireMessage, path: string): ChatMessage {
   };
 }
 
-/** null for null, absent or empty. */
+/** null if `tools` is null, absent or empty. */
 export function chatTools(tools: readonly WireTool[] | null | undefined): ChatTool[] | null {
   return tools?.length ? tools.map(chatTool) : null;
 }
@@ -54,7 +54,7 @@ function textsOf(content: string | readonly WireContentPart[], path: string): st
   return content.flatMap((part, index) => textOf(part, `${path}.${index}`) ?? []);
 }
 
-/** null: a text part whose text is null. It counts for nothing. */
+/** null if the part's text is null; such parts are skipped. */
 function textOf(part: WireContentPart, path: string): string | null {
   if (typeof part === "string") return part;
   const { type } = part;
@@ -78,7 +78,7 @@ function chatToolCall({ id, function: { name, arguments: args } }: WireToolCall,
   };
 }
 
-/** Templates expect values, clients send JSON text. An empty text means no arguments. */
+/** Clients send JSON text, but templates expect values. Empty text means no arguments. */
 function argumentValues(args: string | Record<string, unknown>, path: string): unknown {
   if (args === "") return {};
   if (typeof args !== "string") return args;

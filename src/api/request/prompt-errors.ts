@@ -1,4 +1,4 @@
-// Maps errors of the text layer to errors for the client. The text layer names fields but knows no statuses.
+// Maps text-layer errors to client errors. The text layer knows field names but not HTTP statuses.
 import type { ErrorCode } from "../../errors/error-table.ts";
 import { ServiceError } from "../../errors/service-error.ts";
 import { PromptError, type PromptErrorCode } from "../../text/prompt-error.ts";
@@ -19,7 +19,7 @@ const CODES: Record<PromptErrorCode, ErrorCode> = {
   empty_prompt: "invalid_value",
 };
 
-/** Runs text-layer work and turns its refusals into client errors. */
+/** Runs text-layer work and converts each PromptError to a client error. */
 export async function refusing<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -30,7 +30,7 @@ export async function refusing<T>(work: () => T | Promise<T>): Promise<T> {
   }
 }
 
-/** The dialect names some fields differently. */
+/** The wire dialect reports some fields under another name, or none. */
 function asTheDialectSays({ code, param, message }: PromptError): Pick<PromptError, "param" | "message"> {
   switch (code) {
     case "invalid_bad_words":

@@ -1,4 +1,4 @@
-// Bodies in the OpenAI/vLLM dialect: read leniently, refused with one 400 that lists what is wrong.
+// Reads bodies in the OpenAI/vLLM dialect leniently. A bad body gets one 400 that lists all its violations.
 
 import type { Static, TSchema } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";

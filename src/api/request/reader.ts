@@ -1,6 +1,6 @@
-// Reads a JSON value by its TypeBox schema into a typed value and collects every violation. The only reader of request
-// bodies: chat and completions turn violations into a 400 (read-body.ts), training into a 422 (training/validation.ts).
-// Unknown object keys are dropped unless the schema sets additionalProperties. Rules between fields are not read here.
+// Reads a JSON value by its TypeBox schema into a typed value and collects the violations. All request bodies are read
+// here: chat and completions turn violations into a 400 (read-body.ts), training into a 422 (training/validation.ts).
+// Unknown object keys are dropped unless the schema sets additionalProperties. Rules between fields live elsewhere.
 //
 // Keywords: type, const, enum, properties, required, additionalProperties, patternProperties, maxProperties,
 // propertyNames.maxLength, items, minItems, anyOf (+ discriminator), minimum, exclusiveMinimum, maximum, minLength,
@@ -18,7 +18,7 @@ export interface Dialect {
   maxViolations: number;
 }
 
-/** The part of JSON Schema that our schemas use. */
+/** The subset of JSON Schema that our schemas use. */
 interface Node extends Bounds {
   type?: string;
   title?: string;
@@ -43,7 +43,7 @@ interface Node extends Bounds {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** undefined if the value has violations. `at` is the path of the value. */
+/** Returns undefined if the value has violations. `at` is the value's path. */
 export function readValue<S extends TSchema>(
   schema: S,
   value: unknown,
@@ -57,7 +57,7 @@ export function readValue<S extends TSchema>(
   return violations.list.length === before ? (result as Static<S>) : undefined;
 }
 
-/** Reads one value of a schema, or notes what is wrong with it. */
+/** Reads one value by its schema, or records its violations. */
 type Reader = (value: unknown, reading: Reading) => unknown;
 
 class Reading {
@@ -65,7 +65,7 @@ class Reading {
   violations: Violations;
   /** Path of the value being read. */
   readonly path: (string | number)[];
-  /** The value that `fail` is about. */
+  /** The value that `fail` reports. */
   value: unknown;
 
   constructor(dialect: Dialect, violations: Violations, at: Loc) {
@@ -168,7 +168,7 @@ function arrayReader({ items = {}, minItems = 0 }: Node): Reader {
     reading.value = value;
     if (!Array.isArray(value)) return reading.fail("list_type", "Input should be a valid list");
     if (value.length < minItems) return reading.fail("too_short", `List should have at least ${minItems} item`);
-    if (areIds && value.every(Number.isSafeInteger)) return value; // long lists, read in no time
+    if (areIds && value.every(Number.isSafeInteger)) return value; // the fast path for long lists
     const result: unknown[] = [];
     for (let i = 0; i < value.length && !reading.violations.full; i++) result.push(reading.child(i, item, value[i]));
     return result;
@@ -184,7 +184,7 @@ function objectReader(node: Node, properties: Record<string, Node>): Reader {
     if (!isJsonObject(value)) return notAnObject(reading);
     const result: Record<string, unknown> = node.additionalProperties === true ? { ...value } : {};
     for (const { key, read, required, nullable } of fields) {
-      // an absent field stays absent: for some fields "not given" and null differ
+      // an absent field stays absent, because some fields distinguish it from null
       if (reading.isGiven(value, key, nullable)) result[key] = reading.child(key, read, value[key]);
       else {
         if (result[key] === null) delete result[key];
@@ -195,7 +195,7 @@ function objectReader(node: Node, properties: Record<string, Node>): Reader {
   };
 }
 
-/** An object with any keys: its values are read if the schema says how, and kept as they are otherwise. */
+/** An object with any keys. Its values are read if there is a schema for them, and kept as they are otherwise. */
 function mapReader({ patternProperties, maxProperties, propertyNames }: Node): Reader {
   const most = maxProperties ?? Number.POSITIVE_INFINITY;
   const longest = propertyNames?.maxLength ?? Number.POSITIVE_INFINITY;
@@ -224,7 +224,7 @@ function notAnObject({ fail }: Reading): undefined {
   return fail("dict_type", "Input should be a valid dictionary");
 }
 
-/** Reads the branch of the tag, the shape or the type of the value; else the first branch without violations. */
+/** Picks the branch by tag, shape or type; failing that, the first branch without violations. */
 function unionReader(node: Node, branches: readonly Node[]): Reader {
   const [first, second] = branches;
   if (branches.length === 2 && second!.type === "null") {
@@ -245,14 +245,14 @@ function unionReader(node: Node, branches: readonly Node[]): Reader {
   };
 }
 
-/** The branch that the tag names. The last one is for every other tag. */
+/** The branch that the tag names. The last branch covers all other tags. */
 function tagged({ propertyName }: { propertyName: string }, branches: readonly Node[], value: JsonObject): Node {
   const tag = value[propertyName];
   const named = branches.find((branch) => tag !== undefined && branch.properties?.[propertyName]?.const === tag);
   return named ?? branches.at(-1)!;
 }
 
-/** By the one branch whose required fields are all there. */
+/** Reads by the only branch whose required fields are all present. */
 function readShaped(branches: readonly Node[], value: JsonObject, reading: Reading): unknown {
   const fitting = branches.filter((branch) => hasShape(branch, value));
   if (fitting.length === 1) return readerOf(fitting[0]!)(value, reading);
@@ -268,7 +268,7 @@ function hasShape({ properties = {}, required = [] }: Node, value: JsonObject): 
   });
 }
 
-/** If no branch fits, the violations are those of the branch that has the fewest. */
+/** If no branch fits, reports the violations of the branch with the fewest. */
 function readFirstFitting(branches: readonly Node[], value: unknown, reading: Reading): unknown {
   const outer = reading.violations;
   let fewest: Violations | undefined;

@@ -1,4 +1,4 @@
-// The bounds of sampling parameters, as a table. Checked on the effective values, model defaults included.
+// Bounds of the sampling parameters. They apply to the effective values, including the model's defaults.
 import { ServiceError } from "../../errors/service-error.ts";
 
 export interface BoundedParams {
@@ -17,7 +17,7 @@ interface Bound {
   wire: string;
   allowed: string;
   ok: (value: number) => boolean;
-  /** Only some bounds name their field in `param`. */
+  /** Whether the error sets `param`. */
   named: boolean;
 }
 

@@ -1,5 +1,5 @@
-// Wire sampling fields → the engine's SamplingParams: defaults from the model's generation_config, bounds, vocabulary
-// checks, stop ids. Everything is refused here, so that the engine only sees valid parameters.
+// Converts wire sampling fields to the engine's SamplingParams: applies the model's generation_config defaults, checks
+// bounds and vocabulary, collects stop ids. Bad values are refused here, so the engine only sees valid parameters.
 
 import { ServiceError } from "../../errors/service-error.ts";
 import type { SamplingParams } from "../../sampling/sampling-params.ts";
@@ -32,7 +32,7 @@ export type SamplingFields = Pick<
 
 export interface SamplingContext {
   tokenizer: Tokenizer;
-  /** Rows of the output layer; at least the tokenizer's size. */
+  /** Rows of the output layer, at least the tokenizer's size. */
   vocabSize: number;
   defaults: SamplingDefaults;
   maxTokens: number;
@@ -91,7 +91,7 @@ export function toSamplingParams(body: SamplingFields, context: SamplingContext)
   };
 }
 
-/** Wrong keys that an error names. A logit_bias may have many thousands. */
+/** An error lists at most this many keys; a logit_bias may have thousands. */
 const SHOWN_KEYS = 100;
 
 function readLogitBias(bias: Record<string, number> | null | undefined, vocabSize: number): [number, number][] {
@@ -101,7 +101,7 @@ function readLogitBias(bias: Record<string, number> | null | undefined, vocabSiz
     const message = `logit_bias keys must be token ids; not so: ${notIds.slice(0, SHOWN_KEYS).join(", ")}.`;
     throw new ServiceError("invalid_value", message, { param: "logit_bias" });
   }
-  // A map, because several spellings of one id are one bias: the last.
+  // Keys such as "7" and "+7" name the same id. The last one wins.
   const pairs = [...new Map(entries.map(([key, value]) => [Number(key), Math.min(100, Math.max(-100, value))]))];
   const outside = pairs.map(([id]) => id).filter((id) => id < 0 || id >= vocabSize);
   if (outside.length > 0) {

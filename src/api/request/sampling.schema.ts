@@ -1,5 +1,5 @@
-// The request fields that chat completions and text completions share: sampling, termination, output detail,
-// scheduling. Kept apart so that the two dialects cannot drift.
+// Request fields that chat and text completions share: sampling, stopping, output detail and scheduling. Both dialects
+// use this one definition, so they cannot drift apart.
 import { type Static, Type } from "typebox";
 import { guidedFields, ResponseFormat, StructuredOutputs } from "./constraint.schema.ts";
 import { AnyObject, ExtraArgs, int64, orNull, RepetitionDetection, StreamOptions } from "./schema-parts.ts";
@@ -8,68 +8,68 @@ const flag = (initial: boolean, description: string) => Type.Optional(Type.Boole
 
 export const samplingFields = {
   model: orNull(Type.String(), {
-    description: "A served model or adapter name. Absent, null or empty: the base model.",
+    description: "A served model or adapter. Absent, null or empty selects the base model.",
   }),
   frequency_penalty: orNull(Type.Number(), { default: 0, description: "[-2, 2], per occurrence in the output." }),
   presence_penalty: orNull(Type.Number(), { default: 0, description: "[-2, 2], once per token in the output." }),
   logit_bias: orNull(Type.Record(Type.String(), Type.Number()), {
-    description: "Token id → value added to its logit; clamped to [-100, 100].",
+    description: "Maps token ids to values added to their logits, clamped to [-100, 100].",
   }),
   n: orNull(Type.Integer(), {
     default: 1,
-    description: "Number of choices, 1 to 16384; they share one prompt computation.",
+    description: "Number of choices, 1 to 16384. The prompt is computed once for all of them.",
   }),
   response_format: orNull(ResponseFormat),
-  seed: orNull(int64(), { description: "Same seed, same output. -1: none. Choice i uses seed + i." }),
+  seed: orNull(int64(), { description: "Same seed, same output; -1 means none. Choice i uses seed + i." }),
   stop: orNull(Type.Union([Type.String(), Type.Array(Type.String())]), {
-    description: "Strings that end the output; 65536 characters in all.",
+    description: "Strings that end the output, at most 65536 characters in total.",
   }),
   stream: orNull(Type.Boolean(), { default: false }),
   stream_options: orNull(StreamOptions),
   temperature: orNull(Type.Number(), { description: "[0, 2]; 0 is greedy. Default: the model's own, else 1." }),
   top_p: orNull(Type.Number(), { description: "(0, 1]. Default: the model's own, else 1." }),
-  top_k: orNull(Type.Integer(), { description: "At least 1; 0 or -1: off. Default: the model's own, else off." }),
+  top_k: orNull(Type.Integer(), { description: "At least 1; 0 or -1 is off. Default: the model's own, else off." }),
   min_p: orNull(Type.Number(), { description: "[0, 1]. Default: the model's own, else 0." }),
   repetition_penalty: orNull(Type.Number(), {
-    description: "Greater than 0; counts prompt and output. Default: the model's own, else 1.",
+    description: "Greater than 0; covers prompt and output. Default: the model's own, else 1.",
   }),
-  length_penalty: Type.Optional(Type.Number({ default: 1, description: "For beam search only; no effect here." })),
+  length_penalty: Type.Optional(Type.Number({ default: 1, description: "For beam search only; has no effect." })),
   stop_token_ids: orNull(Type.Array(Type.Integer()), { description: "Token ids that end the output." }),
   include_stop_str_in_output: flag(false, "Keep the text of the stop string or stop token."),
-  ignore_eos: flag(false, "Go on after end-of-sequence; stop strings and stop_token_ids still end the output."),
+  ignore_eos: flag(false, "Continue past end-of-sequence; stop strings and stop_token_ids still end the output."),
   min_tokens: Type.Optional(
-    Type.Integer({ default: 0, description: "Nothing ends the output earlier, but a constraint that is complete." }),
+    Type.Integer({ default: 0, description: "The output cannot end earlier, unless a constraint is complete." }),
   ),
-  skip_special_tokens: flag(true, "Hide special tokens in the text."),
-  spaces_between_special_tokens: flag(true, "Acts when special tokens are shown."),
+  skip_special_tokens: flag(true, "Leave special tokens out of the text."),
+  spaces_between_special_tokens: flag(true, "Takes effect only when special tokens are shown."),
   truncate_prompt_tokens: orNull(int64({ minimum: -1 }), {
-    description: "Keep only N prompt tokens; -1: as many as fit beside max_tokens.",
+    description: "Keep only N prompt tokens; -1 keeps as many as fit beside max_tokens.",
   }),
   truncation_side: orNull(Type.Enum(["left", "right"]), {
     default: "left",
-    description: "The side that truncate_prompt_tokens cuts off.",
+    description: "The side that truncate_prompt_tokens removes.",
   }),
-  prompt_logprobs: orNull(Type.Integer(), { description: "Log probabilities of the prompt, with the N most likely." }),
+  prompt_logprobs: orNull(Type.Integer(), { description: "Prompt log probabilities, with the N most likely tokens." }),
   logprob_token_ids: orNull(Type.Array(Type.Integer()), {
-    description: "Log probabilities of these ids, at most 128, instead of the most likely ones. Needs logprobs.",
+    description: "Return log probabilities of these ids (at most 128) instead of the most likely. Needs logprobs.",
   }),
   thinking_token_budget: orNull(Type.Integer({ minimum: -1 }), {
-    description: "Most tokens of reasoning; then the thought is ended. -1: no limit. Needs a reasoning parser.",
+    description: "Maximum reasoning tokens before the thought is ended; -1 is no limit. Needs a reasoning parser.",
   }),
-  use_beam_search: orNull(Type.Boolean(), { default: false, description: "true is refused: there is no beam search." }),
+  use_beam_search: orNull(Type.Boolean(), { default: false, description: "Not supported: true is refused." }),
   allowed_token_ids: orNull(Type.Array(Type.Integer()), { description: "Only these tokens may be generated." }),
   bad_words: Type.Optional(Type.Array(Type.String(), { default: [], description: "Words that must not appear." })),
-  add_special_tokens: Type.Optional(Type.Boolean({ description: "Add BOS and the like around the prompt text." })),
+  add_special_tokens: Type.Optional(Type.Boolean({ description: "Add BOS and other special tokens to the prompt." })),
   structured_outputs: orNull(StructuredOutputs),
   ...guidedFields,
-  priority: Type.Optional(int64({ default: 0, description: "Lower is handled earlier." })),
-  request_id: Type.Optional(Type.String({ description: "Becomes part of the reply's id. Default: a random UUID." })),
+  priority: Type.Optional(int64({ default: 0, description: "Lower values are scheduled earlier." })),
+  request_id: Type.Optional(Type.String({ description: "Used in the reply's id. Default: a random UUID." })),
   return_tokens_as_token_ids: orNull(Type.Boolean(), { description: "Write tokens as token_id:N in logprobs." }),
   return_token_ids: orNull(Type.Boolean(), { description: "Add prompt and output token ids to the reply." }),
   cache_salt: orNull(Type.String({ minLength: 1 }), { description: "Isolates this request's prefix-cache entries." }),
-  kv_transfer_params: orNull(AnyObject, { description: "Carried to the engine; the embedded engine ignores it." }),
-  engine_xargs: orNull(ExtraArgs, { description: "Carried to the engine; the embedded engine ignores it." }),
-  vllm_xargs: orNull(ExtraArgs, { description: "Other name of engine_xargs." }),
+  kv_transfer_params: orNull(AnyObject, { description: "Passed to the engine; the embedded engine ignores it." }),
+  engine_xargs: orNull(ExtraArgs, { description: "Passed to the engine; the embedded engine ignores it." }),
+  vllm_xargs: orNull(ExtraArgs, { description: "Alias of engine_xargs." }),
   repetition_detection: orNull(RepetitionDetection),
   user: orNull(Type.String(), { description: "Accepted without effect." }),
 };

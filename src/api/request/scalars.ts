@@ -1,6 +1,6 @@
-// Numbers, integers and booleans in the two ways that requests are read. Lenient, as pydantic does it: "0.5" is a number,
-// 5.0 an integer, "yes" a boolean. Strict: only true and false count as numbers beside numbers themselves.
-// Lenient 64-bit fields (format int64) become bigint, so that their exact bounds hold.
+// Reads numbers, integers and booleans, leniently or strictly. Lenient follows pydantic: "0.5" is a number, 5.0 an
+// integer, "yes" a boolean. Strict accepts only numbers, and true and false as numbers.
+// Lenient 64-bit fields (format int64) become bigint to keep their bounds exact.
 
 export interface Bounds {
   minimum?: number;
@@ -9,7 +9,7 @@ export interface Bounds {
   format?: string;
 }
 
-/** Notes a violation of the value being read. */
+/** Records a violation of the value being read. */
 export type Fail = (type: string, msg: string) => undefined;
 
 export interface Scalars {
@@ -20,7 +20,7 @@ export interface Scalars {
 
 const INT64_MAX = 2n ** 63n - 1n;
 const INT64_MIN = -(2n ** 63n);
-/** JavaScript clients print the 64-bit limits as the nearest double. It is read as the limit itself. */
+/** JavaScript clients print the 64-bit limits as the nearest double, so that double is read as the limit. */
 const PRINTED_LIMIT = 9223372036854776000n;
 
 const TRUE_WORDS = new Set(["true", "t", "yes", "y", "on", "1"]);

@@ -1,4 +1,4 @@
-// Small pieces the wire schemas share.
+// Small pieces that the wire schemas share.
 import { type TSchema, Type } from "typebox";
 
 /** Required, but may be null. */
@@ -11,17 +11,17 @@ export function orNull<S extends TSchema>(schema: S, options: { description?: st
   return Type.Optional(Type.Union([schema, Type.Null()], options));
 }
 
-/** A field that must not be given. `reason` says why, and what to do instead. */
+/** A field that must be absent. `reason` says why, and what to do instead. */
 export function refused(reason: string) {
   return Type.Optional(Type.Unsafe<never>({ not: {}, description: reason }));
 }
 
-/** A 64-bit integer, read exactly. The printed limits are the nearest doubles of the true ones. */
+/** A 64-bit integer, read exactly. The limits shown are the doubles nearest to the true ones. */
 export function int64(options: { minimum?: number; description?: string; default?: unknown } = {}) {
   return Type.Unsafe<bigint>({ type: "integer", format: "int64", minimum: -(2 ** 63), maximum: 2 ** 63, ...options });
 }
 
-/** An object with any keys and values, passed on as it came. */
+/** An object with any keys and values, passed on unchanged. */
 export const AnyObject = Type.Unsafe<Record<string, unknown>>({ type: "object", additionalProperties: true });
 
 const Scalar = Type.Union([Type.String(), Type.Number()]);
@@ -31,9 +31,9 @@ export const ExtraArgs = Type.Record(Type.String(), Type.Union([Type.String(), T
 
 export const StreamOptions = Type.Object(
   {
-    include_usage: orNull(Type.Boolean(), { description: "Send one last chunk with the usage of the whole request." }),
+    include_usage: orNull(Type.Boolean(), { description: "End with a chunk that has the usage of the whole request." }),
     continuous_usage_stats: orNull(Type.Boolean(), {
-      description: "Put running usage on every chunk. Acts only together with include_usage.",
+      description: "Put running usage on every chunk. Needs include_usage.",
       default: false,
     }),
   },
@@ -42,10 +42,10 @@ export const StreamOptions = Type.Object(
 
 export const RepetitionDetection = Type.Object(
   {
-    max_pattern_size: Type.Optional(Type.Integer({ default: 0, description: "Longest repeated pattern; 0 = off." })),
+    max_pattern_size: Type.Optional(Type.Integer({ default: 0, description: "Longest pattern to detect; 0 is off." })),
     min_pattern_size: Type.Optional(Type.Integer({ default: 0 })),
     min_count: Type.Optional(
-      Type.Integer({ default: 0, description: "Copies in a row that end the output; at least 2." }),
+      Type.Integer({ default: 0, description: "Consecutive copies that end the output; at least 2." }),
     ),
   },
   { title: "RepetitionDetection" },

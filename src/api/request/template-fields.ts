@@ -1,5 +1,5 @@
-// The request fields that shape a prompt through the chat template, for chat completions and /tokenize, and what the text
-// layer makes of them.
+// Request fields of chat completions and /tokenize that shape the prompt through the chat template, and their
+// conversion for the text layer.
 import { type Static, Type } from "typebox";
 import type { Config } from "../../config/options.ts";
 import { ServiceError } from "../../errors/service-error.ts";
@@ -11,9 +11,9 @@ import { AnyObject, orNull } from "./schema-parts.ts";
 export const templateFields = {
   tools: orNull(Type.Array(Tool), { description: "Shown to the model through the chat template." }),
   documents: orNull(Type.Array(Type.Record(Type.String(), Type.String())), {
-    description: "Documents for templates that use them; each with title and text.",
+    description: "Documents, each with title and text, for templates that use them.",
   }),
-  reasoning_effort: orNull(Type.Enum(["low", "medium", "high"]), { description: "Handed to the chat template." }),
+  reasoning_effort: orNull(Type.Enum(["low", "medium", "high"]), { description: "Passed to the chat template." }),
   add_generation_prompt: Type.Optional(
     Type.Boolean({ default: true, description: "End the prompt with the opening of an assistant turn." }),
   ),
@@ -23,8 +23,8 @@ export const templateFields = {
       description: "Leave the last message open and continue it. Needs add_generation_prompt: false.",
     }),
   ),
-  chat_template: orNull(Type.String(), { description: "Jinja template to use instead of the model's." }),
-  chat_template_kwargs: orNull(AnyObject, { description: "More variables for the template." }),
+  chat_template: orNull(Type.String(), { description: "A Jinja template to use instead of the model's." }),
+  chat_template_kwargs: orNull(AnyObject, { description: "Additional template variables." }),
 };
 
 const TemplateFields = Type.Object(templateFields);
@@ -36,7 +36,7 @@ interface PromptBody extends TemplateBody {
   add_special_tokens?: boolean;
 }
 
-/** Throws a PromptError for a message that templates cannot take. `client`: the caller's id. */
+/** Throws a PromptError for a message that templates cannot take. `client` is the caller's id. */
 export function chatInput(body: PromptBody, client: string): ChatInput {
   return {
     messages: chatMessages(body.messages),
@@ -60,7 +60,7 @@ export function checkContinuation(body: TemplateBody): void {
   throw new ServiceError("invalid_combination", message);
 }
 
-/** A template comes as a field, or as a template variable of that name. */
+/** A template may arrive as a field or as a template variable of the same name. */
 export function checkTemplateTrust(
   body: TemplateBody,
   { trustRequestChatTemplate }: Pick<Config, "trustRequestChatTemplate">,

@@ -1,10 +1,10 @@
-// thinking_token_budget → the limit that the sampler keeps. The markers come from the server's reasoning parser.
+// Converts thinking_token_budget to the limit that the sampler enforces. The reasoning parser supplies the markers.
 import { ServiceError } from "../../errors/service-error.ts";
 import type { ThinkingLimit } from "../../sampling/thinking-budget.ts";
 import type { ReasoningState, ReasoningStyle } from "../../text/reasoning/reasoning-style.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 
-/** `state`: where the prompt leaves the reasoning. null = no limit. */
+/** null = no limit. `state` says whether the prompt leaves a thought open. */
 export function thinkingLimit(
   budget: number | null | undefined,
   style: ReasoningStyle | null,

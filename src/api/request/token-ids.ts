@@ -1,4 +1,4 @@
-// Checks that the token ids of a prompt are ids of the model.
+// Checks that a prompt's token ids are in the model's vocabulary.
 import { ServiceError } from "../../errors/service-error.ts";
 
 export function checkTokenIds(ids: readonly number[], vocabSize: number, param: string): void {

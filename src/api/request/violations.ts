@@ -1,5 +1,5 @@
-// What is wrong with a request, value by value. Each violation has a path and pydantic's name for it, because clients
-// look for those names.
+// Violations found in a request. Each has the path of the value and pydantic's error type, because clients look for
+// those types.
 
 export type Loc = readonly (string | number)[];
 
@@ -8,13 +8,13 @@ export interface Violation {
   msg: string;
   /** pydantic's error type, for example `less_than_equal`. */
   type: string;
-  /** The offending value, if it is small. */
+  /** The offending value, if small. */
   input?: unknown;
 }
 
 const LONGEST_INPUT = 200;
 
-/** Keeps the first `max`: enough to repair a request by. */
+/** Keeps the first `max` violations, enough to repair a request. */
 export class Violations {
   readonly list: Violation[] = [];
   readonly #max: number;
@@ -23,7 +23,7 @@ export class Violations {
     this.#max = max;
   }
 
-  /** Nothing more is kept, so the rest need not be read. */
+  /** Further violations are dropped, so readers may stop. */
   get full(): boolean {
     return this.list.length >= this.#max;
   }
@@ -36,7 +36,7 @@ export class Violations {
     if (!this.full) this.list.push(violation(loc, type, msg, input));
   }
 
-  /** Those of an attempt that failed. */
+  /** Adds the violations of a failed attempt. */
   take(other: Violations | undefined): void {
     this.list.push(...(other?.list ?? []).slice(0, this.#max - this.list.length));
   }

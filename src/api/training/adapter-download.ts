@@ -1,5 +1,5 @@
-// Downloads the adapter of a step as a tar archive: adapter_config.json and adapter_model.safetensors, as PEFT and vLLM
-// load them. The step stays on disk until the download ends.
+// Sends a step's adapter as a tar archive of adapter_config.json and adapter_model.safetensors, which PEFT and vLLM can
+// load. The step stays on disk until the download ends.
 
 import { createReadStream, statSync } from "node:fs";
 import { join } from "node:path";
@@ -48,7 +48,7 @@ function filesIn(folder: string, step: number, release: () => void): TarFile[] {
   }
 }
 
-/** `time`: Unix seconds. */
+/** `time` is in Unix seconds. */
 async function* tarOf(files: readonly TarFile[], time: number): AsyncGenerator<Uint8Array> {
   for (const { name, path, bytes } of files) {
     yield tarHeader(name, bytes, time);
@@ -66,7 +66,7 @@ function padded(bytes: number): number {
   return Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES;
 }
 
-/** A header of the POSIX ustar format. Numbers are octal. */
+/** A POSIX ustar header. Numbers are octal. */
 function tarHeader(name: string, bytes: number, time: number): Uint8Array {
   const header = Buffer.alloc(BLOCK_BYTES);
   const octal = (value: number, digits: number) => Math.floor(value).toString(8).padStart(digits, "0");
@@ -76,7 +76,7 @@ function tarHeader(name: string, bytes: number, time: number): Uint8Array {
   header.write(octal(0, 7), 116);
   header.write(octal(bytes, 11), 124);
   header.write(octal(time, 11), 136);
-  header.write("        0", 148); // the checksum counts as spaces; then the type of a plain file
+  header.write("        0", 148); // the checksum, summed as spaces; then the type of a plain file
   header.write("ustar\0" + "00", 257);
   const sum = header.reduce((total, byte) => total + byte, 0);
   header.write(`${octal(sum, 6)}\0 `, 148);

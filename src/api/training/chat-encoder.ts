@@ -1,5 +1,5 @@
-// The served model's templates and tokenizer for training. Requests go through the same ones, so a conversation becomes
-// the tokens that the model was really given.
+// Encodes training conversations with the served model's templates and tokenizer. Requests use the same ones, so a
+// conversation becomes the tokens that the model really saw.
 
 import type { ChatTool } from "../../text/messages.ts";
 import { encodeChat } from "../../text/prompt.ts";
@@ -11,7 +11,7 @@ import type { ChatEncoder } from "../../training/data/chat-encoder.ts";
 import { checkReadable } from "../../training/data/message-text.ts";
 import type { HistoryMessage } from "../../training/data/trajectory.ts";
 
-/** `vocabSize` is the model's. The tokenizer's may differ. */
+/** `vocabSize` is the model's; the tokenizer's may differ. */
 export function chatEncoder(text: TextModel, vocabSize: number): ChatEncoder {
   const { tokenizer } = text;
   const encode = (
@@ -35,8 +35,8 @@ export function chatEncoder(text: TextModel, vocabSize: number): ChatEncoder {
 }
 
 /**
- * The prompt of a conversation that begins with a reply. A template wants at least one message, so this renders two
- * conversations with different replies and takes what they have in common. Empty if the template refuses them.
+ * The prompt of a conversation that begins with a reply. Templates need at least one message, so this renders two
+ * conversations with different replies and takes their common prefix. Empty if the template refuses them.
  */
 function opening(text: TextModel, tools: readonly ChatTool[] | null): number[] {
   try {
@@ -51,17 +51,17 @@ function opening(text: TextModel, tools: readonly ChatTool[] | null): number[] {
   }
 }
 
-/** Servers write this for bytes that are not a whole character. */
+/** Servers write this for an incomplete character. */
 const LOST = "\uFFFD";
 
 /**
- * The token of a log-probability entry. Its bytes decide. Without bytes it is the token that decodes to the text or, if
- * there is none, the token that the vocabulary spells this way ("Ġthe").
+ * The token of a log-probability entry, found by its bytes. Without bytes it is the token that decodes to the text or,
+ * failing that, the token that the vocabulary spells this way ("Ġthe").
  */
 function tokenOf(tokenizer: Tokenizer, token: string, bytes: readonly number[] | null): number | null {
   const own = encodeUtf8(token);
   if (bytes !== null && bytes.length > 0) {
-    // some servers derive the bytes from the text, after the character was lost
+    // some servers derive the bytes from the text after losing the character
     const repeated = token.includes(LOST) && Buffer.compare(Uint8Array.from(bytes), own) === 0;
     return repeated ? null : tokenizer.idOfBytes(bytes);
   }
@@ -69,7 +69,7 @@ function tokenOf(tokenizer: Tokenizer, token: string, bytes: readonly number[] |
   return tokenizer.idOfBytes(own) ?? spelled(tokenizer, token);
 }
 
-/** Only tokens that are text: an "é" that spells one byte cannot be distinguished from the letter. */
+/** Only tokens that are text: an "é" that spells one byte looks the same as the letter. */
 function spelled(tokenizer: Tokenizer, token: string): number | null {
   const id = tokenizer.idOf(token);
   const isText = id !== null && (tokenizer.isSpecial(id) || !decodeUtf8(tokenizer.bytes(id)).includes(LOST));

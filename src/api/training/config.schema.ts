@@ -1,4 +1,4 @@
-// Wire schemas of a job's options: ART's names, and a few of our own. null means "not given".
+// Wire schemas for a job's options: ART's fields and a few of our own. null means "not given".
 
 import { type Static, Type } from "typebox";
 import { DEFAULT_SEED, RL_DEFAULTS, SFT_DEFAULTS } from "../../training/config.ts";
@@ -21,23 +21,23 @@ export const RlOptions = Type.Object(
     importance_sampling_level: orNull(Type.Enum(["token", "sequence", "average", "geometric_average"]), {
       default: loss.importanceSamplingLevel,
     }),
-    max_negative_advantage_importance_sampling_weight: orNull(FromZero, { description: "0 is off." }),
+    max_negative_advantage_importance_sampling_weight: orNull(FromZero, { description: "0 turns it off." }),
     mask_prob_ratio: flag(loss.maskProbRatio),
     art_exact_masking: flag(loss.artExactMasking),
     alt_k2_tau: orNull(Type.Number()),
-    kimi_k2_tau: orNull(Type.Number(), { description: "Other name of alt_k2_tau." }),
-    truncated_importance_sampling: orNull(FromZero, { description: "0 is off." }),
+    kimi_k2_tau: orNull(Type.Number(), { description: "Alias of alt_k2_tau." }),
+    truncated_importance_sampling: orNull(FromZero, { description: "0 turns it off." }),
     kl_penalty_coef: orNull(FromZero, { default: loss.klPenaltyCoef }),
     kl_penalty_source: orNull(Type.Enum(["current_learner", "sample"]), { default: loss.klPenaltySource }),
     kl_penalty_reference_step: orNull(Type.Integer({ minimum: 0 })),
-    kl_penalty_step_lag: orNull(Type.Integer({ minimum: 1 }), { description: "Not with kl_penalty_reference_step." }),
+    kl_penalty_step_lag: orNull(Type.Integer({ minimum: 1 }), { description: "Excludes kl_penalty_reference_step." }),
     kl_ref_adapter_path: refused(
       "paths are refused; name a step with kl_penalty_reference_step or kl_penalty_step_lag instead",
     ),
     weight_decay: orNull(FromZero, { default: optimizer.weightDecay }),
     max_grad_norm: orNull(Type.Number({ exclusiveMinimum: 0 }), { default: optimizer.maxGradNorm }),
     scale_rewards: flag(RL_DEFAULTS.scaleRewards),
-    normalize_advantages: orNull(Type.Boolean(), { description: "Other name of scale_rewards." }),
+    normalize_advantages: orNull(Type.Boolean(), { description: "Alias of scale_rewards." }),
     advantage_balance: orNull(Type.Number({ minimum: -1, maximum: 1 }), { default: RL_DEFAULTS.advantageBalance }),
     allow_training_without_logprobs: flag(RL_DEFAULTS.allowTrainingWithoutLogprobs),
     precalculate_logprobs: flag(RL_DEFAULTS.precalculateLogprobs),
@@ -61,7 +61,7 @@ export const SftOptions = Type.Object(
     batch_size: orNull(Type.Union([Type.Integer({ minimum: 1 }), Type.Literal("auto")]), { default: "auto" }),
     learning_rate: orNull(Type.Union([FromZero, Type.Array(FromZero)]), {
       default: SFT_DEFAULTS.optimizer.learningRate,
-      description: "A list has one rate per batch; its last one goes on.",
+      description: "A list has one rate per batch; later batches use its last rate.",
     }),
     assistant_turns: orNull(Type.Enum(["all", "last"]), { default: SFT_DEFAULTS.assistantTurns }),
   },

@@ -1,12 +1,12 @@
-// Options of a job from the wire: experimental_config → RlConfig with ART's meanings and defaults, config → SftConfig.
-// Contradictions between fields are refused here.
+// Converts a job's options: experimental_config to RlConfig, with ART's meanings and defaults, and config to SftConfig.
+// Refuses fields that contradict each other.
 
 import { RL_DEFAULTS, type RlConfig, SFT_DEFAULTS, type SftConfig } from "../../training/config.ts";
 import type { Loc } from "../request/violations.ts";
 import type { RlOptions, SftOptions } from "./config.schema.ts";
 import { noIssues, throwIfAny } from "./validation.ts";
 
-/** `loc`: of the options. */
+/** `loc` is the path of the options. */
 export function rlConfigFrom(options: RlOptions, loc: Loc): RlConfig {
   checkRlOptions(options, loc);
   const { loss, optimizer } = RL_DEFAULTS;
@@ -16,7 +16,7 @@ export function rlConfigFrom(options: RlOptions, loc: Loc): RlConfig {
       epsilon: options.epsilon ?? null,
       epsilonHigh: options.epsilon_high ?? null,
       importanceSamplingLevel: options.importance_sampling_level ?? loss.importanceSamplingLevel,
-      // 0 switches these off, as it does in ART
+      // 0 turns these off, as in ART
       maxImportanceWeight: options.max_negative_advantage_importance_sampling_weight || null,
       truncatedImportanceSampling: options.truncated_importance_sampling || null,
       maskProbRatio: options.mask_prob_ratio ?? loss.maskProbRatio,
@@ -69,7 +69,7 @@ function checkRlOptions(options: RlOptions, loc: Loc): void {
   throwIfAny(issues);
 }
 
-/** Two names of one field: either, or both with the same value. */
+/** A field with two names. Both may be given if their values agree. */
 function checkSame(options: RlOptions, key: keyof RlOptions, alias: keyof RlOptions, refuse: Refuse): void {
   const [value, other] = [options[key] ?? null, options[alias] ?? null];
   if (value === null || other === null || value === other) return;

@@ -1,5 +1,5 @@
-// Pushes a job's events as they happen: first the past ones, then live ones, until the last. Each block carries the
-// event's id, so that a reader that lost its connection can continue where it was.
+// Streams a job's events: first the past ones, then live ones, until the last. Each block carries the event's id, so a
+// reader that lost its connection can resume.
 
 import type { FastifyReply } from "fastify";
 import type { Log } from "../../observe/log.ts";
@@ -15,7 +15,7 @@ const HEARTBEAT_MS = 15_000;
 export interface EventStreamParts {
   jobs: Pick<Jobs, "events" | "watch">;
   log: Log;
-  /** Seconds. */
+  /** In seconds. */
   stallTimeout: number;
 }
 
@@ -28,7 +28,7 @@ export function streamEvents(reply: FastifyReply, parts: EventStreamParts, jobId
     stallTimeout,
     onDrain: () => follow(),
   });
-  /** If the events cannot be read, the connection is cut, and the reader comes back. */
+  /** If the events cannot be read, cuts the connection; the reader will reconnect. */
   const follow = () => {
     try {
       pump();
@@ -37,7 +37,7 @@ export function streamEvents(reply: FastifyReply, parts: EventStreamParts, jobId
       stream.cut();
     }
   };
-  // events that the socket cannot take yet stay in the table and are read again later
+  // events that the socket cannot take yet stay in the table to be read later
   const pump = () => {
     while (!ended && !stream.blocked) {
       const events = eventsAfter(last);
@@ -51,7 +51,7 @@ export function streamEvents(reply: FastifyReply, parts: EventStreamParts, jobId
       else finish(text);
     }
   };
-  /** null when the job was deleted with its model while the reader was behind. */
+  /** null if the job was deleted with its model before the reader caught up. */
   const eventsAfter = (last: string | null): JobEvent[] | null => {
     try {
       return jobs.events(jobId, last, PAGE);

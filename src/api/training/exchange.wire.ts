@@ -1,4 +1,4 @@
-// A trajectory given as captured API calls: requests with their responses. Every choice of every response is trained.
+// Reads a trajectory given as captured API calls: requests with their responses. Trains every choice of every response.
 
 import type { History } from "../../training/data/trajectory.ts";
 import { chatTools } from "../request/messages.ts";
@@ -9,8 +9,8 @@ import type { WireExchange, WireTrajectory } from "./trajectory.schema.ts";
 export const EXCHANGE_KINDS = ["chat_completions", "completions", "responses", "messages"] as const;
 
 /**
- * null when nothing was captured. If every call has its prompt's ids, all calls are one history and the ids put its turns
- * together. Otherwise each choice is a history of its own, after the messages of its request.
+ * null when nothing was captured. If every call has its prompt's ids, the calls form one history, joined by those ids.
+ * Otherwise each choice is a separate history that follows the messages of its request.
  */
 export function exchangeHistories({ exchanges }: WireTrajectory, loc: Loc, issues: Violations): History[] | null {
   const captured = EXCHANGE_KINDS.filter((kind) => (exchanges?.[kind] ?? []).length > 0);
@@ -27,7 +27,7 @@ export function exchangeHistories({ exchanges }: WireTrajectory, loc: Loc, issue
   return choices.every(({ choice }) => choice.promptTokenIds !== null) ? [{ items: choices, tools: null }] : histories;
 }
 
-/** `at`: where the exchange is in its trajectory. */
+/** `at` is the path of the exchange in its trajectory. */
 function historiesOf({ request, response }: WireExchange, at: string, loc: Loc, issues: Violations): History[] {
   const messages = (request?.messages ?? []).map((message) => ({ message: messageFrom(message) }));
   const tools = chatTools(request?.tools);

@@ -1,5 +1,5 @@
-// Messages of training data, read as chat reads them. A message that chat would refuse is kept with the reason: sampled
-// tokens can be trained without it, and one bad message must not refuse the whole job.
+// Reads messages of training data as chat does. A message that chat would refuse is kept with the reason: sampled
+// tokens can be trained without it, and one bad message must not fail the whole job.
 
 import type { JsonObject } from "../../json/json-object.ts";
 import { PromptError } from "../../text/prompt-error.ts";

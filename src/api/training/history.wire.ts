@@ -1,5 +1,5 @@
-// Read messages and choices → items of a history. A choice keeps the token ids and log-probabilities it came with, in any
-// of the forms that servers use. What is missing stays null.
+// Converts parsed messages and choices to items of a history. A choice keeps its token ids and log-probabilities, in
+// any form that servers use. Missing ones stay null.
 
 import type { History, HistoryItem, HistoryMessage, SampledChoice } from "../../training/data/trajectory.ts";
 import { chatTools } from "../request/messages.ts";
@@ -9,7 +9,7 @@ import type { LogprobEntry, WireChoice, WireHistoryItem, WireHistoryMessage } fr
 
 type Tools = Parameters<typeof chatTools>[0];
 
-/** `loc`: of the items. */
+/** `loc` is the path of the items. */
 export function historyFrom(items: readonly WireHistoryItem[], tools: Tools, loc: Loc, issues: Violations): History {
   return { items: items.map((item, i) => itemFrom(item, [...loc, i], issues)), tools: chatTools(tools) };
 }
@@ -17,7 +17,7 @@ export function historyFrom(items: readonly WireHistoryItem[], tools: Tools, loc
 function itemFrom(item: WireHistoryItem, loc: Loc, issues: Violations): HistoryItem {
   if (!("role" in item)) return { choice: choiceFrom(item, loc, issues) };
   const message = messageFrom(item);
-  // an assistant message with log-probabilities of its own is as good as a choice
+  // an assistant message with log-probabilities counts as a choice
   const isChoice = item.role === "assistant" && (item.logprobs ?? null) !== null;
   return isChoice ? { choice: { message, ...sampled(item, loc, issues) } } : { message };
 }
@@ -36,7 +36,7 @@ function sampled(
   issues: Violations,
 ): Omit<SampledChoice, "message"> {
   const { content = null, refusal = null } = logprobs ?? {};
-  // a model that refuses reports its tokens under refusal, and no content
+  // a refusal has its tokens under refusal and no content
   const isRefusal = refusal !== null && (content ?? []).length === 0;
   const entries = isRefusal ? refusal : content;
   const tokenIds = token_ids ?? idsOf(entries ?? []);
@@ -56,7 +56,7 @@ function sampled(
   return { ...result, tokens: entries.map(({ token }) => token ?? ""), bytes };
 }
 
-/** The ids that the entries name; null unless all of them do. */
+/** The ids that the entries name; null unless every entry names one. */
 function idsOf(entries: readonly LogprobEntry[]): number[] | null {
   const ids = entries.flatMap(({ token_id }) => token_id ?? []);
   return ids.length > 0 && ids.length === entries.length ? ids : null;

@@ -1,4 +1,4 @@
-// Routes that read, follow and cancel training jobs. submit.route.ts creates them.
+// Routes that read, follow and cancel training jobs. submit.route.ts creates jobs.
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { isFinal } from "../../store/job-state.ts";
@@ -55,7 +55,7 @@ export function registerTrainingJobs(app: FastifyInstance, service: Service, tra
       if (wantsStream(request)) {
         const from = after ?? lastEventId(request);
         const [next] = jobs.events(job.id, from, 1);
-        // nothing is to come; this status also keeps an EventSource from connecting again
+        // no more events will come; this status also stops an EventSource from reconnecting
         if (!next && isFinal(job.status)) return reply.code(204).send();
         reply.hijack();
         streamEvents(reply, following, job.id, from);
@@ -70,7 +70,7 @@ function wantsStream({ headers }: FastifyRequest): boolean {
   return headers.accept?.includes("text/event-stream") ?? false;
 }
 
-/** What an EventSource sends when it connects again. */
+/** Sent by an EventSource when it reconnects. */
 function lastEventId({ headers }: FastifyRequest): string | null {
   const id = headers["last-event-id"];
   return typeof id === "string" && id !== "" ? id : null;

@@ -1,4 +1,4 @@
-// What can be wrong with a body as JSON, before its fields are read.
+// Errors in a body's JSON, found before its fields are read.
 
 export class JsonSyntaxError extends Error {
   /** Byte offset in the body. */

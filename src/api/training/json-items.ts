@@ -1,39 +1,39 @@
-// Reads a large JSON object from a stream of bytes without ever holding all of it. The elements of the arrays named in
-// `streamed` come out one by one. The object around them comes out after them, with the rest of its fields. This file
-// reads the structure around the values; json-value.ts reads the values.
+// Reads a large JSON object from a stream of bytes without holding all of it. Yields the elements of the arrays named
+// in `streamed` one by one, then the enclosing object with its other fields. This file reads the structure around the
+// values; json-value.ts reads the values.
 
 import { JsonSizeError, JsonSyntaxError } from "./json-errors.ts";
 import { BadValueError, ValueReader } from "./json-value.ts";
 
-/** Names of the arrays of an object whose elements come out one by one: whole (null) or, objects, in parts as well. */
+/** Names of the arrays to stream. Their elements come out whole (null), or as objects that are streamed in turn. */
 export interface Streamed {
   readonly [array: string]: Streamed | null;
 }
 
 export interface JsonItem {
-  /** Names and indices; the outer object, the last item, has none. */
+  /** Names and indices; empty for the outer object, which is the last item. */
   path: readonly (string | number)[];
-  /** In place of a streamed array it has an empty one. */
+  /** Streamed arrays are empty here. */
   value: unknown;
 }
 
-/** In one body. With the default size limit that is one item per 256 bytes. */
+/** Per body. With the default size limit this is one item per 256 bytes. */
 const MAX_ITEMS = 1_000_000;
 
-/** Longer field names are cut in errors. */
+/** Errors cut longer field names. */
 const MAX_NAME_LENGTH = 100;
 
 const [QUOTE, COMMA, COLON] = [0x22, 0x2c, 0x3a];
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
 
-/** Where the reader is in the innermost object that is read in parts. */
+/** Position in the innermost open object. */
 type Place = "start" | "key" | "colon" | "value" | "element" | "after-element" | "after-value" | "end";
 
-/** An object that is read in parts. */
+/** An object being read in parts. */
 interface OpenObject {
   streamed: Streamed;
   fields: Record<string, unknown>;
-  /** Values in `fields`. */
+  /** Number of values in `fields`. */
   values: number;
   key: string;
   /** Index of the next element. */
@@ -42,10 +42,10 @@ interface OpenObject {
 
 export class JsonItems {
   readonly #streamed: Streamed;
-  /** From the outside to the inside. */
+  /** Outermost first. */
   readonly #open: OpenObject[] = [];
   #place: Place = "start";
-  /** Whether a key or element must follow (a comma came before). */
+  /** Whether a key or element must follow, after a comma. */
   #expectMore = false;
   #value: ValueReader | null = null;
   #count = 0;
@@ -82,12 +82,12 @@ export class JsonItems {
     return items;
   }
 
-  /** Throws unless the object was complete. */
+  /** Throws unless the object is complete. */
   finish(): void {
     if (this.#place !== "end") throw new JsonSyntaxError("the JSON ends too early", this.#offset);
   }
 
-  /** One byte that is not part of a value, or the first of one. */
+  /** Takes a byte outside a value, or the first byte of one. */
   #structure(byte: number, at: number, items: JsonItem[]): void {
     const inner = this.#open.at(-1);
     if (!inner) {
@@ -140,7 +140,7 @@ export class JsonItems {
   }
 
   #enterArray(object: OpenObject, at: number): void {
-    // an array that is not streamed never gets there under this name
+    // only a streamed array can be in `fields` under this name
     if (Array.isArray(object.fields[object.key])) throw new JsonSyntaxError(`${object.key} is there twice`, at);
     object.fields[object.key] = [];
     object.index = 0;
@@ -179,7 +179,7 @@ export class JsonItems {
     this.#place = "after-element";
   }
 
-  /** Of the element that is being read. */
+  /** The path of the element being read. */
   #path(): (string | number)[] {
     const path: (string | number)[] = [];
     for (const { key, index } of this.#open) path.push(key, index);
@@ -188,7 +188,7 @@ export class JsonItems {
 
   #located(error: BadValueError, offset: number): Error {
     const path = this.#path().map((step) => (typeof step === "string" ? step.slice(0, MAX_NAME_LENGTH) : step));
-    // of a field, not of an element
+    // the error is in a field, so the path has no index
     if (this.#place !== "element") path.pop();
     const place = path.map((step) => (typeof step === "number" ? `[${step}]` : `.${step}`)).join("");
     const message = `${this.#place === "key" ? "a field name" : place.slice(1)} ${error.message}`;

@@ -1,15 +1,15 @@
-// Reads one JSON value from a stream of bytes: finds its end, counts its values, parses it. Depth and number of values
-// are bounded while the bytes arrive, so that nothing after this recurses without end or works long without a pause.
-// Numbers that templates print are kept as written. Errors say what is wrong with a value, not where it is.
+// Reads one JSON value from a stream of bytes: finds its end, counts its values, parses it. Bounds depth and number of
+// values as the bytes arrive, so that later code cannot recurse too deeply or block for long. Numbers that templates
+// print keep their written form. Errors say what is wrong with a value, not where it is.
 
 import { markPrintedNumbers } from "../../json/exact-json.ts";
 import { stringEnd } from "../../json/json-string.ts";
 
 /**
- * Of one trajectory or example, and of the fields kept of one object. A sampled token has 7 to 11 (its entry of
- * log-probabilities, with or without bytes, and its id), so this is room for 180,000 of them, or for 40 turns that each
- * carry a prompt of 32,768 ids. Parsing holds up everybody else meanwhile: tens of milliseconds for what trainers send
- * (32,768 tokens), a few seconds for the costliest nonsense (a new field name for every value).
+ * Limit for one trajectory or example, and for the fields kept of one object. A sampled token takes 7 to 11 values (its
+ * log-probability entry, with or without bytes, and its id), so this leaves room for 180,000 tokens, or for 40 turns
+ * that each carry a prompt of 32,768 ids. Parsing blocks everyone else: tens of milliseconds for what trainers send
+ * (32,768 tokens), a few seconds for the worst case (a new field name for every value).
  */
 export const MAX_VALUES = 2_000_000;
 
@@ -17,7 +17,7 @@ const MAX_DEPTH = 200;
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
 
-/** The message follows the name of the value: "is not valid JSON". */
+/** The message continues the name of the value, as in "is not valid JSON". */
 export class BadValueError extends Error {
   /** The value may be valid, but it is larger than allowed. */
   readonly tooLarge: boolean;
@@ -35,10 +35,10 @@ export class ValueReader {
   #inString: boolean;
   #escaped = false;
   #values: number;
-  /** The byte that ended the value belongs to it, unlike a separator or bracket after it. */
+  /** Whether the byte that ended the value belongs to it, unlike a separator or an enclosing bracket. */
   closed = false;
 
-  /** `first`: the value's first byte. `held`: values that count in addition to this one's. */
+  /** `first` is the value's first byte. `held` counts towards the limit in addition to this value. */
   constructor(first: number, held: number) {
     this.#inString = first === QUOTE;
     this.#values = held;
@@ -46,12 +46,12 @@ export class ValueReader {
     if (first === OPEN_BRACE || first === OPEN_BRACKET) this.#open();
   }
 
-  /** Including those held. */
+  /** Includes those held. */
   get values(): number {
     return this.#values;
   }
 
-  /** The next byte; false when the value is complete. */
+  /** Takes the next byte. Returns false when the value is complete. */
   goesOn(byte: number): boolean {
     if (this.#inString) return this.#inText(byte);
     switch (byte) {
@@ -76,7 +76,7 @@ export class ValueReader {
     }
   }
 
-  /** The bytes of the value, in slices. */
+  /** Adds a slice of the value's bytes. */
   add(bytes: Uint8Array): void {
     this.#parts.push(bytes);
   }
@@ -107,7 +107,7 @@ export class ValueReader {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Python's writers spell non-finite numbers NaN and Infinity. Read as infinite, they are refused by name and place. */
+/** Python writes NaN and Infinity. Both are read as infinite, so the schema refuses them by field and path. */
 function parseValue(bytes: Uint8Array): unknown {
   const text = decode(bytes);
   try {
@@ -136,7 +136,7 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** The text with numbers that JSON.parse reads as infinite; null when it has no non-finite ones. */
+/** Replaces NaN and Infinity by a number that JSON.parse reads as infinite; null if there are none. */
 function withInfinities(text: string): string | null {
   const quoteOrNonFinite = /"|\b(?:NaN|Infinity)\b/g;
   const pieces: string[] = [];

@@ -1,4 +1,4 @@
-// Routes of trainable models and their checkpoints.
+// Routes for trainable models and their checkpoints.
 
 import type { FastifyInstance } from "fastify";
 import type { Static } from "typebox";
@@ -122,13 +122,13 @@ function createModel(training: TrainingService, body: Static<typeof NewModelBody
   });
 }
 
-/** The caller's name, as far as it can be part of a model's name. */
+/** The caller's name, reduced to characters allowed in a model's name. */
 function defaultEntity({ name, id }: Principal): string {
   const cleaned = name.replaceAll(/[^\w.-]+/g, "-").replaceAll(/^-+|-+$/g, "");
   return cleaned === "." || cleaned === ".." ? id : cleaned.slice(0, 128) || id;
 }
 
-/** Those after the item with that id. A cursor that is gone gives an empty page. */
+/** The steps after the one with id `after`; none if that step is gone. */
 function afterId(steps: readonly StepRecord[], after: string | null): readonly StepRecord[] {
   if (after === null) return steps;
   const at = steps.findIndex(({ id }) => id === after);

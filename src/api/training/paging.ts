@@ -1,4 +1,4 @@
-// Cursor pages, as OpenAI-style lists have them: clients send the last item's id as `after` until has_more is false.
+// OpenAI-style cursor pages: clients send the last item's id as `after` until has_more is false.
 
 import { isJsonObject } from "../../json/json-object.ts";
 import { PageQuery } from "./training.schema.ts";
@@ -6,14 +6,14 @@ import { readQuery } from "./validation.ts";
 
 const DEFAULT_LIMIT = 20;
 
-/** An empty text counts as absent. */
+/** An empty string counts as absent. */
 export function pageQuery(query: unknown): { after: string | null; limit: number } {
   const given = isJsonObject(query) ? query : {};
   const { after, limit } = readQuery(PageQuery, { after: given.after || null, limit: given.limit || null });
   return { after: after ?? null, limit: limit ?? DEFAULT_LIMIT };
 }
 
-/** `found`: up to one more item than the limit. The extra one only says that there are more. */
+/** `found` may have one item beyond the limit, which only shows that there are more. */
 export function page<Item, Wire extends { id: string }>(
   found: readonly Item[],
   limit: number,

@@ -1,4 +1,4 @@
-// Trained policies among the served models: their names, and how a request to one of them is served.
+// Trained policies as served models: their names, and how requests to them are served.
 
 import type { ModelRecord } from "../../store/model-table.ts";
 import { artifactName } from "../../training/policies.ts";
@@ -25,7 +25,7 @@ export function policySource(training: TrainingService): ModelSource {
       };
     },
     claims: (name) => training.policies.claims(name),
-    // The short name is that of the newest policy which has it; the others are asked for by their full names.
+    // A short name means the newest policy with that name. The others need their full names.
     list(principal) {
       const all = training.models.list(principal.id, {}, null, Number.MAX_SAFE_INTEGER);
       const newest = new Map(all.map((model) => [model.name, model]));

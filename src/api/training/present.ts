@@ -1,5 +1,5 @@
-// Training's records as clients see them, in snake_case. They have the fields that clients of such services expect, and a
-// few more, which those clients ignore.
+// Training records as clients see them, in snake_case. They have the fields that clients of such services expect, plus
+// a few that those clients ignore.
 
 import { givingWay } from "../../pacing/give-way.ts";
 import type { JobEvent } from "../../store/event-table.ts";
@@ -29,7 +29,7 @@ export function presentStep(step: StepRecord) {
   return { id: step.id, step: step.step, metrics: step.metrics, created_at: step.createdAt };
 }
 
-/** `withReport`: also what became of every trajectory. */
+/** `withReport` adds the outcome of every trajectory. */
 export function presentJob(job: JobRecord, withReport: boolean) {
   return {
     id: job.id,
@@ -52,7 +52,7 @@ export function presentEvent({ id, type, data, createdAt }: JobEvent) {
   return { id, type, data, created_at: createdAt };
 }
 
-/** The answer to `dry_run`, as pieces of JSON: there may be tens of megabytes, which take a second to write. */
+/** The reply to `dry_run`, in pieces of JSON: it may be tens of megabytes, which take a second to write. */
 export function previewJson(prepared: PreparedJob, modelId: string, step: number): AsyncGenerator<string> {
   const { sequences, metrics, report, tokenised } = prepared;
   const head = { ...previewHead(modelId, step, sequences.length), metrics };
@@ -80,7 +80,7 @@ function previewHead(modelId: string, step: number, sequences: number) {
   };
 }
 
-/** `head` with one more field, a list. */
+/** `head` with a list as one more field. */
 async function* jsonWithList<T>(
   head: object,
   key: string,
@@ -100,7 +100,7 @@ function presentTokens(tokenised: readonly TokenSequence[]) {
   return {
     tokens: tokenised.flatMap(({ ids }) => ids),
     mask: tokenised.flatMap(({ mask }) => mask),
-    // JSON has no NaN: null is written for it
+    // JSON has no NaN, so it becomes null
     sequences: tokenised.map(({ ids, mask, oldLogprobs }) => ({ tokens: ids, mask, logprobs: oldLogprobs })),
   };
 }
@@ -119,7 +119,7 @@ function presentVerdict(report: TrajectoryReport) {
     group: report.group,
     trajectory: report.trajectory,
     status: report.status,
-    /** The verdict once more for those that are left out, with a sentence about it. */
+    /** For those left out: the verdict again, with a sentence that explains it. */
     reason: report.status === "trained" ? null : report.status,
     message: report.reason,
     reward: report.reward,

@@ -1,5 +1,5 @@
-// What a job would train, without training it (`dry_run`): tokens, masks, advantages and verdicts, as pieces of JSON.
-// A preview refuses what a job would refuse.
+// Shows what a job would train, without training it (`dry_run`): tokens, masks, advantages and verdicts, in pieces of
+// JSON. A preview refuses what a job would refuse.
 
 import type { BaseModel } from "../../training/base-models.ts";
 import type { RlConfig, SftConfig } from "../../training/config.ts";

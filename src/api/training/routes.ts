@@ -1,5 +1,5 @@
-// All training routes as one group for the server, with the error form their clients read: the usual envelope plus
-// FastAPI's `detail`.
+// Groups all training routes for the server. Their errors have the usual envelope plus FastAPI's `detail`, which their
+// clients read.
 
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { errorEnvelope, ServiceError } from "../../errors/service-error.ts";
@@ -18,7 +18,7 @@ import { registerTrainingSubmissions, type SubmitOptions } from "./submit.route.
 import { fromTraining } from "./training-errors.ts";
 import { invalid, ValidationError } from "./validation.ts";
 
-/** What `createServer` takes beside the inference routes. */
+/** Passed to `createServer` along with the inference routes. */
 export function trainingRoutes(training: TrainingService, options: SubmitOptions): RouteGroup {
   return (app, service) => {
     app.register(async (scope) => {
@@ -33,7 +33,7 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
     app.register(async (scope) => {
       useDetailedErrors(scope, service);
       readIdsInAnyCase(scope);
-      // bodies are read by the routes, as they arrive
+      // the routes read bodies as they arrive
       scope.removeAllContentTypeParsers();
       scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
       registerTrainingSubmissions(scope, training, options);
@@ -41,7 +41,7 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
   };
 }
 
-/** Ids in paths are UUIDs, which some clients write in capitals. */
+/** Ids in paths are UUIDs; some clients write them in upper case. */
 function readIdsInAnyCase(scope: FastifyInstance): void {
   scope.addHook("preHandler", async (request) => {
     const params = request.params as { id?: string };
@@ -49,7 +49,7 @@ function readIdsInAnyCase(scope: FastifyInstance): void {
   });
 }
 
-/** Clients announce JSON even where they send no body, as on DELETE: nothing is not malformed, it is no body. */
+/** Clients announce JSON even without a body, as on DELETE. An empty body is absent, not malformed. */
 function readSmallBodies(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser("application/json", { parseAs: "buffer" }, async (_request: unknown, body: Buffer) => {
@@ -83,7 +83,7 @@ function useDetailedErrors(scope: FastifyInstance, service: Service): void {
   });
 }
 
-/** FastAPI's form: a list of places for a 422, a sentence for everything else. */
+/** FastAPI's form: a list of problems for a 422, a sentence otherwise. */
 function detailOf(error: ServiceError): readonly Violation[] | string {
   if (error instanceof ValidationError) return error.issues;
   if (error.status !== 422) return error.message;

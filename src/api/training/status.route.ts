@@ -1,4 +1,4 @@
-// Probes and the list of models that can be trained: open to everyone, as clients expect.
+// Probes and the list of trainable models. They need no authentication, as clients expect.
 
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
@@ -22,7 +22,7 @@ export function registerTrainingStatus(app: FastifyInstance, training: TrainingS
       const trainer = await timed(() => training.checkTrainer());
       const engine = await timed(() => training.checkEngines());
       if (!database.success || !trainer.success || !engine.success) reply.code(503);
-      // the names are the ones clients of the hosted service know; work is queued for this machine's cores
+      // clients of the hosted service know these names; work is queued for this machine's cores
       return { api: true, database, cpu_queue: trainer, gpu_queue: engine };
     },
   );

@@ -1,5 +1,5 @@
 // Reads the body of a training request as it arrives: unzips it, enforces the size limit, hashes it and hands it on
-// element by element. A rejected body is still read to its end, so that the client gets to see why.
+// element by element. A rejected body is still read to its end, so that the client sees why.
 
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -12,11 +12,11 @@ import { type JsonItem, JsonItems, type Streamed } from "./json-items.ts";
 import { invalid } from "./validation.ts";
 
 export interface SubmissionOptions {
-  /** Arrays whose elements are handed on one by one. */
+  /** Arrays whose elements are passed on one by one. */
   streamed: Streamed;
-  /** After unpacking. */
+  /** Measured after unpacking. */
   maxBytes: number;
-  /** Awaited before more is read. */
+  /** Awaited before reading on. */
   onItem(value: unknown, path: JsonItem["path"]): Promise<void> | void;
 }
 
@@ -44,12 +44,12 @@ export async function readSubmission(request: IncomingMessage, options: Submissi
         if (path.length > 0) await options.onItem(value, path);
         else fields = value as Record<string, unknown>;
       }
-      await nextTurn(); // a fast sender's chunks come many at once; streams of output must not wait for all of them
+      await nextTurn(); // a fast sender's chunks arrive many at once; output streams must not wait for all of them
     }
     items.finish();
   } catch (error) {
     request.unpipe();
-    if (source !== request) source.destroy(); // nobody listens to its errors any more
+    if (source !== request) source.destroy(); // its errors have no listener any more
     request.resume();
     if (error instanceof JsonSyntaxError) throw invalid(["body", error.offset], "json_invalid", error.message);
     if (error instanceof JsonSizeError) {
@@ -71,7 +71,7 @@ function unpacked(request: IncomingMessage): Readable {
     throw new ServiceError("unsupported_media_type", `Content-Encoding ${encoding} is not known; send gzip or none.`);
   }
   const gunzip = createGunzip();
-  // if the client leaves, unpacking ends too
+  // stop unpacking if the client leaves
   request.once("error", (error) => gunzip.destroy(error));
   request.once("close", () => {
     if (!request.complete) gunzip.destroy(new Error("the client left before the body was complete"));

@@ -1,5 +1,5 @@
-// Routes with large bodies: creating jobs and logging groups. Bodies are read as streams. A job's data goes straight to
-// its file.
+// Routes with large bodies: they create jobs and log groups. Bodies are read as streams, and a job's data goes straight
+// to its file.
 
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -28,7 +28,7 @@ export interface SubmitOptions {
   maxBytes: number;
 }
 
-/** `app` must hand bodies over unread. */
+/** `app` must pass bodies on unread. */
 export function registerTrainingSubmissions(
   app: FastifyInstance,
   training: TrainingService,
@@ -98,7 +98,7 @@ export function registerTrainingSubmissions(
 interface Expected<S extends TSchema> extends SubmitOptions {
   schema: S;
   streamed: Streamed;
-  /** undefined for one with problems. */
+  /** Returns undefined for an item with problems. */
   itemFrom(value: unknown, loc: Loc, issues: Violations): unknown;
 }
 
@@ -108,7 +108,7 @@ interface Received<S extends TSchema> {
   submit(modelId: string, spec: JobSubmission["spec"]): Promise<JobRecord>;
 }
 
-/** Reads the body. Streamed items go to a draft on disk, which is discarded unless `work` submits it. */
+/** Reads the body. Streamed items go to a draft on disk, discarded unless `work` submits it. */
 async function receive<S extends TSchema, Answer>(
   request: FastifyRequest,
   training: TrainingService,
@@ -140,20 +140,20 @@ async function receive<S extends TSchema, Answer>(
   }
 }
 
-/** The fields around the streamed items. Throws if they or the items have problems. */
+/** Reads the fields around the streamed items. Throws if these or the items have problems. */
 function readRest<S extends TSchema>(schema: S, fields: unknown, issues: Violations): Static<S> {
   const body = readTraining(schema, fields, issues, ["body"]);
   throwIfAny(issues);
   return body as Static<S>;
 }
 
-/** The pieces are sent one by one. */
+/** Sends the pieces one by one. */
 function streamedJson(reply: FastifyReply, pieces: AsyncGenerator<string>): Readable {
   reply.type("application/json; charset=utf-8");
   return Readable.from(pieces);
 }
 
-/** The model to train. Another caller's model is a 404. */
+/** The model to train; 404 if it belongs to another caller. */
 function trainable(training: TrainingService, modelId: string, owner: string) {
   const model = training.models.owned(modelId, owner);
   const base = training.bases.get(model.baseModel);

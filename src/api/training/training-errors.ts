@@ -1,11 +1,11 @@
-// Maps the errors of training to those of the wire.
+// Maps training errors to wire errors.
 
 import type { ErrorCode } from "../../errors/error-table.ts";
 import { ServiceError } from "../../errors/service-error.ts";
 import { isDiskFull } from "../../training/files/disk-full.ts";
 import { TrainingError, type TrainingErrorCode } from "../../training/training-error.ts";
 
-/** The row of the error table, and the field of the request that the error is about. */
+/** The code in the error table, and the request field that the error is about. */
 const WIRE: Readonly<Record<TrainingErrorCode, { code: ErrorCode; param?: string }>> = {
   model_exists: { code: "model_exists" },
   name_taken: { code: "name_taken", param: "name" },
@@ -30,13 +30,13 @@ const WIRE: Readonly<Record<TrainingErrorCode, { code: ErrorCode; param?: string
   no_adapter_slot: { code: "no_adapter_slot" },
 };
 
-/** The wire error for an error of training or a full disk; anything else is returned as it is. */
+/** The wire error for a training error or a full disk. Returns other errors unchanged. */
 export function fromTraining(thrown: unknown): unknown {
   if (isDiskFull(thrown)) return wireError(new TrainingError("storage_full", {}, thrown));
   return thrown instanceof TrainingError ? wireError(thrown) : thrown;
 }
 
-/** The same for a request to a policy, which names its model in `model`. */
+/** The same for a request to a policy, where the field is `model`. */
 export function fromPolicy(thrown: unknown): unknown {
   return thrown instanceof TrainingError ? wireError(thrown, "model") : thrown;
 }

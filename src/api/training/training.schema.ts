@@ -1,5 +1,5 @@
-// What clients of the training routes send and get. The same schemas read the requests and make the OpenAPI document.
-// Training data is in trajectory.schema.ts, the options of a job in config.schema.ts.
+// Requests and replies of the training routes. The same schemas read requests and generate the OpenAPI document.
+// trajectory.schema.ts has the training data, config.schema.ts the options of a job.
 
 import { type TObject, type TSchema, Type } from "typebox";
 import { JOB_STATUSES } from "../../store/job-state.ts";
@@ -56,13 +56,13 @@ export const TrainableModelBody = Type.Object(
     base_model: Type.String(),
     run_id: Type.Null(),
     created_at: Moment,
-    inference_name: Type.String({ description: "Name of the newest step for chat completions." }),
+    inference_name: Type.String({ description: "The name that selects the newest step in chat completions." }),
   },
   { title: "TrainableModel" },
 );
 export const TrainableModelList = listOf(TrainableModelBody, "TrainableModelList");
 
-/** Part of an inference name and of paths. The database ends a text at NUL and cannot hold half a surrogate pair. */
+/** Part of inference names and paths. The database ends text at NUL and cannot hold half a surrogate pair. */
 const Name = Type.String({
   pattern: String.raw`^(?!\.{1,2}$)[^\s/:@\\\p{Cc}\p{Cs}]{1,128}$`,
   description: "1 to 128 characters without spaces, control characters, '/', '\\', ':' and '@'; not '.' or '..'",
@@ -76,7 +76,7 @@ export const NewModelBody = Type.Object(
     base_model: orNull(Type.String(), { description: "Required unless `from` is given." }),
     return_existing: orNull(Type.Boolean(), {
       default: false,
-      description: "Return a model of this name if there is one.",
+      description: "Return the existing model of this name, if there is one.",
     }),
     from: orNull(Type.Object({ model_id: Uuid, step: orNull(Type.Integer({ minimum: 0 })) }), {
       description: "Fork: start from a step of another model, at the same step number.",
@@ -132,7 +132,7 @@ export const JobBody = Type.Object(
     updated_at: Moment,
     kind: Type.String({ description: "rl or sft." }),
     from_step: nullable(Type.Integer()),
-    step: nullable(Type.Integer({ description: "The step it made." })),
+    step: nullable(Type.Integer({ description: "The step that the job created." })),
     report: Type.Optional(nullable(AnyObject)),
   },
   { title: "TrainingJob" },
@@ -166,7 +166,7 @@ export const JobFilter = Type.Object({
   status: orNull(Type.Enum([...JOB_STATUSES])),
 });
 
-/** The query of a list: its page and what else can be asked for. */
+/** The query of a list: its page and any filters. */
 export function listQuery(filter: TObject = Type.Object({})): TObject {
   return Type.Object({ ...PageQuery.properties, ...filter.properties });
 }

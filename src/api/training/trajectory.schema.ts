@@ -1,17 +1,17 @@
-// Wire schemas of training data: groups of trajectories, what a trajectory is made of, and examples. Clients send this in
-// many forms: everything spelled out with nulls, or defaults left out; unknown fields are ignored.
+// Wire schemas for training data: trajectory groups, the parts of a trajectory, and examples. Clients may spell every
+// field out with nulls or leave defaults out. Unknown fields are ignored.
 
 import { type Static, Type } from "typebox";
 import { Tool } from "../request/message.schema.ts";
 import { AnyObject, orNull } from "../request/schema-parts.ts";
 
-/** How many metrics one trajectory or group may have, and one request may log. Each of them is kept with a step. */
+/** Metrics that a trajectory or group may have and a request may log. Each is stored with a step. */
 export const MAX_METRICS = 1000;
 
 const TokenIds = orNull(Type.Array(Type.Integer()));
 const Tools = orNull(Type.Array(Tool), { description: "Rendered into the prompt by the chat template." });
 
-/** Rewards and metrics are averaged: within these bounds their sums and the sums of their squares are finite. */
+/** Rewards and metrics are averaged. Within these bounds, their sums and sums of squares stay finite. */
 const Averaged = Type.Number({ minimum: -1e100, maximum: 1e100 });
 
 const Metrics = orNull(
@@ -29,13 +29,13 @@ const LogprobEntry = Type.Object({
 const sampled = {
   logprobs: orNull(
     Type.Object({ content: orNull(Type.Array(LogprobEntry)), refusal: orNull(Type.Array(LogprobEntry)) }),
-    { description: "Needed for training, unless allow_training_without_logprobs is set." },
+    { description: "Required for training unless allow_training_without_logprobs is set." },
   ),
   token_ids: TokenIds,
   prompt_token_ids: TokenIds,
 };
 
-/** The other fields are read later, as chat reads them: see history-message.ts. */
+/** history-message.ts reads the other fields later, as chat does. */
 const content = orNull(Type.Union([Type.String(), Type.Array(Type.Unknown())]));
 
 export const HistoryMessageBody = Type.Object(
@@ -51,7 +51,7 @@ export const ChoiceBody = Type.Object(
     ),
     ...sampled,
   },
-  { title: "Choice", description: "A choice as a chat completion returned it." },
+  { title: "Choice", description: "A choice as returned by a chat completion." },
 );
 
 const HistoryItems = Type.Array(Type.Union([HistoryMessageBody, ChoiceBody]));
@@ -93,14 +93,17 @@ export const TrajectoryBody = Type.Object(
 export const TrajectoryGroupBody = Type.Object(
   {
     trajectories: orNull(Type.Array(TrajectoryBody)),
-    exceptions: orNull(Type.Array(Type.Unknown()), { description: "Rollouts that failed. They are only counted." }),
+    exceptions: orNull(Type.Array(Type.Unknown()), { description: "Failed rollouts; they are only counted." }),
     metrics: Metrics,
   },
   { title: "TrajectoryGroup" },
 );
 
 export const ExampleBody = Type.Object(
-  { messages: Type.Array(HistoryMessageBody, { description: "The last one is the assistant's." }), tools: Tools },
+  {
+    messages: Type.Array(HistoryMessageBody, { description: "The last message must be the assistant's." }),
+    tools: Tools,
+  },
   { title: "Example" },
 );
 

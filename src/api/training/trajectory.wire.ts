@@ -1,4 +1,4 @@
-// Training data from the wire to the trainer's compact form. Items of a large body come here one by one.
+// Converts training data to the trainer's compact form. Items of a large body arrive one by one.
 
 import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import type { SftExample } from "../../training/data/prepare-sft.ts";
@@ -11,13 +11,13 @@ import type { Streamed } from "./json-items.ts";
 import { ExampleBody, TrajectoryBody, TrajectoryGroupBody, type WireTrajectory } from "./trajectory.schema.ts";
 import { readTraining } from "./validation.ts";
 
-/** A group of long trajectories takes seconds to read as one, so its trajectories are read one by one. */
+/** Reading a group of long trajectories at once takes seconds, so its trajectories are read one by one. */
 export const GROUP_PARTS: Streamed = { trajectory_groups: { trajectories: null } };
 
-/** A trajectory is given as captured exchanges or by these fields, not both. */
+/** A trajectory has captured exchanges or these fields, not both. */
 const SPELLED_OUT = ["messages_and_choices", "tools", "additional_histories"];
 
-/** A trajectory, or the group after its last trajectory, without them. */
+/** Reads a trajectory, or the group itself, which follows its trajectories and arrives without them. */
 export function groupPartFrom(value: unknown, loc: Loc, issues: Violations): GroupPart | undefined {
   if (loc.at(-2) === "trajectories") return trajectoryFrom(value, loc, issues);
   const group = readTraining(TrajectoryGroupBody, value, issues, loc);
@@ -52,7 +52,7 @@ function spelledOut(trajectory: WireTrajectory, loc: Loc, issues: Violations): H
   ];
 }
 
-/** The field that is given beside captured exchanges. Looked for before the fields are read: one of them must go. */
+/** A field that conflicts with captured exchanges. Checked before the fields are read. */
 function besideExchanges(trajectory: JsonObject): string | undefined {
   const { exchanges } = trajectory;
   const isCaptured = isJsonObject(exchanges) && EXCHANGE_KINDS.some((kind) => hasElements(exchanges, kind));

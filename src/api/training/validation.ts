@@ -1,4 +1,4 @@
-// Requests in the training dialect: one 422 lists every problem with its path, in the form that FastAPI clients know.
+// Reads requests in the training dialect. One 422 lists every problem with its path, in FastAPI's form.
 
 import type { Static, TSchema } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
@@ -6,12 +6,12 @@ import { type Dialect, readValue } from "../request/reader.ts";
 import { LENIENT, STRICT } from "../request/scalars.ts";
 import { type Loc, type Violation, Violations, violation } from "../request/violations.ts";
 
-/** Numbers are numbers, and null means "not given". */
+/** Strings are not read as numbers, and null means "not given". */
 const BODY: Dialect = { scalars: STRICT, nullIsAbsent: true, maxViolations: 100 };
-/** Everything in a query is text. */
+/** A query has only text. */
 const QUERY: Dialect = { ...BODY, scalars: LENIENT };
 
-/** Problems that the message spells out. `detail` has all of them. */
+/** The message lists this many problems; `detail` has all of them. */
 const SHOWN = 5;
 
 export class ValidationError extends ServiceError {
@@ -40,7 +40,7 @@ export function throwIfAny({ any, list }: Violations): void {
   if (any) throw new ValidationError(list);
 }
 
-/** undefined if there are problems, which go to `issues`. */
+/** Returns undefined and adds to `issues` if there are problems. */
 export function readTraining<S extends TSchema>(
   schema: S,
   value: unknown,
@@ -50,7 +50,7 @@ export function readTraining<S extends TSchema>(
   return readValue(schema, value, BODY, issues, loc);
 }
 
-/** A body that is read as a whole. */
+/** Reads a whole body. */
 export function readSmallBody<S extends TSchema>(schema: S, body: unknown): Static<S> {
   if (body === undefined) throw invalid(["body"], "missing", "Field required");
   return readOrThrow(schema, body, BODY, "body");
