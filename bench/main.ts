@@ -12,6 +12,7 @@ import { type Cell, cellName, entrants } from "./plan.ts";
 import type { GemmProbe } from "./probes/gemm.ts";
 import type { ProductsProbe, ProductsProbeOptions } from "./probes/int8-products.ts";
 import type { PrefixProbe, PrefixProbeOptions } from "./probes/prefix-cache.ts";
+import { flagsOrExit } from "./process/flags-or-exit.ts";
 import { type Remote, startRemote } from "./process/remote.ts";
 import type { Lap } from "./process/stopwatch.ts";
 import { describeMachine, machineSlug } from "./report/machine.ts";
@@ -85,16 +86,7 @@ async function prefixAttempts(files: ModelFiles, threads: number, repeats: numbe
   }
 }
 
-function readFlagsOrExit(): Flags {
-  try {
-    return readFlags(process.argv.slice(2));
-  } catch (error) {
-    log(`${(error as Error).message}\n\n${USAGE}`);
-    process.exit(2);
-  }
-}
-
-const flags = readFlagsOrExit();
+const flags = flagsOrExit(readFlags, USAGE);
 const files = new ModelFiles(flags.model, flags.size);
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {

@@ -4,6 +4,7 @@
 
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { flagsOrExit } from "../process/flags-or-exit.ts";
 import { describeMachine, machineSlug } from "../report/machine.ts";
 import { Contestant } from "./contestant.ts";
 import { type Flags, readFlags, USAGE } from "./flags.ts";
@@ -77,16 +78,7 @@ function wrongOnes({ instances }: SchemaCase, accepted: readonly boolean[]) {
   return instances.flatMap(({ valid, text }, index) => (accepted[index] === valid ? [] : [{ index, valid, text }]));
 }
 
-function readFlagsOrExit(): Flags {
-  try {
-    return readFlags(process.argv.slice(2));
-  } catch (error) {
-    log(`${(error as Error).message}\n\n${USAGE}`);
-    process.exit(2);
-  }
-}
-
-const flags = readFlagsOrExit();
+const flags = flagsOrExit(readFlags, USAGE);
 if (flags.list !== null) writeFileSync(flags.list, "");
 const startedAt = new Date();
 const options = process.argv.slice(2).map((word, i, all) => (all[i - 1] === "--suites" ? "DIR" : word));

@@ -55,7 +55,7 @@ export class Tally {
   }
 }
 
-/** Of ascending values. */
+/** `sorted` is in ascending order. */
 export function quantile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
