@@ -1,4 +1,4 @@
-// Ends a thought that has used up its tokens: from then on only the end marker may come. Counts the tokens between the
+// Ends a thought that has used up its tokens: after that, only the end marker may follow. Counts the tokens between the
 // start marker and the end marker. Does not limit a second thought in the same reply.
 
 export interface ThinkingLimit {
@@ -13,7 +13,8 @@ export interface ThinkingLimit {
 
 export class ThinkingBudget {
   readonly #limit: ThinkingLimit;
-  readonly #output: number[] = [];
+  /** The last tokens of the output, as many as the longer marker has. */
+  readonly #tail: number[] = [];
   /** Tokens since the start marker; null before the thought and after its end. */
   #used: number | null;
   #ended = false;
@@ -26,14 +27,15 @@ export class ThinkingBudget {
   /** A token was appended to the output. */
   note(id: number): void {
     if (this.#ended) return;
-    this.#output.push(id);
     const { startIds, endIds } = this.#limit;
+    this.#tail.push(id);
+    if (this.#tail.length > Math.max(startIds.length, endIds.length)) this.#tail.shift();
     if (this.#used === null) {
-      if (matchedEnd(this.#output, startIds) === startIds.length) this.#used = 0;
+      if (matchedEnd(this.#tail, startIds) === startIds.length) this.#used = 0;
       return;
     }
     this.#used++;
-    if (matchedEnd(this.#output, endIds) === endIds.length) {
+    if (matchedEnd(this.#tail, endIds) === endIds.length) {
       this.#ended = true;
       this.#used = null;
     }
@@ -43,15 +45,15 @@ export class ThinkingBudget {
   get forcedId(): number | null {
     const { endIds, maxTokens } = this.#limit;
     if (this.#used === null || this.#used < maxTokens) return null;
-    return endIds[matchedEnd(this.#output, endIds)]!;
+    return endIds[matchedEnd(this.#tail, endIds)]!;
   }
 }
 
-/** How many tokens at the end of `output` are the beginning of `marker`. */
-function matchedEnd(output: readonly number[], marker: readonly number[]): number {
-  for (let length = Math.min(marker.length, output.length); length > 0; length--) {
-    const start = output.length - length;
-    if (marker.slice(0, length).every((id, i) => output[start + i] === id)) return length;
+/** How many tokens at the end of `tail` begin `marker`. */
+function matchedEnd(tail: readonly number[], marker: readonly number[]): number {
+  for (let length = Math.min(marker.length, tail.length); length > 0; length--) {
+    const start = tail.length - length;
+    if (marker.slice(0, length).every((id, i) => tail[start + i] === id)) return length;
   }
   return 0;
 }
