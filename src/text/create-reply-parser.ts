@@ -11,7 +11,7 @@ export interface ReplyParserOptions {
   reasoning: { style: ReasoningStyle; state: ReasoningState } | null;
   /** null = tool calls are not parsed (tool_choice none). */
   tools: ToolCallFormat | null;
-  /** The reply was forced to be tool calls: text that is none is a call that was cut, not content. */
+  /** The reply was forced to be tool calls. Any other text is a call that was cut short, not content. */
   forced?: boolean;
 }
 

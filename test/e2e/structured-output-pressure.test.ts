@@ -12,7 +12,7 @@ import { type RunningServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
 
 const checkpoint = fileURLToPath(new URL("../fixtures/llama", import.meta.url));
-/** Of the fixture: 2 layers, keys and values, 2 heads, 16 numbers of 4 bytes. */
+/** The fixture has 2 layers, keys and values, 2 heads, 16 numbers of 4 bytes. */
 const BYTES_PER_TOKEN = 2 * 2 * 2 * 16 * 4;
 const CONTEXT = 384;
 

@@ -14,7 +14,7 @@ const NON_ASCII_BYTES = [...utf8Ranges(0x80, 0xd7ff), ...utf8Ranges(0xe000, 0x10
 
 /** Characters that lead to the same places, as a set in the sense of trie-contents.ts. */
 export interface Group {
-  /** Of one of them. */
+  /** The byte class of one of the characters. */
   readonly byteClass: number;
   readonly words: Int32Array;
   /** How many of them are ASCII. */
@@ -39,8 +39,9 @@ export class StateSteps {
     const ascii: Group[] = [];
     for (let byte = 0; byte < NON_ASCII; byte++) {
       const byteClass = program.classes[byte]!;
-      if (ascii.at(-1)?.byteClass !== byteClass)
+      if (ascii.at(-1)?.byteClass !== byteClass) {
         ascii.push({ byteClass, words: new Int32Array(SET_WORDS), characters: 0 });
+      }
       const group = ascii.at(-1)!;
       group.words[byte >> 5]! |= 1 << (byte & 31);
       group.characters++;
@@ -127,8 +128,9 @@ export class StateSteps {
       if (level > 0 && states.some(linked)) return MIXED;
       const next = this.#targets(states, classes[low]!);
       const key = next.join();
-      for (let byteClass = classes[low]! + 1; byteClass <= classes[high]!; byteClass++)
+      for (let byteClass = classes[low]! + 1; byteClass <= classes[high]!; byteClass++) {
         if (this.#targets(states, byteClass).join() !== key) return MIXED;
+      }
       if (next.length === 0) return level === 0 ? NOWHERE : MIXED;
       states = next;
     }

@@ -10,7 +10,7 @@ export class Loop extends Instance {
   readonly #depth: number;
   readonly #recurse: ((items: Value) => Value) | null;
   #changed: readonly Value[] | null = null;
-  /** Of the current element. */
+  /** Index of the current element. */
   at = 0;
 
   /** `depth`: 0 for the outermost of recursive loops. `recurse` runs the loop's body over other elements. */
