@@ -141,6 +141,10 @@ it("constants of a module that hold plain data are in capitals", () => {
   expect(linesMatching(new RegExp(`^(export )?const [a-z][A-Za-z0-9]*(: [^=\n]+)? = (?:${data})`, "gm"))).toEqual([]);
 });
 
+it("a body on a line of its own has braces", () => {
+  expect(linesMatching(/^ *(?:\} )?(?:else )?(?:if|for|while) \(.*\)$|^ *(?:\} )?else$/gm)).toEqual([]);
+});
+
 it("a body that fits on the line of its condition has no braces", () => {
   const short =
     /^([ ]*)((?:if|for|while) \([^\n]*\)) \{\n\1 {2}(?!\/\/|const |let |if |for |while )([^\n]*;)\n\1\}\n/gm;

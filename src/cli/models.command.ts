@@ -72,11 +72,12 @@ export async function newestNamed(client: FlywheelClient, name: string): Promise
 
 function printTable(rows: readonly (readonly string[])[]): void {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  for (const row of rows)
+  for (const row of rows) {
     console.log(
       row
         .map((cell, i) => cell.padEnd(widths[i]!))
         .join("  ")
         .trimEnd(),
     );
+  }
 }

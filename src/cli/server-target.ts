@@ -47,8 +47,9 @@ export function findKey(given: string | undefined): string {
 export function readNumber(text: string | undefined, flag: string): number | undefined {
   if (text === undefined) return undefined;
   const value = text.trim() === "" ? Number.NaN : Number(text);
-  if (!Number.isFinite(value))
+  if (!Number.isFinite(value)) {
     throw new OperatorError(`${flag} expects a number, not ${text === "" ? "nothing" : text}`);
+  }
   return value;
 }
 
@@ -57,8 +58,9 @@ export async function asUsageErrors<Result>(url: string, work: () => Promise<Res
   try {
     return await work();
   } catch (error) {
-    if (isConnectionFault(error))
+    if (isConnectionFault(error)) {
       throw new OperatorError(`cannot reach ${url}: is the server running?`, { cause: error });
+    }
     if (error instanceof ApiError) throw new OperatorError(error.message, { cause: error });
     throw error;
   }

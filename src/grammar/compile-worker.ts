@@ -44,8 +44,9 @@ function compile({ id, constraint }: CompileJob): CompileResult {
       for (const keyword of keywords) ignored.add(keyword.slice(0, MAX_SHOWN));
     });
     const key = grammarKey(program);
-    if (key.length > MAX_KEY_LENGTH)
+    if (key.length > MAX_KEY_LENGTH) {
       return { id, refused: "the constraint is too large; use fewer alternatives or smaller counts" };
+    }
     return { id, key, ignored: [...ignored].slice(0, MAX_IGNORED) };
   } catch (error) {
     if (error instanceof GrammarError) return { id, refused: error.message };

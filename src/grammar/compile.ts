@@ -38,8 +38,9 @@ function shapeExpression(shape: OutputShape, builder: GrammarBuilder, onIgnored:
       return parseRegex(shape.pattern, "full");
     case "choice":
       if (shape.choices.length === 0) throw new GrammarError("choice needs at least one string");
-      if (shape.choices.some((value) => /\p{Surrogate}/u.test(value)))
+      if (shape.choices.some((value) => /\p{Surrogate}/u.test(value))) {
         throw new GrammarError("a choice contains half of a surrogate pair");
+      }
       return texts(shape.choices);
     case "grammar":
       return parseGrammarSource(shape.source, builder);

@@ -143,8 +143,9 @@ class TagCompiler {
     flags: { atLeastOne: boolean; once: boolean },
     where: string,
   ): Expression {
-    if (triggers.length === 0 || triggers.includes(""))
+    if (triggers.length === 0 || triggers.includes("")) {
       throw new GrammarError(`"triggers" must be non-empty strings, at ${where}`);
+    }
     for (const tag of tags) {
       if (!triggers.some((trigger) => tag.begin.startsWith(trigger))) {
         throw new GrammarError(`no trigger is a prefix of ${JSON.stringify(tag.begin.slice(0, 60))}, at ${where}`);
@@ -205,8 +206,9 @@ class TagCompiler {
 
 function isAnyText(value: JsonValue): boolean {
   if (!isObject(value)) return false;
-  if (value.type === "sequence" && Array.isArray(value.elements) && value.elements.length > 0)
+  if (value.type === "sequence" && Array.isArray(value.elements) && value.elements.length > 0) {
     return isAnyText(value.elements.at(-1)!);
+  }
   return value.type === "any_text";
 }
 
@@ -230,8 +232,9 @@ function list(fields: Fields, name: string, where: string): JsonValue[] {
 
 function strings(fields: Fields, name: string, where: string): string[] {
   const values = list(fields, name, where);
-  if (!values.every((value) => typeof value === "string"))
+  if (!values.every((value) => typeof value === "string")) {
     throw new GrammarError(`"${name}" must contain only strings, at ${where}`);
+  }
   return values as string[];
 }
 

@@ -57,8 +57,9 @@ function oneCall(format: ToolCallFormat, tool: ToolSignature, compiler: SchemaCo
       return sequence(text(`{"name": ${name}, "parameters": `), compiler.compileRoot(schema), text("}"));
     case "pythonic":
       // The names that text/tools/python-call.ts can read.
-      if (!/^[A-Za-z_][\w.-]*$/.test(tool.name))
+      if (!/^[A-Za-z_][\w.-]*$/.test(tool.name)) {
         throw new GrammarError("the name cannot be written as a pythonic call");
+      }
       return sequence(text(tool.name), keywordArguments(schema, compiler));
     default:
       return format satisfies never;
@@ -79,17 +80,19 @@ function argumentSchema(parameters: JsonValue): Schema {
 function keywordArguments(schema: Schema, compiler: SchemaCompiler): Expression {
   const cases = compiler.cases.of(schema, "#");
   if (cases.length === 0) throw new GrammarError("the parameters allow no arguments at all");
-  if (cases.some((each) => each.listed !== null))
+  if (cases.some((each) => each.listed !== null)) {
     throw new GrammarError(
       'the schema keywords "enum" and "const" are not supported for the arguments of a pythonic call',
     );
+  }
   return choice(...cases.map((each) => compileObject(compiler, each, "#", callStyle)));
 }
 
 const callStyle: ObjectStyle = {
   member: (name, value) => {
-    if (!/^[A-Za-z_]\w*$/.test(name))
+    if (!/^[A-Za-z_]\w*$/.test(name)) {
       throw new GrammarError(`the parameter ${JSON.stringify(name.slice(0, 40))} is not an identifier`);
+    }
     return sequence(text(`${name}=`), value);
   },
   extra: () => null,
@@ -122,8 +125,9 @@ function named(tool: ToolSignature, build: () => Expression): Expression {
   try {
     return build();
   } catch (error) {
-    if (error instanceof GrammarError)
+    if (error instanceof GrammarError) {
       throw new GrammarError(`tool ${JSON.stringify(tool.name.slice(0, 64))}: ${error.message}`);
+    }
     throw error;
   }
 }

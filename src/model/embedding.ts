@@ -20,8 +20,9 @@ export class Embedding {
     const Stored = tensor.dtype === "F32" ? Float32Array : Uint16Array;
     this.#rows = new Stored(bytes.buffer as ArrayBuffer, bytes.byteOffset, tensor.elements);
     const bad = firstNonFinite(this.#rows, tensor.dtype as "F32" | "F16" | "BF16");
-    if (bad !== -1)
+    if (bad !== -1) {
       throw new CheckpointError(tensor.file, `tensor "${tensor.name}" has a value that is not finite at ${bad}`);
+    }
     this.#widen = tensor.dtype === "BF16" ? widenBfloat16 : widenFloat16;
   }
 

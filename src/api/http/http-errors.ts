@@ -65,10 +65,12 @@ export function notFound(app: FastifyInstance): void {
 /** The unknown paths that clients ask for most, because of an SDK's or another server's defaults. */
 function whyNothing(path: string, isRoute: (path: string) => boolean): string {
   if (isRoute(`/v1${path}`)) return `There is nothing at this path: a client's base URL ends with /v1 here.`;
-  if (/^(\/v1)?\/responses\b/.test(path))
+  if (/^(\/v1)?\/responses\b/.test(path)) {
     return "The Responses API is not offered: set the client to chat completions (/v1/chat/completions).";
-  if (path.startsWith("/api/"))
+  }
+  if (path.startsWith("/api/")) {
     return "Ollama's API is not offered: use an OpenAI client with a base URL that ends with /v1.";
+  }
   return "There is nothing at this path.";
 }
 

@@ -132,8 +132,9 @@ function asJson(value: unknown, field: string): JsonValue {
   try {
     return parseInnerJson(value) as JsonValue;
   } catch (error) {
-    if (error instanceof ServiceError)
+    if (error instanceof ServiceError) {
       throw bad(`structured_outputs.${field}: ${error.message}`, "structured_outputs", error);
+    }
     throw bad(
       `structured_outputs.${field} is not valid JSON: ${(error as Error).message}`,
       "structured_outputs",

@@ -26,8 +26,9 @@ export class EngineClient {
   }
 
   generate(request: GenerateRequest): Generation {
-    if (!Number.isInteger(request.n) || request.n < 1)
+    if (!Number.isInteger(request.n) || request.n < 1) {
       throw new RangeError(`n must be a positive integer: ${request.n}`);
+    }
     const handle = ++this.#lastNumber;
     const stream = new GenerationStream(request.n, (index) => this.#cancel(handle, index));
     if (this.#closed !== null) {

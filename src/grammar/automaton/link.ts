@@ -91,8 +91,9 @@ function followTrivial(states: readonly GraphState[], live: Uint8Array): Int32Ar
     for (let hops = 0; hops < 64; hops++) {
       const state = states[at]!;
       const onward = state.epsilon.filter((target) => live[target]);
-      if (state.final || state.bytes.length > 0 || state.calls.length > 0 || onward.length !== 1 || onward[0] === at)
+      if (state.final || state.bytes.length > 0 || state.calls.length > 0 || onward.length !== 1 || onward[0] === at) {
         break;
+      }
       at = onward[0]!;
       if (at === id) break;
     }

@@ -73,8 +73,9 @@ export class StateGraph {
     this.characters(from, subtractSets(set, ESCAPED_IN_JSON), to);
     const escapes: string[] = [];
     for (const [low, high] of intersectSets(set, ESCAPED_IN_JSON)) {
-      for (let point = low; point <= high; point++)
+      for (let point = low; point <= high; point++) {
         escapes.push(JSON.stringify(String.fromCodePoint(point)).slice(1, -1));
+      }
     }
     if (escapes.length > 0) this.texts(from, escapes, to);
   }

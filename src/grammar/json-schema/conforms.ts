@@ -41,15 +41,20 @@ export class Validator {
     const keywords = this.#document.keywords(schema, path);
     const valid: Valid = (inner, by) => this.conforms(inner, (by ?? true) as Schema, path);
     for (const keyword of ["unevaluatedItems", "unevaluatedProperties"]) {
-      if (keywords[keyword] !== undefined)
+      if (keywords[keyword] !== undefined) {
         throw schemaError(`the schema keyword "${keyword}" is not supported beside "enum" or "const"`, path);
+      }
     }
     if (keywords.type !== undefined && !hasType(value, keywords)) return false;
     if (keywords.const !== undefined && !sameJson(keywords.const, value)) return false;
     if (keywords.enum !== undefined && !this.#isListed(value, keywords.enum as JsonValue[])) return false;
     for (const keyword of ["$ref", "$dynamicRef", "$recursiveRef"]) {
-      if (keywords[keyword] !== undefined && !valid(value, this.#document.resolve(schema, keyword, path) as JsonValue))
+      if (
+        keywords[keyword] !== undefined &&
+        !valid(value, this.#document.resolve(schema, keyword, path) as JsonValue)
+      ) {
         return false;
+      }
     }
     if (!combinationsHold(value, keywords, valid)) return false;
     if (typeof value === "number") return numberConforms(value, keywords);
@@ -70,8 +75,9 @@ export class Validator {
 
   #stringConforms(value: string, keywords: SchemaObject, path: string): boolean {
     const length = Array.from(value).length;
-    if (length < ((keywords.minLength ?? 0) as number) || length > ((keywords.maxLength ?? length) as number))
+    if (length < ((keywords.minLength ?? 0) as number) || length > ((keywords.maxLength ?? length) as number)) {
       return false;
+    }
     const patterns = keywords.pattern === undefined ? [] : [keywords.pattern as string];
     const formats = keywords.format === undefined ? [] : [keywords.format as string];
     if (patterns.length + formats.length === 0) return true;
@@ -103,8 +109,9 @@ function hasType(value: JsonValue, keywords: SchemaObject): boolean {
   const types = [keywords.type!].flat() as string[];
   if (value === null) return types.includes("null") || keywords.nullable === true;
   if (Array.isArray(value)) return types.includes("array");
-  if (typeof value === "number")
+  if (typeof value === "number") {
     return types.includes("number") || (types.includes("integer") && Number.isInteger(value));
+  }
   return types.includes(typeof value);
 }
 

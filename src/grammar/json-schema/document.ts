@@ -80,8 +80,9 @@ export class SchemaDocument {
     if (known) return known;
     const kept: Record<string, JsonValue> = {};
     for (const [keyword, value] of Object.entries(schema)) {
-      if (this.#draft3 && DRAFT_3_ASSERTIONS.includes(keyword))
+      if (this.#draft3 && DRAFT_3_ASSERTIONS.includes(keyword)) {
         throw schemaError(`the schema keyword "${keyword}" is not supported`, path);
+      }
       if (isUnknown(keyword)) this.ignored.add(keyword);
       if (!isEnforced(keyword)) continue;
       const wanted = wrongType(keyword, value);
@@ -96,8 +97,9 @@ export class SchemaDocument {
   resolve(schema: SchemaObject, keyword: string, path: string): Schema {
     const reference = schema[keyword] as string;
     const home = this.#home.get(schema) ?? this.#homeOfRoot();
-    if (!this.#modern && !reference.startsWith("#") && (schema.$id !== undefined || schema.id !== undefined))
+    if (!this.#modern && !reference.startsWith("#") && (schema.$id !== undefined || schema.id !== undefined)) {
       throw schemaError(`"${keyword}" beside "$id" means different things in different drafts`, path);
+    }
     const [target, fragment] = split(absolute(reference, home.base));
     const resource = this.#resources.get(target);
     const shown = JSON.stringify(reference.slice(0, 80));
@@ -161,8 +163,9 @@ export class SchemaDocument {
     if (!this.#resources.has(resource.base)) this.#resources.set(resource.base, resource);
     if (outer.root === schema && !this.#resources.has(NO_BASE)) this.#resources.set(NO_BASE, resource);
     this.#home.set(schema, resource);
-    for (const name of [schema.$anchor, schema.$dynamicAnchor])
+    for (const name of [schema.$anchor, schema.$dynamicAnchor]) {
       if (typeof name === "string") this.#anchors.set(`${resource.base}#${name}`, schema);
+    }
     const dynamic = schema.$dynamicAnchor;
     if (typeof dynamic === "string") this.#dynamic.set(dynamic, [...(this.#dynamic.get(dynamic) ?? []), schema]);
     if (schema.$recursiveAnchor === true) this.#recursiveAnchors++;

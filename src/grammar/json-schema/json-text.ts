@@ -125,8 +125,9 @@ export class JsonText {
   }
 
   scalar(value: JsonValue): string {
-    if (typeof value === "number" && !Number.isFinite(value))
+    if (typeof value === "number" && !Number.isFinite(value)) {
       throw new GrammarError("a number in enum or const is too large");
+    }
     const word = String(value) as keyof JsonLayout["words"];
     return typeof value === "boolean" || value === null ? this.layout.words[word] : JSON.stringify(value);
   }

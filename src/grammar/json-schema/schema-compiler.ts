@@ -66,8 +66,9 @@ export class SchemaCompiler implements SchemaContext {
     const known = this.#known.get(schema);
     if (known) return this.#again(known);
     if (++this.#count > MAX_SCHEMAS) throw new GrammarError(`the schema has more than ${MAX_SCHEMAS} parts`);
-    if (this.#depth >= MAX_DEPTH)
+    if (this.#depth >= MAX_DEPTH) {
       throw schemaError(`the schema is nested deeper than ${MAX_DEPTH}`, path.slice(0, 200));
+    }
     this.#depth++;
     const entry: { expression: Expression | null; rule: RuleId | null } = { expression: null, rule: null };
     this.#known.set(schema, entry);
@@ -98,8 +99,9 @@ export class SchemaCompiler implements SchemaContext {
 
   #compile(schema: SchemaObject, path: string): Expression {
     const keywords = this.#document.keywords(schema, path);
-    if (Object.keys(keywords).length === 1 && keywords.$ref !== undefined)
+    if (Object.keys(keywords).length === 1 && keywords.$ref !== undefined) {
       return this.compile(this.#document.resolve(schema, "$ref", path), keywords.$ref as string);
+    }
     const options: Expression[] = [];
     const listed: JsonValue[] = [];
     for (const each of this.cases.of(schema, path)) {

@@ -112,8 +112,9 @@ export class FreeText {
     const nodes: number[] = [];
     if (includes(outside, inside)) return nodes;
     const { entry } = this.#contents;
-    for (let node = 1; node < this.#trie.nodeCount; node = this.#trie.skip[node]!)
+    for (let node = 1; node < this.#trie.nodeCount; node = this.#trie.skip[node]!) {
       if (holds(inside, entry[node]!) && !holds(outside, entry[node]!)) nodes.push(node);
+    }
     return nodes;
   }
 

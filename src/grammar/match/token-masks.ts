@@ -117,9 +117,9 @@ export class TokenMasks {
       if (stranger < strangers.length && strangers[stranger]! < node) continue;
       const length = exitLengths[i]!;
       const from = steps[length]!;
-      if (from.next[classes[exitBytes[i]!]!] !== null)
+      if (from.next[classes[exitBytes[i]!]!] !== null) {
         this.#walk(from, node, skip[node]!, left[length]!, mask, uncertain);
-      else if (left[length]) uncertain?.push(node);
+      } else if (left[length]) uncertain?.push(node);
     }
     return mask;
   }

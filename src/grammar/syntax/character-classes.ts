@@ -116,8 +116,9 @@ export function ignoringCase(set: CodePointSet): CodePointSet {
   variants ??= caseVariants();
   const added: [number, number][] = [];
   for (const [point, others] of variants) {
-    if (set.some(([low, high]) => low <= point && point <= high))
+    if (set.some(([low, high]) => low <= point && point <= high)) {
       for (const other of others) added.push([other, other]);
+    }
   }
   return unionSets(set, codePoints(added));
 }

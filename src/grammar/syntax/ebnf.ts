@@ -76,8 +76,9 @@ class EbnfParser {
     const reader = this.#reader;
     const position = reader.position;
     if (reader.take('"')) return text(parseStringLiteral(reader, '"', (message, at) => this.#fail(message, at)));
-    if (reader.take("["))
+    if (reader.take("[")) {
       return charSet(parseClass(reader, (message, at) => this.#fail(message, at ?? reader.position)));
+    }
     if (reader.take("(")) {
       if (reader.at("=")) throw this.#fail("lookahead is not supported", position);
       const inner = this.#alternatives(depth + 1);

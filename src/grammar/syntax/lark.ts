@@ -58,8 +58,9 @@ class LarkParser {
       if (reader.take("%")) this.#directive();
       else this.#DEFINITION();
       this.#skipInline();
-      if (!reader.done && !reader.at("\n"))
+      if (!reader.done && !reader.at("\n")) {
         throw this.#fail(`unexpected ${JSON.stringify(reader.peek())}`, reader.position);
+      }
     }
     for (const [symbol, { defined, firstUse }] of this.#symbols) {
       if (!defined) throw this.#fail(`${symbol} is not defined`, firstUse);
@@ -139,8 +140,9 @@ class LarkParser {
         if (!reader.match(NAME)) throw this.#fail("expected an alias after ->", reader.position);
         continue;
       }
-      if (reader.done || reader.at("\n") || reader.at("|") || reader.at(")") || reader.at("]"))
+      if (reader.done || reader.at("\n") || reader.at("|") || reader.at(")") || reader.at("]")) {
         return sequence(...parts);
+      }
       parts.push(this.#quantified(this.#atom(depth)));
     }
   }
@@ -208,8 +210,9 @@ class LarkParser {
     if (!counts) throw this.#fail("a repetition is written ~n or ~n..m", position);
     const min = Number(counts[1]);
     const max = Number(counts[2] ?? counts[1]);
-    if (max < min || max > MAX_REPEAT)
+    if (max < min || max > MAX_REPEAT) {
       throw this.#fail(`repetition counts must be in order and at most ${MAX_REPEAT}`, position);
+    }
     return repeat(atom, min, max);
   }
 

@@ -61,8 +61,9 @@ class RegexParser {
         continue;
       }
       if (hasLook(atom)) {
-        if (quantifier.min !== 0 || quantifier.max !== 1 || atom[0]?.kind === "look")
+        if (quantifier.min !== 0 || quantifier.max !== 1 || atom[0]?.kind === "look") {
           throw this.error("lookahead inside a repetition is not supported", start);
+        }
         parts.push({ kind: "open group", optional: true, branches: [atom] });
         continue;
       }
@@ -83,8 +84,9 @@ class RegexParser {
     if (reader.take("^")) return [{ kind: "anchor", anchor: "start", position }];
     if (reader.take("$")) return [{ kind: "anchor", anchor: "end", position }];
     if (reader.take("\\")) return [this.#escape(flags, position)];
-    if (reader.at("*") || reader.at("+") || reader.at("?"))
+    if (reader.at("*") || reader.at("+") || reader.at("?")) {
       throw this.error(`nothing to repeat before ${reader.peek()}`);
+    }
     if (reader.at("{")) throw this.error("a literal { must be escaped as \\{");
     return [this.#set(codePointsOf(reader.next()), flags)];
   }
@@ -127,8 +129,9 @@ class RegexParser {
   #look(flags: Flags, depth: number, position: number): Look {
     const negative = this.reader.next() === "!";
     if (negative && flags.wide) throw this.error("a negative lookahead inside another is not supported", position);
-    if (negative && flags.ignoreCase)
+    if (negative && flags.ignoreCase) {
       throw this.error("a negative lookahead with the flag i is not supported", position);
+    }
     const branches = this.alternatives({ ...flags, wide: flags.wide || negative }, depth + 1);
     if (!this.reader.take(")")) throw this.error("unclosed group", position);
     return { kind: "look", negative, branches, position };
@@ -180,10 +183,12 @@ class RegexParser {
       if (!counts) throw this.error("a repetition is written {n}, {n,} or {n,m}", position);
       const min = Number(counts[1]);
       bounds = { min, max: counts[2] === undefined ? min : counts[3] === "" ? null : Number(counts[3]) };
-      if (bounds.max !== null && bounds.max < min)
+      if (bounds.max !== null && bounds.max < min) {
         throw this.error("repetition bounds are in the wrong order", position);
-      if (Math.max(min, bounds.max ?? 0) > MAX_REPEAT)
+      }
+      if (Math.max(min, bounds.max ?? 0) > MAX_REPEAT) {
         throw this.error(`repetition of more than ${MAX_REPEAT}`, position);
+      }
     } else return null;
     // Lazy or greedy, the language is the same.
     reader.take("?");

@@ -36,8 +36,9 @@ export function parseStringLiteral(
     if (length > 0) {
       const digits = reader.takeUnits(length);
       const code = Number.parseInt(digits, 16);
-      if (!new RegExp(`^[0-9A-Fa-f]{${length}}$`).test(digits) || code > 0x10ffff)
+      if (!new RegExp(`^[0-9A-Fa-f]{${length}}$`).test(digits) || code > 0x10ffff) {
         throw fail("bad character code", position);
+      }
       out += String.fromCodePoint(code);
     } else if (Object.hasOwn(simple, letter)) out += simple[letter];
     else if (/[A-Za-z0-9]/.test(letter) || letter === "") throw fail(`unknown escape \\${letter}`, position);

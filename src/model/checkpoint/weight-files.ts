@@ -58,8 +58,9 @@ function openShards(folder: string, indexFile: string): WeightFiles {
       let shard = shards.get(shardName);
       if (shard === undefined) {
         const path = join(folder, shardName);
-        if (!existsSync(path))
+        if (!existsSync(path)) {
           throw new CheckpointError(path, `shard is missing; ${INDEX_FILE} places "${tensor}" in it`);
+        }
         shard = SafetensorsFile.open(path);
         shards.set(shardName, shard);
       }

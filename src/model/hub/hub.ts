@@ -95,8 +95,9 @@ class HubRequest {
 
   async #download(): Promise<string> {
     const { commit, files } = await this.#listing();
-    if (!files.has("config.json"))
+    if (!files.has("config.json")) {
       throw new HubError(`${this.#label()} has no config.json, so it is not a transformers model`);
+    }
     for (const name of files.keys()) if (smallFiles.test(name)) await this.#fetchFile(commit, name, files);
     for (const name of await this.#weightFiles(commit, files)) await this.#fetchFile(commit, name, files);
     this.#cache.rememberCommit(this.#revision, commit);

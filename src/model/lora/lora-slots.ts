@@ -108,8 +108,9 @@ export class LoraSlots implements AdapterHost {
     this.#lastKey = key;
     const exact = this.#layouts.get(key);
     if (exact !== undefined) return this.#keep(key, exact);
-    if (this.#layouts.size < KEPT_LAYOUTS || this.#inARow === STEADY_STEPS)
+    if (this.#layouts.size < KEPT_LAYOUTS || this.#inARow === STEADY_STEPS) {
       return this.#keep(key, this.#buildLayout(used));
+    }
     for (const [wider, layout] of this.#layouts) {
       if (used.every((slot) => layout.position.has(slot))) return this.#keep(wider, layout);
     }

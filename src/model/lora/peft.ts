@@ -85,19 +85,22 @@ function readLayers(file: SafetensorsFile, peft: PeftConfig, config: ModelConfig
   const wrong = (tensor: string, problem: string) => new CheckpointError(file.path, `tensor "${tensor}" ${problem}`);
   for (const entry of file.tensors.values()) {
     const key = parseKey(entry.name, config);
-    if (key === null)
+    if (key === null) {
       throw wrong(
         entry.name,
         `is none of this model's LoRA weights (targets: ${[...LINEAR_BY_MODULE.keys()].join(", ")})`,
       );
+    }
     const layer = layers[key.layer];
-    if (layer === undefined)
+    if (layer === undefined) {
       throw wrong(entry.name, `is for a layer the model does not have (it has ${config.numLayers})`);
-    if (!peft.targets(key.module))
+    }
+    if (!peft.targets(key.module)) {
       throw wrong(
         entry.name,
         "is not covered by target_modules (exclude_modules, layers_to_transform) in adapter_config.json",
       );
+    }
     const [outSize, inSize] = linearShape(config, key.name);
     const shape = key.factor === "a" ? [peft.rank, inSize] : [outSize, peft.rank];
     if (entry.shape.length !== 2 || entry.shape[0] !== shape[0] || entry.shape[1] !== shape[1]) {

@@ -108,8 +108,9 @@ export const LIST_FILTERS = builtins<Value>({
   },
   "map(*)": (value, [filter, ...rest], runtime, { named }) => {
     const attribute = named.get("attribute");
-    if (filter === undefined && attribute === undefined)
+    if (filter === undefined && attribute === undefined) {
       throw new Error("map needs an attribute or the name of a filter");
+    }
     const pick = (item: Value): Value => attributeAt(item, attribute, runtime) ?? named.get("default");
     const apply = (item: Value): Value => runtime.applyFilter(text(filter), item, { positional: rest, named });
     return new Once(picked(value).map(filter === undefined ? pick : apply));

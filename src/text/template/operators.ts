@@ -61,8 +61,9 @@ function repeat(value: Value, times: bigint | boolean, { maxText, maxItems }: Li
 }
 
 function calculate(operator: BinaryOperator, left: Numeric, right: Numeric): Value {
-  if ((operator === "/" || operator === "//" || operator === "%") && Number(right) === 0)
+  if ((operator === "/" || operator === "//" || operator === "%") && Number(right) === 0) {
     throw new Error("division by zero");
+  }
   const isWhole = typeof left !== "number" && typeof right !== "number";
   if (!isWhole || operator === "/" || (operator === "**" && Number(right) < 0)) {
     if (isWhole && operator === "**") return 1 / Number(left) ** -Number(right);
@@ -104,8 +105,9 @@ function calculateInteger(operator: BinaryOperator, a: bigint, b: bigint): bigin
     case "*":
       return a * b;
     case "**":
-      if (a.toString(16).length * 4 * Number(b) > 15_000 && a !== 1n && a !== 0n)
+      if (a.toString(16).length * 4 * Number(b) > 15_000 && a !== 1n && a !== 0n) {
         throw new Error("a number grew too large");
+      }
       return a ** b;
   }
   const rest = a % b;

@@ -98,8 +98,9 @@ class Parser {
     const condition = parseTuple(stream, false);
     stream.expect("delimiter", "%}");
     const body = this.#statements(["elif", "else", "endif"]);
-    if (stream.skipName("elif"))
+    if (stream.skipName("elif")) {
       return { type: "if", line, condition, body, otherwise: [stream.nested(() => this.#if(line))] };
+    }
     const otherwise = stream.skipName("else") ? this.#block("endif") : [];
     if (otherwise.length === 0) stream.skipName("endif");
     return { type: "if", line, condition, body, otherwise };

@@ -29,8 +29,9 @@ export const TEXT_FILTERS = builtins<Value>({
     const margin = typeof indentation === "string" ? indentation : spaces(integerOr(indentation, null));
     if ((margin?.length ?? 0) > MAX_JSON_INDENT) throw new Error(`tojson indents by 0 to ${MAX_JSON_INDENT} spaces`);
     const [item, key, ...more] = separators ? elements(separators).map(text) : [];
-    if (separators && (item === undefined || key === undefined || more.length > 0))
+    if (separators && (item === undefined || key === undefined || more.length > 0)) {
       throw new Error("separators must be two strings");
+    }
     return pythonJson(value, {
       indent: margin,
       ensureAscii: isTrue(ensureAscii),

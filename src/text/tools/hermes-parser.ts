@@ -57,8 +57,9 @@ export class HermesParser implements ReplyParser {
     }
     let keep = markerPrefix(this.#held, OPEN);
     // Line breaks between calls are layout, not content: wait for what follows them.
-    if (this.#calls > 0)
+    if (this.#calls > 0) {
       keep = Math.max(keep, this.#held.length - this.#held.trimEnd().length, blankThenPrefix(this.#held, keep));
+    }
     this.#content(this.#held.slice(0, this.#held.length - keep), deltas);
     this.#held = this.#held.slice(this.#held.length - keep);
     return false;
@@ -83,9 +84,9 @@ export class HermesParser implements ReplyParser {
     const block = OPEN + this.#held.slice(0, found) + CLOSE;
     this.#held = this.#held.slice(found + CLOSE.length);
     this.#phase = "text";
-    if (call)
+    if (call) {
       deltas.push({ kind: "tool_call", index: this.#calls++, name: call.name, argumentsText: call.argumentsText });
-    else this.#content(block, deltas);
+    } else this.#content(block, deltas);
     return true;
   }
 

@@ -154,8 +154,9 @@ function reportOf(
   const { tokens, trainableTokens } = tokenCounts(fitting.length > 0 ? fitting : all);
   const counts = { example, tokens, trainableTokens };
   if (refusal !== null) return { ...counts, status: "unrenderable", reason: refusal };
-  if (all.length === 0)
+  if (all.length === 0) {
     return { ...counts, status: "no_assistant_turn", reason: "it has no assistant message to learn" };
+  }
   if (fitting.length === 0) return { ...counts, status: "too_long", reason: limit.exceeded };
   const reason = fitting.length < all.length ? partlyTooLong(all.length, fitting.length, limit) : null;
   return { ...counts, status: "trained", reason };

@@ -32,8 +32,9 @@ export class Workspace {
   constructor(root: string) {
     this.#root = root;
     try {
-      for (const folder of [join(root, "models"), join(root, "jobs")])
+      for (const folder of [join(root, "models"), join(root, "jobs")]) {
         mkdirSync(folder, { recursive: true, mode: 0o700 });
+      }
     } catch (error) {
       throw new OperatorError(`cannot keep training files: ${(error as Error).message}`, { cause: error });
     }

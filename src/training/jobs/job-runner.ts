@@ -79,8 +79,9 @@ export class JobRunner {
   /** Puts running jobs back in the queue; they start again with the next server. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const { controller } of this.#running.values())
+    for (const { controller } of this.#running.values()) {
       controller.abort(new Stop("shutdown", "the server is stopping"));
+    }
     await Promise.all([...this.#running.values()].map(({ done }) => done));
   }
 

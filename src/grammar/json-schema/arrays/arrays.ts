@@ -14,8 +14,9 @@ const MAX_COUNTED = 20_000;
 export function compileArray(context: SchemaContext, all: Conjunction, path: string): Expression {
   const { minItems: min } = all;
   if (min > MAX_COUNTED) throw schemaError(`the schema keyword "minItems" is supported up to ${MAX_COUNTED}`, path);
-  if (all.maxItems !== null && all.maxItems < min)
+  if (all.maxItems !== null && all.maxItems < min) {
     return context.impossible('"maxItems" is less than "minItems"', path);
+  }
   const max = all.maxItems === null ? null : Math.min(all.maxItems, MAX_COUNTED);
   const positions: Positions = { ...itemSchemas(context, all), min, max };
   if (all.unique && (max === null || max > 1)) return distinctItems(context, all, positions, path);

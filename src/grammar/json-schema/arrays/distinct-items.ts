@@ -40,8 +40,9 @@ export function distinctItems(
     }
   }
   const options: Expression[] = min === 0 ? [text("[]")] : [];
-  if (min <= items.length && items.length > 0)
+  if (min <= items.length && items.length > 0) {
     options.push(json.brackets({ kind: "graph", nodes: 2 ** items.length + 1, edges }));
+  }
   return options.length === 0 ? context.impossible("too few values for distinct items", path) : choice(...options);
 }
 

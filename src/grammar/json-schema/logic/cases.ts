@@ -87,8 +87,9 @@ export class SchemaCases {
       if (found === null) dropped ??= keyword;
       else cases.push(...found);
     }
-    if (cases.length === 0 && dropped !== null)
+    if (cases.length === 0 && dropped !== null) {
       throw schemaError(`the schema keyword "not" is not supported around "${dropped}"`, path);
+    }
     return this.#bounded(cases, path).map(silenced);
   }
 
@@ -124,19 +125,23 @@ export class SchemaCases {
   #expand(schema: SchemaObject, path: string): readonly Conjunction[] {
     const keywords = this.document.keywords(schema, path);
     let cases: readonly Conjunction[] = [ownDemands(keywords)];
-    for (const [index, part] of ((keywords.allOf ?? []) as Schema[]).entries())
+    for (const [index, part] of ((keywords.allOf ?? []) as Schema[]).entries()) {
       cases = this.product(cases, this.of(part, `${path}/allOf/${index}`), path);
+    }
     for (const keyword of ["$ref", "$dynamicRef", "$recursiveRef"]) {
       if (keywords[keyword] === undefined) continue;
       const target = this.document.resolve(schema, keyword, path);
       cases = this.product(cases, this.of(target, keywords[keyword] as string), path);
     }
-    for (const keyword of COMPOUND)
+    for (const keyword of COMPOUND) {
       if (keywords[keyword] !== undefined) cases = this.#compound(cases, keyword, keywords, path);
-    if (keywords.unevaluatedProperties !== undefined)
+    }
+    if (keywords.unevaluatedProperties !== undefined) {
       cases = cases.map((each) => withUnevaluatedMembers(each, keywords.unevaluatedProperties as Schema));
-    if (keywords.unevaluatedItems !== undefined)
+    }
+    if (keywords.unevaluatedItems !== undefined) {
       cases = cases.map((each) => withUnevaluatedItems(each, keywords.unevaluatedItems as Schema));
+    }
     return cases;
   }
 
@@ -244,9 +249,9 @@ export class SchemaCases {
       const meeting = others.filter((other) => this.product([each], [other], path).length > 0);
       const apart = meeting.map((other) => differentFrom(this, each, other));
       if (meeting.length === 0) out.push(each);
-      else if (apart.every((formula) => formula !== null))
+      else if (apart.every((formula) => formula !== null)) {
         out.push({ ...each, types: ["object"], conditions: [...each.conditions, ...apart] });
-      else out.push(...this.product([each], this.rejected(branch, path), path));
+      } else out.push(...this.product([each], this.rejected(branch, path), path));
     }
     return out;
   }

@@ -75,8 +75,9 @@ export function differentFrom(schemas: Opposites, one: Conjunction, other: Conju
   ways.push(...other.conditions.map(not));
   let values = 0;
   for (const layer of other.layers) {
-    if (layer.additional === false && layer.patterns.length === 0)
+    if (layer.additional === false && layer.patterns.length === 0) {
       ways.push(...[...known].filter((name) => !Object.hasOwn(layer.properties, name)).map((name) => has(name)));
+    }
     for (const [name, schema] of Object.entries(layer.properties)) {
       const own = one.layers.map((each) => each.properties[name]).find((each) => each !== undefined);
       if (own === schema || !known.has(name) || values >= MAX_VALUES) continue;

@@ -81,8 +81,9 @@ export function negatedKeyword(
       if (keywords.minContains !== undefined || keywords.maxContains !== undefined) return null;
       return [of("array", { tuples: [{ prefix: [], rest: cases.opposite(value as Schema) }] })];
     case "items":
-      if (!Array.isArray(value) && keywords.prefixItems === undefined)
+      if (!Array.isArray(value) && keywords.prefixItems === undefined) {
         return [of("array", { contains: [{ schema: cases.opposite(value as Schema), min: 1, max: null }] })];
+      }
       return Array.isArray(value) ? wrongPosition(cases, value as Schema[]) : null;
     case "prefixItems":
       return wrongPosition(cases, value as Schema[]);
@@ -153,8 +154,9 @@ function outside(keywords: SchemaObject, keyword: string): readonly Conjunction[
   // Draft 4's booleans are negated together with the bound they modify.
   if (typeof keywords[keyword] === "boolean") return [];
   const [sharpLow, sharpHigh] = bounds(keywords);
-  if (low)
+  if (low) {
     return [of("number", { high: { value: low.value, exclusive: !(low.exclusive || sharp(sharpLow, low.value)) } })];
+  }
   return [
     of("number", { low: { value: high!.value, exclusive: !(high!.exclusive || sharp(sharpHigh, high!.value)) } }),
   ];

@@ -64,8 +64,9 @@ function sameLength(low: string, high: string): Expression {
   const options: Expression[] = [];
   if (!lowFull) options.push(sequence(text(low[0]!), sameLength(restLow, nines)));
   const [from, to] = [lowFull ? a : a + 1, highFull ? b : b - 1];
-  if (from <= to)
+  if (from <= to) {
     options.push(sequence(charSet([[0x30 + from, 0x30 + to]]), repeat(digit, zeros.length, zeros.length)));
+  }
   if (!highFull) options.push(sequence(text(high[0]!), sameLength(zeros, restHigh)));
   return choice(...options);
 }

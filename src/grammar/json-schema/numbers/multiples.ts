@@ -13,8 +13,9 @@ const DIGITS = Array.from({ length: 10 }, (_, digit) => codePoints([[0x30 + digi
 /** Multiples of the divisor, written without exponent. The divisor is `units` × 10^-`places`. */
 export function multiplesOf(divisor: number, path: string): CharDfa {
   const { units, places } = decimal(divisor);
-  if (units * (places + 2) > MAX_STATES)
+  if (units * (places + 2) > MAX_STATES) {
     throw schemaError(`the schema keyword "multipleOf" is not supported for ${divisor}: it has too many digits`, path);
+  }
   // States: 0 start, 1 after the sign, then the remainders of each row, and finally trailing zeros.
   const at = (remainder: number, row: number): number => 2 + row * units + remainder;
   const zeros = at(0, places + 2);

@@ -107,8 +107,9 @@ export class ObjectContent {
     const key = `${at}.${place.count}.${place.different}.${place.kinds}.${formulaKey(condition)}`;
     let node = this.#nodes.get(key);
     if (node === undefined) {
-      if (this.#nodes.size > MAX_NODES)
+      if (this.#nodes.size > MAX_NODES) {
         throw new GrammarError("the conditions on the properties of this object need too many states");
+      }
       node = this.#nodes.size === 0 ? 0 : this.#nodes.size + 1;
       this.#nodes.set(key, node);
       this.#queue.push([place, node]);
@@ -133,8 +134,9 @@ export class ObjectContent {
     for (const member of this.#loose) this.#write(member, place, from);
     if (left.length === 0 || this.#extrasAnywhere) this.#further(place, from);
     const done = this.#anyOrder || left.length === 0;
-    if (done && place.count > 0 && place.different >= this.#min && this.#without(left, place.condition) === true)
+    if (done && place.count > 0 && place.different >= this.#min && this.#without(left, place.condition) === true) {
       this.#edges.push({ from, to: 1, expression: empty });
+    }
   }
 
   #without(members: readonly Member[], condition: Formula): Formula {

@@ -99,8 +99,9 @@ export function nameClasses(
         { keys: intersectDfas(keys, missing, subject), matched },
       ])
       .filter(({ keys }) => keys.states.some((state) => state.final));
-    if (classes.length > MAX_CLASSES)
+    if (classes.length > MAX_CLASSES) {
       throw schemaError('the schema keyword "patternProperties" has too many overlapping patterns', path);
+    }
   }
   return classes.map(({ keys, matched }) => ({
     keys,

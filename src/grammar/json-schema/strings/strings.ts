@@ -38,8 +38,9 @@ export function compileString(context: SchemaContext, all: Conjunction, path: st
   const { patterns, notPatterns, formats, minLength, maxLength } = all;
   const excluded = excludedTexts(all);
   const demands = { patterns, notPatterns, formats: formats.filter(isKnownFormat), excluded, minLength, maxLength };
-  if (maxLength !== null && maxLength < minLength)
+  if (maxLength !== null && maxLength < minLength) {
     return context.impossible('"maxLength" is less than "minLength"', path);
+  }
   const key = JSON.stringify(demands);
   if (key === FREE_STRING) return context.text.string;
   const content = stringContent(context.text, demands, path);
@@ -80,8 +81,9 @@ export function stringDfa(demands: StringDemands, among: CharDfa | null, path: s
   const formats = (demands.formats ?? []).filter(isKnownFormat);
   const parts = ownPatterns(demands).map((source) => determinise(searchPattern(source, path), subject));
   parts.push(...formats.map(formatDfa));
-  for (const pattern of demands.notPatterns ?? [])
+  for (const pattern of demands.notPatterns ?? []) {
     parts.push(complementDfa(determinise(searchPattern(pattern, path, true), subject)));
+  }
   const excluded = excludedTexts(demands);
   if (excluded.length > 0) parts.push(otherThan(excluded));
   let dfa = among;
@@ -145,8 +147,9 @@ function jsonEncoded(expression: Expression): Expression {
       if (special.length === 0) return raw;
       const escapes: string[] = [];
       for (const [low, high] of special) {
-        for (let point = low; point <= high; point++)
+        for (let point = low; point <= high; point++) {
           escapes.push(JSON.stringify(String.fromCodePoint(point)).slice(1, -1));
+        }
       }
       return choice(raw, texts(escapes));
     }
