@@ -14,9 +14,9 @@ it("tells the model whether adapters were trained before, so that it is built fo
   const data = mkdtempSync(join(tmpdir(), "flywheel-serve-"));
   const loadModel = vi.fn<LoadModel>().mockRejectedValue(new Error("told"));
   const toldAtStart = async () => {
-    await expect(startServer({ ...loadConfig({ env: {} }), data, logLevel: "error" }, loadModel)).rejects.toThrow(
-      "told",
-    );
+    await expect(
+      startServer({ ...loadConfig({ env: {} }), port: 0, data, logLevel: "error" }, loadModel),
+    ).rejects.toThrow("told");
     return loadModel.mock.lastCall![3];
   };
   const change = (work: (models: ModelTable) => void) => {
