@@ -1,4 +1,5 @@
-// The arrows between folders (CONTRIBUTING.md), checked on the imports themselves; and the size of files.
+// Checks the rules of ARCHITECTURE.md and CONTRIBUTING.md that no linter knows: who may import whom, no import circles, the
+// size of files, and style.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -7,10 +8,10 @@ import { expect, it } from "vitest";
 
 const src = fileURLToPath(new URL("../src", import.meta.url));
 
-/** Small things without knowledge of the product. Every folder may import them; they import only each other. */
+/** These folders know nothing about the product. Every folder may import them; they import only each other. */
 const common = ["errors", "json", "system", "pacing"];
 
-/** What each folder may import beside itself and the common ones. Folders lower in the list never import higher ones. */
+/** What each folder may import besides itself and the common ones. */
 const allowed: Record<string, readonly string[]> = {
   cli: ["app", "api", "client", "config", "store", "observe", "training"],
   app: ["api", "training", "engine", "text", "grammar", "model", "config", "store", "observe"],
@@ -31,7 +32,7 @@ const allowed: Record<string, readonly string[]> = {
   system: [],
   pacing: [],
 };
-/** What the folders inside a folder may import of it, where that says something. */
+/** What a subfolder may import from the same top-level folder. Subfolders not listed here are free. */
 const inside: Record<string, readonly string[]> = {
   "api/http": [],
   "api/request": ["api/http"],
@@ -57,7 +58,7 @@ const inside: Record<string, readonly string[]> = {
 };
 
 const files = readdirSync(src, { recursive: true, encoding: "utf8" })
-  .filter((file) => file.endsWith(".ts"))
+  .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
   .map(withSlashes);
 const folderOf = (file: string) => (file.includes("/") ? file.slice(0, file.indexOf("/")) : "");
 
@@ -67,7 +68,14 @@ function withSlashes(path: string): string {
 
 function importsOf(file: string): string[] {
   const text = readFileSync(join(src, file), "utf8");
-  return [...text.matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map((match) => match[1]!);
+  return [...text.matchAll(/(?:from|import\(?)\s*"([^"]+)"/g)].map((match) => match[1]!);
+}
+
+/** The files of src/ that a file imports, types included. */
+function localImportsOf(file: string): string[] {
+  return importsOf(file)
+    .filter((name) => name.startsWith("."))
+    .map((name) => withSlashes(relative(src, resolve(src, dirname(file), name))));
 }
 
 it("every folder has a place among the arrows, and no file lies beside them", () => {
@@ -76,31 +84,27 @@ it("every folder has a place among the arrows, and no file lies beside them", ()
 });
 
 it("imports follow the arrows", () => {
-  const wrong: string[] = [];
-  for (const file of files.filter((name) => !name.endsWith(".test.ts"))) {
+  const wrong = files.flatMap((file) => {
     const folder = folderOf(file);
-    for (const name of importsOf(file)) {
-      if (!name.startsWith(".")) {
-        const knowsHttp = ["api", "app", "cli", "client"].includes(folder);
-        if (/^(fastify|@fastify\/|node:http)/.test(name) && !knowsHttp) wrong.push(`${file} -> ${name}`);
-        continue;
-      }
-      const target = withSlashes(relative(src, resolve(src, dirname(file), name)));
-      const to = folderOf(target);
-      if (to !== folder && !common.includes(to) && !allowed[folder]!.includes(to)) wrong.push(`${file} -> ${target}`);
-    }
-  }
+    const may = [folder, ...common, ...allowed[folder]!];
+    return localImportsOf(file)
+      .filter((to) => !may.includes(folderOf(to)))
+      .map((to) => `${file} -> ${to}`);
+  });
+  expect(wrong).toEqual([]);
+});
+
+it("only the edge knows HTTP", () => {
+  const wrong = files
+    .filter((file) => !["api", "app", "cli", "client"].includes(folderOf(file)))
+    .filter((file) => importsOf(file).some((name) => /^(fastify|@fastify\/|node:http)/.test(name)));
   expect(wrong).toEqual([]);
 });
 
 it("imports inside a folder follow theirs", () => {
-  const sources = files.filter((file) => !file.endsWith(".test.ts"));
-  const wrong = sources.flatMap((file) => {
+  const wrong = files.flatMap((file) => {
     const may = inside[dirname(file)];
-    const targets = importsOf(file)
-      .filter((name) => name.startsWith("."))
-      .map((name) => withSlashes(relative(src, resolve(src, dirname(file), name))));
-    return targets
+    return localImportsOf(file)
       .filter((to) => may !== undefined && folderOf(to) === folderOf(file))
       .filter((to) => dirname(to) !== dirname(file) && !may!.includes(dirname(to)))
       .map((to) => `${file} -> ${to}`);
@@ -108,28 +112,50 @@ it("imports inside a folder follow theirs", () => {
   expect(wrong).toEqual([]);
 });
 
+/** Circles of imports, each as "a -> b -> a". One is reported for every import that closes a circle. */
+function circles(imports: ReadonlyMap<string, readonly string[]>): string[] {
+  const found: string[] = [];
+  const done = new Set<string>();
+  const path: string[] = [];
+  const visit = (file: string): void => {
+    if (path.includes(file)) found.push([...path.slice(path.indexOf(file)), file].join(" -> "));
+    if (path.includes(file) || done.has(file)) return;
+    path.push(file);
+    for (const next of imports.get(file) ?? []) visit(next);
+    path.pop();
+    done.add(file);
+  };
+  for (const file of imports.keys()) visit(file);
+  return found;
+}
+
+it("files do not import each other in a circle", () => {
+  expect(circles(new Map(files.map((file) => [file, localImportsOf(file)])))).toEqual([]);
+});
+
+it("finds a circle through several files, and a file that imports itself", () => {
+  const imports = { a: ["b", "d"], b: ["c", "e"], c: ["b"], d: ["e"], e: [], f: ["f"] };
+  expect(circles(new Map(Object.entries(imports)))).toEqual(["b -> c -> b", "f -> f"]);
+});
+
 it("only the edge knows the errors of the wire", () => {
   const wrong = files
-    .filter((file) => !file.endsWith(".test.ts") && !["api", "errors"].includes(folderOf(file)))
+    .filter((file) => !["api", "errors"].includes(folderOf(file)))
     .filter((file) => importsOf(file).some((name) => name.endsWith("/service-error.ts")));
   expect(wrong).toEqual([]);
 });
 
 it("no file is longer than 350 lines", () => {
-  const long = files.filter(
-    (file) => !file.endsWith(".test.ts") && readFileSync(join(src, file), "utf8").split("\n").length > 351,
-  );
+  const long = files.filter((file) => readFileSync(join(src, file), "utf8").split("\n").length > 351);
   expect(long).toEqual([]);
 });
 
-/** Sources with the lines that break a rule, as "file:line". */
+/** Where the sources match a pattern, as "file:line". */
 function linesMatching(rule: RegExp): string[] {
-  return files
-    .filter((file) => !file.endsWith(".test.ts"))
-    .flatMap((file) => {
-      const text = readFileSync(join(src, file), "utf8");
-      return [...text.matchAll(rule)].map(({ index }) => `${file}:${text.slice(0, index).split("\n").length}`);
-    });
+  return files.flatMap((file) => {
+    const text = readFileSync(join(src, file), "utf8");
+    return [...text.matchAll(rule)].map(({ index }) => `${file}:${text.slice(0, index).split("\n").length}`);
+  });
 }
 
 it("private members are #private", () => {
@@ -148,12 +174,10 @@ it("a body on a line of its own has braces", () => {
 it("a body that fits on the line of its condition has no braces", () => {
   const short =
     /^([ ]*)((?:if|for|while) \([^\n]*\)) \{\n\1 {2}(?!\/\/|const |let |if |for |while )([^\n]*;)\n\1\}\n/gm;
-  const wrong = files
-    .filter((file) => !file.endsWith(".test.ts"))
-    .flatMap((file) =>
-      [...readFileSync(join(src, file), "utf8").matchAll(short)]
-        .filter(([, indent, head, body]) => `${indent}${head} ${body}`.length <= 120 && !body!.includes(" // "))
-        .map(([, , head]) => `${file}: ${head}`),
-    );
+  const wrong = files.flatMap((file) =>
+    [...readFileSync(join(src, file), "utf8").matchAll(short)]
+      .filter(([, indent, head, body]) => `${indent}${head} ${body}`.length <= 120 && !body!.includes(" // "))
+      .map(([, , head]) => `${file}: ${head}`),
+  );
   expect(wrong).toEqual([]);
 });

@@ -10,11 +10,10 @@ import { refusal } from "./admission.ts";
 import { KvCache } from "./cache/kv-cache.ts";
 import type { Finish, GenerateRequest } from "./contract.ts";
 import { TokenSource } from "./next-tokens.ts";
-import { RequestState } from "./request-state.ts";
 import { errorFinish, RequestTable, type RoutedOutput } from "./request-table.ts";
 import { type ScheduledChunk, Scheduler } from "./scheduler.ts";
 import { rankOf, type SchedulingOptions } from "./scheduling.ts";
-import type { Sequence } from "./sequence.ts";
+import { RequestState, type Sequence } from "./sequence.ts";
 import type { StatCells } from "./stats.ts";
 
 export interface StepEngineParts {

@@ -6,9 +6,8 @@ import { BrokenConstraintError } from "../grammar/match/sequence-constraint.ts";
 import { NoLegalTokenError } from "../sampling/errors.ts";
 import type { SampledToken } from "../sampling/token-logprobs.ts";
 import type { EngineOutput, Finish } from "./contract.ts";
-import type { RequestState } from "./request-state.ts";
 import type { Scheduler } from "./scheduler.ts";
-import type { Sequence } from "./sequence.ts";
+import type { RequestState, Sequence } from "./sequence.ts";
 
 /** An output and the request it belongs to. */
 export interface RoutedOutput {

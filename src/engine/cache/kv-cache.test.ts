@@ -4,8 +4,7 @@
 import { expect, it } from "vitest";
 import { FakeRunner, uniformRow } from "../../../test/fakes/fake-runner.ts";
 import { generateRequest } from "../../../test/fakes/requests.ts";
-import { RequestState } from "../request-state.ts";
-import type { Sequence } from "../sequence.ts";
+import { RequestState, type Sequence } from "../sequence.ts";
 import { KvCache } from "./kv-cache.ts";
 
 /** Blocks of two links of two tokens. */

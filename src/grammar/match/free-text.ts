@@ -4,34 +4,10 @@
 // holds no other characters; and a mask can start from a slice, which holds all tokens of the set and the nodes where
 // the others begin to differ. Slices depend on the vocabulary alone, so all grammars share them.
 
-import type { Configuration, Matcher } from "./matcher.ts";
+import type { Configuration, Freedom, FreeSet, Slice } from "./configuration.ts";
+import type { Matcher } from "./matcher.ts";
 import type { TokenTrie } from "./token-trie.ts";
 import { SET_WORDS, TrieContents } from "./trie-contents.ts";
-
-/** Characters, and which of the trie's sets lie inside. */
-export interface FreeSet {
-  readonly words: Int32Array;
-  /** Per set of TrieContents, 1 = all of it is in here. */
-  readonly inside: Uint8Array;
-  /** null = not made yet. */
-  slice: Slice | null;
-}
-
-/** Every character of the set leads to the target. */
-export interface Freedom {
-  readonly set: FreeSet;
-  readonly target: Configuration;
-}
-
-/** All tokens of at most SLICE_LENGTH characters of one set. */
-export interface Slice {
-  readonly mask: Int32Array;
-  /** The nodes, in trie order, below which all other tokens lie. */
-  readonly exits: Int32Array;
-  /** Per exit: its byte, and the characters of the set before it. */
-  readonly exitBytes: Uint8Array;
-  readonly exitLengths: Uint8Array;
-}
 
 /** What a mask can start from. */
 export interface FreeRun {

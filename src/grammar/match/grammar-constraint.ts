@@ -1,7 +1,7 @@
 // One constrained sequence on the engine thread: its next mask and its forced tokens. Work is rationed. A grammar that
 // needs more than its ration per token ends its own sequence with an error, and does not slow down the rest of the batch.
 
-import type { Configuration } from "./matcher.ts";
+import type { Configuration } from "./configuration.ts";
 import { BrokenConstraintError, type SequenceConstraint } from "./sequence-constraint.ts";
 import type { TokenMasks } from "./token-masks.ts";
 import { tokenBytes } from "./token-trie.ts";

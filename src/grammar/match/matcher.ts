@@ -1,64 +1,15 @@
-// Runs a program over bytes. A configuration is a set of (state, stack) items: all that the grammar considers possible
-// after some text, closed under links, calls and returns. Stacks are shared graphs with one node per rule call and
+// Runs a program over bytes, from one configuration to the next. Stacks are shared graphs with one node per rule call and
 // position, as in Earley's algorithm, so ambiguity and left recursion stay polynomial. Configurations are interned and
 // remember their successors. A byte seen before in the same configuration costs one table lookup.
 
 import type { Program } from "../automaton/program.ts";
-import type { Freedom, FreeSet } from "./free-text.ts";
+import { Configuration } from "./configuration.ts";
 import { BrokenConstraintError } from "./sequence-constraint.ts";
 import { STATE_RADIX, StackGraph, type StackNode } from "./stack-graph.ts";
 import { StateSteps } from "./state-steps.ts";
 
 /** With more configurations than this, a matcher forgets all of them and starts again. */
 const MAX_CONFIGURATIONS = 20_000;
-
-export class Configuration {
-  /** The items that can consume a byte, as two lists of the same length. */
-  readonly states: readonly number[];
-  readonly nodes: readonly StackNode[];
-  /** The items before closing: they determine everything else. */
-  readonly kernelStates: readonly number[];
-  readonly kernelNodes: readonly StackNode[];
-  /** The whole text may end here. */
-  readonly accepting: boolean;
-  /** The frame may end here and return to its unknown caller (see token-masks.ts). */
-  readonly escaped: boolean;
-  /** Per byte class; null = no continuation. */
-  next: (Configuration | null | undefined)[] = [];
-  epoch: number;
-  mask: Int32Array | null = null;
-  /** See free-text.ts; undefined = not known yet. */
-  freedom: Freedom | null | undefined;
-  sustained: FreeSet | null | undefined;
-
-  constructor(
-    kernel: Kernel,
-    closed: { states: number[]; nodes: StackNode[]; accepting: boolean; escaped: boolean },
-    epoch: number,
-  ) {
-    this.kernelStates = kernel.states;
-    this.kernelNodes = kernel.nodes;
-    this.states = closed.states;
-    this.nodes = closed.nodes;
-    this.accepting = closed.accepting;
-    this.escaped = closed.escaped;
-    this.epoch = epoch;
-  }
-
-  holds(state: number, node: StackNode): boolean {
-    return this.states.some((each, index) => each === state && this.nodes[index] === node);
-  }
-
-  /** Nothing can follow: the text is complete or the frame was left for good. */
-  get exhausted(): boolean {
-    return this.states.length === 0;
-  }
-}
-
-interface Kernel {
-  readonly states: readonly number[];
-  readonly nodes: readonly StackNode[];
-}
 
 export class Matcher {
   readonly program: Program;
