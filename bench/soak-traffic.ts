@@ -40,7 +40,7 @@ export class SoakTraffic {
     let finished = 0;
     let received = 0;
     for await (const output of this.#engine.generate({ ...request, priority: random.below(3) })) {
-      if (output.type === "prefill") continue;
+      if (output.type !== "tokens") continue;
       counts[output.index]! += tokenIds(output).length;
       received += 1;
       if (received >= leaveAfter) return; // breaking out aborts the request

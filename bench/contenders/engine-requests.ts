@@ -22,6 +22,7 @@ export function greedyRequest(
       logitBias: [],
       allowedTokenIds: null,
       badWords: [],
+      badWordTexts: [],
       minTokens: 0,
       eosTokenId: null,
       stopTokenIds: [],
@@ -39,6 +40,7 @@ export function greedyRequest(
     cacheSalt: null,
     priority: 0,
     grammar: null,
+    constraint: null,
     ...overrides,
   };
 }

@@ -27,7 +27,7 @@ export async function create({ folder, threads }: PrefixProbeOptions): Promise<P
     const start = performance.now();
     let cachedTokens = 0;
     for await (const output of engine.generate(greedyRequest(prompt, { maxTokens: 1 }))) {
-      if (output.type === "prefill") cachedTokens = output.cachedTokens;
+      if (output.type === "prefill") cachedTokens = output.cachedTokens ?? 0;
       else if (tokenIds(output).length > 0) return { seconds: (performance.now() - start) / 1e3, cachedTokens };
     }
     throw new Error("the request ended without a token");

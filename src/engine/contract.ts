@@ -2,6 +2,7 @@
 // engine by this file, and load adapters through adapter-slots.ts. WorkerEngine (thread/worker-host.ts) and the tests'
 // fakes implement it. An engine knows no text and no HTTP: the caller looks for stop strings and calls `stop(index)`.
 
+import type { ConstrainedOutput } from "../grammar/constraint.ts";
 import type { AdapterInfo } from "../model/lora/adapter-host.ts";
 import type { SamplingParams } from "../sampling/sampling-params.ts";
 import type { SampledToken, TokenLogprobs } from "../sampling/token-logprobs.ts";
@@ -19,6 +20,8 @@ export interface GenerateRequest {
   priority: number;
   /** Key of a compiled grammar (see grammar/), or null. */
   grammar: string | null;
+  /** What `grammar` was compiled from, for engines that compile it themselves. null without a grammar. */
+  constraint: ConstrainedOutput | null;
   /** Opaque parameters for engines that know them (engine_xargs, kv_transfer_params). The embedded engine ignores them. */
   extra?: Readonly<Record<string, unknown>>;
 }
@@ -32,17 +35,24 @@ export interface Finish {
   /** Set when reason is "error". */
   message?: string;
   /**
-   * Set when the request itself caused the error: its controls leave no token, or its constraint cannot be followed.
-   * Then `message` is for its sender, otherwise for the log.
+   * Set when `message` is for the sender; otherwise it is for the log. The request's controls leave no token
+   * ("contradiction"), its constraint cannot be followed ("constraint"), the engine cannot do what it asks ("refused"),
+   * no engine is there now and it helps to try again ("unavailable"), or a replica was lost ("lost"), which only a
+   * fleet sees.
    */
-  fault?: "contradiction" | "constraint";
+  fault?: "contradiction" | "constraint" | "refused" | "unavailable" | "lost";
+  /** What the engine says about a transfer of keys and values, for whoever asked with kv_transfer_params. */
+  kvTransferParams?: Readonly<Record<string, unknown>>;
 }
 
 /** Comes once per request, before its first tokens. */
 export interface PrefillOutput {
   type: "prefill";
-  /** Prompt tokens taken from the prefix cache: a multiple of `linkSize`, less than the prompt length. */
-  cachedTokens: number;
+  /**
+   * Prompt tokens taken from the prefix cache: a multiple of `linkSize`, less than the prompt length. null: not known
+   * yet; a `usage` output may follow.
+   */
+  cachedTokens: number | null;
   /** Element i describes prompt token i; element 0 is null. null when not asked for. */
   promptLogprobs: readonly (TokenLogprobs | null)[] | null;
   /** Milliseconds from submission to the first step. Absent: not measured. */
@@ -57,7 +67,13 @@ export interface TokensOutput {
   finish: Finish | null;
 }
 
-export type EngineOutput = PrefillOutput | TokensOutput;
+/** Prompt tokens from the prefix cache, from an engine that tells late. Comes before the last choice finishes. */
+export interface UsageOutput {
+  type: "usage";
+  cachedTokens: number;
+}
+
+export type EngineOutput = PrefillOutput | TokensOutput | UsageOutput;
 
 /** A running request. Iterate it to the end or call `abort`; breaking out of the loop aborts too. */
 export interface Generation extends AsyncIterable<EngineOutput> {

@@ -116,7 +116,7 @@ describe("prefix cache", () => {
   it("reuses full blocks, at most all but one token, and reports them", async () => {
     const runner = runnerOf(counting);
     const driver = new EngineDriver(runner);
-    const cached = async (length: number, rest = {}): Promise<number> =>
+    const cached = async (length: number, rest = {}): Promise<number | null> =>
       prefillOf(await driver.run(generateRequest(range(length, 3), { maxTokens: 1 }, rest))).cachedTokens;
     expect(await cached(8)).toBe(0);
     expect(await cached(8)).toBe(4);
@@ -153,7 +153,7 @@ describe("prefix cache", () => {
     const adapters = new FakeAdapters();
     const driver = new EngineDriver(runnerOf(hashRow), { adapters });
     const { version } = await adapters.load("red");
-    const run = async (adapter: string | null): Promise<[number, number[]]> => {
+    const run = async (adapter: string | null): Promise<[number | null, number[]]> => {
       const outputs = await driver.run(generateRequest(range(9), {}, { adapter }));
       return [prefillOf(outputs).cachedTokens, tokensOf(outputs)];
     };

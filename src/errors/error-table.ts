@@ -101,6 +101,12 @@ export const ERRORS = {
       "The constraint could not be followed any further: it is too ambiguous, or the model's tokens cannot express it.",
     fix: "Make the grammar less ambiguous. The error is found during generation; in a stream it is an error event.",
   },
+  engine_refused: {
+    status: 400,
+    type: "BadRequestError",
+    meaning: "The engine behind this server cannot do what a field asks for, although Flywheel's own engine can.",
+    fix: "The message names the field and the engine. Omit the field, or start the engine with what it needs.",
+  },
   tool_choice_unavailable: {
     status: 400,
     type: "BadRequestError",
@@ -292,6 +298,13 @@ export const ERRORS = {
     meaning: "The server is shutting down and accepts no new requests.",
     fix: "Retry after `Retry-After` seconds, or use another server.",
     repeat: 5,
+  },
+  engine_unavailable: {
+    status: 503,
+    type: "ServiceUnavailableError",
+    meaning: "No engine is ready, or the one that ran the request was lost and the request cannot go on elsewhere.",
+    fix: "Retry after `Retry-After` seconds. GET /metrics shows the state of every replica.",
+    repeat: 1,
   },
   no_adapter_slot: {
     status: 503,

@@ -21,6 +21,8 @@ export interface SamplingParams {
   allowedTokenIds: readonly number[] | null;
   /** Token sequences that must not be completed in the output. */
   badWords: readonly (readonly number[])[];
+  /** The texts that `badWords` spells, for engines that tokenise them themselves. */
+  badWordTexts: readonly string[];
   minTokens: number;
   /** Output budget per choice, already clamped to the context. */
   maxTokens: number;

@@ -3,8 +3,8 @@
 /** A token with its alternatives. Log-probabilities are natural, of the raw (grammar-masked) distribution. */
 export interface TokenLogprobs {
   logprob: number;
-  /** 1 = most likely: the number of entries with logprob >= this one. */
-  rank: number;
+  /** 1 = most likely: the number of entries with logprob >= this one. null: the engine does not say. */
+  rank: number | null;
   /** The k most likely, best first, or the ids that were asked for: ids and their log-probabilities. */
   topIds: readonly number[];
   topLogprobs: readonly number[];

@@ -17,6 +17,7 @@ export function samplingParams(overrides: Partial<SamplingParams> = {}): Samplin
     logitBias: [],
     allowedTokenIds: null,
     badWords: [],
+    badWordTexts: [],
     minTokens: 0,
     maxTokens: 8,
     eosTokenId: 2,
@@ -46,6 +47,7 @@ export function generateRequest(
     cacheSalt: null,
     priority: 0,
     grammar: null,
+    constraint: null,
     ...overrides,
   };
 }

@@ -115,7 +115,7 @@ function summarise(outputs: readonly EngineOutput[], n: number): Summary {
       expect(prefill).toBeNull();
       expect(choices.flatMap((choice) => choice.tokens)).toEqual([]);
       prefill = output;
-    } else {
+    } else if (output.type === "tokens") {
       const choice = choices[output.index]!;
       expect(choice.finish).toBeNull();
       choice.tokens.push(...output.tokens);
@@ -193,7 +193,7 @@ describe("random mixes", () => {
           if (actual.prefill !== null) {
             const { cachedTokens, promptLogprobs } = actual.prefill;
             expect(promptLogprobs).toEqual(expected.prefill!.promptLogprobs);
-            expect(cachedTokens % linkSize).toBe(0);
+            expect(cachedTokens! % linkSize).toBe(0);
             expect(cachedTokens).toBeLessThan(spec.prompt.length);
             if (spec.promptLogprobs !== null || !scheduling.prefixCaching) expect(cachedTokens).toBe(0);
           }

@@ -4,7 +4,7 @@
 import { type ChatPrompt, chatPrompt } from "../../text/prompt.ts";
 import { type LengthRules, outputBudget, promptRoom } from "../../text/prompt-length.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
-import { grammarKeyFor } from "../request/constraint.compile.ts";
+import { grammarFor } from "../request/constraint.compile.ts";
 import { lengthRules } from "../request/length-rules.ts";
 import { checkLogprobAmount, checkLogprobCount, logprobAmount } from "../request/logprob-request.ts";
 import { toSamplingParams } from "../request/sampling-params.ts";
@@ -74,7 +74,7 @@ export async function prepareChat(
   const counts = { choices: readChoiceCount(body.n), ...logprobs, top: named ?? logprobs.top };
   const amount = logprobAmount({ ...tokens, ...counts }, vocabSize);
   if (body.stream !== true) checkLogprobAmount(amount, "top_logprobs");
-  const grammar = await grammarKeyFor(
+  const compiled = await grammarFor(
     service,
     constraintFor(parsing, state, body.include_reasoning ?? true),
     client.gone,
@@ -85,7 +85,7 @@ export async function prepareChat(
     n: readChoiceCount(body.n),
     sampling,
     model,
-    grammar,
+    compiled,
     // The sampled token is shown beside named ones.
     top: named === null ? logprobs.top : named + 1,
     tokensAsIds: body.return_tokens_as_token_ids ?? (model.recordsForTraining || service.config.returnTokensAsTokenIds),

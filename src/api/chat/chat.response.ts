@@ -33,6 +33,7 @@ export class ChatCollector {
   readonly #options: ChatReplyOptions;
   readonly #choices: Collected[];
   #prefill: PrefillOutput | null = null;
+  #cachedTokens = 0;
 
   constructor(facts: ReplyFacts, options: ChatReplyOptions, n: number) {
     this.#facts = facts;
@@ -54,11 +55,9 @@ export class ChatCollector {
   }
 
   accept(output: RunOutput): void {
-    if (output.type === "prefill") {
-      this.#prefill = output;
-    } else {
-      this.#add(output);
-    }
+    if (output.type === "prefill") this.#prefill = output;
+    if (output.type === "delta") this.#add(output);
+    else this.#cachedTokens = output.cachedTokens ?? 0;
   }
 
   #add(delta: ChoiceDelta): void {
@@ -77,7 +76,7 @@ export class ChatCollector {
     const sum = (value: (choice: Collected) => number) => this.#choices.reduce((all, one) => all + value(one), 0);
     return {
       completion: sum(({ tokenIds }) => tokenIds.length),
-      cached: this.#prefill?.cachedTokens ?? 0,
+      cached: this.#cachedTokens,
       reasoning: sum(({ reasoningTokens }) => reasoningTokens),
     };
   }

@@ -41,8 +41,8 @@ export class ChatChunks implements ChunkSource {
   }
 
   accept(_run: number, output: RunOutput): void {
-    if (output.type === "prefill") {
-      this.#cachedTokens = output.cachedTokens;
+    if (output.type !== "delta") {
+      this.#cachedTokens = output.cachedTokens ?? 0;
       return;
     }
     // Not earlier: if the first token fails, the error is the first event.

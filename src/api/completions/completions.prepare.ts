@@ -6,7 +6,7 @@ import { reasoningState } from "../../text/reasoning/reasoning-style.ts";
 import { PlainReplyParser } from "../../text/reply-parser.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
-import { grammarKeyFor } from "../request/constraint.compile.ts";
+import { grammarFor } from "../request/constraint.compile.ts";
 import { readOutputShape } from "../request/constraint.wire.ts";
 import { lengthRules } from "../request/length-rules.ts";
 import { checkLogprobAmount, checkLogprobCount, logprobAmount } from "../request/logprob-request.ts";
@@ -51,7 +51,7 @@ export async function prepareCompletion(
   if ((body.logprob_token_ids ?? []).length === 0) checkLogprobCount(count, config.maxLogprobs, vocabSize, "logprobs");
   checkLogprobCount(promptLogprobs, config.maxLogprobs, vocabSize, "prompt_logprobs");
   const shape = readOutputShape(body);
-  const grammar = await grammarKeyFor(service, shape === null ? null : { ...shape, reasoning: null }, clientGone);
+  const compiled = await grammarFor(service, shape === null ? null : { ...shape, reasoning: null }, clientGone);
   const tokensAsIds = body.return_tokens_as_token_ids ?? config.returnTokensAsTokenIds;
   const returnTokenIds = body.return_token_ids ?? model.recordsForTraining;
 
@@ -88,7 +88,7 @@ export async function prepareCompletion(
         n,
         sampling,
         model,
-        grammar,
+        compiled,
         // The older format adds the sampled token to the most likely ones.
         top: top === null ? null : top + 1,
         tokensAsIds,

@@ -51,6 +51,7 @@ export class PromptChoices {
   readonly #tokenizer: Tokenizer;
   readonly #choices: Pending[];
   #prefill: PrefillOutput | null = null;
+  #cachedTokens = 0;
 
   constructor(reply: TextReplyOptions, tokenizer: Tokenizer) {
     this.#reply = reply;
@@ -73,7 +74,7 @@ export class PromptChoices {
   }
 
   get cachedTokens(): number {
-    return this.#prefill?.cachedTokens ?? 0;
+    return this.#cachedTokens;
   }
 
   get shownTokens(): number {
@@ -86,7 +87,8 @@ export class PromptChoices {
 
   accept(output: RunOutput): void {
     if (output.type === "prefill") this.#prefill = output;
-    else this.#add(output);
+    if (output.type === "delta") this.#add(output);
+    else this.#cachedTokens = output.cachedTokens ?? 0;
   }
 
   #add(delta: ChoiceDelta): void {

@@ -25,7 +25,7 @@ export class CompletionChunks implements ChunkSource {
 
   accept(run: number, output: RunOutput): void {
     this.#prompts[run]!.accept(output);
-    if (output.type === "prefill") return;
+    if (output.type !== "delta") return;
     this.#size += 32 * output.tokenIds.length + 64 * output.logprobs.reduce((n, l) => n + 1 + l.top_logprobs.length, 0);
   }
 

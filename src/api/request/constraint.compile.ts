@@ -1,17 +1,26 @@
 // Compiles a constraint before the engine sees it. A constraint that does not compile is a client error.
+import type { GenerateRequest } from "../../engine/contract.ts";
 import { ServiceError } from "../../errors/service-error.ts";
 import { type Constraint, ConstraintError } from "../../grammar/constraint.ts";
 import type { GrammarService } from "../../grammar/grammar-service.ts";
 
-/** The grammar's key for the engine; null without a constraint, or once the client left or the server stopped. */
-export async function grammarKeyFor(
+const NONE = { grammar: null, constraint: null };
+
+/** What the engine gets for a constraint: its source and the grammar's key. */
+export type CompiledConstraint = Pick<GenerateRequest, "grammar" | "constraint">;
+
+/** Both null without a constraint, or once the client left or the server stopped. */
+export async function grammarFor(
   { grammars, cutSignal }: { grammars: Pick<GrammarService, "compile">; cutSignal: AbortSignal },
   constraint: Constraint | null,
   clientGone: AbortSignal,
-): Promise<string | null> {
-  if (constraint === null) return null;
+): Promise<CompiledConstraint> {
+  if (constraint === null) return NONE;
   try {
-    return (await grammars.compile(constraint, [clientGone, cutSignal]))?.key ?? null;
+    const compiled = await grammars.compile(constraint, [clientGone, cutSignal]);
+    if (compiled === null) return NONE;
+    const { shape, reasoning } = constraint;
+    return { grammar: compiled.key, constraint: { shape, reasoning } };
   } catch (error) {
     if (error instanceof ConstraintError) {
       throw new ServiceError("invalid_constraint", error.message, { param: error.param, cause: error });

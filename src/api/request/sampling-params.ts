@@ -77,6 +77,7 @@ export function toSamplingParams(body: SamplingFields, context: SamplingContext)
     logitBias: readLogitBias(body.logit_bias, vocabSize),
     allowedTokenIds: readAllowedIds(body.allowed_token_ids, tokenizer.vocabSize),
     badWords: tokeniseBadWords(tokenizer, body.bad_words ?? []),
+    badWordTexts: body.bad_words ?? [],
     maxTokens: context.maxTokens,
     eosTokenId: eos,
     stopTokenIds: unique(ignoreEos ? userStops : [...userStops, ...extraEos]),

@@ -1,6 +1,6 @@
 // Runs one admitted request on the engine: aborts when the client leaves or the server shuts down, stops choices whose stop
 // string matched, and records metrics. When `outputs` ends, for whatever reason, the engine holds nothing of the request.
-import type { Finish, GenerateRequest, Generation, PrefillOutput } from "../../engine/contract.ts";
+import type { Finish, GenerateRequest, Generation, PrefillOutput, UsageOutput } from "../../engine/contract.ts";
 import { ServiceError } from "../../errors/service-error.ts";
 import type { Service } from "../service.ts";
 import { shuttingDown } from "./admission.ts";
@@ -15,7 +15,7 @@ export interface RunParts {
   clientGone: AbortSignal;
 }
 
-export type RunOutput = PrefillOutput | ChoiceDelta;
+export type RunOutput = PrefillOutput | UsageOutput | ChoiceDelta;
 
 export class GenerationRun {
   readonly #service: Service;
@@ -80,9 +80,9 @@ export class GenerationRun {
     const generation = this.#service.engine.generate(request);
     this.#generation = generation;
     for await (const output of generation) {
-      if (output.type === "prefill") {
-        this.#cachedTokens = output.cachedTokens;
-        this.#queuedMs = output.queuedMs ?? null;
+      if (output.type !== "tokens") {
+        this.#cachedTokens = output.cachedTokens ?? 0;
+        if (output.type === "prefill") this.#queuedMs = output.queuedMs ?? null;
         yield output;
         continue;
       }
@@ -134,6 +134,11 @@ function finishError({ message, fault }: Finish): ServiceError {
       return new ServiceError("contradictory_controls", message!);
     case "constraint":
       return new ServiceError("constraint_failed", message!, { param: "structured_outputs" });
+    case "refused":
+      return new ServiceError("engine_refused", message!);
+    case "unavailable":
+    case "lost":
+      return new ServiceError("engine_unavailable", message!, { retryAfter: 1 });
     default:
       throw new Error(`fault ${fault satisfies never}`);
   }

@@ -65,7 +65,7 @@ export function promptLogprobsJson(
 }
 
 function positionJson(walk: TokenTextWalk, id: number, here: TokenLogprobs): string {
-  const member = (token: number, logprob: number, rank: number) =>
+  const member = (token: number, logprob: number, rank: number | null) =>
     `"${token}":${JSON.stringify({ logprob: floored(logprob), rank, decoded_token: walk.text(token) })}`;
   const members = [member(id, here.logprob, here.rank)];
   here.topIds.forEach((other, i) => {

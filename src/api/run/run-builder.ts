@@ -9,6 +9,7 @@ import type { ReplyParser } from "../../text/reply-parser.ts";
 import { StopStrings } from "../../text/stop-strings.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
+import type { CompiledConstraint } from "../request/constraint.compile.ts";
 import type { SharedFields } from "../request/sampling.schema.ts";
 import { ChoiceOutput } from "./choice-output.ts";
 import type { ServedModel } from "./served-model.ts";
@@ -32,8 +33,7 @@ export interface RunSpec {
   n: number;
   sampling: SamplingParams;
   model: ServedModel;
-  /** Key of a compiled grammar. */
-  grammar: string | null;
+  compiled: CompiledConstraint;
   /** Alternatives per token; null: no log probabilities. */
   top: number | null;
   tokensAsIds: boolean;
@@ -63,7 +63,7 @@ export function buildRun(tokenizer: Tokenizer, spec: RunSpec): Run {
           skipSpecialTokens: body.skip_special_tokens ?? true,
           shownTokenIds: spec.shownTokenIds ?? [],
           spacesBetweenSpecialTokens: body.spaces_between_special_tokens ?? true,
-          keepLeadingSpace: spec.grammar !== null,
+          keepLeadingSpace: spec.compiled.grammar !== null,
           stops,
           includeStop: body.include_stop_str_in_output ?? false,
           minTokens: sampling.minTokens,
@@ -81,7 +81,7 @@ export function buildRun(tokenizer: Tokenizer, spec: RunSpec): Run {
     adapter: spec.model.adapter,
     cacheSalt: body.cache_salt ?? null,
     priority: Number(body.priority ?? 0n),
-    grammar: spec.grammar,
+    ...spec.compiled,
     ...extraOf(spec),
   };
   return { request, choices };

@@ -36,7 +36,8 @@ export class EngineClient {
       return stream;
     }
     this.#streams.set(handle, stream);
-    this.#send({ type: "generate", handle, request });
+    // The engine thread needs the grammar's key only.
+    this.#send({ type: "generate", handle, request: { ...request, constraint: null } });
     return stream;
   }
 

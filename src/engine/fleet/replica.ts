@@ -1,0 +1,44 @@
+// One engine of a fleet, as the fleet sees it: a vLLM or Flywheel server (../remote/), or an engine in this process
+// (local-replica.ts). A replica runs what it is given. It does not choose, queue or retry; the fleet does.
+
+import type { GenerateRequest, Generation, ModelInfo } from "../contract.ts";
+
+/**
+ * "starting": it has never answered. "ready": it takes requests. "draining": it finishes what it runs and takes nothing
+ * new. "away": it stopped answering; it is probed until it comes back.
+ */
+export type ReplicaState = "starting" | "ready" | "draining" | "away";
+
+export interface ReplicaLoad {
+  /** Requests that run or wait there, whoever sent them, as last reported. */
+  requests: number;
+  /** performance.now() of that report. */
+  at: number;
+}
+
+export interface Replica {
+  /** For logs and metrics: a URL, or "engine 0". Unique in the fleet. */
+  readonly name: string;
+  /** Most choices to have there at once. */
+  readonly maxInFlight: number;
+  readonly state: ReplicaState;
+  /** null until it was ready once. */
+  readonly info: ModelInfo | null;
+  /** Changes when the process behind it was restarted: it then has no adapters and an empty prefix cache. */
+  readonly identity: string;
+  /** null: it does not report. */
+  readonly load: ReplicaLoad | null;
+  /** Called after `state`, `identity` or `load` changed. One listener. */
+  onChange: (() => void) | null;
+  /**
+   * Runs a request; all its choices stay here. Its adapter, if any, is loaded here. A choice that the replica lost
+   * finishes with reason "error" and fault "lost"; its tokens up to then are good.
+   */
+  generate(request: GenerateRequest): Generation;
+  /** Loads a PEFT folder under its content version. Harmless when it is loaded. Rejects with a message for the user. */
+  loadAdapter(version: string, folder: string): Promise<void>;
+  /** A hint that nobody will ask for the version again. */
+  unloadAdapter(version: string): Promise<void>;
+  /** Ends all requests and stops probing. */
+  close(): Promise<void>;
+}
