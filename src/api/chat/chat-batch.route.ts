@@ -1,16 +1,12 @@
 // POST /v1/chat/completions/batch: several conversations with the same settings, one choice for each. No streams, no tools,
 // no n. Every conversation is checked and prepared before the first one runs.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { Type } from "typebox";
-import { ServiceError } from "../../errors/service-error.ts";
 import { principalOf } from "../http/auth.ts";
 import { clientGone } from "../http/client-gone.ts";
 import { bodyWithPriority } from "../http/priority-header.ts";
 import { requestIdOf } from "../http/request-id.ts";
 import { checkLogprobAmount } from "../request/logprob-request.ts";
-import { Message } from "../request/message.schema.ts";
 import { refusing } from "../request/prompt-errors.ts";
-import { readBody } from "../request/read-body.ts";
 import { ErrorBody } from "../request/schema-parts.ts";
 import { admitted } from "../run/admitted.ts";
 import { collectRuns } from "../run/collect-runs.ts";
@@ -20,16 +16,8 @@ import { type PreparedChat, prepareChat } from "./chat.prepare.ts";
 import { ChatCollector, chatReplyJson } from "./chat.response.ts";
 import { ChatReply } from "./chat.response-schema.ts";
 import { chatRules } from "./chat.route.ts";
-import { ChatRequest } from "./chat.schema.ts";
-import { type ValidatedChat, validateChat } from "./chat.validate.ts";
-
-const BatchRequest = Type.Object(
-  {
-    ...ChatRequest.properties,
-    messages: Type.Array(Type.Array(Message), { description: "The conversations; choice i answers conversation i." }),
-  },
-  { title: "ChatCompletionBatchRequest" },
-);
+import { BatchRequest } from "./chat.schema.ts";
+import { validateBatch } from "./chat.validate.ts";
 
 export function registerChatBatch(app: FastifyInstance, service: Service): void {
   app.post(
@@ -51,7 +39,7 @@ async function answerBatch(service: Service, request: FastifyRequest, reply: Fas
   const arrivedAt = performance.now();
   const gone = clientGone(reply.raw);
   const client = { id: principalOf(request).id, gone };
-  const chats = validateBatch(service, bodyWithPriority(request));
+  const chats = validateBatch(bodyWithPriority(request), chatRules(service));
   const { body, ignored } = chats[0]!;
   service.logIgnored(request.id, ignored);
   service.assertServing();
@@ -72,18 +60,6 @@ async function answerBatch(service: Service, request: FastifyRequest, reply: Fas
     if (gone.aborted) return reply.hijack();
     return reply.type("application/json; charset=utf-8").send(batchReply(prepared, collectors));
   });
-}
-
-function validateBatch(service: Service, raw: unknown): ValidatedChat[] {
-  const { value: body } = readBody(BatchRequest, raw ?? null);
-  const refuse = (field: string, message: string) => new ServiceError("invalid_value", message, { param: field });
-  if (body.messages.length === 0) throw refuse("messages", "messages must have at least one conversation.");
-  if (body.stream === true) throw refuse("stream", "A batch cannot be streamed.");
-  if ((body.n ?? 1) !== 1) throw refuse("n", "n must be 1: a batch has one choice for each conversation.");
-  if ((body.tools ?? []).length > 0) throw refuse("tools", "A batch cannot use tools.");
-  const rules = chatRules(service);
-  const source = raw as Record<string, unknown>;
-  return (source.messages as unknown[]).map((messages) => validateChat({ ...source, messages }, rules));
 }
 
 function batchReply(prepared: readonly PreparedChat[], collectors: readonly ChatCollector[]): string {

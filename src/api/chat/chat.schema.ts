@@ -1,4 +1,4 @@
-// Wire schema of the chat completion request. Response schemas are in chat.response-schema.ts.
+// Wire schemas of the chat completion request and of a batch of them. Response schemas are in chat.response-schema.ts.
 import { type Static, Type } from "typebox";
 import { Message } from "../request/message.schema.ts";
 import { samplingFields } from "../request/sampling.schema.ts";
@@ -35,6 +35,14 @@ export const ChatRequest = Type.Object(
     mm_processor_kwargs: orNull(AnyObject, { description: "For multimodal models; carried to the engine, no effect." }),
   },
   { title: "ChatCompletionRequest" },
+);
+
+export const BatchRequest = Type.Object(
+  {
+    ...ChatRequest.properties,
+    messages: Type.Array(Type.Array(Message), { description: "The conversations; choice i answers conversation i." }),
+  },
+  { title: "ChatCompletionBatchRequest" },
 );
 
 export type ChatBody = Static<typeof ChatRequest>;

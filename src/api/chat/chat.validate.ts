@@ -1,12 +1,13 @@
-// Reads a chat request and checks the rules between its fields. Some rules look at the body as it came, because they care
-// about its spelling; the others at the values as read. Rules shared with other routes: request/field-rules.ts.
+// Reads a chat request, or a batch of them, and checks the rules between its fields. Some rules look at the body as it came,
+// because they care about its spelling; the others look at the values as read. Rules that other routes share are in
+// request/field-rules.ts.
 import { ServiceError } from "../../errors/service-error.ts";
 import { readOutputShape, type WantedShape } from "../request/constraint.wire.ts";
 import { checkLogprobSpelling, checkPriority, checkStops, checkStream } from "../request/field-rules.ts";
 import { readBody } from "../request/read-body.ts";
 import { readRepetitionDetection } from "../request/sampling-params.ts";
 import { checkContinuation } from "../request/template-fields.ts";
-import { type ChatBody, ChatRequest } from "./chat.schema.ts";
+import { BatchRequest, type ChatBody, ChatRequest } from "./chat.schema.ts";
 
 export interface ChatRules {
   /** The server parses tool calls, so tool_choice may be other than none. */
@@ -26,10 +27,40 @@ export interface ValidatedChat {
 
 export function validateChat(raw: unknown, rules: ChatRules): ValidatedChat {
   const source = (typeof raw === "object" && raw !== null ? raw : {}) as Record<string, unknown>;
+  checkSpelling(source);
+  checkMessageCount(source.messages, source, rules);
+  const { value: body, ignored } = readBody(ChatRequest, raw ?? null);
+  return { body, shape: checkRules(body, source, rules), ignored };
+}
+
+/** Reads conversations with the same settings, as one chat for each. */
+export function validateBatch(raw: unknown, rules: ChatRules): ValidatedChat[] {
+  const { value, ignored } = readBody(BatchRequest, raw ?? null);
+  const { messages: conversations, ...settings } = value;
+  if (conversations.length === 0) {
+    throw refuse("invalid_value", "messages must have at least one conversation.", "messages");
+  }
+  if (settings.stream === true) throw refuse("invalid_value", "A batch cannot be streamed.", "stream");
+  if ((settings.n ?? 1) !== 1) {
+    throw refuse("invalid_value", "n must be 1: a batch has one choice for each conversation.", "n");
+  }
+  if ((settings.tools ?? []).length > 0) throw refuse("invalid_value", "A batch cannot use tools.", "tools");
+  const source = raw as Record<string, unknown>;
+  checkSpelling(source);
+  return conversations.map((messages) => {
+    checkMessageCount(messages, source, rules);
+    const body = { ...settings, messages };
+    return { body, shape: checkRules(body, source, rules), ignored };
+  });
+}
+
+function checkSpelling(source: Record<string, unknown>): void {
   checkLogprobSpelling(source);
   checkToolChoiceSpelling(source);
-  checkMessageCount(source, rules);
-  const { value: body, ignored } = readBody(ChatRequest, raw ?? null);
+}
+
+/** Checks the rules between fields. Returns what response_format or structured_outputs asks for. */
+function checkRules(body: ChatBody, source: Record<string, unknown>, rules: ChatRules): WantedShape | null {
   if (body.messages.length === 0) throw refuse("invalid_value", "messages must have at least one message.", "messages");
   checkStops(body.stop);
   checkStream(body, source.stream_options);
@@ -39,7 +70,7 @@ export function validateChat(raw: unknown, rules: ChatRules): ValidatedChat {
   checkTools(body, rules);
   checkContinuation(body);
   checkPriority(body, rules.policy);
-  return { body, shape, ignored };
+  return shape;
 }
 
 function refuse(code: "invalid_value" | "invalid_combination", message: string, param: string | null): ServiceError {
@@ -60,10 +91,9 @@ function checkToolChoiceSpelling(source: Record<string, unknown>): void {
 const MOST_CUT_MESSAGES = 10_000;
 
 /** Every message takes at least one token, so a conversation that cannot fit is refused before it is read. */
-function checkMessageCount(source: Record<string, unknown>, { contextLength }: ChatRules): void {
+function checkMessageCount(messages: unknown, source: Record<string, unknown>, { contextLength }: ChatRules): void {
   const isCut = (source.truncate_prompt_tokens ?? null) !== null;
   const most = isCut ? Math.max(MOST_CUT_MESSAGES, contextLength) : contextLength;
-  const { messages } = source;
   if (Array.isArray(messages) && messages.length > most) {
     const message =
       `This model's maximum context length is ${contextLength} tokens. However, you sent ${messages.length} messages: ` +
