@@ -40,6 +40,7 @@ const inside: Record<string, readonly string[]> = {
   "api/models": ["api", "api/http", "api/request", "api/run"],
   "api/chat": ["api", "api/http", "api/request", "api/run"],
   "api/completions": ["api", "api/http", "api/request", "api/run"],
+  "api/generate": ["api", "api/http", "api/request", "api/run"],
   "api/training": ["api", "api/http", "api/request", "api/models"],
   "engine/cache": ["engine"],
   "model/attention": ["model", "model/checkpoint"],

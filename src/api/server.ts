@@ -6,6 +6,7 @@ import { ServiceError } from "../errors/service-error.ts";
 import { registerChat } from "./chat/chat.route.ts";
 import { registerChatBatch } from "./chat/chat-batch.route.ts";
 import { registerCompletions } from "./completions/completions.route.ts";
+import { registerGenerate } from "./generate/generate.route.ts";
 import { authorize } from "./http/auth.ts";
 import { leftWhileSending } from "./http/client-gone.ts";
 import { applyCors, isPreflight } from "./http/cors.ts";
@@ -75,6 +76,7 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
   const groups: RouteGroup[] = [
     registerChat,
     registerCompletions,
+    registerGenerate,
     registerChatBatch,
     registerInvocations,
     registerTokenize,

@@ -88,6 +88,12 @@ export class OutputText {
   }
 }
 
+/** Stands in where nobody reads a choice as text. Nothing is detokenised. */
+export const noText: Pick<OutputText, "push" | "finish"> = {
+  push: () => ({ decoded: "", delta: "", matched: null }),
+  finish: () => "",
+};
+
 /** The first `count` code points. */
 function firstCharacters(text: string, count: number): string {
   let end = 0;

@@ -40,6 +40,13 @@ describe("thinking_token_budget", () => {
     expect(reply.choices[0].text).toBe("<think>a</think>");
   });
 
+  it("holds for token ids", async () => {
+    const token_ids = [...Buffer.from(`say:${thought}\n[assistant]`)];
+    const sampling_params = { thinking_token_budget: 1, max_tokens: 16 };
+    const reply = await (await server.post("/inference/v1/generate", { token_ids, sampling_params })).json();
+    expect(Buffer.from(reply.choices[0].token_ids).toString()).toBe("<think>a</think>");
+  });
+
   it.each([-2, 0.6])("refuses %d", async (budget) => {
     const refused = await server.post("/v1/chat/completions", { messages: says("x"), thinking_token_budget: budget });
     expect(refused.status).toBe(400);

@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { ChatRequest } from "../../src/api/chat/chat.schema.ts";
+import { TokenRequest } from "../../src/api/generate/generate.schema.ts";
 import { sharedServer } from "./shared-server.ts";
 
 const server = sharedServer();
@@ -26,18 +27,42 @@ const body = fc.record({
   options: fc.dictionary(fc.constantFrom(...fields), value, { maxKeys: 4 }),
 });
 
+async function expectAnswer(path: string, body: object): Promise<void> {
+  const text = JSON.stringify(body);
+  const response = await server.post(path, text);
+  const answer = await response.text();
+  expect([200, 400, 404], `${text}\n${answer}`).toContain(response.status);
+  if (response.status !== 200) {
+    expect(Object.keys(JSON.parse(answer).error)).toEqual(["message", "type", "param", "code"]);
+  }
+}
+
+const numRuns = Number(process.env.FUZZ_RUNS ?? 400);
+
 it("answers every request with a reply or a 4xx", async () => {
   await fc.assert(
-    fc.asyncProperty(body, async ({ messages, options }) => {
-      const text = JSON.stringify({ max_tokens: 3, ...options, messages });
-      const response = await server.post("/v1/chat/completions", text);
-      const answer = await response.text();
-      expect([200, 400, 404], `${text}\n${answer}`).toContain(response.status);
-      if (response.status !== 200) {
-        expect(Object.keys(JSON.parse(answer).error)).toEqual(["message", "type", "param", "code"]);
-      }
+    fc.asyncProperty(body, ({ messages, options }) =>
+      expectAnswer("/v1/chat/completions", { max_tokens: 3, ...options, messages }),
+    ),
+    { numRuns },
+  );
+  expect(server.service.admission.active).toBe(0);
+});
+
+it("answers every request for tokens with a reply or a 4xx", async () => {
+  const { sampling_params: sampling, ...others } = TokenRequest.properties;
+  const request = fc.record({
+    token_ids: fc.oneof(fc.array(fc.integer({ min: 0, max: 255 }), { maxLength: 5 }), value),
+    params: fc.oneof(fc.dictionary(fc.constantFrom(...Object.keys(sampling.properties)), value, { maxKeys: 4 }), value),
+    options: fc.dictionary(fc.constantFrom(...Object.keys(others)), value, { maxKeys: 2 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(request, ({ token_ids, params, options }) => {
+      const isPlain = typeof params === "object" && params !== null && !Array.isArray(params);
+      const sampling_params = isPlain ? { max_tokens: 3, ...params } : params;
+      return expectAnswer("/inference/v1/generate", { token_ids, ...options, sampling_params });
     }),
-    { numRuns: Number(process.env.FUZZ_RUNS ?? 400) },
+    { numRuns },
   );
   expect(server.service.admission.active).toBe(0);
 });

@@ -2,7 +2,6 @@
 import { Detokenizer } from "../../text/detokenizer.ts";
 import { encodeBounded } from "../../text/prompt.ts";
 import { fitTokens, type LengthRules, outputBudget } from "../../text/prompt-length.ts";
-import { reasoningState } from "../../text/reasoning/reasoning-style.ts";
 import { PlainReplyParser } from "../../text/reply-parser.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
@@ -11,7 +10,7 @@ import { readOutputShape } from "../request/constraint.wire.ts";
 import { lengthRules } from "../request/length-rules.ts";
 import { checkLogprobAmount, checkLogprobCount, logprobAmount } from "../request/logprob-request.ts";
 import { toSamplingParams } from "../request/sampling-params.ts";
-import { thinkingLimit } from "../request/thinking-limit.ts";
+import { thinkingLimitAfter } from "../request/thinking-limit.ts";
 import { checkTokenIds } from "../request/token-ids.ts";
 import { type ReplyFacts, replyFacts } from "../run/reply-facts.ts";
 import { buildRun, type Run } from "../run/run-builder.ts";
@@ -69,7 +68,7 @@ export async function prepareCompletion(
       logprobs: count,
       promptLogprobs: promptLogprobs ?? (body.echo === true ? count : null),
     });
-    const sampling = { ...chosen, thinking: thinkingOf(service, body, text) };
+    const sampling = { ...chosen, thinking: thinkingLimitAfter(text, body.thinking_token_budget, service) };
     const top = sampling.logprobTokenIds?.length ?? sampling.logprobs;
     amount += logprobAmount(
       {
@@ -119,14 +118,6 @@ export async function prepareCompletion(
     reasoningParsed: false,
   });
   return { facts, runs, prompts: choices };
-}
-
-function thinkingOf({ reasoning, text: { tokenizer } }: Service, body: CompletionBody, prompt: () => string) {
-  const budget = body.thinking_token_budget ?? null;
-  const isLimited = budget !== null && budget !== -1 && reasoning !== null;
-  const end = { continued: null, disabled: false };
-  const state = isLimited ? reasoningState(reasoning, { prompt: prompt(), ...end }) : "optional";
-  return thinkingLimit(budget, reasoning, state, tokenizer);
 }
 
 /** The tokens the model sees, and their text. */

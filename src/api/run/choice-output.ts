@@ -31,7 +31,7 @@ export interface ChoiceDelta {
 
 export interface ChoiceParts {
   index: number;
-  text: OutputText;
+  text: Pick<OutputText, "push" | "finish">;
   parser: ReplyParser;
   /** Sees the text before stop strings hold it back, to count tokens. null: reasoning is not parsed. */
   thoughtMeter: ReasoningParser | null;
@@ -41,7 +41,7 @@ export interface ChoiceParts {
 
 export class ChoiceOutput {
   readonly index: number;
-  readonly #text: OutputText;
+  readonly #text: ChoiceParts["text"];
   readonly #parser: ReplyParser;
   readonly #thoughtMeter: ReasoningParser | null;
   readonly #logprobs: ChoiceParts["logprobs"];

@@ -3,7 +3,7 @@
 
 import type { GenerateRequest } from "../../engine/contract.ts";
 import type { SamplingParams } from "../../sampling/sampling-params.ts";
-import { OutputText } from "../../text/output-text.ts";
+import { noText, OutputText } from "../../text/output-text.ts";
 import type { ReasoningParser } from "../../text/reasoning/reasoning-parser.ts";
 import type { ReplyParser } from "../../text/reply-parser.ts";
 import { StopStrings } from "../../text/stop-strings.ts";
@@ -14,18 +14,20 @@ import type { SharedFields } from "../request/sampling.schema.ts";
 import { ChoiceOutput } from "./choice-output.ts";
 import type { ServedModel } from "./served-model.ts";
 
-export type OutputFields = Pick<
-  SharedFields,
-  | "stop"
-  | "include_stop_str_in_output"
-  | "skip_special_tokens"
-  | "spaces_between_special_tokens"
-  | "cache_salt"
-  | "priority"
-  | "kv_transfer_params"
-  | "engine_xargs"
-  | "vllm_xargs"
->;
+export interface OutputFields
+  extends Pick<
+    SharedFields,
+    | "stop"
+    | "include_stop_str_in_output"
+    | "skip_special_tokens"
+    | "spaces_between_special_tokens"
+    | "cache_salt"
+    | "priority"
+    | "kv_transfer_params"
+    | "vllm_xargs"
+  > {
+  engine_xargs?: Readonly<Record<string, unknown>> | null | undefined;
+}
 
 export interface RunSpec {
   body: OutputFields;
@@ -41,6 +43,8 @@ export interface RunSpec {
   thoughtMeter: () => ReasoningParser | null;
   /** Special tokens the parser wants to see. */
   shownTokenIds?: readonly number[];
+  /** Nobody reads the text, and no stop string looks at it. */
+  tokensOnly?: boolean;
   /** More parameters for other engines, beside kv_transfer_params and engine_xargs. */
   extra?: Readonly<Record<string, unknown>>;
 }
@@ -58,16 +62,7 @@ export function buildRun(tokenizer: Tokenizer, spec: RunSpec): Run {
     (_, index) =>
       new ChoiceOutput({
         index,
-        text: new OutputText(tokenizer, {
-          promptTokenIds,
-          skipSpecialTokens: body.skip_special_tokens ?? true,
-          shownTokenIds: spec.shownTokenIds ?? [],
-          spacesBetweenSpecialTokens: body.spaces_between_special_tokens ?? true,
-          keepLeadingSpace: spec.compiled.grammar !== null,
-          stops,
-          includeStop: body.include_stop_str_in_output ?? false,
-          minTokens: sampling.minTokens,
-        }),
+        text: spec.tokensOnly ? noText : outputText(tokenizer, spec, stops),
         parser: spec.parser(),
         thoughtMeter: spec.thoughtMeter(),
         logprobs:
@@ -85,6 +80,19 @@ export function buildRun(tokenizer: Tokenizer, spec: RunSpec): Run {
     ...extraOf(spec),
   };
   return { request, choices };
+}
+
+function outputText(tokenizer: Tokenizer, { body, ...spec }: RunSpec, stops: StopStrings): OutputText {
+  return new OutputText(tokenizer, {
+    promptTokenIds: spec.promptTokenIds,
+    skipSpecialTokens: body.skip_special_tokens ?? true,
+    shownTokenIds: spec.shownTokenIds ?? [],
+    spacesBetweenSpecialTokens: body.spaces_between_special_tokens ?? true,
+    keepLeadingSpace: spec.compiled.grammar !== null,
+    stops,
+    includeStop: body.include_stop_str_in_output ?? false,
+    minTokens: spec.sampling.minTokens,
+  });
 }
 
 export function stopList(stop: SharedFields["stop"]): readonly string[] {
