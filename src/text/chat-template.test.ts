@@ -102,6 +102,33 @@ describe("content", () => {
     expect(render("[{{ messages[0].content }}]", [{ role: "assistant", content: null }])).toBe("[]");
   });
 
+  describe("beside tool calls", () => {
+    const call = { role: "assistant", tool_calls: [{ type: "function", function: { name: "f", arguments: "{}" } }] };
+    const telling =
+      "{% for m in messages %}{% if m['role'] == 'assistant' and m['content'] is none %}" +
+      "({% for t in m['tool_calls'] %}{{ t['function']['name'] }}{% endfor %}){% endif %}" +
+      "{% if m['role'] == 'assistant' and m['content'] is not none %}<{{ m['content'] }}>{% endif %}{% endfor %}";
+
+    test.each([
+      ["is null for a template that tells it apart", telling, { ...call, content: null }, "(f)"],
+      ["is null there when it is absent", telling, call, "(f)"],
+      ["stays an empty string there when it is one", telling, { ...call, content: "" }, "<>"],
+      ["is an empty string for others", "[{{ messages[0].content }}]", { ...call, content: null }, "[]"],
+      [
+        "is an empty string for a template that only guards against null",
+        "{% if messages[0].content is none %}null{% endif %}{{ messages[0].content | length }}",
+        { ...call, content: null },
+        "0",
+      ],
+    ])("null content %s", (_name, source, message, expected) => {
+      expect(render(source, [message])).toBe(expected);
+    });
+
+    test("null content without calls is an empty string everywhere", () => {
+      expect(render(telling, [{ role: "assistant", content: null }])).toBe("<>");
+    });
+  });
+
   test("tool results are a string even for templates that loop over parts", () => {
     const source =
       "{% for m in messages %}{% for c in m.content %}{% endfor %}{{ m.content is string }}{{ m.tool_call_id }}{% endfor %}";

@@ -65,7 +65,7 @@ export class ChatTemplate {
   #variables(input: RenderInput): Record<string, unknown> {
     const knowsDeveloper = /["']developer["']/.test(this.source);
     const given: Record<string, unknown> = {
-      messages: toTemplateMessages(input.messages, this.facts.contentFormat, knowsDeveloper),
+      messages: toTemplateMessages(input.messages, this.facts, knowsDeveloper),
       tools: input.tools,
       ...(input.documents === null ? {} : { documents: input.documents }),
       add_generation_prompt: input.addGenerationPrompt,

@@ -1,5 +1,6 @@
-// Reads from a template's syntax tree which variables it mentions, and whether it loops over the parts of a message's
-// content (then it gets a list of parts) or prints content as it is (then it gets one string).
+// Reads from a template's syntax tree what it expects: which variables it mentions, whether it loops over the parts of a
+// message's content (then it gets a list of parts) or prints content as it is (then it gets one string), and whether it tells
+// null content from empty content.
 
 import type { Expression, Statement } from "./syntax.ts";
 import { walk } from "./walk.ts";
@@ -10,6 +11,8 @@ export type ContentFormatOption = "auto" | ContentFormat;
 
 export interface TemplateFacts {
   contentFormat: ContentFormat;
+  /** It tells assistant messages with null content from others. */
+  knowsNullContent: boolean;
   /** Every name the template mentions, its own variables included. */
   names: ReadonlySet<string>;
 }
@@ -20,12 +23,14 @@ export function inspectTemplate(template: readonly Statement[]): TemplateFacts {
   const names = new Set<string>();
   const loops: Of<"for">[] = [];
   const assignments: Of<"set">[] = [];
+  let knowsNullContent = false;
   walk(template, (node) => {
     if (node.type === "name") names.add(node.name);
     if (node.type === "for") loops.push(node);
     if (node.type === "set") assignments.push(node);
+    if (node.type === "if") knowsNullContent ||= tellsNullContent(node.condition);
   });
-  return { contentFormat: walksContent(loops, assignments) ? "openai" : "string", names };
+  return { contentFormat: walksContent(loops, assignments) ? "openai" : "string", knowsNullContent, names };
 }
 
 function walksContent(loops: readonly Of<"for">[], assignments: readonly Of<"set">[]): boolean {
@@ -38,11 +43,8 @@ function walksContent(loops: readonly Of<"for">[], assignments: readonly Of<"set
     isNamed(node, messages) || (node.type === "subscript" && isNamed(node.object, lists));
   // As in vLLM, only `message.content` itself counts, or a variable of that name: templates keep contents under other names
   // for other purposes.
-  const isContent = (node: Expression): boolean => {
-    if (node.type === "name") return node.name === "content";
-    if (node.type === "attribute") return node.name === "content" && isMessage(node.object);
-    return node.type === "subscript" && isText(node.index, "content") && isMessage(node.object);
-  };
+  const isContent = (node: Expression): boolean =>
+    (node.type === "name" && node.name === "content") || (isMember(node, "content") && isMessage(node.object));
 
   // Names may be used before the walk reaches their definition, so go on until nothing new is learned.
   for (let known = -1; known !== lists.size + messages.size; ) {
@@ -58,6 +60,31 @@ function walksContent(loops: readonly Of<"for">[], assignments: readonly Of<"set
     }
   }
   return loops.some(({ iterable }) => isContent(bare(iterable)));
+}
+
+/** `message.role == "assistant" and message.content is none`, or `is not none`, perhaps with more conditions. */
+function tellsNullContent(condition: Expression): boolean {
+  const parts = conjuncts(condition);
+  const asksRole = parts.some(
+    (part) => part.type === "compare" && isMember(part.first, "role") && isText(part.rest[0]!.operand, "assistant"),
+  );
+  const asksContent = parts.some((part) => {
+    const test = part.type === "not" ? part.operand : part;
+    return test.type === "test" && test.name === "none" && isMember(test.operand, "content");
+  });
+  return asksRole && asksContent;
+}
+
+function conjuncts(node: Expression, found: Expression[] = []): Expression[] {
+  if (node.type !== "and") found.push(node);
+  else conjuncts(node.right, conjuncts(node.left, found));
+  return found;
+}
+
+/** `object.name` or `object["name"]`. */
+function isMember(node: Expression, name: string): node is Extract<Expression, { type: "attribute" | "subscript" }> {
+  if (node.type === "attribute") return node.name === name;
+  return node.type === "subscript" && isText(node.index, name);
 }
 
 /** The expression without filters and slices around it. */

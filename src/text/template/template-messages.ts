@@ -1,26 +1,29 @@
 // Messages in the form a template expects: content as one string (texts joined by a newline) or as a list of parts,
-// reasoning under both its names, developer messages as system messages where the template does not know them.
+// reasoning under both its names, developer messages as system messages where the template does not know them. As in vLLM,
+// null content is empty content. But a template that tells null content apart, as those of DeepSeek-R1-Distill do, would then
+// drop tool calls or add an empty turn, so it gets null beside tool calls.
 
 import { type ChatMessage, type ChatToolCall, joinedText } from "../messages.ts";
-import type { ContentFormat } from "./inspect.ts";
+import type { TemplateFacts } from "./inspect.ts";
 import { ArgumentsJson } from "./values.ts";
+
+type Content = string | { type: "text"; text: string }[] | null;
 
 export interface TemplateMessage {
   role: string;
-  content: string | { type: "text"; text: string }[];
+  content: Content;
   [field: string]: unknown;
 }
 
 export function toTemplateMessages(
   messages: readonly ChatMessage[],
-  format: ContentFormat,
+  facts: TemplateFacts,
   knowsDeveloper: boolean,
 ): TemplateMessage[] {
   const known = knowsDeveloper ? messages : developerAsSystem(messages);
   return known.map((message) => ({
     role: message.role,
-    // Tool results are a string in every format: templates rarely expect parts there.
-    content: format === "string" || message.role === "tool" ? joinedText(message) : parts(message),
+    content: contentOf(message, facts),
     ...(message.name === undefined ? {} : { name: message.name }),
     ...(message.reasoning === undefined ? {} : { reasoning: message.reasoning, reasoning_content: message.reasoning }),
     ...(message.toolCalls === undefined ? {} : { tool_calls: message.toolCalls.map(withArguments) }),
@@ -34,7 +37,10 @@ function withArguments(call: ChatToolCall): Record<string, unknown> {
   return { ...call, function: { ...call.function, arguments: new ArgumentsJson(call.function.arguments) } };
 }
 
-function parts(message: ChatMessage): { type: "text"; text: string }[] {
+function contentOf(message: ChatMessage, { contentFormat, knowsNullContent }: TemplateFacts): Content {
+  if (knowsNullContent && message.toolCalls !== undefined && message.texts.length === 0) return null;
+  // Tool results are a string in every format: templates rarely expect parts there.
+  if (contentFormat === "string" || message.role === "tool") return joinedText(message);
   return message.texts.map((text) => ({ type: "text", text }));
 }
 
