@@ -59,7 +59,8 @@ export class StepEngine {
     const problem = refusal(request, runner);
     const adapterSlot = problem === null ? this.#slotOf(request.adapter) : null;
     if (adapterSlot === null) {
-      const finish = errorFinish(problem ?? `adapter ${request.adapter} is not loaded`);
+      const unloaded = { ...errorFinish(`adapter ${request.adapter} is not loaded`), fault: "unloaded" } as const;
+      const finish = problem === null ? unloaded : errorFinish(problem);
       for (let index = 0; index < request.n; index++) {
         this.#table.emit(handle, { type: "tokens", index, tokens: [], finish });
       }

@@ -129,6 +129,7 @@ export class GenerationRun {
 function finishError({ message, fault }: Finish): ServiceError {
   switch (fault) {
     case undefined:
+    case "unloaded":
       return engineFailed(message);
     case "contradiction":
       return new ServiceError("contradictory_controls", message!);

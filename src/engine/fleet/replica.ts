@@ -1,7 +1,7 @@
 // One engine of a fleet, as the fleet sees it: a vLLM or Flywheel server (../remote/), or an engine in this process
 // (local-replica.ts). A replica runs what it is given. It does not choose, queue or retry; the fleet does.
 
-import type { GenerateRequest, Generation, ModelInfo } from "../contract.ts";
+import type { EngineStats, GenerateRequest, Generation, ModelInfo } from "../contract.ts";
 
 /**
  * "starting": it has never answered. "ready": it takes requests. "draining": it finishes what it runs and takes nothing
@@ -32,13 +32,16 @@ export interface Replica {
   onChange: (() => void) | null;
   /**
    * Runs a request; all its choices stay here. Its adapter, if any, is loaded here. A choice that the replica lost
-   * finishes with reason "error" and fault "lost"; its tokens up to then are good.
+   * finishes with reason "error" and fault "lost"; its tokens up to then are good. A choice whose adapter the replica
+   * does not know finishes with fault "unloaded".
    */
   generate(request: GenerateRequest): Generation;
   /** Loads a PEFT folder under its content version. Harmless when it is loaded. Rejects with a message for the user. */
   loadAdapter(version: string, folder: string): Promise<void>;
   /** A hint that nobody will ask for the version again. */
   unloadAdapter(version: string): Promise<void>;
+  /** What its engine has counted. Absent: the fleet counts what it sends and gets. */
+  stats?(): EngineStats;
   /** Ends all requests and stops probing. */
   close(): Promise<void>;
 }

@@ -44,11 +44,14 @@ export class WorkerEngine implements Engine {
   readonly #cells = new StatCells();
   /** Version -> folders with that content, newest first, to load again after a restart. */
   readonly #adapters = new Map<string, Set<string>>();
+  /** Called after `up` or `starts` changed. */
+  onChange: (() => void) | null = null;
   #worker: Worker | null = null;
   /** Commands that wait for the next thread. */
   #backlog: Command[] = [];
   #modelInfo: ModelInfo | null = null;
   #startedAt = 0;
+  #starts = 0;
   #restarts = 0;
   #state: "up" | "restarting" | "dead" | "closed" = "restarting";
 
@@ -68,6 +71,16 @@ export class WorkerEngine implements Engine {
 
   get info(): ModelInfo {
     return this.#modelInfo!; // set before `start` resolves
+  }
+
+  /** Whether its thread runs. */
+  get up(): boolean {
+    return this.#state === "up";
+  }
+
+  /** How often its thread has started. */
+  get starts(): number {
+    return this.#starts;
   }
 
   generate(request: GenerateRequest): Generation {
@@ -152,8 +165,10 @@ export class WorkerEngine implements Engine {
     });
     if (this.#closed) return;
     this.#state = "up";
+    this.#starts++;
     this.#startedAt = performance.now();
     for (const command of this.#backlog.splice(0)) this.#post(worker, command);
+    this.onChange?.();
   }
 
   #onDeath(error: Error): void {
@@ -162,6 +177,7 @@ export class WorkerEngine implements Engine {
     if (performance.now() - this.#startedAt > STABLE_MS) this.#restarts = 0;
     this.#client.failAll(error.message);
     this.#options.onFault(error);
+    this.onChange?.();
     void this.#restart();
   }
 
