@@ -30,9 +30,10 @@ export class EventTable {
   list(jobId: string, after: string | null, limit: number): JobEvent[] | null {
     const seen = after === null ? 0 : this.#seqOf(jobId, after);
     if (seen === null) return null;
-    return this.#store
-      .all<EventRow>("SELECT * FROM job_events WHERE job_id = ? AND seq > ? ORDER BY seq LIMIT ?", jobId, seen, limit)
-      .map(({ id, type, data, created_at }) => ({ id, type, data: JSON.parse(data), createdAt: created_at }));
+    const sql = `SELECT id, type, data, created_at AS createdAt FROM job_events WHERE job_id = ? AND seq > ?
+      ORDER BY seq LIMIT ?`;
+    const rows = this.#store.all<Omit<JobEvent, "data"> & { data: string }>(sql, jobId, seen, limit);
+    return rows.map((row) => ({ ...row, data: JSON.parse(row.data) }));
   }
 
   count(jobId: string, type: string): number {
@@ -41,15 +42,7 @@ export class EventTable {
   }
 
   #seqOf(jobId: string, id: string): number | null {
-    return (
-      this.#store.get<{ seq: number }>("SELECT seq FROM job_events WHERE id = ? AND job_id = ?", id, jobId)?.seq ?? null
-    );
+    const sql = "SELECT seq FROM job_events WHERE id = ? AND job_id = ?";
+    return this.#store.get<{ seq: number }>(sql, id, jobId)?.seq ?? null;
   }
-}
-
-interface EventRow {
-  id: string;
-  type: string;
-  data: string;
-  created_at: string;
 }

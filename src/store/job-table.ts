@@ -1,7 +1,7 @@
 // The rows of training jobs. A status changes only as job-state.ts allows. A final status and the event that announces
 // it are committed together, so that no reader sees one without the other.
 
-import type { Store } from "./db.ts";
+import type { SqlValue, Store } from "./db.ts";
 import type { EventTable, JobEvent } from "./event-table.ts";
 import { type JobStatus, transition } from "./job-state.ts";
 
@@ -31,15 +31,7 @@ export interface JobRecord {
   updatedAt: string;
 }
 
-export interface NewJob {
-  id: string;
-  modelId: string;
-  owner: string;
-  kind: "rl" | "sft";
-  config: string;
-  idempotencyKey: string | null;
-  requestHash: string;
-}
+export type NewJob = Pick<JobRecord, "id" | "modelId" | "owner" | "kind" | "config" | "idempotencyKey" | "requestHash">;
 
 export interface JobEnd {
   status: "COMPLETED" | "FAILED" | "CANCELLED";
@@ -52,6 +44,12 @@ export interface JobEnd {
   tokens: number;
   event: { type: string; data: Record<string, unknown> };
 }
+
+/** The columns of a job under the names of JobRecord. */
+const COLUMNS = `id, model_id AS modelId, owner, kind, status, progress, error_message AS errorMessage, config, attempts,
+  cancel_requested AS cancelRequested, from_step AS fromStep, to_step AS toStep, report, idempotency_key AS idempotencyKey,
+  request_hash AS requestHash, training_start AS trainingStart, training_end AS trainingEnd, created_at AS createdAt,
+  updated_at AS updatedAt`;
 
 export class JobTable {
   readonly #store: Store;
@@ -73,7 +71,7 @@ export class JobTable {
   }
 
   get(id: string): JobRecord | null {
-    return jobFrom(this.#store.get("SELECT * FROM jobs WHERE id = ?", id));
+    return this.#job("WHERE id = ?", id);
   }
 
   has(id: string): boolean {
@@ -81,11 +79,11 @@ export class JobTable {
   }
 
   owned(id: string, owner: string): JobRecord | null {
-    return jobFrom(this.#store.get("SELECT * FROM jobs WHERE id = ? AND owner = ?", id, owner));
+    return this.#job("WHERE id = ? AND owner = ?", id, owner);
   }
 
   byIdempotencyKey(owner: string, key: string): JobRecord | null {
-    return jobFrom(this.#store.get("SELECT * FROM jobs WHERE owner = ? AND idempotency_key = ?", owner, key));
+    return this.#job("WHERE owner = ? AND idempotency_key = ?", owner, key);
   }
 
   /** Newest first. `after`: id of the last one seen. */
@@ -96,25 +94,21 @@ export class JobTable {
     after: string | null,
     limit: number,
   ): JobRecord[] {
-    const rows = this.#store.all<JobRow>(
-      `SELECT * FROM jobs WHERE owner = ?1 AND (?2 IS NULL OR model_id = ?2) AND (?3 IS NULL OR status = ?3)
+    return this.#jobs(
+      `WHERE owner = ?1 AND (?2 IS NULL OR model_id = ?2) AND (?3 IS NULL OR status = ?3)
          AND (?4 IS NULL OR seq < (SELECT seq FROM jobs WHERE id = ?4))
        ORDER BY seq DESC LIMIT ?5`,
       ...[owner, modelId, status, after, limit],
     );
-    return rows.map((row) => jobFrom(row)!);
   }
 
   withStatus(status: JobStatus): JobRecord[] {
-    return this.#store
-      .all<JobRow>("SELECT * FROM jobs WHERE status = ? ORDER BY seq", status)
-      .map((row) => jobFrom(row)!);
+    return this.#jobs("WHERE status = ? ORDER BY seq", status);
   }
 
   /** Pending and running jobs of a model, oldest first. */
   openOf(modelId: string): JobRecord[] {
-    const sql = "SELECT * FROM jobs WHERE model_id = ? AND status IN ('PENDING', 'RUNNING') ORDER BY seq";
-    return this.#store.all<JobRow>(sql, modelId).map((row) => jobFrom(row)!);
+    return this.#jobs("WHERE model_id = ? AND status IN ('PENDING', 'RUNNING') ORDER BY seq", modelId);
   }
 
   countOpenOf(modelId: string): number {
@@ -153,14 +147,11 @@ export class JobTable {
 
   /** The oldest waiting job whose model has no running job. `taken`: ids of jobs that are about to run. */
   nextRunnable(taken: ReadonlySet<string>): JobRecord | null {
-    const busy = JSON.stringify([...taken]);
-    return jobFrom(
-      this.#store.get(
-        `SELECT * FROM jobs WHERE status = 'PENDING' AND model_id NOT IN (
-           SELECT model_id FROM jobs WHERE status = 'RUNNING' OR id IN (SELECT value FROM json_each(?)))
-         ORDER BY seq LIMIT 1`,
-        busy,
-      ),
+    return this.#job(
+      `WHERE status = 'PENDING' AND model_id NOT IN (
+         SELECT model_id FROM jobs WHERE status = 'RUNNING' OR id IN (SELECT value FROM json_each(?)))
+       ORDER BY seq LIMIT 1`,
+      JSON.stringify([...taken]),
     );
   }
 
@@ -207,6 +198,17 @@ export class JobTable {
     return event!;
   }
 
+  /** The jobs that the rest of a query selects. */
+  #jobs(rest: string, ...params: SqlValue[]): JobRecord[] {
+    type Row = Omit<JobRecord, "cancelRequested"> & { cancelRequested: number };
+    const rows = this.#store.all<Row>(`SELECT ${COLUMNS} FROM jobs ${rest}`, ...params);
+    return rows.map((row) => ({ ...row, cancelRequested: row.cancelRequested === 1 }));
+  }
+
+  #job(rest: string, ...params: SqlValue[]): JobRecord | null {
+    return this.#jobs(rest, ...params)[0] ?? null;
+  }
+
   #change(id: string, to: JobStatus, work: () => void): void {
     this.#store.transaction(() => {
       const job = this.get(id);
@@ -216,51 +218,4 @@ export class JobTable {
       work();
     });
   }
-}
-
-interface JobRow {
-  id: string;
-  model_id: string;
-  owner: string;
-  kind: "rl" | "sft";
-  status: JobStatus;
-  progress: number | null;
-  error_message: string | null;
-  config: string;
-  attempts: number;
-  cancel_requested: number;
-  from_step: number | null;
-  to_step: number | null;
-  report: string | null;
-  idempotency_key: string | null;
-  request_hash: string | null;
-  training_start: string | null;
-  training_end: string | null;
-  created_at: string;
-  updated_at: string;
-}
-
-function jobFrom(row: JobRow | undefined): JobRecord | null {
-  if (!row) return null;
-  return {
-    id: row.id,
-    modelId: row.model_id,
-    owner: row.owner,
-    kind: row.kind,
-    status: row.status,
-    progress: row.progress,
-    errorMessage: row.error_message,
-    config: row.config,
-    attempts: row.attempts,
-    cancelRequested: row.cancel_requested === 1,
-    fromStep: row.from_step,
-    toStep: row.to_step,
-    report: row.report,
-    idempotencyKey: row.idempotency_key,
-    requestHash: row.request_hash,
-    trainingStart: row.training_start,
-    trainingEnd: row.training_end,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
 }

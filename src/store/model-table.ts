@@ -2,7 +2,7 @@
 // because it comes from a counter that only grows. The files of a step are not handled here.
 
 import { randomUUID } from "node:crypto";
-import type { Store } from "./db.ts";
+import type { SqlValue, Store } from "./db.ts";
 
 export interface ModelRecord {
   id: string;
@@ -37,6 +37,11 @@ export interface ModelFilter {
   baseModel?: string | null;
 }
 
+/** The columns under the names of ModelRecord and StepRecord. */
+const MODEL = `id, owner, entity, project, name, base_model AS baseModel, lora_rank AS loraRank, lora_alpha AS loraAlpha,
+  next_step AS nextStep, created_at AS createdAt`;
+const STEP = "id, model_id AS modelId, step, job_id AS jobId, bytes, metrics, created_at AS createdAt";
+
 export class ModelTable {
   readonly #store: Store;
 
@@ -57,22 +62,20 @@ export class ModelTable {
 
   /** The model of any owner. Routes use `owned`. */
   get(id: string): ModelRecord | null {
-    return modelFrom(this.#store.get("SELECT * FROM models WHERE id = ?", id));
+    return this.#model("WHERE id = ?", id);
   }
 
   owned(id: string, owner: string): ModelRecord | null {
-    return modelFrom(this.#store.get("SELECT * FROM models WHERE id = ? AND owner = ?", id, owner));
+    return this.#model("WHERE id = ? AND owner = ?", id, owner);
   }
 
   named(owner: string, entity: string, project: string, name: string): ModelRecord | null {
-    const where = "owner = ? AND entity = ? AND project = ? AND name = ?";
-    return modelFrom(this.#store.get(`SELECT * FROM models WHERE ${where}`, owner, entity, project, name));
+    return this.#model("WHERE owner = ? AND entity = ? AND project = ? AND name = ?", owner, entity, project, name);
   }
 
   /** Several projects may use the same name. The newest model gets it. */
   newestNamed(owner: string, name: string): ModelRecord | null {
-    const order = "ORDER BY created_at DESC, rowid DESC LIMIT 1";
-    return modelFrom(this.#store.get(`SELECT * FROM models WHERE owner = ? AND name = ? ${order}`, owner, name));
+    return this.#model("WHERE owner = ? AND name = ? ORDER BY created_at DESC, rowid DESC LIMIT 1", owner, name);
   }
 
   /** Whether any owner has a model with this name. */
@@ -81,13 +84,13 @@ export class ModelTable {
   }
 
   all(): ModelRecord[] {
-    return this.#store.all<ModelRow>("SELECT * FROM models ORDER BY rowid").map((row) => modelFrom(row)!);
+    return this.#models("ORDER BY rowid");
   }
 
   /** Oldest first. `after`: id of the last model seen. If that is gone, the page is empty. */
   list(owner: string, filter: ModelFilter, after: string | null, limit: number): ModelRecord[] {
-    const rows = this.#store.all<ModelRow>(
-      `SELECT * FROM models WHERE owner = ?1
+    return this.#models(
+      `WHERE owner = ?1
          AND (?2 IS NULL OR entity = ?2) AND (?3 IS NULL OR project = ?3)
          AND (?4 IS NULL OR name = ?4) AND (?5 IS NULL OR base_model = ?5)
          AND (?6 IS NULL OR rowid > (SELECT rowid FROM models WHERE id = ?6))
@@ -95,7 +98,6 @@ export class ModelTable {
       ...[owner, filter.entity ?? null, filter.project ?? null, filter.name ?? null, filter.baseModel ?? null],
       ...[after, limit],
     );
-    return rows.map((row) => modelFrom(row)!);
   }
 
   delete(id: string): void {
@@ -110,12 +112,8 @@ export class ModelTable {
     bytes: number,
     metrics: Record<string, number>,
   ): void {
-    const moved = this.#store.run(
-      "UPDATE models SET next_step = ? WHERE id = ? AND next_step <= ?",
-      step + 1,
-      modelId,
-      step,
-    );
+    const sql = "UPDATE models SET next_step = ? WHERE id = ? AND next_step <= ?";
+    const moved = this.#store.run(sql, step + 1, modelId, step);
     if (moved !== 1) throw new Error(`model ${modelId} is gone, or step ${step} was already given`);
     this.#store.run(
       "INSERT INTO steps (id, model_id, step, job_id, bytes, metrics, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -124,11 +122,11 @@ export class ModelTable {
   }
 
   step(modelId: string, step: number): StepRecord | null {
-    return stepFrom(this.#store.get("SELECT * FROM steps WHERE model_id = ? AND step = ?", modelId, step));
+    return this.#steps("WHERE model_id = ? AND step = ?", modelId, step)[0] ?? null;
   }
 
   newestStep(modelId: string): StepRecord | null {
-    return stepFrom(this.#store.get("SELECT * FROM steps WHERE model_id = ? ORDER BY step DESC LIMIT 1", modelId));
+    return this.#steps("WHERE model_id = ? ORDER BY step DESC LIMIT 1", modelId)[0] ?? null;
   }
 
   /** Oldest first. */
@@ -137,8 +135,7 @@ export class ModelTable {
   }
 
   stepsAfter(modelId: string, step: number): StepRecord[] {
-    const sql = "SELECT * FROM steps WHERE model_id = ? AND step > ? ORDER BY step";
-    return this.#store.all<StepRow>(sql, modelId, step).map((row) => stepFrom(row)!);
+    return this.#steps("WHERE model_id = ? AND step > ? ORDER BY step", modelId, step);
   }
 
   /** The first existing step with this number or a higher one. */
@@ -175,41 +172,19 @@ export class ModelTable {
     const sql = "SELECT SUM(bytes) AS bytes FROM steps JOIN models ON models.id = model_id WHERE owner = ?";
     return this.#store.get<{ bytes: number | null }>(sql, owner)?.bytes ?? 0;
   }
-}
 
-interface ModelRow {
-  id: string;
-  owner: string;
-  entity: string;
-  project: string;
-  name: string;
-  base_model: string;
-  lora_rank: number;
-  lora_alpha: number;
-  next_step: number;
-  created_at: string;
-}
+  /** The models that the rest of a query selects. */
+  #models(rest: string, ...params: SqlValue[]): ModelRecord[] {
+    return this.#store.all(`SELECT ${MODEL} FROM models ${rest}`, ...params);
+  }
 
-interface StepRow {
-  id: string;
-  model_id: string;
-  step: number;
-  job_id: string | null;
-  bytes: number;
-  metrics: string;
-  created_at: string;
-}
+  #model(rest: string, ...params: SqlValue[]): ModelRecord | null {
+    return this.#models(rest, ...params)[0] ?? null;
+  }
 
-function modelFrom(row: ModelRow | undefined): ModelRecord | null {
-  if (!row) return null;
-  const { id, owner, entity, project, name } = row;
-  const counters = { loraRank: row.lora_rank, loraAlpha: row.lora_alpha, nextStep: row.next_step };
-  return { id, owner, entity, project, name, baseModel: row.base_model, ...counters, createdAt: row.created_at };
-}
-
-function stepFrom(row: StepRow | undefined): StepRecord | null {
-  if (!row) return null;
-  const { id, step, bytes } = row;
-  const metrics = JSON.parse(row.metrics) as Record<string, number>;
-  return { id, modelId: row.model_id, step, jobId: row.job_id, bytes, metrics, createdAt: row.created_at };
+  #steps(rest: string, ...params: SqlValue[]): StepRecord[] {
+    type Row = Omit<StepRecord, "metrics"> & { metrics: string };
+    const rows = this.#store.all<Row>(`SELECT ${STEP} FROM steps ${rest}`, ...params);
+    return rows.map((row) => ({ ...row, metrics: JSON.parse(row.metrics) as Record<string, number> }));
+  }
 }

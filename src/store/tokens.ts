@@ -28,6 +28,9 @@ export type TokenCheck = { ok: true; token: TokenRecord } | { ok: false; why: "u
 /** `fw_` + 8 hex characters (the id) + `_` + 43 base64url characters (256 random bits). */
 const TOKEN_FORM = /^fw_([0-9a-f]{8})_[A-Za-z0-9_-]{43}$/;
 
+const SELECT = `SELECT id, name, hash, scopes, created_at AS createdAt, expires_at AS expiresAt, revoked_at AS revokedAt
+  FROM tokens`;
+
 export class TokenStore {
   readonly #store: Store;
   readonly #now: () => number;
@@ -46,12 +49,7 @@ export class TokenStore {
     const expiresAt = token.lifetime === null ? null : createdAt + token.lifetime;
     this.#store.run(
       "INSERT INTO tokens (id, name, hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
-      id,
-      token.name,
-      sha256(secret).toString("hex"),
-      token.scopes.join(" "),
-      createdAt,
-      expiresAt,
+      ...[id, token.name, sha256(secret).toString("hex"), token.scopes.join(" "), createdAt, expiresAt],
     );
     return { secret, record: { id, name: token.name, scopes: token.scopes, createdAt, expiresAt, revokedAt: null } };
   }
@@ -62,7 +60,7 @@ export class TokenStore {
   }
 
   list(): TokenRecord[] {
-    return this.#store.all<TokenRow>("SELECT * FROM tokens ORDER BY created_at, id").map(toRecord);
+    return this.#store.all<TokenRow>(`${SELECT} ORDER BY created_at, id`).map(toRecord);
   }
 
   /** Whether any token is valid now. */
@@ -80,7 +78,7 @@ export class TokenStore {
 
   check(secret: string): TokenCheck {
     const id = TOKEN_FORM.exec(secret)?.[1];
-    const row = this.#store.get<TokenRow>("SELECT * FROM tokens WHERE id = ?", id ?? "");
+    const row = this.#store.get<TokenRow>(`${SELECT} WHERE id = ?`, id ?? "");
     // hashes and compares even without a row, so that timing does not reveal known ids
     const stored = Buffer.from(row?.hash ?? "0".repeat(64), "hex");
     if (!timingSafeEqual(stored, sha256(secret)) || row === undefined) return { ok: false, why: "unknown" };
@@ -90,25 +88,14 @@ export class TokenStore {
   }
 }
 
-interface TokenRow {
-  id: string;
-  name: string;
-  hash: string;
+interface TokenRow extends Omit<TokenRecord, "scopes"> {
   scopes: string;
-  created_at: number;
-  expires_at: number | null;
-  revoked_at: number | null;
+  hash: string;
 }
 
-function toRecord(row: TokenRow): TokenRecord {
-  return {
-    id: row.id,
-    name: row.name,
-    scopes: row.scopes.split(" ").filter((s): s is Scope => (SCOPES as readonly string[]).includes(s)),
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-  };
+function toRecord({ hash: _, scopes, ...row }: TokenRow): TokenRecord {
+  const known: readonly string[] = SCOPES;
+  return { ...row, scopes: scopes.split(" ").filter((scope): scope is Scope => known.includes(scope)) };
 }
 
 /** Why the token is not valid; null = it is. */
