@@ -14,108 +14,101 @@ export interface ErrorRow {
   repeat?: number | "useless";
 }
 
+const MALFORMED = { status: 400, type: "Bad Request" } as const;
+const BAD_REQUEST = { status: 400, type: "BadRequestError" } as const;
+const UNAUTHORIZED = { status: 401, type: "AuthenticationError" } as const;
+const NOT_FOUND = { status: 404, type: "NotFoundError" } as const;
+const CONFLICT = { status: 409, type: "ConflictError" } as const;
+const UNPROCESSABLE = { status: 422, type: "UnprocessableEntityError" } as const;
+const LIMITED = { status: 429, type: "RateLimitError" } as const;
+const UNAVAILABLE = { status: 503, type: "ServiceUnavailableError" } as const;
+const FAILED = { status: 500, type: "InternalServerError", repeat: "useless" } as const;
+
 export const ERRORS = {
   malformed_json: {
-    status: 400,
-    type: "Bad Request",
+    ...MALFORMED,
     meaning: "The body is not JSON, not UTF-8, not an object, or is nested too deeply.",
     fix: "Send one JSON object. NaN and Infinity are not JSON; use null or omit the field.",
   },
   unsupported_media_type: {
-    status: 400,
-    type: "Bad Request",
+    ...MALFORMED,
     meaning: "Content-Type is missing or is not application/json, or the route does not support the Content-Encoding.",
     fix: "Send `Content-Type: application/json`. Only POST to /v1/preview/training-jobs, sft-training-jobs and models/ID/log accepts gzip.",
   },
   invalid_body: {
-    status: 400,
-    type: "Bad Request",
+    ...MALFORMED,
     meaning: "A required field is missing, or a field has the wrong JSON type or is outside its range or enumeration.",
     fix: "`param` is the path of the first invalid field. The message lists up to 20 of them.",
   },
   bad_http: {
-    status: 400,
-    type: "Bad Request",
+    ...MALFORMED,
     meaning: "The bytes on the connection are not HTTP/1.1.",
     fix: "Check the client. Use http://, not https://, on this port.",
   },
   invalid_value: {
-    status: 400,
-    type: "BadRequestError",
+    ...BAD_REQUEST,
     meaning: "A value is well-formed but not allowed: out of bounds, outside the vocabulary, or over a server limit.",
     fix: "The message names the field and the bound. `param` names the field or is null.",
   },
   invalid_combination: {
-    status: 400,
-    type: "BadRequestError",
+    ...BAD_REQUEST,
     meaning: "Two fields contradict each other, or a field needs another one.",
     fix: "The message names both fields. Remove one of them or set the missing one.",
   },
   unsupported_content: {
-    status: 400,
-    type: "BadRequestError",
+    ...BAD_REQUEST,
     meaning: "A message contains images, audio, video or an unknown part type, which the model cannot read.",
     fix: 'Send text parts only: a string, or `{"type":"text","text":…}`.',
   },
   no_chat_template: {
-    status: 400,
-    type: "BadRequestError",
+    ...BAD_REQUEST,
     meaning: "The model has no chat template, and the request and the operator supplied none.",
     fix: "Send `chat_template`, start the server with `--chat-template FILE`, or use /v1/completions.",
   },
   template_failed: {
-    status: 400,
-    type: "BadRequestError",
+    ...BAD_REQUEST,
     meaning: "The chat template could not be compiled, or not rendered for these messages.",
     fix: "Read the message. Templates raise errors on purpose, for example when roles are out of order.",
   },
   template_refused: {
-    status: 400,
-    type: "BadRequestError",
+    ...BAD_REQUEST,
     meaning: "This server does not accept chat templates from requests.",
     fix: "Omit `chat_template`, or start the server with `--trust-request-chat-template`.",
   },
   context_length_exceeded: {
-    status: 400,
-    type: "BadRequestError",
+    ...BAD_REQUEST,
     meaning: "The prompt and the requested output do not fit in the model's context.",
     fix: "Shorten the prompt, lower `max_tokens`, or send `truncate_prompt_tokens`.",
   },
   invalid_constraint: {
-    status: 400,
-    type: "BadRequestError",
+    ...BAD_REQUEST,
     meaning: "A JSON schema, regular expression, grammar, choice list or structural tag could not be compiled.",
     fix: "The message gives the compiler's reason.",
   },
   contradictory_controls: {
-    status: 400,
-    type: "BadRequestError",
+    ...BAD_REQUEST,
     meaning:
       "No token was left at some point of the output: the constraint, `allowed_token_ids`, `bad_words` and `min_tokens` together forbid every one.",
     fix: "Relax or remove one of the fields that the message names. The error is found during generation; in a stream it is an error event.",
   },
   constraint_failed: {
-    status: 400,
-    type: "BadRequestError",
+    ...BAD_REQUEST,
     meaning:
       "The constraint could not be followed any further: it is too ambiguous, or the model's tokens cannot express it.",
     fix: "Make the grammar less ambiguous. The error is found during generation; in a stream it is an error event.",
   },
   engine_refused: {
-    status: 400,
-    type: "BadRequestError",
+    ...BAD_REQUEST,
     meaning: "The engine behind this server cannot do what a field asks for, although Flywheel's own engine can.",
     fix: "The message names the field and the engine. Omit the field, or start the engine with what it needs.",
   },
   tool_choice_unavailable: {
-    status: 400,
-    type: "BadRequestError",
+    ...BAD_REQUEST,
     meaning: "`tool_choice` asks for parsed tool calls, but this server does not parse them.",
     fix: 'Use "none", or start the server with `--enable-auto-tool-choice --tool-call-parser NAME`.',
   },
   priority_unavailable: {
-    status: 400,
-    type: "BadRequestError",
+    ...BAD_REQUEST,
     meaning: "A non-zero `priority` was sent, but the server schedules first come, first served.",
     fix: "Send `priority: 0`, or start the server with `--scheduling-policy priority`.",
   },
@@ -127,14 +120,12 @@ export const ERRORS = {
     fix: "Send both `lora_name` and `lora_path`. Use `load_inplace: true` to replace a loaded adapter. If no slot is free, unload an adapter or raise `--max-loras`.",
   },
   missing_token: {
-    status: 401,
-    type: "AuthenticationError",
+    ...UNAUTHORIZED,
     meaning: "The Authorization header is missing or does not have the form `Bearer TOKEN`.",
     fix: "Send `Authorization: Bearer TOKEN`. Create a token with `bin/flywheel tokens create`.",
   },
   invalid_token: {
-    status: 401,
-    type: "AuthenticationError",
+    ...UNAUTHORIZED,
     meaning: "The token is unknown, revoked or expired.",
     fix: "Create a new token with `bin/flywheel tokens create`.",
   },
@@ -145,32 +136,27 @@ export const ERRORS = {
     fix: "Use a token that has the scope named in the message.",
   },
   model_not_found: {
-    status: 404,
-    type: "NotFoundError",
+    ...NOT_FOUND,
     meaning: "No served model, loaded adapter or policy has this name, or the policy's base model is no longer served.",
     fix: "GET /v1/models lists the names. Omit `model` to get the base model.",
   },
   not_found: {
-    status: 404,
-    type: "NotFoundError",
+    ...NOT_FOUND,
     meaning: "There is nothing at this path.",
     fix: "GET /openapi.json lists the routes.",
   },
   unknown_training_model: {
-    status: 404,
-    type: "NotFoundError",
+    ...NOT_FOUND,
     meaning: "This token's owner has no trainable model with this id.",
     fix: "GET /v1/preview/models lists the models of this token.",
   },
   unknown_training_job: {
-    status: 404,
-    type: "NotFoundError",
+    ...NOT_FOUND,
     meaning: "This token's owner has no training job with this id, or the event cursor does not belong to the job.",
     fix: "GET /v1/preview/training-jobs lists the jobs of this token. Omit `after` to read events from the start.",
   },
   unknown_checkpoint: {
-    status: 404,
-    type: "NotFoundError",
+    ...NOT_FOUND,
     meaning: "The model has no such step, or the step was deleted.",
     fix: "GET /v1/preview/models/ID/checkpoints lists the steps.",
   },
@@ -187,26 +173,22 @@ export const ERRORS = {
     fix: "Send headers and body without long pauses.",
   },
   model_exists: {
-    status: 409,
-    type: "ConflictError",
+    ...CONFLICT,
     meaning: "A model with this entity, project and name already exists.",
     fix: "Choose another name, or send `return_existing: true` to get the existing one.",
   },
   name_taken: {
-    status: 409,
-    type: "ConflictError",
+    ...CONFLICT,
     meaning: "The base model or a loaded adapter already has this name, so requests could not reach a policy with it.",
     fix: "Choose another name.",
   },
   model_busy: {
-    status: 409,
-    type: "ConflictError",
+    ...CONFLICT,
     meaning: "The model has open training jobs that conflict with this change.",
     fix: "Wait for the jobs or cancel them, then retry.",
   },
   damaged_checkpoint: {
-    status: 409,
-    type: "ConflictError",
+    ...CONFLICT,
     meaning: "The files of the step are damaged.",
     fix: "Use another step, and delete this one.",
   },
@@ -218,41 +200,35 @@ export const ERRORS = {
     fix: "Send less, or raise `--max-body-bytes` (for training data, `--max-training-body-bytes`). Training does not use `top_logprobs`, `metadata` and `logs`, so you can omit them.",
   },
   invalid_training_request: {
-    status: 422,
-    type: "UnprocessableEntityError",
+    ...UNPROCESSABLE,
     meaning:
       "A field of a training request is missing, has the wrong type, is out of bounds, or contradicts another field.",
     fix: "`detail` lists up to 100 problems with their paths. In trajectories, a path gives the group, trajectory and element.",
   },
   unknown_base_model: {
-    status: 422,
-    type: "UnprocessableEntityError",
+    ...UNPROCESSABLE,
     meaning: "This server cannot train this base model.",
     fix: "GET /v1/preview/base-models lists them.",
   },
   adapter_rank_too_large: {
-    status: 422,
-    type: "UnprocessableEntityError",
+    ...UNPROCESSABLE,
     meaning:
       "The model's adapters have a larger rank than this server allows, so the model can be neither used nor trained.",
     fix: "The operator can raise `--max-lora-rank`. Step 0, the unchanged model, still answers.",
   },
   idempotency_key_reused: {
-    status: 422,
-    type: "UnprocessableEntityError",
+    ...UNPROCESSABLE,
     meaning: "The Idempotency-Key was already used with another body.",
     fix: "Use a new key for a new job. Repeat a key only with exactly the same body.",
   },
   quota_exceeded: {
-    status: 429,
-    type: "RateLimitError",
+    ...LIMITED,
     meaning: "The token's owner has reached the operator's limit on disk space or open jobs.",
     fix: "Delete checkpoints or models, or wait for jobs to finish. The operator can raise the limits.",
     repeat: "useless",
   },
   queue_full: {
-    status: 429,
-    type: "RateLimitError",
+    ...LIMITED,
     meaning:
       "All slots are busy and the queue is full, or 64 requests are waiting for their own chat templates to be rendered.",
     fix: "Retry after `Retry-After` seconds; SDKs do so automatically. The operator can raise `--max-queue`.",
@@ -265,25 +241,19 @@ export const ERRORS = {
     fix: "Send fewer or shorter headers.",
   },
   internal_error: {
-    status: 500,
-    type: "InternalServerError",
+    ...FAILED,
     meaning: "The server failed. The log has the details under the request id.",
     fix: "Report it with the response's `x-request-id`.",
-    repeat: "useless",
   },
   broken_adapter: {
-    status: 500,
-    type: "InternalServerError",
+    ...FAILED,
     meaning: "The adapter's files are damaged, do not fit the model, or use an unsupported feature.",
     fix: "The message names the file or tensor. Save the adapter again for this base model.",
-    repeat: "useless",
   },
   engine_failed: {
-    status: 500,
-    type: "InternalServerError",
+    ...FAILED,
     meaning: "The engine ended this request with an error. Other requests continue.",
     fix: "The log has the reason under the request id.",
-    repeat: "useless",
   },
   not_supported: {
     status: 501,
@@ -293,22 +263,19 @@ export const ERRORS = {
     repeat: "useless",
   },
   shutting_down: {
-    status: 503,
-    type: "ServiceUnavailableError",
+    ...UNAVAILABLE,
     meaning: "The server is shutting down and accepts no new requests.",
     fix: "Retry after `Retry-After` seconds, or use another server.",
     repeat: 5,
   },
   engine_unavailable: {
-    status: 503,
-    type: "ServiceUnavailableError",
+    ...UNAVAILABLE,
     meaning: "No engine is ready, or the one that ran the request was lost and the request cannot go on elsewhere.",
     fix: "Retry after `Retry-After` seconds. GET /metrics shows the state of every replica.",
     repeat: 1,
   },
   no_adapter_slot: {
-    status: 503,
-    type: "ServiceUnavailableError",
+    ...UNAVAILABLE,
     meaning: "Every adapter slot is in use by running requests or by adapters that the operator loaded.",
     fix: "Retry after `Retry-After` seconds. The operator can raise `--max-loras` or unload an adapter.",
     repeat: 1,
@@ -320,8 +287,7 @@ export const ERRORS = {
     fix: "Free space in the server's data directory, then retry.",
   },
   engine_dead: {
-    status: 503,
-    type: "ServiceUnavailableError",
+    ...UNAVAILABLE,
     meaning: "The engine stopped and could not be restarted.",
     fix: "Restart the server. The log says why the engine stopped. If a supervisor restarts it, retry after `Retry-After` seconds.",
     repeat: 10, // about how long a supervisor takes to restart the server
