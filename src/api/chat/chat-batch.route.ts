@@ -7,7 +7,7 @@ import { bodyWithPriority } from "../http/priority-header.ts";
 import { requestIdOf } from "../http/request-id.ts";
 import { checkLogprobAmount } from "../request/logprob-request.ts";
 import { refusing } from "../request/prompt-errors.ts";
-import { ErrorBody } from "../request/schema-parts.ts";
+import { errorReplies } from "../request/schema-parts.ts";
 import { admitted } from "../run/admitted.ts";
 import { collectRuns } from "../run/collect-runs.ts";
 import { GenerationRun } from "../run/generation-run.ts";
@@ -28,7 +28,7 @@ export function registerChatBatch(app: FastifyInstance, service: Service): void 
         summary: "Several chats with the same settings",
         tags: ["inference"],
         body: BatchRequest,
-        response: { 200: ChatReply, 400: ErrorBody, 401: ErrorBody, 404: ErrorBody, 429: ErrorBody },
+        response: { 200: ChatReply, ...errorReplies(400, 401, 404, 429) },
       },
     },
     (request, reply) => answerBatch(service, request, reply),

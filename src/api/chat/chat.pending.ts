@@ -1,21 +1,16 @@
 // What one choice of a streamed chat has produced since its last chunk. Deltas merge, so a slow reader gets few large chunks
 // instead of many small ones.
+import type { Static } from "typebox";
 import type { ReplyDelta } from "../../text/reply-parser.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
 import type { WireTokenLogprob } from "../run/logprobs.wire.ts";
+import type { ToolCallDelta } from "./chat.response-schema.ts";
 import { toolCallId } from "./tool-call-id.ts";
-
-interface ToolCallDelta {
-  index: number;
-  id?: string;
-  type?: "function";
-  function: { name?: string; arguments?: string };
-}
 
 export class PendingChunk {
   content = "";
   reasoning = "";
-  readonly toolCalls: ToolCallDelta[] = [];
+  readonly toolCalls: Static<typeof ToolCallDelta>[] = [];
   readonly tokenIds: number[] = [];
   readonly logprobs: WireTokenLogprob[] = [];
   reasoningTokens = 0;

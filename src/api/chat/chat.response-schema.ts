@@ -2,18 +2,9 @@
 // replies.
 import { Type } from "typebox";
 import { nullable } from "../request/schema-parts.ts";
-import { PromptLogprobs, Usage } from "../run/reply.schema.ts";
+import { PromptLogprobs, TokenLogprob, Usage } from "../run/reply.schema.ts";
 
-const Logprob = Type.Object({
-  token: Type.String(),
-  logprob: Type.Number({ minimum: -9999 }),
-  bytes: Type.Array(Type.Integer()),
-});
-
-const ChatLogprobs = Type.Object(
-  { content: Type.Array(Type.Intersect([Logprob, Type.Object({ top_logprobs: Type.Array(Logprob) })])) },
-  { title: "ChatLogprobs" },
-);
+const ChatLogprobs = Type.Object({ content: Type.Array(TokenLogprob) }, { title: "ChatLogprobs" });
 
 const StopReason = Type.Union([Type.Integer(), Type.String(), Type.Null()], {
   description: "Stop token id, stop string, repetition_detected, or null.",
@@ -24,7 +15,7 @@ const TokenIds = nullable(Type.Array(Type.Integer()));
 
 const PolicyVersion = Type.Optional(Type.Integer({ description: "Step of the trained policy that answered." }));
 
-const ToolCall = Type.Object({
+export const ToolCall = Type.Object({
   id: Type.String(),
   type: Type.Literal("function"),
   function: Type.Object({ name: Type.String(), arguments: Type.String() }),
@@ -76,7 +67,7 @@ export const ChatReply = Type.Object(
   { title: "ChatCompletion", additionalProperties: false },
 );
 
-const ToolCallDelta = Type.Object({
+export const ToolCallDelta = Type.Object({
   index: Type.Integer(),
   id: Type.Optional(Type.String()),
   type: Type.Optional(Type.Literal("function")),

@@ -1,5 +1,6 @@
 // The non-streaming chat reply: collects every delta of every choice and builds the object, key by key. Every key is always
 // present; what was not asked for is null.
+import type { Static } from "typebox";
 import type { PrefillOutput } from "../../engine/contract.ts";
 import type { ReplyDelta } from "../../text/reply-parser.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
@@ -8,18 +9,13 @@ import type { RunOutput } from "../run/generation-run.ts";
 import { jsonWith, promptLogprobsJson } from "../run/logprobs.wire.ts";
 import { type ReplyFacts, type UsageCounts, usageOf } from "../run/reply-facts.ts";
 import { type ChatReplyOptions, wireFinishReason } from "./chat.reply-options.ts";
+import type { ToolCall } from "./chat.response-schema.ts";
 import { toolCallId } from "./tool-call-id.ts";
-
-interface ToolCall {
-  id: string;
-  type: "function";
-  function: { name: string; arguments: string };
-}
 
 interface Collected {
   content: string;
   reasoning: string;
-  toolCalls: ToolCall[];
+  toolCalls: Static<typeof ToolCall>[];
   tokenIds: number[];
   /** JSON of the entries, written as they arrive. Writing all of it at the end would block other requests. */
   logprobs: string;

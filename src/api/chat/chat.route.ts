@@ -6,7 +6,7 @@ import { bodyWithPriority } from "../http/priority-header.ts";
 import { requestIdOf } from "../http/request-id.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
 import { refusing } from "../request/prompt-errors.ts";
-import { ErrorBody } from "../request/schema-parts.ts";
+import { errorReplies } from "../request/schema-parts.ts";
 import { admitted } from "../run/admitted.ts";
 import { GenerationRun } from "../run/generation-run.ts";
 import { streamRuns } from "../run/stream-runs.ts";
@@ -33,10 +33,7 @@ export function registerChat(app: FastifyInstance, service: Service): void {
             description: "The choices",
             content: { "application/json": { schema: ChatReply }, "text/event-stream": { schema: ChatChunk } },
           },
-          400: ErrorBody,
-          401: ErrorBody,
-          404: ErrorBody,
-          429: ErrorBody,
+          ...errorReplies(400, 401, 404, 429),
         },
       },
     },

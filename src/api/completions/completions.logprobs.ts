@@ -1,16 +1,11 @@
 // The older log-probability format: parallel arrays of tokens, values, alternatives and text offsets. Streamed pieces
 // concatenate to the arrays of a whole reply.
+import type { Static } from "typebox";
 import type { TokenLogprobs } from "../../sampling/token-logprobs.ts";
 import { TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import { floored, type WireTokenLogprob } from "../run/logprobs.wire.ts";
-
-export interface TextLogprobs {
-  text_offset: number[];
-  token_logprobs: (number | null)[];
-  tokens: string[];
-  top_logprobs: (Record<string, number> | null)[];
-}
+import type { TextLogprobs } from "./completions.schema.ts";
 
 /** One position: token text, value (null for the first token of a text) and alternatives. */
 export interface TextLogprob {
@@ -24,8 +19,8 @@ export class TextLogprobWriter {
   #offset = 0;
 
   /** Converts `entries` to arrays. Offsets continue from the last call. */
-  write(entries: readonly TextLogprob[]): TextLogprobs {
-    const arrays: TextLogprobs = { text_offset: [], token_logprobs: [], tokens: [], top_logprobs: [] };
+  write(entries: readonly TextLogprob[]): Static<typeof TextLogprobs> {
+    const arrays: Static<typeof TextLogprobs> = { text_offset: [], token_logprobs: [], tokens: [], top_logprobs: [] };
     for (const { token, logprob, top } of entries) {
       arrays.text_offset.push(this.#offset);
       arrays.token_logprobs.push(logprob);

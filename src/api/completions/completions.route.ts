@@ -5,7 +5,7 @@ import { bodyWithPriority } from "../http/priority-header.ts";
 import { requestIdOf } from "../http/request-id.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
 import { refusing } from "../request/prompt-errors.ts";
-import { ErrorBody } from "../request/schema-parts.ts";
+import { errorReplies } from "../request/schema-parts.ts";
 import { admitted } from "../run/admitted.ts";
 import { collectRuns } from "../run/collect-runs.ts";
 import { GenerationRun } from "../run/generation-run.ts";
@@ -35,10 +35,7 @@ export function registerCompletions(app: FastifyInstance, service: Service): voi
               "text/event-stream": { schema: CompletionChunk },
             },
           },
-          400: ErrorBody,
-          401: ErrorBody,
-          404: ErrorBody,
-          429: ErrorBody,
+          ...errorReplies(400, 401, 404, 429),
         },
       },
     },

@@ -24,7 +24,7 @@ export const CompletionRequest = Type.Object(
 
 export type CompletionBody = Static<typeof CompletionRequest>;
 
-const TextLogprobs = Type.Object({
+export const TextLogprobs = Type.Object({
   text_offset: Type.Array(Type.Integer()),
   token_logprobs: Type.Array(nullable(Type.Number())),
   tokens: Type.Array(Type.String()),

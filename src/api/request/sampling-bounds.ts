@@ -1,55 +1,35 @@
 // Bounds of the sampling parameters. They apply to the effective values, including the model's defaults.
 import { ServiceError } from "../../errors/service-error.ts";
+import type { SamplingParams } from "../../sampling/sampling-params.ts";
 
-export interface BoundedParams {
-  temperature: number;
-  topP: number;
-  topK: number;
-  minP: number;
-  repetitionPenalty: number;
-  frequencyPenalty: number;
-  presencePenalty: number;
-  minTokens: number;
-}
+type Bounded =
+  | "presencePenalty"
+  | "frequencyPenalty"
+  | "repetitionPenalty"
+  | "temperature"
+  | "topP"
+  | "topK"
+  | "minP"
+  | "minTokens";
 
-interface Bound {
-  field: keyof BoundedParams;
-  wire: string;
-  allowed: string;
-  ok: (value: number) => boolean;
-  /** Whether the error sets `param`. */
-  named: boolean;
-}
-
-const BOUNDS: readonly Bound[] = [
-  {
-    field: "presencePenalty",
-    wire: "presence_penalty",
-    allowed: "in [-2, 2]",
-    ok: (v) => v >= -2 && v <= 2,
-    named: false,
-  },
-  {
-    field: "frequencyPenalty",
-    wire: "frequency_penalty",
-    allowed: "in [-2, 2]",
-    ok: (v) => v >= -2 && v <= 2,
-    named: false,
-  },
-  { field: "repetitionPenalty", wire: "repetition_penalty", allowed: "greater than 0", ok: (v) => v > 0, named: false },
-  { field: "temperature", wire: "temperature", allowed: "in [0, 2]", ok: (v) => v >= 0 && v <= 2, named: true },
-  { field: "topP", wire: "top_p", allowed: "in (0, 1]", ok: (v) => v > 0 && v <= 1, named: true },
-  { field: "topK", wire: "top_k", allowed: "at least 1, or 0 or -1 for off", ok: (v) => v >= -1, named: false },
-  { field: "minP", wire: "min_p", allowed: "in [0, 1]", ok: (v) => v >= 0 && v <= 1, named: false },
-  { field: "minTokens", wire: "min_tokens", allowed: "0 or more", ok: (v) => v >= 0, named: false },
+const BOUNDS: readonly [field: Bounded, wire: string, allowed: string, holds: (value: number) => boolean][] = [
+  ["presencePenalty", "presence_penalty", "in [-2, 2]", (v) => v >= -2 && v <= 2],
+  ["frequencyPenalty", "frequency_penalty", "in [-2, 2]", (v) => v >= -2 && v <= 2],
+  ["repetitionPenalty", "repetition_penalty", "greater than 0", (v) => v > 0],
+  ["temperature", "temperature", "in [0, 2]", (v) => v >= 0 && v <= 2],
+  ["topP", "top_p", "in (0, 1]", (v) => v > 0 && v <= 1],
+  ["topK", "top_k", "at least 1, or 0 or -1 for off", (v) => v >= -1],
+  ["minP", "min_p", "in [0, 1]", (v) => v >= 0 && v <= 1],
+  ["minTokens", "min_tokens", "0 or more", (v) => v >= 0],
 ];
 
-export function checkSamplingBounds(params: BoundedParams): void {
-  for (const bound of BOUNDS) {
-    const value = params[bound.field];
-    if (!bound.ok(value)) {
-      const message = `${bound.wire} must be ${bound.allowed}, got ${value}.`;
-      throw new ServiceError("invalid_value", message, { param: bound.named ? bound.wire : null });
-    }
+/** The only fields that the error repeats in `param`. */
+const NAMED = new Set(["temperature", "top_p"]);
+
+export function checkSamplingBounds(params: Pick<SamplingParams, Bounded>): void {
+  for (const [field, wire, allowed, holds] of BOUNDS) {
+    if (holds(params[field])) continue;
+    const message = `${wire} must be ${allowed}, got ${params[field]}.`;
+    throw new ServiceError("invalid_value", message, { param: NAMED.has(wire) ? wire : null });
   }
 }

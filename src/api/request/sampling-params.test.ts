@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ByteTokenizer } from "../../../test/fakes/byte-tokenizer.ts";
 import { NEUTRAL_DEFAULTS } from "./generation-defaults.ts";
-import { type SamplingContext, type SamplingFields, toSamplingParams } from "./sampling-params.ts";
+import type { SharedFields } from "./sampling.schema.ts";
+import { type SamplingContext, toSamplingParams } from "./sampling-params.ts";
 
 const context: SamplingContext = {
   tokenizer: new ByteTokenizer(),
@@ -11,7 +12,7 @@ const context: SamplingContext = {
   logprobs: null,
   promptLogprobs: null,
 };
-const params = (body: SamplingFields, more: Partial<SamplingContext> = {}) =>
+const params = (body: SharedFields, more: Partial<SamplingContext> = {}) =>
   toSamplingParams(body, { ...context, ...more });
 
 describe("toSamplingParams", () => {

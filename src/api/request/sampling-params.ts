@@ -9,27 +9,6 @@ import type { SamplingDefaults } from "./generation-defaults.ts";
 import type { SharedFields } from "./sampling.schema.ts";
 import { checkSamplingBounds } from "./sampling-bounds.ts";
 
-export type SamplingFields = Pick<
-  SharedFields,
-  | "temperature"
-  | "top_p"
-  | "top_k"
-  | "min_p"
-  | "repetition_penalty"
-  | "frequency_penalty"
-  | "presence_penalty"
-  | "logit_bias"
-  | "allowed_token_ids"
-  | "bad_words"
-  | "min_tokens"
-  | "stop_token_ids"
-  | "ignore_eos"
-  | "seed"
-  | "repetition_detection"
-  | "logprob_token_ids"
-  | "use_beam_search"
->;
-
 export interface SamplingContext {
   tokenizer: Tokenizer;
   /** Rows of the output layer, at least the tokenizer's size. */
@@ -40,7 +19,7 @@ export interface SamplingContext {
   promptLogprobs: number | null;
 }
 
-export function toSamplingParams(body: SamplingFields, context: SamplingContext): SamplingParams {
+export function toSamplingParams(body: SharedFields, context: SamplingContext): SamplingParams {
   const { tokenizer, defaults, vocabSize } = context;
   if (body.use_beam_search === true) {
     const message = "Beam search is not supported: leave use_beam_search out.";

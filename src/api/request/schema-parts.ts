@@ -62,3 +62,8 @@ export const ErrorBody = Type.Object(
   },
   { title: "Error" },
 );
+
+/** Documents these statuses of a route. */
+export function errorReplies(...statuses: number[]): Record<number, typeof ErrorBody> {
+  return Object.fromEntries(statuses.map((status) => [status, ErrorBody]));
+}

@@ -1,20 +1,15 @@
 // Log probabilities as replies carry them. Values are floored at -9999, because JSON has no -Infinity.
 // Chat form: one entry per token with alternatives; prompt form: one object per position keyed by token id.
+import type { Static } from "typebox";
 import type { SampledToken, TokenLogprobs } from "../../sampling/token-logprobs.ts";
 import { type TokenText, TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
+import type { Logprob, TokenLogprob } from "./reply.schema.ts";
 
 const LOGPROB_FLOOR = -9999;
 
-export interface WireLogprob {
-  token: string;
-  logprob: number;
-  bytes: number[];
-}
-
-export interface WireTokenLogprob extends WireLogprob {
-  top_logprobs: WireLogprob[];
-}
+export type WireLogprob = Static<typeof Logprob>;
+export type WireTokenLogprob = Static<typeof TokenLogprob>;
 
 export function floored(logprob: number): number {
   return Number.isNaN(logprob) ? LOGPROB_FLOOR : Math.max(logprob, LOGPROB_FLOOR);

@@ -1,6 +1,8 @@
 // What every reply to one request shares, in both dialects, streamed or whole: id, names, usage. Computed once per request.
+import type { Static } from "typebox";
 import type { SharedFields } from "../request/sampling.schema.ts";
 import type { Service } from "../service.ts";
+import type { Usage } from "./reply.schema.ts";
 import type { ServedModel } from "./served-model.ts";
 
 export interface ReplyFacts {
@@ -40,14 +42,7 @@ export function replyFacts(
   };
 }
 
-export interface WireUsage {
-  prompt_tokens: number;
-  total_tokens: number;
-  completion_tokens: number;
-  prompt_tokens_details: { cached_tokens: number } | null;
-  /** Only where reasoning is parsed. */
-  completion_tokens_details?: { reasoning_tokens: number };
-}
+type WireUsage = Static<typeof Usage>;
 
 /** Tokens: generated, found in the prefix cache, and generated as reasoning. */
 export interface UsageCounts {

@@ -13,6 +13,14 @@ export const Usage = Type.Object(
   { title: "Usage", additionalProperties: false },
 );
 
+export const Logprob = Type.Object({
+  token: Type.String(),
+  logprob: Type.Number({ minimum: -9999 }),
+  bytes: Type.Array(Type.Integer()),
+});
+
+export const TokenLogprob = Type.Intersect([Logprob, Type.Object({ top_logprobs: Type.Array(Logprob) })]);
+
 export const PromptLogprobs = nullable(
   Type.Array(
     nullable(

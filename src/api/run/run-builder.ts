@@ -14,20 +14,10 @@ import type { SharedFields } from "../request/sampling.schema.ts";
 import { ChoiceOutput } from "./choice-output.ts";
 import type { ServedModel } from "./served-model.ts";
 
-export interface OutputFields
-  extends Pick<
-    SharedFields,
-    | "stop"
-    | "include_stop_str_in_output"
-    | "skip_special_tokens"
-    | "spaces_between_special_tokens"
-    | "cache_salt"
-    | "priority"
-    | "kv_transfer_params"
-    | "vllm_xargs"
-  > {
+/** Token requests may put any JSON into engine_xargs. */
+type OutputFields = Omit<SharedFields, "engine_xargs"> & {
   engine_xargs?: Readonly<Record<string, unknown>> | null | undefined;
-}
+};
 
 export interface RunSpec {
   body: OutputFields;

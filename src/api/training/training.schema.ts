@@ -3,7 +3,7 @@
 
 import { type TObject, type TSchema, Type } from "typebox";
 import { JOB_STATUSES } from "../../store/job-state.ts";
-import { AnyObject, nullable, orNull, refused } from "../request/schema-parts.ts";
+import { AnyObject, ErrorBody, nullable, orNull, refused } from "../request/schema-parts.ts";
 import { RlOptions, SftOptions } from "./config.schema.ts";
 import { ExampleBody, TrajectoryGroupBody } from "./trajectory.schema.ts";
 
@@ -25,12 +25,7 @@ const listOf = <S extends TSchema>(item: S, title: string) =>
 
 const TrainingErrorBody = Type.Object(
   {
-    error: Type.Object({
-      message: Type.String(),
-      type: Type.String(),
-      param: nullable(Type.String()),
-      code: Type.Integer({ description: "The HTTP status." }),
-    }),
+    ...ErrorBody.properties,
     detail: Type.Union([
       Type.String(),
       Type.Array(
