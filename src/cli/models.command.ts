@@ -5,6 +5,7 @@ import type { FlywheelClient } from "../client/client.ts";
 import type { Checkpoint, TrainableModel } from "../client/types.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import { addTargetOptions, asUsageErrors, clientFor, type TargetOptions } from "./server-target.ts";
+import { printTable } from "./table.ts";
 
 interface ModelsOptions extends TargetOptions {
   json?: boolean;
@@ -68,16 +69,4 @@ export async function newestNamed(client: FlywheelClient, name: string): Promise
   let found: TrainableModel | null = null;
   for await (const model of client.models()) if (model.name === name) found = model;
   return found;
-}
-
-function printTable(rows: readonly (readonly string[])[]): void {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  for (const row of rows) {
-    console.log(
-      row
-        .map((cell, i) => cell.padEnd(widths[i]!))
-        .join("  ")
-        .trimEnd(),
-    );
-  }
 }

@@ -7,6 +7,7 @@ import { OPTIONS } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import { DATABASE_FILE, openDataDir } from "../store/data-dir.ts";
 import { SCOPES, type Scope, type TokenRecord, TokenStore } from "../store/tokens.ts";
+import { printTable } from "./table.ts";
 
 interface CommonOptions {
   data: string;
@@ -45,17 +46,8 @@ export function addTokensCommand(program: Command): void {
           console.log(JSON.stringify(rows));
           return;
         }
-        console.log(["id".padEnd(8), "scopes".padEnd(26), "created".padEnd(20), "state".padEnd(31), "name"].join("  "));
-        for (const row of rows) {
-          const cells = [
-            row.id,
-            row.scopes.join(",").padEnd(26),
-            row.created.padEnd(20),
-            row.state.padEnd(31),
-            row.name,
-          ];
-          console.log(cells.join("  "));
-        }
+        const cells = rows.map((row) => [row.id, row.scopes.join(","), row.created, row.state, row.name]);
+        printTable([["id", "scopes", "created", "state", "name"], ...cells]);
       });
     });
 

@@ -4,14 +4,14 @@
 
 import { join } from "node:path";
 import type { JsonObject } from "../../json/json-object.ts";
-import type { FamilyName, FamilyTraits } from "../families/family.ts";
+import type { FamilyName, FamilyTraits, ModelTraits } from "../families/family.ts";
 import { familyOf } from "../families/registry.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { ConfigFields, MAX_INTEGER } from "./config-fields.ts";
 import { readJsonObject } from "./json-file.ts";
 import { parseRope, type RopeSpec, refusePartialRotary } from "./rope.ts";
 
-export interface ModelConfig {
+export interface ModelConfig extends ModelTraits {
   family: FamilyName;
   vocabSize: number;
   hiddenSize: number;
@@ -27,22 +27,9 @@ export interface ModelConfig {
   maxPositions: number;
   /** Whether the output head is the embedding matrix. */
   tieWordEmbeddings: boolean;
-  qkvBias: boolean;
-  oBias: boolean;
-  mlpBias: boolean;
-  /** RMS norm over headDim of every query and key head, before RoPE. */
-  qkNorm: boolean;
   activation: Activation;
-  /** Added to every stored norm weight, query and key norms included: Gemma stores weight - 1. */
-  normWeightOffset: 0 | 1;
-  /** Whether the outputs of attention and MLP have norms too, before the residual (four norms per layer). */
-  postNorms: boolean;
-  /** Factor on the embeddings that enter the first layer. A tied output head does not have it. */
-  embeddingScale: number;
   /** Factor on query-key products before the softmax. */
   attentionScale: number;
-  /** c: logits become c * tanh(logits / c). null = off. */
-  logitSoftcap: number | null;
   layers: readonly LayerConfig[];
   /** From config.json; generation_config.json may name others. Possibly empty. */
   eosTokenIds: readonly number[];
@@ -85,7 +72,10 @@ export function parseModelConfig(file: string, json: JsonObject): ModelConfig {
 
   const numLayers = fields.count("num_hidden_layers");
   if (numLayers > 4096) throw fields.problem("num_hidden_layers", "at most 4096");
-  const traits = family.traits(fields, numLayers);
+  const { attentionScale, activationKey, windows, scaledContext, rope, ...modelTraits } = family.traits(
+    fields,
+    numLayers,
+  );
   const hiddenSize = fields.count("hidden_size");
   const numHeads = fields.count("num_attention_heads");
   const numKvHeads = fields.count("num_key_value_heads", numHeads);
@@ -98,12 +88,12 @@ export function parseModelConfig(file: string, json: JsonObject): ModelConfig {
     );
   }
   const maxPositions = fields.count("max_position_embeddings");
-  const activation = ACTIVATIONS.get(fields.text(traits.activationKey));
+  const activation = ACTIVATIONS.get(fields.text(activationKey));
   if (activation === undefined) {
-    throw fields.problem(traits.activationKey, `one of ${[...ACTIVATIONS.keys()].join(", ")}`);
+    throw fields.problem(activationKey, `one of ${[...ACTIVATIONS.keys()].join(", ")}`);
   }
-  const ropes = layerRopes(fields, traits, maxPositions);
-  const layers = traits.windows.map((window) => ({ window, rope: window === null ? ropes.full() : ropes.sliding() }));
+  const ropes = layerRopes(fields, rope, maxPositions);
+  const layers = windows.map((window) => ({ window, rope: window === null ? ropes.full() : ropes.sliding() }));
 
   return {
     family: family.name,
@@ -115,18 +105,11 @@ export function parseModelConfig(file: string, json: JsonObject): ModelConfig {
     numKvHeads,
     headDim,
     rmsNormEps: fields.positive("rms_norm_eps"),
-    maxPositions: traits.scaledContext ? maxPositions : scaledPositions(file, maxPositions, layers[0]!.rope),
+    maxPositions: scaledContext ? maxPositions : scaledPositions(file, maxPositions, layers[0]!.rope),
     tieWordEmbeddings: outermost("tie_word_embeddings").flag("tie_word_embeddings", false),
-    qkvBias: traits.qkvBias,
-    oBias: traits.oBias,
-    mlpBias: traits.mlpBias,
-    qkNorm: traits.qkNorm,
     activation,
-    normWeightOffset: traits.normWeightOffset,
-    postNorms: traits.postNorms,
-    embeddingScale: traits.embeddingScale,
-    attentionScale: traits.attentionScale ?? 1 / Math.sqrt(headDim),
-    logitSoftcap: traits.logitSoftcap,
+    attentionScale: attentionScale ?? 1 / Math.sqrt(headDim),
+    ...modelTraits,
     layers,
     eosTokenIds: outermost("eos_token_id").tokenIds("eos_token_id") ?? [],
     bosTokenId: outermost("bos_token_id").tokenIds("bos_token_id")?.[0] ?? null,
@@ -150,7 +133,7 @@ type LayerKind = "full" | "sliding";
 /** Rotary parameters by kind of layer, read when a layer needs them. */
 function layerRopes(
   fields: ConfigFields,
-  traits: FamilyTraits,
+  sources: FamilyTraits["rope"],
   maxPositions: number,
 ): Record<LayerKind, () => RopeSpec> {
   refusePartialRotary(fields);
@@ -160,7 +143,7 @@ function layerRopes(
     return object?.keys().length === 0 ? null : object;
   }) as [ConfigFields | null, ConfigFields | null];
   const perKind = parameters?.keys().some((key) => key === "full_attention" || key === "sliding_attention") ?? false;
-  if (parameters !== null && !perKind && traits.rope.full.thetaKey !== traits.rope.sliding.thetaKey) {
+  if (parameters !== null && !perKind && sources.full.thetaKey !== sources.sliding.thetaKey) {
     throw fields.problem("rope_parameters", "an object with full_attention and sliding_attention");
   }
   if (perKind && scaling !== null) {
@@ -170,7 +153,7 @@ function layerRopes(
   const key = "original_max_position_embeddings";
   const originalMaxPositions = fields.raw(key) === undefined ? null : fields.count(key);
   const ropeOf = (kind: LayerKind): RopeSpec => {
-    const source = traits.rope[kind];
+    const source = sources[kind];
     const theta = fields.positive(source.thetaKey, source.defaultTheta);
     const positions = { max: maxPositions, original: originalMaxPositions };
     if (perKind) return parseRope(parameters?.object(`${kind}_attention`) ?? null, theta, positions);

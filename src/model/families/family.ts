@@ -20,18 +20,27 @@ export interface Family {
   traits(fields: ConfigFields, numLayers: number): FamilyTraits;
 }
 
-/** The parts of a ModelConfig that depend on the family. */
-export interface FamilyTraits {
+/** The fields of a ModelConfig that depend on the family alone. */
+export interface ModelTraits {
   qkvBias: boolean;
   oBias: boolean;
   mlpBias: boolean;
+  /** RMS norm over headDim of every query and key head, before RoPE. */
   qkNorm: boolean;
+  /** Added to every stored norm weight, query and key norms included: Gemma stores weight - 1. */
   normWeightOffset: 0 | 1;
+  /** Whether the outputs of attention and MLP have norms too, before the residual (four norms per layer). */
   postNorms: boolean;
+  /** Factor on the embeddings that enter the first layer. A tied output head does not have it. */
   embeddingScale: number;
+  /** c: logits become c * tanh(logits / c). null = off. */
+  logitSoftcap: number | null;
+}
+
+/** Everything that depends on the family. */
+export interface FamilyTraits extends ModelTraits {
   /** null = 1 / sqrt(head size). */
   attentionScale: number | null;
-  logitSoftcap: number | null;
   /** Key of config.json that names the activation. */
   activationKey: "hidden_act" | "hidden_activation";
   /** Sliding window of each layer; null = the layer sees everything. Length: numLayers. */
