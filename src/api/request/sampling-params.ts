@@ -19,7 +19,7 @@ export interface SamplingContext {
   promptLogprobs: number | null;
 }
 
-export function toSamplingParams(body: SharedFields, context: SamplingContext): SamplingParams {
+export function toSamplingParams(body: Omit<SharedFields, "engine_xargs">, context: SamplingContext): SamplingParams {
   const { tokenizer, defaults, vocabSize } = context;
   if (body.use_beam_search === true) {
     const message = "Beam search is not supported: leave use_beam_search out.";
