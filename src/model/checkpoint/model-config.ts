@@ -89,9 +89,7 @@ export function parseModelConfig(file: string, json: JsonObject): ModelConfig {
   }
   const maxPositions = fields.count("max_position_embeddings");
   const activation = ACTIVATIONS.get(fields.text(activationKey));
-  if (activation === undefined) {
-    throw fields.problem(activationKey, `one of ${[...ACTIVATIONS.keys()].join(", ")}`);
-  }
+  if (activation === undefined) throw fields.problem(activationKey, `one of ${[...ACTIVATIONS.keys()].join(", ")}`);
   const ropes = layerRopes(fields, rope, maxPositions);
   const layers = windows.map((window) => ({ window, rope: window === null ? ropes.full() : ropes.sliding() }));
 
