@@ -11,7 +11,7 @@ export function registerOps(app: FastifyInstance, service: Service): void {
   const health = {
     config: publicRoute,
     schema: {
-      summary: "200 while the engine lives, 503 when it does not or the server drains",
+      summary: "200 while the engine lives, or one of several is ready; 503 otherwise and while the server drains",
       tags: ["operations"],
       security: [],
       response: { 200: Type.Null(), 503: ErrorBody },
@@ -23,7 +23,7 @@ export function registerOps(app: FastifyInstance, service: Service): void {
   ] as const) {
     const route = { ...health, schema: { ...health.schema, hide } };
     const answer = async (_request: FastifyRequest, reply: FastifyReply) => {
-      service.assertServing();
+      service.assertReady();
       return reply.send("");
     };
     app.get(path, route, answer);

@@ -91,7 +91,7 @@ export class Service {
     this.models = new ModelRegistry(parts.names, parts.root, engine.info.maxModelLen);
     this.adapterSlots = new AdapterSlots(engine);
     this.adapters = new AdapterManager(this.adapterSlots, this.models);
-    this.admission = new Admission({ slots: config.maxNumSeqs, queue: config.maxQueue });
+    this.admission = new Admission({ slots: slotsOf(parts), queue: config.maxQueue });
     setMaxListeners(0, this.#cut.signal); // every running request listens
     const setup = JSON.stringify([parts.root, config.dtype, engine.info]);
     this.systemFingerprint = `flywheel-${PACKAGE_VERSION}-${createHash("sha256").update(setup).digest("hex").slice(0, 8)}`;
@@ -123,10 +123,22 @@ export class Service {
     this.log.warn("a client sends tools", { client: name, toolCalls: TOOL_HINT });
   }
 
-  /** Throws 503 when no request can be served. */
+  /** Throws 503 when no request can be served. Requests to a fleet wait for a replica, so they are let in. */
   assertServing(): void {
     if (this.admission.draining) throw shuttingDown();
-    if (!this.engine.healthy()) throw new ServiceError("engine_dead", "The engine is not running.");
+    if (this.engine.replicas === undefined) this.#assertHealthy();
+  }
+
+  /** Throws 503 when a request would fail or wait for a replica. */
+  assertReady(): void {
+    this.assertServing();
+    this.#assertHealthy();
+  }
+
+  #assertHealthy(): void {
+    if (this.engine.healthy()) return;
+    if (this.engine.replicas === undefined) throw new ServiceError("engine_dead", "The engine is not running.");
+    throw new ServiceError("engine_unavailable", "No engine is ready.");
   }
 
   /** Takes no new requests, waits for the running ones, cuts them after `timeout` seconds. */
@@ -146,11 +158,17 @@ export class Service {
   }
 }
 
+/** Choices that run at once. */
+function slotsOf({ engine, config }: ServiceParts): number {
+  return engine.replicas?.().reduce((sum, { maxInFlight }) => sum + maxInFlight, 0) ?? config.maxNumSeqs;
+}
+
 export function engineFacts(service: Service): EngineFacts {
   const { engine, config, models } = service;
   return {
     model: models.baseName,
     stats: engine.stats(),
+    replicas: engine.replicas?.() ?? [],
     linkSize: engine.info.linkSize,
     prefixCaching: config.enablePrefixCaching,
     maxLoras: engine.info.maxLoras,

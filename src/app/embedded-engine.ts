@@ -2,7 +2,6 @@
 // (bytes, context length) into blocks and positions, and refuses settings that cannot work before it starts a thread.
 
 import { totalmem } from "node:os";
-import type { Engine } from "../engine/contract.ts";
 import type { SchedulingOptions } from "../engine/scheduling.ts";
 import { WorkerEngine } from "../engine/thread/worker-host.ts";
 import { OperatorError } from "../errors/operator-error.ts";
@@ -47,7 +46,7 @@ const LEAST_POSITIONS = 64;
 const MAX_DEFAULT_KV_BYTES = 4 * 2 ** 30;
 
 /** Resolves when the model is loaded; throws CheckpointError for a bad folder, OperatorError for settings that cannot work. */
-export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<Engine> {
+export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<WorkerEngine> {
   const config = readModelConfig(options.folder);
   const linkSize = checkedLinkSize(options.linkSize ?? DEFAULT_LINK_SIZE);
   const positionsPerBlock = blockOfLinks(linkSize);
@@ -90,7 +89,7 @@ export function blockOfLinks(linkSize: number): number {
 
 function cacheSize(options: EmbeddedOptions, config: ModelConfig, positionsPerBlock: number) {
   const memory = usableMemory();
-  const bytes = options.kvCacheBytes ?? Math.min(MAX_DEFAULT_KV_BYTES, Math.floor(memory / 4));
+  const bytes = kvCacheBytes(options);
   if (bytes > memory) {
     throw new OperatorError(`--kv-cache-memory-bytes ${bytes} is more than this machine's memory (${memory} bytes)`);
   }
@@ -116,7 +115,11 @@ function cacheSize(options: EmbeddedOptions, config: ModelConfig, positionsPerBl
   return { numBlocks, maxModelLen: wanted };
 }
 
+export function kvCacheBytes(options: Pick<EmbeddedOptions, "kvCacheBytes">): number {
+  return options.kvCacheBytes ?? Math.min(MAX_DEFAULT_KV_BYTES, Math.floor(usableMemory() / 4));
+}
+
 /** The machine's memory, or the container's limit: the pool fills up with traffic, and exceeding the limit kills us. */
-function usableMemory(): number {
+export function usableMemory(): number {
   return Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
 }

@@ -12,13 +12,15 @@ import { GENERATION_FIELDS } from "../model/checkpoint/generation-config.ts";
 import { readModelConfig } from "../model/checkpoint/model-config.ts";
 import { createProgressBar, createProgressLines } from "../model/hub/download-progress.ts";
 import { resolveModel } from "../model/hub/hub.ts";
+import { readAdapter } from "../model/lora/adapter-reader.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { PromptError } from "../text/prompt-error.ts";
 import { reasoningStyle } from "../text/reasoning/reasoning-style.ts";
 import { loadTextModel } from "../text/text-model.ts";
 import { toolCallFormat } from "../text/tools/tool-format.ts";
-import { createEmbeddedEngine, DEFAULT_WEIGHT_TYPE } from "./embedded-engine.ts";
+import { DEFAULT_WEIGHT_TYPE } from "./embedded-engine.ts";
+import { createEmbeddedEngines } from "./embedded-fleet.ts";
 import type { LoadedModel, LoadModel } from "./serve.ts";
 
 const BUNDLED_NAME = "flywheel-mini";
@@ -67,8 +69,16 @@ async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: 
   });
   const weightType = config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype;
   log.info("loading the weights", { folder, dtype: weightType });
-  const engine = await createEmbeddedEngine({
+  const onFault = (error: Error) => log.error("engine fault", { error });
+  const engine = await createEmbeddedEngines({
     folder,
+    engines: config.dataParallelSize,
+    fleet: {
+      readAdapter: (folder) => readAdapter(folder, modelConfig),
+      queueTimeoutMs: config.queueTimeout * 1000,
+      onFault,
+      onState: (replica, state) => log.warn("an engine changed its state", { replica, state }),
+    },
     weightType,
     linkSize: config.blockSize,
     ...(config.threads === null ? {} : { threads: config.threads }),
@@ -84,7 +94,7 @@ async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: 
       prefixCaching: config.enablePrefixCaching,
       ...(config.maxNumBatchedTokens === null ? {} : { maxNumBatchedTokens: config.maxNumBatchedTokens }),
     },
-    onFault: (error) => log.error("engine fault", { error }),
+    onFault,
   });
   return {
     engine,

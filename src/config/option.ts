@@ -77,6 +77,14 @@ export function integer<T extends number | null>(
   return option<number | T>(group, initial, help, parse, { placeholder: "N", ...extra });
 }
 
+/** A whole number, or the word `auto`. */
+export function integerOrAuto(group: OptionGroup, initial: number | "auto", help: string, bounds: { min: number }) {
+  const { parse } = integer(group, bounds.min, help, bounds);
+  return option<number | "auto">(group, initial, help, (raw) => (raw === "auto" ? raw : parse(raw)), {
+    placeholder: "N|auto",
+  });
+}
+
 /** Node's timers hold milliseconds in 31 bits. */
 const LONGEST_SECONDS = Math.floor((2 ** 31 - 1) / 1000);
 

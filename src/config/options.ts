@@ -3,7 +3,19 @@
 // docs/reference/flags.md and `--help` are generated from this table.
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { flag, integer, json, list, type Option, oneOf, origins, seconds, secrets, text } from "./option.ts";
+import {
+  flag,
+  integer,
+  integerOrAuto,
+  json,
+  list,
+  type Option,
+  oneOf,
+  origins,
+  seconds,
+  secrets,
+  text,
+} from "./option.ts";
 
 export const OPTIONS = {
   model: text(
@@ -104,7 +116,13 @@ export const OPTIONS = {
     "Context length: prompt plus output. Default: the model's own, or what the key/value cache can hold if that is less.",
     { min: 2 },
   ),
-  maxNumSeqs: integer("Engine", 32, "Most choices generated at the same time.", { min: 1, max: 4096 }),
+  dataParallelSize: integerOrAuto(
+    "Engine",
+    1,
+    "Number of embedded engines. They share the threads and the memory of the key/value cache. auto: by cores and the model's size.",
+    { min: 1 },
+  ),
+  maxNumSeqs: integer("Engine", 32, "Most choices that an engine generates at the same time.", { min: 1, max: 4096 }),
   maxNumBatchedTokens: integer(
     "Engine",
     null,
@@ -200,6 +218,11 @@ export const OPTIONS = {
   maxQueue: integer("Limits", 1024, "Most choices that may wait for a slot. Beyond that, requests get 429.", {
     min: 0,
   }),
+  queueTimeout: seconds(
+    "Limits",
+    30,
+    "How long a request waits while none of several engines is ready. Then it gets 503.",
+  ),
   maxBodyBytes: integer(
     "Limits",
     4 * 2 ** 20,

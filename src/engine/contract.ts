@@ -121,6 +121,26 @@ export interface ModelInfo {
   maxLoraRank: number;
 }
 
+/** One engine of a fleet, for metrics. */
+export interface ReplicaFacts {
+  name: string;
+  /** "excluded": it says that it is ready, but has failed a moment ago. */
+  state: "starting" | "ready" | "draining" | "away" | "excluded";
+  /** Most choices to have there at once, and those there now. */
+  maxInFlight: number;
+  inFlight: number;
+  /** Requests sent to it since the start. */
+  requests: number;
+  /** Choices that it lost. */
+  failures: number;
+  /** Choices that went on here after another replica had lost them. */
+  resumes: number;
+  /** Prompt tokens it computed or found in its prefix cache, and those found. */
+  promptTokens: number;
+  prefixHitTokens: number;
+  generatedTokens: number;
+}
+
 export interface Engine {
   readonly info: ModelInfo;
   /** Queues a valid request. Engine faults arrive as finish "error". */
@@ -134,7 +154,9 @@ export interface Engine {
   /** Frees the slot. No request may be on the adapter. Does nothing when the version is not loaded. */
   unloadAdapter(version: string): Promise<void>;
   stats(): EngineStats;
-  /** false once the engine thread has died and could not be restarted. */
+  /** The engines behind this one, if it is a fleet. */
+  replicas?(): ReplicaFacts[];
+  /** false once the engine thread has died and could not be restarted, and while no replica of a fleet is ready. */
   healthy(): boolean;
   /** Aborts all requests and frees everything. */
   close(): Promise<void>;

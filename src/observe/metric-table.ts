@@ -10,6 +10,7 @@ export interface MetricRow<Kind extends "gauge" | "counter" | "histogram" = "gau
 }
 
 const MODEL = ["model_name", "engine"] as const;
+const REPLICA = ["replica"] as const;
 
 const TTFT = [
   0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560,
@@ -100,6 +101,23 @@ export const METRICS = {
     [],
   ),
   flywheel_engine_steps_total: counter("Model steps run."),
+  "flywheel:replica_state": gauge(
+    "Only with several engines: 1 for the state of a replica, 0 for the others. States: starting, ready, draining, away, excluded (it failed a moment ago).",
+    ["replica", "state"],
+  ),
+  "flywheel:replica_in_flight": gauge("Choices of this server on a replica.", REPLICA),
+  "flywheel:replica_requests_total": counter("Requests sent to a replica.", REPLICA),
+  "flywheel:replica_failures_total": counter("Choices that a replica lost.", REPLICA),
+  "flywheel:replica_resumes_total": counter("Choices that went on on a replica after another had lost them.", REPLICA),
+  "flywheel:replica_prompt_tokens_total": counter(
+    "Prompt tokens that a replica computed or found in its prefix cache.",
+    REPLICA,
+  ),
+  "flywheel:replica_prefix_hit_tokens_total": counter(
+    "Prompt tokens that a replica found in its prefix cache.",
+    REPLICA,
+  ),
+  "flywheel:replica_generated_tokens_total": counter("Tokens that a replica generated.", REPLICA),
   flywheel_training_jobs: gauge("Training jobs, by state: waiting, running.", ["state"]),
   flywheel_training_jobs_total: counter("Training jobs that have ended, by status: COMPLETED, FAILED, CANCELLED.", [
     "status",

@@ -1,6 +1,6 @@
 // Records metrics for Prometheus. Each server has its own registry, so that tests do not share state.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { EngineStats } from "../engine/contract.ts";
+import type { EngineStats, ReplicaFacts } from "../engine/contract.ts";
 import { type CounterName, type GaugeName, type HistogramName, METRICS, type MetricRow } from "./metric-table.ts";
 import { SharedHistogram } from "./shared-histogram.ts";
 
@@ -26,12 +26,27 @@ export interface RequestRecord {
 export interface EngineFacts {
   model: string;
   stats: EngineStats;
+  /** Empty unless the engine is a fleet. */
+  replicas: readonly ReplicaFacts[];
   /** Tokens per link of the prefix cache. */
   linkSize: number;
   prefixCaching: boolean;
   maxLoras: number;
   adapters: readonly string[];
 }
+
+const REPLICA_STATES: readonly ReplicaFacts["state"][] = ["starting", "ready", "draining", "away", "excluded"];
+
+/** Counted by a fleet. */
+const REPLICA_COUNTERS = {
+  requests: "flywheel:replica_requests_total",
+  failures: "flywheel:replica_failures_total",
+  resumes: "flywheel:replica_resumes_total",
+  promptTokens: "flywheel:replica_prompt_tokens_total",
+  prefixHitTokens: "flywheel:replica_prefix_hit_tokens_total",
+  generatedTokens: "flywheel:replica_generated_tokens_total",
+} as const satisfies Partial<Record<keyof ReplicaFacts, CounterName>>;
+const COUNTED = Object.keys(REPLICA_COUNTERS) as (keyof typeof REPLICA_COUNTERS)[];
 
 /** Counted by the engine. */
 const STEP_TOKENS = "vllm:iteration_tokens_total";
@@ -147,12 +162,25 @@ export class Metrics {
     this.#total("vllm:prefix_cache_hits_total", labels, stats.prefixHits);
     this.#total("flywheel_engine_steps_total", labels, stats.steps);
     this.#stepTokens.show(labels, stats.stepTokens);
+    this.#showReplicas(facts.replicas);
     this.#gauges.get("vllm:lora_requests_info")!.reset();
     const adapters = { max_lora: String(facts.maxLoras), running_lora_adapters: facts.adapters.join(",") };
     this.#gauge("vllm:lora_requests_info", adapters, 1);
     const cache = { block_size: String(facts.linkSize), enable_prefix_caching: String(facts.prefixCaching) };
     this.#gauge("vllm:cache_config_info", cache, 1);
     return this.#registry.metrics();
+  }
+
+  #showReplicas(replicas: readonly ReplicaFacts[]): void {
+    for (const name of Object.values(REPLICA_COUNTERS)) this.#counters.get(name)!.reset();
+    for (const facts of replicas) {
+      const replica = facts.name;
+      for (const state of REPLICA_STATES) {
+        this.#gauge("flywheel:replica_state", { replica, state }, state === facts.state ? 1 : 0);
+      }
+      this.#gauge("flywheel:replica_in_flight", { replica }, facts.inFlight);
+      for (const field of COUNTED) this.#count(REPLICA_COUNTERS[field], { replica }, facts[field]);
+    }
   }
 
   #histogram(name: HistogramName): Histogram {

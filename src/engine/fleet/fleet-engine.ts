@@ -2,13 +2,13 @@
 // follows a request through the deaths of replicas, adapter-fleet.ts keeps adapters on all of them.
 
 import type { AdapterInfo } from "../../model/lora/adapter-host.ts";
-import type { Engine, EngineStats, GenerateRequest, Generation, ModelInfo } from "../contract.ts";
+import type { Engine, EngineStats, GenerateRequest, Generation, ModelInfo, ReplicaFacts } from "../contract.ts";
 import { DEFAULT_SCHEDULING, rankOf } from "../scheduling.ts";
 import { AdapterFleet } from "./adapter-fleet.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { FleetRun, type RunContext } from "./fleet-run.ts";
 import { sumStats } from "./fleet-stats.ts";
-import { Member, type ReplicaFacts } from "./member.ts";
+import { Member } from "./member.ts";
 import type { Replica, ReplicaState } from "./replica.ts";
 
 export interface FleetOptions {

@@ -1,8 +1,9 @@
 // A replica with what the fleet knows about it: our requests there, the prefixes it has seen, its failures and counters.
 
+import type { ReplicaFacts } from "../contract.ts";
 import type { PromptBlocks } from "./prefix-index.ts";
 import { PrefixIndex } from "./prefix-index.ts";
-import type { Replica, ReplicaState } from "./replica.ts";
+import type { Replica } from "./replica.ts";
 import { busyTokens, type Candidate, type OwnWork } from "./router.ts";
 
 /** A replica that fails before a first token is left alone for this long; the pause doubles up to the limit. */
@@ -16,26 +17,6 @@ export interface Job {
   uncomputed: number;
   /** Choices that have not ended. */
   choices: number;
-}
-
-/** For metrics. */
-export interface ReplicaFacts {
-  name: string;
-  /** "excluded": it says that it is ready, but has failed a moment ago. */
-  state: ReplicaState | "excluded";
-  maxInFlight: number;
-  /** Choices we have there. */
-  inFlight: number;
-  /** Requests sent to it since the start. */
-  requests: number;
-  /** Choices that it lost. */
-  failures: number;
-  /** Choices that went on here after another replica had lost them. */
-  resumes: number;
-  /** Prompt tokens it computed or found in its prefix cache, and those found. */
-  promptTokens: number;
-  prefixHitTokens: number;
-  generatedTokens: number;
 }
 
 export class Member implements OwnWork {
