@@ -47,7 +47,6 @@ export function attributeOf(object: Value, name: string, runtime: Runtime): Valu
   }
   if (object instanceof Instance) return object.get(name);
   if (typeof object === "string") return method(STRING_METHODS, object, name, runtime);
-  if (object instanceof Tuple && object.names) return object.names.get(name);
   const items = positioned(object);
   return items === null ? undefined : method(LIST_METHODS, items, name, runtime);
 }

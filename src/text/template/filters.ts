@@ -1,4 +1,4 @@
-// All filters by name.
+// All filters by name: those of Jinja that published chat templates use, and their close relatives.
 
 import type { Builtin } from "./builtins.ts";
 import { LIST_FILTERS } from "./list-filters.ts";

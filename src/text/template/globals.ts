@@ -1,6 +1,6 @@
 // The functions every template can call: those of Jinja, and raise_exception and strftime_now of chat templates.
 
-import { integer, text, textOr } from "./builtins.ts";
+import { integer, text } from "./builtins.ts";
 import { pythonStr } from "./python-format.ts";
 import { strftime } from "./strftime.ts";
 import {
@@ -34,41 +34,6 @@ export const GLOBALS: ReadonlyMap<string, Callable> = new Map<string, Callable>(
   ],
   ["dict", (args) => dictOf(args)],
   ["namespace", (args) => new Namespace(new Map([...dictOf(args)].map(([name, value]) => [pythonStr(name), value])))],
-  // Nothing when first called, the separator from then on.
-  [
-    "joiner",
-    ({ positional: [first], named }) => {
-      const separator = textOr(first ?? named.get("sep"), ", ");
-      let isUsed = false;
-      return () => {
-        const result = isUsed ? separator : "";
-        isUsed = true;
-        return result;
-      };
-    },
-  ],
-  [
-    "cycler",
-    ({ positional: items }) => {
-      if (items.length === 0) throw new Error("cycler() needs at least one item");
-      let at = 0;
-      const moveTo = (position: number): Value => {
-        const before = items[at];
-        at = position % items.length;
-        cycler.attributes.set("current", items[at]);
-        return before;
-      };
-      const cycler = new Namespace(
-        new Map<string, Value>([
-          ["current", items[0]],
-          ["next", () => moveTo(at + 1)],
-          ["reset", () => moveTo(0) && null],
-        ]),
-        "Cycler",
-      );
-      return cycler;
-    },
-  ],
 ]);
 
 function dictOf({ positional: [source], named }: CallArguments): Map<Key, Value> {

@@ -2,17 +2,14 @@
 // the first of no elements is undefined, and map can apply another filter to each element.
 
 import { itemOf } from "./attributes.ts";
-import { builtins, integer, text, textOr } from "./builtins.ts";
-import { compare, equal } from "./comparison.ts";
+import { builtins, text, textOr } from "./builtins.ts";
+import { compare } from "./comparison.ts";
 import { passesTest } from "./is-tests.ts";
 import { binary } from "./operators.ts";
 import { pythonStr } from "./python-format.ts";
 import type { Runtime } from "./runtime.ts";
 import { join } from "./text-functions.ts";
-import { elements, isTrue, type Key, keyOf, Once, pairs, Tuple, typeName, type Value } from "./values.ts";
-
-/** Elements that batch and slice add at most. */
-const MAX_FILLED = 10_000;
+import { elements, isTrue, type Key, keyOf, Once, pairs, typeName, type Value } from "./values.ts";
 
 export const LIST_FILTERS = builtins<Value>({
   "list()": (value) => [...elements(value)],
@@ -52,53 +49,6 @@ export const LIST_FILTERS = builtins<Value>({
       return binary("+", total, next, runtime.limits);
     };
     return elements(value).reduce(add, start);
-  },
-  "batch(linecount, fill_with)": (value, [linecount, fill]) => {
-    const items = elements(value);
-    const count = positive(linecount);
-    const rows = Array.from({ length: Math.ceil(items.length / count) }, (_, i) =>
-      items.slice(i * count, (i + 1) * count),
-    );
-    const last = rows.pop();
-    if (!last) return new Once([]);
-    const missing = fill === undefined || fill === null ? 0 : count - last.length;
-    if (missing > MAX_FILLED) throw new Error(`batch fills up at most ${MAX_FILLED} elements`);
-    return new Once([...rows, [...last, ...Array.from({ length: missing }, () => fill)]]);
-  },
-  "slice(slices, fill_with)": (value, [slices, fill]) => {
-    const items = elements(value);
-    const count = positive(slices);
-    if (count > MAX_FILLED) throw new Error(`slice makes at most ${MAX_FILLED} lists`);
-    const [size, longer] = [Math.floor(items.length / count), items.length % count];
-    return new Once(
-      Array.from({ length: count }, (_, i) => {
-        const from = i * size + Math.min(i, longer);
-        const column = items.slice(from, from + size + (i < longer ? 1 : 0));
-        return fill !== undefined && fill !== null && i >= longer ? [...column, fill] : column;
-      }),
-    );
-  },
-  "groupby(attribute, default, case_sensitive)": (value, [attribute, fallback, cased], runtime) => {
-    if (attribute === undefined) throw new Error("groupby needs an attribute");
-    const folded = sortKey(attribute, cased, runtime, fallback);
-    const plain = sortKey(attribute, true, runtime, fallback);
-    const groups: { key: Value; items: Value[] }[] = [];
-    for (const item of sorted(value, folded, false)) {
-      const last = groups.at(-1);
-      const key = folded(item);
-      if (last && equal(last.key, key)) last.items.push(item);
-      else groups.push({ key, items: [item] });
-    }
-    return groups.map(({ items }) => {
-      const grouper = plain(items[0]);
-      return new Tuple(
-        [grouper, items],
-        new Map<string, Value>([
-          ["grouper", grouper],
-          ["list", items],
-        ]),
-      );
-    });
   },
   "join(d, attribute)": (value, [separator, attribute], runtime) => {
     const texts = elements(value).map((item) =>
@@ -153,11 +103,11 @@ function passes(value: Value, [name, expected]: readonly Value[], runtime: Runti
 }
 
 /** What elements are ordered and told apart by: upper and lower case are alike unless asked for. */
-function sortKey(attribute: Value, cased: Value, runtime: Runtime, fallback?: Value): (item: Value) => Value {
+function sortKey(attribute: Value, cased: Value, runtime: Runtime): (item: Value) => Value {
   const fold = (value: Value): Value => (typeof value === "string" && !isTrue(cased) ? value.toLowerCase() : value);
   if (attribute === undefined || attribute === null) return fold;
   const paths = typeof attribute === "string" ? attribute.split(",") : [attribute];
-  const pick = (item: Value, path: Value): Value => fold(attributeAt(item, path, runtime) ?? fallback);
+  const pick = (item: Value, path: Value): Value => fold(attributeAt(item, path, runtime));
   return paths.length === 1 ? (item) => pick(item, paths[0]) : (item) => paths.map((path) => pick(item, path));
 }
 
@@ -167,10 +117,4 @@ function sorted(value: Value, pick: (item: Value) => Value, isReversed: boolean)
     .map((item) => ({ item, key: pick(item) }))
     .sort((a, b) => (isReversed ? compare(b.key, a.key) : compare(a.key, b.key)))
     .map(({ item }) => item);
-}
-
-function positive(value: Value): number {
-  const count = integer(value);
-  if (count < 1) throw new Error("a number of 1 or more is needed");
-  return count;
 }

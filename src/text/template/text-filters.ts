@@ -3,19 +3,8 @@
 import { builtins, int, integer, integerOr, text, textOr } from "./builtins.ts";
 import { pythonJson, pythonStr } from "./python-format.ts";
 import { percentFormat } from "./text-format.ts";
-import { capitalise, checkLength, escapeHtml, indent, pad, replace, strip } from "./text-functions.ts";
-import {
-  characters,
-  elements,
-  elementsOrNull,
-  isTrue,
-  lengthOf,
-  Markup,
-  Once,
-  pairs,
-  Tuple,
-  type Value,
-} from "./values.ts";
+import { capitalise, checkLength, escapeHtml, indent, replace, strip } from "./text-functions.ts";
+import { elements, isTrue, lengthOf, Markup, Once, pairs, Tuple, type Value } from "./values.ts";
 
 const MAX_JSON_INDENT = 32;
 
@@ -58,21 +47,6 @@ export const TEXT_FILTERS = builtins<Value>({
     if (value !== undefined && !(value instanceof Map)) throw new Error("items needs a dict");
     return new Once(value === undefined ? [] : pairs(value));
   },
-  "wordcount()": (value) => int(pythonStr(value).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0),
-  "center(width)": (value, [width], { limits }) =>
-    pad(pythonStr(value), integerOr(width, 80), " ", 0.5, limits.maxText),
-  "urlencode()": (value) => {
-    if (typeof value !== "string" && elementsOrNull(value) !== null) throw new Error("urlencode needs a string");
-    return encodeURIComponent(pythonStr(value)).replace(/[!'()*]|%2F/g, encodeRest);
-  },
-  "truncate(length, killwords, end, leeway)": (value, [length, killWords, end, leeway]) => {
-    const [limit, ending] = [integerOr(length, 255), textOr(end, "...")];
-    if (lengthOf(value) <= limit + integerOr(leeway, 5)) return value;
-    const letters = Array.from(text(value));
-    const kept = letters.slice(0, Math.max(0, limit - characters(ending).length)).join("");
-    const atWord = !isTrue(killWords) && kept.includes(" ");
-    return (atWord ? kept.slice(0, kept.lastIndexOf(" ")) : kept) + ending;
-  },
   "trim(chars)": (value, [chars]) => strip(pythonStr(value), "both", textOr(chars, null)),
   "length()": (value) => int(lengthOf(value)),
   "count()": (value) => int(lengthOf(value)),
@@ -91,9 +65,4 @@ function spaces(count: number | null, maxText?: number): string | null;
 function spaces(count: number | null, maxText = 1_000): string | null {
   checkLength(count ?? 0, maxText);
   return count === null ? null : " ".repeat(Math.max(0, count));
-}
-
-/** The characters on which encodeURIComponent and Python's quote differ. */
-function encodeRest(sign: string): string {
-  return sign === "%2F" ? "/" : `%${sign.charCodeAt(0).toString(16).toUpperCase()}`;
 }

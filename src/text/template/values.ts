@@ -49,12 +49,9 @@ export function plain(value: Value): Value {
 
 export class Tuple {
   readonly items: readonly Value[];
-  /** Attributes beside the items, as those of groupby have. */
-  readonly names: ReadonlyMap<string, Value> | null;
 
-  constructor(items: readonly Value[], names: ReadonlyMap<string, Value> | null = null) {
+  constructor(items: readonly Value[]) {
     this.items = items;
-    this.names = names;
   }
 }
 
@@ -117,7 +114,7 @@ export class ArgumentsJson {
   }
 }
 
-/** A value known by its attributes: the loop variable, a namespace, a cycler. */
+/** A value known by its attributes: the loop variable or a namespace. */
 export abstract class Instance {
   abstract readonly typeName: string;
   abstract get(name: string): Value;
@@ -129,13 +126,12 @@ export abstract class Instance {
 }
 
 export class Namespace extends Instance {
-  readonly typeName: string;
+  readonly typeName = "Namespace";
   readonly attributes: Map<string, Value>;
 
-  constructor(attributes: Map<string, Value>, typeName = "Namespace") {
+  constructor(attributes: Map<string, Value>) {
     super();
     this.attributes = attributes;
-    this.typeName = typeName;
   }
 
   get(name: string): Value {
