@@ -1,7 +1,4 @@
 // Loads the model that a real server runs: finds the checkpoint, loads its text side and starts the embedded engine.
-import { existsSync, readFileSync } from "node:fs";
-import { basename } from "node:path";
-import { fileURLToPath } from "node:url";
 import { loadSamplingDefaults } from "../api/request/generation-defaults.ts";
 import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
@@ -10,20 +7,17 @@ import { tokenVocabulary } from "../grammar/match/token-vocabulary.ts";
 import { openCheckpoint } from "../model/checkpoint/checkpoint.ts";
 import { GENERATION_FIELDS } from "../model/checkpoint/generation-config.ts";
 import { readModelConfig } from "../model/checkpoint/model-config.ts";
-import { createProgressBar, createProgressLines } from "../model/hub/download-progress.ts";
-import { resolveModel } from "../model/hub/hub.ts";
 import { readAdapter } from "../model/lora/adapter-reader.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { PromptError } from "../text/prompt-error.ts";
 import { reasoningStyle } from "../text/reasoning/reasoning-style.ts";
-import { loadTextModel } from "../text/text-model.ts";
 import { toolCallFormat } from "../text/tools/tool-format.ts";
 import { DEFAULT_WEIGHT_TYPE } from "./embedded-engine.ts";
 import { createEmbeddedEngines } from "./embedded-fleet.ts";
+import { BUNDLED_NAME, findModel, loadText } from "./model-files.ts";
 import type { LoadedModel, LoadModel } from "./serve.ts";
 
-const BUNDLED_NAME = "flywheel-mini";
 /** Special tokens that a constrained reply may contain: parsers look for them, and structural tags use them. */
 const REPLY_MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<|python_tag|>"];
 
@@ -48,11 +42,7 @@ export const loadModel: LoadModel = async (config, log, metrics, adaptersToCome)
 async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: boolean): Promise<LoadedModel> {
   const { folder, name } = await findModel(config, log);
   const modelConfig = readModelConfig(folder);
-  const text = await loadTextModel(folder, {
-    chatTemplate: readTemplate(config.chatTemplate),
-    chatTemplateKwargs: config.defaultChatTemplateKwargs,
-    contentFormat: config.chatTemplateContentFormat,
-  });
+  const text = await loadText(folder, config);
   const parsers = replyParsers(config, text.defaultTemplate);
   const idle = Object.keys(config.overrideGenerationConfig).filter((name) => !GENERATION_FIELDS.includes(name));
   if (idle.length > 0) log.warn("--override-generation-config has fields without effect", { fields: idle.join() });
@@ -120,43 +110,6 @@ function warnOfUnusedTensors(folder: string, log: Log): void {
   if (unused.length === 0) return;
   const shown = unused.slice(0, SHOWN_TENSORS).join(", ");
   log.warn("the weights have tensors that the model does not use", { count: unused.length, first: shown });
-}
-
-async function findModel(config: Config, log: Log): Promise<{ folder: string; name: string }> {
-  if (config.model === "bundled") {
-    return { folder: fileURLToPath(new URL(`../../models/${BUNDLED_NAME}`, import.meta.url)), name: BUNDLED_NAME };
-  }
-  const model = config.revision === null ? config.model : `${config.model}@${config.revision}`;
-  const env = {
-    ...process.env,
-    ...(config.hfToken === null ? {} : { HF_TOKEN: config.hfToken }),
-    ...(config.downloadDir === null ? {} : { HF_HUB_CACHE: config.downloadDir }),
-  };
-  const { folder, origin } = await resolveModel(existsSync(config.model) ? config.model : model, {
-    env,
-    onProgress:
-      process.stderr.isTTY && config.logFormat === "text"
-        ? createProgressBar(process.stderr)
-        : createProgressLines((line) => log.info("downloading", { ...line })),
-  });
-  return { folder, name: origin?.repository ?? (basename(config.model) || config.model) };
-}
-
-/** The content of the file, or the text itself. */
-function readTemplate(given: string | null): string | null {
-  if (given === null) return null;
-  if (existsSync(given)) {
-    try {
-      return readFileSync(given, "utf8");
-    } catch (error) {
-      throw new OperatorError(`--chat-template: cannot read ${given}: ${(error as Error).message}`, { cause: error });
-    }
-  }
-  // A path that does not exist would render as itself in every prompt.
-  if (!/[{}\n]/.test(given) && /[./\\]/.test(given)) {
-    throw new OperatorError(`--chat-template: there is no file ${given}`);
-  }
-  return given;
 }
 
 function replyParsers(config: Config, chatTemplate: string | null) {

@@ -1,10 +1,11 @@
-// The command line: `flywheel serve | chat | tokens | train | models | demo`. Each command registers itself. Errors that
+// The command line: `flywheel serve | chat | tokens | train | models | doctor | demo`. Each command registers itself. Errors that
 // the operator can fix are printed as one line, all others with a stack.
 import { Command } from "commander";
 import { OperatorError } from "../errors/operator-error.ts";
 import { PACKAGE_VERSION } from "../system/version.ts";
 import { addChatCommand } from "./chat.command.ts";
 import { addDemoCommand } from "./demo/demo.command.ts";
+import { addDoctorCommand } from "./doctor/doctor.command.ts";
 import { addModelsCommand } from "./models.command.ts";
 import { dashed } from "./option-flags.ts";
 import { addServeCommand } from "./serve.command.ts";
@@ -21,6 +22,7 @@ export function createProgram(): Command {
   addTokensCommand(program);
   addTrainCommand(program);
   addModelsCommand(program);
+  addDoctorCommand(program);
   addDemoCommand(program);
   return program;
 }

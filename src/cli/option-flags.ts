@@ -3,8 +3,9 @@ import { type Command, Option as Flag } from "commander";
 import type { Option } from "../config/option.ts";
 import { envName, flagName, OPTIONS, type OptionName } from "../config/options.ts";
 
-export function addOptionFlags(command: Command): void {
-  for (const name of Object.keys(OPTIONS) as OptionName[]) {
+/** Adds a flag for each option, or only for those named. */
+export function addOptionFlags(command: Command, only = Object.keys(OPTIONS) as readonly OptionName[]): void {
+  for (const name of only) {
     const option = OPTIONS[name] as Option<unknown>;
     const flag = flagName(name);
     if (option.placeholder === null) {

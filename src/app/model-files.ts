@@ -1,0 +1,59 @@
+// Finds the folder of the model to serve and reads its text side.
+import { existsSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Config } from "../config/options.ts";
+import { OperatorError } from "../errors/operator-error.ts";
+import { createProgressBar, createProgressLines } from "../model/hub/download-progress.ts";
+import { resolveModel } from "../model/hub/hub.ts";
+import type { Log } from "../observe/log.ts";
+import { loadTextModel, type TextModel } from "../text/text-model.ts";
+
+export const BUNDLED_NAME = "flywheel-mini";
+
+/** Downloads the model first if it is not on this machine. */
+export async function findModel(config: Config, log: Log): Promise<{ folder: string; name: string }> {
+  if (config.model === "bundled") {
+    return { folder: fileURLToPath(new URL(`../../models/${BUNDLED_NAME}`, import.meta.url)), name: BUNDLED_NAME };
+  }
+  const model = config.revision === null ? config.model : `${config.model}@${config.revision}`;
+  const env = {
+    ...process.env,
+    ...(config.hfToken === null ? {} : { HF_TOKEN: config.hfToken }),
+    ...(config.downloadDir === null ? {} : { HF_HUB_CACHE: config.downloadDir }),
+  };
+  const { folder, origin } = await resolveModel(existsSync(config.model) ? config.model : model, {
+    env,
+    onProgress:
+      process.stderr.isTTY && config.logFormat === "text"
+        ? createProgressBar(process.stderr)
+        : createProgressLines((line) => log.info("downloading", { ...line })),
+  });
+  return { folder, name: origin?.repository ?? (basename(config.model) || config.model) };
+}
+
+/** The tokenizer and chat templates, under the options that concern them. */
+export function loadText(folder: string, config: Config): Promise<TextModel> {
+  return loadTextModel(folder, {
+    chatTemplate: readTemplate(config.chatTemplate),
+    chatTemplateKwargs: config.defaultChatTemplateKwargs,
+    contentFormat: config.chatTemplateContentFormat,
+  });
+}
+
+/** The content of the file, or the text itself. */
+function readTemplate(given: string | null): string | null {
+  if (given === null) return null;
+  if (existsSync(given)) {
+    try {
+      return readFileSync(given, "utf8");
+    } catch (error) {
+      throw new OperatorError(`--chat-template: cannot read ${given}: ${(error as Error).message}`, { cause: error });
+    }
+  }
+  // A path that does not exist would render as itself in every prompt.
+  if (!/[{}\n]/.test(given) && /[./\\]/.test(given)) {
+    throw new OperatorError(`--chat-template: there is no file ${given}`);
+  }
+  return given;
+}

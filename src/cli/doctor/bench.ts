@@ -1,0 +1,58 @@
+// What every check works with: the replica, the model as Flywheel reads it, and a prompt.
+
+import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
+import { encodeChat } from "../../text/prompt.ts";
+import type { TextModel } from "../../text/text-model.ts";
+import type { Completion, Replica } from "./replica.ts";
+
+export interface OurSide {
+  text: TextModel;
+  config: ModelConfig;
+  /** Largest number of log-probabilities that clients may ask for. */
+  maxLogprobs: number;
+  maxLoraRank: number;
+  maxModelLen: number;
+  /** The replica must see this folder under the same path. */
+  data: string;
+}
+
+/** The base model of a replica. */
+export interface ServedModel {
+  name: string;
+  maxModelLen: number;
+  isFlywheel: boolean;
+}
+
+/** A model answers this at length. After a text that is no conversation it may say nothing but its end token. */
+const QUESTION = "Tell me a story about a little robot that opens an old wooden door.";
+/** How many log-probabilities the checks ask for. */
+export const TOP = 5;
+
+export class Bench {
+  readonly replica: Replica;
+  readonly ours: OurSide;
+  readonly served: ServedModel;
+  readonly prompt: readonly number[];
+  #greedy: Promise<Completion> | null = null;
+
+  constructor(replica: Replica, ours: OurSide, served: ServedModel) {
+    this.replica = replica;
+    this.ours = ours;
+    this.served = served;
+    this.prompt =
+      ours.text.defaultTemplate === null
+        ? ours.text.tokenizer.encode(QUESTION)
+        : encodeChat(ours.text, { messages: [{ role: "user", texts: [QUESTION] }] });
+  }
+
+  /** 16 greedy tokens after the prompt, computed once. */
+  greedy(): Promise<Completion> {
+    this.#greedy ??= this.complete({ logprobs: TOP });
+    return this.#greedy;
+  }
+
+  /** A request to the base model after the prompt. Greedy and with ignore_eos unless the fields say otherwise. */
+  complete(fields: Readonly<Record<string, unknown>> = {}): Promise<Completion> {
+    return this.replica.complete(this.served.name, this.prompt, fields);
+  }
+}

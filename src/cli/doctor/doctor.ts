@@ -1,0 +1,74 @@
+// Examines replicas one after the other and prints what was found: a line for each check, or JSON.
+
+import { resolve } from "node:path";
+import { findModel, loadText } from "../../app/model-files.ts";
+import type { Config } from "../../config/options.ts";
+import { readModelConfig } from "../../model/checkpoint/model-config.ts";
+import { createLog } from "../../observe/log.ts";
+import type { OurSide } from "./bench.ts";
+import { type Examination, examine } from "./examine.ts";
+import type { Finding, Status } from "./finding.ts";
+import { launchLine } from "./launch-flags.check.ts";
+import { Replica } from "./replica.ts";
+
+/** False if anything is wrong with a replica. */
+export async function examineReplicas(
+  urls: readonly string[],
+  apiKey: string | null,
+  config: Config,
+  asJson: boolean,
+): Promise<boolean> {
+  const ours = await ourSide(config);
+  const examined: (Examination & { url: string })[] = [];
+  try {
+    for (const url of urls) {
+      if (!asJson) console.log(url);
+      const examination = await examine(new Replica(url, apiKey), ours, asJson ? () => {} : printFinding);
+      examined.push({ url, ...examination });
+      if (!asJson) printSummary(examination, ours);
+    }
+  } finally {
+    ours.text.close();
+  }
+  const isFit = examined.every(({ findings }) => countOf(findings, "wrong") === 0);
+  if (asJson) {
+    const replicas = examined.map(({ url, served, findings }) => ({
+      url,
+      model: served?.name ?? null,
+      checks: findings,
+    }));
+    console.log(JSON.stringify({ fit: isFit, replicas }));
+  }
+  return isFit;
+}
+
+async function ourSide(config: Config): Promise<OurSide> {
+  const { folder } = await findModel(config, createLog({ level: "warn", format: "text" }));
+  const modelConfig = readModelConfig(folder);
+  return {
+    text: await loadText(folder, config),
+    config: modelConfig,
+    maxLogprobs: config.maxLogprobs,
+    maxLoraRank: config.maxLoraRank,
+    maxModelLen: config.maxModelLen ?? modelConfig.maxPositions,
+    data: resolve(config.data),
+  };
+}
+
+function printFinding({ check, status, detail, advice }: Finding): void {
+  console.log(`  ${status.padEnd(8)} ${check.padEnd(20)} ${detail}`);
+  if (advice !== null) console.log(`${" ".repeat(32)}→ ${advice}`);
+}
+
+function printSummary({ findings, served }: Examination, ours: OurSide): void {
+  const counts = (["ok", "warning", "wrong"] as const).map((status) => `${countOf(findings, status)} ${status}`);
+  console.log(`  ${counts.join(", ")}`);
+  const misses = findings.some(({ advice }) => /Start vLLM with/.test(advice ?? ""));
+  if (misses && served !== null && !served.isFlywheel) {
+    console.log(`  recommended:\n    ${launchLine({ served, ours })}`);
+  }
+}
+
+function countOf(findings: readonly Finding[], status: Status): number {
+  return findings.filter((finding) => finding.status === status).length;
+}

@@ -1,0 +1,26 @@
+// What one check of a replica found. `wrong` means that policies or replies would be wrong, or that requests would fail.
+// A `warning` leaves every reply right, but something is lost: speed, exact bits or a feature.
+
+export type Status = "ok" | "warning" | "wrong";
+
+export interface Finding {
+  /** Short name of the check, such as "stop-ids". */
+  check: string;
+  status: Status;
+  /** What was seen, in one line. */
+  detail: string;
+  /** What to change. null when everything is right. */
+  advice: string | null;
+}
+
+export function ok(check: string, detail: string): Finding {
+  return { check, status: "ok", detail, advice: null };
+}
+
+export function warning(check: string, detail: string, advice: string): Finding {
+  return { check, status: "warning", detail, advice };
+}
+
+export function wrong(check: string, detail: string, advice: string): Finding {
+  return { check, status: "wrong", detail, advice };
+}

@@ -1,0 +1,204 @@
+// Talks to one replica over HTTP as the remote engine does: token ids to /v1/completions, every sampling field explicit.
+// It trusts nothing in the replies: a reply without token ids is a ReplicaError, not a crash.
+
+import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+
+/** What the replica answered that a check cannot work with. `status` is 0 when there was no answer. */
+export class ReplicaError extends Error {
+  override name = "ReplicaError";
+  readonly status: number;
+
+  constructor(status: number, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.status = status;
+  }
+}
+
+export interface Answer {
+  status: number;
+  /** The parsed body, or its text if it is not JSON. */
+  body: unknown;
+}
+
+/** One choice of /v1/completions. */
+export interface Completion {
+  tokenIds: number[];
+  /** Log-probability of each generated token; empty if not asked for. */
+  logprobs: number[];
+  /** For each generated token, the log-probability of the sampled and the best ids. */
+  top: Map<number, number>[];
+  finishReason: string | null;
+  stopReason: unknown;
+  /** Log-probability of each prompt token; null for the first. null if not asked for. */
+  promptLogprobs: (number | null)[] | null;
+  /** null when the usage does not tell. */
+  cachedTokens: number | null;
+}
+
+const TIMEOUT_MS = 120_000;
+
+/** Neutral values for every field, so that no default of the replica applies. */
+const NEUTRAL_FIELDS = {
+  n: 1,
+  max_tokens: 16,
+  min_tokens: 0,
+  temperature: 0,
+  top_p: 1,
+  top_k: 0,
+  min_p: 0,
+  repetition_penalty: 1,
+  frequency_penalty: 0,
+  presence_penalty: 0,
+  stop: [],
+  stop_token_ids: [],
+  ignore_eos: true,
+  logprobs: 0,
+  return_token_ids: true,
+  return_tokens_as_token_ids: true,
+  skip_special_tokens: false,
+};
+
+export class Replica {
+  /** Without a slash at the end, and without /v1. */
+  readonly url: string;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  constructor(url: string, apiKey: string | null) {
+    this.url = url.replace(/\/+$/, "").replace(/\/v1$/, "");
+    this.#headers = apiKey === null ? {} : { authorization: `Bearer ${apiKey}` };
+  }
+
+  get(path: string): Promise<Answer> {
+    return this.#ask(path, { headers: this.#headers });
+  }
+
+  post(path: string, body: JsonObject): Promise<Answer> {
+    return this.#ask(path, this.#posting(body));
+  }
+
+  /** Throws ReplicaError when the replica refuses or its reply has no token ids. */
+  async complete(model: string, prompt: readonly number[], fields: JsonObject = {}): Promise<Completion> {
+    const { status, body } = await this.post("/v1/completions", { ...NEUTRAL_FIELDS, model, prompt, ...fields });
+    if (status !== 200) throw new ReplicaError(status, errorText(body));
+    return readCompletion(body);
+  }
+
+  /** Yields the parsed events of a streamed completion. Breaking out of the loop closes the connection. */
+  async *stream(model: string, prompt: readonly number[], fields: JsonObject = {}): AsyncGenerator<JsonObject> {
+    const closing = new AbortController();
+    const timer = setTimeout(() => closing.abort(), TIMEOUT_MS);
+    try {
+      const body = {
+        ...NEUTRAL_FIELDS,
+        model,
+        prompt,
+        stream: true,
+        stream_options: { include_usage: true },
+        ...fields,
+      };
+      const response = await this.#fetch("/v1/completions", { ...this.#posting(body), signal: closing.signal });
+      if (response.status !== 200) throw new ReplicaError(response.status, errorText(parsed(await response.text())));
+      let text = "";
+      const decoder = new TextDecoder();
+      for await (const bytes of response.body ?? []) {
+        text += decoder.decode(bytes, { stream: true });
+        const events = text.split("\n\n");
+        text = events.pop()!;
+        for (const event of events) {
+          const value = parsed(event.replace(/^data: ?/, ""));
+          if (value === "[DONE]") return;
+          if (isJsonObject(value)) yield value;
+        }
+      }
+      throw new ReplicaError(200, "the stream ended without [DONE]");
+    } finally {
+      clearTimeout(timer);
+      closing.abort();
+    }
+  }
+
+  #posting(body: JsonObject): RequestInit {
+    const headers = { ...this.#headers, "content-type": "application/json" };
+    return { method: "POST", headers, body: JSON.stringify(body) };
+  }
+
+  async #ask(path: string, init: RequestInit): Promise<Answer> {
+    const response = await this.#fetch(path, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    return { status: response.status, body: parsed(await response.text()) };
+  }
+
+  async #fetch(path: string, init: RequestInit): Promise<Response> {
+    try {
+      return await fetch(this.url + path, init);
+    } catch (cause) {
+      const { cause: deeper } = cause as Error;
+      const reason = deeper instanceof Error && deeper.message !== "" ? deeper : (cause as Error);
+      throw new ReplicaError(0, `${path}: ${reason.message}`, { cause });
+    }
+  }
+}
+
+/** The token ids of one streamed event. */
+export function deltaTokens(event: JsonObject): number[] {
+  const choice = firstChoice(event);
+  return isNumbers(choice?.token_ids) ? choice.token_ids : [];
+}
+
+export function finishOf(event: JsonObject): unknown {
+  return firstChoice(event)?.finish_reason ?? null;
+}
+
+/** The message inside an error reply, or the start of whatever came. */
+export function errorText(body: unknown): string {
+  const error = isJsonObject(body) && isJsonObject(body.error) ? body.error : body;
+  const message = isJsonObject(error) ? (error.message ?? error.detail) : error;
+  const text = typeof message === "string" ? message : (JSON.stringify(message) ?? "");
+  return text.replaceAll(/\s+/g, " ").slice(0, 200);
+}
+
+function readCompletion(body: unknown): Completion {
+  const choice = firstChoice(body);
+  if (choice === null) throw new ReplicaError(200, "the reply has no choices");
+  if (!isNumbers(choice.token_ids)) throw new ReplicaError(200, "the reply has no token ids");
+  const logprobs = isJsonObject(choice.logprobs) ? choice.logprobs : {};
+  const usage = isJsonObject(body) && isJsonObject(body.usage) ? body.usage : {};
+  const details = isJsonObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
+  return {
+    tokenIds: choice.token_ids,
+    logprobs: isNumbers(logprobs.token_logprobs) ? logprobs.token_logprobs : [],
+    top: Array.isArray(logprobs.top_logprobs) ? logprobs.top_logprobs.map(readTop) : [],
+    finishReason: typeof choice.finish_reason === "string" ? choice.finish_reason : null,
+    stopReason: choice.stop_reason ?? null,
+    promptLogprobs: Array.isArray(choice.prompt_logprobs) ? choice.prompt_logprobs.map(readPromptLogprob) : null,
+    cachedTokens: typeof details.cached_tokens === "number" ? details.cached_tokens : null,
+  };
+}
+
+/** {"token_id:42": -0.1, …} */
+function readTop(value: unknown): Map<number, number> {
+  const entries = isJsonObject(value) ? Object.entries(value) : [];
+  return new Map(entries.map(([key, logprob]) => [Number(key.replace("token_id:", "")), Number(logprob)]));
+}
+
+/** {"42": {"logprob": -0.1, "rank": 1, …}}. The prompt's own token comes first. */
+function readPromptLogprob(value: unknown): number | null {
+  const first = isJsonObject(value) ? Object.values(value)[0] : null;
+  return isJsonObject(first) && typeof first.logprob === "number" ? first.logprob : null;
+}
+
+function firstChoice(body: unknown): JsonObject | null {
+  const choices = isJsonObject(body) && Array.isArray(body.choices) ? body.choices : [];
+  return isJsonObject(choices[0]) ? choices[0] : null;
+}
+
+function isNumbers(value: unknown): value is number[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "number");
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
