@@ -1,8 +1,10 @@
 // The Trainer contract. In: a checkpoint, an adapter and tokenised sequences. Out: metrics per gradient step, and a new
-// PEFT adapter with its optimizer state. Everything is plain data and files, so a trainer can run in another process.
+// PEFT adapter with its optimizer state. A client may also take a gradient step in two parts: passes that keep their
+// gradients, then one optimizer step. Everything is plain data and files, so a trainer can run in another process.
 
 import type { WeightType } from "../model/linear/linear.ts";
 import type { LossConfig, OptimizerConfig } from "./config.ts";
+import type { NamedLoss } from "./gradient/named-loss.ts";
 
 /** One line of the batch file. */
 export interface BatchSequence {
@@ -36,7 +38,8 @@ export type Objective =
   /** Mean negative log-likelihood over the trained tokens of a gradient step. */
   | { kind: "cross_entropy" };
 
-export interface TrainerTask {
+/** The weights that a task computes with, and its limits. */
+export interface TaskModel {
   /** Checkpoint folder of the base model. */
   baseModel: string;
   /** The weight type that is served, so that sampler and trainer compute the same numbers. */
@@ -45,6 +48,12 @@ export interface TrainerTask {
   positionsPerBlock: number;
   /** PEFT folder of the step to train from. */
   adapter: string;
+  threads: number;
+  /** Bound for activations. Larger micro-batches are split; a sequence that does not fit alone fails the task. */
+  activationBytes: number;
+}
+
+export interface TrainerTask extends TaskModel {
   /** Optimizer state to continue, unless it belongs to another kind of objective; null = a new state. */
   optimizerState: string | null;
   /** File with one BatchSequence as JSON per line. */
@@ -54,9 +63,63 @@ export interface TrainerTask {
   optimizer: OptimizerConfig;
   /** Folder to create, with adapter_config.json, adapter_model.safetensors and OPTIMIZER_FILE. Its parent exists. */
   output: string;
-  threads: number;
-  /** Bound for activations. Larger micro-batches are split; a sequence that does not fit alone fails the task. */
-  activationBytes: number;
+}
+
+/** One line of a pass's batch file: a sequence with values for each of its T positions and K targets per position. */
+export interface TokenMatrix {
+  id: string;
+  /** Matrices with the same number may share the computation of their beginning; -1 = none. */
+  group: number;
+  ids: number[];
+  /** K. */
+  width: number;
+  /** [T, K], row by row, as the following three. The log-probability of each target is read at its position. */
+  targets: number[];
+  /** null = 1 where the advantage is not 0. */
+  weights: number[] | null;
+  advantages: number[] | null;
+  behaviorLogprobs: number[] | null;
+  /** The version of the policy that sampled each position; null = unknown. */
+  policyVersions: number[] | null;
+}
+
+/** A pass over a batch for its loss and gradients. It leaves the weights as they are. */
+export interface PassTask extends TaskModel {
+  /** File with one TokenMatrix as JSON per line. */
+  batch: string;
+  loss: NamedLoss;
+  /** File for the gradients of the summed loss; null = forward only. */
+  gradients: string | null;
+  /** File for the log-probabilities of all targets, as float32 in the order of the batch; null = not wanted. */
+  logprobs: string | null;
+}
+
+export interface PassResult {
+  /** Sum over all targets. */
+  loss: number;
+  /** Positions with a target that counts in the loss. */
+  activePositions: number;
+  /** The same by policy version, ascending; null unless every active position has one. */
+  byPolicyVersion: { version: number; positions: number }[] | null;
+  /** Rows that went forward. Sequences that begin alike share rows. */
+  rows: number;
+}
+
+/** One optimizer step with the gradients of passes. */
+export interface UpdateTask extends TaskModel {
+  /** Files that passes wrote. */
+  gradients: string[];
+  /** What the sum of their gradients is divided by. */
+  activePositions: number;
+  optimizerState: string | null;
+  optimizer: OptimizerConfig;
+  /** As in TrainerTask. */
+  output: string;
+}
+
+export interface UpdateResult {
+  /** Before clipping. */
+  gradNorm: number;
 }
 
 export const OPTIMIZER_FILE = "optimizer.safetensors";
@@ -77,5 +140,7 @@ export interface Trainer {
    * Rejects with a message for the user, or with the signal's reason within a gradient step after it aborts.
    */
   train(task: TrainerTask, onStep: (metrics: StepMetrics) => void, signal: AbortSignal): Promise<TrainerResult>;
+  pass(task: PassTask, signal: AbortSignal): Promise<PassResult>;
+  update(task: UpdateTask, signal: AbortSignal): Promise<UpdateResult>;
   close(): Promise<void>;
 }

@@ -3,8 +3,8 @@
 // parent, because the IPC channel closes.
 
 import { type ChildProcess, fork } from "node:child_process";
-import type { StepMetrics, Trainer, TrainerResult, TrainerTask } from "./contract.ts";
-import type { FromTrainer, ToTrainer } from "./trainer-messages.ts";
+import type { PassTask, StepMetrics, Trainer, TrainerTask, UpdateTask } from "./contract.ts";
+import type { FromTrainer, ToTrainer, TrainerWork, WorkMessage } from "./trainer-messages.ts";
 
 export interface ProcessTrainerOptions {
   /** The script of the child; it speaks trainer-messages.ts. */
@@ -36,13 +36,29 @@ export class ProcessTrainer implements Trainer {
     this.#options = options;
   }
 
-  async train(task: TrainerTask, onStep: (metrics: StepMetrics) => void, signal: AbortSignal): Promise<TrainerResult> {
+  train(task: TrainerTask, onStep: (metrics: StepMetrics) => void, signal: AbortSignal) {
+    return this.#perform({ type: "train", task }, onStep, signal);
+  }
+
+  pass(task: PassTask, signal: AbortSignal) {
+    return this.#perform({ type: "pass", task }, () => {}, signal);
+  }
+
+  update(task: UpdateTask, signal: AbortSignal) {
+    return this.#perform({ type: "update", task }, () => {}, signal);
+  }
+
+  async #perform<Work extends WorkMessage>(
+    work: Work,
+    onStep: (metrics: StepMetrics) => void,
+    signal: AbortSignal,
+  ): Promise<TrainerWork[Work["type"]]["result"]> {
     signal.throwIfAborted();
     if (this.#closed) throw new Error("the trainer is closed");
-    const key = `${task.weights} ${task.baseModel}`;
+    const key = `${work.task.weights} ${work.task.baseModel}`;
     const worker = this.#take(key);
     try {
-      const result = await this.#run(worker, task, onStep, signal);
+      const result = await this.#run(worker, work, onStep, signal);
       this.#keep(key, worker);
       return result;
     } catch (error) {
@@ -109,12 +125,12 @@ export class ProcessTrainer implements Trainer {
     }
   }
 
-  #run(
+  #run<Work extends WorkMessage>(
     worker: Worker,
-    task: TrainerTask,
+    work: Work,
     onStep: (metrics: StepMetrics) => void,
     signal: AbortSignal,
-  ): Promise<TrainerResult> {
+  ): Promise<TrainerWork[Work["type"]]["result"]> {
     const { child } = worker;
     return new Promise((resolve, reject) => {
       let grace: NodeJS.Timeout | null = null;
@@ -163,7 +179,7 @@ export class ProcessTrainer implements Trainer {
       child.on("error", onError);
       signal.addEventListener("abort", cancel, { once: true });
       if (child.exitCode !== null || child.signalCode !== null) onExit(child.exitCode, child.signalCode);
-      else send({ type: "train", task });
+      else send(work);
     });
   }
 }

@@ -1,11 +1,30 @@
 // The messages between the server and a trainer process, over the IPC channel of the child.
 
-import type { StepMetrics, TrainerResult, TrainerTask } from "./contract.ts";
+import type {
+  PassResult,
+  PassTask,
+  StepMetrics,
+  TrainerResult,
+  TrainerTask,
+  UpdateResult,
+  UpdateTask,
+} from "./contract.ts";
 
-export type ToTrainer = { type: "train"; task: TrainerTask } | { type: "cancel" };
+/** What a trainer process can do: the task that each kind of work takes, and its result. */
+export interface TrainerWork {
+  train: { task: TrainerTask; result: TrainerResult };
+  pass: { task: PassTask; result: PassResult };
+  update: { task: UpdateTask; result: UpdateResult };
+}
+
+export type WorkMessage = {
+  [Kind in keyof TrainerWork]: { type: Kind; task: TrainerWork[Kind]["task"] };
+}[keyof TrainerWork];
+
+export type ToTrainer = WorkMessage | { type: "cancel" };
 
 export type FromTrainer =
   | { type: "step"; metrics: StepMetrics }
-  | { type: "done"; result: TrainerResult }
+  | { type: "done"; result: TrainerWork[keyof TrainerWork]["result"] }
   | { type: "failed"; message: string }
   | { type: "cancelled" };

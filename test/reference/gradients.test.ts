@@ -43,7 +43,8 @@ describe.each(families)("%s", (family) => {
   const ids = Int32Array.from(numbers("train.ids"));
   const mask = numbers("train.mask");
   const predicting = Int32Array.from([...mask.keys()].filter((p) => mask[p] === 1));
-  const batch = layOut([{ shared: 0, members: [{ index: 0, ids, predicting }] }]);
+  const targets = predicting.map((p) => ids[p + 1]!);
+  const batch = layOut([{ shared: 0, members: [{ index: 0, ids, predicting, targets }] }]);
   const between = async () => {};
   const masked = (name: string) => Float64Array.from(predicting, (p) => numbers(name)[p]!);
 

@@ -67,7 +67,7 @@ function sequence(): TaskSequence {
   const ids = Int32Array.from({ length: 48 }, () => 3 + Math.floor(random() * 250));
   const predicting = Int32Array.from({ length: 24 }, (_, i) => 23 + i);
   return {
-    ...{ index: 0, group: -1, ids, predicting, advantage: 1, weight: 1 },
+    ...{ index: 0, group: -1, ids, predicting, targets: predicting.map((p) => ids[p + 1]!), advantage: 1, weight: 1 },
     ...{ sampler: new Float64Array(24).fill(-5), precalculated: null, reference: null },
   };
 }

@@ -38,6 +38,7 @@ function trained(index: number, group: number, prompt: number[], reply: number[]
     group,
     ids: Int32Array.from([...prompt, ...reply]),
     predicting: Int32Array.from(reply, (_, i) => prompt.length + i - 1),
+    targets: Int32Array.from(reply),
     advantage: index % 2 === 0 ? 1 : -1,
     weight: 1 + index / 10,
     sampler: Float64Array.from(reply, (_, i) => -5 - (i % 3) / 10),
@@ -65,8 +66,10 @@ describe.each(families)("%s: sampler and trainer agree", (family) => {
     }
     await runner.close();
     const predicting = Int32Array.from({ length: ids.length - 1 }, (_, p) => p);
-    const sequence = { index: 0, ids: Int32Array.from(ids), predicting };
-    const shorter = { index: 1, ids: Int32Array.from(ids.slice(0, 21)), predicting: predicting.slice(0, 20) };
+    const targets = Int32Array.from(ids.slice(1));
+    const sequence = { index: 0, ids: Int32Array.from(ids), predicting, targets };
+    const beginning = { predicting: predicting.slice(0, 20), targets: targets.slice(0, 20) };
+    const shorter = { index: 1, ids: Int32Array.from(ids.slice(0, 21)), ...beginning };
     // float32 may sum in any order. Rounded weights need the order of serving.
     for (const positionsPerBlock of weights === "float32" ? [null, 16] : [16]) {
       const model = await TrainableModel.create({ folder, weights, rank: adapter.rank, threads: 1, positionsPerBlock });
@@ -101,7 +104,8 @@ describe("the bundled model: sampler and trainer agree", () => {
     const [rows] = await runner.forward([chunk([...ids], 0, blocksFrom(0, ids.length, 16), { adapterSlot })]);
     const model = await TrainableModel.create({ folder, weights, rank: adapter.rank, threads, positionsPerBlock: 16 });
     model.setParameters(parametersOf(adapter), adapter.scale);
-    const member = { index: 0, ids, predicting: Int32Array.from({ length: ids.length - 1 }, (_, p) => p) };
+    const predicting = Int32Array.from({ length: ids.length - 1 }, (_, p) => p);
+    const member = { index: 0, ids, predicting, targets: ids.subarray(1) };
     const pass = await model.forward(layOut([{ shared: 0, members: [member] }]), "nothing", between);
     for (const [p, value] of pass.logprobs.entries()) {
       const row = rows!.slice(p * config.vocabSize, (p + 1) * config.vocabSize);
@@ -138,6 +142,7 @@ it("gives a shared prefix of 129 tokens the same bits as in a sequence alone", a
       index,
       ids: Int32Array.from(each),
       predicting,
+      targets: Int32Array.from(each.slice(1)),
     }));
     const alone = await model.forward(layOut([{ shared: 0, members: members.slice(0, 1) }]), "nothing", between);
     const shared = await model.forward(layOut([{ shared: 129, members }]), "nothing", between);

@@ -35,6 +35,7 @@ function taskSequence({ ids, mask, oldLogprobs, ...signal }: BatchSequence, inde
     index,
     ids: Int32Array.from(ids),
     predicting: Int32Array.from(trained, (i) => i - 1),
+    targets: Int32Array.from(trained, (i) => ids[i]!),
     sampler: Float64Array.from(trained, (i) => Math.min(Math.max(oldLogprobs[i] ?? Number.NaN, LEAST), 0)),
     precalculated: null,
     reference: null,

@@ -26,7 +26,7 @@ export async function checkTrained(
 ): Promise<void> {
   const some = ids.subarray(0, FEW);
   const predicting = Int32Array.from({ length: some.length - 1 }, (_, p) => p);
-  const batch = layOut([{ shared: 0, members: [{ index: 0, ids: some, predicting }] }]);
+  const batch = layOut([{ shared: 0, members: [{ index: 0, ids: some, predicting, targets: some.subarray(1) }] }]);
   const { logprobs } = await model.forward(batch, "nothing", between);
   if (logprobs.every(Number.isFinite)) return;
   const cause = learningRate(task, task.steps.length - 1);

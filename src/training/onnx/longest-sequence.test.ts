@@ -22,7 +22,12 @@ describe.each(families)("%s: the longest sequence that can be trained", (family)
           passBytes(config, ATTENTION_BLOCK[weightType], rows, most, keeping);
         for (const length of [1, 50, 500, longest - 1, longest, longest + 1, 5000]) {
           if (length < 1 || length > 5000) continue;
-          const sequence = { index: 0, ids: new Int32Array(length), predicting: Int32Array.of() };
+          const sequence = {
+            index: 0,
+            ids: new Int32Array(length),
+            predicting: Int32Array.of(),
+            targets: Int32Array.of(),
+          };
           const plan = () => planMicroBatches([sequence], () => -1, { bytes, maxBytes });
           if (length <= longest) expect(plan()).toHaveLength(1);
           else expect(plan).toThrow("do not fit the memory");

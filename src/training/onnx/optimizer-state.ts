@@ -6,9 +6,12 @@ import { writeSafetensors } from "../../model/checkpoint/safetensors-writer.ts";
 import type { Objective } from "../contract.ts";
 import { type AdamState, adamW, type NamedTensors } from "../gradient/optimizer.ts";
 
+/** What the state belongs to: the objective of jobs, or the operations of a run. */
+export type OptimizerKind = Objective["kind"] | "run";
+
 const [FIRST, SECOND] = ["first.", "second."];
 
-export function saveOptimizerState(path: string, state: AdamState, kind: Objective["kind"]): void {
+export function saveOptimizerState(path: string, state: AdamState, kind: OptimizerKind): void {
   const tensors = [state.first, state.second].flatMap((moments, i) =>
     [...moments].map(([name, values]) => ({
       name: (i === 0 ? FIRST : SECOND) + name,
@@ -21,7 +24,7 @@ export function saveOptimizerState(path: string, state: AdamState, kind: Objecti
 }
 
 /** The stored state, or a new one when there is none or it belongs to another objective or other parameters. */
-export function loadOptimizerState(path: string | null, params: NamedTensors, kind: Objective["kind"]): AdamState {
+export function loadOptimizerState(path: string | null, params: NamedTensors, kind: OptimizerKind): AdamState {
   const fresh = adamW.init(params);
   if (path === null) return fresh;
   const file = SafetensorsFile.open(path);

@@ -6,22 +6,25 @@ import { LINEAR_NAMES } from "../../model/checkpoint/expected-tensors.ts";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
 import { createAdapter, type LoraAdapter } from "../../model/lora/lora-adapter.ts";
 import { loadPeft, savePeft } from "../../model/lora/peft.ts";
-import type { StepMetrics, TrainerResult, TrainerTask } from "../contract.ts";
+import type { StepMetrics, TaskModel, TrainerResult, TrainerTask } from "../contract.ts";
 import { OPTIMIZER_FILE } from "../contract.ts";
-import { adamW, type NamedTensors } from "../gradient/optimizer.ts";
+import { type AdamState, adamW, type NamedTensors } from "../gradient/optimizer.ts";
 import { readBatch } from "./batch.ts";
 import { checkStep, checkTrained } from "./check-finite.ts";
 import { gradientStep, logprobsOf, type PassOptions } from "./gradient-step.ts";
-import { loadOptimizerState, saveOptimizerState } from "./optimizer-state.ts";
+import { loadOptimizerState, type OptimizerKind, saveOptimizerState } from "./optimizer-state.ts";
 import { parameterName, parametersOf } from "./pass/lora-sites.ts";
 import type { Between, TrainableModel } from "./pass/trainable-model.ts";
 
-export interface TaskHooks {
-  onStep(metrics: StepMetrics): void;
+export interface ModelHooks {
   /** Called between layers; throws to end the task. */
   between: Between;
   /** Returns the model to train, ready for adapters of this rank. */
-  modelFor(task: TrainerTask, rank: number): Promise<TrainableModel>;
+  modelFor(task: TaskModel, rank: number): Promise<TrainableModel>;
+}
+
+export interface TaskHooks extends ModelHooks {
+  onStep(metrics: StepMetrics): void;
 }
 
 export async function runTask(task: TrainerTask, hooks: TaskHooks): Promise<TrainerResult> {
@@ -49,10 +52,24 @@ export async function runTask(task: TrainerTask, hooks: TaskHooks): Promise<Trai
   const tokens = model.rows - rowsBefore;
   model.setParameters(params, adapter.scale);
   await checkTrained(model, sequences[0]!, task, hooks.between);
-  savePeft(task.output, withParameters(adapter, params, config), config, { baseModel: baseName(task) });
-  saveOptimizerState(join(task.output, OPTIMIZER_FILE), state, task.objective.kind);
+  saveStep(task, adapter, params, state, task.objective.kind);
   const seconds = (performance.now() - start) / 1000;
   return { tokens, seconds, peakBytes: process.resourceUsage().maxRSS * 1024 };
+}
+
+/** Writes the new adapter and the optimizer's state to the task's output folder. */
+export function saveStep(
+  { baseModel, output }: Pick<TrainerTask, "baseModel" | "output">,
+  adapter: LoraAdapter,
+  params: NamedTensors,
+  state: AdamState,
+  kind: OptimizerKind,
+): void {
+  const config = readModelConfig(baseModel);
+  // the name of the checkpoint's folder: an adapter must not contain paths of this machine
+  const name = baseModel.split(/[\\/]/).filter(Boolean).at(-1) ?? baseModel;
+  savePeft(output, withParameters(adapter, params, config), config, { baseModel: name });
+  saveOptimizerState(join(output, OPTIMIZER_FILE), state, kind);
 }
 
 /** Computes the log-probabilities of the starting weights and of the reference policy, if the objective needs them. */
@@ -85,9 +102,4 @@ function withParameters(adapter: LoraAdapter, params: NamedTensors, config: Trai
   );
   const { rank, alpha, rankStabilised } = adapter;
   return createAdapter(config, { rank, alpha, rankStabilised, layers });
-}
-
-/** The name of the checkpoint's folder. An adapter must not contain paths of this machine. */
-function baseName({ baseModel }: TrainerTask): string {
-  return baseModel.split(/[\\/]/).filter(Boolean).at(-1) ?? baseModel;
 }

@@ -3,11 +3,13 @@
 
 import { constants, setPriority } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { TrainerTask } from "../contract.ts";
-import type { FromTrainer, ToTrainer } from "../trainer-messages.ts";
+import type { TaskModel } from "../contract.ts";
+import type { FromTrainer, ToTrainer, WorkMessage } from "../trainer-messages.ts";
 import { attentionBlock } from "./packing/piece-sizes.ts";
 import { TrainableModel } from "./pass/trainable-model.ts";
+import { runPass } from "./run-pass.ts";
 import { runTask } from "./run-task.ts";
+import { runUpdate } from "./run-update.ts";
 
 class Cancelled extends Error {}
 
@@ -19,23 +21,24 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => {});
 process.on("disconnect", () => process.exit(0));
 process.on("message", (message: ToTrainer) => {
   if (message.type === "cancel") cancelled = true;
-  else void train(message.task);
+  else void work(message);
 });
 setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 
-async function train(task: TrainerTask): Promise<void> {
+async function work(message: WorkMessage): Promise<void> {
   cancelled = false;
   try {
-    const result = await runTask(task, {
-      onStep: (metrics) => send({ type: "step", metrics }),
-      between,
-      modelFor,
-    });
-    send({ type: "done", result });
+    send({ type: "done", result: await resultOf(message) });
   } catch (error) {
     if (error instanceof Cancelled) send({ type: "cancelled" });
     else send({ type: "failed", message: error instanceof Error ? error.message : String(error) });
   }
+}
+
+async function resultOf({ type, task }: WorkMessage) {
+  if (type === "pass") return runPass(task, { between, modelFor });
+  if (type === "update") return runUpdate(task);
+  return runTask(task, { onStep: (metrics) => send({ type: "step", metrics }), between, modelFor });
 }
 
 /** Lets messages arrive, which sessions block while they run. */
@@ -44,7 +47,7 @@ async function between(): Promise<void> {
   if (cancelled) throw new Cancelled();
 }
 
-async function modelFor(task: TrainerTask, rank: number): Promise<TrainableModel> {
+async function modelFor(task: TaskModel, rank: number): Promise<TrainableModel> {
   const { baseModel, weights, threads } = task;
   const positionsPerBlock = attentionBlock(weights, task.positionsPerBlock);
   const key = JSON.stringify([baseModel, weights, threads, rank, positionsPerBlock]);

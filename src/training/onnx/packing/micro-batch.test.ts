@@ -5,6 +5,7 @@ const sequence = (index: number, prompt: number[], reply: number[]): RowSequence
   index,
   ids: Int32Array.from([...prompt, ...reply]),
   predicting: Int32Array.from(reply, (_, i) => prompt.length + i - 1),
+  targets: Int32Array.from(reply),
 });
 
 describe("sequences that begin alike share rows", () => {

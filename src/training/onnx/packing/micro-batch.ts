@@ -6,8 +6,10 @@
 export interface RowSequence {
   index: number;
   ids: Int32Array;
-  /** Positions p whose next token ids[p + 1] is trained, ascending. */
+  /** Positions whose predictions are read, ascending. A position may be there more than once. */
   predicting: Int32Array;
+  /** The token whose log-probability is read at each of them. */
+  targets: Int32Array;
 }
 
 /** Adjacent rows with consecutive positions. */
@@ -20,7 +22,7 @@ export interface Segment {
   parent: Segment | null;
 }
 
-/** Where a trained log-probability is read: row, predicted token, sequence, and which of its trained tokens. */
+/** Where a log-probability is read: row, predicted token, sequence, and which of the sequence's reads it is. */
 export interface Read {
   row: number;
   target: number;
@@ -66,11 +68,11 @@ export function layOut(families: readonly Family[]): MicroBatch {
   };
   for (const { shared, members } of families) {
     const parent = shared > 0 ? append(members[0]!.ids.subarray(0, shared), 0, null) : null;
-    for (const { index, ids: tokens, predicting } of members) {
+    for (const { index, ids: tokens, predicting, targets } of members) {
       const own = append(tokens.subarray(shared), shared, parent);
       for (const [token, p] of predicting.entries()) {
         const row = p < shared ? parent!.row + p : own.row + p - shared;
-        reads.push({ row, target: tokens[p + 1]!, sequence: index, token });
+        reads.push({ row, target: targets[token]!, sequence: index, token });
       }
     }
   }
