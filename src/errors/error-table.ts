@@ -155,6 +155,12 @@ export const ERRORS = {
     meaning: "This token's owner has no training job with this id, or the event cursor does not belong to the job.",
     fix: "GET /v1/preview/training-jobs lists the jobs of this token. Omit `after` to read events from the start.",
   },
+  unknown_training_run: {
+    status: 404,
+    type: "NotFoundError",
+    meaning: "This token's owner has no training run or operation with this id, or the operation has no result.",
+    fix: "Resolve the run again, and poll the operation until its status is `succeeded`. A released result is gone.",
+  },
   unknown_checkpoint: {
     ...NOT_FOUND,
     meaning: "The model has no such step, or the step was deleted.",
@@ -186,6 +192,14 @@ export const ERRORS = {
     ...CONFLICT,
     meaning: "The model has open training jobs that conflict with this change.",
     fix: "Wait for the jobs or cancel them, then retry.",
+  },
+  run_conflict: {
+    status: 409,
+    type: "ConflictError",
+    meaning:
+      "The request does not fit the training run: it is out of sequence, or the run is closed or has another spec.",
+    fix: "Resolve the run again and continue with its `next_sequence_id`. The message says what differs.",
+    repeat: "useless",
   },
   damaged_checkpoint: {
     ...CONFLICT,

@@ -5,23 +5,40 @@ import type { SqlValue, Store } from "./db.ts";
 import type { EventTable, JobEvent } from "./event-table.ts";
 import { type JobStatus, transition } from "./job-state.ts";
 
+/** The operations of a run. */
+export const OPERATION_KINDS = [
+  "forward",
+  "forward_backward",
+  "optim_step",
+  "save_weights_for_sampler",
+  "save_state",
+  "load_state",
+] as const;
+
+export type OperationKind = (typeof OPERATION_KINDS)[number];
+
+export function isOperation(kind: JobRecord["kind"]): kind is OperationKind {
+  return (OPERATION_KINDS as readonly string[]).includes(kind);
+}
+
 export interface JobRecord {
   id: string;
   modelId: string;
   owner: string;
-  kind: "rl" | "sft";
+  /** A whole job, or an operation of a run. */
+  kind: "rl" | "sft" | OperationKind;
   status: JobStatus;
   /** 0 to 1; null before the job runs. */
   progress: number | null;
   errorMessage: string | null;
-  /** JSON of RlConfig or SftConfig. */
+  /** JSON of RlConfig or SftConfig, or of the Operation. */
   config: string;
   /** Number of starts; more than 1 after crashes of the server. */
   attempts: number;
   cancelRequested: boolean;
   fromStep: number | null;
   toStep: number | null;
-  /** JSON of the JobReport; null until known. */
+  /** JSON of the JobReport, or of an operation's outcome; null until known. */
   report: string | null;
   idempotencyKey: string | null;
   requestHash: string | null;
@@ -78,15 +95,16 @@ export class JobTable {
     return this.#store.get("SELECT 1 FROM jobs WHERE id = ?", id) !== undefined;
   }
 
+  /** A whole job. */
   owned(id: string, owner: string): JobRecord | null {
-    return this.#job("WHERE id = ? AND owner = ?", id, owner);
+    return this.#job("WHERE id = ? AND owner = ? AND kind IN ('rl', 'sft')", id, owner);
   }
 
   byIdempotencyKey(owner: string, key: string): JobRecord | null {
     return this.#job("WHERE owner = ? AND idempotency_key = ?", owner, key);
   }
 
-  /** Newest first. `after`: id of the last one seen. */
+  /** Whole jobs, newest first. `after`: id of the last one seen. */
   list(
     owner: string,
     modelId: string | null,
@@ -95,8 +113,8 @@ export class JobTable {
     limit: number,
   ): JobRecord[] {
     return this.#jobs(
-      `WHERE owner = ?1 AND (?2 IS NULL OR model_id = ?2) AND (?3 IS NULL OR status = ?3)
-         AND (?4 IS NULL OR seq < (SELECT seq FROM jobs WHERE id = ?4))
+      `WHERE owner = ?1 AND kind IN ('rl', 'sft') AND (?2 IS NULL OR model_id = ?2)
+         AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR seq < (SELECT seq FROM jobs WHERE id = ?4))
        ORDER BY seq DESC LIMIT ?5`,
       ...[owner, modelId, status, after, limit],
     );
@@ -198,11 +216,8 @@ export class JobTable {
     return event!;
   }
 
-  /** The jobs that the rest of a query selects. */
   #jobs(rest: string, ...params: SqlValue[]): JobRecord[] {
-    type Row = Omit<JobRecord, "cancelRequested"> & { cancelRequested: number };
-    const rows = this.#store.all<Row>(`SELECT ${COLUMNS} FROM jobs ${rest}`, ...params);
-    return rows.map((row) => ({ ...row, cancelRequested: row.cancelRequested === 1 }));
+    return readJobs(this.#store, rest, ...params);
   }
 
   #job(rest: string, ...params: SqlValue[]): JobRecord | null {
@@ -218,4 +233,11 @@ export class JobTable {
       work();
     });
   }
+}
+
+/** The jobs that the rest of a query selects. */
+export function readJobs(store: Store, rest: string, ...params: SqlValue[]): JobRecord[] {
+  type Row = Omit<JobRecord, "cancelRequested"> & { cancelRequested: number };
+  const rows = store.all<Row>(`SELECT ${COLUMNS} FROM jobs ${rest}`, ...params);
+  return rows.map((row) => ({ ...row, cancelRequested: row.cancelRequested === 1 }));
 }

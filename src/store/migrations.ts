@@ -104,4 +104,22 @@ const rewardSpreads: Migration = {
   `,
 };
 
-export const MIGRATIONS: readonly Migration[] = [training, tokens, deletedModels, rewardSpreads];
+const runs: Migration = {
+  name: "training runs",
+  // A run is a model that its client trains operation by operation; the operations are jobs. spec: JSON as the client
+  // sent it. request_id: of the request that made the run.
+  sql: `
+    CREATE TABLE runs (
+      model_id TEXT PRIMARY KEY REFERENCES models (id) ON DELETE CASCADE,
+      owner TEXT NOT NULL,
+      request_id TEXT NOT NULL,
+      name TEXT,
+      spec TEXT NOT NULL,
+      closed INTEGER NOT NULL DEFAULT 0,
+      UNIQUE (owner, request_id)
+    );
+    CREATE UNIQUE INDEX runs_by_name ON runs (owner, name) WHERE name IS NOT NULL;
+  `,
+};
+
+export const MIGRATIONS: readonly Migration[] = [training, tokens, deletedModels, rewardSpreads, runs];

@@ -6,6 +6,7 @@ import type { Store } from "../store/db.ts";
 import type { EventTable } from "../store/event-table.ts";
 import type { JobTable } from "../store/job-table.ts";
 import type { ModelTable } from "../store/model-table.ts";
+import type { RunTable } from "../store/run-table.ts";
 import type { BaseModels } from "./base-models.ts";
 import type { Trainer } from "./contract.ts";
 import type { LoraShape } from "./files/adapter-files.ts";
@@ -14,6 +15,7 @@ import type { Workspace } from "./files/workspace.ts";
 export interface TrainingContext {
   store: Store;
   modelTable: ModelTable;
+  runTable: RunTable;
   jobTable: JobTable;
   eventTable: EventTable;
   workspace: Workspace;

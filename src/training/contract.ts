@@ -107,10 +107,8 @@ export interface PassResult {
 
 /** One optimizer step with the gradients of passes. */
 export interface UpdateTask extends TaskModel {
-  /** Files that passes wrote. */
+  /** Files that passes wrote. Their sum is divided by the active positions of all of them. */
   gradients: string[];
-  /** What the sum of their gradients is divided by. */
-  activePositions: number;
   optimizerState: string | null;
   optimizer: OptimizerConfig;
   /** As in TrainerTask. */

@@ -52,7 +52,7 @@ export class Models {
     const existing = modelTable.named(owner, entity, project, name);
     if (existing && request.returnExisting) return existing;
     if (existing) throw new TrainingError("model_exists", { model: `${entity}/${project}/${name}` });
-    if (bases.get(name) !== null || settings.isServedName(name)) throw new TrainingError("name_taken", { name });
+    assertFree(name, this.#context);
     const source = request.from && this.#sourceOf(request.from, owner);
     const baseModel = request.baseModel ?? source?.model.baseModel;
     const base = baseModel === undefined ? null : bases.get(baseModel);
@@ -159,6 +159,12 @@ export class Models {
   }
 
   #sourceOf({ modelId, step }: { modelId: string; step: number | null }, owner: string): StepSource {
-    return { model: this.owned(modelId, owner), step: this.step(modelId, owner, step ?? "latest").step };
+    const found = this.step(modelId, owner, step ?? "latest").step;
+    return { model: this.owned(modelId, owner), step: found, withOptimizer: true };
   }
+}
+
+/** Throws if a served model has this name. A policy with it could never be reached. */
+export function assertFree(name: string, { bases, settings }: TrainingContext): void {
+  if (bases.get(name) !== null || settings.isServedName(name)) throw new TrainingError("name_taken", { name });
 }

@@ -231,6 +231,8 @@ describe("jobs", () => {
           if (task.objective.kind === "policy") references.push(task.objective.reference);
           return trainer.train(task, onStep, signal);
         },
+        pass: (task, signal) => trainer.pass(task, signal),
+        update: (task, signal) => trainer.update(task, signal),
         close: () => trainer.close(),
       };
       const bench = start({ trainer: noting });

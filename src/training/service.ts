@@ -4,8 +4,9 @@
 import type { Log } from "../observe/log.ts";
 import type { Store } from "../store/db.ts";
 import { EventTable } from "../store/event-table.ts";
-import { JobTable } from "../store/job-table.ts";
+import { isOperation, JobTable } from "../store/job-table.ts";
 import { ModelTable } from "../store/model-table.ts";
+import { RunTable } from "../store/run-table.ts";
 import type { BaseModels } from "./base-models.ts";
 import type { JobObserver, TrainingContext, TrainingSettings } from "./context.ts";
 import type { Trainer } from "./contract.ts";
@@ -13,11 +14,13 @@ import { CurveWriter } from "./files/curves.ts";
 import { Workspace } from "./files/workspace.ts";
 import { JobAttempts } from "./jobs/job-attempt.ts";
 import { JobJournal } from "./jobs/job-journal.ts";
-import { JobRunner } from "./jobs/job-runner.ts";
+import { type AttemptJob, JobRunner } from "./jobs/job-runner.ts";
 import { Jobs } from "./jobs/jobs.ts";
 import { recover } from "./jobs/recovery.ts";
 import { Models } from "./models.ts";
 import { Policies } from "./policies.ts";
+import { OperationAttempts } from "./runs/operation-attempt.ts";
+import { Runs } from "./runs/runs.ts";
 import { StepPublisher } from "./steps/publish-step.ts";
 import { StepRetention } from "./steps/step-retention.ts";
 
@@ -34,6 +37,7 @@ export interface TrainingOptions extends TrainingSettings {
 export class TrainingService {
   readonly models: Models;
   readonly jobs: Jobs;
+  readonly runs: Runs;
   readonly policies: Policies;
   readonly bases: BaseModels;
   readonly #context: TrainingContext;
@@ -47,6 +51,7 @@ export class TrainingService {
     const context: TrainingContext = {
       store,
       modelTable: new ModelTable(store),
+      runTable: new RunTable(store),
       jobTable: new JobTable(store, eventTable),
       eventTable,
       workspace: new Workspace(folder),
@@ -63,9 +68,12 @@ export class TrainingService {
     const publisher = new StepPublisher(context, this.policies);
     const retention = new StepRetention(context, this.policies, this.#curves);
     this.#journal = new JobJournal(context);
-    const attempts = new JobAttempts(context, this.#journal, this.policies, publisher);
-    this.#runner = new JobRunner(context, this.#journal, attempts, retention);
+    const jobs = new JobAttempts(context, this.#journal, this.policies, publisher);
+    const operations = new OperationAttempts(context, this.#journal, this.policies, publisher);
+    const attempt: AttemptJob = (job, signal) => (isOperation(job.kind) ? operations : jobs).run(job, signal);
+    this.#runner = new JobRunner(context, this.#journal, attempt, retention);
     this.jobs = new Jobs(context, this.#journal, this.#runner);
+    this.runs = new Runs(context, publisher, this.#journal, this.#runner, this.jobs);
     this.models = new Models(context, this.policies, publisher, retention, this.#runner);
   }
 

@@ -17,6 +17,15 @@ export interface TrainingFaults {
   unknown_job: { id: string };
   unknown_event: { id: string };
   idempotency_key_reused: object;
+  unknown_run: { id: string };
+  unknown_operation: { id: string };
+  unknown_checkpoint: { id: string };
+  no_result: { status: string };
+  run_differs: { name: string };
+  run_closed: { id: string };
+  rank_differs: { rank: number; wanted: number };
+  request_id_reused: { requestId: string };
+  out_of_sequence: { expected: number; got: number };
   too_many_open_jobs: { limit: number };
   too_many_bytes: { bytes: number; limit: number };
   storage_full: object;
@@ -44,6 +53,15 @@ const MESSAGES: { [Code in TrainingErrorCode]: (facts: TrainingFaults[Code]) => 
   unknown_job: ({ id }) => `There is no training job ${id}.`,
   unknown_event: ({ id }) => `${id} is not an event of this job.`,
   idempotency_key_reused: () => "This Idempotency-Key belongs to a job with another body.",
+  unknown_run: ({ id }) => `There is no training run ${id}.`,
+  unknown_operation: ({ id }) => `The run has no operation ${id}.`,
+  unknown_checkpoint: ({ id }) => `There is no checkpoint ${id}; its form is RUN_ID@VERSION.`,
+  no_result: ({ status }) => `The operation has no result: it is ${status}, or its result was released.`,
+  run_differs: ({ name }) => `The run ${name} exists with another spec; choose another run_name.`,
+  run_closed: ({ id }) => `The run ${id} is closed; resolve it again to continue it.`,
+  rank_differs: ({ rank, wanted }) => `The checkpoint has LoRA rank ${rank}, the run has ${wanted}.`,
+  request_id_reused: ({ requestId }) => `The request_id ${requestId} belongs to a request with another body.`,
+  out_of_sequence: ({ expected, got }) => `The next sequence_id of this run is ${expected}, not ${got}.`,
   too_many_open_jobs: ({ limit }) => `At most ${limit} jobs may be waiting or running at once.`,
   too_many_bytes: ({ bytes, limit }) => `Checkpoints use ${bytes} of ${limit} bytes; delete some before training on.`,
   storage_full: () => "The server's disk is full.",

@@ -76,6 +76,18 @@ describe("JsonItems", () => {
     ]);
   });
 
+  it("streams the arrays of an object that is a field", () => {
+    const streamed = { batch: { items: null } };
+    expect(read('{"a":1,"batch":{"kind":"x","items":[1,{"b":[2]}],"c":{}},"d":[3]}', [1], streamed)).toEqual([
+      { path: ["batch", "items", 0], value: 1 },
+      { path: ["batch", "items", 1], value: { b: [2] } },
+      { path: [], value: { a: 1, batch: { kind: "x", items: [], c: {} }, d: [3] } },
+    ]);
+    expect(read('{"batch":{}}', undefined, streamed)).toEqual([{ path: [], value: { batch: {} } }]);
+    expect(() => read('{"batch":{"items":[{]}}', undefined, streamed)).toThrow("batch.items[0] is not valid JSON");
+    expect(() => read('{"batch":{"items":[]', undefined, streamed)).toThrow("ends too early");
+  });
+
   it("reads empty containers and scalars", () => {
     expect(read("{}")).toEqual([{ path: [], value: {} }]);
     expect(read(' {"groups" : [ ] , "n":-1.5e3,"t":true} \n')).toEqual([

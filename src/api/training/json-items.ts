@@ -5,7 +5,10 @@
 import { JsonSizeError, JsonSyntaxError } from "./json-errors.ts";
 import { BadValueError, ValueReader } from "./json-value.ts";
 
-/** Names of the arrays to stream. Their elements come out whole (null), or as objects that are streamed in turn. */
+/**
+ * Names of the arrays to stream. Their elements come out whole (null), or as objects that are streamed in turn. A field
+ * of such a name that is an object instead stays a field, and its own arrays are streamed.
+ */
 export interface Streamed {
   readonly [array: string]: Streamed | null;
 }
@@ -38,6 +41,8 @@ interface OpenObject {
   key: string;
   /** Index of the next element. */
   index: number;
+  /** Whether it is a field of the object around it, not an element. */
+  isField: boolean;
 }
 
 export class JsonItems {
@@ -93,7 +98,7 @@ export class JsonItems {
     if (!inner) {
       if (this.#place === "end") throw new JsonSyntaxError("nothing may follow the object", at);
       if (byte !== OPEN_BRACE) throw new JsonSyntaxError("expected an object", at);
-      this.#enter(this.#streamed);
+      this.#enter(this.#streamed, true);
       return;
     }
     switch (this.#place) {
@@ -108,12 +113,14 @@ export class JsonItems {
         return;
       case "value":
         if (byte === OPEN_BRACKET && Object.hasOwn(inner.streamed, inner.key)) this.#enterArray(inner, at);
-        else this.#value = new ValueReader(byte, inner.values);
+        else if (byte === OPEN_BRACE && Object.hasOwn(inner.streamed, inner.key) && inner.streamed[inner.key]) {
+          this.#enter(inner.streamed[inner.key]!, true);
+        } else this.#value = new ValueReader(byte, inner.values);
         return;
       case "element": {
         const streamed = inner.streamed[inner.key];
         if (byte === CLOSE_BRACKET && !this.#expectMore) this.#place = "after-value";
-        else if (byte === OPEN_BRACE && streamed) this.#enter(streamed);
+        else if (byte === OPEN_BRACE && streamed) this.#enter(streamed, false);
         else this.#value = new ValueReader(byte, 0);
         return;
       }
@@ -133,8 +140,8 @@ export class JsonItems {
     this.#place = next;
   }
 
-  #enter(streamed: Streamed): void {
-    this.#open.push({ streamed, fields: Object.create(null), values: 0, key: "", index: 0 });
+  #enter(streamed: Streamed, isField: boolean): void {
+    this.#open.push({ streamed, fields: Object.create(null), values: 0, key: "", index: 0, isField });
     this.#expectMore = false;
     this.#place = "key";
   }
@@ -149,9 +156,12 @@ export class JsonItems {
   }
 
   #leave(items: JsonItem[]): void {
-    const { fields } = this.#open.pop()!;
+    const { fields, isField } = this.#open.pop()!;
     const outer = this.#open.at(-1);
-    if (outer) this.#element(outer, fields, items);
+    if (outer && isField) {
+      outer.fields[outer.key] = fields;
+      this.#place = "after-value";
+    } else if (outer) this.#element(outer, fields, items);
     else {
       items.push({ path: [], value: fields });
       this.#place = "end";
@@ -182,7 +192,10 @@ export class JsonItems {
   /** The path of the element being read. */
   #path(): (string | number)[] {
     const path: (string | number)[] = [];
-    for (const { key, index } of this.#open) path.push(key, index);
+    for (const [depth, { key, index }] of this.#open.entries()) {
+      path.push(key);
+      if (!this.#open[depth + 1]?.isField) path.push(index);
+    }
     return path;
   }
 

@@ -123,7 +123,7 @@ function createModel(training: TrainingService, body: Static<typeof NewModelBody
 }
 
 /** The caller's name, reduced to characters allowed in a model's name. */
-function defaultEntity({ name, id }: Principal): string {
+export function defaultEntity({ name, id }: Principal): string {
   const cleaned = name.replaceAll(/[^\w.-]+/g, "-").replaceAll(/^-+|-+$/g, "");
   return cleaned === "." || cleaned === ".." ? id : cleaned.slice(0, 128) || id;
 }

@@ -13,6 +13,7 @@ import type { Service } from "../service.ts";
 import { registerAdapterDownload } from "./adapter-download.ts";
 import { registerTrainingJobs } from "./jobs.route.ts";
 import { registerTrainingModels } from "./models.route.ts";
+import { registerTrainingPasses, registerTrainingRuns } from "./runs/runs.route.ts";
 import { registerTrainingStatus } from "./status.route.ts";
 import { registerTrainingSubmissions, type SubmitOptions } from "./submit.route.ts";
 import { fromTraining } from "./training-errors.ts";
@@ -29,6 +30,7 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
       registerAdapterDownload(scope, training);
       registerTrainingJobs(scope, service, training);
       registerTrainingStatus(scope, training);
+      registerTrainingRuns(scope, training);
     });
     app.register(async (scope) => {
       useDetailedErrors(scope, service);
@@ -37,6 +39,7 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
       scope.removeAllContentTypeParsers();
       scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
       registerTrainingSubmissions(scope, training, options);
+      registerTrainingPasses(scope, training, options);
     });
   };
 }

@@ -58,7 +58,7 @@ export const TrainableModelBody = Type.Object(
 export const TrainableModelList = listOf(TrainableModelBody, "TrainableModelList");
 
 /** Part of inference names and paths. The database ends text at NUL and cannot hold half a surrogate pair. */
-const Name = Type.String({
+export const Name = Type.String({
   pattern: String.raw`^(?!\.{1,2}$)[^\s/:@\\\p{Cc}\p{Cs}]{1,128}$`,
   description: "1 to 128 characters without spaces, control characters, '/', '\\', ':' and '@'; not '.' or '..'",
 });

@@ -1,6 +1,7 @@
 // The files of training. Only this file and leftovers.ts move or delete them.
 //   models/<model>/step-<n>/   a published step: PEFT adapter and optimizer state; never changes
 //   models/<model>/curves/     metrics.jsonl and TensorBoard files
+//   models/<model>/gradients/  of a run: the gradients that wait for its next optimizer step, a file per operation
 //   jobs/<job>/                data of an open job; removed when the job is over
 //   orphans/                   files that a start found and the database did not know
 //   reserve                    space kept free for when the disk is full
@@ -89,6 +90,18 @@ export class Workspace {
     return join(this.modelFolder(modelId), "curves");
   }
 
+  gradients(modelId: string, operationId: string): string {
+    return join(this.#gradientsFolder(modelId), `${operationId}.safetensors`);
+  }
+
+  createGradientsFolder(modelId: string): void {
+    mkdirSync(this.#gradientsFolder(modelId), { recursive: true, mode: 0o700 });
+  }
+
+  removeGradients(modelId: string): void {
+    rmSync(this.#gradientsFolder(modelId), { recursive: true, force: true });
+  }
+
   jobFolder(jobId: string): string {
     return join(this.#root, "jobs", jobId);
   }
@@ -100,6 +113,11 @@ export class Workspace {
 
   jobBatch(jobId: string): string {
     return join(this.jobFolder(jobId), "batch.jsonl");
+  }
+
+  /** What a pass reads from the model: float32 values. */
+  jobLogprobs(jobId: string): string {
+    return join(this.jobFolder(jobId), "logprobs");
   }
 
   createJobFolder(jobId: string): void {
@@ -145,6 +163,10 @@ export class Workspace {
 
   clearLeftovers(known: KnownFiles): Cleared {
     return clearLeftovers(this.#root, known);
+  }
+
+  #gradientsFolder(modelId: string): string {
+    return join(this.modelFolder(modelId), "gradients");
   }
 }
 

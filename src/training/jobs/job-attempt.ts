@@ -3,27 +3,20 @@
 // written again.
 
 import { createWriteStream } from "node:fs";
-import { join } from "node:path";
 import { finished } from "node:stream/promises";
 import type { JobRecord } from "../../store/job-table.ts";
-import type { ModelRecord } from "../../store/model-table.ts";
-import type { BaseModel } from "../base-models.ts";
 import type { TrainingContext } from "../context.ts";
-import { type BatchSequence, OPTIMIZER_FILE, type StepMetrics } from "../contract.ts";
+import type { BatchSequence, StepMetrics } from "../contract.ts";
 import { averages } from "../data/group-metrics.ts";
 import { copyStep } from "../files/adapter-files.ts";
-import { hasFile } from "../files/workspace.ts";
-import { assertServable, type Policies } from "../policies.ts";
+import type { Policies } from "../policies.ts";
 import type { StepPublisher } from "../steps/publish-step.ts";
 import type { JobJournal } from "./job-journal.ts";
 import { type JobWork, workOf } from "./job-work.ts";
+import { optimizerStateIn, type StartingPoint, startingPoint, taskModel } from "./starting-point.ts";
 
-interface Attempt {
+interface Attempt extends StartingPoint {
   job: JobRecord;
-  model: ModelRecord;
-  base: BaseModel;
-  /** The step that it continues. */
-  from: number;
   /** The folder that the new step is made in. */
   staging: string;
   signal: AbortSignal;
@@ -44,16 +37,8 @@ export class JobAttempts {
 
   /** Marks the job RUNNING. Resolves when the new step is published; rejects with a message for the user. */
   async run(job: JobRecord, signal: AbortSignal): Promise<void> {
-    const { modelTable, jobTable, bases, workspace } = this.#context;
-    // otherwise its events and files take the room needed to record its end
-    if (!workspace.keepReserve()) throw new Error("the server's disk is full");
-    const model = modelTable.get(job.modelId);
-    if (!model) throw new Error("its model was deleted");
-    const base = bases.get(model.baseModel);
-    if (!base) throw new Error(`the base model ${model.baseModel} is not on this server any more`);
-    bases.assertUnchanged(base);
-    assertServable(model, base);
-    const from = modelTable.newestStep(model.id)!.step;
+    const { jobTable, workspace } = this.#context;
+    const { model, base, from } = startingPoint(job, this.#context);
     const staging = workspace.newStaging(model.id, job.id);
     const releases = [this.#policies.lease(model.id, from)];
     try {
@@ -73,15 +58,15 @@ export class JobAttempts {
 
   /** Fills the staging folder. Returns the averages of the gradient steps' metrics. */
   async #train({ job, model, base, from, staging, signal }: Attempt, work: JobWork): Promise<Record<string, number>> {
-    const { workspace, eventTable, jobTable, trainer, settings } = this.#context;
-    const adapter = workspace.stepFolder(model.id, from);
+    const { workspace, eventTable, jobTable, trainer } = this.#context;
+    const target = taskModel({ model, base, from }, this.#context);
     if (eventTable.count(job.id, "training_started") === 0) {
       // ART clients expect the number of gradient steps under this name
       this.#journal.addEvent(job.id, "training_started", { num_sequences: work.plan.length });
     }
     if (work.plan.length === 0) {
       // nothing to learn: the step advances anyway, so that client and server count alike
-      copyStep(adapter, staging);
+      copyStep(target.adapter, staging);
       return {};
     }
     await writeBatch(workspace.jobBatch(job.id), work.batch);
@@ -94,21 +79,15 @@ export class JobAttempts {
       this.#journal.addEvent(job.id, "gradient_step", { ...metrics, ...work.eventMetrics(samples.length - 1) });
       jobTable.setProgress(job.id, samples.length / work.plan.length);
     };
-    const optimizerState = join(adapter, OPTIMIZER_FILE);
     const result = await trainer.train(
       {
-        baseModel: base.folder,
-        weights: base.weights,
-        positionsPerBlock: base.engine.info.positionsPerBlock,
-        adapter,
-        optimizerState: hasFile(optimizerState) ? optimizerState : null,
+        ...target,
+        optimizerState: optimizerStateIn(target.adapter),
         batch: workspace.jobBatch(job.id),
         steps: work.plan,
         objective: work.objective,
         optimizer: work.optimizer,
         output: staging,
-        threads: settings.threads,
-        activationBytes: settings.activationBytes,
       },
       onStep,
       signal,

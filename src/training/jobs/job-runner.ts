@@ -5,10 +5,12 @@
 import type { JobEnd, JobRecord } from "../../store/job-table.ts";
 import type { TrainingContext } from "../context.ts";
 import type { StepRetention } from "../steps/step-retention.ts";
-import type { JobAttempts } from "./job-attempt.ts";
 import { cancelled, failed, type JobJournal } from "./job-journal.ts";
 
 const RETRY_MS = 2_000;
+
+/** Runs a job once. Resolves when its end is recorded; rejects with a message for the user. */
+export type AttemptJob = (job: JobRecord, signal: AbortSignal) => Promise<void>;
 
 /** Why a running job was told to stop. */
 class Stop extends Error {
@@ -23,15 +25,15 @@ class Stop extends Error {
 export class JobRunner {
   readonly #context: TrainingContext;
   readonly #journal: JobJournal;
-  readonly #attempts: JobAttempts;
+  readonly #attempt: AttemptJob;
   readonly #retention: StepRetention;
   readonly #running = new Map<string, { controller: AbortController; done: Promise<void> }>();
   #closed = false;
 
-  constructor(context: TrainingContext, journal: JobJournal, attempts: JobAttempts, retention: StepRetention) {
+  constructor(context: TrainingContext, journal: JobJournal, attempt: AttemptJob, retention: StepRetention) {
     this.#context = context;
     this.#journal = journal;
-    this.#attempts = attempts;
+    this.#attempt = attempt;
     this.#retention = retention;
   }
 
@@ -97,7 +99,7 @@ export class JobRunner {
   async #run(job: JobRecord, signal: AbortSignal): Promise<void> {
     const { log } = this.#context;
     try {
-      await this.#attempts.run(job, signal);
+      await this.#attempt(job, signal);
       log.info("training job completed", { job: job.id, model: job.modelId });
     } catch (error) {
       if (error instanceof Stop && error.kind === "shutdown") {

@@ -85,7 +85,7 @@ export class Jobs {
         if (known) return { job: known, created: false };
         // it may have been deleted while the data arrived
         if (!modelTable.owned(modelId, owner)) throw new TrainingError("unknown_model", { id: modelId });
-        this.#checkLimits(owner);
+        this.checkLimits(owner);
         if (spec.kind === "rl") this.checkReference(modelId, spec.config);
         const config = JSON.stringify(spec.config);
         const row = { id: draft.id, modelId, owner, kind: spec.kind, config, idempotencyKey, requestHash };
@@ -122,13 +122,18 @@ export class Jobs {
 
   /** A job that is over stays as it is. A running one ends within its current gradient step. */
   cancel(id: string, owner: string): JobRecord {
-    const { jobTable, workspace } = this.#context;
     const job = this.owned(id, owner);
     if (isFinal(job.status)) return job;
-    workspace.makingRoom(() => jobTable.requestCancel(id));
-    if (job.status === "RUNNING") this.#runner.cancel(id, "cancelled");
-    else workspace.makingRoom(() => this.#journal.finish(id, cancelled("cancelled before it started")));
+    this.stop(job);
     return this.owned(id, owner);
+  }
+
+  /** Cancels an open job or operation. */
+  stop({ id, status }: JobRecord): void {
+    const { jobTable, workspace } = this.#context;
+    workspace.makingRoom(() => jobTable.requestCancel(id));
+    if (status === "RUNNING") this.#runner.cancel(id, "cancelled");
+    else workspace.makingRoom(() => this.#journal.finish(id, cancelled("cancelled before it started")));
   }
 
   /** Oldest first. `after`: id of an event of this job, exclusive. */
@@ -145,7 +150,8 @@ export class Jobs {
     return this.#journal.watch(id, listener);
   }
 
-  #checkLimits(owner: string): void {
+  /** Throws if the owner may not add another job now. */
+  checkLimits(owner: string): void {
     const { modelTable, jobTable, settings } = this.#context;
     const { maxOpenJobs, maxBytesPerOwner: limit } = settings;
     if (jobTable.countOpen(owner) >= maxOpenJobs) throw new TrainingError("too_many_open_jobs", { limit: maxOpenJobs });

@@ -4,11 +4,11 @@
 import { createReadStream } from "node:fs";
 import { linesOf } from "../../json/json-lines.ts";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
-import { writeSafetensors } from "../../model/checkpoint/safetensors-writer.ts";
 import { loadPeft } from "../../model/lora/peft.ts";
 import { writeFileDurably } from "../../system/durable-file.ts";
 import type { PassResult, PassTask, TokenMatrix } from "../contract.ts";
 import { targetLoss } from "../gradient/named-loss.ts";
+import { saveGradients } from "./gradient-file.ts";
 import { type PackLimits, planMicroBatches } from "./packing/pack-plan.ts";
 import { parametersOf } from "./pass/lora-sites.ts";
 import type { ModelHooks } from "./run-task.ts";
@@ -43,9 +43,10 @@ export async function runPass(task: PassTask, { between, modelFor }: ModelHooks)
   if (!Number.isFinite(loss) || !values.every((tensor) => tensor.every(Number.isFinite))) {
     throw new Error("the loss or its gradient is not finite; a weight or an advantage may be too large");
   }
-  if (task.gradients !== null) saveGradients(task.gradients, gradients);
+  const active = activity(matrices);
+  if (task.gradients !== null) saveGradients(task.gradients, gradients, active.activePositions);
   if (task.logprobs !== null) writeFileDurably(task.logprobs, matrices.map(bytesOf));
-  return { loss, ...activity(matrices), rows: model.rows - before };
+  return { loss, ...active, rows: model.rows - before };
 }
 
 async function readMatrices({ batch, loss, logprobs }: PassTask): Promise<ReadMatrix[]> {
@@ -55,13 +56,6 @@ async function readMatrices({ batch, loss, logprobs }: PassTask): Promise<ReadMa
     matrices.push(readMatrix(JSON.parse(line) as TokenMatrix, matrices.length, loss, logprobs !== null));
   }
   return matrices;
-}
-
-function saveGradients(path: string, gradients: ReadonlyMap<string, Float32Array>): void {
-  const tensors = [...gradients].map(([name, values]) => ({
-    ...{ name, values, shape: [values.length], dtype: "F32" as const },
-  }));
-  writeSafetensors(path, tensors);
 }
 
 function bytesOf({ logprobs: { buffer, byteOffset, byteLength } }: ReadMatrix): Uint8Array {

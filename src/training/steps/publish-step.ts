@@ -2,21 +2,26 @@
 // into place first, then the row is committed; a step exists once its row does. If the row cannot be committed, the
 // files go again. A crash in between leaves files without a row, which the next start removes.
 
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
 import { loadPeft, savePeft } from "../../model/lora/peft.ts";
 import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
 import type { BaseModel } from "../base-models.ts";
 import { DEFAULT_SEED } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
+import { OPTIMIZER_FILE } from "../contract.ts";
 import { copyStep, identityAdapter } from "../files/adapter-files.ts";
 import { folderBytes } from "../files/workspace.ts";
 import type { Policies } from "../policies.ts";
 import { TrainingError } from "../training-error.ts";
 
-/** A step that a model is forked from. */
+/** A step whose weights another step begins with. */
 export interface StepSource {
   model: ModelRecord;
   step: number;
+  /** Whether the state of the optimizer comes along. */
+  withOptimizer: boolean;
 }
 
 /** What a job made of a model. */
@@ -27,6 +32,8 @@ export interface TrainedStep {
   staging: string;
   jobId: string;
   metrics: Record<string, number>;
+  /** The lowest number that the step may have. */
+  atLeast?: number;
 }
 
 export class StepPublisher {
@@ -39,16 +46,21 @@ export class StepPublisher {
   }
 
   /** A new model with its first step: that of the source, or step 0, which does not change the base model. */
-  publishFirst(model: Omit<ModelRecord, "createdAt">, base: BaseModel, source: StepSource | null): ModelRecord {
+  publishFirst(
+    model: Omit<ModelRecord, "createdAt">,
+    base: BaseModel,
+    source: StepSource | null,
+    seed = DEFAULT_SEED,
+  ): ModelRecord {
     const { store, modelTable, workspace } = this.#context;
     const step = model.nextStep;
     try {
       const staging = workspace.newStaging(model.id, "first");
-      if (source) this.#copyIfSound(source.model, source.step, staging);
+      if (source) this.copyTo(staging, source);
       else {
         const config = readModelConfig(base.folder);
         const lora = { rank: model.loraRank, alpha: model.loraAlpha };
-        savePeft(staging, identityAdapter(config, lora, DEFAULT_SEED), config, { baseModel: base.name });
+        savePeft(staging, identityAdapter(config, lora, seed), config, { baseModel: base.name });
       }
       workspace.publish(staging, model.id, step);
       return store.transaction(() => {
@@ -76,7 +88,7 @@ export class StepPublisher {
     const { id, nextStep } = model;
     const staging = workspace.newStaging(id, `rollback-${nextStep}`);
     try {
-      this.#copyIfSound(model, step, staging);
+      this.copyTo(staging, { model, step, withOptimizer: true });
       workspace.publish(staging, id, nextStep);
       return store.transaction(() => {
         this.#insertStep(id, nextStep, null, { rolled_back_to: step });
@@ -94,12 +106,13 @@ export class StepPublisher {
    * `commit` records the end of the job and calls `insertStep` in the same transaction.
    */
   async publishTrained(
-    { model, base, staging, jobId, metrics }: TrainedStep,
+    { model, base, staging, jobId, metrics, atLeast = 0 }: TrainedStep,
     commit: (step: number, insertStep: () => void) => void,
   ): Promise<void> {
     const { modelTable, workspace } = this.#context;
-    const step = modelTable.get(model.id)?.nextStep;
-    if (step === undefined) throw new Error("its model was deleted");
+    const next = modelTable.get(model.id)?.nextStep;
+    if (next === undefined) throw new Error("its model was deleted");
+    const step = Math.max(next, atLeast);
     workspace.publish(staging, model.id, step);
     try {
       loadPeft(workspace.stepFolder(model.id, step), readModelConfig(base.folder));
@@ -117,7 +130,8 @@ export class StepPublisher {
     modelTable.insertStep(modelId, step, jobId, folderBytes(workspace.stepFolder(modelId, step)), metrics);
   }
 
-  #copyIfSound(model: ModelRecord, step: number, to: string): void {
+  /** Throws if the step is damaged. */
+  copyTo(staging: string, { model, step, withOptimizer }: StepSource): void {
     const { bases, workspace } = this.#context;
     const folder = workspace.stepFolder(model.id, step);
     const base = bases.get(model.baseModel);
@@ -126,6 +140,7 @@ export class StepPublisher {
     } catch (cause) {
       throw new TrainingError("damaged_step", { step }, cause);
     }
-    copyStep(folder, to);
+    copyStep(folder, staging);
+    if (!withOptimizer) rmSync(join(staging, OPTIMIZER_FILE), { force: true });
   }
 }

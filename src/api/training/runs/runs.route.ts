@@ -1,0 +1,174 @@
+// Routes for training runs, as OpenPipe ART's native client calls them: resolve a run, command operations one by one,
+// poll each until it ends, and fetch its result. See docs/reference/training-runs.md.
+
+import { createHash } from "node:crypto";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Static, TSchema } from "typebox";
+import type { Command, PassCommand } from "../../../training/runs/operation.ts";
+import type { TrainingService } from "../../../training/service.ts";
+import { principalOf } from "../../http/auth.ts";
+import { defaultEntity } from "../models.route.ts";
+import { readSubmission } from "../submission.ts";
+import type { SubmitOptions } from "../submit.route.ts";
+import { documented } from "../training.schema.ts";
+import { noIssues, readSmallBody, readTraining, throwIfAny } from "../validation.ts";
+import { presentOperation, presentResult, presentRun } from "./present-run.ts";
+import {
+  LoadStateBody,
+  OperationBody,
+  OptimStepBody,
+  PassBody,
+  PublishBody,
+  ReleaseBody,
+  ResolveBody,
+  RunBody,
+  SaveStateBody,
+} from "./run.schema.ts";
+import { loadStateFrom, optimStepFrom, passFrom, publicationFrom, runFrom } from "./run.wire.ts";
+import { TokenMatrixReader } from "./token-matrix.wire.ts";
+
+interface RunPath {
+  Params: { id: string };
+}
+
+interface OperationPath {
+  Params: { id: string; operation: string };
+}
+
+/** A path parameter that ends before a colon, which begins the name of an action. */
+const RUN = "/v1/training/runs/:id(^[^/:]+)";
+const OPERATION = "/v1/training/runs/:id/operations/:operation(^[^/:]+)";
+
+export function registerTrainingRuns(app: FastifyInstance, training: TrainingService): void {
+  const { runs } = training;
+
+  app.post(
+    "/v1/training/runs::resolve",
+    documented("Find a training run by name, or make one", { body: ResolveBody, response: RunBody }),
+    async (request) => {
+      const principal = principalOf(request);
+      const body = readSmallBody(ResolveBody, request.body);
+      return presentRun(runs.resolve(runFrom(body, principal.id, defaultEntity(principal))));
+    },
+  );
+
+  app.get<RunPath>(RUN, documented("One training run", { response: RunBody }), async (request) =>
+    presentRun(runs.view(runs.owned(request.params.id, principalOf(request).id))),
+  );
+
+  app.post<RunPath>(
+    `${RUN}::close`,
+    documented("Refuse further operations of a run", { response: RunBody }),
+    async (request) => presentRun(runs.close(request.params.id, principalOf(request).id)),
+  );
+
+  const command = <S extends TSchema>(name: string, summary: string, schema: S, from: (body: Static<S>) => Command) =>
+    app.post<RunPath>(
+      `/v1/training/runs/:id/${name}`,
+      documented(summary, { body: schema, response: OperationBody }),
+      async (request) => {
+        const run = runs.owned(request.params.id, principalOf(request).id);
+        const body = readSmallBody(schema, request.body) as Static<S> & Numbered;
+        const requestHash = createHash("sha256")
+          .update(JSON.stringify([name, body]))
+          .digest("hex");
+        return presentOperation(
+          await runs.submit(run, { ...numbered(body), command: from(body), requestHash, draft: null }),
+        );
+      },
+    );
+  command("optim_step", "Take an optimizer step with the gradients so far", OptimStepBody, optimStepFrom);
+  command("save_weights_for_sampler", "Serve the run's weights under a name", PublishBody, publicationFrom);
+  command("save_state", "Name the run's newest checkpoint", SaveStateBody, () => ({ kind: "save_state" }));
+  command("load_state", "Continue a run with the weights of a checkpoint", LoadStateBody, loadStateFrom);
+
+  app.get<OperationPath>(
+    OPERATION,
+    documented("One operation of a run", { response: OperationBody }),
+    async (request) => presentOperation(operationOf(request)),
+  );
+
+  app.post<OperationPath>(
+    `${OPERATION}::cancel`,
+    documented("Cancel an operation, or drop the gradients of a finished one", { response: OperationBody }),
+    async (request) => {
+      const { id, operation } = request.params;
+      return presentOperation(runs.cancel(id, principalOf(request).id, operation));
+    },
+  );
+
+  app.get<OperationPath>(
+    "/v1/training/runs/:id/operations/:operation/result",
+    documented("The result of an operation that succeeded", {}),
+    async (request) => {
+      const job = operationOf(request);
+      return presentResult(job, runs.result(job));
+    },
+  );
+
+  app.post<OperationPath>(
+    "/v1/training/runs/:id/operations/:operation/result::release",
+    documented("Delete the result of an operation", { body: ReleaseBody }),
+    async (request) => {
+      const { id, operation } = request.params;
+      const { request_id } = readSmallBody(ReleaseBody, request.body);
+      runs.release(id, principalOf(request).id, operation);
+      return { operation_id: operation, request_id, released: true };
+    },
+  );
+
+  function operationOf(request: FastifyRequest<OperationPath>) {
+    const { id, operation } = request.params;
+    return runs.operation(id, principalOf(request).id, operation.toLowerCase());
+  }
+}
+
+/** `app` must pass bodies on unread: matrices go to the operation's file one by one. */
+export function registerTrainingPasses(app: FastifyInstance, training: TrainingService, options: SubmitOptions): void {
+  const { runs, jobs } = training;
+  const pass = (kind: PassCommand["kind"], summary: string) =>
+    app.post<RunPath>(
+      `/v1/training/runs/:id/${kind}`,
+      documented(summary, { body: PassBody, response: OperationBody }),
+      async (request) => {
+        const run = runs.owned(request.params.id, principalOf(request).id);
+        const reader = new TokenMatrixReader(runs.baseOf(run));
+        const issues = noIssues();
+        const draft = await jobs.draft();
+        let submitted = false;
+        try {
+          const { fields, hash } = await readSubmission(request.raw, {
+            streamed: { batch: { matrices: null } },
+            maxBytes: options.maxBytes,
+            async onItem(value, path) {
+              const matrix = reader.read(value, ["body", ...path], issues);
+              if (matrix && !issues.any) await draft.input.append(matrix);
+            },
+          });
+          throwIfAny(issues);
+          const body = readTraining(PassBody, fields, issues, ["body"]);
+          const command = body && passFrom(kind, body, reader.matrices, issues);
+          if (command) reader.checkLoss(command.loss, issues);
+          throwIfAny(issues);
+          submitted = true;
+          const requestHash = `${kind} ${hash}`;
+          return presentOperation(
+            await runs.submit(run, { ...numbered(body!), command: command!, requestHash, draft }),
+          );
+        } finally {
+          if (!submitted) await jobs.discard(draft);
+        }
+      },
+    );
+  pass("forward", "Compute the loss and log-probabilities of a batch");
+  pass("forward_backward", "Compute a batch's loss and keep its gradients for the next optimizer step");
+}
+
+interface Numbered {
+  request_id: string;
+  sequence_id: number;
+}
+
+function numbered({ request_id, sequence_id }: Numbered) {
+  return { requestId: request_id, sequenceId: sequence_id };
+}

@@ -1,0 +1,47 @@
+// Where an attempt starts: the model, the base model it runs on and the step it continues.
+
+import { join } from "node:path";
+import type { JobRecord } from "../../store/job-table.ts";
+import type { ModelRecord } from "../../store/model-table.ts";
+import type { BaseModel } from "../base-models.ts";
+import type { TrainingContext } from "../context.ts";
+import { OPTIMIZER_FILE, type TaskModel } from "../contract.ts";
+import { hasFile } from "../files/workspace.ts";
+import { assertServable } from "../policies.ts";
+
+export interface StartingPoint {
+  model: ModelRecord;
+  base: BaseModel;
+  /** The step that it continues. */
+  from: number;
+}
+
+/** Throws with a message for the user if the job cannot run now. */
+export function startingPoint(job: JobRecord, { modelTable, bases, workspace }: TrainingContext): StartingPoint {
+  // otherwise its events and files take the room needed to record its end
+  if (!workspace.keepReserve()) throw new Error("the server's disk is full");
+  const model = modelTable.get(job.modelId);
+  if (!model) throw new Error("its model was deleted");
+  const base = bases.get(model.baseModel);
+  if (!base) throw new Error(`the base model ${model.baseModel} is not on this server any more`);
+  bases.assertUnchanged(base);
+  assertServable(model, base);
+  return { model, base, from: modelTable.newestStep(model.id)!.step };
+}
+
+export function taskModel({ model, base, from }: StartingPoint, { workspace, settings }: TrainingContext): TaskModel {
+  return {
+    baseModel: base.folder,
+    weights: base.weights,
+    positionsPerBlock: base.engine.info.positionsPerBlock,
+    adapter: workspace.stepFolder(model.id, from),
+    threads: settings.threads,
+    activationBytes: settings.activationBytes,
+  };
+}
+
+/** The optimizer state of a step, if it has one. */
+export function optimizerStateIn(stepFolder: string): string | null {
+  const file = join(stepFolder, OPTIMIZER_FILE);
+  return hasFile(file) ? file : null;
+}

@@ -1,0 +1,208 @@
+// One attempt at an operation of a run. Whatever it makes becomes visible in the same transaction as its end. Repeating
+// an attempt after a crash gives the same result.
+
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { JobEnd, JobRecord } from "../../store/job-table.ts";
+import type { ModelRecord } from "../../store/model-table.ts";
+import type { OptimizerConfig } from "../config.ts";
+import type { TrainingContext } from "../context.ts";
+import type { TokenMatrix } from "../contract.ts";
+import { readInput } from "../jobs/job-input.ts";
+import type { JobJournal } from "../jobs/job-journal.ts";
+import { optimizerStateIn, type StartingPoint, startingPoint, taskModel } from "../jobs/starting-point.ts";
+import type { Policies } from "../policies.ts";
+import type { StepPublisher, TrainedStep } from "../steps/publish-step.ts";
+import {
+  type Command,
+  type Operation,
+  type OptimStepOutcome,
+  operationOf,
+  type PassCommand,
+  type PassOutcome,
+  type PublicationOutcome,
+  RUNS_PROJECT,
+} from "./operation.ts";
+
+interface Attempt extends StartingPoint {
+  job: JobRecord;
+  signal: AbortSignal;
+}
+
+export class OperationAttempts {
+  readonly #context: TrainingContext;
+  readonly #journal: JobJournal;
+  readonly #policies: Policies;
+  readonly #publisher: StepPublisher;
+
+  constructor(context: TrainingContext, journal: JobJournal, policies: Policies, publisher: StepPublisher) {
+    this.#context = context;
+    this.#journal = journal;
+    this.#policies = policies;
+    this.#publisher = publisher;
+  }
+
+  /** Marks the operation RUNNING. Rejects with a message for the user. */
+  async run(job: JobRecord, signal: AbortSignal): Promise<void> {
+    const start = startingPoint(job, this.#context);
+    const { parentVersion, command }: Operation = operationOf(job);
+    if (start.from !== parentVersion) {
+      throw new Error(`the run is at version ${start.from}, not ${parentVersion}: resolve the run again to continue`);
+    }
+    const release = this.#policies.lease(start.model.id, start.from);
+    try {
+      this.#context.jobTable.start(job.id, start.from);
+      await this.#perform({ ...start, job, signal }, command);
+    } finally {
+      release();
+    }
+  }
+
+  async #perform(attempt: Attempt, command: Command): Promise<void> {
+    switch (command.kind) {
+      case "forward":
+      case "forward_backward":
+        return this.#pass(attempt, command);
+      case "optim_step":
+        return this.#step(attempt, command.optimizer);
+      case "load_state":
+        return this.#load(attempt, command);
+      case "save_weights_for_sampler":
+        return this.#publish(attempt, command.alias);
+      case "save_state":
+        // every step is kept with its optimizer state already
+        return this.#finish(attempt, {}, null);
+      default:
+        command satisfies never;
+    }
+  }
+
+  async #pass(attempt: Attempt, { kind, loss, wantsLogprobs, wantsTokenIds, matrices }: PassCommand): Promise<void> {
+    const { workspace, trainer } = this.#context;
+    const { job, model, signal } = attempt;
+    const batch = workspace.jobInput(job.id);
+    const logprobs = wantsLogprobs ? workspace.jobLogprobs(job.id) : null;
+    const gradients = kind === "forward_backward" ? workspace.gradients(model.id, job.id) : null;
+    if (gradients !== null) workspace.createGradientsFolder(model.id);
+    const task = { ...taskModel(attempt, this.#context), batch, loss, gradients, logprobs };
+    const result = await trainer.pass(task, signal);
+    signal.throwIfAborted();
+    const tokenIds: PassOutcome["tokenIds"] = [];
+    if (wantsTokenIds) for await (const { id, ids } of readInput<TokenMatrix>(batch)) tokenIds.push({ id, ids });
+    const outcome: PassOutcome = {
+      ...result,
+      logprobs: logprobs === null ? [] : logprobsOf(readFileSync(logprobs), matrices),
+      tokenIds,
+    };
+    this.#finish(attempt, outcome, null, result.rows);
+  }
+
+  async #step(attempt: Attempt, optimizer: OptimizerConfig): Promise<void> {
+    const { runTable, workspace, trainer } = this.#context;
+    const { job, model, signal } = attempt;
+    const contributions = runTable.contributions(model.id);
+    if (contributions.length === 0) throw new Error("there are no gradients: send forward_backward before optim_step");
+    const target = taskModel(attempt, this.#context);
+    const ids = contributions.map(({ id }) => id);
+    await this.#staged(attempt, async (staging) => {
+      const { gradNorm } = await trainer.update(
+        {
+          ...target,
+          gradients: ids.map((id) => workspace.gradients(model.id, id)),
+          optimizerState: optimizerStateIn(target.adapter),
+          optimizer,
+          output: staging,
+        },
+        signal,
+      );
+      const { learningRate } = optimizer;
+      const metrics = { grad_norm: gradNorm, learning_rate: learningRate };
+      const outcome: OptimStepOutcome = { contributions: ids, gradNorm, learningRate };
+      await this.#newVersion(attempt, { ...attempt, staging, jobId: job.id, metrics }, outcome);
+    });
+  }
+
+  /** Makes a new version with the weights of a checkpoint. Gradients of the old weights are dropped. */
+  async #load(attempt: Attempt, { source, withOptimizer }: Extract<Command, { kind: "load_state" }>): Promise<void> {
+    const model = this.#context.modelTable.get(source.modelId);
+    if (!model) throw new Error("the model of the checkpoint was deleted");
+    await this.#staged(attempt, async (staging) => {
+      this.#publisher.copyTo(staging, { model, step: source.step, withOptimizer });
+      const metrics = { loaded_step: source.step };
+      await this.#newVersion(attempt, { ...attempt, staging, jobId: attempt.job.id, metrics }, {});
+    });
+  }
+
+  async #newVersion(attempt: Attempt, trained: TrainedStep, outcome: object): Promise<void> {
+    const { runTable, workspace } = this.#context;
+    const { id } = attempt.model;
+    await this.#publisher.publishTrained(trained, (step, insertStep) =>
+      this.#finish(attempt, outcome, step, 0, () => {
+        insertStep();
+        runTable.consumeContributions(id, step);
+      }),
+    );
+    workspace.removeGradients(id);
+  }
+
+  /** Makes the run's version the newest step of the owner's model of that name, which is made if there is none. */
+  async #publish(attempt: Attempt, alias: string): Promise<void> {
+    const { modelTable, jobTable, bases } = this.#context;
+    const { job, model, base, from } = attempt;
+    const source = { model, step: from, withOptimizer: true };
+    const target = modelTable.newestNamed(model.owner, alias);
+    if (!target) {
+      const { createdAt: _, ...same } = model;
+      const names = { id: randomUUID(), project: RUNS_PROJECT, name: alias };
+      const made = this.#publisher.publishFirst({ ...same, ...names, nextStep: from }, base, source);
+      this.#finish(attempt, generation(made, from), null);
+      return;
+    }
+    if (target.id === model.id) {
+      this.#finish(attempt, generation(model, from), null);
+      return;
+    }
+    if (bases.get(target.baseModel) !== base) throw new Error(`${alias} has another base model, ${target.baseModel}`);
+    if (jobTable.countOpenOf(target.id) > 0) throw new Error(`${alias} has open training jobs`);
+    await this.#staged({ ...attempt, model: target }, async (staging) => {
+      this.#publisher.copyTo(staging, source);
+      const metrics = modelTable.step(model.id, from)!.metrics;
+      const trained = { model: target, base, staging, jobId: job.id, metrics, atLeast: from };
+      await this.#publisher.publishTrained(trained, (step, insertStep) =>
+        this.#finish(attempt, generation(target, step), null, 0, insertStep),
+      );
+    });
+  }
+
+  async #staged({ job, model }: Attempt, work: (staging: string) => Promise<void>): Promise<void> {
+    const staging = this.#context.workspace.newStaging(model.id, job.id);
+    try {
+      await work(staging);
+    } finally {
+      this.#context.workspace.removeStaging(staging);
+    }
+  }
+
+  #finish({ job }: Attempt, outcome: object, toStep: number | null, tokens = 0, alongside?: () => void): void {
+    const end: JobEnd = {
+      ...{ status: "COMPLETED", errorMessage: null, toStep, rewardStdDev: null, tokens },
+      report: JSON.stringify(outcome),
+      event: { type: "operation_ended", data: {} },
+    };
+    this.#journal.finish(job.id, end, alongside);
+  }
+}
+
+function generation({ entity, project, name }: ModelRecord, step: number): PublicationOutcome {
+  return { generation: `${entity}/${project}/${name}:step${step}` };
+}
+
+function logprobsOf(file: Buffer, matrices: PassCommand["matrices"]): PassOutcome["logprobs"] {
+  let from = 0;
+  return matrices.map(({ id, shape }) => {
+    const to = from + 4 * shape[0] * shape[1];
+    const data = file.toString("base64", from, to);
+    from = to;
+    return { id, shape, data };
+  });
+}
