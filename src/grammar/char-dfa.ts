@@ -287,6 +287,7 @@ function build(expression: Expression, from: number, to: number, nfa: NfaState[]
     }
     case "rule":
     case "graph":
+    case "mark":
     case "dispatch":
       throw new Error(`${expression.kind} cannot be determinised`);
     default:

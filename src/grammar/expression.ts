@@ -17,6 +17,11 @@ export type Expression =
   /** A deterministic automaton over characters. With `json`, each character is written as inside a JSON string. */
   | { kind: "dfa"; dfa: CharDfa; json: boolean }
   /**
+   * The opening bracket or a comma of an array whose items must differ. The automaton marks the state behind it (see
+   * match/distinct).
+   */
+  | { kind: "mark"; text: "[" | "," }
+  /**
    * Free text up to the first trigger, which is consumed and followed by that trigger's branch. With `loop`, free text
    * continues after the branch; otherwise the expression ends. With `mayEnd`, the text may also end without (another)
    * trigger.

@@ -1,15 +1,16 @@
 // Does a compiled constraint accept exactly this text?
 
-import { unpackProgram } from "../../src/grammar/automaton/program.ts";
-import { Matcher } from "../../src/grammar/match/matcher.ts";
+import { GrammarConstraintFactory } from "../../src/grammar/match/constraint-factory.ts";
+import { byteVocabulary, legalTokens } from "./walk.ts";
 
-const matchers = new Map<string, Matcher>();
+const factory = new GrammarConstraintFactory(byteVocabulary);
+const STOP = byteVocabulary.size - 1;
 
 export function acceptsText(key: string, text: string): boolean {
-  let matcher = matchers.get(key);
-  if (!matcher) {
-    matcher = new Matcher(unpackProgram(key.slice(64)));
-    matchers.set(key, matcher);
+  const constraint = factory.create(key, [STOP], false);
+  for (const byte of new TextEncoder().encode(text)) {
+    if (!legalTokens(constraint.mask()!, byteVocabulary.size).includes(byte)) return false;
+    constraint.accept(byte);
   }
-  return matcher.advanceBytes(matcher.start(), new TextEncoder().encode(text))?.accepting ?? false;
+  return legalTokens(constraint.mask()!, byteVocabulary.size).includes(STOP);
 }

@@ -83,6 +83,14 @@ class ExpressionCompiler {
       case "dfa":
         this.#dfa(expression.dfa, expression.json, from, to);
         return;
+      case "mark": {
+        const marked = graph.state();
+        const byte = expression.text.charCodeAt(0);
+        graph.states[marked]!.marked = true;
+        graph.byteRange(from, [byte, byte], marked);
+        graph.epsilon(marked, to);
+        return;
+      }
       case "dispatch":
         emitDispatch(graph, expression, (branch, start, end) => this.#emit(branch, start, end), from, to);
         return;

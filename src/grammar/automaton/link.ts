@@ -44,6 +44,9 @@ export function linkProgram({ graph, starts, marker }: CompiledRules): Program {
     finals,
     tails: tailStates(finals, byteRows, epsilonRows, callRows),
     maskLike: Int32Array.from(order, (state, index) => ids.get(alias[states[state]!.maskLike]!) ?? index),
+    marks: order.some((state) => states[state]!.marked)
+      ? Int32Array.from(order, (state) => (states[state]!.marked ? 1 : 0))
+      : new Int32Array(0),
     byteOffsets: offsets(byteRows),
     byteEdges: Int32Array.from(byteRows.flat()),
     epsilonOffsets: offsets(epsilonRows),
@@ -91,9 +94,8 @@ function followTrivial(states: readonly GraphState[], live: Uint8Array): Int32Ar
     for (let hops = 0; hops < 64; hops++) {
       const state = states[at]!;
       const onward = state.epsilon.filter((target) => live[target]);
-      if (state.final || state.bytes.length > 0 || state.calls.length > 0 || onward.length !== 1 || onward[0] === at) {
-        break;
-      }
+      const links = state.final || state.marked || state.bytes.length > 0 || state.calls.length > 0;
+      if (links || onward.length !== 1 || onward[0] === at) break;
       at = onward[0]!;
       if (at === id) break;
     }

@@ -15,6 +15,8 @@ export interface Program {
   readonly tails: Int32Array;
   /** Per state, a state with the same next-token mask (often itself). */
   readonly maskLike: Int32Array;
+  /** Per state, 1 = entered by a bracket or comma of an array whose items must differ; empty = there is none. */
+  readonly marks: Int32Array;
   /** Edges in compressed rows: row s is offsets[s]..offsets[s + 1]. */
   readonly byteOffsets: Int32Array;
   /** low class | high class << 8, target. Two entries per edge. */
@@ -33,6 +35,7 @@ const FIELDS = [
   "finals",
   "tails",
   "maskLike",
+  "marks",
   "byteOffsets",
   "byteEdges",
   "epsilonOffsets",

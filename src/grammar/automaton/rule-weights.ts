@@ -41,6 +41,8 @@ export class RuleWeights {
         return capped(expression.dfa.states.length * 4);
       case "graph":
         return capped(expression.edges.reduce((sum, edge) => sum + this.of(edge.expression), 0));
+      case "mark":
+        return 2;
       case "dispatch":
         return HEAVY;
       default:
@@ -61,6 +63,7 @@ export class RuleWeights {
   #consumes(expression: Expression): boolean {
     switch (expression.kind) {
       case "set":
+      case "mark":
         return true;
       case "texts":
         return !expression.texts.includes("");

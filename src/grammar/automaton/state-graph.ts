@@ -17,6 +17,8 @@ export interface GraphState {
   final: boolean;
   /** A state with the same next-token mask (see expression-compiler.ts), or the state itself. */
   maskLike: number;
+  /** Entered by a bracket or comma of an array whose items must differ. */
+  marked: boolean;
 }
 
 export class StateGraph {
@@ -26,7 +28,7 @@ export class StateGraph {
   state(): number {
     if (this.states.length >= MAX_STATES) throw tooLarge();
     const id = this.states.length;
-    this.states.push({ bytes: [], epsilon: [], calls: [], final: false, maskLike: id });
+    this.states.push({ bytes: [], epsilon: [], calls: [], final: false, maskLike: id, marked: false });
     return id;
   }
 

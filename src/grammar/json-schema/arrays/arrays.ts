@@ -5,8 +5,8 @@ import type { SchemaContext } from "../context.ts";
 import { type Schema, schemaError } from "../keywords.ts";
 import type { Conjunction } from "../logic/conjunction.ts";
 import { countedItems } from "./contains.ts";
-import { distinctItems } from "./distinct-items.ts";
 import type { Positions } from "./positions.ts";
+import { countValues } from "./value-count.ts";
 
 /** Caps any given maximum. A larger minimum is refused. */
 const MAX_COUNTED = 20_000;
@@ -18,22 +18,25 @@ export function compileArray(context: SchemaContext, all: Conjunction, path: str
     return context.impossible('"maxItems" is less than "minItems"', path);
   }
   const max = all.maxItems === null ? null : Math.min(all.maxItems, MAX_COUNTED);
-  const positions: Positions = { ...itemSchemas(context, all), min, max };
-  if (all.unique && (max === null || max > 1)) return distinctItems(context, all, positions, path);
+  const distinct = all.unique && (max === null || max > 1);
+  const positions: Positions = { ...itemSchemas(context, all), min, max, distinct };
+  if (distinct && !hasEnoughValues(context, all, positions, path)) {
+    return context.impossible("too few values for distinct items", path);
+  }
   if (all.contains.length > 0) return countedItems(context, all.contains, positions, path);
   return plainItems(context, positions, path);
 }
 
-function plainItems(context: SchemaContext, { prefix, rest, min, max }: Positions, path: string): Expression {
+function plainItems(context: SchemaContext, { prefix, rest, min, max, distinct }: Positions, path: string): Expression {
   const json = context.text;
   const heads = prefix.map((item, index) => context.compile(item, `${path}/prefixItems/${index}`));
   const tail = max !== null && max <= prefix.length ? never : context.compile(rest, `${path}/items`);
   if (heads.length === 0) {
-    if (!isNever(tail)) return json.elements(tail, min, max);
+    if (!isNever(tail)) return json.elements(tail, min, max, distinct);
     return min === 0 ? text("[]") : context.impossible("no item fits the schema", path);
   }
   // Built from the end: `following` is what may come after `count` elements.
-  let following = remaining(json.comma, tail, heads.length, min, max);
+  let following = remaining(json.comma(distinct), tail, heads.length, min, max);
   for (let count = heads.length - 1; count >= 0; count--) {
     if (max !== null && count >= max) {
       following = count >= min ? empty : never;
@@ -41,12 +44,12 @@ function plainItems(context: SchemaContext, { prefix, rest, min, max }: Position
     }
     const element = isNever(heads[count]!)
       ? never
-      : sequence(count === 0 ? empty : json.comma, heads[count]!, following);
+      : sequence(count === 0 ? empty : json.comma(distinct), heads[count]!, following);
     following = count === 0 ? element : count >= min ? optional(element) : element;
   }
   const options: Expression[] = [];
   if (min === 0) options.push(text("[]"));
-  if (!isNever(following) && max !== 0) options.push(json.brackets(following));
+  if (!isNever(following) && max !== 0) options.push(json.brackets(following, distinct));
   return options.length === 0 ? context.impossible("no item fits the schema", path) : choice(...options);
 }
 
@@ -54,6 +57,33 @@ function remaining(comma: Expression, tail: Expression, count: number, min: numb
   const least = Math.max(0, min - count);
   const most = max === null ? null : Math.max(0, max - count);
   return repeat(isNever(tail) ? never : sequence(comma, tail), least, most);
+}
+
+/**
+ * Whether every position up to `min` has more values than come before it, so that a generator never runs out of them.
+ * Refuses schemas for which that is unknown.
+ */
+function hasEnoughValues(context: SchemaContext, all: Conjunction, positions: Positions, path: string): boolean {
+  const { prefix, rest, min } = positions;
+  const demand = all.contains[0];
+  if (all.contains.length > 1 || (demand && (demand.max !== null || prefix.length > 0))) {
+    throw schemaError('the schema keyword "uniqueItems" is not supported beside this "contains"', path);
+  }
+  const enough = (schema: Schema, needed: number): boolean => {
+    if (needed <= 1) return true;
+    const { count, exact } = countValues(context, schema, path);
+    if (count >= needed) return true;
+    if (exact && prefix.length === 0) return false;
+    throw schemaError(
+      `the schema keyword "uniqueItems" needs ${needed} different items, which cannot be told here`,
+      path,
+    );
+  };
+  return (
+    prefix.every((schema, index) => index >= min || enough(schema, index + 1)) &&
+    enough(rest, min > prefix.length ? min : 0) &&
+    (demand === undefined || enough(context.cases.both(rest, demand.schema), demand.min))
+  );
 }
 
 function itemSchemas(context: SchemaContext, { tuples }: Conjunction): { prefix: Schema[]; rest: Schema } {

@@ -11,7 +11,7 @@ const MAX_NODES = 5_000;
 export function countedItems(
   context: SchemaContext,
   demands: readonly Contains[],
-  { prefix, rest, min, max }: Positions,
+  { prefix, rest, min, max, distinct }: Positions,
   path: string,
 ): Expression {
   const json = context.text;
@@ -49,12 +49,13 @@ export function countedItems(
       if (next.some((count, index) => demands[index]!.max !== null && count > demands[index]!.max!)) continue;
       const capped = next.map((count, index) => Math.min(count, demands[index]!.max ?? demands[index]!.min));
       const to = node(Math.min(position + 1, lastPosition), capped);
-      edges.push({ from, to, expression: position === 0 ? expression : sequence(json.comma, expression) });
+      edges.push({ from, to, expression: position === 0 ? expression : sequence(json.comma(distinct), expression) });
     }
   }
   const options: Expression[] = [];
   if (min === 0 && demands.every((demand) => demand.min === 0)) options.push(text("[]"));
-  if (edges.some((edge) => edge.to === 1)) options.push(json.brackets({ kind: "graph", nodes: nodes.size + 1, edges }));
+  if (edges.some((edge) => edge.to === 1))
+    options.push(json.brackets({ kind: "graph", nodes: nodes.size + 1, edges }, distinct));
   return options.length === 0
     ? context.impossible("no array contains what the schema demands", path)
     : choice(...options);

@@ -10,4 +10,6 @@ export interface Positions {
   readonly min: number;
   /** null = no limit. */
   readonly max: number | null;
+  /** Whether all items must differ. */
+  readonly distinct: boolean;
 }

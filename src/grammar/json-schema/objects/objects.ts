@@ -25,7 +25,7 @@ function jsonStyle(json: JsonText): ObjectStyle {
   return {
     member: (name, value) => json.member(text(JSON.stringify(name)), value),
     extra: (keys, value) => json.member(json.quoted({ kind: "dfa", dfa: keys, json: true }), value),
-    comma: json.comma,
+    comma: json.comma(),
     none: "{}",
     wrap: (content) => json.braces(content),
   };

@@ -1,0 +1,186 @@
+// Keeps the items of an array apart while they are generated. The automaton cannot: it would have to remember them. It
+// marks the brackets and commas of such arrays, and this check runs beside it. A token that would repeat an item is
+// removed from the mask, and so is one after which every way to end the item would repeat one. The check costs nothing
+// in a program without marks.
+//
+// Once an item differs from all earlier ones it can end in any way, and the schema compiler has made sure that there are
+// enough values for the least number of items. So there is always a way to finish.
+
+import type { Program } from "../../automaton/program.ts";
+import type { Configuration } from "../configuration.ts";
+import type { Matcher } from "../matcher.ts";
+import type { TokenTrie } from "../token-trie.ts";
+import { isBare, Position, REPEATED } from "./position.ts";
+import { BRACKET_COMMA, COMMA, QUOTE_COMMA, separatorsOf } from "./separators.ts";
+
+/** Where a text stands, in the automaton and among the items of open arrays. */
+export interface Place {
+  readonly configuration: Configuration;
+  /** null = in no array whose items must differ. */
+  readonly position: Position | null;
+}
+
+/** Steps that a search for a way out may take, and how many times more if the mask would be empty otherwise. */
+const SEARCH_STEPS = 2000;
+const INSISTENCE = 20;
+/** A search goes no deeper, and makes no number longer. */
+const SEARCH_DEPTH = 1500;
+const LONGEST_NUMBER = 40;
+/** Trie nodes that cost about as much as visiting one item of a configuration. */
+const NODES_PER_WORK = 4;
+
+export class DistinctItems {
+  readonly #matcher: Matcher;
+  readonly #trie: TokenTrie;
+  readonly #separators: Uint8Array;
+  /** Bytes of each class. */
+  readonly #bytes: readonly (readonly number[])[];
+  #steps = 0;
+
+  /** null if nothing in the program is marked. */
+  static of(matcher: Matcher, trie: TokenTrie): DistinctItems | null {
+    return matcher.program.marks.length === 0 ? null : new DistinctItems(matcher, trie);
+  }
+
+  private constructor(matcher: Matcher, trie: TokenTrie) {
+    this.#matcher = matcher;
+    this.#trie = trie;
+    this.#separators = separatorsOf(trie);
+    this.#bytes = bytesOfClasses(matcher.program);
+  }
+
+  /** null when a byte is not legal. */
+  advance(from: Place, bytes: Uint8Array): Place | null {
+    let { configuration, position } = from;
+    for (const byte of bytes) {
+      const next = this.#matcher.advance(configuration, this.#matcher.program.classes[byte]!);
+      if (next === null) return null;
+      const after = this.#step(position, byte, next);
+      if (after === REPEATED) return null;
+      configuration = next;
+      position = after;
+    }
+    return { configuration, position };
+  }
+
+  /** Removes the tokens that lead to equal items. `legal` has all tokens that the automaton allows. */
+  prune(place: Place, legal: Int32Array, out: Int32Array): void {
+    out.set(legal);
+    if (this.#walk(place, out, SEARCH_STEPS) && out.every((word) => word === 0)) {
+      out.set(legal);
+      this.#walk(place, out, SEARCH_STEPS * INSISTENCE);
+    }
+  }
+
+  /** Returns whether a search ended without a way out. */
+  #walk(start: Place, out: Int32Array, steps: number): boolean {
+    const { byte, depth, skip, nodeCount, tokenOffsets } = this.#trie;
+    const { classes } = this.#matcher.program;
+    const configurations = [start.configuration];
+    const positions = [start.position];
+    const wanted = [wantedBelow(start.position)];
+    let stuck = false;
+    let visited = 0;
+    for (let node = 1; node < nodeCount; ) {
+      const level = depth[node]!;
+      const end = skip[node]!;
+      const need = wanted[level - 1]!;
+      if (need !== 0 && (this.#separators[node]! & need) === 0) {
+        node = end;
+        continue;
+      }
+      visited++;
+      const next = this.#matcher.advance(configurations[level - 1]!, classes[byte[node]!]!);
+      const after = next === null ? null : this.#step(positions[level - 1]!, byte[node]!, next);
+      if (next === null || after === REPEATED) {
+        if (next !== null) this.#trie.removeTokens(out, node, end);
+        node = end;
+        continue;
+      }
+      const needAfter = wantedBelow(after);
+      if (needAfter === 0 && tokenOffsets[node]! < tokenOffsets[node + 1]!) {
+        this.#steps = steps;
+        if (!this.#hasWayOut(next, after!, SEARCH_DEPTH)) {
+          stuck = true;
+          this.#trie.removeTokens(out, node, end);
+          node = end;
+          continue;
+        }
+      }
+      configurations[level] = next;
+      positions[level] = after;
+      wanted[level] = needAfter;
+      node++;
+    }
+    this.#matcher.spend(Math.ceil(visited / NODES_PER_WORK));
+    return stuck;
+  }
+
+  #step(position: Position | null, byte: number, next: Configuration): Position | null | typeof REPEATED {
+    const separator = byte === 0x5b || byte === 0x2c;
+    if (position === null) return byte === 0x5b && this.#isMarked(next) ? Position.start() : null;
+    return position.step(byte, separator && this.#isMarked(next));
+  }
+
+  #isMarked({ kernelStates }: Configuration): boolean {
+    const { marks } = this.#matcher.program;
+    return kernelStates.some((state) => marks[state] === 1);
+  }
+
+  /** Whether some text leads from here to a place where nothing can be repeated. Depth first, with a limit. */
+  #hasWayOut(configuration: Configuration, position: Position, depth: number): boolean {
+    this.#matcher.spend(1);
+    if (depth === 0 || this.#steps-- <= 0) return false;
+    const later: number[] = [];
+    let tried = false;
+    for (const [byteClass, bytes] of this.#bytes.entries()) {
+      const next = this.#matcher.advance(configuration, byteClass);
+      if (next === null) continue;
+      for (const byte of bytes) {
+        if (isSpace(byte) && !position.inString) later.push(byte);
+        else if (byte === 0x5c) later.push(byte);
+        else {
+          tried = true;
+          if (this.#leadsOut(position, byte, next, depth)) return true;
+        }
+      }
+    }
+    for (const byte of later) {
+      // Whitespace changes nothing, so it is of use only where it must be. Escapes spell what plain characters can.
+      if (tried && isSpace(byte)) continue;
+      const next = this.#matcher.advance(configuration, this.#matcher.program.classes[byte]!)!;
+      if (this.#leadsOut(position, byte, next, depth)) return true;
+    }
+    return false;
+  }
+
+  #leadsOut(position: Position, byte: number, next: Configuration, depth: number): boolean {
+    if (position.phase === "bare") {
+      if (position.bareLength >= LONGEST_NUMBER && isBare(byte)) return false;
+      // A number ends together with what follows it, which may put the next item at risk.
+      const ended = isBare(byte) ? position : position.endBare();
+      if (ended === REPEATED) return false;
+      if (!ended.atRisk) return true;
+    }
+    const after = this.#step(position, byte, next);
+    if (after === REPEATED) return false;
+    return after === null || !after.atRisk || this.#hasWayOut(next, after, depth - 1);
+  }
+}
+
+/** What the tokens below must contain to matter; 0 = all matter. */
+function wantedBelow(position: Position | null): number {
+  if (position === null) return BRACKET_COMMA;
+  if (position.atRisk) return 0;
+  return position.inString ? QUOTE_COMMA : COMMA;
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
+}
+
+function bytesOfClasses({ classes, classCount }: Program): number[][] {
+  const bytes = Array.from({ length: classCount }, (): number[] => []);
+  for (let byte = 0; byte < 256; byte++) bytes[classes[byte]!]!.push(byte);
+  return bytes;
+}
