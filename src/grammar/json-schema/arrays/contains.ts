@@ -54,8 +54,9 @@ export function countedItems(
   }
   const options: Expression[] = [];
   if (min === 0 && demands.every((demand) => demand.min === 0)) options.push(text("[]"));
-  if (edges.some((edge) => edge.to === 1))
+  if (edges.some((edge) => edge.to === 1)) {
     options.push(json.brackets({ kind: "graph", nodes: nodes.size + 1, edges }, distinct));
+  }
   return options.length === 0
     ? context.impossible("no array contains what the schema demands", path)
     : choice(...options);

@@ -11,7 +11,7 @@ import type { Configuration } from "../configuration.ts";
 import type { Matcher } from "../matcher.ts";
 import type { TokenTrie } from "../token-trie.ts";
 import { isBare, Position, REPEATED } from "./position.ts";
-import { BRACKET_COMMA, COMMA, QUOTE_COMMA, separatorsOf } from "./separators.ts";
+import { BRACKET_COMMA, COMMA, FEW_DIGITS, OTHER_THAN_DIGITS, QUOTE_COMMA, separatorsOf } from "./separators.ts";
 
 /** Where a text stands, in the automaton and among the items of open arrays. */
 export interface Place {
@@ -26,8 +26,16 @@ const INSISTENCE = 20;
 /** A search goes no deeper, and makes no number longer. */
 const SEARCH_DEPTH = 1500;
 const LONGEST_NUMBER = 40;
+/** More digits after a number so far give more values than there are rivals, and a double tells them apart. */
+const MANY_DIGITS = 4;
+const MANY_RIVALS = 9_000;
+const SHORT_NUMBER = /^-?\d{1,6}(?:\.\d{0,3})?$/;
 /** Trie nodes that cost about as much as visiting one item of a configuration. */
 const NODES_PER_WORK = 4;
+
+const DIGITS = [0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x39];
+/** A comma and closing brackets. */
+const ENDS = [0x2c, 0x5d, 0x7d];
 
 export class DistinctItems {
   readonly #matcher: Matcher;
@@ -35,6 +43,8 @@ export class DistinctItems {
   readonly #separators: Uint8Array;
   /** Bytes of each class. */
   readonly #bytes: readonly (readonly number[])[];
+  /** How many more digits a number may take, whichever they are, and end after each; counted as far as needed. */
+  readonly #freeDigits = new WeakMap<Configuration, number>();
   #steps = 0;
 
   /** null if nothing in the program is marked. */
@@ -78,14 +88,16 @@ export class DistinctItems {
     const { classes } = this.#matcher.program;
     const configurations = [start.configuration];
     const positions = [start.position];
-    const wanted = [wantedBelow(start.position)];
+    const wanted = [this.#wantedBelow(start)];
+    const risky: (Uint8Array | null)[] = [start.position?.riskyBytes ?? null];
     let stuck = false;
     let visited = 0;
     for (let node = 1; node < nodeCount; ) {
       const level = depth[node]!;
       const end = skip[node]!;
       const need = wanted[level - 1]!;
-      if (need !== 0 && (this.#separators[node]! & need) === 0) {
+      const safe = risky[level - 1]?.[byte[node]!] === 0 && (this.#separators[node]! & QUOTE_COMMA) === 0;
+      if (safe || (need !== 0 && (this.#separators[node]! & need) === 0)) {
         node = end;
         continue;
       }
@@ -97,7 +109,7 @@ export class DistinctItems {
         node = end;
         continue;
       }
-      const needAfter = wantedBelow(after);
+      const needAfter = this.#wantedBelow({ configuration: next, position: after });
       if (needAfter === 0 && tokenOffsets[node]! < tokenOffsets[node + 1]!) {
         this.#steps = steps;
         if (!this.#hasWayOut(next, after!, SEARCH_DEPTH)) {
@@ -110,6 +122,7 @@ export class DistinctItems {
       configurations[level] = next;
       positions[level] = after;
       wanted[level] = needAfter;
+      risky[level] = needAfter === 0 ? after!.riskyBytes : null;
       node++;
     }
     this.#matcher.spend(Math.ceil(visited / NODES_PER_WORK));
@@ -127,10 +140,41 @@ export class DistinctItems {
     return kernelStates.some((state) => marks[state] === 1);
   }
 
+  /** What the tokens below must contain to matter; 0 = all matter. */
+  #wantedBelow({ configuration, position }: Place): number {
+    if (position === null) return BRACKET_COMMA;
+    if (!position.atRisk) return position.inString ? QUOTE_COMMA : COMMA;
+    if (!SHORT_NUMBER.test(position.bareText) || position.rivalCount > MANY_RIVALS) return 0;
+    return this.#countFreeDigits(configuration, FEW_DIGITS + MANY_DIGITS) < FEW_DIGITS + MANY_DIGITS
+      ? 0
+      : OTHER_THAN_DIGITS;
+  }
+
+  #countFreeDigits(configuration: Configuration, most: number): number {
+    if (most === 0) return 0;
+    const known = this.#freeDigits.get(configuration);
+    if (known !== undefined) return known;
+    const after = DIGITS.map((digit) => this.#next(configuration, digit));
+    const [next] = after;
+    const free = next && after.every((each) => each === next) && this.#mayEndNumber(next);
+    const count = free ? 1 + this.#countFreeDigits(next, most - 1) : 0;
+    if (most === FEW_DIGITS + MANY_DIGITS) this.#freeDigits.set(configuration, count);
+    return count;
+  }
+
+  #mayEndNumber(configuration: Configuration): boolean {
+    return ENDS.some((byte) => this.#next(configuration, byte) !== null);
+  }
+
+  #next(configuration: Configuration, byte: number): Configuration | null {
+    return this.#matcher.advance(configuration, this.#matcher.program.classes[byte]!);
+  }
+
   /** Whether some text leads from here to a place where nothing can be repeated. Depth first, with a limit. */
   #hasWayOut(configuration: Configuration, position: Position, depth: number): boolean {
     this.#matcher.spend(1);
     if (depth === 0 || this.#steps-- <= 0) return false;
+    if (position.phase === "bare" && position.endsApart && this.#mayEndNumber(configuration)) return true;
     const later: number[] = [];
     let tried = false;
     for (const [byteClass, bytes] of this.#bytes.entries()) {
@@ -148,7 +192,7 @@ export class DistinctItems {
     for (const byte of later) {
       // Whitespace changes nothing, so it is of use only where it must be. Escapes spell what plain characters can.
       if (tried && isSpace(byte)) continue;
-      const next = this.#matcher.advance(configuration, this.#matcher.program.classes[byte]!)!;
+      const next = this.#next(configuration, byte)!;
       if (this.#leadsOut(position, byte, next, depth)) return true;
     }
     return false;
@@ -156,7 +200,7 @@ export class DistinctItems {
 
   #leadsOut(position: Position, byte: number, next: Configuration, depth: number): boolean {
     if (position.phase === "bare") {
-      if (position.bareLength >= LONGEST_NUMBER && isBare(byte)) return false;
+      if (position.bareText.length >= LONGEST_NUMBER && isBare(byte)) return false;
       // A number ends together with what follows it, which may put the next item at risk.
       const ended = isBare(byte) ? position : position.endBare();
       if (ended === REPEATED) return false;
@@ -166,13 +210,6 @@ export class DistinctItems {
     if (after === REPEATED) return false;
     return after === null || !after.atRisk || this.#hasWayOut(next, after, depth - 1);
   }
-}
-
-/** What the tokens below must contain to matter; 0 = all matter. */
-function wantedBelow(position: Position | null): number {
-  if (position === null) return BRACKET_COMMA;
-  if (position.atRisk) return 0;
-  return position.inString ? QUOTE_COMMA : COMMA;
 }
 
 function isSpace(byte: number): boolean {

@@ -2,15 +2,28 @@
 // knows its rivals: per enclosing array of this kind, the earlier items that the current one may still become equal to.
 // Names within an object must differ, too: an item that could take a member back would escape its rivals.
 
-import { bareValue, includesKey, listValue, NO_MEMBERS, objectValue, scalar, someBegin, type Value } from "./values.ts";
+import {
+  bareValue,
+  beginning,
+  includesKey,
+  includesNumber,
+  isNumeric,
+  listValue,
+  NO_ITEMS,
+  NO_MEMBERS,
+  objectValue,
+  scalar,
+  type Value,
+} from "./values.ts";
 
-/** The outermost array's list comes first. */
+/** Lists of earlier items, outer arrays first. */
 type Rivals = readonly (readonly Value[])[];
 
 interface Frame {
   readonly parent: Frame | null;
-  /** Values so far. */
+  /** Finished items: most of them, and the latest. Only the second list is copied for every item. */
   readonly items: readonly Value[];
+  readonly latest: readonly Value[];
   /** null in an array. */
   readonly members: ReadonlyMap<string, Value> | null;
   /** The member being written. */
@@ -23,6 +36,12 @@ interface Frame {
 
 /** `open`: directly behind the bracket. `after`: a value has ended. `name`: a name must follow. `bare`: inside a number or word. */
 type Phase = "open" | "value" | "string" | "bare" | "after" | "name" | "key" | "colon";
+
+/** Items that move together to the longer list, whose index is then made anew. */
+const LATEST = 32;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
 
 /** Two items or two names are equal. */
 export const REPEATED = "repeated";
@@ -56,25 +75,53 @@ export class Position {
     distinct: boolean,
     rivals: Rivals,
   ): Position {
-    return new Position({ parent, items: [], members, name: "", distinct, rivals }, "open", rivals);
+    return new Position(
+      { parent, items: NO_ITEMS, latest: NO_ITEMS, members, name: "", distinct, rivals },
+      "open",
+      rivals,
+    );
   }
 
   get inString(): boolean {
     return this.phase === "string" || this.phase === "key";
   }
 
-  /** Length of the number or word being written. */
-  get bareLength(): number {
-    return this.phase === "bare" ? this.#text.length : 0;
+  /** What has been written of a number or word. */
+  get bareText(): string {
+    return this.phase === "bare" ? this.#text : "";
+  }
+
+  /** Whether the number or word, if it ends here, is unlike every rival. */
+  get endsApart(): boolean {
+    const { key } = bareValue(this.#text);
+    return !this.#rivals.some((rivals) => includesKey(rivals, key));
+  }
+
+  /** Inside a string at risk: per byte, 1 = it may stay at risk with it. Any other byte makes it safe. null = unknown. */
+  get riskyBytes(): Uint8Array | null {
+    if (this.phase !== "string" || this.#pending !== "") return null;
+    const risky = new Uint8Array(256);
+    risky[QUOTE] = 1;
+    risky[BACKSLASH] = 1;
+    // A string's key begins with a quote.
+    const at = this.#text.length + 1;
+    for (const { key } of this.#rivals.flat()) if (key.length > at) risky[key.charCodeAt(at)] = 1;
+    return risky;
+  }
+
+  /** How many values the current one may become equal to, at most. */
+  get rivalCount(): number {
+    return this.#rivals.reduce((sum, rivals) => sum + rivals.length, 0);
   }
 
   /** Whether an item or a name may still become equal to an earlier one. If not, any way to end the item is right. */
   get atRisk(): boolean {
     switch (this.phase) {
-      case "string":
-        return this.#rivals.some((rivals) => someBegin(rivals, `"${this.#text}`));
       case "bare":
-        return this.#rivals.some((rivals) => someBegin(rivals, this.#text));
+        // A number has many spellings, so it may become any other.
+        return isNumeric(this.#text)
+          ? this.#rivals.some(includesNumber)
+          : this.#rivals.some((rivals) => beginning(rivals, this.#text).length > 0);
       case "key": {
         const begins = (name: string): boolean => name.startsWith(this.#text);
         if ([...this.#frame.members!.keys()].some(begins)) return true;
@@ -112,7 +159,8 @@ export class Position {
   }
 
   #with(text: string, pending: string): Position {
-    return new Position(this.#frame, this.phase, this.#rivals, text, pending);
+    const rivals = this.phase === "string" ? this.#rivals.map((each) => beginning(each, `"${text}`)) : this.#rivals;
+    return new Position(this.#frame, this.phase, rivals, text, pending);
   }
 
   #inside(byte: number): Position | typeof REPEATED {
@@ -164,7 +212,13 @@ export class Position {
 
   #value(rivals: Rivals, char: string, marked: boolean): Position | null {
     const frame = this.#frame;
-    if (char === '"') return new Position(frame, "string", rivals);
+    if (char === '"') {
+      return new Position(
+        frame,
+        "string",
+        rivals.map((each) => beginning(each, char)),
+      );
+    }
     if (char === "{" || char === "[") {
       const alike = rivals.map((each) => each.filter(({ key }) => key.startsWith(char)));
       return Position.#opened(frame, char === "{" ? NO_MEMBERS : null, char === "[" && marked, alike);
@@ -172,30 +226,35 @@ export class Position {
     return isBare(char.charCodeAt(0)) ? new Position(frame, "bare", rivals, char) : null;
   }
 
-  #itemRivals({ items, distinct, rivals }: Frame): Rivals {
+  #itemRivals({ items, latest, distinct, rivals }: Frame): Rivals {
+    const index = items.length + latest.length;
     const outer = rivals.map((each) =>
-      each.flatMap((rival) => (items.length < rival.items.length ? [rival.items[items.length]!] : [])),
+      each.flatMap((rival) => (index < rival.items.length ? [rival.items[index]!] : [])),
     );
-    return distinct ? [...outer, items] : outer;
+    return distinct ? [...outer, items, latest] : outer;
   }
 
   #closed(): Position | null | typeof REPEATED {
-    const { parent, items, members } = this.#frame;
+    const { parent, items, latest, members } = this.#frame;
     if (parent === null) return null;
-    return this.#completed(parent, members === null ? listValue(items) : objectValue(members));
+    return this.#completed(parent, members === null ? listValue([...items, ...latest]) : objectValue(members));
   }
 
   #completed(frame: Frame, value: Value): Position | typeof REPEATED {
-    const { items, members, name } = frame;
-    if (frame.distinct && includesKey(items, value.key)) return REPEATED;
+    const { items, latest, members, name } = frame;
+    if (frame.distinct && [items, latest].some((each) => includesKey(each, value.key))) return REPEATED;
+    const index = items.length + latest.length;
     const same = (rival: Value): boolean =>
-      (members === null ? rival.items[items.length] : rival.members.get(name))?.key === value.key;
+      (members === null ? rival.items[index] : rival.members.get(name))?.key === value.key;
     const rivals = frame.rivals.map((each) => each.filter(same));
+    if (members !== null) {
+      return new Position({ ...frame, rivals, members: new Map(members).set(name, value) }, "after", rivals);
+    }
     const grown =
-      members === null
-        ? { ...frame, rivals, items: [...items, value] }
-        : { ...frame, rivals, members: new Map(members).set(name, value) };
-    return new Position(grown, "after", rivals);
+      latest.length < LATEST
+        ? { latest: [...latest, value] }
+        : { items: [...items, ...latest, value], latest: NO_ITEMS };
+    return new Position({ ...frame, rivals, ...grown }, "after", rivals);
   }
 }
 

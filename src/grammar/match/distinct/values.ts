@@ -12,11 +12,11 @@ export interface Value {
   readonly members: ReadonlyMap<string, Value>;
 }
 
-const NO_ITEMS: readonly Value[] = [];
+export const NO_ITEMS: readonly Value[] = [];
 export const NO_MEMBERS: ReadonlyMap<string, Value> = new Map();
 const LONGEST_KEY = 200;
 /** Shorter lists are searched as they are. */
-const INDEXED = 8;
+const INDEXED = 32;
 
 export function scalar(key: string): Value {
   return { key, items: NO_ITEMS, members: NO_MEMBERS };
@@ -45,15 +45,15 @@ function shortened(start: string, parts: readonly string[]): string {
   return key.length <= LONGEST_KEY ? key : `${start}#${createHash("sha256").update(key).digest("base64")}`;
 }
 
-function isNumeric(key: string): boolean {
+export function isNumeric(key: string): boolean {
   const first = key.charCodeAt(0);
   // Infinity is the double of a number too large for one.
   return (first >= 0x30 && first <= 0x39) || first === 0x2d || key === "Infinity";
 }
 
 interface Index {
-  /** Ascending. */
-  readonly keys: readonly string[];
+  /** By key, ascending. */
+  readonly sorted: readonly Value[];
   readonly numeric: boolean;
   readonly known: ReadonlySet<string>;
 }
@@ -63,8 +63,9 @@ const INDEXES = new WeakMap<readonly Value[], Index>();
 function indexOf(values: readonly Value[]): Index {
   let index = INDEXES.get(values);
   if (index === undefined) {
-    const keys = values.map(({ key }) => key).sort();
-    index = { keys, numeric: keys.some(isNumeric), known: new Set(keys) };
+    const sorted = [...values].sort((a, b) => (a.key < b.key ? -1 : 1));
+    const known = new Set(values.map(({ key }) => key));
+    index = { sorted, numeric: values.some(({ key }) => isNumeric(key)), known };
     INDEXES.set(values, index);
   }
   return index;
@@ -75,20 +76,23 @@ export function includesKey(values: readonly Value[], key: string): boolean {
   return indexOf(values).known.has(key);
 }
 
-/** Whether one of the values is a scalar whose text may begin like this: a quote and bytes, or part of a bare word. */
-export function someBegin(values: readonly Value[], start: string): boolean {
-  if (values.length === 0) return false;
-  // Numbers have many spellings, so any may become any other.
-  if (isNumeric(start))
-    return values.length <= INDEXED ? values.some(({ key }) => isNumeric(key)) : indexOf(values).numeric;
-  if (values.length <= INDEXED) return values.some(({ key }) => key.startsWith(start));
-  const { keys } = indexOf(values);
+export function includesNumber(values: readonly Value[]): boolean {
+  return values.length <= INDEXED ? values.some(({ key }) => isNumeric(key)) : indexOf(values).numeric;
+}
+
+/** The values whose key begins like this. */
+export function beginning(values: readonly Value[], start: string): readonly Value[] {
+  if (values.length === 0) return values;
+  if (values.length <= INDEXED) return values.filter(({ key }) => key.startsWith(start));
+  const { sorted } = indexOf(values);
   let low = 0;
-  let high = keys.length;
+  let high = sorted.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (keys[middle]! < start) low = middle + 1;
+    if (sorted[middle]!.key < start) low = middle + 1;
     else high = middle;
   }
-  return low < keys.length && keys[low]!.startsWith(start);
+  let end = low;
+  while (end < sorted.length && sorted[end]!.key.startsWith(start)) end++;
+  return end - low === values.length ? values : sorted.slice(low, end);
 }
