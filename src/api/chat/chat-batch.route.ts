@@ -71,5 +71,6 @@ function batchReply(prepared: readonly PreparedChat[], collectors: readonly Chat
     reasoning: sum(({ counts }) => counts.reasoning),
   };
   const choices = collectors.map((collector, index) => collector.choicesJson(index)).join(",");
-  return chatReplyJson({ ...prepared[0]!.facts, promptTokens }, counts, { choices, promptLogprobs: null }, null);
+  const parts = { choices, promptLogprobs: null, kvTransferParams: null };
+  return chatReplyJson({ ...prepared[0]!.facts, promptTokens }, counts, parts, null);
 }

@@ -1,7 +1,7 @@
 // Wire schemas of chat replies, for openapi.json and for tests of real replies. chat.response.ts and chat.stream.ts build the
 // replies.
 import { Type } from "typebox";
-import { nullable } from "../request/schema-parts.ts";
+import { AnyObject, nullable } from "../request/schema-parts.ts";
 import { PromptLogprobs, TokenLogprob, Usage } from "../run/reply.schema.ts";
 
 const ChatLogprobs = Type.Object({ content: Type.Array(TokenLogprob) }, { title: "ChatLogprobs" });
@@ -62,7 +62,7 @@ export const ChatReply = Type.Object(
     usage: Usage,
     prompt_logprobs: PromptLogprobs,
     prompt_token_ids: TokenIds,
-    kv_transfer_params: Type.Null(),
+    kv_transfer_params: nullable(AnyObject),
   },
   { title: "ChatCompletion", additionalProperties: false },
 );

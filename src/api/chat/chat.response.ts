@@ -1,7 +1,7 @@
 // The non-streaming chat reply: collects every delta of every choice and builds the object, key by key. Every key is always
 // present; what was not asked for is null.
 import type { Static } from "typebox";
-import type { PrefillOutput } from "../../engine/contract.ts";
+import type { Finish, PrefillOutput } from "../../engine/contract.ts";
 import type { ReplyDelta } from "../../text/reply-parser.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
@@ -82,7 +82,8 @@ export class ChatCollector {
     const { promptTokenIds, returnTokenIds } = this.#options;
     const found = this.#prefill?.promptLogprobs ?? null;
     const promptLogprobs = found === null ? null : promptLogprobsJson(tokenizer, promptTokenIds, found);
-    const parts = { choices: this.choicesJson(), promptLogprobs };
+    const kvTransferParams = this.#choices.find(({ end }) => end?.kvTransferParams)?.end?.kvTransferParams ?? null;
+    const parts = { choices: this.choicesJson(), promptLogprobs, kvTransferParams };
     return chatReplyJson(this.#facts, this.counts, parts, returnTokenIds ? promptTokenIds : null);
   }
 
@@ -135,11 +136,11 @@ export class ChatCollector {
   }
 }
 
-/** `parts`: members that are JSON text already. */
+/** `choices` and `promptLogprobs` are JSON text already. */
 export function chatReplyJson(
   facts: ReplyFacts,
   counts: UsageCounts,
-  parts: { choices: string; promptLogprobs: string | null },
+  parts: { choices: string; promptLogprobs: string | null; kvTransferParams: Finish["kvTransferParams"] | null },
   promptTokenIds: readonly number[] | null,
 ): string {
   const reply = {
@@ -153,7 +154,7 @@ export function chatReplyJson(
     usage: usageOf(facts, counts),
     prompt_logprobs: null,
     prompt_token_ids: promptTokenIds,
-    kv_transfer_params: null,
+    kv_transfer_params: parts.kvTransferParams,
   };
   return jsonWith(reply, { choices: `[${parts.choices}]`, prompt_logprobs: parts.promptLogprobs });
 }

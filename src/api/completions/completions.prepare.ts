@@ -6,7 +6,6 @@ import { PlainReplyParser } from "../../text/reply-parser.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import { readChoiceCount } from "../request/choice-count.ts";
 import { grammarFor } from "../request/constraint.compile.ts";
-import { readOutputShape } from "../request/constraint.wire.ts";
 import { lengthRules } from "../request/length-rules.ts";
 import { checkLogprobAmount, checkLogprobCount, logprobAmount } from "../request/logprob-request.ts";
 import { toSamplingParams } from "../request/sampling-params.ts";
@@ -19,6 +18,7 @@ import type { Service } from "../service.ts";
 import { PromptChoices } from "./completions.response.ts";
 import type { CompletionBody } from "./completions.schema.ts";
 import type { Prompt } from "./completions.validate.ts";
+import { completionConstraint, forwardedThinking } from "./forwarded.schema.ts";
 
 const DEFAULT_MAX_TOKENS = 16;
 
@@ -49,8 +49,7 @@ export async function prepareCompletion(
   const promptLogprobs = body.prompt_logprobs ?? null;
   if ((body.logprob_token_ids ?? []).length === 0) checkLogprobCount(count, config.maxLogprobs, vocabSize, "logprobs");
   checkLogprobCount(promptLogprobs, config.maxLogprobs, vocabSize, "prompt_logprobs");
-  const shape = readOutputShape(body);
-  const compiled = await grammarFor(service, shape === null ? null : { ...shape, reasoning: null }, clientGone);
+  const compiled = await grammarFor(service, completionConstraint(body), clientGone);
   const tokensAsIds = body.return_tokens_as_token_ids ?? config.returnTokensAsTokenIds;
   const returnTokenIds = body.return_token_ids ?? model.recordsForTraining;
 
@@ -68,7 +67,9 @@ export async function prepareCompletion(
       logprobs: count,
       promptLogprobs: promptLogprobs ?? (body.echo === true ? count : null),
     });
-    const sampling = { ...chosen, thinking: thinkingLimitAfter(text, body.thinking_token_budget, service) };
+    const thinking =
+      forwardedThinking(body.forwarded, vocabSize) ?? thinkingLimitAfter(text, body.thinking_token_budget, service);
+    const sampling = { ...chosen, thinking };
     const top = sampling.logprobTokenIds?.length ?? sampling.logprobs;
     amount += logprobAmount(
       {

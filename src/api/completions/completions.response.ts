@@ -77,6 +77,11 @@ export class PromptChoices {
     return this.#cachedTokens;
   }
 
+  /** What the engine says about a transfer of keys and values; null = nothing. */
+  get kvTransferParams(): ChoiceEnd["kvTransferParams"] | null {
+    return this.#choices.find(({ end }) => end?.kvTransferParams)?.end?.kvTransferParams ?? null;
+  }
+
   get shownTokens(): number {
     return this.#choices.reduce((sum, choice) => sum + choice.shown, 0);
   }

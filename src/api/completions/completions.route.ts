@@ -80,7 +80,7 @@ function wholeReply({ facts, prompts }: PreparedCompletion): string {
     service_tier: null,
     system_fingerprint: facts.systemFingerprint,
     usage: usageOf(facts, { completion: completionTokens, cached: cachedTokens, reasoning: 0 }),
-    kv_transfer_params: null,
+    kv_transfer_params: prompts.find((prompt) => prompt.kvTransferParams)?.kvTransferParams ?? null,
   };
   return jsonWith(reply, { choices: `[${choices.join(",")}]` });
 }

@@ -1,8 +1,9 @@
 // Wire schemas for text completions, the older dialect with raw prompts instead of messages.
 import { type Static, Type } from "typebox";
 import { samplingFields } from "../request/sampling.schema.ts";
-import { nullable, orNull } from "../request/schema-parts.ts";
+import { AnyObject, nullable, orNull } from "../request/schema-parts.ts";
 import { PromptLogprobs, Usage } from "../run/reply.schema.ts";
+import { Forwarded } from "./forwarded.schema.ts";
 
 const TokenArray = Type.Array(Type.Integer());
 
@@ -18,6 +19,9 @@ export const CompletionRequest = Type.Object(
     logprobs: orNull(Type.Integer(), { description: "Return log probabilities, with the N most likely tokens." }),
     echo: Type.Optional(Type.Boolean({ default: false, description: "Begin the text with the prompt." })),
     suffix: orNull(Type.String(), { description: "Not supported." }),
+    forwarded: orNull(Forwarded, {
+      description: "From a Flywheel server that uses this one as its engine: what it worked out from a chat request.",
+    }),
   },
   { title: "CompletionRequest" },
 );
@@ -59,7 +63,7 @@ export const CompletionReply = Type.Object(
     service_tier: Type.Null(),
     system_fingerprint: nullable(Type.String()),
     usage: Usage,
-    kv_transfer_params: Type.Null(),
+    kv_transfer_params: nullable(AnyObject),
   },
   { title: "Completion", additionalProperties: false },
 );

@@ -1,6 +1,6 @@
 // Turns the sampled tokens of one choice into what a client may see: text with stop strings applied, parsed parts, log
 // probabilities and the final reason. The only wire shapes it knows are the log-probability entries.
-import type { FinishReason, TokensOutput } from "../../engine/contract.ts";
+import type { Finish, FinishReason, TokensOutput } from "../../engine/contract.ts";
 import type { OutputText } from "../../text/output-text.ts";
 import type { ReasoningParser } from "../../text/reasoning/reasoning-parser.ts";
 import type { ReplyDelta, ReplyParser } from "../../text/reply-parser.ts";
@@ -10,6 +10,7 @@ import { contentEntry, type WireTokenLogprob } from "./logprobs.wire.ts";
 export interface ChoiceEnd {
   reason: FinishReason;
   stopReason: number | string | null;
+  kvTransferParams?: Finish["kvTransferParams"];
 }
 
 /** What one engine output adds to a choice. */
@@ -89,7 +90,8 @@ export class ChoiceOutput {
       this.#end = { reason: "stop", stopReason: matched };
       delta.stopEngine = finish === null;
     } else if (finish !== null) {
-      this.#end = { reason: finish.reason, stopReason: finish.stopReason };
+      const { reason, stopReason, kvTransferParams } = finish;
+      this.#end = { reason, stopReason, ...(kvTransferParams === undefined ? {} : { kvTransferParams }) };
     }
     delta.end = this.#end;
     if (this.#end !== null) text += this.#text.finish();

@@ -23,6 +23,11 @@ export class GenerationStream implements Generation, AsyncIterator<EngineOutput,
     return this.#live.size === 0;
   }
 
+  /** Whether the choice still takes outputs. */
+  isLive(index: number): boolean {
+    return this.#live.has(index);
+  }
+
   push(output: EngineOutput): void {
     if (output.type === "tokens") {
       if (!this.#live.has(output.index)) return;

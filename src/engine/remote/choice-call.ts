@@ -1,0 +1,170 @@
+// One choice on a replica: a streamed completion with n = 1. Tokens of all chunks that arrive together become one
+// output. The finish waits for the usage chunk behind it, so that cached tokens are known before the choice ends.
+
+import type { SampledToken } from "../../sampling/token-logprobs.ts";
+import type { Finish, GenerateRequest } from "../contract.ts";
+import { EventReader, utf8 } from "./completion-stream.ts";
+import type { Call, HttpClient } from "./http-client.ts";
+import { NotExpressible } from "./not-expressible.ts";
+import {
+  finishOf,
+  finishOfEvent,
+  finishOfReply,
+  type ServerFacts,
+  tokensOf,
+  type WireCompletion,
+  type WireError,
+} from "./vllm-dialect.ts";
+
+/** `cachedTokens`: of the prompt, when the server has said so. */
+export type OnTokens = (tokens: SampledToken[], finish: Finish | null, cachedTokens: number | null) => void;
+
+export interface SentChoice {
+  request: GenerateRequest;
+  /** JSON. */
+  body: string;
+  /** The reply is not streamed. */
+  isWhole: boolean;
+}
+
+export class ChoiceCall {
+  readonly #request: GenerateRequest;
+  readonly #server: ServerFacts;
+  readonly #onTokens: OnTokens;
+  readonly #call: Call;
+  readonly #reader = new EventReader((payload) => this.#payload(payload));
+  #status = 0;
+  /** Bytes of a reply that is no stream. */
+  readonly #body: Buffer[] = [];
+  #tokens: SampledToken[] = [];
+  #finish: Finish | null = null;
+  #cachedTokens: number | null = null;
+  /** The usage chunk or the end of the stream came: nothing else will. */
+  #complete = false;
+  #ended = false;
+
+  constructor(client: HttpClient, server: ServerFacts, { request, body, isWhole }: SentChoice, onTokens: OnTokens) {
+    this.#request = request;
+    this.#server = server;
+    this.#onTokens = onTokens;
+    this.#call = client.post("/v1/completions", body, {
+      onHead: (status) => {
+        this.#status = status;
+      },
+      onData: (bytes) => {
+        if (this.#status !== 200 || isWhole) {
+          this.#body.push(bytes);
+        } else {
+          this.#reader.push(bytes);
+          this.#flush();
+        }
+      },
+      onEnd: () => this.#onEnd(),
+      onFailure: (error) => this.lose(error.message),
+    });
+  }
+
+  abort(): void {
+    this.#ended = true;
+    this.#call.abort();
+  }
+
+  /** The replica is gone. The tokens so far are good, unless the choice was complete already. */
+  lose(why: string): void {
+    if (this.#finish === null) this.#finish = { reason: "error", stopReason: null, fault: "lost", message: why };
+    this.#complete = true;
+    this.#flush();
+    this.#call.abort();
+  }
+
+  #payload(payload: string): void {
+    if (payload === "[DONE]") this.#complete = true;
+    else this.#accept(parse(payload));
+  }
+
+  #accept(reply: WireCompletion | null): void {
+    if (this.#finish?.reason === "error") return;
+    if (reply === null) {
+      this.#fail("the engine sends something that is no JSON object");
+    } else if (reply.error !== undefined) {
+      this.#refuse(reply.error);
+    } else {
+      this.#acceptChoice(reply);
+    }
+  }
+
+  #acceptChoice(reply: WireCompletion): void {
+    const cached = reply.usage?.prompt_tokens_details?.cached_tokens;
+    if (typeof cached === "number") this.#cachedTokens = cached;
+    const choice = reply.choices?.[0];
+    if (choice === undefined) {
+      this.#complete ||= this.#finish !== null;
+      return;
+    }
+    try {
+      tokensOf(choice, this.#request.sampling, this.#tokens);
+    } catch (error) {
+      const { message } = error as Error;
+      if (error instanceof NotExpressible) this.#refuse({ message: `it does not know ${message}`, code: 400 });
+      else this.#fail(message);
+      return;
+    }
+    const finish = finishOf(choice, this.#request.sampling);
+    if (finish === "lost") this.lose(`the engine ended the request (${choice.finish_reason})`);
+    else if (finish !== null) this.#finish = withTransfer(finish, reply);
+  }
+
+  /** An error inside the stream. */
+  #refuse(error: WireError): void {
+    this.#finish = finishOfEvent({ ...error, message: utf8(error.message ?? "") }, this.#server);
+    this.#complete = true;
+  }
+
+  #fail(message: string): void {
+    this.#finish = { reason: "error", stopReason: null, message };
+    this.#complete = true;
+  }
+
+  #onEnd(): void {
+    if (this.#ended) return;
+    if (this.#status !== 200) {
+      this.#answerError();
+    } else {
+      if (this.#body.length > 0) this.#accept(parse(Buffer.concat(this.#body).toString("latin1")));
+      this.lose("the stream ended early");
+    }
+  }
+
+  /** A status other than 200, with an error object or any other body. */
+  #answerError(): void {
+    const text = Buffer.concat(this.#body).toString();
+    const error = parse(text)?.error ?? { message: text.slice(0, 200) };
+    this.#finish = finishOfReply(error, this.#status, this.#request, this.#server);
+    this.#complete = true;
+    this.#flush();
+  }
+
+  #flush(): void {
+    if (this.#ended) return;
+    const isHeld = this.#finish !== null && !this.#complete;
+    if (isHeld || (this.#tokens.length === 0 && this.#finish === null)) return;
+    const tokens = this.#tokens;
+    this.#tokens = [];
+    this.#ended = this.#finish !== null;
+    this.#onTokens(tokens, this.#finish, this.#cachedTokens);
+  }
+}
+
+/** null: no JSON object. */
+function parse(text: string): WireCompletion | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function withTransfer(finish: Finish, { kv_transfer_params: kvTransferParams }: WireCompletion): Finish {
+  return kvTransferParams ? { ...finish, kvTransferParams } : finish;
+}

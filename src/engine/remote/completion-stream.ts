@@ -1,0 +1,26 @@
+// Splits a server-sent event stream into payloads, however the network cut it. Called for every token, so it decodes
+// bytes as latin1: ids and numbers are ASCII. Text of errors is decoded properly by `utf8`.
+
+export class EventReader {
+  readonly #onPayload: (payload: string) => void;
+  #rest = "";
+
+  constructor(onPayload: (payload: string) => void) {
+    this.#onPayload = onPayload;
+  }
+
+  push(bytes: Buffer): void {
+    const text = this.#rest + bytes.toString("latin1");
+    let from = 0;
+    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", from)) {
+      if (text.startsWith("data:", from)) this.#onPayload(text.slice(from + 5, end).trim());
+      from = end + 1;
+    }
+    this.#rest = text.slice(from);
+  }
+}
+
+/** Decodes text that was read as latin1. */
+export function utf8(text: string): string {
+  return Buffer.from(text, "latin1").toString();
+}

@@ -1,0 +1,117 @@
+// Watches one server: is it up, what does it serve, how busy is it. Asks every two seconds. A server that has said
+// nothing for ten is away, whatever its connections look like.
+
+import type { HttpClient, Reply } from "./http-client.ts";
+import { readMetrics, type ServerMetrics } from "./metrics-text.ts";
+import type { ServerFacts } from "./vllm-dialect.ts";
+
+export interface ProbeTimes {
+  intervalMs: number;
+  /** Silence after which a server is away. */
+  silenceMs: number;
+}
+
+export const PROBE_TIMES: ProbeTimes = { intervalMs: 2000, silenceMs: 10_000 };
+
+/** What a server told about itself when it came up. */
+export interface Introduction {
+  server: Omit<ServerFacts, "vocabSize">;
+  maxModelLen: number;
+  policy: "priority" | "fcfs";
+  /** Names of adapters that are loaded. */
+  adapters: readonly string[];
+  metrics: ServerMetrics;
+}
+
+/** The server answers, but it is not one that can be used. Asking again does not help unless it is replaced. */
+export class Unusable extends Error {
+  override name = "Unusable";
+}
+
+/** "unhealthy": it answers, and says that it takes no requests. "gone": it does not answer. */
+export type Answer =
+  | { kind: "up"; metrics: ServerMetrics }
+  | { kind: "unhealthy"; why: string }
+  | { kind: "gone"; why: string };
+
+export class Probe {
+  readonly #client: HttpClient;
+  readonly #times: ProbeTimes;
+
+  constructor(client: HttpClient, times: ProbeTimes) {
+    this.#client = client;
+    this.#times = times;
+  }
+
+  /** Health and metrics. Never rejects. */
+  async check(): Promise<Answer> {
+    try {
+      const [health, metrics] = await Promise.all([this.#get("/health"), this.#get("/metrics")]);
+      if (health.status !== 200) return { kind: "unhealthy", why: `/health answers ${health.status}` };
+      return { kind: "up", metrics: readMetrics(metrics.status === 200 ? metrics.text : "") };
+    } catch (error) {
+      return { kind: "gone", why: (error as Error).message };
+    }
+  }
+
+  /** Everything else, when the server is new. Throws Unusable. */
+  async introduce(metrics: ServerMetrics): Promise<Introduction> {
+    const [version, models] = await Promise.all([this.#get("/version"), this.#get("/v1/models")]);
+    if (models.status === 401 || models.status === 403) {
+      throw new Unusable("it wants another key: give --engine-api-key");
+    }
+    const cards = (json(models)?.data ?? []) as ModelCard[];
+    const base = Array.isArray(cards) ? cards.find((card) => !card.parent) : undefined;
+    if (models.status !== 200 || base === undefined || typeof base.id !== "string") {
+      throw new Unusable("GET /v1/models lists no model: it is no vLLM or Flywheel server");
+    }
+    const flywheel = base.owned_by === "flywheel";
+    const number = /^(\d+)\.(\d+)/.exec(String(json(version)?.version ?? ""));
+    if (number === null) throw new Unusable("GET /version gives no version: it is no vLLM or Flywheel server");
+    if (typeof base.max_model_len !== "number") throw new Unusable("GET /v1/models gives no max_model_len");
+    const server = { flywheel, version: [Number(number[1]), Number(number[2])] as const, model: base.id };
+    return {
+      server,
+      maxModelLen: base.max_model_len,
+      policy: await this.#tryOut(base.id),
+      adapters: cards.filter((card) => card.parent).map((card) => card.id),
+      metrics,
+    };
+  }
+
+  /** Generates one token, with a priority. A server that schedules first come, first served refuses priorities. */
+  async #tryOut(model: string, priority = 1): Promise<"priority" | "fcfs"> {
+    const body = { model, prompt: [0], max_tokens: 1, temperature: 0, priority, logprobs: 0, return_token_ids: true };
+    const options = { body, timeoutMs: 60_000 };
+    const reply = await this.#client.whole("POST", "/v1/completions", options);
+    if (reply.status === 400 && priority !== 0 && /priority/i.test(reply.text)) return this.#tryOut(model, 0);
+    if (reply.status !== 200) {
+      throw new Unusable(`POST /v1/completions answers ${reply.status}: ${reply.text.slice(0, 200)}`);
+    }
+    const choices = json(reply)?.choices as { token_ids?: unknown }[] | undefined;
+    if (!Array.isArray(choices?.[0]?.token_ids)) {
+      throw new Unusable("POST /v1/completions returns no token ids: it must be vLLM 0.17 or newer, or Flywheel");
+    }
+    return priority === 0 ? "fcfs" : "priority";
+  }
+
+  #get(path: string): Promise<Reply> {
+    return this.#client.whole("GET", path, { timeoutMs: this.#times.silenceMs });
+  }
+}
+
+interface ModelCard {
+  id: string;
+  owned_by?: string;
+  parent?: string | null;
+  max_model_len?: number | null;
+}
+
+function json({ text }: Reply): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}

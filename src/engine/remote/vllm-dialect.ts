@@ -1,0 +1,267 @@
+// The dialect of POST /v1/completions with token ids, as vLLM 0.17 and newer and Flywheel speak it. Everything that
+// depends on the server or its version is here. Every field is sent, so that no default of the server applies.
+
+import type { SamplingParams } from "../../sampling/sampling-params.ts";
+import type { SampledToken } from "../../sampling/token-logprobs.ts";
+import type { Finish, GenerateRequest } from "../contract.ts";
+import { NotExpressible } from "./not-expressible.ts";
+import { flywheelOutputs, vllmOutputs } from "./structured-outputs.ts";
+import { outputLogprobs, type WireLogprobs, type WirePromptLogprob } from "./wire-logprobs.ts";
+
+export interface ServerFacts {
+  /** A Flywheel server also takes `forwarded` and tells cached tokens in every chunk. */
+  flywheel: boolean;
+  /** Major and minor version. */
+  version: readonly [number, number];
+  /** Name under which it serves the base model. */
+  model: string;
+  vocabSize: number;
+}
+
+/** Older ones ignore thinking_token_budget without a word. */
+const FIRST_WITH_THINKING_BUDGET = 20;
+
+/** Name under which a replica serves an adapter: one for each content, never reused. */
+export function adapterName(version: string): string {
+  return `fw-${version}`;
+}
+
+/** The body of the request for one choice, as text. Throws NotExpressible. */
+export class CompletionBodies {
+  readonly #request: GenerateRequest;
+  readonly #shared: string;
+  readonly #id: string;
+
+  /** `id`: unique among all requests. */
+  constructor(request: GenerateRequest, server: ServerFacts, id: string, stream: boolean) {
+    this.#request = request;
+    this.#id = id;
+    this.#shared = JSON.stringify({
+      ...head(request, server),
+      stream,
+      ...(stream ? { stream_options: { include_usage: true, continuous_usage_stats: server.flywheel } } : {}),
+      ...samplingFields(request.sampling, server),
+      ...stopFields(request, server),
+      ...(server.flywheel ? flywheelFields(request) : vllmFields(request, server)),
+      ...extraFields(request),
+    }).slice(0, -1);
+  }
+
+  /** Choice `index` draws with seed + index, as vLLM's own choices do. -1 would mean no seed; it has a neighbour's. */
+  of(index: number): string {
+    const { seed } = this.#request.sampling;
+    const own = seed === null ? null : BigInt.asIntN(64, seed + BigInt(index));
+    return `${this.#shared},"seed":${own === -1n ? MOST_SEED : own},"request_id":"${this.#id}-${index}"}`;
+  }
+}
+
+const MOST_SEED = 2n ** 63n - 1n;
+
+/** The body of the request that only computes the prompt's log-probabilities. Streams cannot carry them. */
+export function promptLogprobsBody(request: GenerateRequest, server: ServerFacts, id: string): string {
+  const prompt_logprobs = request.sampling.promptLogprobs;
+  return JSON.stringify({
+    ...head(request, server),
+    stream: false,
+    max_tokens: 1,
+    temperature: 0,
+    prompt_logprobs,
+    return_token_ids: true,
+    request_id: `${id}-prompt`,
+  });
+}
+
+function head(request: GenerateRequest, server: ServerFacts): Record<string, unknown> {
+  return {
+    model: request.adapter === null ? server.model : adapterName(request.adapter),
+    prompt: request.promptTokenIds,
+    n: 1,
+    priority: request.priority,
+    ...(request.cacheSalt === null ? {} : { cache_salt: request.cacheSalt }),
+  };
+}
+
+function samplingFields(sampling: SamplingParams, { vocabSize }: ServerFacts): Record<string, unknown> {
+  const { logprobs, repetitionDetection: repetition } = sampling;
+  return {
+    max_tokens: sampling.maxTokens,
+    min_tokens: sampling.minTokens,
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    top_k: sampling.topK,
+    min_p: sampling.minP,
+    repetition_penalty: sampling.repetitionPenalty,
+    frequency_penalty: sampling.frequencyPenalty,
+    presence_penalty: sampling.presencePenalty,
+    logit_bias: sampling.logitBias.length === 0 ? null : Object.fromEntries(sampling.logitBias),
+    allowed_token_ids: sampling.allowedTokenIds,
+    bad_words: sampling.badWordTexts,
+    // This endpoint has no word for the whole vocabulary.
+    logprobs: logprobs === -1 ? vocabSize : logprobs,
+    ...(sampling.logprobTokenIds === null ? {} : { logprob_token_ids: sampling.logprobTokenIds }),
+    return_token_ids: true,
+    return_tokens_as_token_ids: true,
+    skip_special_tokens: false,
+    ...(repetition === null
+      ? {}
+      : {
+          repetition_detection: {
+            max_pattern_size: repetition.maxPatternSize,
+            min_pattern_size: repetition.minPatternSize,
+            min_count: repetition.minCount,
+          },
+        }),
+  };
+}
+
+/**
+ * EOS is one of our stop ids, and the server's own is off. Only Flywheel under a constraint keeps its own: there
+ * ignore_eos also lifts the constraint once the output is complete.
+ */
+function stopFields({ sampling, constraint }: GenerateRequest, server: ServerFacts): Record<string, unknown> {
+  const { eosTokenId, ignoreEos, stopTokenIds } = sampling;
+  if (server.flywheel && constraint !== null) return { stop: [], stop_token_ids: stopTokenIds, ignore_eos: ignoreEos };
+  const ends = eosTokenId === null || ignoreEos ? stopTokenIds : [eosTokenId, ...stopTokenIds];
+  return { stop: [], stop_token_ids: ends, ignore_eos: true };
+}
+
+function vllmFields({ sampling, constraint }: GenerateRequest, { version }: ServerFacts): Record<string, unknown> {
+  const { thinking } = sampling;
+  const [major, minor] = version;
+  if (thinking !== null && major === 0 && minor < FIRST_WITH_THINKING_BUDGET) {
+    throw new NotExpressible("thinking_token_budget");
+  }
+  return {
+    ...(constraint === null ? {} : { structured_outputs: vllmOutputs(constraint) }),
+    ...(thinking === null ? {} : { thinking_token_budget: thinking.maxTokens }),
+  };
+}
+
+/** `forwarded` holds what the request means, where the public fields would say it only roughly. */
+function flywheelFields({ sampling, constraint }: GenerateRequest): Record<string, unknown> {
+  const { thinking } = sampling;
+  if (thinking === null && constraint === null) return {};
+  const { shape, reasoning } = constraint ?? { shape: null, reasoning: null };
+  return {
+    structured_outputs: shape === null ? undefined : flywheelOutputs(shape),
+    forwarded: {
+      tool_calls:
+        shape?.kind === "tool_calls" ? { format: shape.format, tools: shape.tools, parallel: shape.parallel } : null,
+      reasoning,
+      thinking:
+        thinking === null
+          ? null
+          : {
+              start_ids: thinking.startIds,
+              end_ids: thinking.endIds,
+              max_tokens: thinking.maxTokens,
+              open: thinking.open,
+            },
+    },
+  };
+}
+
+function extraFields({ extra }: GenerateRequest): Record<string, unknown> {
+  return {
+    ...(extra?.kvTransferParams ? { kv_transfer_params: extra.kvTransferParams } : {}),
+    ...(extra?.engineArgs ? { vllm_xargs: extra.engineArgs } : {}),
+  };
+}
+
+/** vLLM tells about a transfer only in a reply that is not streamed. The prefill side of a transfer asks for it. */
+export function needsWholeReply({ extra }: GenerateRequest): boolean {
+  const params = extra?.kvTransferParams as { do_remote_decode?: unknown } | undefined;
+  return params?.do_remote_decode === true;
+}
+
+export interface WireChoice {
+  token_ids?: readonly number[] | null;
+  logprobs?: WireLogprobs | null;
+  finish_reason?: string | null;
+  stop_reason?: number | string | null;
+  prompt_logprobs?: readonly (Readonly<Record<string, WirePromptLogprob>> | null)[] | null;
+}
+
+export interface WireError {
+  message?: string;
+  type?: string;
+  param?: string | null;
+  code?: number | string | null;
+}
+
+/** A chunk of a stream, or a whole reply. */
+export interface WireCompletion {
+  choices?: readonly WireChoice[];
+  usage?: { prompt_tokens_details?: { cached_tokens?: number | null } | null } | null;
+  kv_transfer_params?: Readonly<Record<string, unknown>> | null;
+  error?: WireError;
+}
+
+export function tokensOf(choice: WireChoice, sampling: SamplingParams, into: SampledToken[]): void {
+  const { token_ids: ids, logprobs } = choice;
+  if (!ids) throw new Error("the engine returns no token ids");
+  for (let i = 0; i < ids.length; i++) {
+    const id = ids[i]!;
+    if (sampling.logprobs !== null && !logprobs) throw new Error("the engine returns no log-probabilities");
+    into.push({ id, logprobs: sampling.logprobs === null ? null : outputLogprobs(logprobs!, i, id, sampling) });
+  }
+}
+
+/** null: the choice goes on. "lost": the server gave the request up. */
+export function finishOf(choice: WireChoice, { eosTokenId, ignoreEos }: SamplingParams): Finish | "lost" | null {
+  const stopReason = choice.stop_reason ?? null;
+  switch (choice.finish_reason) {
+    case undefined:
+    case null:
+      return null;
+    case "stop":
+      return { reason: "stop", stopReason: stopReason === eosTokenId && !ignoreEos ? null : stopReason };
+    case "length":
+      return { reason: "length", stopReason: null };
+    case "repetition":
+      return { reason: "repetition", stopReason };
+    default:
+      return "lost";
+  }
+}
+
+/** How a choice ends whose request was answered with another status than 200. */
+export function finishOfReply(
+  error: WireError,
+  status: number,
+  { adapter }: GenerateRequest,
+  server: ServerFacts,
+): Finish {
+  const text = error.message ?? `status ${status}`;
+  const failed = { reason: "error", stopReason: null, message: text } as const;
+  if (status === 404 && adapter !== null) return { ...failed, fault: "unloaded" };
+  if (status === 400 || status === 413 || status === 422) {
+    return { ...failed, fault: "refused", message: refusal(text, error.param ?? null, server) };
+  }
+  // The others are the operator's mistakes: a wrong key, a wrong URL.
+  return status === 429 || status >= 500 ? { ...failed, fault: "lost" } : failed;
+}
+
+/** How a choice ends with an error event inside its stream. `code` is a status. */
+export function finishOfEvent(error: WireError, server: ServerFacts): Finish {
+  const failed = { reason: "error", stopReason: null, message: error.message ?? "no reason given" } as const;
+  const status = Number(error.code ?? 500);
+  if (status !== 400) {
+    // A Flywheel engine that fails one request goes on. When vLLM's fails, it ends.
+    return server.flywheel && status === 500 ? failed : { ...failed, fault: "lost" };
+  }
+  if (!server.flywheel) return { ...failed, fault: "refused", message: refusal(failed.message, null, server) };
+  // Flywheel finds during generation that no token is left. Its words are ours.
+  return { ...failed, fault: error.param === "structured_outputs" ? "constraint" : "contradiction" };
+}
+
+export function productOf({ flywheel, version }: ServerFacts): string {
+  return `${flywheel ? "Flywheel" : "vLLM"} ${version.join(".")}`;
+}
+
+function refusal(text: string, param: string | null, server: ServerFacts): string {
+  const isLogprobs =
+    param === "logprobs" || param === "prompt_logprobs" || /max.allowed.*logprobs|logprobs.*max/.test(text);
+  const hint = isLogprobs ? " Its --max-logprobs is smaller than this server's." : "";
+  return `The engine behind this server (${productOf(server)}) refuses the request: ${text}${hint}`;
+}
