@@ -56,6 +56,18 @@ describe.each(Object.keys(references))("%s", (name) => {
     }
   });
 
+  test("steps give the same ids, about a thousand at a time", () => {
+    const text = references[name]!.map((reference) => reference.text)
+      .join("\n")
+      .repeat(40);
+    const steps = tokenizer.encodeSteps(text, { addSpecialTokens: true });
+    let count = 0;
+    let step = steps.next();
+    for (; !step.done; step = steps.next()) count++;
+    expect(step.value).toEqual(tokenizer.encode(text, { addSpecialTokens: true }));
+    expect(count).toBeGreaterThan(step.value.length / 4096);
+  });
+
   test("the bytes of the tokens, joined, are the text", () => {
     for (const { ids, decoded } of references[name]!) {
       const joined = decodeUtf8(Uint8Array.from(ids.flatMap((id) => [...tokenizer.bytes(id)])));

@@ -12,11 +12,14 @@ import { readPieceSpelling } from "./encoding/piece-spelling.ts";
 import { readSpecialTokens, type SpecialTokens } from "./encoding/special-tokens.ts";
 import { Vocabulary } from "./encoding/vocabulary.ts";
 import { createWordSplitter, planSplitting } from "./encoding/word-splitter.ts";
-import type { Tokenizer } from "./tokenizer-contract.ts";
+import type { EncodeOptions, Tokenizer } from "./tokenizer-contract.ts";
 import { type TextFiles, TextFilesError } from "./tokenizer-files.ts";
 
-/** May stop as soon as there are more than `maxTokens` ids. */
-type Encode = (text: string, maxTokens: number) => number[];
+/** Yields after every piece of work. May stop as soon as there are more than `maxTokens` ids. */
+type Encode = (text: string, maxTokens: number) => Generator<undefined, number[]>;
+
+/** A step ends with the word that reaches this many ids: about a millisecond. */
+const IDS_PER_STEP = 1024;
 
 export class HfTokenizer implements Tokenizer {
   readonly vocabSize: number;
@@ -48,12 +51,20 @@ export class HfTokenizer implements Tokenizer {
     this.eosTokenId = this.#eosId(files);
     this.#encode =
       createBpeEncode(files, model, modelVocab, special, spelling.kind) ??
-      libraryEncoder(files.tokenizer, files.tokenizerConfig, special.added);
+      inOneStep(libraryEncoder(files.tokenizer, files.tokenizerConfig, special.added));
     [this.#before, this.#after] = this.#readFrame(files);
   }
 
-  encode(text: string, options: { addSpecialTokens?: boolean; maxTokens?: number } = {}): number[] {
-    const ids = this.#encode(text, options.maxTokens ?? Number.POSITIVE_INFINITY);
+  encode(text: string, options: EncodeOptions = {}): number[] {
+    const steps = this.encodeSteps(text, options);
+    for (;;) {
+      const step = steps.next();
+      if (step.done) return step.value;
+    }
+  }
+
+  *encodeSteps(text: string, options: EncodeOptions = {}): Generator<undefined, number[]> {
+    const ids = yield* this.#encode(text, options.maxTokens ?? Number.POSITIVE_INFINITY);
     return options.addSpecialTokens ? [...this.#before, ...ids, ...this.#after] : ids;
   }
 
@@ -147,10 +158,11 @@ function createBpeEncode(
   const normalSplitter = new AddedTokenSplitter(
     late.map((token) => ({ spelling: normalizer?.normalize(token.content) ?? token.content, token })),
   );
-  return (text, maxTokens) => {
+  return function* (text, maxTokens) {
     const ids: number[] = [];
     // Section 0 is the very beginning of the text.
     let index = 0;
+    let stepEnds = IDS_PER_STEP;
     for (const section of rawSplitter.split(text)) {
       if (ids.length > maxTokens) return ids;
       if (typeof section === "number") {
@@ -167,10 +179,20 @@ function createBpeEncode(
         for (const word of words(part, index++)) {
           if (ids.length > maxTokens) return ids;
           encoder.encodeWord(word, ids);
+          if (ids.length < stepEnds) continue;
+          yield;
+          stepEnds = ids.length + IDS_PER_STEP;
         }
       }
     }
     return ids;
+  };
+}
+
+function inOneStep(encode: (text: string) => number[]): Encode {
+  // biome-ignore lint/correctness/useYield: nothing to wait for
+  return function* (text) {
+    return encode(text);
   };
 }
 

@@ -17,6 +17,9 @@ function listTokenizer(tokens: readonly (string | readonly number[])[]): Tokeniz
     encode: () => {
       throw new Error("not needed");
     },
+    encodeSteps: () => {
+      throw new Error("not needed");
+    },
     decode: () => {
       throw new Error("not needed");
     },

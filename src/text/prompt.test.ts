@@ -152,9 +152,9 @@ describe("length", () => {
     );
   });
 
-  test("a text that cannot fit never reaches the tokenizer", () => {
+  test("a text that cannot fit never reaches the tokenizer", async () => {
     const untouched: Tokenizer = Object.assign(new ByteTokenizer(), {
-      encode: () => {
+      encodeSteps: () => {
         throw new Error("must not be called");
       },
     });
@@ -164,7 +164,7 @@ describe("length", () => {
       chatTemplates: new Map(),
       longestToken: 5,
     });
-    expect(() => tokenisePrompt(guarded, "a".repeat(201), { addSpecialTokens: false }, rules())).toThrow(
+    await expect(tokenisePrompt(guarded, "a".repeat(201), { addSpecialTokens: false }, rules())).rejects.toThrow(
       expect.objectContaining({ code: "context_length_exceeded", param: "input_text" }),
     );
     expect(boundText("a".repeat(200), rules(), 5)).toHaveLength(200);
@@ -191,6 +191,25 @@ describe("length", () => {
     expect(outputBudget({ ...left, maxTokens: 7, defaultMaxTokens: 5 })).toBe(7);
     expect(outputBudget({ ...left, maxTokens: null, defaultMaxTokens: 5 })).toBe(5);
   });
+});
+
+test("a long prompt lets other work run while it is tokenised", async () => {
+  const slow: Tokenizer = Object.assign(new ByteTokenizer(), {
+    *encodeSteps(text: string): Generator<undefined, number[]> {
+      for (let i = 0; i < 4; i++) {
+        const end = performance.now() + 10;
+        while (performance.now() < end);
+        yield;
+      }
+      return bytes(text);
+    },
+  });
+  const paced = new TextModel({ tokenizer: slow, specialTokens: {}, chatTemplates: new Map(), longestToken: 5 });
+  let turns = 0;
+  const timer = setInterval(() => turns++, 0);
+  expect(await tokenisePrompt(paced, "abc", { addSpecialTokens: false }, null)).toEqual(bytes("abc"));
+  clearInterval(timer);
+  expect(turns).toBeGreaterThanOrEqual(3);
 });
 
 describe("bad words", () => {

@@ -2,11 +2,13 @@
 // goes through here; completions and /tokenize use the same functions for text. Throws PromptError.
 
 import { writeExactJson } from "../json/exact-json.ts";
+import { givingWay } from "../pacing/give-way.ts";
 import type { RenderInput } from "./chat-template.ts";
 import { type ChatDocument, type ChatMessage, type ChatTool, joinedText } from "./messages.ts";
 import { PromptError } from "./prompt-error.ts";
 import { boundText, countedTokens, fitTokens, type LengthRules } from "./prompt-length.ts";
 import type { TextModel } from "./text-model.ts";
+import type { EncodeOptions, Tokenizer } from "./tokenizer-contract.ts";
 
 export interface ChatInput {
   /** At least one. */
@@ -52,7 +54,7 @@ export async function chatPrompt(
   const last = input.messages.at(-1)!;
   const replyRole = input.addGenerationPrompt ? "assistant" : last.role;
   return {
-    tokenIds: tokenisePrompt(model, text, { addSpecialTokens: request.addSpecialTokens ?? false }, length),
+    tokenIds: await tokenisePrompt(model, text, { addSpecialTokens: request.addSpecialTokens ?? false }, length),
     text,
     replyRole,
     echoText: last.role === replyRole ? joinedText(last) : null,
@@ -84,31 +86,42 @@ export function encodeChat(model: TextModel, request: ChatInput, maxTokens = Num
   return model.tokenizer.encode(text, { addSpecialTokens: request.addSpecialTokens ?? false, maxTokens });
 }
 
-export function tokenisePrompt(
+/** Lets other work run meanwhile, as `encodeBounded` does: a long prompt takes 100 ms. */
+export async function tokenisePrompt(
   model: TextModel,
   text: string,
   options: { addSpecialTokens: boolean },
   length: LengthRules | null,
-): number[] {
+): Promise<number[]> {
   if (length === null) {
     if (text.length > LONGEST_FREE_TEXT) {
       const message = `A text of ${text.length} characters is too long to tokenise: at most ${LONGEST_FREE_TEXT} are read at once.`;
       throw new PromptError("text_too_long", null, message);
     }
-    return model.tokenizer.encode(text, options);
+    return encodePaced(model.tokenizer, text, options);
   }
-  return fitTokens(encodeBounded(model, text, options, length), length);
+  return fitTokens(await encodeBounded(model, text, options, length), length);
 }
 
 /** Tokenises a text before truncation. Skips the parts of an overlong text that cannot matter. */
-export function encodeBounded(
+export async function encodeBounded(
   model: TextModel,
   text: string,
   options: { addSpecialTokens: boolean },
   length: LengthRules,
-): number[] {
+): Promise<number[]> {
   const maxTokens = length.truncatePromptTokens === null ? countedTokens(length) : Number.POSITIVE_INFINITY;
-  return model.tokenizer.encode(boundText(text, length, model.longestToken), { ...options, maxTokens });
+  return encodePaced(model.tokenizer, boundText(text, length, model.longestToken), { ...options, maxTokens });
+}
+
+async function encodePaced(tokenizer: Tokenizer, text: string, options: EncodeOptions): Promise<number[]> {
+  const giveWay = givingWay();
+  const steps = tokenizer.encodeSteps(text, options);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+    await giveWay();
+  }
 }
 
 function renderInput(model: TextModel, request: ChatInput): RenderInput {

@@ -1,6 +1,11 @@
 // The tokenizer interface that the rest of the service uses. HfTokenizer implements it, and the tests have a byte
 // tokenizer.
 
+export interface EncodeOptions {
+  addSpecialTokens?: boolean;
+  maxTokens?: number;
+}
+
 export interface Tokenizer {
   /** Number of ids, special and added tokens included (largest id + 1). */
   readonly vocabSize: number;
@@ -9,7 +14,9 @@ export interface Tokenizer {
    * Recognises special and added tokens written in the text. With `maxTokens`, ids after the first `maxTokens` + 1 may be
    * wrong or missing.
    */
-  encode(text: string, options?: { addSpecialTokens?: boolean; maxTokens?: number }): number[];
+  encode(text: string, options?: EncodeOptions): number[];
+  /** The same in short steps, so that a long text need not block its thread. */
+  encodeSteps(text: string, options?: EncodeOptions): Generator<undefined, number[]>;
   decode(
     ids: readonly number[],
     options?: { skipSpecialTokens?: boolean; spacesBetweenSpecialTokens?: boolean },

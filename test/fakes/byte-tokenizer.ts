@@ -22,6 +22,11 @@ export class ByteTokenizer implements Tokenizer {
     return ids;
   }
 
+  *encodeSteps(text: string): Generator<undefined, number[]> {
+    yield;
+    return this.encode(text);
+  }
+
   decode(ids: readonly number[], options: { skipSpecialTokens?: boolean } = {}): string {
     const shown = options.skipSpecialTokens ? ids.filter((id) => !this.isSpecial(id)) : ids;
     return Buffer.concat(shown.map((id) => this.bytes(id))).toString("utf8");

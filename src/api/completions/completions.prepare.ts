@@ -58,7 +58,7 @@ export async function prepareCompletion(
   const choices: PromptChoices[] = [];
   for (const [promptIndex, prompt] of prompts.entries()) {
     if (promptIndex > 0) await service.turns.next();
-    const { ids, text } = readPrompt(service, prompt, body.add_special_tokens ?? true, length);
+    const { ids, text } = await readPrompt(service, prompt, body.add_special_tokens ?? true, length);
     const chosen = toSamplingParams(body, {
       tokenizer,
       vocabSize,
@@ -122,13 +122,13 @@ export async function prepareCompletion(
 }
 
 /** The tokens the model sees, and their text. */
-function readPrompt(
+async function readPrompt(
   { text: model, engine }: Service,
   prompt: Prompt,
   addSpecialTokens: boolean,
   length: LengthRules,
-): { ids: number[]; text: () => string } {
-  const whole = typeof prompt === "string" ? encodeBounded(model, prompt, { addSpecialTokens }, length) : prompt;
+): Promise<{ ids: number[]; text: () => string }> {
+  const whole = typeof prompt === "string" ? await encodeBounded(model, prompt, { addSpecialTokens }, length) : prompt;
   const ids = fitTokens(whole, length);
   // Text needs this check too: a tokenizer may have more tokens than the model has rows.
   checkTokenIds(ids, engine.info.vocabSize, "prompt");
