@@ -1,13 +1,13 @@
 // The main thread's handle on one worker that compiles constraints. The worker starts on first use. A compilation that
 // exceeds its time or memory ends the worker, and the next job starts a new one. It runs one job at a time; the caller
-// maintains `busy`. Time is the thread's CPU time where the system reports it, so a busy machine refuses no more.
+// maintains `busy`. Time is the thread's CPU time where the system reports it, so a busy machine does not refuse more.
 
 import { Worker } from "node:worker_threads";
 import { compiledEntry } from "../system/compiled-entry.ts";
 import type { CompileJob, CompileResult } from "./compile-worker.ts";
 import { threadCpuMs } from "./thread-time.ts";
 
-/** Time to load the thread's code. Only a machine in deep trouble needs longer. */
+/** Time to load the thread's code. Only a badly overloaded machine needs longer. */
 const START_MS = 30_000;
 /** A busy machine delays a thread's CPU time. The wall-clock limit is this many times the CPU limit. */
 const PATIENCE = 6;

@@ -11,7 +11,7 @@ function constraint(shape: OutputShape): Constraint {
 
 const regex = (pattern: string): Constraint => constraint({ kind: "regex", pattern });
 
-test("compiles in a worker, and equal content only once", async () => {
+test("compiles in a worker, and compiles equal content only once", async () => {
   let compilations = 0;
   const counting = new GrammarService({ onCompiled: () => compilations++ });
   const keys = await Promise.all([regex("a+"), regex("b+"), regex("a+")].map((each) => counting.compile(each)));
@@ -22,7 +22,7 @@ test("compiles in a worker, and equal content only once", async () => {
   await counting.close();
 });
 
-test("a refusal names the reason and the field, even from the cache", async () => {
+test("a refusal gives the reason and the field, even when it is cached", async () => {
   for (let time = 0; time < 2; time++) {
     await expect(service.compile({ ...regex("a(b"), param: "response_format" })).rejects.toMatchObject({
       name: "ConstraintError",
@@ -89,7 +89,7 @@ test("a queued compilation is dropped when nobody waits for it", async () => {
   await one.close();
 });
 
-test("a started compilation runs once, outlives its callers and serves those who return", async () => {
+test("a compilation that has started runs once, outlives its callers and serves later callers", async () => {
   let compilations = 0;
   const one = new GrammarService({ threads: 1, onCompiled: () => compilations++ });
   const slow = regex("[a-c]".repeat(2000));

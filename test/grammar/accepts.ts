@@ -1,4 +1,4 @@
-// Does a compiled constraint accept exactly this text?
+// Checks whether a compiled constraint accepts a text as a whole.
 
 import { GrammarConstraintFactory } from "../../src/grammar/match/constraint-factory.ts";
 import { byteVocabulary, legalTokens } from "./walk.ts";

@@ -1,4 +1,4 @@
-// Constraints end to end: leading reasoning, forced tool calls, numbers within bounds.
+// Constraints from end to end: reasoning before the output, forced tool calls, numbers within bounds.
 
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
@@ -15,17 +15,17 @@ const stopId = clumpedVocabulary.size - 1;
 
 describe("reasoning comes first", () => {
   const shape: OutputShape = { kind: "choice", choices: ["yes", "no"] };
-  test("open: free text, then the end marker, then the constraint", () => {
+  test("open: free text, the end marker, then the constraint", () => {
     const key = keyOf(shape, { start: "<think>", end: "</think>", mode: "open" });
     expect(acceptsText(key, "let me </think see</think>\n\nyes")).toBe(true);
     expect(acceptsText(key, "</think>no")).toBe(true);
     expect(acceptsText(key, "yes")).toBe(false);
     expect(acceptsText(key, "hm</think>maybe")).toBe(false);
-    // No stop id before the constrained part is complete.
+    // Stop ids are illegal until the constrained part is complete.
     expect(acceptsText(key, "just a thought")).toBe(false);
   });
 
-  test("optional: the constraint comes first or after the single start token", () => {
+  test("optional: the constraint begins at once, or after a thought that starts with the marker token", () => {
     const key = keyOf(shape, { start: "<think>", end: "</think>", mode: "optional" });
     const seen = new Set<string>();
     for (let seed = 0; seed < 40; seed++) {
@@ -35,7 +35,7 @@ describe("reasoning comes first", () => {
       seen.add(text.startsWith("<think>") ? "thought" : text);
     }
     expect([...seen].sort()).toEqual(["no", "thought", "yes"]);
-    // A start marker in pieces would take probability from the constraint in models that do not reason.
+    // If the start marker could be spelled in pieces, models that do not reason would lose probability to it.
     const constraint = clumps.factory.create(key, [stopId], false);
     expect(() => constraint.accept(0x3c)).toThrow(/not legal/);
     expect(bytes.walk(key, 1).text).toMatch(/^(yes|no)$/);
@@ -89,7 +89,7 @@ describe("forced tool calls", () => {
     [{ type: "object" }, true],
     [{ properties: {}, ...open }, true],
     [{ properties: {}, allOf: [{ properties: { x: { type: "integer" } } }] }, true],
-  ])("a function with the parameters %j is called with others: %s", (declared, others) => {
+  ])("a function with the parameters %j can be called with undeclared ones: %s", (declared, others) => {
     const one = [{ name: "f", parameters: declared }];
     const key = keyOf({ kind: "tool_calls", format: "llama3_json", tools: one, parallel: false });
     expect(acceptsText(key, '{"name": "f", "parameters": {}}')).toBe(true);

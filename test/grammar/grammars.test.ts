@@ -1,4 +1,4 @@
-// Choices and structural tags: exact acceptance, agreement with XGrammar, and errors with positions.
+// Choices and structural tags: they accept exactly what they should, agree with XGrammar, and report errors with positions.
 
 import { describe, expect, test } from "vitest";
 import { acceptsText } from "./accepts.ts";

@@ -1,4 +1,4 @@
-// Random walks in two vocabularies: every text that a schema constraint allows validates. ajv is the judge.
+// Random walks in two vocabularies. Every text that a schema's constraint generates must validate; ajv is the judge.
 
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";

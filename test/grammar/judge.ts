@@ -1,5 +1,5 @@
-// Does a schema's constraint accept the valid values and reject the invalid ones? ajv says which are which, so a test cannot
-// be wrong about the standard.
+// Checks that a schema's constraint accepts valid values and rejects invalid ones. ajv confirms which values are valid, so a
+// test cannot be wrong about the standard.
 
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect } from "vitest";
@@ -17,7 +17,7 @@ interface Judged {
   json?: Partial<JsonOptions>;
 }
 
-/** Also walks at random: whatever is generated must validate. */
+/** Also generates random texts and checks that each of them validates. */
 export function judge(schema: unknown, { valid, invalid, json = {} }: Judged): void {
   const key = keyOf({ kind: "json_schema", schema: schema as JsonValue, json: { ...plainJson, ...json } });
   const validate = ajv.compile(schema as object);
@@ -31,7 +31,7 @@ export function judge(schema: unknown, { valid, invalid, json = {} }: Judged): v
     expect(validate(value), `ajv accepts ${text}`).toBe(false);
     expect(acceptsText(key, text), `${text} is accepted`).toBe(false);
   }
-  // Between free names a random walk hardly ever comes upon a required one.
+  // With any names allowed, a random walk almost never writes a required one.
   for (let seed = 0; seed < (json.openObjects ? 0 : 6); seed++) {
     const { text, finished } = walker.walk(key, seed, 40);
     expect(finished, text).toBe(true);
@@ -39,7 +39,7 @@ export function judge(schema: unknown, { valid, invalid, json = {} }: Judged): v
   }
 }
 
-/** As judge, for formats and other assertions that ajv is not asked about. */
+/** Like judge, but without ajv: for formats and anything else it does not check. */
 export function judgeTexts(schema: unknown, valid: readonly string[], invalid: readonly string[]): void {
   const key = keyOf({ kind: "json_schema", schema: schema as JsonValue, json: plainJson });
   for (const text of valid) expect(acceptsText(key, text), `${text} is rejected`).toBe(true);

@@ -1,4 +1,4 @@
-// Every assertion in a schema is enforced or refused by name. A keyword that no draft defines is an annotation.
+// Every assertion in a schema is either enforced or refused by name. A keyword that no draft defines is ignored.
 
 import { describe, expect, test } from "vitest";
 import { compileConstraint } from "../../src/grammar/compile.ts";

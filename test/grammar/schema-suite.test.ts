@@ -1,5 +1,5 @@
-// The official JSON Schema test suite, draft 2020-12. Every schema that is not refused generates only valid values and
-// accepts none of the values that the suite calls invalid.
+// The official JSON Schema test suite, draft 2020-12. A schema that compiles must generate only valid values and reject every
+// value that the suite calls invalid.
 
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";

@@ -1,4 +1,4 @@
-// Schemas of the kinds people send: hand-written real ones, and one per supported keyword.
+// Schemas like those that people send: realistic examples, and one schema per supported keyword.
 
 export const schemas: Record<string, unknown> = {
   anything: {},
@@ -153,7 +153,7 @@ export const schemas: Record<string, unknown> = {
   "alternatives that contradict what stands beside them": {
     type: "object",
     properties: {
-      // Two nullable strings, as zod writes the intersection of two objects.
+      // Two objects with nullable strings, written as zod writes an intersection.
       a: {
         allOf: [
           { anyOf: [{ type: "string" }, { type: "null" }] },

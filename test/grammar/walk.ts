@@ -1,6 +1,6 @@
-// Random walks under a constraint: at every position one legal token is drawn uniformly (temperature without end), so
-// every corner of the language is visited. Ends when a stop id is drawn; after `patience` tokens the walk heads for the
-// end by preferring stop ids and closing characters.
+// Random walks under a constraint. Each step draws one of the legal tokens with equal probability, so walks reach every
+// corner of the language. A walk ends when it draws a stop id. After `patience` tokens it prefers stop ids and closing
+// characters, to reach the end.
 
 import { compileConstraint } from "../../src/grammar/compile.ts";
 import type { ConstrainedOutput, OutputShape } from "../../src/grammar/constraint.ts";
@@ -24,7 +24,7 @@ export function refusal(shape: OutputShape): string {
   return "accepted";
 }
 
-/** Every byte, then the given multi-byte pieces, then one stop id (the last). */
+/** One token per byte, then the given pieces, then one stop id, which is the last token. */
 export function vocabularyOf(pieces: readonly string[]): TokenVocabulary {
   const encoder = new TextEncoder();
   const parts = [
@@ -39,7 +39,7 @@ export function vocabularyOf(pieces: readonly string[]): TokenVocabulary {
 
 export const byteVocabulary: TokenVocabulary = vocabularyOf([]);
 
-/** A vocabulary like those of real models: whole words, JSON punctuation in clumps, halves of characters. */
+/** A vocabulary like those of real models: whole words, runs of JSON punctuation, parts of characters. */
 export const clumpedVocabulary: TokenVocabulary = vocabularyOf(
   (
     '{" "} ": ", " "," ["] "], [{ }] }, {} [] "" tr true fal false null nul 10 100 .5 e+ \\n \\" \\u \\u00 \\\\ name value id type the and ab abc hello Hel lo ' +

@@ -1,5 +1,5 @@
-// XGrammar (the engine vLLM uses) as an independent judge. The package is a UMD file inside an ES-module package, so it is
-// evaluated by hand; and bad input aborts its WASM module, so only well-formed grammars are given to it.
+// XGrammar, the grammar engine of vLLM, as an independent judge. Its package contains a UMD file but declares ES modules, so
+// this file evaluates it by hand. Malformed input aborts its WASM module, so tests give it only well-formed grammars.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -12,19 +12,19 @@ function accepts(expression: Expression & { kind: "dispatch" }, input: string): 
 const tags = (loop: boolean, mayEnd: boolean) =>
   ({ kind: "dispatch", triggers: ["<a>", "<ab>"], branches: [text("1"), text("2")], loop, mayEnd }) as const;
 
-test("the first trigger in the text leads to its branch", () => {
+test("the first trigger in the text selects its branch", () => {
   expect(accepts(tags(false, false), "free <b text <a>1")).toBe(true);
   expect(accepts(tags(false, false), "<<ab>2")).toBe(true);
   expect(accepts(tags(false, false), "<a>2")).toBe(false);
   expect(accepts(tags(false, false), "<a>1 more")).toBe(false);
 });
 
-test("text without a trigger may end only where that is allowed", () => {
+test("text without a trigger may end only if the dispatch allows it", () => {
   expect(accepts(tags(false, false), "no trigger")).toBe(false);
   expect(accepts(tags(false, true), "no trigger")).toBe(true);
 });
 
-test("a loop goes back to free text", () => {
+test("a loop returns to free text", () => {
   expect(accepts(tags(true, true), "x<a>1y<ab>2z")).toBe(true);
   expect(accepts(tags(true, true), "x<a>1y<ab>")).toBe(false);
 });

@@ -29,13 +29,13 @@ describe("repetitions", () => {
     expect(found).toEqual(lengths);
   });
 
-  test("a heavy body is called, so the program does not grow with its size times the count", () => {
+  test("a large body is called, so the program does not grow by its size for every repetition", () => {
     const heavy = choice(...Array.from({ length: 50 }, (_, i) => sequence(text(`word ${i} `), letter)));
     const once = programOf(heavy).finals.length;
     expect(programOf(repeat(heavy, 0, 100)).finals.length).toBeLessThan(2 * once + 250);
   });
 
-  test("positions far from both bounds share a mask", () => {
+  test("repetition counts far from both bounds share a mask", () => {
     const { maskLike } = programOf(repeat(letter, 0, 4 * LONGEST_TOKEN));
     const shared = maskLike.filter((like, state) => like !== state).length;
     expect(shared).toBeGreaterThan(2 * LONGEST_TOKEN);
@@ -44,7 +44,7 @@ describe("repetitions", () => {
 });
 
 describe("rules", () => {
-  test("may call each other without end", () => {
+  test("can be mutually recursive", () => {
     const builder = new GrammarBuilder();
     const nested = builder.named("nested", () =>
       choice(
@@ -61,7 +61,7 @@ describe("rules", () => {
     expect(accepts(program, "((x)")).toBe(false);
   });
 
-  test("neighbours do not leak into each other's loops", () => {
+  test("adjacent loops do not leak into each other", () => {
     const program = programOf(sequence(repeat(text("a"), 0, null), repeat(text("b"), 0, null)));
     expect(accepts(program, "aabb")).toBe(true);
     expect(accepts(program, "aba")).toBe(false);

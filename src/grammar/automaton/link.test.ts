@@ -6,7 +6,7 @@ import { linkProgram } from "./link.ts";
 const link = (root: Parameters<GrammarBuilder["finish"]>[0], builder = new GrammarBuilder()) =>
   linkProgram(compileExpressions(builder.finish(root)));
 
-test("a constraint without any text is an error", () => {
+test("a constraint that matches no text is an error", () => {
   expect(() => link(never)).toThrow("the constraint can never be satisfied: no text matches it");
 });
 
@@ -21,7 +21,7 @@ test("a rule that only calls itself is an error", () => {
   expect(() => link(endless, builder)).toThrow(/can never be satisfied/);
 });
 
-test("branches that cannot end are left out", () => {
+test("branches that can never finish are removed", () => {
   const builder = new GrammarBuilder();
   const endless = builder.named("endless", () =>
     sequence(
@@ -33,7 +33,7 @@ test("branches that cannot end are left out", () => {
   expect(program.finals.length).toBe(link(text("ab")).finals.length);
 });
 
-test("bytes that behave alike share a class", () => {
+test("bytes that behave the same share a class", () => {
   const { classes, classCount } = link(text("ab"));
   expect(classCount).toBe(4); // below a, a, b, above b
   expect(classes[0x61]).not.toBe(classes[0x62]);

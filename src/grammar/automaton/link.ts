@@ -56,7 +56,7 @@ export function linkProgram({ graph, starts, marker }: CompiledRules): Program {
   };
 }
 
-/** Marks the states from which their rule can end. A call can when the rule and the state it returns to can. */
+/** Marks the states from which their rule can end. A call can end if its rule and the state it returns to can. */
 function productive(states: readonly GraphState[], starts: readonly number[]): Uint8Array {
   const live = new Uint8Array(states.length);
   const before: number[][] = states.map(() => []);
@@ -86,7 +86,7 @@ function productive(states: readonly GraphState[], starts: readonly number[]): U
   return live;
 }
 
-/** A state that only links on to one live state stands for that state. */
+/** A state whose only edge is a link to a live state is replaced by that state. */
 function followTrivial(states: readonly GraphState[], live: Uint8Array): Int32Array {
   const alias = Int32Array.from(states, (_, id) => id);
   for (let id = 0; id < states.length; id++) {

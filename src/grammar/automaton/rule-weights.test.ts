@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { GrammarBuilder, optional, repeat, sequence, text } from "../expression.ts";
 import { RuleWeights } from "./rule-weights.ts";
 
-test("small rules are copied; large and recursive ones are called", () => {
+test("small rules are inlined; large and recursive rules are called", () => {
   const builder = new GrammarBuilder();
   builder.rule(text("short"));
   builder.rule(text("a rule with a long text"));
@@ -12,7 +12,7 @@ test("small rules are copied; large and recursive ones are called", () => {
   expect([0, 1, recursive].map((rule) => weights.inlined(rule))).toEqual([true, false, false]);
 });
 
-test("an expression consumes something when its shortest match is not empty", () => {
+test("an expression consumes input if its shortest match is not empty", () => {
   const weights = new RuleWeights(new GrammarBuilder().finish(text("")));
   expect(weights.consumes(text("a"))).toBe(true);
   expect(weights.consumes(repeat(text("a"), 0, 3))).toBe(false);

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { StateGraph } from "./state-graph.ts";
 
-test("texts share the states of a common beginning", () => {
+test("texts with a common prefix share its states", () => {
   const graph = new StateGraph();
   const [from, to] = [graph.state(), graph.state()];
   graph.texts(from, ["value", "valid", "van"], to);
   expect(graph.states.length).toBe(2 + "value".length + "id".length + "n".length);
 });
 
-test("characters inside a JSON string are escaped where they must be", () => {
+test("characters in a JSON string are escaped where JSON requires it", () => {
   const graph = new StateGraph();
   const [from, to] = [graph.state(), graph.state()];
   graph.jsonCharacters(from, [[0x0a, 0x0a]], to);

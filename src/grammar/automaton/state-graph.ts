@@ -1,5 +1,5 @@
-// A nondeterministic automaton over bytes, with calls between rules, while it is built. Its size is bounded, so that a
-// hostile constraint ends in an error and not in a lack of memory.
+// A nondeterministic automaton over bytes, with calls between rules, under construction. Its size is limited, so a hostile
+// constraint causes an error instead of exhausting memory.
 
 import { type CodePointSet, ESCAPED_IN_JSON, intersectSets, subtractSets } from "../code-points.ts";
 import { GrammarError } from "../grammar-error.ts";

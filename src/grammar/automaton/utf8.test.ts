@@ -11,7 +11,7 @@ function contains(low: number, high: number, point: number): boolean {
   );
 }
 
-test("byte ranges hold exactly the characters of a range", () => {
+test("the byte ranges match exactly the characters in the range", () => {
   fc.assert(
     fc.property(character, character, character, (a, b, point) => {
       const [low, high] = [Math.min(a, b), Math.max(a, b)];
@@ -23,6 +23,6 @@ test("byte ranges hold exactly the characters of a range", () => {
   );
 });
 
-test("all of ASCII is one range", () => {
+test("ASCII is a single range", () => {
   expect(utf8Ranges(0, 0x7f)).toEqual([[[0, 0x7f]]]);
 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { judge, judgeTexts } from "../../../test/grammar/judge.ts";
 import { plainJson, refusal } from "../../../test/grammar/walk.ts";
 
-test("an anchor inside a listed value is not an anchor", () => {
+test("an anchor inside an enum value is not an anchor", () => {
   const schema = {
     $defs: { s: { $anchor: "x", type: "string" } },
     type: "object",
@@ -12,7 +12,7 @@ test("an anchor inside a listed value is not an anchor", () => {
   judge(schema, { valid: [{ v: "s" }], invalid: [{ v: null }, { v: 1 }] });
 });
 
-test("references follow ids of embedded schemas", () => {
+test("references resolve against the ids of embedded schemas", () => {
   const schema = {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     $id: "https://example.com/root",
@@ -30,7 +30,7 @@ test("references follow ids of embedded schemas", () => {
   judgeTexts(schema, ['{"a":"x","b":null,"c":null,"d":null}'], ['{"a":1}', '{"b":"x"}', '{"c":1}']);
 });
 
-test("a dynamic reference with one anchor is a plain one", () => {
+test("a dynamic reference with a single anchor acts as a plain one", () => {
   const schema = {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     $dynamicAnchor: "node",

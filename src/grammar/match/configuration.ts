@@ -1,6 +1,6 @@
 // A configuration is a set of (state, stack) items: all that the grammar considers possible after some text, closed under
-// links, calls and returns. It remembers what was found out about it: its successors, its token mask, and in which
-// characters it is free (see free-text.ts).
+// links, calls and returns. It caches what is known about it: its successors, its token mask, and the characters in which
+// it is free (see free-text.ts).
 
 import type { StackNode } from "./stack-graph.ts";
 
@@ -52,10 +52,10 @@ interface Kernel {
   readonly nodes: readonly StackNode[];
 }
 
-/** Characters, and which of the trie's sets lie inside. */
+/** A set of characters, and which of the trie's sets it contains. */
 export interface FreeSet {
   readonly words: Int32Array;
-  /** Per set of TrieContents, 1 = all of it is in here. */
+  /** Per set of TrieContents, 1 = this set contains all of it. */
   readonly inside: Uint8Array;
   /** null = not made yet. */
   slice: Slice | null;
@@ -67,10 +67,10 @@ export interface Freedom {
   readonly target: Configuration;
 }
 
-/** All tokens of at most SLICE_LENGTH characters of one set. */
+/** All tokens made of at most SLICE_LENGTH characters of one set. */
 export interface Slice {
   readonly mask: Int32Array;
-  /** The nodes, in trie order, below which all other tokens lie. */
+  /** The nodes, in trie order, whose subtrees hold all other tokens. */
   readonly exits: Int32Array;
   /** Per exit: its byte, and the characters of the set before it. */
   readonly exitBytes: Uint8Array;

@@ -1,8 +1,8 @@
-// Masks of free text without a look at every token. A configuration is free in a set of characters when each of them
-// leads to the same next configuration. Inside a string that goes on for ever, since the next one is the same again.
-// Tokens made only of such characters are legal. Two shortcuts follow: a subtree of the trie is legal as a whole if it
-// holds no other characters; and a mask can start from a slice, which holds all tokens of the set and the nodes where
-// the others begin to differ. Slices depend on the vocabulary alone, so all grammars share them.
+// Computes masks of free text without looking at every token. A configuration is free in a set of characters if each of
+// them leads to the same next configuration. Inside a string this repeats without end, because the next configuration is
+// the same again. Tokens made only of such characters are legal. This gives two shortcuts. A subtree of the trie is legal
+// as a whole if it contains no other characters. And a mask can start from a slice: all tokens of the set, and the nodes
+// where other tokens branch off. Slices depend only on the vocabulary, so all grammars share them.
 
 import type { Configuration, Freedom, FreeSet, Slice } from "./configuration.ts";
 import type { Matcher } from "./matcher.ts";
@@ -18,13 +18,13 @@ export interface FreeRun {
   readonly strangers: readonly number[];
 }
 
-/** Longer tokens are walked from there on. */
+/** Tokens with more characters are walked from there on. */
 export const SLICE_LENGTH = 16;
-/** A slice with fewer exits than this part of all nodes is good enough. */
+/** A slice is good enough if fewer than one node in this many is an exit. */
 const FEW_EXITS = 100;
 /** Sets remembered per vocabulary: about 50 kB each at 128,000 tokens. */
 const MAX_SETS = 256;
-/** Configurations with more items than this are not looked at. */
+/** Configurations with more items than this are not analysed. */
 const MAX_ITEMS = 16;
 
 export class FreeText {
@@ -38,7 +38,7 @@ export class FreeText {
     this.#contents = new TrieContents(trie);
   }
 
-  /** All tokens at and below the node are legal after a prefix that ended there in this configuration. */
+  /** Whether all tokens at and below the node are legal, given that the prefix that ends there led to `at`. */
   subtreeLegal(matcher: Matcher, at: Configuration, node: number): boolean {
     const { setBelow, boundary, height } = this.#contents;
     const below = setBelow[node]!;
@@ -72,7 +72,7 @@ export class FreeText {
     return { slice: after.set.slice, steps: [start, ...steps], strangers: this.#firstNodes(after.set, freedom.set) };
   }
 
-  /** The configurations along characters of the set, as far as it is free and at most `longest` characters. */
+  /** Follows characters of the set for up to `longest` characters, while each configuration is free in the set. */
   #steps(matcher: Matcher, start: Configuration, set: FreeSet, longest: number): Configuration[] {
     const steps = [start];
     for (let at = start; steps.length <= longest; steps.push(at)) {
@@ -108,7 +108,7 @@ export class FreeText {
     return { set: this.#intern(words), target: matcher.advance(at, byteClass)! };
   }
 
-  /** Characters that are always legal because one of the items comes back after each of them. */
+  /** Characters that are always legal, because one of the items is there again after each of them. */
   #sustainedBy(matcher: Matcher, at: Configuration): FreeSet | null {
     if (at.sustained === undefined) {
       at.sustained = null;

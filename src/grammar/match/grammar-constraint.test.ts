@@ -60,7 +60,7 @@ describe("the end of a text", () => {
   const legal = (constraint: { mask(): Int32Array | null }) => legalTokens(constraint.mask()!, byteVocabulary.size);
   const [a, b, c] = [0x61, 0x62, 0x63];
 
-  test("stop ids are legal only where the text may end, and alone where it must", () => {
+  test("stop ids are legal only where the text may end, and nothing else is where it must end", () => {
     // 0x63 is an ordinary token that the request also stops at.
     const constraint = bytes.factory.create(key, [256, c], false);
     expect(legal(constraint)).toEqual([a]);
@@ -73,7 +73,7 @@ describe("the end of a text", () => {
     expect(legal(other)).toEqual([256]);
   });
 
-  test("under ignore_eos the mask is lifted when the text is complete or was ended", () => {
+  test("with ignore_eos the mask is lifted once the text is complete or has been ended", () => {
     const complete = bytes.factory.create(key, [256], true);
     for (const id of [a, b, c]) complete.accept(id);
     expect(complete.mask()).toBeNull();
@@ -101,7 +101,7 @@ describe("the end of a text", () => {
 });
 
 describe("forced tokens", () => {
-  test("are the tokens that stand alone at their position", () => {
+  test("are the tokens with no alternative at their position", () => {
     const constraint = bytes.factory.create(keyOf(schema({ const: { name: "Ada" } })), [256], false);
     constraint.accept(0x7b);
     expect(constraint.forced()).toEqual([]); // a space, a line break or the key
@@ -112,7 +112,7 @@ describe("forced tokens", () => {
     expect(clumps.factory.create(keyOf({ kind: "choice", choices: ["hello"] }), [stopId], false).forced()).toEqual([]);
   });
 
-  test("are the only legal ones along the way", () => {
+  test("are the only legal tokens at each step", () => {
     const key = keyOf(schema(schemas["a person"]));
     const draw = random(3);
     const constraint = clumps.factory.create(key, [stopId], false);
@@ -129,7 +129,7 @@ describe("forced tokens", () => {
   });
 });
 
-test("a grammar too ambiguous to follow ends its own sequence and leaves the grammar usable", () => {
+test("a sequence that becomes too ambiguous ends, and the grammar stays usable", () => {
   const source = 'root ::= e\ne ::= e e | e e e | [a-z ] | ""';
   const key = keyOf({ kind: "grammar", source });
   const run = () => {

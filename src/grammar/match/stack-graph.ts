@@ -1,6 +1,6 @@
 // The call stacks of a matcher as a shared graph, and the closure over links, calls and returns at one position. A node
 // stands for the calls of one rule at one position. Its edges say where such a call returns to. Nodes are interned by
-// their edges, so equal histories meet again: a list of any length comes back to the same configuration.
+// their edges, so equal histories share a node: a list of any length returns to the same configuration.
 
 import type { Program } from "../automaton/program.ts";
 
@@ -8,7 +8,7 @@ export class StackNode {
   readonly id: number;
   readonly returns: number[] = [];
   readonly parents: StackNode[] = [];
-  /** Its own position is still being closed. */
+  /** The closure of its own position is not complete yet. */
   fresh = true;
   popped = false;
   visiting = false;
@@ -22,13 +22,13 @@ export class StackNode {
 
 /** More than a program has states, so that node.id * STATE_RADIX + state numbers the pair. */
 export const STATE_RADIX = 2 ** 19;
-/** Work between two looks at the allowance, so that a growing closure is stopped on the way. */
+/** Work between two checks of the allowance, so that a closure that grows too large is stopped early. */
 const WORK_PER_CHECK = 1000;
 
 export class StackGraph {
   /** The caller of the root: returning there completes the text. */
   readonly bottom: StackNode;
-  /** A caller nothing is known about. */
+  /** A caller of which nothing is known. */
   readonly unknown: StackNode;
   readonly #program: Program;
   readonly #spend: (work: number) => void;
@@ -46,7 +46,7 @@ export class StackGraph {
     this.#interned.clear();
   }
 
-  /** All items reachable without consuming a byte; returned are those that can consume one. */
+  /** Finds all items reachable without consuming a byte. Returns those that can consume one. */
   close(
     kernelStates: readonly number[],
     kernelNodes: readonly StackNode[],

@@ -1,5 +1,5 @@
-// Where the states of a program lead, without stacks and without closing: enough to see that two characters lead to the
-// same place, and cheaper than asking a matcher.
+// Finds where the states of a program lead, ignoring stacks and closure. That is enough to see that two characters lead to
+// the same place, and cheaper than running a matcher.
 
 import type { Program } from "../automaton/program.ts";
 import { utf8Ranges } from "../automaton/utf8.ts";
@@ -7,7 +7,7 @@ import { NON_ASCII, SET_WORDS } from "./trie-contents.ts";
 
 /** No edge. */
 const NOWHERE = -1;
-/** Some of the characters, or to different places. */
+/** Only some of the characters have an edge, or their edges lead to different places. */
 const MIXED = -2;
 /** Byte sequences of all characters beyond ASCII. */
 const NON_ASCII_BYTES = [...utf8Ranges(0x80, 0xd7ff), ...utf8Ranges(0xe000, 0x10ffff)];
@@ -21,13 +21,13 @@ export interface Group {
   characters: number;
 }
 
-/** States that fewer ASCII characters leave are not worth a look. */
+/** States with edges for fewer ASCII characters than this are not worth analysing. */
 const WIDE = 26;
 
 export class StateSteps {
   readonly #program: Program;
   readonly #rows = new Map<number, Int32Array>();
-  /** By states. */
+  /** Keyed by the states. */
   readonly #groups = new Map<string, readonly Group[]>();
   /** The ASCII characters of each class. */
   readonly #ascii: readonly Group[];

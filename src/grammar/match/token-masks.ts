@@ -8,9 +8,9 @@ import type { Matcher } from "./matcher.ts";
 import type { TokenTrie } from "./token-trie.ts";
 
 interface Frame {
-  /** Legal whoever the caller is. */
+  /** Legal for every caller. */
   readonly accepted: Int32Array;
-  /** Trie nodes whose subtrees hold tokens that the caller decides on, in trie order. */
+  /** Trie nodes, in trie order, whose subtrees hold tokens that depend on the caller. */
   readonly uncertain: Int32Array;
 }
 
@@ -32,7 +32,7 @@ export class TokenMasks {
   #frames = new Map<string, Frame>();
   #cachedWords = 0;
   #epoch = 0;
-  /** By level of a walk: the configuration, and whether the frame could have been left on the way. */
+  /** By level of a walk: the configuration, and whether the walk may have left the frame. */
   readonly #path: Configuration[] = [];
   readonly #leftAt: boolean[] = [];
 
@@ -44,7 +44,7 @@ export class TokenMasks {
     this.markerToken = trie.tokenSpelled(matcher.program.marker);
   }
 
-  /** Roughly, in bytes: cached masks and configurations. */
+  /** Approximate memory of cached masks and configurations, in bytes. */
   get memory(): number {
     return this.#cachedWords * 4 + this.matcher.size * CONFIGURATION_BYTES;
   }
@@ -86,7 +86,7 @@ export class TokenMasks {
     return frame;
   }
 
-  /** The tokens that can follow; `uncertain` collects the nodes of those that can only after leaving the frame. */
+  /** The tokens that can follow inside the frame. `uncertain` collects the nodes of those that can follow only outside it. */
   #walkAll(start: Configuration, uncertain: number[] | null): Int32Array {
     const free = this.#freeText.run(this.matcher, start);
     if (free !== null) return this.#walkExits(start, free, uncertain);
@@ -125,7 +125,7 @@ export class TokenMasks {
     return mask;
   }
 
-  /** Adds the legal tokens of some subtrees. Every byte in front of them is legal after `start`. */
+  /** Adds the legal tokens of some subtrees. All bytes before these subtrees are legal after `start`. */
   #walkNodes(start: Configuration, nodes: Int32Array, mask: Int32Array, uncertain: number[] | null): void {
     const { depth, skip, tokenOffsets, tokens, vocabulary } = this.trie;
     const { bytes, offsets } = vocabulary;

@@ -12,7 +12,7 @@ function tokensBetween(start: number, end: number): number[] {
   return Array.from({ length: 512 }, (_, id) => id).filter((id) => (mask[id >>> 5]! >>> (id & 31)) & 1);
 }
 
-test("a token is found by its bytes, the smallest id first", () => {
+test("a token is found by its bytes; of several, the smallest id comes first", () => {
   const spelled = (text: string) => trie.tokenSpelled(new TextEncoder().encode(text));
   expect(spelled("abc")).toBe(first + 1);
   expect(spelled("b")).toBe(0x62);
@@ -20,7 +20,7 @@ test("a token is found by its bytes, the smallest id first", () => {
   expect(spelled("")).toBe(-1);
 });
 
-test("the tokens of a subtree lie between its node and the next one", () => {
+test("the tokens of a subtree are stored between its node and the next one", () => {
   let node = 1;
   while (trie.byte[node] !== 0x61) node = trie.skip[node]!;
   expect(tokensBetween(node, trie.skip[node]!)).toEqual([0x61, first, first + 1, first + 2]);
@@ -34,6 +34,6 @@ test("removing tokens undoes adding them", () => {
   expect(mask.every((word) => word === 0)).toBe(true);
 });
 
-test("tokens longer than any mask looks at are left out", () => {
+test("tokens too long for any mask are left out", () => {
   expect(tokensBetween(1, trie.nodeCount)).not.toContain(first + 4);
 });

@@ -16,7 +16,7 @@ function nodeOf(bytes: Iterable<number>): number {
   return node;
 }
 
-test("a large subtree knows the characters in it", () => {
+test("a large subtree records the characters in it", () => {
   const id = contents.setBelow[nodeOf(Buffer.from("t"))]!;
   const entries = Array.from({ length: NOT_TEXT + 1 }, (_, entry) => entry).filter(
     (entry) => (contents.sets[id * SET_WORDS + (entry >> 5)]! >>> (entry & 31)) & 1,
@@ -34,7 +34,7 @@ test("a character ends at its last byte", () => {
   expect([1, 2, 3].map((length) => contents.boundary[nodeOf(bytes.subarray(0, length))])).toEqual([0, 0, 1]);
 });
 
-test("a byte that cannot begin a character is no text", () => {
+test("a byte that cannot begin a character is not text", () => {
   expect(contents.entry[nodeOf([0x80])]).toBe(NOT_TEXT);
   expect(contents.entry[nodeOf([0xff])]).toBe(NOT_TEXT);
 });

@@ -1,5 +1,6 @@
-// What the subtrees of a token trie are made of, so that a subtree can be judged without walking it. Tokens are read as
-// UTF-8: an ASCII character each, one entry for all other characters, and one for bytes that are no text.
+// Records which characters occur in the subtrees of a token trie, so that a subtree can be judged without walking it. Tokens
+// are read as UTF-8. Each ASCII character has an entry, all other characters share one, and bytes that are not text share
+// one.
 
 import type { TokenTrie } from "./token-trie.ts";
 
@@ -11,7 +12,7 @@ export const SET_WORDS = 5;
 /** Subtrees with fewer tokens are walked. */
 const MIN_TOKENS = 16;
 
-/** Where a byte stands in its character: nothing open, or how many bytes of which range must follow. */
+/** The state of the character being read: nothing is open, or this many bytes in this range must follow. */
 interface Expected {
   readonly more: number;
   readonly low: number;
@@ -25,7 +26,7 @@ export class TrieContents {
   readonly entry: Uint8Array;
   /** Per node, 1 = a character ends here. */
   readonly boundary: Uint8Array;
-  /** Per node: the characters of its longest continuation, an unfinished one included. */
+  /** Per node: the number of characters in its longest continuation, counting an unfinished one. */
   readonly height: Uint8Array;
   /** Per node: index of the set of entries below it; -1 = too few tokens to matter. */
   readonly setBelow: Int32Array;
@@ -42,7 +43,7 @@ export class TrieContents {
   }
 
   #readCharacters({ nodeCount, byte, depth }: TokenTrie): void {
-    /** By level: what may follow, null = not text from here on; and the first byte of the open character. */
+    /** By level: what may follow (null: from here on it is not text), and the first byte of the open character. */
     const expected: (Expected | null)[] = [BOUNDARY];
     const firsts: number[] = [0];
     this.boundary[0] = 1;
@@ -68,7 +69,7 @@ export class TrieContents {
     const known = new Map<string, number>();
     const sets: number[] = [];
     const deepest = depth.reduce((most, level) => Math.max(most, level), 0);
-    /** By level: what the siblings seen so far, and all below them, are made of. */
+    /** By level: the characters of the siblings seen so far and of everything below them. */
     const words = new Int32Array((deepest + 2) * SET_WORDS);
     const heights = new Uint8Array(deepest + 2);
     for (let node = nodeCount - 1; node >= 0; node--) {
@@ -105,7 +106,7 @@ function follow({ more, low, high }: Expected, byte: number): Expected | null {
   if (byte < 0x80) return BOUNDARY;
   if (byte < 0xc2 || byte > 0xf4) return null;
   if (byte < 0xe0) return { more: 1, low: 0x80, high: 0xbf };
-  // Overlong forms, surrogates and what lies beyond U+10FFFF are no text.
+  // Overlong forms, surrogates and code points above U+10FFFF are not text.
   if (byte < 0xf0) return { more: 2, low: byte === 0xe0 ? 0xa0 : 0x80, high: byte === 0xed ? 0x9f : 0xbf };
   return { more: 3, low: byte === 0xf0 ? 0x90 : 0x80, high: byte === 0xf4 ? 0x8f : 0xbf };
 }

@@ -69,7 +69,7 @@ export function posixClass(name: string): CodePointSet | null {
   return codePoints(members);
 }
 
-/** What `.` stands for: no line ends in any dialect (`wide`: in every one); with `all`, every character. */
+/** What `.` matches: everything but the line ends of any dialect (`wide`: of all dialects). With `all`, every character. */
 export function dot(all: boolean, wide = false): CodePointSet {
   return all ? ANY_CODE_POINT : subtractSets(ANY_CODE_POINT, codePointsOf(wide ? "\n" : "\n\r\u2028\u2029"));
 }
@@ -134,7 +134,7 @@ function caseVariants(): Map<number, number[]> {
     for (const other of [char.toLowerCase(), char.toUpperCase()]) {
       const [only, ...rest] = Array.from(other);
       if (other === char || rest.length > 0 || only === undefined) continue;
-      // Only pairs that fold back are equal without regard to case in every dialect.
+      // Only pairs that fold back to each other ignore case in every dialect.
       if (only.toLowerCase() !== char.toLowerCase() && only.toUpperCase() !== char.toUpperCase()) continue;
       add(point, only.codePointAt(0)!);
       add(only.codePointAt(0)!, point);

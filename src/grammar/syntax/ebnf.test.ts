@@ -38,7 +38,7 @@ describe("EBNF", () => {
     }
   });
 
-  test("a list of any length needs no more memory", () => {
+  test("memory does not grow with the length of a list", () => {
     const walker = walkers[0]!;
     const constraint = walker.factory.create(keyOf({ kind: "grammar", source: rightRecursive }), [], false);
     constraint.accept(0x5b);
@@ -48,7 +48,7 @@ describe("EBNF", () => {
     expect(constraint.mask()).toBeNull();
   });
 
-  test("an error says line and column", () => {
+  test("an error gives the line and column", () => {
     const message = (source: string) => refusal({ kind: "grammar", source });
     expect(message('root ::= "a" missing')).toBe("invalid grammar: rule missing is not defined, at line 1, column 14");
     expect(message('root ::= "a"\nroot ::= "b"')).toMatch(/defined twice, at line 2, column 1/);

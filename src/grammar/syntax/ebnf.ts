@@ -1,5 +1,5 @@
 // Reads EBNF grammars in the GBNF style (`root ::= …`): strings, character classes, groups, alternatives, quantifiers and
-// comments with #. Rules may stand in any order. The rule `root` is the start.
+// comments with #. Rules may come in any order. The rule `root` is the start.
 
 import { charSet, choice, type Expression, type GrammarBuilder, repeat, sequence, text } from "../expression.ts";
 import { errorAtLine, excerpt, GrammarError } from "../grammar-error.ts";

@@ -38,7 +38,7 @@ describe("Lark", () => {
     for (const text of ["ab0", "aabbbb0", "aab5", "w"]) expect(acceptsText(key, text), text).toBe(false);
   });
 
-  test("an error says line and column", () => {
+  test("an error gives the line and column", () => {
     const message = (source: string) => refusal({ kind: "grammar", source });
     expect(message("start: missing")).toBe("invalid Lark grammar: missing is not defined, at line 1, column 8");
     expect(message('start: "a"\n%declare X')).toMatch(/%declare is not supported, at line 2, column 1/);

@@ -167,7 +167,7 @@ class LarkParser {
     return inner;
   }
 
-  /** What %ignore names may stand before every token of a rule, not inside terminals. */
+  /** Whatever %ignore names may come before every token of a rule, but not inside terminals. */
   #token(expression: Expression): Expression {
     return this.#insideTerminal ? expression : sequence({ kind: "rule", rule: this.#gap }, expression);
   }

@@ -1,4 +1,4 @@
-// Resolves the anchors and lookaheads of a regular expression. Their meaning depends on what stands before and after.
+// Resolves the anchors and lookaheads of a regular expression. Their meaning depends on what comes before and after them.
 
 import { complementDfa, determinise, intersectDfas } from "../char-dfa.ts";
 import { ANY_CODE_POINT } from "../code-points.ts";
@@ -24,7 +24,7 @@ interface OpenGroup {
   optional: boolean;
   branches: Part[][];
 }
-/** Anchors and lookaheads stay visible until what stands before and after them is known. */
+/** Anchors and lookaheads stay in the list until what comes before and after them is known. */
 export type Part = Expression | { kind: "anchor"; anchor: Assertion; position: number } | Look | OpenGroup;
 
 const anything = repeat(charSet(ANY_CODE_POINT), 0, null);

@@ -65,7 +65,7 @@ describe.each(patterns)("%s", (pattern) => {
   });
 });
 
-test("inline flags hold for their group", () => {
+test("inline flags apply to their group only", () => {
   const accepts = (pattern: string, text: string) => acceptsText(keyOf({ kind: "regex", pattern }), text);
   expect(accepts("(?i)straSSe[a-c]", "STRASSEB")).toBe(true);
   expect(accepts("a(?i:b)c", "aBc")).toBe(true);

@@ -15,11 +15,11 @@ const MAX_REPEAT = 100_000;
 interface Flags {
   ignoreCase: boolean;
   dotAll: boolean;
-  /** Inside a negative lookahead: what matches is excluded, so it is read as widely as any dialect does. */
+  /** Inside a negative lookahead: matches are excluded, so classes are read as widely as in any dialect. */
   wide: boolean;
 }
 
-/** `wide`: what matches will be excluded, so every class is read as widely as any dialect does. */
+/** `wide`: matches will be excluded, so classes are read as widely as in any dialect. */
 export function parseRegex(pattern: string, mode: Mode, wide = false): Expression {
   const nul = pattern.indexOf("\0");
   if (nul >= 0) throw errorAt("a regex must not contain a NUL character", nul);
@@ -43,7 +43,7 @@ class RegexParser {
   alternatives(flags: Flags, depth: number): Part[][] {
     if (depth > MAX_DEPTH) throw this.error(`groups nested deeper than ${MAX_DEPTH}`);
     const branches: Part[][] = [];
-    // Flags set in the middle of a group hold to its end, across alternatives.
+    // Flags set in the middle of a group apply until its end, across alternatives.
     const scope = { ...flags };
     do branches.push(this.#branch(scope, depth));
     while (this.reader.take("|"));

@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { judge } from "../../../../test/grammar/judge.ts";
 import { plainJson, refusal } from "../../../../test/grammar/walk.ts";
 
-test("items behind a prefix may be anything", () => {
+test("items after the prefix may be anything", () => {
   judge({ type: "array", prefixItems: [{ type: "integer" }] }, { valid: [[1], [1, "x", null], []], invalid: [["x"]] });
 });
 
-test("both sides of an allOf speak of every position", () => {
+test("both schemas of an allOf apply to every position", () => {
   const schema = {
     type: "array",
     allOf: [
@@ -43,7 +43,7 @@ test.each([
   judge(schema, { valid, invalid });
 });
 
-test("an array that cannot be is refused with its place", () => {
+test("an array that no value satisfies is refused with its path", () => {
   const schema = { type: "array", contains: false };
   expect(refusal({ kind: "json_schema", schema, json: plainJson })).toMatch(
     /no array contains what the schema demands, at #/,

@@ -5,12 +5,12 @@ import { plainJson, refusal } from "../../../../test/grammar/walk.ts";
 const ab = { type: "object", properties: { a: { type: "integer" }, b: { type: "integer" }, c: { type: "integer" } } };
 
 describe("oneOf", () => {
-  test("of required properties", () => {
+  test("with required properties", () => {
     const schema = { ...ab, oneOf: [{ required: ["a"] }, { required: ["b"] }] };
     judge(schema, { valid: [{ a: 1 }, { b: 1, c: 2 }], invalid: [{ a: 1, b: 1 }, { c: 1 }, {}] });
   });
 
-  test("of objects that overlap", () => {
+  test("with overlapping objects", () => {
     const schema = {
       oneOf: [
         { type: "object", properties: { x: { type: "integer" }, y: { type: "integer" } }, required: ["x"] },
@@ -20,7 +20,7 @@ describe("oneOf", () => {
     judge(schema, { valid: [{ x: 1 }, { z: 1 }, { x: 1, y: 2 }], invalid: [{ x: 1, z: 1 }, { y: 1 }, {}] });
   });
 
-  test("of closed objects", () => {
+  test("with closed objects", () => {
     const closed = (...names: string[]) => ({
       type: "object",
       properties: Object.fromEntries(names.map((name) => [name, { type: "null" }])),
@@ -32,7 +32,7 @@ describe("oneOf", () => {
     );
   });
 
-  test("of strings and numbers that overlap", () => {
+  test("with overlapping strings and numbers", () => {
     judge(
       {
         oneOf: [
@@ -81,7 +81,7 @@ describe("not", () => {
     judge(schema, { valid, invalid });
   });
 
-  test("free names do not smuggle in what is forbidden", () => {
+  test("additional properties cannot reintroduce what is forbidden", () => {
     judge(
       { type: "object", additionalProperties: true, not: { required: ["a"] } },
       { valid: [{}, { b: 1 }], invalid: [{ a: 1 }, { b: 1, a: 2 }] },
@@ -113,7 +113,7 @@ describe("conditions", () => {
     });
   });
 
-  test("a chain of conditions on one property has one alternative each", () => {
+  test("a chain of conditions on one property compiles to one alternative per condition", () => {
     const kinds = Array.from({ length: 30 }, (_, index) => `k${index}`);
     const schema = {
       type: "object",
@@ -154,7 +154,7 @@ describe("conditions", () => {
   });
 });
 
-test("recursion through allOf and beside other keywords ends", () => {
+test("recursion through allOf or beside other keywords terminates", () => {
   const schema = {
     $ref: "#/$defs/node",
     $defs: {
@@ -174,7 +174,7 @@ test("recursion through allOf and beside other keywords ends", () => {
   });
 });
 
-test("an alternative that contradicts itself leaves the others", () => {
+test("an alternative that contradicts itself is dropped, and the others remain", () => {
   const schema = { oneOf: [{ type: "string", minimum: 3, maxLength: 2, enum: [5] }, { type: "integer" }] };
   judge(schema, { valid: [5, 6], invalid: ["x"] });
 });

@@ -8,11 +8,11 @@ test.each([
   [{ type: "number", maximum: 100 }, ["-3.25", "99.999", "100", "100.0"], ["100.01", "101"]],
   [{ type: "number", minimum: -2.5, exclusiveMaximum: 7.25 }, ["-2.5", "7.2499", "0.333"], ["-2.51", "7.25"]],
   [{ type: "number", maximum: 1.7976931348623157e308 }, ["12.5", "-12.5"], ["x"]],
-])("bounds on one side leave all decimals: %j", (schema, valid, invalid) => {
+])("a bound on one side allows all decimals beyond it: %j", (schema, valid, invalid) => {
   judgeTexts(schema, valid, invalid);
 });
 
-test("an integer may be written with the fraction .0, except in draft 4", () => {
+test("an integer may end in .0, except in draft 4", () => {
   judgeTexts({ type: "integer" }, ["1", "1.0", "-7.0"], ["1.5", "1.", "1.00"]);
   judgeTexts({ type: "integer", minimum: 3 }, ["3.0"], ["2.0"]);
   judgeTexts({ $schema: "http://json-schema.org/draft-04/schema#", type: "integer" }, ["1"], ["1.0"]);
@@ -31,17 +31,17 @@ test.each([
   judgeTexts({ type: "number", multipleOf }, valid, invalid);
 });
 
-test("several multiples and bounds hold together", () => {
+test("several multipleOf and bounds apply together", () => {
   const schema = { allOf: [{ multipleOf: 3 }, { multipleOf: 2 }], type: "integer", minimum: 7 };
   judge(schema, { valid: [12, 18], invalid: [6, 9, 8] });
 });
 
-test("excluded numbers are cut out of the range", () => {
+test("excluded numbers are removed from the range", () => {
   judge({ type: "integer", minimum: 0, maximum: 12, not: { enum: [0, 7] } }, { valid: [1, 12], invalid: [0, 7, 13] });
   judge({ type: "number", not: { const: 0.5 } }, { valid: [0.51, 0, -2], invalid: [0.5] });
 });
 
-test("an empty range is refused with its place", () => {
+test("an empty range is refused with its path", () => {
   const schema = { type: "number", minimum: 5, maximum: 4 };
   expect(
     refusal({ kind: "json_schema", schema, json: { compact: false, closedObjects: false, whitespacePattern: null } }),

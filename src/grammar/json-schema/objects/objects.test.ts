@@ -3,7 +3,7 @@ import { acceptsText } from "../../../../test/grammar/accepts.ts";
 import { judge } from "../../../../test/grammar/judge.ts";
 import { keyOf, plainJson } from "../../../../test/grammar/walk.ts";
 
-test("a minimum of properties can be met by free names", () => {
+test("additional properties can satisfy minProperties", () => {
   judge(
     { type: "object", minProperties: 2 },
     {
@@ -21,17 +21,17 @@ test("a minimum of properties can be met by free names", () => {
   judge(schema, { valid: [{ o: { a: null, b: null } }, {}], invalid: [{ o: { a: null } }, { o: { a: null, b: 1 } }] });
 });
 
-test("a repeated name counts once", () => {
+test("a name that is written twice counts as one property", () => {
   const key = keyOf({ kind: "json_schema", schema: { type: "object", minProperties: 2 }, json: plainJson });
   expect(acceptsText(key, '{"a":1,"a":2}')).toBe(false);
 });
 
-test("an impossible optional property is left out", () => {
+test("an optional property that no value satisfies is left out", () => {
   const schema = { type: "object", properties: { a: { type: "array", enum: ["x"] }, b: { type: "null" } } };
   judge(schema, { valid: [{ b: null }, {}], invalid: [{ a: "x" }, { a: [] }] });
 });
 
-test("patterns that overlap demand everything at once", () => {
+test("a name that matches several patterns must satisfy all of their schemas", () => {
   const schema = {
     type: "object",
     patternProperties: {
@@ -44,7 +44,7 @@ test("patterns that overlap demand everything at once", () => {
   judge(schema, { valid: [{ ab: 3, ax: "s", xb: null }], invalid: [{ ab: 2 }, { ab: "s" }, { xx: 1 }, { axb: null }] });
 });
 
-test("combined object schemas keep their own additional properties", () => {
+test("each schema of an allOf keeps its own additionalProperties", () => {
   const schema = {
     allOf: [
       { patternProperties: { "^a": { type: "null" } }, additionalProperties: { type: "integer" } },
@@ -60,7 +60,7 @@ test.each([
   ["alternatives", { anyOf: [{ const: "a" }, { pattern: "^x" }] }, { xy: 1 }, { b: 1 }],
   ["a negation", { not: { pattern: "^_" } }, { a: 1 }, { _a: 1 }],
   ["a length", { maxLength: 2 }, { ab: 1 }, { abc: 1 }],
-])("names by %s", (_, propertyNames, valid, invalid) => {
+])("property names restricted by %s", (_, propertyNames, valid, invalid) => {
   judge(
     { type: "object", propertyNames, additionalProperties: { type: "integer" } },
     { valid: [valid], invalid: [invalid] },
@@ -69,7 +69,7 @@ test.each([
 
 const person = { type: "object", properties: { a: { type: "integer" }, b: { type: "null" }, c: {} }, required: ["b"] };
 
-test("by default properties come in the declared order and nothing else comes", () => {
+test("by default, properties come in declared order and no others are allowed", () => {
   const accepts = (text: string, json = {}): boolean =>
     acceptsText(keyOf({ kind: "json_schema", schema: person, json: { ...plainJson, ...json } }), text);
   expect(accepts('{"a":1,"b":null}')).toBe(true);
@@ -80,7 +80,7 @@ test("by default properties come in the declared order and nothing else comes", 
   expect(accepts('{"d":1,"b":null,"e":2}', { openObjects: true })).toBe(true);
 });
 
-test("in free order everything else still holds", () => {
+test("in free order, all other rules still apply", () => {
   const free = { freeOrder: true, openObjects: true };
   judge(person, {
     valid: [

@@ -64,11 +64,11 @@ test.each([
   judgeTexts({ type: "string", format }, quoted(valid), quoted(invalid));
 });
 
-test("an unknown format is an annotation", () => {
+test("an unknown format is ignored, as an annotation", () => {
   judge({ type: "string", format: "colour", maxLength: 3 }, { valid: ["", "abc"], invalid: ["abcd"] });
 });
 
-test("a format keeps a maximum length", () => {
+test("maxLength applies beside a format", () => {
   const schema = { type: "string", format: "uri", maxLength: 60 };
   judgeTexts(
     schema,
