@@ -81,7 +81,7 @@ function localImportsOf(file: string): string[] {
     .map((name) => withSlashes(relative(src, resolve(src, dirname(file), name))));
 }
 
-it("every folder has a place among the arrows, and no file lies beside them", () => {
+it("every folder has a row of arrows, and no file lies outside a folder", () => {
   const folders = new Set(files.map(folderOf));
   expect([...folders].sort()).toEqual(Object.keys(allowed).sort());
 });

@@ -38,7 +38,7 @@ export function drawChart(lines: readonly ChartLine[], { x, y, top = 1, stride =
   parts.push(`<text x="${(PLOT.left + PLOT.right) / 2}" y="${HEIGHT - 8}" text-anchor="middle">${xmlText(x)}</text>`);
   parts.push(`<text x="${PLOT.left}" y="14">${xmlText(y)}</text>`);
 
-  // The legend stands at the lower right, or at the upper right when a curve ends low.
+  // The legend is at the lower right, or at the upper right if a curve ends low.
   const low = lines.some(({ values }) => (values.at(-1) ?? top) < 0.2 * top);
   for (const [i, { name, values }] of lines.entries()) {
     const colour = COLOURS[i % COLOURS.length]!;

@@ -26,7 +26,7 @@ describe("rankOf", () => {
     expect(rankOf(0, 1000, options)).toBeLessThan(rankOf(1, 1000, options));
   });
 
-  it("lets agingSeconds of waiting, and no less, make up for one level", () => {
+  it("makes up for one level of priority after exactly agingSeconds of waiting", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1000 }), fc.nat(1e6), fc.nat(2e4), (levels, arrival, later) => {
         const waited = levels * 10_000 - 10_000 + later; // one level around the crossing

@@ -24,7 +24,7 @@ it.each([
   expect(await linesOfPieces(...pieces)).toEqual(lines);
 });
 
-it("ends no line at the separators that JSON leaves in its strings", async () => {
+it("does not split lines at the separators that JSON allows in strings", async () => {
   const line = JSON.stringify({ content: "one\u2028two\u2029three\u0085four" });
   expect(await linesOfPieces(`${line}\n${line}`)).toEqual([line, line]);
 });

@@ -178,7 +178,7 @@ export class StepInputs {
     }
   }
 
-  /** These blocks in this order, read in place if they lie in it. */
+  /** These blocks in this order. They are read in place if they are stored in it. */
   #pastBlocks(blocks: Int32Array): (layer: number) => BlockMemory {
     const { pool } = this.#parts;
     const size = blocks.length * pool.blockElements;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Turns } from "./turns.ts";
 
-it("lets one through per turn of the loop, in order", async () => {
+it("lets one caller through per turn of the event loop, in order", async () => {
   const turns = new Turns();
   const order: string[] = [];
   const work = [0, 1, 2].map((i) => turns.next().then(() => order.push(`work ${i}`)));

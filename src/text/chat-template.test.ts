@@ -27,7 +27,7 @@ const chatml =
   "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}<|end|>\n{% endfor %}" +
   "{% if add_generation_prompt %}<|assistant|>{% endif %}";
 
-describe("templates mean what Python's Jinja makes of them", () => {
+describe("templates print what Python's Jinja prints", () => {
   const file = new URL("../../test/fixtures/templates/jinja.json", import.meta.url);
   const { variables, cases } = JSON.parse(readFileSync(file, "utf8")) as {
     variables: Record<string, unknown>;

@@ -30,7 +30,7 @@ export class TokenTextWalk {
     this.#wholeTexts = WholeTexts.of(tokenizer);
   }
 
-  /** A token that could stand at this position. */
+  /** Describes a token that could come at this position. */
   describe(id: number): TokenText {
     return { token: this.text(id), bytes: numbers(this.#tokenizer.bytes(id)) };
   }
@@ -46,7 +46,7 @@ export class TokenTextWalk {
     return this.#completed(bytes, whole);
   }
 
-  /** The token that does stand here; the walk moves on to the next position. */
+  /** Describes the token that does come here, and moves on to the next position. */
   advance(id: number): TokenText {
     const described = this.describe(id);
     if (this.#asIds) return described;
@@ -59,7 +59,7 @@ export class TokenTextWalk {
     return described;
   }
 
-  /** The text of these bytes behind as few unfinished tokens as make it whole; without such, `alone`. */
+  /** The text of these bytes after as few unfinished tokens as complete it; `alone` if none do. */
   #completed(bytes: Uint8Array, alone: string | null): string {
     let joined = bytes;
     let found = alone;

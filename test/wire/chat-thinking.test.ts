@@ -25,7 +25,7 @@ describe("thinking_token_budget", () => {
     expect(reply.choices[0].message).toMatchObject({ reasoning: "ab", content: "yes" });
   });
 
-  it("leaves shorter thoughts and replies without any alone", async () => {
+  it("does not change shorter thoughts, or replies without a thought", async () => {
     for (const budget of [6, 100, -1, null]) {
       const { message } = (await server.chat({ messages: says(thought), thinking_token_budget: budget })).choices[0];
       expect(message).toMatchObject({ reasoning: "abcdef", content: "answer" });

@@ -111,7 +111,7 @@ describe("flywheel tokens and chat", () => {
     expect(code).toBe(1);
   });
 
-  it("tokens are listed and revoked in a folder of a server only, which a wrong path does not become", async () => {
+  it("lists and revokes tokens only in a server's data folder, and creates nothing at a wrong path", async () => {
     const nowhere = join(fresh(), "typo");
     for (const command of [["list"], ["revoke", "ci"]]) {
       const { code, err } = await run(["tokens", ...command, "--data", nowhere]);

@@ -195,7 +195,7 @@ describe("flywheel serve", () => {
     closeSync(full);
   });
 
-  it("does not let the runtime report to its makers, or leave files of that behind", async () => {
+  it("keeps the runtime from sending telemetry and from leaving telemetry files", async () => {
     const [home, temporary] = [fresh(), fresh()];
     await serve([MODEL, "--port", "0", "--data", fresh()], { HOME: home, TMPDIR: temporary, XDG_CACHE_HOME: home });
     expect(readdirSync(home)).toEqual([]);

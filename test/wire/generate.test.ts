@@ -137,7 +137,7 @@ describe("the same bits as /v1/completions", () => {
 });
 
 describe("sampling_params", () => {
-  it("are neutral where they are left out, whatever the model recommends, but the model's end ids hold", async () => {
+  it("default to neutral values, whatever the model recommends, but the model's end ids still apply", async () => {
     const { sampling } = await requestOf(() => generate(ids("go"), { max_tokens: 1 }));
     expect(sampling).toMatchObject({ temperature: 1, topK: 0, topP: 1, stopTokenIds: [122], eosTokenId: 2 });
   });
@@ -330,7 +330,7 @@ describe("refusals", () => {
     expect([refused.status, (await refused.json()).error.param]).toEqual([400, "prompt_logprobs"]);
   });
 
-  it("strangers, and full queues", async () => {
+  it("callers without a token, and a full queue", async () => {
     const anonymous = await fetch(server.url + PATH, { method: "POST", body: "{}" });
     expect(anonymous.status).toBe(401);
     expect((await server.post(PATH, sampling({ n: 1100 }))).status).toBe(400);

@@ -150,7 +150,7 @@ describe("shutdown", () => {
     await start();
   });
 
-  it("finishes what runs, refuses what comes, reports unhealthy", async () => {
+  it("finishes running requests, refuses new ones and reports itself unhealthy", async () => {
     await start({ config: { shutdownTimeout: 20 }, runner: slow });
     const running = server.stream({ ...endless, max_tokens: 200 });
     const whole = server.chat({ ...endless, max_tokens: 200 });

@@ -166,7 +166,7 @@ describe.each([
 describe("reasoning", () => {
   const messages = user("say:<think>hm</think>done");
 
-  it("is split, whole and streamed, and hidden when asked", async () => {
+  it("is separated from the answer, whole and streamed, and hidden on request", async () => {
     const whole = await tools.chat({ messages, logprobs: true, return_token_ids: true });
     expect(whole.choices[0].message).toMatchObject({ content: "done", reasoning: "hm", reasoning_content: "hm" });
     // From where the start marker is complete to where the end marker is; a token is a byte here.

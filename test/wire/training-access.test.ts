@@ -33,7 +33,7 @@ describe("access", () => {
     expect((await server.call("POST", "/v1/preview/models", copy)).status).toBe(200);
   });
 
-  it("keeps owners apart: another's id is a 404", async () => {
+  it("keeps owners apart: the id of another owner is a 404", async () => {
     const { id, name } = await newModel(server);
     const job = (await server.call("POST", "/v1/preview/training-jobs", jobBody(id, []))).json;
     const bob = { as: "bob" } as const;

@@ -181,7 +181,7 @@ describe("jobs", () => {
     }
   });
 
-  it("refuses a learning rate that is no number before anything is trained", async () => {
+  it("refuses a learning rate that is not a number before anything is trained", async () => {
     const { id } = await newModel(server);
     const config = { grad_accumulation_sequences: "all", num_trajectories_learning_rate_multiplier_power: 2000 };
     const body = jobBody(id, undefined, { experimental_config: config });
@@ -205,7 +205,7 @@ describe("jobs", () => {
     expect((await server.call("GET", `/v1/preview/training-jobs?model_id=${id}`)).json.data).toEqual([]);
   });
 
-  it("pushes the events when asked for a stream, and goes on behind Last-Event-ID", async () => {
+  it("streams events on request, and resumes after Last-Event-ID", async () => {
     const { id } = await newModel(server);
     const job = (await server.call("POST", "/v1/preview/training-jobs", jobBody(id))).json;
     const read = async (headers: Record<string, string>) => {
@@ -231,7 +231,7 @@ describe("jobs", () => {
     expect((await server.call("GET", `/v1/preview/training-jobs/${job.id}/events?after=x`)).status).toBe(404);
   });
 
-  it("are gone with their model, and who follows one hears its end", async () => {
+  it("are deleted with their model, and followers of a job are told that it ended", async () => {
     const { id } = await newModel(server);
     const over = (await server.call("POST", "/v1/preview/training-jobs", jobBody(id, []))).json;
     await finishedJob(server, over.id);
@@ -250,7 +250,7 @@ describe("jobs", () => {
     expect((await server.call("GET", `/v1/preview/training-jobs?model_id=${id}`)).json.data).toEqual([]);
   });
 
-  it("cancels, as often as one likes", async () => {
+  it("cancels, any number of times", async () => {
     const { id } = await newModel(server);
     const many = group(...Array.from({ length: 50 }, (_, i) => trajectory("a1 <e>", i % 2)));
     const job = (await server.call("POST", "/v1/preview/training-jobs", jobBody(id, [many, many]))).json;

@@ -51,7 +51,7 @@ it("replaces the socket of a server that was killed", async () => {
   await server.close();
 });
 
-it("does not take the socket of a running server, nor anything else that is there", async () => {
+it("does not replace the socket of a running server, or any other file", async () => {
   const uds = join(folder, "live.sock");
   const server = await start(uds);
   await expect(start(uds)).rejects.toThrow(/another server is listening/);

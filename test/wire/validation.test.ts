@@ -28,7 +28,7 @@ describe("the same refusals are real 4xx with stream: true", () => {
   });
 });
 
-describe("of several mistakes the first in order is reported", () => {
+describe("of several mistakes, the first in order is reported", () => {
   const unknown = { model: "nobody" };
   const tooLong = { messages: [{ role: "user", content: "x".repeat(3000) }] };
   const repetition = { repetition_detection: { max_pattern_size: 2, min_pattern_size: 3, min_count: 2 } };

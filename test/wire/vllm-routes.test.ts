@@ -74,7 +74,7 @@ describe("/invocations", () => {
     expect(chunks.map((chunk) => chunk.choices[0].delta.content).join("")).toBe("ab");
   });
 
-  it("refuses what is neither, and strangers", async () => {
+  it("refuses a body that is neither, and callers without a token", async () => {
     const { status, reply } = await invoke({ input: "x" });
     expect(status).toBe(400);
     expect(reply.error.message).toEqual(expect.stringMatching(/messages.*prompt/));

@@ -1,5 +1,5 @@
 // The id of a request: the X-Request-Id header, else the body's request_id, else a random UUID. It becomes part of
-// the reply's id and is returned in the X-Request-Id header, if it can stand in one.
+// the reply's id and is returned in the X-Request-Id header, if it is valid there.
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { ServiceError } from "../../errors/service-error.ts";
 

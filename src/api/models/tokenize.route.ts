@@ -79,7 +79,7 @@ export function registerTokenize(app: FastifyInstance, service: Service): void {
       const { value: body } = readBody(DetokenizeRequest, request.body ?? null);
       const model = await service.models.resolve(body.model, principalOf(request));
       model.release();
-      // A model may have more rows than its tokenizer has tokens: such ids are no mistake, and have no text.
+      // A model may have more rows than its tokenizer has tokens. Such ids are valid but have no text.
       return { prompt: service.text.tokenizer.decode(body.tokens) };
     },
   );

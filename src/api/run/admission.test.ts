@@ -31,7 +31,7 @@ describe("Admission", () => {
     });
   });
 
-  it("admits nobody while draining, and is idle after the last one leaves", async () => {
+  it("admits no requests while draining, and is idle once the last one has ended", async () => {
     const door = new Admission({ slots: 2, queue: 0 });
     await door.idle();
     const leave = door.enter(1);

@@ -133,7 +133,7 @@ export function keyBlocks(
 
 /**
  * [nb * positionsPerBlock]: the row for each place in the blocks of `count` tokens, from row `first` on. The first block
- * already has `begun` positions, which stand before all rows. Places after the last token repeat it: masks hide them, and
+ * already has `begun` positions, which come before all rows. Places after the last token repeat it: masks hide them, and
  * they are finite whenever the token's own result is.
  */
 export function blockPlaces(first: number, count: number, positionsPerBlock: number, begun = 0): BigInt64Array {

@@ -83,7 +83,7 @@ describe("weights that do not fit", () => {
     );
   });
 
-  test("an untied head must be there, a tied one may be", () => {
+  test("an untied head is required, a tied one is optional", () => {
     const untied = folderWith("llama", "untied", { tie_word_embeddings: false });
     writeSafetensors(join(untied, "model.safetensors"), tensorsOf("llama"));
     expect(() => openCheckpoint(untied)).toThrow(/no tensor "lm_head.weight"/);
@@ -93,7 +93,7 @@ describe("weights that do not fit", () => {
     expect(checkpoint.tensors.head).toBeNull();
   });
 
-  test("a wrong shape is named with both shapes, of the same size too", () => {
+  test("a wrong shape is an error that gives both shapes, even if their sizes are equal", () => {
     const folder = folderWith("llama", "shape");
     const tensors = tensorsOf("llama").map((tensor) =>
       tensor.name === "model.layers.0.mlp.down_proj.weight" ? { ...tensor, shape: [96, 64] } : tensor,

@@ -111,11 +111,11 @@ describe("the fixtures (transformers 5)", () => {
   });
 });
 
-describe("two places that speak of RoPE", () => {
+describe("two fields that describe RoPE", () => {
   const llama3 = { rope_type: "llama3", factor: 8, low_freq_factor: 1, high_freq_factor: 4, rope_theta: 5e5 };
   const base = { ...small, architectures: ["LlamaForCausalLM"] };
 
-  test("an empty object says nothing", () => {
+  test("an empty object counts as absent", () => {
     const config = parse({ ...base, rope_scaling: {}, rope_parameters: llama3 });
     expect(config.layers[0]!.rope).toMatchObject({ theta: 5e5, scaling: { type: "llama3" } });
   });

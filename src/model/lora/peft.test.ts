@@ -235,7 +235,7 @@ describe("versions", () => {
     expect(version(() => ({ alpha: 2 * Math.sqrt(2), rankStabilised: true }))).toBe(reference);
   });
 
-  test("any change gives another", () => {
+  test("any change gives another version", () => {
     const versions = [
       version(() => ({})),
       version(() => ({ alpha: 5 })),

@@ -102,7 +102,7 @@ function passes(value: Value, [name, expected]: readonly Value[], runtime: Runti
   return name === undefined ? isTrue(value) : passesTest(text(name), value, expected, runtime);
 }
 
-/** What elements are ordered and told apart by: upper and lower case are alike unless asked for. */
+/** The key that elements are sorted and compared by. It ignores case unless `cased`. */
 function sortKey(attribute: Value, cased: Value, runtime: Runtime): (item: Value) => Value {
   const fold = (value: Value): Value => (typeof value === "string" && !isTrue(cased) ? value.toLowerCase() : value);
   if (attribute === undefined || attribute === null) return fold;

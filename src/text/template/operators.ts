@@ -1,4 +1,4 @@
-// Operators with Python's meaning. Whatever could make a text, a list or a number huge is checked before it happens.
+// Operators with Python's meaning. An operation that would make a text, a list or a number too large is refused.
 
 import { isInteger, isNumeric, type Numeric } from "./comparison.ts";
 import { pythonJson } from "./python-format.ts";

@@ -82,7 +82,7 @@ test("too many waiting jobs are refused", async () => {
   small.close();
 });
 
-test("a client can have only a few jobs, and others are not kept waiting behind them", async () => {
+test("a client can have only a few jobs, and does not hold up other clients", async () => {
   const shared = new TemplateSandbox({ maxPerClient: 2 });
   const hostile = Array.from({ length: 10 }, () => shared.render("{{ 1 }}", input, "hostile"));
   const honest = shared.render("{{ 'honest' }}", input, "honest");

@@ -1,4 +1,4 @@
-// The methods of strings, as Python has them: positions and lengths count characters, growth is checked before it happens.
+// The methods of Python's strings. Positions and lengths count characters. The length of a result is checked before it is built.
 
 import { builtins, int, integer, integerOr, text, textOr } from "./builtins.ts";
 import { braceFormat } from "./text-format.ts";

@@ -1,5 +1,5 @@
-// Text functions behind Python's string methods and Jinja's filters. Lengths count characters, whitespace is what Python
-// counts as such, and growth is checked before it happens.
+// Text functions for Python's string methods and Jinja's filters. Lengths count characters, whitespace is Python's, and the
+// length of a result is checked before it is built.
 
 /** What str.strip() removes; JavaScript's trim() removes U+FEFF as well and leaves U+001C to U+001F and U+0085. */
 const WHITESPACE =

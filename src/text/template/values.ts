@@ -42,7 +42,7 @@ export class Markup {
   }
 }
 
-/** Without the mark, which matters only to "+" and a few filters. */
+/** The value without the mark, which only "+" and a few filters look at. */
 export function plain(value: Value): Value {
   return value instanceof Markup ? value.text : value;
 }
@@ -74,7 +74,7 @@ export class Range {
 
 const MAX_RANGE = 100_000n;
 
-/** A generator, as map, select and reverse give: true, without a length, and empty once it was gone through. */
+/** A generator, as map, select and reverse return. It is truthy, has no length, and is empty after one iteration. */
 export class Once {
   #items: readonly Value[];
 

@@ -1,5 +1,5 @@
-// The text of one message as rendering joins it, and the thought in it. So what is trained from a message's text is
-// what the template would have been given.
+// The text of one message, joined as for rendering, and the thought in it. So training from a message's text uses exactly
+// the text that the template would get.
 
 import { createReplyParser } from "../../text/create-reply-parser.ts";
 import { joinedText } from "../../text/messages.ts";
