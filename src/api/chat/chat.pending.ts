@@ -29,19 +29,8 @@ export class PendingChunk {
   }
 
   #addPart(part: ReplyDelta): void {
-    switch (part.kind) {
-      case "content":
-        this.content += part.text;
-        break;
-      case "reasoning":
-        this.reasoning += part.text;
-        break;
-      case "tool_call":
-        this.#addToolCall(part);
-        break;
-      default:
-        part satisfies never;
-    }
+    if (part.kind === "tool_call") this.#addToolCall(part);
+    else this[part.kind] += part.text;
   }
 
   /** Joins the fragments of a call. Its id and type go with the name, which comes first. */

@@ -160,21 +160,12 @@ export function chatReplyJson(
 }
 
 function addPart(choice: Collected, part: ReplyDelta): void {
-  switch (part.kind) {
-    case "content":
-      choice.content += part.text;
-      break;
-    case "reasoning":
-      choice.reasoning += part.text;
-      break;
-    case "tool_call": {
-      choice.toolCalls[part.index] ??= { id: toolCallId(), type: "function", function: { name: "", arguments: "" } };
-      const call = choice.toolCalls[part.index]!;
-      call.function.name = part.name ?? call.function.name;
-      call.function.arguments += part.argumentsText ?? "";
-      break;
-    }
-    default:
-      part satisfies never;
+  if (part.kind !== "tool_call") {
+    choice[part.kind] += part.text;
+    return;
   }
+  choice.toolCalls[part.index] ??= { id: toolCallId(), type: "function", function: { name: "", arguments: "" } };
+  const call = choice.toolCalls[part.index]!;
+  call.function.name = part.name ?? call.function.name;
+  call.function.arguments += part.argumentsText ?? "";
 }

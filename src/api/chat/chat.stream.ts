@@ -96,16 +96,8 @@ export class ChatChunks implements ChunkSource {
   }
 
   #shows(part: ReplyDelta): boolean {
-    switch (part.kind) {
-      case "content":
-        return true;
-      case "reasoning":
-        return this.#options.includeReasoning;
-      case "tool_call":
-        return this.#options.parallelToolCalls || part.index === 0;
-      default:
-        return part satisfies never;
-    }
+    if (part.kind === "reasoning") return this.#options.includeReasoning;
+    return part.kind === "content" || this.#options.parallelToolCalls || part.index === 0;
   }
 
   /** Tokens without text make a chunk too, unless a parser consumed them and the client did not ask for ids. */

@@ -45,23 +45,13 @@ export interface ModelTensors {
 
 /** [out, in] of a linear map. */
 export function linearShape(config: ModelConfig, name: LinearName): readonly [number, number] {
-  const { hiddenSize, intermediateSize, headDim } = config;
-  switch (name) {
-    case "q":
-      return [config.numHeads * headDim, hiddenSize];
-    case "k":
-    case "v":
-      return [config.numKvHeads * headDim, hiddenSize];
-    case "o":
-      return [hiddenSize, config.numHeads * headDim];
-    case "gate":
-    case "up":
-      return [intermediateSize, hiddenSize];
-    case "down":
-      return [hiddenSize, intermediateSize];
-    default:
-      return name satisfies never;
-  }
+  const { hiddenSize: hidden, intermediateSize: inner, numHeads, numKvHeads, headDim } = config;
+  const [queries, keys] = [numHeads * headDim, numKvHeads * headDim];
+  const shapes: Record<LinearName, readonly [number, number]> = {
+    ...{ q: [queries, hidden], k: [keys, hidden], v: [keys, hidden], o: [hidden, queries] },
+    ...{ gate: [inner, hidden], up: [inner, hidden], down: [hidden, inner] },
+  };
+  return shapes[name];
 }
 
 /** The module of a linear map inside a layer, as Hugging Face names it: "self_attn.q_proj". */

@@ -7,43 +7,19 @@ import { countAtLeast, findBucket, gather, histogram, scan } from "./search.ts";
 import { encodeModule } from "./wasm.ts";
 import { sumAtLeast, weigh } from "./weights.ts";
 
-/** Addresses are in bytes. `row` and `maxima` describe a row as `scan` left it; `blocks` (> 0) is its length in blocks. */
+/** A row as `scan` left it: its address in bytes, its length in blocks (> 0), and the address of its block maxima. */
+type Row = [row: number, blocks: number, maxima: number];
+
+/** All addresses are in bytes. */
 export interface Kernels {
-  mask(row: number, blocks: number, maxima: number, words: number): void;
-  scan(row: number, blocks: number, maxima: number): number;
-  weigh(
-    row: number,
-    blocks: number,
-    maxima: number,
-    toWeights: number,
-    sums: number,
-    cut: number,
-    max: number,
-    octaves: number,
-  ): number;
-  sumAtLeast(row: number, blocks: number, maxima: number, toWeights: number, sums: number, cut: number): number;
-  histogram(
-    row: number,
-    blocks: number,
-    maxima: number,
-    counts: number,
-    hiKey: number,
-    shift: number,
-    cut: number,
-    top: number,
-  ): void;
+  mask(...args: [...Row, words: number]): void;
+  scan(...args: Row): number;
+  weigh(...args: [...Row, toWeights: number, sums: number, cut: number, max: number, octaves: number]): number;
+  sumAtLeast(...args: [...Row, toWeights: number, sums: number, cut: number]): number;
+  histogram(...args: [...Row, counts: number, hiKey: number, shift: number, cut: number, top: number]): void;
   findBucket(counts: number, need: number, above: number): number;
-  gather(
-    row: number,
-    blocks: number,
-    maxima: number,
-    hiKey: number,
-    span: number,
-    cut: number,
-    out: number,
-    limit: number,
-  ): number;
-  countAtLeast(row: number, blocks: number, maxima: number, value: number): number;
+  gather(...args: [...Row, hiKey: number, span: number, cut: number, out: number, limit: number]): number;
+  countAtLeast(...args: [...Row, value: number]): number;
 }
 
 // The WebAssembly globals that this file needs. Node's types do not declare them.

@@ -5,25 +5,19 @@ import { elements, findKey, positioned, typeName, type Value } from "./values.ts
 
 export type Numeric = bigint | number | boolean;
 
+const COMPARISONS: Readonly<Record<Comparison, (left: Value, right: Value) => boolean>> = {
+  "==": equal,
+  "!=": (left, right) => !equal(left, right),
+  in: (left, right) => contains(right, left),
+  "not in": (left, right) => !contains(right, left),
+  "<": (left, right) => compare(left, right) < 0,
+  "<=": (left, right) => compare(left, right) <= 0,
+  ">": (left, right) => compare(left, right) > 0,
+  ">=": (left, right) => compare(left, right) >= 0,
+};
+
 export function compareWith(operator: Comparison, left: Value, right: Value): boolean {
-  switch (operator) {
-    case "==":
-      return equal(left, right);
-    case "!=":
-      return !equal(left, right);
-    case "in":
-      return contains(right, left);
-    case "not in":
-      return !contains(right, left);
-    case "<":
-      return compare(left, right) < 0;
-    case "<=":
-      return compare(left, right) <= 0;
-    case ">":
-      return compare(left, right) > 0;
-    case ">=":
-      return compare(left, right) >= 0;
-  }
+  return COMPARISONS[operator](left, right);
 }
 
 /** Python's ==: by content, numbers and booleans by value, never across other types. */

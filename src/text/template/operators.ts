@@ -65,53 +65,41 @@ function calculate(operator: BinaryOperator, left: Numeric, right: Numeric): Val
     throw new Error("division by zero");
   }
   const isWhole = typeof left !== "number" && typeof right !== "number";
-  if (!isWhole || operator === "/" || (operator === "**" && Number(right) < 0)) {
-    if (isWhole && operator === "**") return 1 / Number(left) ** -Number(right);
-    return calculateFloat(operator, Number(left), Number(right));
-  }
-  const result = calculateInteger(operator, BigInt(left), BigInt(right));
+  if (isWhole && operator === "**" && Number(right) < 0) return 1 / Number(left) ** -Number(right);
+  if (!isWhole || operator === "/") return FLOATS[operator](Number(left), Number(right));
+  const result = INTEGERS[operator](BigInt(left), BigInt(right));
   if (result > LARGEST_INTEGER || result < -LARGEST_INTEGER) throw new Error("a number grew too large");
   return result;
 }
 
-function calculateFloat(operator: BinaryOperator, a: number, b: number): number {
-  switch (operator) {
-    case "+":
-      return a + b;
-    case "-":
-      return a - b;
-    case "*":
-      return a * b;
-    case "/":
-      return a / b;
-    case "//":
-      return Math.floor(a / b);
-    case "%": {
-      const rest = a % b;
-      return rest !== 0 && rest < 0 !== b < 0 ? rest + b : rest;
-    }
-    case "**":
-      if (a < 0 && !Number.isInteger(b)) throw new Error("a complex number has no place in a template");
-      return a ** b;
-  }
-}
+const FLOATS: Readonly<Record<BinaryOperator, (a: number, b: number) => number>> = {
+  "+": (a, b) => a + b,
+  "-": (a, b) => a - b,
+  "*": (a, b) => a * b,
+  "/": (a, b) => a / b,
+  "//": (a, b) => Math.floor(a / b),
+  // The remainder has the sign of the divisor.
+  "%": (a, b) => (a % b !== 0 && a % b < 0 !== b < 0 ? (a % b) + b : a % b),
+  "**": (a, b) => {
+    if (a < 0 && !Number.isInteger(b)) throw new Error("a complex number has no place in a template");
+    return a ** b;
+  },
+};
 
-function calculateInteger(operator: BinaryOperator, a: bigint, b: bigint): bigint {
-  switch (operator) {
-    case "+":
-      return a + b;
-    case "-":
-      return a - b;
-    case "*":
-      return a * b;
-    case "**":
-      if (a.toString(16).length * 4 * Number(b) > 15_000 && a !== 1n && a !== 0n) {
-        throw new Error("a number grew too large");
-      }
-      return a ** b;
-  }
-  const rest = a % b;
-  const isBelow = rest !== 0n && rest < 0n !== b < 0n;
-  if (operator === "%") return isBelow ? rest + b : rest;
-  return a / b - (isBelow ? 1n : 0n);
+const INTEGERS: Readonly<Record<Exclude<BinaryOperator, "/">, (a: bigint, b: bigint) => bigint>> = {
+  "+": (a, b) => a + b,
+  "-": (a, b) => a - b,
+  "*": (a, b) => a * b,
+  "//": (a, b) => a / b - (isBelow(a, b) ? 1n : 0n),
+  "%": (a, b) => (a % b) + (isBelow(a, b) ? b : 0n),
+  "**": (a, b) => {
+    const isHuge = a.toString(16).length * 4 * Number(b) > 15_000 && a !== 1n && a !== 0n;
+    if (isHuge) throw new Error("a number grew too large");
+    return a ** b;
+  },
+};
+
+/** Whether the quotient is not whole and below zero: Python rounds it down, JavaScript towards zero. */
+function isBelow(a: bigint, b: bigint): boolean {
+  return a % b !== 0n && a % b < 0n !== b < 0n;
 }

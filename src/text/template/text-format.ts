@@ -138,37 +138,27 @@ function digits(value: Value, layout: Layout): [sign: string, body: string] {
   return [sign, body.replace(/^\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, layout.grouping))];
 }
 
+const BASES: Readonly<Record<string, number>> = { x: 16, o: 8, b: 2, d: 10 };
+
 function magnitude(value: Numeric, { kind, precision }: Layout): string {
   const number = Math.abs(Number(value));
-  const whole = (): bigint =>
-    typeof value === "number" ? BigInt(Math.trunc(number)) : Number(value) < 0 ? -BigInt(value) : BigInt(value);
-  switch (kind) {
-    case "f":
-    case "F":
-      return fixedPoint(number, precision ?? 6);
-    case "%":
-      return `${fixedPoint(number * 100, precision ?? 6)}%`;
-    case "e":
-      return exponential(number, precision ?? 6);
-    case "E":
-      return exponential(number, precision ?? 6).toUpperCase();
-    case "g":
-      return general(number, precision ?? 6);
-    case "G":
-      return general(number, precision ?? 6).toUpperCase();
-    case "x":
-      return whole().toString(16);
-    case "X":
-      return whole().toString(16).toUpperCase();
-    case "o":
-      return whole().toString(8);
-    case "b":
-      return whole().toString(2);
-    case "d":
-      return String(whole());
-    default:
-      return precision === null ? pythonStr(value).replace(/^-/, "") : general(number, precision);
-  }
+  const lower = kind.toLowerCase();
+  const base = BASES[lower];
+  const text = base === undefined ? fraction(value, number, lower, precision) : whole(value, number).toString(base);
+  return kind === lower ? text : text.toUpperCase();
+}
+
+function whole(value: Numeric, number: number): bigint {
+  if (typeof value === "number") return BigInt(Math.trunc(number));
+  return Number(value) < 0 ? -BigInt(value) : BigInt(value);
+}
+
+function fraction(value: Numeric, number: number, kind: string, precision: number | null): string {
+  if (kind === "f") return fixedPoint(number, precision ?? 6);
+  if (kind === "%") return `${fixedPoint(number * 100, precision ?? 6)}%`;
+  if (kind === "e") return exponential(number, precision ?? 6);
+  if (kind === "g" || precision !== null) return general(number, precision ?? 6);
+  return pythonStr(value).replace(/^-/, "");
 }
 
 function exponential(number: number, precision: number): string {
