@@ -6,7 +6,7 @@ import { describe, expect, it, vi } from "vitest";
 import { TokenChunk, TokenReply } from "../../src/api/generate/generate.schema.ts";
 import { NEUTRAL_DEFAULTS } from "../../src/api/request/generation-defaults.ts";
 import { createTraining } from "../../src/app/training.ts";
-import type { GenerateRequest } from "../../src/engine/contract.ts";
+import type { EngineOutput, GenerateRequest } from "../../src/engine/contract.ts";
 import { OutputText } from "../../src/text/output-text.ts";
 import { LLAMA } from "../fakes/training-service.ts";
 import { expectShape, shared, sharedServer } from "./shared-server.ts";
@@ -195,6 +195,29 @@ describe("sampling_params", () => {
     const both = await requestOf(() => generate(ids("go"), params, { kv_transfer_params: { from: 2 } }));
     expect(both.extra?.kvTransferParams).toEqual({ from: 2 });
   });
+});
+
+it("answers what the engine says about a transfer of keys and values", async () => {
+  const { engine } = server.service;
+  const { generate: original } = engine;
+  engine.generate = (request) => {
+    const generation = original.call(engine, request);
+    async function* told(): AsyncGenerator<EngineOutput> {
+      for await (const output of generation) {
+        if (output.type !== "tokens" || output.finish === null) yield output;
+        else yield { ...output, finish: { ...output.finish, kvTransferParams: { blocks: [1] } } };
+      }
+    }
+    const outputs = told();
+    return {
+      stop: (index) => generation.stop(index),
+      abort: () => generation.abort(),
+      [Symbol.asyncIterator]: () => outputs,
+    };
+  };
+  const reply = await generate(ids("go"), { max_tokens: 1 }, { kv_transfer_params: { do_remote_decode: true } });
+  engine.generate = original;
+  expect(reply.kv_transfer_params).toEqual({ blocks: [1] });
 });
 
 describe("a stream", () => {

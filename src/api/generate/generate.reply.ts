@@ -93,7 +93,7 @@ export class TokenChoices implements ChunkSource {
       choices: null,
       usage: usageOf(this.#facts, this.#counts(this.#taken)),
       prompt_logprobs: null,
-      kv_transfer_params: null,
+      kv_transfer_params: this.#choices.find(({ end }) => end?.kvTransferParams)?.end?.kvTransferParams ?? null,
     };
     return jsonWith(reply, {
       choices: `[${choices.join(",")}]`,

@@ -50,7 +50,7 @@ const TokenSampling = Type.Object(
       description: "Tokens per chunk of a choice, except its first and last chunk.",
     }),
     extra_args: orNull(AnyObject, {
-      description: "Passed to the engine; the embedded engine ignores it. kv_transfer_params may be in it.",
+      description: "Passed to a remote engine; the embedded engine ignores it. kv_transfer_params may be in it.",
     }),
     trace_decode_token_ids: orNull(refused("trace_decode_token_ids is not supported: leave it out")),
     skip_reading_prefix_cache: orNull(Type.Boolean(), {
@@ -109,7 +109,7 @@ export const TokenReply = Type.Object(
     choices: Type.Array(Type.Object({ ...choice, finish_reason: Type.String() }, { additionalProperties: false })),
     usage: Usage,
     prompt_logprobs: PromptLogprobs,
-    kv_transfer_params: Type.Null(),
+    kv_transfer_params: nullable(AnyObject),
   },
   { title: "GenerateResponse", additionalProperties: false },
 );
