@@ -16,28 +16,19 @@ export class ProtoWriter {
   /** Field of wire type 5. */
   float(field: number, value: number): this {
     this.#tag(field, 5);
-    this.#reserve(4);
-    new DataView(this.#buffer.buffer).setFloat32(this.#length, value, true);
-    this.#length += 4;
-    return this;
+    return this.#append(new Uint8Array(Float32Array.of(value).buffer));
   }
 
   /** Field of wire type 1. */
   double(field: number, value: number): this {
     this.#tag(field, 1);
-    this.#reserve(8);
-    new DataView(this.#buffer.buffer).setFloat64(this.#length, value, true);
-    this.#length += 8;
-    return this;
+    return this.#append(new Uint8Array(Float64Array.of(value).buffer));
   }
 
   bytes(field: number, value: Uint8Array): this {
     this.#tag(field, 2);
     this.#varint(value.byteLength);
-    this.#reserve(value.byteLength);
-    this.#buffer.set(value, this.#length);
-    this.#length += value.byteLength;
-    return this;
+    return this.#append(value);
   }
 
   string(field: number, value: string): this {
@@ -50,6 +41,13 @@ export class ProtoWriter {
 
   finish(): Uint8Array {
     return this.#buffer.subarray(0, this.#length);
+  }
+
+  #append(bytes: Uint8Array): this {
+    this.#reserve(bytes.length);
+    this.#buffer.set(bytes, this.#length);
+    this.#length += bytes.length;
+    return this;
   }
 
   #tag(field: number, wireType: number): void {

@@ -42,10 +42,7 @@ const MAX_SOURCE_LENGTH = 262_144;
 const START_LIMIT_MS = 20_000;
 
 export class TemplateSandbox {
-  readonly #isTrusted: boolean;
-  readonly #timeLimitMs: number;
-  readonly #maxWaiting: number;
-  readonly #maxPerClient: number;
+  readonly #options: Required<SandboxOptions>;
   readonly #waiting: PendingJob[] = [];
   #running: PendingJob | null = null;
   #child: ChildProcess | null = null;
@@ -54,10 +51,7 @@ export class TemplateSandbox {
   #isClosed = false;
 
   constructor(options: SandboxOptions = {}) {
-    this.#isTrusted = options.isTrusted ?? false;
-    this.#timeLimitMs = options.timeLimitMs ?? 2_000;
-    this.#maxWaiting = options.maxWaiting ?? 64;
-    this.#maxPerClient = options.maxPerClient ?? 4;
+    this.#options = { isTrusted: false, timeLimitMs: 2_000, maxWaiting: 64, maxPerClient: 4, ...options };
   }
 
   /** `client`: who asks, for the limit per client. */
@@ -67,15 +61,16 @@ export class TemplateSandbox {
     client = "",
     contentFormat: ContentFormatOption = "auto",
   ): Promise<string> {
-    if (!this.#isTrusted && source.length > MAX_SOURCE_LENGTH) {
+    const { isTrusted, maxWaiting, maxPerClient } = this.#options;
+    if (!isTrusted && source.length > MAX_SOURCE_LENGTH) {
       const message = `A chat template in a request must not be longer than ${MAX_SOURCE_LENGTH} characters.`;
       return Promise.reject(new TemplateError(message));
     }
-    if (this.#isClosed || this.#waiting.length >= this.#maxWaiting || this.#jobsOf(client) >= this.#maxPerClient) {
+    if (this.#isClosed || this.#waiting.length >= maxWaiting || this.#jobsOf(client) >= maxPerClient) {
       return Promise.reject(this.#busy("Too many requests are waiting for their chat template: try again later."));
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ source, input, contentFormat, isTrusted: this.#isTrusted, client, resolve, reject });
+      this.#waiting.push({ source, input, contentFormat, isTrusted, client, resolve, reject });
       this.#next();
     });
   }
@@ -93,7 +88,7 @@ export class TemplateSandbox {
   }
 
   #busy(message: string): PromptError {
-    return new PromptError("template_busy", this.#isTrusted ? "messages" : "chat_template", message);
+    return new PromptError("template_busy", this.#options.isTrusted ? "messages" : "chat_template", message);
   }
 
   #next(): void {
@@ -131,13 +126,13 @@ export class TemplateSandbox {
   }
 
   #send({ source, contentFormat, input, isTrusted }: PendingJob): void {
-    this.#limit(this.#timeLimitMs, `The chat template took longer than ${this.#timeLimitMs / 1000} s.`);
+    const { timeLimitMs } = this.#options;
+    this.#limit(timeLimitMs, `The chat template took longer than ${timeLimitMs / 1000} s.`);
     try {
       this.#child?.send({ source, contentFormat, input, isTrusted } satisfies SandboxJob);
     } catch (cause) {
-      this.#finish()?.reject(
-        new TemplateError("The conversation is nested too deeply for a chat template.", { cause }),
-      );
+      const message = "The conversation is nested too deeply for a chat template.";
+      this.#finish()?.reject(new TemplateError(message, { cause }));
       this.#next();
     }
   }
