@@ -56,7 +56,7 @@ it("reports a dead process without its output, which is only the cause of the er
   start('console.error("secret path"); process.exit(3)', 60_000);
   const error = await run().catch((thrown: Error) => thrown);
   expect(error).toMatchObject({
-    message: "the trainer process ended with code 3; the server's log has its last words",
+    message: "the trainer process ended with code 3; its last output is in the server's log",
     cause: "secret path",
   });
 });

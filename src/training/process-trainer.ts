@@ -158,7 +158,7 @@ export class ProcessTrainer implements Trainer {
         const words = worker.lastWords.trim();
         // clients see the message, so what the process wrote is only its cause
         const error = new Error(
-          `the trainer process ${how}${words ? "; the server's log has its last words" : ""}`,
+          `the trainer process ${how}${words ? "; its last output is in the server's log" : ""}`,
           words ? { cause: words } : {},
         );
         settle(() => reject(signal.aborted ? signal.reason : error));

@@ -241,7 +241,7 @@ describe("refuses", () => {
     server.call("POST", "/v1/training/runs:resolve", { request_id: "r", spec: SPEC, initial_state: null, ...fields });
 
   it.each([
-    [{ spec: { ...SPEC, base_model: "nope" } }, 422, /base model nope is not here/],
+    [{ spec: { ...SPEC, base_model: "nope" } }, 422, /base model nope is unknown/],
     [{ spec: { ...SPEC, lora_rank: 64 } }, 422, /max-lora-rank 16/],
     [{ spec: { ...SPEC, lora_target_modules: ["q_proj"] } }, 422, /trains all linear maps/],
     [{ spec: { ...SPEC, dtype: "float8" } }, 422, /bfloat16/],
