@@ -9,8 +9,10 @@ import type { Dispatcher, Place, Ticket } from "./dispatcher.ts";
 import type { Member } from "./member.ts";
 import { remainder } from "./resume.ts";
 
-/** Tries in a row that bring no token. */
+/** Tries in a row that bring no token. A request that kills the engines it runs on stops there. */
 const MOST_TRIES = 3;
+/** The same for a choice that has had tokens. It has done no harm so far; its neighbour may have. */
+const MOST_RESUMES = 6;
 
 interface Choice {
   /** Ids of its tokens so far. */
@@ -89,16 +91,21 @@ export class FleetRun {
       this.#endAll(part, unavailable("No engine is ready. Try again later."));
       return;
     }
-    const { adapters } = this.#context;
     const { member } = place;
+    // Choices that were stopped while the others waited.
+    for (const index of part.choices) if (!this.#isIn(part, index)) member.endChoice(place.job);
     try {
-      if (request.adapter !== null && !adapters.isLoaded(member, request.adapter)) {
-        await adapters.ensure(member, request.adapter);
-      }
-      if (part.choices.some((index) => this.#isIn(part, index))) await this.#follow(part, member);
-      this.#loseAll(part, "the stream ended early");
+      if (request.adapter !== null) await this.#context.adapters.ensure(member, request.adapter);
     } catch (error) {
-      this.#loseAll(part, (error as Error).message);
+      // Only requests for this adapter suffer.
+      this.#loseAll(part, "unloaded", (error as Error).message);
+    }
+    if (!part.choices.some((index) => this.#isIn(part, index))) return;
+    try {
+      await this.#follow(part, member);
+      this.#loseAll(part, "lost", "the stream ended early");
+    } catch (error) {
+      this.#loseAll(part, "lost", (error as Error).message);
     }
   }
 
@@ -149,8 +156,8 @@ export class FleetRun {
   }
 
   /** Loses the choices that the replica has not finished. */
-  #loseAll(part: Part, message: string): void {
-    const finish: Finish = { reason: "error", stopReason: null, message, fault: "lost" };
+  #loseAll(part: Part, fault: "lost" | "unloaded", message: string): void {
+    const finish: Finish = { reason: "error", stopReason: null, message, fault };
     for (const index of part.choices) if (this.#isIn(part, index)) this.#lose(part, index, finish);
   }
 
@@ -163,9 +170,10 @@ export class FleetRun {
     this.#leave(part, index);
     const ended = checkFinish(this.#request.sampling, output);
     const rest = remainder(this.#request, index, output, this.#prefilled);
+    const most = output.length > 0 ? MOST_RESUMES : MOST_TRIES;
     if (ended !== null) this.#end(index, ended);
     else if (rest === null) this.#end(index, unavailable("The engine that ran this request was lost. Send it again."));
-    else if (tries >= MOST_TRIES) this.#end(index, unavailable(`Engines lost this request ${tries} times.`));
+    else if (tries >= most) this.#end(index, unavailable(`Engines lost this request ${tries} times.`));
     // A replica that has only lost the adapter gets it again.
     else this.#launch([index], rest, fault === "unloaded" && tries === 1 ? null : member);
   }

@@ -2,7 +2,7 @@
 // Replicas of nearly the same cost are told apart by the beginning of the prompt, so that requests that begin alike meet
 // on one replica even before any of them is known there.
 
-import { mixed, textHash } from "./prefix-index.ts";
+import { RunningHash } from "./prefix-index.ts";
 import type { ReplicaLoad } from "./replica.ts";
 
 /** Decoding a choice to its end, compared with computing prompt tokens. */
@@ -33,10 +33,17 @@ export function choose<T extends Candidate>(candidates: readonly T[], key: numbe
   let best: { candidate: T; draw: number } | null = null;
   for (const candidate of candidates) {
     if (costOf(candidate) > limit) continue;
-    const draw = mixed(key, textHash(candidate.name));
+    const draw = drawOf(candidate.name, key);
     if (best === null || draw > best.draw) best = { candidate, draw };
   }
   return best?.candidate ?? null;
+}
+
+function drawOf(name: string, key: number): number {
+  const hash = new RunningHash(name);
+  hash.add(key);
+  hash.add(Math.floor(key / 2 ** 32));
+  return hash.value;
 }
 
 /** Our own work on a replica. */
