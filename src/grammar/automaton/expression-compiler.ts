@@ -37,9 +37,10 @@ class ExpressionCompiler {
     // Emitting a rule may add rules for repeated bodies, so the list grows while it is walked.
     for (let rule = 0; rule < this.#bodies.length; rule++) {
       const start = this.graph.state();
-      const end = this.graph.state();
-      this.graph.states[end]!.final = true;
       this.starts.push(start);
+      if (rule >= 2 && rule < grammar.rules.length + 2 && this.#weights.inlined(rule - 2)) continue;
+      const end = this.graph.state();
+      this.graph.finals.add(end);
       this.#emit(this.#bodies[rule]!, start, end);
     }
   }
@@ -86,8 +87,8 @@ class ExpressionCompiler {
       case "mark": {
         const marked = graph.state();
         const byte = expression.text.charCodeAt(0);
-        graph.states[marked]!.marked = true;
-        graph.byteRange(from, [byte, byte], marked);
+        graph.marked.add(marked);
+        graph.byteRange(from, byte, byte, marked);
         graph.epsilon(marked, to);
         return;
       }
@@ -116,7 +117,7 @@ class ExpressionCompiler {
       const next = graph.state();
       emitBody(chain[count]!, next);
       chain.push(next);
-      if (counted) graph.states[next]!.maskLike = chain[sameMask(count + 1, min, max)] ?? next;
+      if (counted) graph.maskLike.set(next, chain[sameMask(count + 1, min, max)] ?? next);
     }
     if (max === null) {
       const loop = chain[min]!;

@@ -12,6 +12,18 @@ test("small rules are inlined; large and recursive rules are called", () => {
   expect([0, 1, recursive].map((rule) => weights.inlined(rule))).toEqual([true, false, false]);
 });
 
+test("a rule that is used once is inlined, however large it is", () => {
+  const builder = new GrammarBuilder();
+  const once = builder.rule(text("a rule with a long text"));
+  const twice = builder.rule(text("another rule with a long text"));
+  const both = sequence(once, twice, text("-"), twice);
+  const weights = new RuleWeights(builder.finish(both));
+  expect([0, 1].map((rule) => weights.inlined(rule))).toEqual([true, false]);
+  // What is emitted twice uses its rules twice.
+  const repeated = new RuleWeights(builder.finish(repeat(both, 1, null)));
+  expect(repeated.inlined(0)).toBe(false);
+});
+
 test("an expression consumes input if its shortest match is not empty", () => {
   const weights = new RuleWeights(new GrammarBuilder().finish(text("")));
   expect(weights.consumes(text("a"))).toBe(true);

@@ -1,5 +1,6 @@
-// Decides whether the body of a rule is copied or called. The weight of an expression is roughly the number of states it
-// takes when copied. Recursive rules are always called.
+// Decides whether the body of a rule is copied or called. Rules that are small or used once are copied: each call that
+// is possible at some point of a text costs time there. Recursive rules are always called. The weight of an expression
+// is roughly the number of states it takes when copied.
 
 import type { Expression, Grammar } from "../expression.ts";
 
@@ -11,16 +12,20 @@ export class RuleWeights {
   readonly #grammar: Grammar;
   /** undefined = not visited; null = being visited (so: recursive). */
   readonly #rules = new Map<number, number | null>();
+  readonly #recursive = new Set<number>();
+  /** How often a rule is used; from the second use on, they are not counted. */
+  readonly #uses: Uint8Array;
   readonly #consuming = new Map<Expression, boolean>();
 
   constructor(grammar: Grammar) {
     this.#grammar = grammar;
     this.of(grammar.root);
     for (let rule = 0; rule < grammar.rules.length; rule++) this.#rule(rule);
+    this.#uses = countUses(grammar);
   }
 
   inlined(rule: number): boolean {
-    return this.#rule(rule) <= INLINE_WEIGHT;
+    return this.#rule(rule) <= INLINE_WEIGHT || (this.#uses[rule] === 1 && !this.#recursive.has(rule));
   }
 
   of(expression: Expression): number {
@@ -87,13 +92,48 @@ export class RuleWeights {
 
   #rule(rule: number): number {
     const known = this.#rules.get(rule);
-    if (known === null) return HEAVY;
+    if (known === null) {
+      this.#recursive.add(rule);
+      return HEAVY;
+    }
     if (known !== undefined) return known;
     this.#rules.set(rule, null);
     // A call back to a rule being visited weighs more than the limit, so every rule on a cycle ends above it.
     const weight = this.of(this.#grammar.rules[rule]!);
     this.#rules.set(rule, weight);
     return weight;
+  }
+}
+
+/** An expression that is part of several others is emitted for each of them, so its rules are used more than once. */
+function countUses({ rules, root, afterMarker }: Grammar): Uint8Array {
+  const uses = new Uint8Array(rules.length);
+  const visits = new Map<Expression, number>();
+  const queue = [root, ...(afterMarker ? [afterMarker.root] : []), ...rules];
+  for (let expression = queue.pop(); expression !== undefined; expression = queue.pop()) {
+    const visited = visits.get(expression) ?? 0;
+    if (visited === 2) continue;
+    visits.set(expression, visited + 1);
+    if (expression.kind === "rule") uses[expression.rule] = Math.min(2, uses[expression.rule]! + 1);
+    else queue.push(...parts(expression));
+  }
+  return uses;
+}
+
+function parts(expression: Expression): readonly Expression[] {
+  switch (expression.kind) {
+    case "sequence":
+      return expression.parts;
+    case "choice":
+      return expression.options;
+    case "repeat":
+      return (expression.max ?? expression.min + 1) === 2 ? [expression.body, expression.body] : [expression.body];
+    case "graph":
+      return expression.edges.map((edge) => edge.expression);
+    case "dispatch":
+      return expression.branches;
+    default:
+      return [];
   }
 }
 

@@ -7,106 +7,157 @@ import { type ByteRange, utf8Ranges } from "./utf8.ts";
 
 const MAX_STATES = 400_000;
 const MAX_EDGES = 1_500_000;
+const BACKSLASH = 0x5c;
 
-export interface GraphState {
-  /** Triples low byte, high byte, target. */
-  readonly bytes: number[];
-  readonly epsilon: number[];
-  /** Pairs rule, return state. */
-  readonly calls: number[];
-  final: boolean;
-  /** A state with the same next-token mask (see expression-compiler.ts), or the state itself. */
-  maskLike: number;
-  /** Entered by a bracket or comma of an array whose items must differ. */
-  marked: boolean;
+/** How the characters of a set are written. */
+interface Spelling {
+  readonly paths: readonly (readonly ByteRange[])[];
+  /** Those that are written with a backslash in front. */
+  readonly escapes: readonly string[];
+  /** By target: triples low byte, high byte, state, where the first byte leads on the way there. */
+  readonly ways: Map<number, readonly number[]>;
 }
 
 export class StateGraph {
-  readonly states: GraphState[] = [];
+  /** States are numbered from 0. */
+  size = 0;
+  /** Edges, each as from, low byte, high byte, target. */
+  readonly byteEdges: number[] = [];
+  /** From, target. */
+  readonly epsilonEdges: number[] = [];
+  /** From, rule, return state. */
+  readonly callEdges: number[] = [];
+  readonly finals = new Set<number>();
+  /** A state with the same next-token mask (see expression-compiler.ts), for states that have one. */
+  readonly maskLike = new Map<number, number>();
+  /** Entered by a bracket or comma of an array whose items must differ. */
+  readonly marked = new Set<number>();
+  readonly #plain = new Map<CodePointSet, Spelling>();
+  readonly #json = new Map<CodePointSet, Spelling>();
   #edges = 0;
 
   state(): number {
-    if (this.states.length >= MAX_STATES) throw tooLarge();
-    const id = this.states.length;
-    this.states.push({ bytes: [], epsilon: [], calls: [], final: false, maskLike: id, marked: false });
-    return id;
+    if (this.size >= MAX_STATES) throw tooLarge();
+    return this.size++;
   }
 
   epsilon(from: number, to: number): void {
     this.#count();
-    this.states[from]!.epsilon.push(to);
+    this.epsilonEdges.push(from, to);
   }
 
   call(from: number, rule: number, returnTo: number): void {
     this.#count();
-    this.states[from]!.calls.push(rule, returnTo);
+    this.callEdges.push(from, rule, returnTo);
   }
 
-  byteRange(from: number, [low, high]: ByteRange, to: number): void {
+  byteRange(from: number, low: number, high: number, to: number): void {
     this.#count();
-    this.states[from]!.bytes.push(low, high, to);
+    this.byteEdges.push(from, low, high, to);
   }
 
-  /** One character of the set, in UTF-8. Equal byte tails share their states. */
+  /** One character of the set, in UTF-8. */
   characters(from: number, set: CodePointSet, to: number): void {
-    const tails = new Map<string, number>();
-    for (const [low, high] of set) {
-      for (const path of utf8Ranges(low, high)) {
-        let target = to;
-        let key = "";
-        for (let i = path.length - 1; i > 0; i--) {
-          const [first, last] = path[i]!;
-          key = `${first}-${last}.${key}`;
-          let state = tails.get(key);
-          if (state === undefined) {
-            state = this.state();
-            this.byteRange(state, path[i]!, target);
-            tails.set(key, state);
-          }
-          target = state;
-        }
-        this.byteRange(from, path[0]!, target);
-      }
+    let spelling = this.#plain.get(set);
+    if (spelling === undefined) {
+      spelling = { paths: pathsOf(set), escapes: [], ways: new Map() };
+      this.#plain.set(set, spelling);
     }
+    this.#write(from, spelling, to);
   }
 
   /** One character of the set as it is written inside a JSON string: raw where allowed, else its shortest escape. */
   jsonCharacters(from: number, set: CodePointSet, to: number): void {
-    this.characters(from, subtractSets(set, ESCAPED_IN_JSON), to);
-    const escapes: string[] = [];
-    for (const [low, high] of intersectSets(set, ESCAPED_IN_JSON)) {
-      for (let point = low; point <= high; point++) {
-        escapes.push(JSON.stringify(String.fromCodePoint(point)).slice(1, -1));
-      }
+    let spelling = this.#json.get(set);
+    if (spelling === undefined) {
+      const escaped = intersectSets(set, ESCAPED_IN_JSON).flatMap(([low, high]) =>
+        Array.from({ length: high - low + 1 }, (_, i) => JSON.stringify(String.fromCodePoint(low + i)).slice(2, -1)),
+      );
+      spelling = { paths: pathsOf(subtractSets(set, ESCAPED_IN_JSON)), escapes: escaped, ways: new Map() };
+      this.#json.set(set, spelling);
     }
-    if (escapes.length > 0) this.texts(from, escapes, to);
+    this.#write(from, spelling, to);
   }
 
   /** Any one of the texts; common beginnings share their states. */
   texts(from: number, values: readonly string[], to: number): void {
-    const encoder = new TextEncoder();
     const children = new Map<number, number>();
     for (const value of values) {
-      const bytes = encoder.encode(value);
       let at = from;
-      for (const byte of bytes) {
+      const bytes = utf8(value);
+      const alone = values.length === 1 ? bytes.length - 1 : -1;
+      for (let i = 0; i < bytes.length; i++) {
         // The tree's own edges are found by (state, byte); `from` may carry other edges that are not part of it.
-        const key = at * 256 + byte;
+        const key = at * 256 + bytes[i]!;
         let next = children.get(key);
         if (next === undefined) {
-          next = this.state();
-          this.byteRange(at, [byte, byte], next);
+          next = i === alone ? to : this.state();
+          this.byteRange(at, bytes[i]!, bytes[i]!, next);
           children.set(key, next);
         }
         at = next;
       }
-      this.epsilon(at, to);
+      if (at !== to) this.epsilon(at, to);
     }
+  }
+
+  #write(from: number, spelling: Spelling, to: number): void {
+    let ways = spelling.ways.get(to);
+    if (ways === undefined) {
+      ways = this.#waysTo(to, spelling);
+      spelling.ways.set(to, ways);
+    }
+    for (let i = 0; i < ways.length; i += 3) this.byteRange(from, ways[i]!, ways[i + 1]!, ways[i + 2]!);
+  }
+
+  /** Equal byte tails share their states. */
+  #waysTo(to: number, { paths, escapes }: Spelling): readonly number[] {
+    const ways: number[] = [];
+    const tails = new Map<string, number>();
+    for (const path of paths) {
+      let target = to;
+      let key = "";
+      for (let i = path.length - 1; i > 0; i--) {
+        const [low, high] = path[i]!;
+        key = `${low}-${high}.${key}`;
+        let state = tails.get(key);
+        if (state === undefined) {
+          state = this.state();
+          this.byteRange(state, low, high, target);
+          tails.set(key, state);
+        }
+        target = state;
+      }
+      ways.push(...path[0]!, target);
+    }
+    if (escapes.length > 0) {
+      const escaped = this.state();
+      this.texts(escaped, escapes, to);
+      ways.push(BACKSLASH, BACKSLASH, escaped);
+    }
+    return ways;
   }
 
   #count(): void {
     if (++this.#edges > MAX_EDGES) throw tooLarge();
   }
+}
+
+function pathsOf(set: CodePointSet): ByteRange[][] {
+  return set.flatMap(([low, high]) => utf8Ranges(low, high));
+}
+
+const encoder = new TextEncoder();
+
+/** Most texts are short and ASCII, where an encoder costs more than a loop. */
+function utf8(text: string): ArrayLike<number> {
+  const bytes: number[] = [];
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code > 0x7f) return encoder.encode(text);
+    bytes.push(code);
+  }
+  return bytes;
 }
 
 function tooLarge(): GrammarError {
