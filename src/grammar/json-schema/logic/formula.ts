@@ -71,11 +71,12 @@ export function atomKey(name: string, schema: Schema): string {
 export function settled(formula: Formula, name: string, holds: (key: string) => boolean): Formula {
   if (typeof formula === "boolean") return formula;
   if (formula.op === "has") return formula.name === name ? holds(formulaKey(formula)) : formula;
-  if (formula.op === "not") return not(settled(formula.part, name, holds));
-  return combined(
-    formula.op,
-    formula.parts.map((part) => settled(part, name, holds)),
-  );
+  if (formula.op === "not") {
+    const part = settled(formula.part, name, holds);
+    return part === formula.part ? formula : not(part);
+  }
+  const parts = formula.parts.map((part) => settled(part, name, holds));
+  return parts.every((part, index) => part === formula.parts[index]) ? formula : combined(formula.op, parts);
 }
 
 /** All conditions in the formula, each once. With `positive`, only those that can help make it true. */

@@ -1,7 +1,7 @@
-// The members of an object as a graph. A node records the members decided so far, how many were written, and what remains
-// of the condition on them.
+// The members of an object as a graph. A node records the members decided so far, how many were written, what remains of
+// the condition on them, and whether a member comes next or has just been written.
 
-import { type Expression, empty, type GraphEdge, never, sequence } from "../../expression.ts";
+import { type Expression, empty, type GraphEdge, never } from "../../expression.ts";
 import { GrammarError } from "../../grammar-error.ts";
 import { and, atoms, type Formula, formulaKey, has, settled } from "../logic/formula.ts";
 
@@ -35,6 +35,8 @@ const MAX_UNORDERED = 8;
 const MAX_KINDS = 3;
 
 interface Place {
+  /** The object is empty so far or ends in a comma: a member must follow. */
+  readonly due: boolean;
   /** Tracked members still to be decided: a bitset if they come in any order, else the index of the next. */
   readonly at: number;
   /** Members written, counted as far as a maximum requires. */
@@ -88,23 +90,27 @@ export class ObjectContent {
 
   /** Content with at least one member. */
   expression(): Expression {
-    this.#node({ at: 0, count: 0, different: 0, kinds: 0, condition: this.#condition });
-    for (const [place, from] of this.#queue) this.#leave(place, from);
+    this.#node({ due: true, at: 0, count: 0, different: 0, kinds: 0, condition: this.#condition });
+    for (const [place, from] of this.#queue) {
+      if (place.due) this.#leave(place, from);
+      else this.#end(place, from);
+    }
     return this.#edges.some((edge) => edge.to === 1)
       ? { kind: "graph", nodes: this.#nodes.size + 1, edges: this.#edges }
       : never;
   }
 
   /** Node 0 is the start of the graph, node 1 the end. */
-  #node({ at, count, different, kinds, condition }: Place): number {
+  #node({ due, at, count, different, kinds, condition }: Place): number {
     const place = {
+      due,
       at,
-      count: Math.min(count, this.#max ?? 1),
+      count: this.#max === null ? 0 : count,
       different: Math.min(different, this.#min),
       kinds: different >= this.#min ? 0 : kinds,
       condition,
     };
-    const key = `${at}.${place.count}.${place.different}.${place.kinds}.${formulaKey(condition)}`;
+    const key = `${due}.${at}.${place.count}.${place.different}.${place.kinds}.${formulaKey(condition)}`;
     let node = this.#nodes.get(key);
     if (node === undefined) {
       if (this.#nodes.size > MAX_NODES) {
@@ -117,8 +123,19 @@ export class ObjectContent {
     return node;
   }
 
+  #left({ at }: Place): Member[] {
+    return this.#tracked.filter((_, index) => (this.#anyOrder ? !(at & (1 << index)) : index >= at));
+  }
+
+  /** Ends the object, or goes on to another member. */
+  #end(place: Place, from: number): void {
+    const rest = this.#without(this.#left(place), place.condition);
+    if (place.different >= this.#min && rest === true) this.#edges.push({ from, to: 1, expression: empty });
+    this.#edges.push({ from, to: this.#node({ ...place, due: true }), expression: this.#comma });
+  }
+
   #leave(place: Place, from: number): void {
-    const left = this.#tracked.filter((_, index) => (this.#anyOrder ? !(place.at & (1 << index)) : index >= place.at));
+    const left = this.#left(place);
     const next = this.#anyOrder ? left : left.slice(0, 1);
     for (const member of next) {
       const at = this.#anyOrder ? place.at | (1 << this.#tracked.indexOf(member)) : place.at + 1;
@@ -133,14 +150,15 @@ export class ObjectContent {
     }
     for (const member of this.#loose) this.#write(member, place, from);
     if (left.length === 0 || this.#extrasAnywhere) this.#further(place, from);
-    const done = this.#anyOrder || left.length === 0;
-    if (done && place.count > 0 && place.different >= this.#min && this.#without(left, place.condition) === true) {
-      this.#edges.push({ from, to: 1, expression: empty });
-    }
   }
 
   #without(members: readonly Member[], condition: Formula): Formula {
-    return members.reduce((left, { name }) => settled(left, name, () => false), condition);
+    let left = condition;
+    for (const { name } of members) {
+      if (typeof left === "boolean") break;
+      left = settled(left, name, () => false);
+    }
+    return left;
   }
 
   #write({ name, variants }: Member, place: Place, from: number): void {
@@ -164,8 +182,8 @@ export class ObjectContent {
 
   #edge(member: Expression, place: Place, from: number): void {
     if (this.#max !== null && place.count >= this.#max) return;
-    const to = this.#node({ ...place, count: place.count + 1 });
-    this.#edges.push({ from, to, expression: place.count === 0 ? member : sequence(this.#comma, member) });
+    const to = this.#node({ ...place, due: false, count: place.count + 1 });
+    this.#edges.push({ from, to, expression: member });
   }
 }
 
