@@ -5,48 +5,56 @@
 import type { Program } from "../automaton/program.ts";
 import { Configuration } from "./configuration.ts";
 import { BrokenConstraintError } from "./sequence-constraint.ts";
-import { STATE_RADIX, StackGraph, type StackNode } from "./stack-graph.ts";
-import { StateSteps } from "./state-steps.ts";
+import { type Items, StackGraph, type StackNode } from "./stack-graph.ts";
+import { type StateSet, StateSets } from "./state-sets.ts";
 
-/** With more configurations than this, a matcher forgets all of them and starts again. */
-const MAX_CONFIGURATIONS = 20_000;
+/** With more configurations and state sets than this, a matcher forgets all of them and starts again. */
+const MAX_INTERNED = 40_000;
 
 export class Matcher {
   readonly program: Program;
   readonly stacks: StackGraph;
-  readonly steps: StateSteps;
+  readonly sets: StateSets;
   /** Work, in items visited, that the caller may still spend. Below zero, BrokenConstraintError is thrown. */
   allowance: number = Number.POSITIVE_INFINITY;
   epoch = 0;
-  #single = new Map<number, Configuration>();
-  #several = new Map<string, Configuration>();
+  readonly #single = new Map<StateSet, Map<StackNode, Configuration>>();
+  readonly #several = new Map<string, Configuration>();
+  #made = 0;
 
   constructor(program: Program) {
     this.program = program;
-    this.steps = new StateSteps(program);
-    this.stacks = new StackGraph(program, (work) => this.spend(work));
+    this.sets = new StateSets(program, (work) => this.spend(work));
+    this.stacks = new StackGraph(program, this.sets, (work) => this.spend(work));
   }
 
   start(): Configuration {
-    return this.#configuration([this.program.starts[0]!], [this.stacks.bottom]);
+    return this.only(this.sets.single(this.program.starts[0]!), this.stacks.bottom);
   }
 
   /** After the marker token. */
   startAfterMarker(): Configuration {
-    return this.#configuration([this.program.starts[1]!], [this.stacks.bottom]);
+    return this.only(this.sets.single(this.program.starts[1]!), this.stacks.bottom);
   }
 
   /** The same states with an unknown caller, for what does not depend on the stack. */
-  frame(states: readonly number[]): Configuration {
-    return this.#configuration(
-      states,
-      states.map(() => this.stacks.unknown),
-    );
+  frame(set: StateSet): Configuration {
+    return this.only(set, this.stacks.unknown);
   }
 
-  /** One item of a configuration alone. */
-  only(state: number, node: StackNode): Configuration {
-    return this.#configuration([state], [node]);
+  /** The configuration of one item. */
+  only(set: StateSet, node: StackNode): Configuration {
+    let byNode = this.#single.get(set);
+    if (byNode === undefined) {
+      byNode = new Map();
+      this.#single.set(set, byNode);
+    }
+    let known = byNode.get(node);
+    if (known === undefined) {
+      known = this.#make({ sets: [set], nodes: [node] });
+      byNode.set(node, known);
+    }
+    return known;
   }
 
   /** null when the byte (given by its class) is not legal. */
@@ -75,14 +83,16 @@ export class Matcher {
     return at;
   }
 
-  /** Interned configurations. */
+  /** Interned configurations and state sets. */
   get size(): number {
-    return this.#single.size + this.#several.size;
+    return this.#made + this.sets.size;
   }
 
-  /** Forgets all interned configurations. Those that callers hold stay valid. */
+  /** Forgets everything interned. The configurations that callers hold stay valid. */
   forget(): void {
     this.epoch++;
+    this.#made = 0;
+    this.sets.forget();
     this.#single.clear();
     this.#several.clear();
     this.stacks.forget();
@@ -93,58 +103,34 @@ export class Matcher {
     if (this.allowance < 0) throw new BrokenConstraintError("The grammar is too ambiguous to follow at this speed.");
   }
 
-  #step(from: Configuration, byteClass: number): Configuration | null {
-    const { byteOffsets, byteEdges } = this.program;
-    const states: number[] = [];
+  #step({ items }: Configuration, byteClass: number): Configuration | null {
+    if (items.sets.length === 1) {
+      const next = this.sets.next(items.sets[0]!, byteClass);
+      return next === null ? null : this.only(next, items.nodes[0]!);
+    }
+    const sets: StateSet[] = [];
     const nodes: StackNode[] = [];
-    let edges = 0;
-    for (let item = 0; item < from.states.length; item++) {
-      const state = from.states[item]!;
-      const end = byteOffsets[state + 1]!;
-      edges += end - byteOffsets[state]!;
-      for (let edge = byteOffsets[state]!; edge < end; edge += 2) {
-        const range = byteEdges[edge]!;
-        if (byteClass >= (range & 0xff) && byteClass <= range >> 8) {
-          states.push(byteEdges[edge + 1]!);
-          nodes.push(from.nodes[item]!);
-        }
-      }
+    for (let item = 0; item < items.sets.length; item++) {
+      const next = this.sets.next(items.sets[item]!, byteClass);
+      if (next === null) continue;
+      sets.push(next);
+      nodes.push(items.nodes[item]!);
     }
-    this.spend(1 + ((from.states.length * 8 + edges) >> 6));
-    return states.length === 0 ? null : this.#configuration(states, nodes);
+    this.spend(1 + (items.sets.length >> 3));
+    if (sets.length <= 1) return sets.length === 0 ? null : this.only(sets[0]!, nodes[0]!);
+    const key = sets.map((set, item) => `${set.id}.${nodes[item]!.id}`).join(" ");
+    let known = this.#several.get(key);
+    if (known === undefined) {
+      known = this.#make({ sets, nodes });
+      this.#several.set(key, known);
+    }
+    return known;
   }
 
-  #configuration(states: readonly number[], nodes: readonly StackNode[]): Configuration {
-    if (states.length === 1) {
-      const key = nodes[0]!.id * STATE_RADIX + states[0]!;
-      const known = this.#single.get(key);
-      return known ?? this.#intern(this.#single, key, states, nodes);
-    }
-    const keys = [...new Set(states.map((state, index) => nodes[index]!.id * STATE_RADIX + state))].sort(
-      (a, b) => a - b,
-    );
-    if (keys.length === 1) return this.#configuration(states.slice(0, 1), nodes.slice(0, 1));
-    const key = keys.join(" ");
-    const known = this.#several.get(key);
-    if (known) return known;
-    const byId = new Map(nodes.map((node) => [node.id, node]));
-    return this.#intern(
-      this.#several,
-      key,
-      keys.map((item) => item % STATE_RADIX),
-      keys.map((item) => byId.get(Math.floor(item / STATE_RADIX))!),
-    );
-  }
-
-  #intern<K>(
-    table: Map<K, Configuration>,
-    key: K,
-    states: readonly number[],
-    nodes: readonly StackNode[],
-  ): Configuration {
-    if (this.size >= MAX_CONFIGURATIONS) this.forget();
-    const made = new Configuration({ states, nodes }, this.stacks.close(states, nodes), this.epoch);
-    table.set(key, made);
-    return made;
+  #make(kernel: Items): Configuration {
+    if (this.size >= MAX_INTERNED) this.forget();
+    this.spend(1);
+    this.#made++;
+    return new Configuration(kernel, this.stacks.close(kernel), this.epoch);
   }
 }

@@ -1,8 +1,9 @@
-// The call stacks of a matcher as a shared graph, and the closure over links, calls and returns at one position. A node
-// stands for the calls of one rule at one position. Its edges say where such a call returns to. Nodes are interned by
-// their edges, so equal histories share a node: a list of any length returns to the same configuration.
+// The call stacks of a matcher as a shared graph, and the closure over calls and returns at one position. A node stands
+// for the calls of one rule at one position. Its edges say where such a call returns to. Nodes are interned by their
+// edges, so equal histories share a node: a list of any length returns to the same configuration.
 
 import type { Program } from "../automaton/program.ts";
+import type { StateSet, StateSets } from "./state-sets.ts";
 
 export class StackNode {
   readonly id: number;
@@ -14,14 +15,30 @@ export class StackNode {
   visiting = false;
   cyclic = false;
   canonical: StackNode | null = null;
+  /** The last closing that came here, and the states it has found so far. */
+  closing = 0;
+  set: StateSet | null = null;
 
   constructor(id: number) {
     this.id = id;
   }
 }
 
+/** States, each with the stack below it: two lists of the same length. */
+export interface Items {
+  readonly sets: readonly StateSet[];
+  readonly nodes: readonly StackNode[];
+}
+
+interface Closed extends Items {
+  /** The whole text may end here. */
+  readonly accepting: boolean;
+  /** The frame may end here and return to its unknown caller (see token-masks.ts). */
+  readonly escaped: boolean;
+}
+
 /** More than a program has states, so that node.id * STATE_RADIX + state numbers the pair. */
-export const STATE_RADIX = 2 ** 19;
+const STATE_RADIX = 2 ** 19;
 /** Work between two checks of the allowance, so that a closure that grows too large is stopped early. */
 const WORK_PER_CHECK = 1000;
 
@@ -31,12 +48,15 @@ export class StackGraph {
   /** A caller of which nothing is known. */
   readonly unknown: StackNode;
   readonly #program: Program;
+  readonly #sets: StateSets;
   readonly #spend: (work: number) => void;
+  #closing = 0;
   #interned = new Map<string, StackNode>();
   #nextId = 0;
 
-  constructor(program: Program, spend: (work: number) => void) {
+  constructor(program: Program, sets: StateSets, spend: (work: number) => void) {
     this.#program = program;
+    this.#sets = sets;
     this.#spend = spend;
     this.bottom = this.#special();
     this.unknown = this.#special();
@@ -46,22 +66,22 @@ export class StackGraph {
     this.#interned.clear();
   }
 
-  /** Finds all items reachable without consuming a byte. Returns those that can consume one. */
-  close(
-    kernelStates: readonly number[],
-    kernelNodes: readonly StackNode[],
-  ): { states: number[]; nodes: StackNode[]; accepting: boolean; escaped: boolean } {
-    const { epsilonOffsets, epsilonEdges, callOffsets, callEdges, finals, tails, starts, byteOffsets } = this.#program;
-    const states: number[] = [];
+  /** Finds all items reachable without consuming a byte. Returns those that can consume one, at most one per node. */
+  close(kernel: Items): Closed {
+    if (kernel.sets.length === 1 && kernel.sets[0]!.settled) return { ...kernel, accepting: false, escaped: false };
+    const { starts, tails } = this.#program;
+    const closing = ++this.#closing;
+    /** Sets of a node grow: its last entry holds all of them. */
+    const sets: StateSet[] = [];
     const nodes: StackNode[] = [];
-    const seen = new Set<number>();
     let work = 0;
-    const add = (state: number, node: StackNode): void => {
+    const add = (set: StateSet, node: StackNode): void => {
       work++;
-      const key = node.id * STATE_RADIX + state;
-      if (seen.has(key)) return;
-      seen.add(key);
-      states.push(state);
+      const all = node.closing === closing ? this.#sets.union(node.set!, set) : set;
+      if (node.closing === closing && all === node.set) return;
+      node.closing = closing;
+      node.set = all;
+      sets.push(all);
       nodes.push(node);
     };
     const link = (called: StackNode, returnTo: number, parent: StackNode): void => {
@@ -71,34 +91,34 @@ export class StackGraph {
       }
       called.returns.push(returnTo);
       called.parents.push(parent);
-      if (called.popped) add(returnTo, parent);
+      if (called.popped) add(this.#sets.single(returnTo), parent);
     };
     const called = new Map<number, StackNode>();
     let accepting = false;
     let escaped = false;
-    for (let i = 0; i < kernelStates.length; i++) add(kernelStates[i]!, kernelNodes[i]!);
-    for (let item = 0; item < states.length; item++) {
+    for (const [item, set] of kernel.sets.entries()) add(set, kernel.nodes[item]!);
+    for (let item = 0; item < sets.length; item++) {
       if (work > WORK_PER_CHECK) {
         this.#spend(work);
         work = 0;
       }
-      const state = states[item]!;
+      const { final, calls } = sets[item]!;
       const node = nodes[item]!;
-      for (let i = epsilonOffsets[state]!; i < epsilonOffsets[state + 1]!; i++) add(epsilonEdges[i]!, node);
-      if (finals[state]) {
+      if (node.set !== sets[item]) continue;
+      if (final) {
         if (node === this.bottom) accepting = true;
         else if (node === this.unknown) escaped = true;
         if (node.fresh) node.popped = true;
-        for (let i = 0; i < node.returns.length; i++) add(node.returns[i]!, node.parents[i]!);
+        for (let i = 0; i < node.returns.length; i++) add(this.#sets.single(node.returns[i]!), node.parents[i]!);
       }
-      for (let i = callOffsets[state]!; i < callOffsets[state + 1]!; i += 2) {
-        const rule = callEdges[i]!;
-        const returnTo = callEdges[i + 1]!;
+      for (let i = 0; i < calls.length; i += 2) {
+        const rule = calls[i]!;
+        const returnTo = calls[i + 1]!;
         let target = called.get(rule);
         if (!target) {
           target = new StackNode(this.#nextId++);
           called.set(rule, target);
-          add(starts[rule]!, target);
+          add(this.#sets.single(starts[rule]!), target);
         }
         // A call in tail position returns straight to the caller's callers: right recursion needs no growing stack.
         if (tails[returnTo] && !node.fresh && node.returns.length > 0) {
@@ -113,14 +133,16 @@ export class StackGraph {
       work += node.returns.length;
     }
     this.#spend(work);
-    const consuming = { states: [] as number[], nodes: [] as StackNode[], accepting, escaped };
-    for (let item = 0; item < states.length; item++) {
-      const state = states[item]!;
-      if (byteOffsets[state] === byteOffsets[state + 1]) continue;
-      consuming.states.push(state);
-      consuming.nodes.push(nodes[item]!.canonical ?? nodes[item]!);
+    const found = new Map<StackNode, StateSet>();
+    for (const [item, set] of sets.entries()) {
+      const node = nodes[item]!;
+      if (node.set !== set || set.states.length === 0) continue;
+      const twin = node.canonical ?? node;
+      const before = found.get(twin);
+      found.set(twin, before === undefined ? set : this.#sets.union(before, set));
     }
-    return consuming;
+    const ordered = [...found].sort(([a], [b]) => a.id - b.id);
+    return { sets: ordered.map(([, set]) => set), nodes: ordered.map(([node]) => node), accepting, escaped };
   }
 
   /** The interned twin of a node made at this position. Nodes on a cycle (left recursion) stay themselves. */

@@ -5,6 +5,7 @@
 import type { Configuration } from "./configuration.ts";
 import type { FreeRun, FreeText } from "./free-text.ts";
 import type { Matcher } from "./matcher.ts";
+import type { StateSet } from "./state-sets.ts";
 import type { TokenTrie } from "./token-trie.ts";
 
 interface Frame {
@@ -18,7 +19,7 @@ interface Frame {
 const MAX_MASK_WORDS = 4 * 2 ** 20;
 const CONFIGURATION_BYTES = 800;
 /** Kernels larger than this are not worth a frame. */
-const MAX_FRAME_STATES = 8;
+const MAX_FRAME_ITEMS = 8;
 /** Trie nodes that cost about as much as visiting one item of a configuration. */
 const NODES_PER_WORK = 32;
 
@@ -29,7 +30,7 @@ export class TokenMasks {
   /** The token that leads to the program's second start; -1 = none. */
   readonly markerToken: number;
   readonly #freeText: FreeText;
-  #frames = new Map<string, Frame>();
+  readonly #frames = new Map<StateSet, Frame>();
   #cachedWords = 0;
   #epoch = 0;
   /** By level of a walk: the configuration, and whether the walk may have left the frame. */
@@ -65,22 +66,22 @@ export class TokenMasks {
     if (free !== null) return this.#walkExits(configuration, free, null);
     const frame = this.#frameOf(configuration);
     if (!frame) return this.#walkAll(configuration, null);
+    if (frame.uncertain.length === 0) return frame.accepted;
     const mask = frame.accepted.slice();
     this.#walkNodes(configuration, frame.uncertain, mask, null);
     return mask;
   }
 
-  #frameOf(configuration: Configuration): Frame | null {
-    if (configuration.kernelStates.length > MAX_FRAME_STATES) return null;
-    const { maskLike } = this.matcher.program;
-    const states = [...new Set(configuration.kernelStates.map((state) => maskLike[state]!))].sort((a, b) => a - b);
-    const key = states.join(" ");
-    let frame = this.#frames.get(key);
+  #frameOf({ kernel }: Configuration): Frame | null {
+    if (kernel.sets.length > MAX_FRAME_ITEMS) return null;
+    const { sets } = this.matcher;
+    const states = kernel.sets.map((set) => sets.maskLike(set)).reduce((all, set) => sets.union(all, set));
+    let frame = this.#frames.get(states);
     if (frame === undefined) {
       const uncertain: number[] = [];
       const accepted = this.#walkAll(this.matcher.frame(states), uncertain);
       frame = { accepted, uncertain: Int32Array.from(uncertain) };
-      this.#frames.set(key, frame);
+      this.#frames.set(states, frame);
       this.#cachedWords += this.words + uncertain.length;
     }
     return frame;
@@ -91,7 +92,13 @@ export class TokenMasks {
     const free = this.#freeText.run(this.matcher, start);
     if (free !== null) return this.#walkExits(start, free, uncertain);
     const mask = new Int32Array(this.words);
-    this.#walk(start, 1, this.trie.nodeCount, start.escaped, mask, uncertain);
+    const { classes } = this.matcher.program;
+    for (const [byte, node] of this.trie.firstNodes.entries()) {
+      if (node === 0) continue;
+      const next = this.matcher.advance(start, classes[byte]!);
+      if (next !== null) this.#walk(start, node, this.trie.skip[node]!, start.escaped, mask, uncertain);
+      else if (start.escaped) uncertain?.push(node);
+    }
     return mask;
   }
 

@@ -15,6 +15,8 @@ export class TokenTrie {
   /** Tokens ending at node i: tokens[tokenOffsets[i] .. tokenOffsets[i + 1]]; a subtree's tokens are contiguous. */
   readonly tokenOffsets: Int32Array;
   readonly tokens: Int32Array;
+  /** Per byte: the node of tokens that begin with it, 0 = there are none. */
+  readonly firstNodes: Int32Array;
 
   constructor(vocabulary: TokenVocabulary) {
     this.vocabulary = vocabulary;
@@ -49,6 +51,8 @@ export class TokenTrie {
     this.skip = Int32Array.from(skip);
     this.tokenOffsets = Int32Array.from(offsets);
     this.tokens = Int32Array.from(sorted);
+    this.firstNodes = new Int32Array(256);
+    for (let node = 1; node < this.nodeCount; node = skip[node]!) this.firstNodes[byte[node]!] = node;
   }
 
   /** Sets the bits of the tokens that end at the nodes first..end. */

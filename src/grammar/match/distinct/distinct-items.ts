@@ -135,9 +135,9 @@ export class DistinctItems {
     return position.step(byte, separator && this.#isMarked(next));
   }
 
-  #isMarked({ kernelStates }: Configuration): boolean {
+  #isMarked({ kernel }: Configuration): boolean {
     const { marks } = this.#matcher.program;
-    return kernelStates.some((state) => marks[state] === 1);
+    return kernel.sets.some((set) => set.kernel.some((state) => marks[state] === 1));
   }
 
   /** What the tokens below must contain to matter; 0 = all matter. */
