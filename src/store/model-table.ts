@@ -30,12 +30,7 @@ export interface StepRecord {
 }
 
 /** null or absent = any. */
-export interface ModelFilter {
-  entity?: string | null;
-  project?: string | null;
-  name?: string | null;
-  baseModel?: string | null;
-}
+export type ModelFilter = Partial<Record<"entity" | "project" | "name" | "baseModel", string | null>>;
 
 /** The columns under the names of ModelRecord and StepRecord. */
 const MODEL = `id, owner, entity, project, name, base_model AS baseModel, lora_rank AS loraRank, lora_alpha AS loraAlpha,

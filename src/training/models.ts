@@ -13,11 +13,7 @@ import { TrainingError } from "./training-error.ts";
 /** The metrics of a step are read whenever the step is. */
 const MAX_STEP_METRICS = 10_000;
 
-export interface NewModel {
-  owner: string;
-  entity: string;
-  project: string;
-  name: string;
+export interface NewModel extends Pick<ModelRecord, "owner" | "entity" | "project" | "name"> {
   /** null = the base model of the fork's source. */
   baseModel: string | null;
   returnExisting: boolean;

@@ -6,16 +6,10 @@ import {
   readGenerationConfig,
 } from "../../model/checkpoint/generation-config.ts";
 
-export interface SamplingDefaults {
-  temperature: number;
-  topP: number;
-  topK: number;
-  minP: number;
-  repetitionPenalty: number;
-  maxNewTokens: number | null;
-  /** The model's end-of-sequence ids. They need not include the tokenizer's. */
-  eosTokenIds: readonly number[];
-}
+/** Every field has a value, except that maxNewTokens may be null. `eosTokenIds` need not include the tokenizer's. */
+export type SamplingDefaults = Pick<GenerationDefaults, "maxNewTokens"> & {
+  [Field in Exclude<keyof GenerationDefaults, "maxNewTokens">]: NonNullable<GenerationDefaults[Field]>;
+};
 
 export const NEUTRAL_DEFAULTS: SamplingDefaults = {
   temperature: 1,

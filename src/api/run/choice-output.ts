@@ -41,20 +41,12 @@ export interface ChoiceParts {
 }
 
 export class ChoiceOutput {
-  readonly index: number;
-  readonly #text: ChoiceParts["text"];
-  readonly #parser: ReplyParser;
-  readonly #thoughtMeter: ReasoningParser | null;
-  readonly #logprobs: ChoiceParts["logprobs"];
+  readonly #parts: ChoiceParts;
   #tokens = 0;
   #end: ChoiceEnd | null = null;
 
   constructor(parts: ChoiceParts) {
-    this.index = parts.index;
-    this.#text = parts.text;
-    this.#parser = parts.parser;
-    this.#thoughtMeter = parts.thoughtMeter;
-    this.#logprobs = parts.logprobs;
+    this.#parts = parts;
   }
 
   /** Tokens generated so far, stop tokens included. */
@@ -66,24 +58,24 @@ export class ChoiceOutput {
     return this.#end;
   }
 
-  accept(output: TokensOutput): ChoiceDelta {
-    const delta = emptyDelta(this.index);
+  accept({ tokens, finish }: TokensOutput): ChoiceDelta {
+    const { index, text: detokenizer, parser, thoughtMeter, logprobs } = this.#parts;
+    const delta = emptyDelta(index);
     if (this.#end !== null) {
       return delta; // produced before the engine heard of the stop string
     }
     let text = "";
     let matched: string | null = null;
-    const { tokens, finish } = output;
     for (let i = 0; i < tokens.length && matched === null; i++) {
       const token = tokens[i]!;
       const isStopToken = finish?.reason === "stop" && i === tokens.length - 1;
-      const pushed = this.#text.push(token.id, { isStopToken });
+      const pushed = detokenizer.push(token.id, { isStopToken });
       text += pushed.delta;
       matched = pushed.matched;
-      this.#thoughtMeter?.push(pushed.decoded);
-      if (this.#thoughtMeter?.reasoning && !isStopToken) delta.reasoningTokens++;
+      thoughtMeter?.push(pushed.decoded);
+      if (thoughtMeter?.reasoning && !isStopToken) delta.reasoningTokens++;
       delta.tokenIds.push(token.id);
-      if (this.#logprobs !== null) delta.logprobs.push(contentEntry(this.#logprobs.walk, token, this.#logprobs.top));
+      if (logprobs !== null) delta.logprobs.push(contentEntry(logprobs.walk, token, logprobs.top));
     }
     this.#tokens += delta.tokenIds.length;
     if (matched !== null) {
@@ -94,10 +86,10 @@ export class ChoiceOutput {
       this.#end = { reason, stopReason, ...(kvTransferParams === undefined ? {} : { kvTransferParams }) };
     }
     delta.end = this.#end;
-    if (this.#end !== null) text += this.#text.finish();
-    delta.parts = this.#parser.push(text);
-    delta.hasThought = this.#thoughtMeter?.hasThought ?? false;
-    if (this.#end !== null) delta.parts.push(...this.#parser.finish());
+    if (this.#end !== null) text += detokenizer.finish();
+    delta.parts = parser.push(text);
+    delta.hasThought = thoughtMeter?.hasThought ?? false;
+    if (this.#end !== null) delta.parts.push(...parser.finish());
     return delta;
   }
 }

@@ -6,7 +6,7 @@ import { CheckpointError } from "./checkpoint-error.ts";
 import { eachTensor, expectedTensors, type ModelTensors } from "./expected-tensors.ts";
 import { isFolder } from "./folder.ts";
 import { type ModelConfig, readModelConfig } from "./model-config.ts";
-import type { Dtype, TensorEntry } from "./safetensors-header.ts";
+import type { TensorEntry } from "./safetensors-header.ts";
 import { openWeightFiles, type WeightFiles } from "./weight-files.ts";
 
 export interface Checkpoint {
@@ -25,13 +25,9 @@ export interface Checkpoint {
   close(): void;
 }
 
-export interface TensorReader {
-  readonly name: string;
+export interface TensorReader extends Readonly<Pick<TensorEntry, "name" | "dtype" | "shape" | "elements">> {
   /** Where it is stored, for messages. */
   readonly file: string;
-  readonly dtype: Dtype;
-  readonly shape: readonly number[];
-  readonly elements: number;
   /** The values as float32, row-major. Reads the file on every call. F32, F16 and BF16 only. */
   read(): Float32Array;
   /** Fills `values` with the tensor's values from number `first` on. */
