@@ -73,16 +73,11 @@ export function principalOf(request: FastifyRequest): Principal {
 /** The challenge that goes with a 401 or 403. */
 export function challenge(error: ServiceError): string | null {
   const realm = 'Bearer realm="flywheel"';
-  switch (error.code) {
-    case "missing_token":
-      return realm;
-    case "invalid_token":
-      return `${realm}, error="invalid_token", error_description="${error.message}"`;
-    case "insufficient_scope":
-      return `${realm}, error="insufficient_scope"`;
-    default:
-      return null;
-  }
+  if (error.code === "missing_token") return realm;
+  if (error.code === "insufficient_scope") return `${realm}, error="insufficient_scope"`;
+  return error.code === "invalid_token"
+    ? `${realm}, error="invalid_token", error_description="${error.message}"`
+    : null;
 }
 
 declare module "fastify" {

@@ -32,12 +32,6 @@ export async function refusing<T>(work: () => T | Promise<T>): Promise<T> {
 
 /** The wire dialect reports some fields under another name, or none. */
 function asTheDialectSays({ code, param, message }: PromptError): Pick<PromptError, "param" | "message"> {
-  switch (code) {
-    case "invalid_bad_words":
-      return { param: null, message };
-    case "invalid_part_type":
-      return { param: "type", message: `${param}: ${message}` };
-    default:
-      return { param, message };
-  }
+  if (code === "invalid_part_type") return { param: "type", message: `${param}: ${message}` };
+  return { param: code === "invalid_bad_words" ? null : param, message };
 }

@@ -25,17 +25,14 @@ export function toolCallFormat(name: string): ToolCallFormat {
   return formats[name]!;
 }
 
+const PARSERS: Record<ToolCallFormat, new () => ReplyParser> = {
+  hermes: HermesParser,
+  llama3_json: LlamaJsonParser,
+  pythonic: PythonicParser,
+};
+
 export function toolCallParser(format: ToolCallFormat): ReplyParser {
-  switch (format) {
-    case "hermes":
-      return new HermesParser();
-    case "llama3_json":
-      return new LlamaJsonParser();
-    case "pythonic":
-      return new PythonicParser();
-    default:
-      return format satisfies never;
-  }
+  return new PARSERS[format]();
 }
 
 /** Texts the parser must see even where the tokenizer has special tokens for them. */
