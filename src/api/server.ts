@@ -48,7 +48,7 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) => {
     const encoding = request.headers["content-encoding"] ?? "identity";
     if (encoding.trim().toLowerCase() !== "identity") {
-      throw new ServiceError("unsupported_media_type", `Content-Encoding ${encoding} is not supported; send none.`);
+      throw new ServiceError("unsupported_media_type", `Content-Encoding ${encoding} is not known here; send none.`);
     }
     return parseJsonObject(body);
   });

@@ -6,17 +6,11 @@ import { chatEncoder } from "../api/training/chat-encoder.ts";
 import { policySource } from "../api/training/policy-source.ts";
 import { trainingRoutes } from "../api/training/routes.ts";
 import { OperatorError } from "../errors/operator-error.ts";
-import { compiledEntry } from "../system/compiled-entry.ts";
 import { BaseModels } from "../training/base-models.ts";
-import { longestSequence } from "../training/onnx/longest-sequence.ts";
-import { ProcessTrainer } from "../training/process-trainer.ts";
 import { TrainingService } from "../training/service.ts";
 import type { CreateExtension } from "./serve.ts";
+import { createTrainer, trainedAs } from "./trainer.ts";
 import { usableCores } from "./usable-cores.ts";
-
-/** How long a trainer process keeps the model in memory for the next job. */
-const IDLE_MS = 120_000;
-const CANCEL_GRACE_MS = 30_000;
 
 export const createTraining: CreateExtension = async (service, store) => {
   const { config, engine, log, checkpoint, models: registry } = service;
@@ -25,9 +19,8 @@ export const createTraining: CreateExtension = async (service, store) => {
     name: name!,
     aliases,
     folder: checkpoint.folder,
-    weights: checkpoint.weightType,
+    ...trainedAs(config, checkpoint, engine.info),
     maxSequenceLength: engine.info.maxModelLen,
-    maxTrainedLength: longestSequence(checkpoint, engine.info, config.trainingMemoryBytes),
     encoder: chatEncoder(service.text, engine.info.vocabSize),
     engine,
     slots: service.adapterSlots,
@@ -37,11 +30,7 @@ export const createTraining: CreateExtension = async (service, store) => {
     folder: join(config.data, "training"),
     // a model without files or adapter slots here cannot be trained; its jobs say so
     bases: new BaseModels(base && engine.info.maxLoras > 0 ? [base] : []),
-    trainer: new ProcessTrainer({
-      entry: compiledEntry(import.meta.url, "../training/onnx/trainer-entry.ts"),
-      idleMs: IDLE_MS,
-      cancelGraceMs: CANCEL_GRACE_MS,
-    }),
+    trainer: createTrainer(config, log),
     log,
     observer: service.metrics,
     lora: { rank: config.loraRank, alpha: config.loraAlpha },

@@ -169,6 +169,29 @@ export const OPTIONS = {
   maxLoraRank: integer("Adapters", 64, "Largest rank of an adapter.", { min: 1, max: 512 }),
 
   training: flag("Training", true, "Run training jobs and serve trained policies. If off, their routes do not exist."),
+  trainer: oneOf(
+    "Training",
+    ["onnx", "torch"],
+    "onnx",
+    "What computes gradients: `onnx` in this package, on processors; `torch` with PyTorch, on GPUs (docs/guides/gpu-training.md).",
+  ),
+  trainerCommand: text(
+    "Training",
+    "torchrun --standalone --nproc-per-node=gpu -m flywheel_trainer",
+    "Command that starts the torch trainer. It may name another Python, other machines or a launcher.",
+    { placeholder: "COMMAND" },
+  ),
+  trainerDtype: oneOf(
+    "Training",
+    ["bfloat16", "float32"],
+    "bfloat16",
+    "Type of the frozen weights in the torch trainer. Use the one that is served.",
+  ),
+  trainerStallTimeout: seconds(
+    "Training",
+    1800,
+    "How long the torch trainer may take for one gradient step, loading the model included, before its job fails.",
+  ),
   trainingThreads: integer(
     "Training",
     null,

@@ -16,19 +16,28 @@ export class ProtoWriter {
   /** Field of wire type 5. */
   float(field: number, value: number): this {
     this.#tag(field, 5);
-    return this.#append(new Uint8Array(Float32Array.of(value).buffer));
+    this.#reserve(4);
+    new DataView(this.#buffer.buffer).setFloat32(this.#length, value, true);
+    this.#length += 4;
+    return this;
   }
 
   /** Field of wire type 1. */
   double(field: number, value: number): this {
     this.#tag(field, 1);
-    return this.#append(new Uint8Array(Float64Array.of(value).buffer));
+    this.#reserve(8);
+    new DataView(this.#buffer.buffer).setFloat64(this.#length, value, true);
+    this.#length += 8;
+    return this;
   }
 
   bytes(field: number, value: Uint8Array): this {
     this.#tag(field, 2);
     this.#varint(value.byteLength);
-    return this.#append(value);
+    this.#reserve(value.byteLength);
+    this.#buffer.set(value, this.#length);
+    this.#length += value.byteLength;
+    return this;
   }
 
   string(field: number, value: string): this {
@@ -41,13 +50,6 @@ export class ProtoWriter {
 
   finish(): Uint8Array {
     return this.#buffer.subarray(0, this.#length);
-  }
-
-  #append(bytes: Uint8Array): this {
-    this.#reserve(bytes.length);
-    this.#buffer.set(bytes, this.#length);
-    this.#length += bytes.length;
-    return this;
   }
 
   #tag(field: number, wireType: number): void {

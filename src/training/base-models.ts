@@ -4,7 +4,7 @@
 import type { AdapterSlots } from "../engine/adapter-slots.ts";
 import type { Engine } from "../engine/contract.ts";
 import { checkpointIdentity } from "../model/checkpoint/checkpoint.ts";
-import type { WeightType } from "../model/linear/linear.ts";
+import type { TrainedWeights } from "./contract.ts";
 import type { ChatEncoder } from "./data/chat-encoder.ts";
 import type { LengthLimits } from "./data/length-limits.ts";
 import { TrainingError } from "./training-error.ts";
@@ -17,7 +17,7 @@ export interface BaseModel extends LengthLimits {
   /** Checkpoint folder. */
   folder: string;
   /** The weight type that is served, so that sampler and trainer compute the same numbers. */
-  weights: WeightType;
+  weights: TrainedWeights;
   encoder: ChatEncoder;
   engine: Engine;
   /** The adapter slots of the engine, shared by everyone who loads adapters. */

@@ -38,12 +38,15 @@ export type Objective =
   /** Mean negative log-likelihood over the trained tokens of a gradient step. */
   | { kind: "cross_entropy" };
 
+/** bfloat16 is what engines on GPUs serve; the embedded engine and its trainer have no such type. */
+export type TrainedWeights = WeightType | "bfloat16";
+
 /** The weights that a task computes with, and its limits. */
 export interface TaskModel {
   /** Checkpoint folder of the base model. */
   baseModel: string;
   /** The weight type that is served, so that sampler and trainer compute the same numbers. */
-  weights: WeightType;
+  weights: TrainedWeights;
   /** Positions per block of the serving cache. Over rounded weights, attention is summed in the same blocks. */
   positionsPerBlock: number;
   /** PEFT folder of the step to train from. */

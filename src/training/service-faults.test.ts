@@ -24,7 +24,7 @@ const start = benchesOfTest();
 
 describe("faults", () => {
   it.each([
-    ["crashes", 101, /^the trainer process ended with code 7; its last output is in the server's log$/],
+    ["crashes", 101, /^the trainer process ended with code 7; the server's log has its last words$/],
     ["reports a failure", 102, /told to fail/],
     ["writes a corrupt adapter", 104, /adapter_model/],
   ])("a trainer that %s fails its job with the reason, and the next job runs", async (_what, id, reason) => {

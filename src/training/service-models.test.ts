@@ -25,7 +25,7 @@ describe("models", () => {
     lease!.release();
     const again = { owner: "me", entity: "team", project: "demo", name: "agent", baseModel: "tiny-llama", from: null };
     expect(bench.service.models.create({ ...again, returnExisting: true }).id).toBe(model.id);
-    expect(() => bench.service.models.create({ ...again, returnExisting: false })).toThrow(/already exists/);
+    expect(() => bench.service.models.create({ ...again, returnExisting: false })).toThrow(/exists already/);
     expect(() => bench.service.models.create({ ...again, name: "x", baseModel: "y", returnExisting: true })).toThrow(
       /known: tiny/,
     );

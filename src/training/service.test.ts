@@ -142,7 +142,7 @@ describe("jobs", () => {
     for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, model.id));
     await expect.poll(() => bench.service.models.steps(model.id, "me").map(({ step }) => step)).toEqual([2, 3]);
     const full = start({ maxBytesPerOwner: 10 });
-    await expect(submit(full, newModel(full).id)).rejects.toThrow(/delete some to train again/);
+    await expect(submit(full, newModel(full).id)).rejects.toThrow(/delete some before training on/);
     expect(jobFolders(full)).toEqual([]);
   });
 

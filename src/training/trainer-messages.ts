@@ -1,4 +1,4 @@
-// The messages between the server and a trainer process, over the IPC channel of the child.
+// The messages between the server and a trainer process.
 
 import type {
   PassResult,

@@ -38,13 +38,13 @@ export interface TrainingFaults {
 export type TrainingErrorCode = keyof TrainingFaults;
 
 const MESSAGES: { [Code in TrainingErrorCode]: (facts: TrainingFaults[Code]) => string } = {
-  model_exists: ({ model }) => `A model ${model} already exists; choose another name.`,
+  model_exists: ({ model }) => `A model ${model} exists already; choose another name.`,
   name_taken: ({ name }) => `${name} is the name of a served model; choose another one.`,
-  unknown_base_model: ({ baseModel, known }) => `The base model ${baseModel} is unknown; known: ${known.join(", ")}.`,
+  unknown_base_model: ({ baseModel, known }) => `The base model ${baseModel} is not here; known: ${known.join(", ")}.`,
   fork_changes_base_model: ({ baseModel }) => `A fork keeps the base model of its source, ${baseModel}.`,
   base_model_changed: ({ baseModel }) =>
     `The files of the base model ${baseModel} changed since the server started, or are gone; restart the server.`,
-  base_model_gone: ({ baseModel, model }) => `The base model ${baseModel} of ${model} is no longer served.`,
+  base_model_gone: ({ baseModel, model }) => `The base model ${baseModel} of ${model} is not served any more.`,
   unknown_model: ({ id }) => `There is no model ${id}.`,
   unknown_step: ({ step }) => `The model has no step ${step}.`,
   damaged_step: ({ step }) => `The files of step ${step} are damaged.`,
@@ -63,7 +63,7 @@ const MESSAGES: { [Code in TrainingErrorCode]: (facts: TrainingFaults[Code]) => 
   request_id_reused: ({ requestId }) => `The request_id ${requestId} belongs to a request with another body.`,
   out_of_sequence: ({ expected, got }) => `The next sequence_id of this run is ${expected}, not ${got}.`,
   too_many_open_jobs: ({ limit }) => `At most ${limit} jobs may be waiting or running at once.`,
-  too_many_bytes: ({ bytes, limit }) => `Checkpoints use ${bytes} of ${limit} bytes; delete some to train again.`,
+  too_many_bytes: ({ bytes, limit }) => `Checkpoints use ${bytes} of ${limit} bytes; delete some before training on.`,
   storage_full: () => "The server's disk is full.",
   no_kl_reference: ({ step }) => `The reference of the KL penalty, step ${step}, does not exist.`,
   learning_rate_overflow: ({ sequences, rate, learningRate, power }) =>

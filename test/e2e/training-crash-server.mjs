@@ -7,7 +7,8 @@ import { openStore } from "../../dist/store/db.js";
 import { lockDataDir } from "../../dist/store/instance-lock.js";
 import { BaseModels } from "../../dist/training/base-models.js";
 import { RL_DEFAULTS } from "../../dist/training/config.js";
-import { ProcessTrainer } from "../../dist/training/process-trainer.js";
+import { ForkedProcess } from "../../dist/training/process/forked-process.js";
+import { ProcessTrainer } from "../../dist/training/process/process-trainer.js";
 import { TrainingService } from "../../dist/training/service.js";
 
 const [folder, checkpoint] = process.argv.slice(2);
@@ -34,10 +35,13 @@ const service = new TrainingService({
   folder: join(folder, "training"),
   bases: new BaseModels([base]),
   trainer: new ProcessTrainer({
-    entry: new URL("../fakes/trainer-process.mjs", import.meta.url),
+    start: () =>
+      new ForkedProcess(new URL("../fakes/trainer-process.mjs", import.meta.url), {
+        ...process.env,
+        FAKE_TRAINER_STEP_MS: "1",
+      }),
     idleMs: 60_000,
     cancelGraceMs: 1000,
-    env: { ...process.env, FAKE_TRAINER_STEP_MS: "1" },
   }),
   log: createLog({ level: "error", format: "text" }),
   lora: { rank: 2, alpha: 4 },

@@ -1,18 +1,42 @@
 // A trainer process without a model, for tests of everything around it. It computes deterministic metrics and adapter
 // bytes from the task and waits a moment per step. The first token id of the first sequence requests a fault: 101 =
-// crash in the middle, 102 = report a failure, 103 = ignore cancellation, 104 = write a corrupt adapter.
+// crash in the middle, 102 = report a failure, 103 = ignore cancellation, 104 = write a corrupt adapter, 105 = hang. Gets
+// its messages over IPC, or dials the socket that FLYWHEEL_TRAINER_SOCKET names, as a command of the operator does.
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const STEP_MS = Number(process.env.FAKE_TRAINER_STEP_MS ?? 5);
 let cancelled = false;
-process.on("disconnect", () => process.exit(0));
-process.on("message", (message) => {
+let task = 0;
+const socket = process.env.FLYWHEEL_TRAINER_SOCKET && connect(process.env.FLYWHEEL_TRAINER_SOCKET);
+if (socket) {
+  const nonce = process.env.FAKE_TRAINER_NONCE ?? process.env.FLYWHEEL_TRAINER_NONCE;
+  const protocol = Number(process.env.FAKE_TRAINER_PROTOCOL ?? 1);
+  socket.write(`${JSON.stringify({ type: "hello", protocol, nonce })}\n`);
+  createInterface({ input: socket }).on("line", (line) => receive(JSON.parse(line)));
+  socket.on("close", () => process.exit(0));
+} else {
+  process.on("disconnect", () => process.exit(0));
+  process.on("message", receive);
+}
+
+function receive(message) {
+  if (message.type === "ping") return process.env.FAKE_TRAINER_SILENT ? undefined : send({ type: "pong" });
   if (message.type === "cancel") cancelled = true;
-  else train(message.task).catch((error) => process.send({ type: "failed", message: error.message }));
-});
+  else {
+    task = message.id;
+    train(message.task).catch((error) => send({ type: "failed", message: error.message }));
+  }
+}
+
+function send(message) {
+  if (socket) socket.write(`${JSON.stringify({ ...message, id: task })}\n`);
+  else process.send(message);
+}
 
 async function train(task) {
   cancelled = false;
@@ -29,14 +53,15 @@ async function train(task) {
       process.stderr.write("fake fault\n");
       process.exit(7);
     }
+    if (fault === 105 && i === 1) await new Promise(() => {});
     if (fault === 102 && i === 1) throw new Error("the fake trainer was told to fail");
-    if (cancelled && fault !== 103) return process.send({ type: "cancelled" });
+    if (cancelled && fault !== 103) return send({ type: "cancelled" });
     state = createHash("sha256")
       .update(state)
       .update(JSON.stringify(sequences.slice(from, to)))
       .digest();
     const loss = state.readUInt32LE(0) / 2 ** 32;
-    process.send({ type: "step", metrics: { loss, grad_norm: 1, entropy: 0.5, learning_rate: learningRate } });
+    send({ type: "step", metrics: { loss, grad_norm: 1, entropy: 0.5, learning_rate: learningRate } });
   }
   mkdirSync(task.output);
   copyFileSync(join(task.adapter, "adapter_config.json"), join(task.output, "adapter_config.json"));
@@ -47,5 +72,5 @@ async function train(task) {
   writeFileSync(join(task.output, "adapter_model.safetensors"), fault === 104 ? bytes.subarray(0, 20) : bytes);
   writeFileSync(join(task.output, "optimizer.safetensors"), state);
   const tokens = sequences.reduce((sum, { ids }) => sum + ids.length, 0);
-  process.send({ type: "done", result: { tokens, seconds: 0.01, peakBytes: 1 } });
+  send({ type: "done", result: { tokens, seconds: 0.01, peakBytes: 1 } });
 }

@@ -13,7 +13,8 @@ import { BaseModels } from "../../src/training/base-models.ts";
 import { RL_DEFAULTS, type RlConfig } from "../../src/training/config.ts";
 import type { Trainer } from "../../src/training/contract.ts";
 import type { TrajectoryGroup } from "../../src/training/data/trajectory.ts";
-import { ProcessTrainer } from "../../src/training/process-trainer.ts";
+import { ForkedProcess } from "../../src/training/process/forked-process.ts";
+import { ProcessTrainer } from "../../src/training/process/process-trainer.ts";
 import { TrainingService } from "../../src/training/service.ts";
 import { type AdapterEngine, adapterEngine } from "./adapter-engine.ts";
 import { toyEncoder, toyHistory } from "./toy-encoder.ts";
@@ -45,10 +46,13 @@ export interface BenchOptions {
 
 export function fakeTrainer(stepMs = 2): ProcessTrainer {
   return new ProcessTrainer({
-    entry: new URL("./trainer-process.mjs", import.meta.url),
+    start: () =>
+      new ForkedProcess(new URL("./trainer-process.mjs", import.meta.url), {
+        ...process.env,
+        FAKE_TRAINER_STEP_MS: String(stepMs),
+      }),
     idleMs: 60_000,
     cancelGraceMs: 300,
-    env: { ...process.env, FAKE_TRAINER_STEP_MS: String(stepMs) },
   });
 }
 

@@ -48,8 +48,9 @@ async function run(fields: { learningRates: number[]; tau?: number; weightDecay?
     const result = await runTask(task, {
       onStep: (metrics) => steps.push(metrics),
       between: async () => {},
-      async modelFor({ weights, threads }, rank) {
-        model = await TrainableModel.create({ folder: base, weights, rank, threads, positionsPerBlock: null });
+      async modelFor({ threads }, rank) {
+        const options = { folder: base, weights: "float32" as const, rank, threads, positionsPerBlock: null };
+        model = await TrainableModel.create(options);
         return model;
       },
     });

@@ -60,8 +60,8 @@ describe("tokens", () => {
     const past = make(["inference"], 10);
     now += 100;
     for (const [secret, reason] of [
-      ["fw_00000000_x", /is unknown/],
-      ["wrong", /is unknown/],
+      ["fw_00000000_x", /not known/],
+      ["wrong", /not known/],
       [revoked, /revoked/],
       [past, /expired/],
     ] as const) {
@@ -138,9 +138,9 @@ describe("routes", () => {
     for (const [path, hint] of [
       ["/chat/completions", /base URL ends with \/v1/],
       ["/models/fake", /base URL ends with \/v1/],
-      ["/v1/responses", /Responses API is not supported/],
-      ["/v1/responses/resp_1/cancel", /Responses API is not supported/],
-      ["/api/chat", /Ollama's API is not supported/],
+      ["/v1/responses", /Responses API is not offered/],
+      ["/v1/responses/resp_1/cancel", /Responses API is not offered/],
+      ["/api/chat", /Ollama's API is not offered/],
       ["/v1/embeddings", /^There is nothing at this path\.$/],
     ] as const) {
       const answer = await server.post(path, {});

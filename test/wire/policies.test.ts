@@ -59,7 +59,7 @@ it("does not load an adapter under a name that a policy answers to", async () =>
   expect((await server.chat({ model: "mine", messages: says("x") })).model).toBe("mine:step0");
 });
 
-it("says so when the base model of a policy is no longer served", async () => {
+it("says so when the base model of a policy is not served any more", async () => {
   expect((await register("orphan")).status).toBe(200);
   const names = async () => (await (await server.get("/v1/models")).json()).data.map(({ id }: { id: string }) => id);
   expect(await names()).toContain("orphan");
@@ -69,7 +69,7 @@ it("says so when the base model of a policy is no longer served", async () => {
   expect(answer.status).toBe(404);
   const { error } = await answer.json();
   expect(error).toMatchObject({ type: "NotFoundError", param: "model" });
-  expect(error.message).toMatch(/base model fake of orphan is no longer served/);
+  expect(error.message).toMatch(/base model fake of orphan is not served any more/);
   expect(await names()).not.toContain("orphan");
   expect((await server.get("/v1/models/orphan")).status).toBe(404);
   await server.close();

@@ -6,14 +6,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { compiledEntry } from "../../src/system/compiled-entry.ts";
-import { ProcessTrainer } from "../../src/training/process-trainer.ts";
+import { ForkedProcess } from "../../src/training/process/forked-process.ts";
+import { ProcessTrainer } from "../../src/training/process/process-trainer.ts";
 import { ADAM, batchOf, CISPO, NativeRunClient, rollout, SPEC } from "./native-run-client.ts";
 import { shared } from "./shared-server.ts";
 import { startTrainingServer } from "./training-server.ts";
 
 const trainer = () =>
   new ProcessTrainer({
-    entry: compiledEntry(import.meta.url, "../../src/training/onnx/trainer-entry.ts"),
+    start: () => new ForkedProcess(compiledEntry(import.meta.url, "../../src/training/onnx/trainer-entry.ts")),
     ...{ idleMs: 60_000, cancelGraceMs: 1_000 },
   });
 const server = shared(() => startTrainingServer({ trainer: trainer() }));
@@ -241,7 +242,7 @@ describe("refuses", () => {
     server.call("POST", "/v1/training/runs:resolve", { request_id: "r", spec: SPEC, initial_state: null, ...fields });
 
   it.each([
-    [{ spec: { ...SPEC, base_model: "nope" } }, 422, /base model nope is unknown/],
+    [{ spec: { ...SPEC, base_model: "nope" } }, 422, /base model nope is not here/],
     [{ spec: { ...SPEC, lora_rank: 64 } }, 422, /max-lora-rank 16/],
     [{ spec: { ...SPEC, lora_target_modules: ["q_proj"] } }, 422, /trains all linear maps/],
     [{ spec: { ...SPEC, dtype: "float8" } }, 422, /bfloat16/],

@@ -51,7 +51,7 @@ export class Authenticator {
     // The store decides scopes, expiry and revocation of a token it knows, even if it was also given as --api-key.
     if (found !== null && !check.ok && check.why === "unknown") return found;
     if (!check.ok) {
-      const reason = { unknown: "is unknown", expired: "has expired", revoked: "was revoked" }[check.why];
+      const reason = { unknown: "is not known here", expired: "has expired", revoked: "was revoked" }[check.why];
       throw new ServiceError("invalid_token", `The token ${reason}.`);
     }
     return { id: check.token.id, name: check.token.name, scopes: new Set(check.token.scopes) };

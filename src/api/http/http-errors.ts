@@ -57,7 +57,7 @@ export function notFound(app: FastifyInstance): void {
       return sendWithDetail(reply, new ServiceError("not_found", whyNothing(path, isRoute)), "Not Found");
     }
     reply.header("allow", [...new Set(allowed)].join(", "));
-    const error = new ServiceError("method_not_allowed", `This path does not support ${request.method}.`);
+    const error = new ServiceError("method_not_allowed", `${request.method} is not offered at this path.`);
     return sendWithDetail(reply, error, "Method Not Allowed");
   });
 }
@@ -66,10 +66,10 @@ export function notFound(app: FastifyInstance): void {
 function whyNothing(path: string, isRoute: (path: string) => boolean): string {
   if (isRoute(`/v1${path}`)) return `There is nothing at this path: a client's base URL ends with /v1 here.`;
   if (/^(\/v1)?\/responses\b/.test(path)) {
-    return "The Responses API is not supported: set the client to chat completions (/v1/chat/completions).";
+    return "The Responses API is not offered: set the client to chat completions (/v1/chat/completions).";
   }
   if (path.startsWith("/api/")) {
-    return "Ollama's API is not supported: use an OpenAI client with a base URL that ends with /v1.";
+    return "Ollama's API is not offered: use an OpenAI client with a base URL that ends with /v1.";
   }
   return "There is nothing at this path.";
 }

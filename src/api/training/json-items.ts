@@ -148,7 +148,7 @@ export class JsonItems {
 
   #enterArray(object: OpenObject, at: number): void {
     // only a streamed array can be in `fields` under this name
-    if (Array.isArray(object.fields[object.key])) throw new JsonSyntaxError(`${object.key} appears twice`, at);
+    if (Array.isArray(object.fields[object.key])) throw new JsonSyntaxError(`${object.key} is there twice`, at);
     object.fields[object.key] = [];
     object.index = 0;
     this.#expectMore = false;

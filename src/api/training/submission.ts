@@ -68,7 +68,7 @@ function unpacked(request: IncomingMessage): Readable {
   const encoding = request.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
   if (encoding === "identity" || encoding === "") return request;
   if (encoding !== "gzip" && encoding !== "x-gzip") {
-    throw new ServiceError("unsupported_media_type", `Content-Encoding ${encoding} is unsupported; send gzip or none.`);
+    throw new ServiceError("unsupported_media_type", `Content-Encoding ${encoding} is not known; send gzip or none.`);
   }
   const gunzip = createGunzip();
   // stop unpacking if the client leaves

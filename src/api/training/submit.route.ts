@@ -157,7 +157,7 @@ function streamedJson(reply: FastifyReply, pieces: AsyncGenerator<string>): Read
 function trainable(training: TrainingService, modelId: string, owner: string) {
   const model = training.models.owned(modelId, owner);
   const base = training.bases.get(model.baseModel);
-  if (!base) throw new ServiceError("unknown_base_model", `The base model ${model.baseModel} is no longer here.`);
+  if (!base) throw new ServiceError("unknown_base_model", `The base model ${model.baseModel} is not here any more.`);
   assertServable(model, base);
   return { modelId, owner, base };
 }

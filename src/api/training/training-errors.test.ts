@@ -18,7 +18,7 @@ it("names the field that the error is about", () => {
 it("says how to get the existing model", () => {
   expect(fromTraining(new TrainingError("model_exists", { model: "e/p/n" }))).toMatchObject({
     status: 409,
-    message: "A model e/p/n already exists; choose another name or send return_existing: true.",
+    message: "A model e/p/n exists already; choose another name or send return_existing: true.",
   });
 });
 

@@ -137,7 +137,7 @@ describe("refused adapters", () => {
     [
       "two adapters in one file",
       (all) => [...all, { ...all[0]!, name: all[0]!.name.replace("lora_A", "lora_A.other") }],
-      /appears twice/,
+      /is there twice/,
     ],
     [
       "huge",
@@ -193,7 +193,7 @@ describe("saving", () => {
     const folder = fresh();
     const adapter = loadPeft(fixture, config);
     savePeft(folder, adapter, config, { baseModel: "x" });
-    expect(() => savePeft(folder, adapter, config, { baseModel: "y" })).toThrow(/already exists/);
+    expect(() => savePeft(folder, adapter, config, { baseModel: "y" })).toThrow(/exists already/);
     expect(readFileSync(join(folder, "adapter_config.json"), "utf8")).toContain('"x"');
   });
 

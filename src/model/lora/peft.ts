@@ -53,7 +53,7 @@ export interface PeftInfo {
 /** Writes the adapter as a new folder. Refuses an existing folder: adapters are never overwritten. */
 export function savePeft(folder: string, adapter: LoraAdapter, config: ModelConfig, info: PeftInfo): void {
   const target = resolve(folder);
-  if (existsSync(target)) throw new CheckpointError(target, "already exists; adapters are never overwritten");
+  if (existsSync(target)) throw new CheckpointError(target, "exists already; an adapter is never overwritten");
   const created = mkdirSync(dirname(target), { recursive: true });
   const temporary = temporaryBeside(target);
   try {
@@ -107,7 +107,7 @@ function readLayers(file: SafetensorsFile, peft: PeftConfig, config: ModelConfig
       throw wrong(entry.name, `has shape [${entry.shape}], expected [${shape}] for rank ${peft.rank} on this model`);
     }
     const pair = layer.get(key.name) ?? {};
-    if (pair[key.factor] !== undefined) throw wrong(entry.name, "appears twice, under different adapter names");
+    if (pair[key.factor] !== undefined) throw wrong(entry.name, "is there twice, under different adapter names");
     const values = file.read(entry.name);
     const tooLarge = values.find((value) => Math.abs(value) > MAX_WEIGHT);
     if (tooLarge !== undefined) throw wrong(entry.name, `has the value ${tooLarge}: above ${MAX_WEIGHT} it is broken`);

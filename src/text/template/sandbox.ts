@@ -42,7 +42,10 @@ const MAX_SOURCE_LENGTH = 262_144;
 const START_LIMIT_MS = 20_000;
 
 export class TemplateSandbox {
-  readonly #options: Required<SandboxOptions>;
+  readonly #isTrusted: boolean;
+  readonly #timeLimitMs: number;
+  readonly #maxWaiting: number;
+  readonly #maxPerClient: number;
   readonly #waiting: PendingJob[] = [];
   #running: PendingJob | null = null;
   #child: ChildProcess | null = null;
@@ -51,7 +54,10 @@ export class TemplateSandbox {
   #isClosed = false;
 
   constructor(options: SandboxOptions = {}) {
-    this.#options = { isTrusted: false, timeLimitMs: 2_000, maxWaiting: 64, maxPerClient: 4, ...options };
+    this.#isTrusted = options.isTrusted ?? false;
+    this.#timeLimitMs = options.timeLimitMs ?? 2_000;
+    this.#maxWaiting = options.maxWaiting ?? 64;
+    this.#maxPerClient = options.maxPerClient ?? 4;
   }
 
   /** `client`: who asks, for the limit per client. */
@@ -61,16 +67,15 @@ export class TemplateSandbox {
     client = "",
     contentFormat: ContentFormatOption = "auto",
   ): Promise<string> {
-    const { isTrusted, maxWaiting, maxPerClient } = this.#options;
-    if (!isTrusted && source.length > MAX_SOURCE_LENGTH) {
+    if (!this.#isTrusted && source.length > MAX_SOURCE_LENGTH) {
       const message = `A chat template in a request must not be longer than ${MAX_SOURCE_LENGTH} characters.`;
       return Promise.reject(new TemplateError(message));
     }
-    if (this.#isClosed || this.#waiting.length >= maxWaiting || this.#jobsOf(client) >= maxPerClient) {
+    if (this.#isClosed || this.#waiting.length >= this.#maxWaiting || this.#jobsOf(client) >= this.#maxPerClient) {
       return Promise.reject(this.#busy("Too many requests are waiting for their chat template: try again later."));
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ source, input, contentFormat, isTrusted, client, resolve, reject });
+      this.#waiting.push({ source, input, contentFormat, isTrusted: this.#isTrusted, client, resolve, reject });
       this.#next();
     });
   }
@@ -88,7 +93,7 @@ export class TemplateSandbox {
   }
 
   #busy(message: string): PromptError {
-    return new PromptError("template_busy", this.#options.isTrusted ? "messages" : "chat_template", message);
+    return new PromptError("template_busy", this.#isTrusted ? "messages" : "chat_template", message);
   }
 
   #next(): void {
@@ -126,13 +131,13 @@ export class TemplateSandbox {
   }
 
   #send({ source, contentFormat, input, isTrusted }: PendingJob): void {
-    const { timeLimitMs } = this.#options;
-    this.#limit(timeLimitMs, `The chat template took longer than ${timeLimitMs / 1000} s.`);
+    this.#limit(this.#timeLimitMs, `The chat template took longer than ${this.#timeLimitMs / 1000} s.`);
     try {
       this.#child?.send({ source, contentFormat, input, isTrusted } satisfies SandboxJob);
     } catch (cause) {
-      const message = "The conversation is nested too deeply for a chat template.";
-      this.#finish()?.reject(new TemplateError(message, { cause }));
+      this.#finish()?.reject(
+        new TemplateError("The conversation is nested too deeply for a chat template.", { cause }),
+      );
       this.#next();
     }
   }

@@ -23,7 +23,7 @@ export function startingPoint(job: JobRecord, { modelTable, bases, workspace }: 
   const model = modelTable.get(job.modelId);
   if (!model) throw new Error("its model was deleted");
   const base = bases.get(model.baseModel);
-  if (!base) throw new Error(`the base model ${model.baseModel} is no longer on this server`);
+  if (!base) throw new Error(`the base model ${model.baseModel} is not on this server any more`);
   bases.assertUnchanged(base);
   assertServable(model, base);
   return { model, base, from: modelTable.newestStep(model.id)!.step };

@@ -49,6 +49,7 @@ async function between(): Promise<void> {
 
 async function modelFor(task: TaskModel, rank: number): Promise<TrainableModel> {
   const { baseModel, weights, threads } = task;
+  if (weights === "bfloat16") throw new Error("the embedded trainer has no bfloat16 weights");
   const positionsPerBlock = attentionBlock(weights, task.positionsPerBlock);
   const key = JSON.stringify([baseModel, weights, threads, rank, positionsPerBlock]);
   if (held?.key === key) return held.model;

@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, expect, it } from "vitest";
-import { compiledEntry } from "../system/compiled-entry.ts";
-import type { TrainerTask } from "./contract.ts";
+import { compiledEntry } from "../../system/compiled-entry.ts";
+import type { TrainerTask } from "../contract.ts";
+import { ForkedProcess } from "./forked-process.ts";
 import { ProcessTrainer } from "./process-trainer.ts";
 
 const task = { weights: "float32", baseModel: "m" } as TrainerTask;
@@ -19,7 +20,7 @@ function start(program: string, idleMs: number): ProcessTrainer {
   const entry = join(mkdtempSync(join(tmpdir(), "trainer-")), "child.mjs");
   const done = 'process.send({ type: "done", result: { tokens: process.pid } })';
   writeFileSync(entry, `process.on("message", () => { ${program}; ${done}; });`);
-  trainer = new ProcessTrainer({ entry: pathToFileURL(entry), idleMs, cancelGraceMs: 1000 });
+  trainer = new ProcessTrainer({ start: () => new ForkedProcess(pathToFileURL(entry)), idleMs, cancelGraceMs: 1000 });
   return trainer;
 }
 const run = async () => (await trainer.train(task, () => {}, never)).tokens;
@@ -39,7 +40,7 @@ it("keeps a process for the next task, and gives no task to one that was ended f
 });
 
 it("ignores SIGINT and SIGTERM, which reach every process, because the server stops jobs", async () => {
-  const child = fork(compiledEntry(import.meta.url, "./onnx/trainer-entry.ts"), { stdio: "ignore" });
+  const child = fork(compiledEntry(import.meta.url, "../onnx/trainer-entry.ts"), { stdio: "ignore" });
   const end = once(child, "exit");
   const answer = async () => {
     child.send({ type: "train", task: {} });
@@ -56,7 +57,7 @@ it("reports a dead process without its output, which is only the cause of the er
   start('console.error("secret path"); process.exit(3)', 60_000);
   const error = await run().catch((thrown: Error) => thrown);
   expect(error).toMatchObject({
-    message: "the trainer process ended with code 3; its last output is in the server's log",
+    message: "the trainer process ended with code 3; the server's log has its last words",
     cause: "secret path",
   });
 });

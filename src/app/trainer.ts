@@ -1,0 +1,60 @@
+// The trainer that the options ask for: the embedded one, or PyTorch behind a command of the operator.
+
+import { fileURLToPath } from "node:url";
+import type { ServedCheckpoint } from "../api/service.ts";
+import type { Config } from "../config/options.ts";
+import type { ModelInfo } from "../engine/contract.ts";
+import { OperatorError } from "../errors/operator-error.ts";
+import type { Log } from "../observe/log.ts";
+import { compiledEntry } from "../system/compiled-entry.ts";
+import type { TrainedWeights, Trainer } from "../training/contract.ts";
+import { longestSequence } from "../training/onnx/longest-sequence.ts";
+import { CommandProcess } from "../training/process/command-process.ts";
+import { ForkedProcess } from "../training/process/forked-process.ts";
+import { ProcessTrainer } from "../training/process/process-trainer.ts";
+
+/** How long a trainer process keeps the model in memory for the next job. */
+const IDLE_MS = 120_000;
+const CANCEL_GRACE_MS = 30_000;
+/** PyTorch takes its time to import, more so on several machines. */
+const START_MS = 300_000;
+const PING_MS = 10_000;
+
+/** The Python package, beside dist/ and src/. */
+const PACKAGE_FOLDER = fileURLToPath(new URL("../../trainer", import.meta.url));
+
+export function createTrainer(config: Config, log: Log): Trainer {
+  const common = { idleMs: IDLE_MS, cancelGraceMs: CANCEL_GRACE_MS };
+  if (config.trainer === "onnx") {
+    const entry = compiledEntry(import.meta.url, "../training/onnx/trainer-entry.ts");
+    return new ProcessTrainer({ ...common, start: () => new ForkedProcess(entry) });
+  }
+  const path = [PACKAGE_FOLDER, process.env.PYTHONPATH].filter(Boolean).join(":");
+  const start = () =>
+    new CommandProcess({
+      command: config.trainerCommand,
+      env: { PYTHONPATH: path },
+      startMs: START_MS,
+      pingMs: PING_MS,
+      onOutput: (text) => log.debug("trainer", { text: text.trimEnd() }),
+    });
+  return new ProcessTrainer({ ...common, start, stallMs: config.trainerStallTimeout * 1000 });
+}
+
+/** What a base model is trained as, and its longest sequence. Throws OperatorError for options that do not fit. */
+export function trainedAs(
+  { trainer, trainerDtype, trainingMemoryBytes }: Config,
+  checkpoint: ServedCheckpoint,
+  info: ModelInfo,
+): { weights: TrainedWeights; maxTrainedLength: number } {
+  const { weightType } = checkpoint;
+  if (trainer === "onnx") {
+    return { weights: weightType, maxTrainedLength: longestSequence(checkpoint, info, trainingMemoryBytes) };
+  }
+  if (weightType !== "float32") {
+    throw new OperatorError(
+      `--trainer torch trains unrounded weights, and this server samples from ${weightType} ones: add --dtype float32`,
+    );
+  }
+  return { weights: trainerDtype, maxTrainedLength: info.maxModelLen };
+}

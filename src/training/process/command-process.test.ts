@@ -1,0 +1,135 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import { RL_DEFAULTS } from "../config.ts";
+import type { BatchSequence, StepMetrics, TrainerTask } from "../contract.ts";
+import { CommandProcess } from "./command-process.ts";
+import { ProcessTrainer } from "./process-trainer.ts";
+
+const FIXTURE = fileURLToPath(new URL("../../../test/fixtures/llama", import.meta.url));
+const FAKE = fileURLToPath(new URL("../../../test/fakes/trainer-process.mjs", import.meta.url));
+const NODE = `"${process.execPath}"`;
+const CRASH = 101;
+const FAIL = 102;
+const DEAF = 103;
+const HANG = 105;
+const never = new AbortController().signal;
+
+let trainer: ProcessTrainer;
+afterEach(() => trainer.close());
+
+function start(options: { command?: string; env?: Record<string, string>; stallMs?: number; startMs?: number } = {}) {
+  trainer = new ProcessTrainer({
+    start: () =>
+      new CommandProcess({
+        command: options.command ?? `${NODE} "${FAKE}"`,
+        env: { FAKE_TRAINER_STEP_MS: "5", ...options.env },
+        startMs: options.startMs ?? 20_000,
+        pingMs: 30,
+      }),
+    idleMs: 60_000,
+    cancelGraceMs: 300,
+    ...(options.stallMs === undefined ? {} : { stallMs: options.stallMs }),
+  });
+}
+
+/** `first`: the first token, which may ask the fake for a fault. */
+function task(first = 5, steps = 3): TrainerTask {
+  const folder = mkdtempSync(join(tmpdir(), "command-"));
+  const batch = join(folder, "batch.jsonl");
+  const sequence: BatchSequence = {
+    ...{ ids: [first, 6, 7], mask: [0, 1, 1], oldLogprobs: [null, -1, -1] },
+    ...{ advantage: 1, weight: 1, group: -1 },
+  };
+  writeFileSync(batch, `${JSON.stringify(sequence)}\n`);
+  return {
+    ...{ baseModel: FIXTURE, weights: "float32", positionsPerBlock: 16, adapter: FIXTURE, optimizerState: null, batch },
+    steps: Array.from({ length: steps }, () => ({ from: 0, to: 1, learningRate: 1e-3 })),
+    objective: { kind: "policy", loss: RL_DEFAULTS.loss, precalculateLogprobs: false, reference: null },
+    ...{ optimizer: RL_DEFAULTS.optimizer, output: join(folder, "step"), threads: 1, activationBytes: 1e9 },
+  };
+}
+
+async function run(what: TrainerTask, signal = never) {
+  const steps: StepMetrics[] = [];
+  const result = await trainer.train(what, (metrics) => steps.push(metrics), signal);
+  return { steps, result };
+}
+
+const processesOf = (marker: string) =>
+  execFileSync("ps", ["-eo", "args"], { encoding: "utf8" })
+    .split("\n")
+    .filter((line) => line.includes(marker) && !line.includes("ps -eo"));
+
+describe("a trainer behind a command", () => {
+  it("runs tasks one after the other in a process that stays warm", async () => {
+    start();
+    const first = task();
+    const { steps, result } = await run(first);
+    expect(steps).toHaveLength(3);
+    expect(result.tokens).toBe(3);
+    expect(readdirSync(first.output).sort()).toEqual([
+      "adapter_config.json",
+      "adapter_model.safetensors",
+      "optimizer.safetensors",
+    ]);
+    expect((await run(task())).steps).toEqual(steps);
+  });
+
+  it("fails only the task of a process that crashes, and starts another", async () => {
+    start();
+    await expect(run(task(CRASH))).rejects.toThrow("ended with code 7; the server's log has its last words");
+    await expect(run(task(FAIL))).rejects.toThrow("the fake trainer was told to fail");
+    expect((await run(task())).steps).toHaveLength(3);
+  });
+
+  it("obeys a cancellation, and kills a process that does not", async () => {
+    start();
+    for (const first of [5, DEAF]) {
+      const stop = new AbortController();
+      const ending = run(task(first, 1000), stop.signal);
+      setTimeout(() => stop.abort(new Error("not wanted any more")), 100);
+      await expect(ending).rejects.toThrow("not wanted any more");
+    }
+  });
+
+  it("ends a process that makes no progress", async () => {
+    start({ stallMs: 200 });
+    await expect(run(task(HANG))).rejects.toThrow("finished no gradient step in 0.2 seconds");
+  });
+
+  it("ends a process that stops answering pings", async () => {
+    start({ env: { FAKE_TRAINER_SILENT: "1" } });
+    await expect(run(task(HANG))).rejects.toThrow("was ended: it stopped answering");
+  });
+
+  it("refuses another protocol, and waits in vain for whoever does not know the nonce", async () => {
+    start({ env: { FAKE_TRAINER_PROTOCOL: "2" } });
+    await expect(run(task())).rejects.toThrow("it speaks protocol 2; this server speaks 1");
+    start({ env: { FAKE_TRAINER_NONCE: "guess" }, startMs: 2000 });
+    await expect(run(task())).rejects.toThrow(/did not dial back|ended with code 0/);
+  });
+
+  it("says what a command that cannot run wrote only to the log", async () => {
+    start({ command: "no-such-trainer-command" });
+    const error = await run(task()).catch((thrown: Error) => thrown);
+    expect(error).toMatchObject({ message: expect.stringContaining("ended with code 127") });
+    expect((error as Error).cause).toContain("no-such-trainer-command");
+  });
+
+  it("leaves no process behind, not even grandchildren of a killed command", async () => {
+    const marker = `left-behind-${process.pid}`;
+    // like torchrun, the command starts the program that dials back
+    const parent = `const c = require("node:child_process").spawn(process.execPath, [${JSON.stringify(FAKE)}, "${marker}"], { stdio: "inherit" }); c.on("exit", (code) => process.exit(code))`;
+    start({ command: `${NODE} -e '${parent}' ${marker}` });
+    const ending = run(task(HANG));
+    ending.catch(() => {});
+    await expect.poll(() => processesOf(marker).length, { timeout: 10_000 }).toBe(2);
+    await trainer.close();
+    await expect(ending).rejects.toThrow("was ended by SIGTERM");
+    expect(processesOf(marker)).toEqual([]);
+  });
+});

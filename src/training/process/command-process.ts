@@ -1,0 +1,197 @@
+// A trainer process made by a command line of the operator, such as torchrun. It dials back to a socket of ours and
+// sends one JSON object per line. Not over stdin and stdout: torchrun gives its ranks neither, and libraries print.
+// A random nonce shows that whoever dials was started by us.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { linesOf } from "../../json/json-lines.ts";
+import type { FromTrainer, ToTrainer } from "../trainer-messages.ts";
+import { howItEnded, LastWords, type TrainerProcess } from "./trainer-process.ts";
+
+export interface CommandOptions {
+  /** Run by the shell. */
+  command: string;
+  /** Added to the environment. */
+  env: Readonly<Record<string, string>>;
+  /** How long it may take until it dials back: it imports PyTorch first. */
+  startMs: number;
+  /** How often it is asked whether it is there, and how many such times it may be silent. */
+  pingMs: number;
+  /** Receives what it writes. */
+  onOutput?: (text: string) => void;
+}
+
+interface Hello {
+  type: "hello";
+  protocol: number;
+  nonce: string;
+}
+
+type FromCommand = Hello | { type: "pong" } | (FromTrainer & { id: number });
+
+const PROTOCOL = 1;
+/** Pings that may go unanswered. */
+const MAX_SILENCE = 6;
+/** torchrun ends its ranks when it is asked to end; killed at once it could not. */
+const END_MS = 5_000;
+/** How long it may live after its connection has ended. */
+const LAST_MS = 1_000;
+
+export class CommandProcess implements TrainerProcess {
+  onMessage: ((message: FromTrainer) => void) | null = null;
+  onEnd: ((error: Error) => void) | null = null;
+  ended: Error | null = null;
+  readonly #options: CommandOptions;
+  readonly #nonce = randomBytes(16).toString("hex");
+  /** Only this user may enter it. */
+  readonly #folder = mkdtempSync(join(tmpdir(), "flywheel-trainer-"));
+  readonly #server: Server;
+  readonly #words = new LastWords();
+  readonly #gone: Promise<void>;
+  #resolveGone: () => void = () => {};
+  #child: ChildProcess | null = null;
+  #socket: Socket | null = null;
+  /** Sent when it has dialled back. */
+  #waiting: object[] = [];
+  #task = 0;
+  #timer: NodeJS.Timeout | null = null;
+  #silence = 0;
+  /** Why we end it, if we do. */
+  #reason: string | null = null;
+
+  constructor(options: CommandOptions) {
+    this.#options = options;
+    this.#gone = new Promise((resolve) => {
+      this.#resolveGone = resolve;
+    });
+    const path = join(this.#folder, "socket");
+    this.#server = createServer((socket) => void this.#listen(socket));
+    this.#server.listen(path, () => this.#start(path));
+    this.#server.on("error", (error) => this.#end(new Error(`the trainer's socket: ${error.message}`)));
+    this.#timer = setTimeout(
+      () => this.#stop(`it did not dial back in ${options.startMs / 1000} seconds`),
+      options.startMs,
+    );
+  }
+
+  send(message: ToTrainer): void {
+    if (message.type !== "cancel") {
+      this.#task++;
+      this.#words.clear();
+    }
+    this.#write({ ...message, id: this.#task });
+  }
+
+  async kill(): Promise<void> {
+    this.#signal("SIGTERM");
+    const force = setTimeout(() => this.#signal("SIGKILL"), END_MS);
+    await this.#gone;
+    clearTimeout(force);
+  }
+
+  #start(path: string): void {
+    if (this.ended !== null) return;
+    const env = { ...process.env, ...this.#options.env };
+    const child = spawn("sh", ["-c", `exec ${this.#options.command}`], {
+      stdio: ["ignore", "pipe", "pipe"],
+      // a group of its own, so that everything it starts can be ended
+      detached: true,
+      env: { ...env, FLYWHEEL_TRAINER_SOCKET: path, FLYWHEEL_TRAINER_NONCE: this.#nonce },
+    });
+    this.#child = child;
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.on("data", (chunk: Buffer) => {
+        this.#words.add(chunk);
+        this.#options.onOutput?.(chunk.toString());
+      });
+    }
+    child.on("close", (code, killedBy) => {
+      this.#signal("SIGKILL"); // what it left behind
+      this.#end(this.#words.error(this.#reason ?? howItEnded(code, killedBy)));
+    });
+    child.on("error", (cause) => this.#end(new Error(`the trainer could not be started: ${cause.message}`, { cause })));
+  }
+
+  async #listen(socket: Socket): Promise<void> {
+    socket.on("error", () => {}); // its end follows
+    let known = false;
+    try {
+      for await (const line of linesOf(socket.setEncoding("utf8"))) {
+        const message = JSON.parse(line) as FromCommand;
+        if (!known) {
+          if (message.type !== "hello" || message.nonce !== this.#nonce) return;
+          if (message.protocol !== PROTOCOL) {
+            this.#stop(`it speaks protocol ${message.protocol}; this server speaks ${PROTOCOL}`);
+            return;
+          }
+          known = true;
+          this.#greet(socket);
+        } else this.#receive(message);
+      }
+    } catch (error) {
+      if (known && error instanceof SyntaxError) this.#stop(`it sent a line that is not JSON: ${error.message}`);
+    } finally {
+      socket.destroy();
+      // it may be about to end, and then its exit code says more
+      if (known) setTimeout(() => this.#stop("it closed its connection"), LAST_MS).unref();
+    }
+  }
+
+  #greet(socket: Socket): void {
+    this.#socket = socket;
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = setInterval(() => {
+      if (++this.#silence > MAX_SILENCE) this.#stop("it stopped answering");
+      this.#write({ type: "ping" });
+    }, this.#options.pingMs);
+    for (const message of this.#waiting.splice(0)) this.#write(message);
+  }
+
+  #receive(message: FromCommand): void {
+    this.#silence = 0;
+    if (message.type === "hello" || message.type === "pong" || message.id !== this.#task) return;
+    const { id: _, ...rest } = message;
+    this.onMessage?.(rest);
+  }
+
+  #write(message: object): void {
+    if (this.#socket === null) this.#waiting.push(message);
+    else this.#socket.write(`${JSON.stringify(message)}\n`);
+  }
+
+  /** Ends a process that cannot be used any more. */
+  #stop(reason: string): void {
+    if (this.ended !== null) return;
+    this.#reason ??= `the trainer process was ended: ${reason}`;
+    void this.kill();
+  }
+
+  /** To everything that the command started. */
+  #signal(signal: NodeJS.Signals): void {
+    const pid = this.#child?.pid;
+    if (pid === undefined) {
+      this.#end(new Error("the trainer was ended before it started"));
+      return;
+    }
+    try {
+      process.kill(-pid, signal);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+  }
+
+  #end(error: Error): void {
+    if (this.ended !== null) return;
+    this.ended = error;
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#socket?.destroy();
+    this.#server.close();
+    rmSync(this.#folder, { recursive: true, force: true });
+    this.#resolveGone();
+    this.onEnd?.(error);
+  }
+}

@@ -1,0 +1,165 @@
+"""One rank of the trainer: `torchrun -m flywheel_trainer`, or `python -m flywheel_trainer` for a single process.
+
+Rank 0 talks to the server and hands tasks to the others. A rank ends with its parent, with its server, and with any
+other rank: nothing may stay behind and hold a GPU.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+import transformers
+
+from . import PROTOCOL
+from .adapter import AdapterError
+from .batch import TooLong
+from .channel import Channel
+from .model import ModelError, TrainableModel
+from .task import Cancelled, Hooks, TaskError, World, run_task
+
+# A rank may wait this long for the next task.
+IDLE = timedelta(days=365)
+# How often a rank looks whether its parent is still there, where the kernel does not tell it.
+PARENT_SECONDS = 2
+# Faults of the task itself. The process stays usable after them.
+FAULTS = (AdapterError, ModelError, TaskError, TooLong)
+
+
+def main() -> None:
+    die_with_parent()
+    # These reach every process of a terminal or a service. The server decides what becomes of the job.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    address = os.environ.get("FLYWHEEL_TRAINER_SOCKET")
+    if address is None:
+        sys.exit("the server starts this program: it needs FLYWHEEL_TRAINER_SOCKET")
+    world = join_world()
+    device = pick_device()
+    if os.environ.get("FLYWHEEL_TRAINER_DETERMINISTIC") == "1":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
+    models = Models(device)
+    if world.rank == 0:
+        serve(Channel(address), world, device, models)
+    else:
+        follow(world, models)
+
+
+def serve(channel: Channel, world: World, device: torch.device, models: "Models") -> None:
+    channel.start(
+        {
+            "protocol": PROTOCOL,
+            "nonce": os.environ.get("FLYWHEEL_TRAINER_NONCE", ""),
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+            "devices": [device_name(device)],
+            "world": world.size,
+        }
+    )
+    while True:
+        message = channel.tasks.get()
+        number, task = message["id"], message["task"]
+        if message["type"] != "train":
+            channel.send({"type": "failed", "id": number, "message": NO_RUNS})
+            continue
+        share([task], world)
+        hooks = Hooks(
+            on_step=lambda metrics: channel.send({"type": "step", "id": number, "metrics": metrics}),
+            cancelled=lambda: channel.cancelled(number),
+            model_for=models.get,
+        )
+        try:
+            result = run_task(task, hooks, world)
+            channel.send({"type": "done", "id": number, "result": result})
+        except Cancelled:
+            channel.send({"type": "cancelled", "id": number})
+        except FAULTS as error:
+            channel.send({"type": "failed", "id": number, "message": str(error)})
+            if world.size > 1:
+                # other ranks may be in the middle of it
+                os._exit(1)
+        except torch.OutOfMemoryError:
+            channel.send({"type": "failed", "id": number, "message": OUT_OF_MEMORY})
+            os._exit(1)
+
+
+NO_RUNS = "the torch trainer runs training jobs only; training runs need a server with --trainer onnx"
+OUT_OF_MEMORY = (
+    "the GPU has no memory left for this task; train shorter sequences, or give --training-memory-bytes a smaller number"
+)
+
+
+def follow(world: World, models: "Models") -> None:
+    while True:
+        box: list = [None]
+        share(box, world)
+        hooks = Hooks(on_step=lambda _: None, cancelled=lambda: False, model_for=models.get)
+        try:
+            run_task(box[0], hooks, world)
+        except Cancelled:
+            continue
+
+
+def share(box: list, world: World) -> None:
+    """Sends rank 0's task to the others."""
+    if world.size > 1:
+        dist.broadcast_object_list(box, 0)
+
+
+class Models:
+    """The model of the last task stays loaded for the next one."""
+
+    def __init__(self, device: torch.device):
+        self._device = device
+        self._held: tuple[tuple[str, str], TrainableModel] | None = None
+
+    def get(self, folder: str, dtype: str) -> TrainableModel:
+        key = (folder, dtype)
+        if self._held is None or self._held[0] != key:
+            self._held = None
+            self._held = (key, TrainableModel.load(folder, dtype, self._device))
+        return self._held[1]
+
+
+def join_world() -> World:
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size == 1:
+        return World()
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    dist.init_process_group(backend, timeout=IDLE)
+    return World(dist.get_rank(), size)
+
+
+def pick_device() -> torch.device:
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    torch.cuda.set_device(device)
+    return device
+
+
+def device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+
+
+def die_with_parent() -> None:
+    """torchrun puts every rank into a session of its own, so killing its process group leaves them alive."""
+    parent = os.getppid()
+    if sys.platform == "linux":
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_SECONDS)
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+main()

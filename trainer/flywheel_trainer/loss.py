@@ -1,0 +1,202 @@
+"""The policy loss of a gradient step and its derivative with respect to every token's log-probability.
+
+A port of the server's src/training/gradient/{loss,importance,loss-diagnostics}.ts, in float64 and vectorised. Both are
+tested against the same vectors. The derivative is written out, not left to autograd: caps, masks and clips then mean
+the same in both trainers. The order of the numbered steps matters.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+# Ratios stop growing at e^50: beyond every sensible clip or cap, and their gradients still fit in a float32.
+LARGEST_LOG_RATIO = 50.0
+
+# Default epsilon and epsilon_high of each algorithm; None: the same as epsilon.
+ALGORITHMS: dict[str, tuple[float, float | None]] = {"cispo": (1.0, 4.0), "ppo": (0.2, None)}
+
+
+@dataclass
+class LossInputs:
+    """Trained tokens only, one sequence after the other. All tensors are float64 on the CPU."""
+
+    logprobs: Tensor
+    """Under the current weights."""
+    old_logprobs: Tensor
+    """NaN = unknown. The current value is used as a constant, so the ratio is 1."""
+    advantages: Tensor
+    weights: Tensor
+    counts: Tensor
+    """Number of tokens of each sequence, int64."""
+    sampler_logprobs: Tensor | None
+    """The sampler's values, if `old_logprobs` were recomputed before the first step."""
+    reference_logprobs: Tensor | None
+    step_tokens: int
+    """Number of trained tokens in the whole gradient step; these may be a part of it."""
+
+
+@dataclass
+class LossOutputs:
+    loss: float
+    """Sum over these tokens, divided by `step_tokens`."""
+    gradient: Tensor
+    """d loss / d logprobs."""
+    old: Tensor
+    """The old log-probabilities, or the current ones where they are unknown."""
+    ratio: Tensor
+    """Importance ratio at the configured level, before cap and mask."""
+    kl_to_reference: Tensor | None
+
+
+def ratio_of(difference: Tensor) -> Tensor:
+    return difference.clamp(max=LARGEST_LOG_RATIO).exp()
+
+
+def clip_range(config: dict) -> tuple[float, float]:
+    epsilon_default, high_default = ALGORITHMS[config["algorithm"]]
+    epsilon = epsilon_default if config["epsilon"] is None else config["epsilon"]
+    high = config["epsilonHigh"]
+    if high is None:
+        high = epsilon if high_default is None else high_default
+    return 1 - epsilon, 1 + high
+
+
+class _Sequences:
+    """Sums and means over the tokens of each sequence."""
+
+    def __init__(self, counts: Tensor):
+        self._of = torch.repeat_interleave(torch.arange(len(counts)), counts)
+        self._counts = counts.clamp(min=1).double()
+
+    def mean(self, values: Tensor) -> Tensor:
+        """The mean over its sequence, for every token."""
+        sums = torch.zeros(len(self._counts), dtype=torch.float64).index_add_(0, self._of, values)
+        return (sums / self._counts)[self._of]
+
+
+def policy_loss(inputs: LossInputs, config: dict) -> LossOutputs:
+    logprobs = inputs.logprobs
+    clip_low, clip_high = clip_range(config)
+    sequences = _Sequences(inputs.counts)
+    old = torch.where(inputs.old_logprobs.isnan(), logprobs, inputs.old_logprobs)
+    difference = logprobs - old
+    raw, own, shared = _ratios(difference, sequences, config["importanceSamplingLevel"])
+
+    # 1. cap: a capped ratio is a constant
+    cap = config["maxImportanceWeight"]
+    capped = torch.zeros_like(raw, dtype=torch.bool) if cap is None else raw > cap
+    ratio = raw if cap is None else raw.clamp(max=cap)
+    # 2. mask
+    masked = torch.zeros_like(capped)
+    if config["maskProbRatio"]:
+        masked = ~((ratio > clip_low) & (ratio < clip_high))
+        ratio = torch.where(masked, 0.0, ratio)
+    # 3. tau, 4. KL penalty: both change the advantage and carry no gradient
+    advantage = inputs.advantages - (config["tau"] or 0.0) * difference
+    kl = _kl_to_reference(inputs, old, config)
+    if kl is not None:
+        advantage = advantage + config["klPenaltyCoef"] * (sequences.mean(kl) - kl)
+    # 5. the algorithm
+    clipped = ratio.clamp(clip_low, clip_high)
+    zero = torch.zeros_like(ratio)
+    if config["algorithm"] == "cispo":
+        term, d_ratio, d_logprob = -clipped * advantage * logprobs, zero, -clipped * advantage
+    else:
+        inside = ratio * advantage <= clipped * advantage
+        term = -torch.where(inside, ratio, clipped) * advantage
+        d_ratio, d_logprob = torch.where(inside, -advantage, 0.0), zero
+    # 6. truncated importance sampling, 7. weight and mean
+    factor = _truncation(inputs, old, ratio, config) * inputs.weights / max(1, inputs.step_tokens)
+    if not config["artExactMasking"]:
+        factor = torch.where(masked, 0.0, factor)
+    d_ratio = torch.where(capped | masked, 0.0, d_ratio * factor)
+    gradient = d_logprob * factor + d_ratio * own + sequences.mean(d_ratio * shared)
+    return LossOutputs(float((term * factor).sum()), gradient, old, raw, kl)
+
+
+def _ratios(difference: Tensor, sequences: _Sequences, level: str) -> tuple[Tensor, Tensor, Tensor]:
+    """The ratio per token, and its derivatives through the token itself and through the mean of its sequence."""
+    mean = sequences.mean(difference)
+    token, sequence = ratio_of(difference), ratio_of(mean)
+    zero = torch.zeros_like(token)
+    if level == "token":
+        return token, token, zero
+    if level == "sequence":
+        return sequence, zero, sequence
+    if level == "average":
+        return (token + sequence) / 2, token / 2, sequence / 2
+    if level == "geometric_average":
+        # not the root of their product, because one may be 0 while the other is huge
+        both = ratio_of((difference + mean) / 2)
+        return both, both / 2, both / 2
+    raise ValueError(f"unknown importance sampling level {level}")
+
+
+def _kl_to_reference(inputs: LossInputs, old: Tensor, config: dict) -> Tensor | None:
+    if inputs.reference_logprobs is None or config["klPenaltyCoef"] <= 0:
+        return None
+    source = old if config["klPenaltySource"] == "sample" else inputs.logprobs
+    return source - inputs.reference_logprobs
+
+
+def _truncation(inputs: LossInputs, old: Tensor, ratio: Tensor, config: dict) -> Tensor:
+    limit = config["truncatedImportanceSampling"]
+    if limit is None:
+        return torch.ones_like(ratio)
+    sampler = inputs.sampler_logprobs
+    if sampler is None:
+        return ratio.clamp(max=limit)
+    return torch.where(sampler.isnan(), 1.0, ratio_of(old - sampler)).clamp(max=limit)
+
+
+@dataclass
+class StepTokens:
+    """The trained tokens of a gradient step, in the order of the batch. Float64."""
+
+    logprobs: Tensor
+    old: Tensor
+    ratios: Tensor
+    advantages: Tensor
+    entropies: Tensor
+    kl_to_reference: Tensor
+    """Empty without a KL penalty."""
+
+
+def step_diagnostics(tokens: StepTokens, config: dict) -> dict[str, float]:
+    """How far the policy moved from the one that sampled, and how often ratios were clipped."""
+    low, high = clip_range(config)
+    moved = tokens.logprobs - tokens.old
+    k3 = _mean(ratio_of(moved) - moved - 1)
+    return {
+        "entropy": _mean(tokens.entropies),
+        "kl_policy_ref": _mean(tokens.kl_to_reference),
+        "kl_old_new_k1": _mean(-moved),
+        "kl_old_new_k3": k3,
+        "kl_div": k3,
+        "clip_frac_low": _mean((tokens.ratios < low).double()),
+        "clip_frac_high": _mean((tokens.ratios > high).double()),
+        "ratio_mean": _mean(tokens.ratios),
+        "ratio_max": max(0.0, float(tokens.ratios.max())) if len(tokens.ratios) else 0.0,
+        "adv_mean": _mean(tokens.advantages),
+        "adv_std": _spread(tokens.advantages),
+        "probs_corr": _probability_correlation(tokens.old, tokens.logprobs),
+    }
+
+
+def _probability_correlation(old: Tensor, current: Tensor) -> float:
+    """Pearson correlation of the probabilities; 0 with fewer than two tokens or without variance."""
+    if len(old) < 2:
+        return 0.0
+    a, b = old.exp(), current.exp()
+    spread = _spread(a) * _spread(b)
+    return _mean((a - a.mean()) * (b - b.mean())) / spread if spread > 0 else 0.0
+
+
+def _mean(values: Tensor) -> float:
+    return float(values.mean()) if len(values) else 0.0
+
+
+def _spread(values: Tensor) -> float:
+    """Population standard deviation."""
+    return float(values.std(unbiased=False)) if len(values) else 0.0

@@ -1,0 +1,203 @@
+"""The base model with LoRA in every linear map, as a function from rows to log-probabilities.
+
+`AutoModelForCausalLM` loads the body. Its weights stay frozen in one type; the factors are float32 and are cast where
+they are used. The model's own head is never called: head.py computes only the rows that predict a trained token.
+"""
+
+import gc
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+from transformers import AutoModelForCausalLM
+
+from .adapter import LINEARS, Adapter, unflatten
+from .attention import NAME, RowMask
+from .batch import Memory, MicroBatch, Rows, Segment
+from .head import head
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+# Passes of a compiled model have at least so many rows, and a multiple of it.
+ROW_STEP = 512
+# How many sizes a model may be compiled for.
+MOST_SIZES = 128
+# So few rows are not worth a compilation.
+FEW_ROWS = 512
+# Share of the free memory that activations may take. The rest is for the head's logits and for fragments.
+MEMORY_SHARE = 0.85
+
+
+class ModelError(Exception):
+    """The model cannot be trained here. The message is for the user."""
+
+
+class LoraLinear(nn.Module):
+    """y = W x + s B (A x). `a` and `b` are set before every pass."""
+
+    def __init__(self, linear: nn.Linear):
+        super().__init__()
+        self.weight, self.bias = linear.weight, linear.bias
+        self.a: Tensor | None = None
+        self.b: Tensor | None = None
+        self.scale = 0.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = F.linear(x, self.weight, self.bias)
+        if self.scale == 0.0:
+            return y
+        narrow = F.linear(x, self.a.to(x.dtype))
+        return y + F.linear(narrow * self.scale, self.b.to(x.dtype))
+
+
+@dataclass
+class Pass:
+    """Log-probabilities and entropies of the trained tokens, in the order of the rows' sequences."""
+
+    logprobs: Tensor
+    entropies: Tensor
+
+
+class TrainableModel:
+    @staticmethod
+    def load(folder: str, dtype: str, device: torch.device) -> "TrainableModel":
+        model = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=DTYPES[dtype], attn_implementation=NAME, local_files_only=True, trust_remote_code=False
+        )
+        return TrainableModel(model, device)
+
+    def __init__(self, model, device: torch.device):
+        """`model`: a causal language model of transformers, with the attention of this package."""
+        _check(model)
+        self.device = device
+        self.dtype = model.dtype
+        if self.dtype is torch.float32 and device.type == "cuda":
+            torch.backends.cuda.matmul.allow_tf32 = False
+        self.config = model.config.get_text_config()
+        self.body = model.model.to(device).requires_grad_(False)
+        self.head_weight = model.get_output_embeddings().weight.to(device)
+        self.linears: dict[str, LoraLinear] = {}
+        for index, layer in enumerate(self.body.layers):
+            for name, path in LINEARS.items():
+                parent, _, child = path.rpartition(".")
+                owner = layer.get_submodule(parent)
+                replaced = LoraLinear(getattr(owner, child))
+                setattr(owner, child, replaced)
+                self.linears[f"{index}.{name}"] = replaced
+        self.flex = device.type == "cuda" and self.dtype is torch.bfloat16
+        if self.flex:
+            torch._dynamo.config.recompile_limit = MOST_SIZES
+        self.windows = {None, getattr(self.config, "sliding_window", None)}
+        self.recompute = False
+        for layer in self.body.layers:
+            layer.forward = self._layer_forward(layer.forward)
+        self.rows_done = 0
+
+    def _layer_forward(self, plain):
+        """Layers are compiled one by one. They are alike, so all share the compilation for a number of rows."""
+        compiled = torch.compile(plain, dynamic=False) if self.flex else plain
+
+        def run(hidden, *args, **kwargs):
+            forward = compiled if hidden.shape[1] > FEW_ROWS else plain
+            if self.recompute and torch.is_grad_enabled():
+                return checkpoint(forward, hidden, *args, use_reentrant=False, **kwargs)
+            return forward(hidden, *args, **kwargs)
+
+        return run
+
+    @property
+    def layers(self) -> int:
+        return len(self.body.layers)
+
+    def set_adapter(self, params: Tensor, adapter: Adapter, scale: float, gradient: Tensor | None = None) -> None:
+        """Uses these flat parameters from now on. A scale of 0 is the base model. Backward adds to `gradient`."""
+        grads = None if gradient is None else unflatten(gradient, adapter)
+        for name, tensor in unflatten(params, adapter).items():
+            layer, linear, factor = name.split(".")
+            target = self.linears[f"{layer}.{linear}"]
+            leaf = tensor.detach()
+            if grads is not None:
+                leaf.requires_grad_(True)
+                leaf.grad = grads[name]
+            setattr(target, factor, leaf)
+            target.scale = scale
+
+    def forward(self, batch: MicroBatch) -> Pass:
+        rows = batch.rows
+        self.rows_done += len(rows.ids)
+        self.recompute = batch.recompute
+        padded = padded_rows(len(rows.ids)) if self.flex else len(rows.ids)
+        pad = padded - len(rows.ids)
+        ids = torch.tensor([[*rows.ids, *[0] * pad]], device=self.device)
+        positions = torch.tensor([[*rows.positions, *[0] * pad]], device=self.device)
+        mask = RowMask(rows, padded, self.windows, self.device, self.flex)
+        embedded = self.body.embed_tokens(ids)
+        # so that the first layer is compiled like all others
+        embedded.requires_grad_(torch.is_grad_enabled())
+        out = self.body(inputs_embeds=embedded, position_ids=positions, use_cache=False, rows=mask)
+        hidden = out.last_hidden_state[0]
+        read = torch.tensor(rows.read_rows, dtype=torch.long, device=self.device)
+        targets = torch.tensor(rows.targets, dtype=torch.long, device=self.device)
+        return Pass(*head(hidden[read], self.head_weight, targets))
+
+    def finite_after_training(self, ids: list[int]) -> bool:
+        """Whether the model still gives finite numbers on a few tokens."""
+        rows = Rows(ids, list(range(len(ids))), [Segment(0, len(ids), 0, -1)])
+        rows.read_rows, rows.targets = list(range(len(ids) - 1)), ids[1:]
+        with torch.no_grad():
+            return bool(self.forward(MicroBatch(rows, recompute=False)).logprobs.isfinite().all())
+
+    def memory(self, activation_bytes: int) -> Memory:
+        """`activation_bytes` counts on the processor; a GPU gives a share of its free memory."""
+        budget = activation_bytes
+        if self.device.type == "cuda":
+            gc.collect()
+            torch.cuda.empty_cache()
+            budget = int(torch.cuda.mem_get_info(self.device)[0] * MEMORY_SHARE)
+        kept, inputs = row_bytes(self.config, self.dtype.itemsize)
+        layer = kept // self.layers
+        return Memory(
+            rows=max(1, budget // kept),
+            recomputed_rows=max(1, int(budget // (inputs + 2 * layer))),
+        )
+
+
+def padded_rows(count: int) -> int:
+    """Four sizes between a power of two and the next. Compiling once for any number takes minutes."""
+    step = max(ROW_STEP, 2 ** (count.bit_length() - 3))
+    return -(-count // step) * step
+
+
+def row_bytes(config, size: int) -> tuple[int, int]:
+    """Bytes that one row keeps for the backward pass in all layers, and those of the layers' inputs alone."""
+    hidden, wide = config.hidden_size, config.intermediate_size
+    heads = config.num_attention_heads
+    head_dim = getattr(config, "head_dim", None) or hidden // heads
+    projected = (heads + 2 * config.num_key_value_heads) * head_dim
+    # inputs of the maps, results of rotation and activation; norms keep float32
+    layer = size * (5 * hidden + 3 * projected + 4 * wide) + 4 * 2 * hidden
+    return config.num_hidden_layers * layer, config.num_hidden_layers * size * hidden
+
+
+def _check(model) -> None:
+    config = model.config.get_text_config()
+    kind = config.model_type
+    body = getattr(model, "model", None)
+    layers = getattr(body, "layers", None)
+    if layers is None or not hasattr(body, "embed_tokens"):
+        raise ModelError(f"models of type {kind} cannot be trained: their layers are not where this trainer looks")
+    for index, layer in enumerate(layers):
+        for path in LINEARS.values():
+            try:
+                found = layer.get_submodule(path)
+            except AttributeError:
+                found = None
+            if not isinstance(found, nn.Linear):
+                raise ModelError(f"models of type {kind} cannot be trained: layer {index} has no linear map {path}")
+    scaled = {name: getattr(config, name, None) for name in ("final_logit_softcapping", "logits_scaling", "logit_scale")}
+    used = next((name for name, value in scaled.items() if value not in (None, 1, 1.0)), None)
+    if used is not None:
+        raise ModelError(f"models with {used} cannot be trained")
+    if getattr(model.get_output_embeddings(), "bias", None) is not None:
+        raise ModelError("models whose head has a bias cannot be trained")

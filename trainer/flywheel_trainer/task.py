@@ -1,0 +1,256 @@
+"""Runs a trainer task: loads the adapter, precomputes what the objective needs, takes the gradient steps, saves.
+
+With several ranks every rank reads the whole batch and makes the same plan. Each takes its share of a gradient step;
+one sum over the ranks gives the gradient of all. Rank 0 updates the parameters, reports and saves.
+"""
+
+import math
+import os
+import resource
+import time
+from dataclasses import dataclass
+from typing import Callable
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from .adapter import AdamState, Adapter, flatten, load_adapter, save_step, unflatten
+from .batch import Sequence, each_token, plan_micro_batches, read_batch, share_of_rank
+from .loss import LossInputs, StepTokens, policy_loss, step_diagnostics
+from .model import TrainableModel
+
+# Number of tokens that the trained weights are tried on.
+FEW = 16
+
+
+class Cancelled(Exception):
+    pass
+
+
+class TaskError(Exception):
+    """The task failed. The message is for the user."""
+
+
+@dataclass
+class World:
+    rank: int = 0
+    size: int = 1
+
+    def sum(self, tensor: Tensor) -> None:
+        if self.size > 1:
+            dist.all_reduce(tensor)
+
+    def broadcast(self, tensor: Tensor) -> None:
+        if self.size > 1:
+            dist.broadcast(tensor, 0)
+
+    def gather(self, value: object) -> list:
+        if self.size == 1:
+            return [value]
+        parts: list = [None] * self.size
+        dist.all_gather_object(parts, value)
+        return parts
+
+
+@dataclass
+class Hooks:
+    on_step: Callable[[dict], None]
+    cancelled: Callable[[], bool]
+    """Asked between micro-batches on one rank, between gradient steps on several."""
+    model_for: Callable[[str, str], TrainableModel]
+
+
+@dataclass
+class StepPart:
+    """What one rank computed for a gradient step, by index of its sequences."""
+
+    loss: float
+    tokens: dict[int, dict[str, Tensor]]
+
+
+def run_task(task: dict, hooks: Hooks, world: World) -> dict:
+    started = time.perf_counter()
+    model = hooks.model_for(task["baseModel"], task["weights"])
+    adapter = load_adapter(task["adapter"], model.layers)
+    runner = _Runner(task, hooks, world, model, adapter)
+    return runner.run(started)
+
+
+class _Runner:
+    def __init__(self, task: dict, hooks: Hooks, world: World, model: TrainableModel, adapter: Adapter):
+        self.task, self.hooks, self.world, self.model, self.adapter = task, hooks, world, model, adapter
+        self.policy = task["objective"] if task["objective"]["kind"] == "policy" else None
+        self.sequences = read_batch(task["batch"])
+        self.params = flatten(adapter, model.device)
+        self.memory = model.memory(task["activationBytes"])
+        self.rows_before = model.rows_done
+
+    def run(self, started: float) -> dict:
+        task, params = self.task, self.params
+        self._precompute()
+        state = AdamState.load(task["optimizerState"], self.adapter, params, task["objective"]["kind"])
+        gradient = torch.zeros_like(params)
+        self.rows_before = self.model.rows_done
+        for index, plan in enumerate(task["steps"]):
+            gradient.zero_()
+            self.model.set_adapter(params, self.adapter, self.adapter.scale, gradient)
+            metrics = self._step(self.sequences[plan["from"] : plan["to"]])
+            self.world.sum(gradient)
+            norm = state.update(params, gradient, task["optimizer"], plan["learningRate"])
+            self.world.broadcast(params)
+            metrics |= {"grad_norm": norm, "learning_rate": plan["learningRate"], "gradient_step": index + 1}
+            self._check_step(metrics, index)
+            if self.world.rank == 0:
+                self.hooks.on_step(metrics)
+        return self._finish(state, started)
+
+    def _finish(self, state: AdamState, started: float) -> dict:
+        rows = sum(self.world.gather(self.model.rows_done - self.rows_before))
+        self.model.set_adapter(self.params, self.adapter, self.adapter.scale)
+        if not self.model.finite_after_training(self.sequences[0].ids[:FEW]):
+            cause = self._learning_rate(len(self.task["steps"]) - 1)
+            raise TaskError(
+                f"the outputs of the model are not finite after the last gradient step; {cause} may be too large"
+            )
+        if self.world.rank == 0:
+            trained = unflatten(self.params.cpu(), self.adapter)
+            tensors = {name: tensor.clone() for name, tensor in trained.items()}
+            adapter = Adapter(self.adapter.rank, self.adapter.alpha, self.adapter.rank_stabilised, tensors)
+            base_name = os.path.basename(os.path.normpath(self.task["baseModel"]))
+            save_step(self.task["output"], adapter, state, self.task["objective"]["kind"], base_name)
+        return {"tokens": rows, "seconds": time.perf_counter() - started, "peakBytes": self._peak_bytes()}
+
+    def _peak_bytes(self) -> int:
+        if self.model.device.type == "cuda":
+            return torch.cuda.max_memory_allocated(self.model.device)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+    def _precompute(self) -> None:
+        """Log-probabilities of the starting weights and of the reference policy, if the objective needs them."""
+        if self.policy is None:
+            return
+        scale = self.adapter.scale
+        if self.policy["precalculateLogprobs"]:
+            self.model.set_adapter(self.params, self.adapter, scale)
+            self._store("precalculated")
+        reference = self.policy["reference"]
+        if reference is None:
+            return
+        if reference == "base":
+            self.model.set_adapter(self.params, self.adapter, 0.0)
+        else:
+            other = load_adapter(reference, self.model.layers)
+            self.model.set_adapter(flatten(other, self.model.device), other, other.scale)
+        self._store("reference")
+
+    @torch.no_grad()
+    def _store(self, key: str) -> None:
+        mine = share_of_rank(self.sequences, self.world.rank, self.world.size)
+        found: dict[int, Tensor] = {}
+        for batch in plan_micro_batches(mine, self.memory):
+            self._between()
+            logprobs = self.model.forward(batch).logprobs.double().cpu()
+            for sequence, values in zip(batch.rows.sequences, logprobs.split(_counts(batch.rows.sequences))):
+                found[sequence.index] = values
+        for part in self.world.gather(found):
+            for index, values in part.items():
+                setattr(self.sequences[index], key, values)
+
+    def _step(self, sequences: list[Sequence]) -> dict:
+        trained = sum(len(sequence.predicting) for sequence in sequences)
+        part = self._pass_over(share_of_rank(sequences, self.world.rank, self.world.size), trained)
+        parts = self.world.gather(part)
+        if any(part is None for part in parts):
+            raise Cancelled
+        loss = sum(part.loss for part in parts)
+        counts = {
+            "num_trainable_tokens": trained,
+            "num_tokens": sum(len(sequence.ids) for sequence in sequences),
+            "num_datums": len(sequences),
+        }
+        if self.policy is None:
+            return {"loss": loss, **counts}
+        found = {index: tokens for part in parts for index, tokens in part.tokens.items()}
+
+        def joined(name: str) -> Tensor:
+            values = [found[sequence.index][name] for sequence in sequences if name in found[sequence.index]]
+            return torch.cat(values) if values else torch.zeros(0, dtype=torch.float64)
+
+        tokens = StepTokens(*(joined(name) for name in StepTokens.__dataclass_fields__))
+        return {"loss": loss, "policy_loss": loss, **step_diagnostics(tokens, self.policy["loss"]), **counts}
+
+    def _pass_over(self, sequences: list[Sequence], step_tokens: int) -> StepPart | None:
+        """Forward and backward over this rank's sequences. None when the task was cancelled and others must know."""
+        part = StepPart(0.0, {})
+        for batch in plan_micro_batches(sequences, self.memory):
+            if self.hooks.cancelled():
+                return None
+            members = batch.rows.sequences
+            result = self.model.forward(batch)
+            logprobs = result.logprobs.detach().double().cpu()
+            if self.policy is None:
+                gradient = torch.full_like(logprobs, -1 / step_tokens)
+                part.loss += -float(logprobs.sum()) / step_tokens
+            else:
+                inputs = self._loss_inputs(members, logprobs, step_tokens)
+                loss = policy_loss(inputs, self.policy["loss"])
+                gradient = loss.gradient
+                part.loss += loss.loss
+                named = {
+                    "logprobs": logprobs,
+                    "old": loss.old,
+                    "ratios": loss.ratio,
+                    "advantages": inputs.advantages,
+                    "entropies": result.entropies.double().cpu(),
+                }
+                if loss.kl_to_reference is not None:
+                    named["kl_to_reference"] = loss.kl_to_reference
+                split = {name: values.split(_counts(members)) for name, values in named.items()}
+                for i, member in enumerate(members):
+                    part.tokens[member.index] = {name: values[i] for name, values in split.items()}
+            if len(logprobs) > 0:
+                result.logprobs.backward(gradient.to(result.logprobs))
+        return part
+
+    def _loss_inputs(self, members: list[Sequence], logprobs: Tensor, step_tokens: int) -> LossInputs:
+        def constant(value: Callable[[Sequence], float]) -> Tensor:
+            return each_token(members, lambda s: torch.full((len(s.predicting),), value(s), dtype=torch.float64))
+
+        recomputed, compared = members[0].precalculated is not None, members[0].reference is not None
+        return LossInputs(
+            logprobs=logprobs,
+            old_logprobs=each_token(members, lambda s: s.precalculated if recomputed else s.sampler),
+            advantages=constant(lambda s: s.advantage),
+            weights=constant(lambda s: s.weight),
+            counts=torch.tensor(_counts(members)),
+            sampler_logprobs=each_token(members, lambda s: s.sampler) if recomputed else None,
+            reference_logprobs=each_token(members, lambda s: s.reference) if compared else None,
+            step_tokens=step_tokens,
+        )
+
+    def _between(self) -> None:
+        if self.world.size == 1 and self.hooks.cancelled():
+            raise Cancelled
+
+    def _check_step(self, metrics: dict, step: int) -> None:
+        if all(math.isfinite(value) for value in metrics.values()):
+            return
+        causes = [self._learning_rate(step - 1)] if step > 0 else []
+        if self.policy is not None:
+            loss = self.policy["loss"]
+            if loss["tau"] is not None:
+                causes.append(f"alt_k2_tau ({loss['tau']:g})")
+            if loss["klPenaltyCoef"] > 0:
+                causes.append(f"kl_penalty_coef ({loss['klPenaltyCoef']:g})")
+        advice = f"{' or '.join(causes)} may be too large" if causes else "the step it starts from may be damaged"
+        raise TaskError(f"the loss or its gradient is not finite in gradient step {step + 1}; {advice}")
+
+    def _learning_rate(self, step: int) -> str:
+        rate, decay = self.task["steps"][step]["learningRate"], self.task["optimizer"]["weightDecay"]
+        cause = f"the learning rate ({rate:g})"
+        return f"{cause} or weight_decay ({decay:g})" if rate * decay > 1 else cause
+
+
+def _counts(sequences: list[Sequence]) -> list[int]:
+    return [len(sequence.predicting) for sequence in sequences]
