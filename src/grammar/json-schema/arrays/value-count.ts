@@ -61,7 +61,14 @@ function numbers(all: Conjunction): number {
   const high = tighter(all.high, { value: greatest, exclusive: false }, -1)!;
   const bounds = [low, high].filter(({ value }) => Number.isFinite(value));
   const size = Math.max(1, ...bounds.map(({ value }) => Math.abs(value)));
-  if (all.formats.length > 1 || all.divisors.length > 1 || (all.divisors[0] ?? 0) > 1e6 || size > 2 ** 52) return 1;
+  if (
+    all.formats.length > 1 ||
+    all.divisors.length > 1 ||
+    all.notDivisors.length > 0 ||
+    (all.divisors[0] ?? 0) > 1e6 ||
+    size > 2 ** 52
+  )
+    return 1;
   if (bounds.length < 2) return MANY;
   const step = all.divisors[0] ?? (all.integer ? 1 : size * NARROW);
   const [first, last] = [Math.ceil(low.value / step), Math.floor(high.value / step)];
@@ -79,7 +86,7 @@ function arrays(context: SchemaContext, all: Conjunction, path: string, depth: n
 }
 
 function objects(context: SchemaContext, all: Conjunction, path: string, depth: number): number {
-  if (all.conditions.length > 0 || all.names.length > 0 || all.maxProperties !== null) return 1;
+  if (all.conditions.length + all.some.length + all.names.length > 0 || all.maxProperties !== null) return 1;
   const names = new Set(all.layers.flatMap((layer) => Object.keys(layer.properties)));
   if (names.size === 0) {
     const free = all.layers.every(({ patterns, additional }) => patterns.length === 0 && (additional ?? true) === true);

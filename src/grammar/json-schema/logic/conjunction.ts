@@ -36,6 +36,12 @@ export interface Contains {
   readonly max: number | null;
 }
 
+/** Some member whose name and value satisfy these schemas. */
+export interface SomeMember {
+  readonly names: Schema;
+  readonly schema: Schema;
+}
+
 export interface Conjunction {
   /** null if not mentioned. */
   readonly types: readonly TypeName[] | null;
@@ -48,6 +54,7 @@ export interface Conjunction {
   readonly low: Bound | null;
   readonly high: Bound | null;
   readonly divisors: readonly number[];
+  readonly notDivisors: readonly number[];
   readonly patterns: readonly string[];
   readonly notPatterns: readonly string[];
   readonly formats: readonly string[];
@@ -60,6 +67,7 @@ export interface Conjunction {
   readonly maxItems: number | null;
   readonly layers: readonly Layer[];
   readonly names: readonly Schema[];
+  readonly some: readonly SomeMember[];
   readonly required: readonly string[];
   readonly conditions: readonly Formula[];
   readonly minProperties: number;
@@ -75,6 +83,7 @@ export const anything: Conjunction = {
   low: null,
   high: null,
   divisors: [],
+  notDivisors: [],
   patterns: [],
   notPatterns: [],
   formats: [],
@@ -87,6 +96,7 @@ export const anything: Conjunction = {
   maxItems: null,
   layers: [],
   names: [],
+  some: [],
   required: [],
   conditions: [],
   minProperties: 0,
@@ -110,6 +120,7 @@ export function conjoin(a: Conjunction, b: Conjunction): Conjunction | string {
     low: tighter(a.low, b.low, 1),
     high: tighter(a.high, b.high, -1),
     divisors: union(a.divisors, b.divisors),
+    notDivisors: union(a.notDivisors, b.notDivisors),
     patterns: union(a.patterns, b.patterns),
     notPatterns: union(a.notPatterns, b.notPatterns),
     formats: union(a.formats, b.formats),
@@ -122,6 +133,7 @@ export function conjoin(a: Conjunction, b: Conjunction): Conjunction | string {
     maxItems: least(a.maxItems, b.maxItems),
     layers: union(a.layers, b.layers),
     names: union(a.names, b.names),
+    some: union(a.some, b.some),
     required: union(a.required, b.required),
     conditions: [...a.conditions, ...b.conditions],
     minProperties: Math.max(a.minProperties, b.minProperties),

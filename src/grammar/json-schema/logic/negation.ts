@@ -4,6 +4,8 @@
 import { GrammarError } from "../../grammar-error.ts";
 import type { SchemaDocument } from "../document.ts";
 import { isObject, type JsonValue, type Schema, type SchemaObject } from "../keywords.ts";
+import { formatBounds } from "../numbers/numbers.ts";
+import { isKnownFormat, surelyNot } from "../strings/formats.ts";
 import { ALL_TYPES, anything, type Conjunction, type TypeName } from "./conjunction.ts";
 import { bounds } from "./demands.ts";
 
@@ -93,6 +95,18 @@ export function negatedKeyword(
       return Object.entries(value as { [name: string]: Schema }).map(([name, by]) =>
         of("object", { required: [name], layers: [only(name, cases.opposite(by))] }),
       );
+    case "patternProperties":
+      return Object.entries(value as { [pattern: string]: Schema }).map(([pattern, by]) =>
+        of("object", { some: [{ names: { pattern }, schema: cases.opposite(by) }] }),
+      );
+    case "additionalProperties":
+      return [of("object", { some: [{ names: undeclared(keywords), schema: cases.opposite(value as Schema) }] })];
+    case "propertyNames":
+      return [of("object", { some: [{ names: cases.opposite(value as Schema), schema: true }] })];
+    case "multipleOf":
+      return [of("number", { notDivisors: [count] })];
+    case "format":
+      return wrongFormat(value as string);
     case "dependentRequired":
     case "dependentSchemas":
     case "dependencies":
@@ -121,6 +135,20 @@ function of(type: TypeName, demands: Partial<Conjunction>): Conjunction {
 
 function only(name: string, schema: Schema): Conjunction["layers"][number] {
   return { properties: { [name]: schema }, patterns: [], additional: null };
+}
+
+/** Names that additionalProperties applies to. */
+function undeclared({ properties, patternProperties }: SchemaObject): Schema {
+  const names = Object.keys((properties ?? {}) as SchemaObject);
+  const patterns = Object.keys((patternProperties ?? {}) as SchemaObject).map((pattern) => ({ pattern }));
+  return { allOf: [...(names.length > 0 ? [{ enum: names }] : []), ...patterns].map((each) => ({ not: each })) };
+}
+
+/** Strings that no reader takes for the format; null if there is no simple way to be sure. */
+function wrongFormat(format: string): readonly Conjunction[] | null {
+  const pattern = surelyNot(format);
+  if (pattern !== null) return [of("string", { patterns: [pattern] })];
+  return isKnownFormat(format) || formatBounds(format).some(Number.isFinite) ? null : [];
 }
 
 /** Negating the type integer would also allow fractions. They are not generated. */

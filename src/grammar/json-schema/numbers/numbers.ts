@@ -1,6 +1,6 @@
 // Number and integer schemas: bounds, multiples and excluded values.
 
-import { determinise, intersectDfas } from "../../char-dfa.ts";
+import { complementDfa, determinise, intersectDfas } from "../../char-dfa.ts";
 import { choice, type Expression, isNever, optional, sequence, text } from "../../expression.ts";
 import { Contradiction } from "../../grammar-error.ts";
 import type { SchemaContext } from "../context.ts";
@@ -64,9 +64,10 @@ function within(
 ): Expression {
   const json = context.text;
   const divisors = all.divisors.filter((divisor) => divisor !== 1);
+  const { notDivisors } = all;
   const integer = all.integer || all.divisors.some(Number.isInteger);
   try {
-    if (divisors.length > 0) return multiples(divisors, integer, low, high, path);
+    if (divisors.length + notDivisors.length > 0) return multiples(divisors, notDivisors, integer, low, high, path);
     if (!integer) return low || high ? numberBetween(low, high) : json.number;
     const whole = low || high ? integerBetween(low, high) : json.builder.named("json integer", anyInteger);
     return context.cases.document.wholeFractions ? sequence(whole, optional(text(".0"))) : whole;
@@ -78,6 +79,7 @@ function within(
 
 function multiples(
   divisors: readonly number[],
+  notDivisors: readonly number[],
   integer: boolean,
   low: Bound | null,
   high: Bound | null,
@@ -88,5 +90,6 @@ function multiples(
   const subject = `"multipleOf" at ${path}`;
   let dfa = determinise(integer ? integerBetween(from, to) : numberBetween(low, high), subject);
   for (const divisor of divisors) dfa = intersectDfas(dfa, multiplesOf(divisor, path), subject);
+  for (const divisor of notDivisors) dfa = intersectDfas(dfa, complementDfa(multiplesOf(divisor, path)), subject);
   return dfa.states.some((state) => state.final) ? { kind: "dfa", dfa, json: false } : choice();
 }

@@ -8,6 +8,7 @@ import type { JsonText } from "../json-text.ts";
 import { type Schema, schemaError } from "../keywords.ts";
 import type { Conjunction } from "../logic/conjunction.ts";
 import { and, atomKey, atoms, type Formula, settled } from "../logic/formula.ts";
+import { demandedMembers, isStandIn, membersExist } from "./demanded-members.ts";
 import { type Extras, type Member, ObjectContent } from "./object-content.ts";
 import { allowedNames, memberSchema, nameClasses } from "./property-names.ts";
 
@@ -35,16 +36,16 @@ export function compileObject(context: SchemaContext, all: Conjunction, path: st
   const style = given ?? jsonStyle(context.text);
   const { minProperties: min, maxProperties: max, layers } = all;
   if (max !== null && max < min) return context.impossible('"maxProperties" is less than "minProperties"', path);
-  const names = allowedNames(context, all, path);
+  const names = allowedNames(context, all.names, path);
   const listed = names && "listed" in names ? names.listed : null;
   const allowed = names && "dfa" in names ? names.dfa : null;
   const declared = declaredNames(all);
   const open = isOpen(context, all, declared);
-  const condition = and(...all.conditions);
+  const condition = and(...all.conditions, membersExist(context, all, [...declared, ...(listed ?? [])], path));
   if (declared.length === 0 && open && names === null && isFree(all) && !given) return context.text.anyObject;
   // A name that only needs to be absent is not written, unless it could be among the further members.
   const further = open || listed !== null || layers.some((layer) => layer.patterns.length > 0);
-  const mentioned = atoms(condition, !further).map((atom) => atom.name);
+  const mentioned = atoms(condition, !further).flatMap(({ name }) => (isStandIn(name) ? [] : [name]));
   const written = [...new Set([...declared, ...(listed ?? []), ...mentioned])];
   const required = new Set(all.required);
   const members: Member[] = [];
@@ -71,9 +72,14 @@ export function compileObject(context: SchemaContext, all: Conjunction, path: st
       })),
     });
   }
+  const demanded =
+    listed === null
+      ? demandedMembers(context, all, written, allowed, (keys, value) => style.extra(keys, value), path)
+      : { members: [], apart: null };
+  members.push(...demanded.members);
   const known = new Set(members.map((member) => member.name));
   for (const { name } of atoms(left)) if (!known.has(name)) absent(name);
-  const extras = listed === null ? furtherMembers(context, all, written, allowed, open, style, path) : null;
+  const extras = listed === null ? furtherMembers(context, all, written, demanded.apart, open, style, path) : null;
   const { freeOrder, openObjects } = context.options;
   const demands = { min, max, condition: left, anyOrder: freeOrder && !given, extrasAnywhere: openObjects };
   const content = new ObjectContent(style.comma, members, extras, demands);
@@ -110,6 +116,7 @@ function isFree(all: Conjunction): boolean {
     all.minProperties === 0 &&
     all.maxProperties === null &&
     all.conditions.length === 0 &&
+    all.some.length === 0 &&
     all.layers.every(({ patterns, additional }) => patterns.length === 0 && (additional ?? true) === true)
   );
 }

@@ -14,10 +14,9 @@ const MAX_CLASSES = 64;
 /** Names that propertyNames allows: all (null), the listed ones, or those of an automaton. */
 export type AllowedNames = { readonly listed: readonly string[] } | { readonly dfa: CharDfa } | null;
 
-export function allowedNames(context: SchemaContext, all: Conjunction, path: string): AllowedNames {
-  if (all.names.length === 0) return null;
+export function allowedNames(context: SchemaContext, schemas: readonly Schema[], path: string): AllowedNames {
   const where = `${path}/propertyNames`;
-  const schema = all.names.reduce((a, b) => context.cases.both(a, b));
+  const schema = schemas.reduce((a, b) => context.cases.both(a, b), true);
   const cases = context.cases.of(schema, where).filter((each) => mayBeString(each));
   if (cases.some((each) => isFree(each))) return null;
   if (cases.every((each) => each.listed !== null)) {
@@ -31,6 +30,12 @@ export function allowedNames(context: SchemaContext, all: Conjunction, path: str
   });
   if (automata.length === 1) return { dfa: automata[0]! };
   return { dfa: determinise(choice(...automata.map((dfa) => ({ kind: "dfa" as const, dfa, json: false }))), where) };
+}
+
+/** null = all names. */
+export function namesDfa(names: AllowedNames, path: string): CharDfa | null {
+  if (names === null) return null;
+  return "dfa" in names ? names.dfa : determinise({ kind: "texts", texts: names.listed }, path);
 }
 
 function mayBeString(each: Conjunction): boolean {

@@ -98,3 +98,28 @@ export function isKnownFormat(name: string): boolean {
 export function formatPattern(name: string): string | null {
   return Object.hasOwn(formats, name) ? formats[name]! : null;
 }
+
+const NO_DIGITS = "^[^0-9]*$";
+const NO_COLON = "^[^:]*$";
+const NO_AT = "^[^@]*$";
+
+/** Patterns of strings that are not in the format by any reading of its standard. */
+const surelyOutside: Readonly<Record<string, string>> = {
+  date: NO_DIGITS,
+  "date-time": NO_DIGITS,
+  duration: NO_DIGITS,
+  email: NO_AT,
+  hostname: "[ -,/:-@]",
+  "idn-email": NO_AT,
+  "idn-hostname": "[ -,/:-@]",
+  ipv4: "[g-wyzG-WYZ_:-]",
+  ipv6: NO_COLON,
+  iri: NO_COLON,
+  time: NO_DIGITS,
+  uri: NO_COLON,
+  uuid: "^[^:{]*[g-zG-Z][^:{]*$",
+};
+
+export function surelyNot(format: string): string | null {
+  return Object.hasOwn(surelyOutside, format) ? surelyOutside[format]! : null;
+}
