@@ -8,7 +8,7 @@ import { Matcher } from "../match/matcher.ts";
 import type { SchemaDocument } from "./document.ts";
 import { isObject, type JsonValue, type Schema, type SchemaObject, schemaError } from "./keywords.ts";
 import { bounds } from "./logic/demands.ts";
-import { formatBounds } from "./numbers/numbers.ts";
+import { formatBounds } from "./numbers/number-formats.ts";
 import { canonicalText, distinctJson, sameJson } from "./same-json.ts";
 import { stringPatterns } from "./strings/strings.ts";
 

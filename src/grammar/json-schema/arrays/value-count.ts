@@ -6,7 +6,7 @@ import { isNever } from "../../expression.ts";
 import type { SchemaContext } from "../context.ts";
 import type { Schema } from "../keywords.ts";
 import { type Conjunction, generatedTypes, type TypeName, tighter } from "../logic/conjunction.ts";
-import { formatBounds } from "../numbers/numbers.ts";
+import { formatBounds } from "../numbers/number-formats.ts";
 import { distinctJson } from "../same-json.ts";
 import { compileString } from "../strings/strings.ts";
 

@@ -8,24 +8,12 @@ import { type Bound, type Conjunction, tighter } from "../logic/conjunction.ts";
 import { numberBetween } from "./decimals.ts";
 import { anyInteger, integerBetween } from "./integers.ts";
 import { multiplesOf } from "./multiples.ts";
+import { formatBounds } from "./number-formats.ts";
 
 /** Beyond this, a double cannot tell neighbouring integers apart, so a reader might not see a multiple. */
 const EXACT_LIMIT = 1e15;
 /** The generated digits never reach a bound this far away. */
 const FAR = 1e20;
-
-/** OpenAPI formats that set bounds. The others fit everything generated: at most 18 digits, 15 before a point. */
-const WIDTHS = new Map<string, readonly [least: number, greatest: number]>([
-  ...[8, 16, 32].map((bits) => [`int${bits}`, [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1]] as const),
-  ...[8, 16, 32].map((bits) => [`uint${bits}`, [0, 2 ** bits - 1]] as const),
-  ["uint", [0, Number.POSITIVE_INFINITY]],
-  ["uint64", [0, Number.POSITIVE_INFINITY]],
-]);
-
-/** The bounds that a number's format sets. */
-export function formatBounds(format: string): readonly [least: number, greatest: number] {
-  return WIDTHS.get(format) ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
-}
 
 export function compileNumber(context: SchemaContext, all: Conjunction, path: string): Expression {
   let low = near(all.low, all.high);
