@@ -11,7 +11,7 @@ export type NamedLoss =
   /** -w * A * clip(r) * logprob, where clip(r) counts as a constant */
   | { name: "cispo"; clipLow: number; clipHigh: number };
 
-/** Where the loss is 0 and has no gradient: the target of weight 0, or of advantage 0. */
+/** What the loss needs to know about a target. With a weight or an advantage of 0 it contributes nothing. */
 export interface LossTarget {
   weight: number;
   advantage: number;
