@@ -34,6 +34,8 @@ export interface EmbeddedOptions {
   adaptersFromStart?: boolean;
   /** For structured output: see grammar/match/token-vocabulary.ts. */
   vocabulary?: TokenVocabulary;
+  /** The embedding, if other engines of this process use it too. */
+  embedding?: SharedArrayBuffer;
   scheduling?: Partial<SchedulingOptions>;
   onFault?: (error: Error) => void;
 }
@@ -63,6 +65,7 @@ export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<Wo
     maxLoraRank: options.maxLoraRank ?? 64,
     adaptersFromStart: options.adaptersFromStart ?? false,
     vocabulary: options.vocabulary ?? null,
+    ...(options.embedding === undefined ? {} : { embedding: options.embedding }),
   };
   return WorkerEngine.start({
     model: () => ({ module: compiledEntry(import.meta.url, "./onnx-host.ts").href, options: host }),

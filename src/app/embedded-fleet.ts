@@ -1,5 +1,6 @@
 // Several embedded engines that share this machine's cores (`--data-parallel-size`). A step of a small model is too
-// little work for many threads: two engines of four threads generate more tokens together than one of eight.
+// little work for many threads, so several engines of few threads generate more tokens than one of many. They share the
+// embedding. The runtime packs the other weights into memory of its own, once per engine.
 
 import type { Engine } from "../engine/contract.ts";
 import { FleetEngine, type FleetOptions } from "../engine/fleet/fleet-engine.ts";
@@ -8,6 +9,7 @@ import { DEFAULT_SCHEDULING } from "../engine/scheduling.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import { openCheckpoint } from "../model/checkpoint/checkpoint.ts";
 import { eachTensor } from "../model/checkpoint/expected-tensors.ts";
+import { sharedEmbedding } from "../model/embedding.ts";
 import { createEmbeddedEngine, type EmbeddedOptions, kvCacheBytes, usableMemory } from "./embedded-engine.ts";
 import { usableCores } from "./usable-cores.ts";
 
@@ -27,9 +29,12 @@ export async function createEmbeddedEngines(options: EmbeddedFleetOptions): Prom
     );
   }
   if (engines === 1) return createEmbeddedEngine(each);
+  const embedding = embeddingOf(options.folder);
   const bytes = Math.floor(kvCacheBytes(options) / engines);
   const started = await Promise.allSettled(
-    shares(threads, engines).map((share) => createEmbeddedEngine({ ...each, threads: share, kvCacheBytes: bytes })),
+    shares(threads, engines).map((share) =>
+      createEmbeddedEngine({ ...each, threads: share, kvCacheBytes: bytes, embedding }),
+    ),
   );
   const running = started.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
   const failed = started.find((result) => result.status === "rejected");
@@ -57,10 +62,17 @@ export function automaticEngines(threads: number, weights: number, memory: numbe
 }
 
 function weightsOf(folder: string): number {
+  const { tensors, close } = openCheckpoint(folder);
+  close();
+  const sizes = [...eachTensor(tensors)].map(({ shape }) => shape.reduce((size, length) => size * length, 1));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+function embeddingOf(folder: string): SharedArrayBuffer {
   const checkpoint = openCheckpoint(folder);
-  checkpoint.close();
-  const counts = [...eachTensor(checkpoint.tensors)].map(({ shape }) =>
-    shape.reduce((size, length) => size * length, 1),
-  );
-  return counts.reduce((sum, count) => sum + count, 0);
+  try {
+    return sharedEmbedding(checkpoint);
+  } finally {
+    checkpoint.close();
+  }
 }

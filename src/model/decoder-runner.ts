@@ -31,6 +31,8 @@ export interface DecoderRunnerOptions {
   maxLoraRank: number;
   /** Builds the graph for adapters at once. Otherwise the first adapter makes the runner build it again. */
   adaptersFromStart: boolean;
+  /** The embedding, if other engines of this process use it too: embedding.ts. */
+  embedding?: SharedArrayBuffer;
 }
 
 /** With the weight options of this machine. */
@@ -95,7 +97,11 @@ export class DecoderRunner implements Runner {
     this.#inputs = new StepInputs({
       config,
       pool: this.#pool,
-      embedding: new Embedding(checkpoint.tensor(checkpoint.tensors.embedding.name), config.embeddingScale),
+      embedding: new Embedding(
+        checkpoint.tensor(checkpoint.tensors.embedding.name),
+        config.embeddingScale,
+        options.embedding,
+      ),
       rotary: ropes.map((spec) => new RotaryTable(spec, config.headDim, options.maxPositions)),
       adapters: slots,
       shortestPart: shortestPart(options.threads),
