@@ -159,7 +159,8 @@ class TrainableModel:
         layer = kept // self.layers
         return Memory(
             rows=max(1, budget // kept),
-            recomputed_rows=max(1, int(budget // (inputs + 2 * layer))),
+            # one layer at a time is computed again, with its gradients
+            recomputed_rows=max(1, int(budget // (inputs + 1.5 * layer))),
         )
 
 
