@@ -57,10 +57,12 @@ export async function create({ folder, weights, threads, rank }: StepOptions): P
 }
 
 function sequence(index: number, length: number, vocabulary: number): TaskSequence {
+  const ids = Int32Array.from({ length }, (_, position) => tokenAt(index, position, vocabulary));
   return {
     index,
-    ids: Int32Array.from({ length }, (_, position) => tokenAt(index, position, vocabulary)),
+    ids,
     predicting: Int32Array.from({ length: length - 1 }, (_, position) => position),
+    targets: ids.slice(1),
     ...{ group: -1, advantage: 1, weight: 1, sampler: new Float64Array(0), precalculated: null, reference: null },
   };
 }
