@@ -216,10 +216,16 @@ export class StateSets {
         }
       }
     }
+    // Neighbouring classes often lead to the same states.
+    let last: { states: readonly number[]; set: StateSet } | null = null;
     return Array.from(targets, (target, byteClass) => {
       if (target === -1) return null;
       const more = several.get(byteClass);
-      return more === undefined ? this.single(target) : this.#of(more);
+      if (more === undefined) return this.single(target);
+      if (last?.states.length !== more.length || !more.every((state, i) => state === last!.states[i])) {
+        last = { states: more, set: this.#of(more) };
+      }
+      return last!.set;
     });
   }
 
