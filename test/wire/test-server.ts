@@ -25,7 +25,7 @@ export const API_KEY = "test-key";
 
 export interface TestServerOptions {
   config?: Partial<Config>;
-  model?: Partial<Omit<LoadedModel, "engine">>;
+  model?: Partial<LoadedModel>;
   runner?: Partial<FakeRunnerOptions>;
   /** Adapter slots of the engine. */
   maxLoras?: number;
