@@ -16,8 +16,8 @@ export interface PromptBlocks {
 export function promptBlocks(root: string, tokens: readonly number[], blockSize: number): PromptBlocks {
   const chain: number[] = [];
   const hash = new RunningHash(root);
-  for (const [i, token] of tokens.entries()) {
-    hash.add(token);
+  for (let i = 0; i < tokens.length; i++) {
+    hash.add(tokens[i]!);
     if ((i + 1) % blockSize === 0) chain.push(hash.value);
   }
   return { chain, first: chain[0] ?? hash.value };
@@ -68,8 +68,11 @@ export class PrefixIndex {
       this.#hashes.delete(hash);
       this.#hashes.add(hash);
     }
+    // In bulk, because a set that was deleted from at the front takes long to find its first element.
+    let excess = this.#hashes.size - this.#most;
+    if (excess <= this.#most / 8) return;
     for (const hash of this.#hashes) {
-      if (this.#hashes.size <= this.#most) break;
+      if (excess-- <= 0) break;
       this.#hashes.delete(hash);
     }
   }
