@@ -1,4 +1,5 @@
-// Loads the model that a real server runs: finds the checkpoint, loads its text side and starts the embedded engine.
+// Loads the model that a real server runs: finds the checkpoint, loads its text side, and starts the embedded engine or
+// connects to engines on other machines.
 import { loadSamplingDefaults } from "../api/request/generation-defaults.ts";
 import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
@@ -6,16 +7,19 @@ import { GrammarService } from "../grammar/grammar-service.ts";
 import { tokenVocabulary } from "../grammar/match/token-vocabulary.ts";
 import { openCheckpoint } from "../model/checkpoint/checkpoint.ts";
 import { GENERATION_FIELDS } from "../model/checkpoint/generation-config.ts";
-import { readModelConfig } from "../model/checkpoint/model-config.ts";
+import { type ModelConfig, readModelConfig } from "../model/checkpoint/model-config.ts";
+import { readServedConfig } from "../model/checkpoint/served-config.ts";
 import { readAdapter } from "../model/lora/adapter-reader.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { PromptError } from "../text/prompt-error.ts";
 import { reasoningStyle } from "../text/reasoning/reasoning-style.ts";
+import type { Tokenizer } from "../text/tokenizer-contract.ts";
 import { toolCallFormat } from "../text/tools/tool-format.ts";
 import { DEFAULT_WEIGHT_TYPE } from "./embedded-engine.ts";
 import { createEmbeddedEngines } from "./embedded-fleet.ts";
 import { BUNDLED_NAME, findModel, loadText } from "./model-files.ts";
+import { connectEngines, type EngineParts, type StartedEngine } from "./remote-engines.ts";
 import type { LoadedModel, LoadModel } from "./serve.ts";
 
 /** Special tokens that a constrained reply may contain: parsers look for them, and structural tags use them. */
@@ -40,52 +44,36 @@ export const loadModel: LoadModel = async (config, log, metrics, adaptersToCome)
 };
 
 async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: boolean): Promise<LoadedModel> {
-  const { folder, name } = await findModel(config, log);
-  const modelConfig = readModelConfig(folder);
+  const isRemote = config.engineUrl.length > 0;
+  if (isRemote && config.dataParallelSize !== 1) {
+    throw new OperatorError("--data-parallel-size is for embedded engines; repeat --engine-url for several others");
+  }
+  const { folder, name } = await findModel(config, log, !isRemote);
+  const own = isRemote ? null : readModelConfig(folder);
+  const model = own ?? readServedConfig(folder);
   const text = await loadText(folder, config);
   const parsers = replyParsers(config, text.defaultTemplate);
   const idle = Object.keys(config.overrideGenerationConfig).filter((name) => !GENERATION_FIELDS.includes(name));
   if (idle.length > 0) log.warn("--override-generation-config has fields without effect", { fields: idle.join() });
   const defaults = loadSamplingDefaults({
     modelFolder: folder,
-    configEosTokenIds: modelConfig.eosTokenIds,
+    configEosTokenIds: model.eosTokenIds,
     generationConfig: config.generationConfig,
     override: config.overrideGenerationConfig,
   });
-  warnOfUnusedTensors(folder, log);
   const grammars = new GrammarService({
     onCompiled: (ms) => metrics.grammarCompiled(ms / 1000),
     onIgnored: (keyword) => log.warn("a schema has a keyword that no draft knows; it has no effect", { keyword }),
   });
-  const weightType = config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype;
-  log.info("loading the weights", { folder, dtype: weightType });
-  const onFault = (error: Error) => log.error("engine fault", { error });
-  const engine = await createEmbeddedEngines({
-    folder,
-    engines: config.dataParallelSize,
-    fleet: {
-      readAdapter: (folder) => readAdapter(folder, modelConfig),
-      queueTimeoutMs: config.queueTimeout * 1000,
-      onFault,
-      onState: (replica, state) => log.warn("an engine changed its state", { replica, state }),
-    },
-    weightType,
-    linkSize: config.blockSize,
-    ...(config.threads === null ? {} : { threads: config.threads }),
-    ...(config.kvCacheMemoryBytes === null ? {} : { kvCacheBytes: config.kvCacheMemoryBytes }),
-    ...(config.maxModelLen === null ? {} : { maxModelLen: config.maxModelLen }),
-    maxLoras: config.enableLora ? config.maxLoras : 0,
-    maxLoraRank: config.maxLoraRank,
-    adaptersFromStart: config.enableLora && adaptersToCome,
-    vocabulary: tokenVocabulary(text.tokenizer, modelConfig.vocabSize, REPLY_MARKERS),
-    scheduling: {
-      maxNumSeqs: config.maxNumSeqs,
-      policy: config.schedulingPolicy,
-      prefixCaching: config.enablePrefixCaching,
-      ...(config.maxNumBatchedTokens === null ? {} : { maxNumBatchedTokens: config.maxNumBatchedTokens }),
-    },
-    onFault,
-  });
+  const fleet = {
+    queueTimeoutMs: config.queueTimeout * 1000,
+    onFault: (error: Error) => log.error("engine fault", { error }),
+    onState: (replica: string, state: string) => log.warn("an engine changed its state", { replica, state }),
+  };
+  const { engine, checkpoint } =
+    own === null
+      ? await connectEngines(config, { folder, model, fleet, log })
+      : await embedded(config, { folder, model: own, fleet, log, tokenizer: text.tokenizer, adaptersToCome });
   return {
     engine,
     text,
@@ -94,12 +82,47 @@ async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: 
     defaults,
     names: config.servedModelName.length > 0 ? [...new Set(config.servedModelName)] : [name],
     root: config.model === "bundled" ? BUNDLED_NAME : config.model,
-    checkpoint: { folder, weightType },
+    ...(checkpoint === null ? {} : { checkpoint }),
     close: async () => {
       await grammars.close();
       text.close();
     },
   };
+}
+
+interface EmbeddedParts extends EngineParts {
+  model: ModelConfig;
+  tokenizer: Tokenizer;
+  adaptersToCome: boolean;
+}
+
+async function embedded(config: Config, parts: EmbeddedParts): Promise<StartedEngine> {
+  const { folder, model, fleet, log } = parts;
+  warnOfUnusedTensors(folder, log);
+  const weightType = config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype;
+  log.info("loading the weights", { folder, dtype: weightType });
+  const engine = await createEmbeddedEngines({
+    folder,
+    engines: config.dataParallelSize,
+    fleet: { ...fleet, readAdapter: (adapter) => readAdapter(adapter, model) },
+    weightType,
+    linkSize: config.blockSize,
+    ...(config.threads === null ? {} : { threads: config.threads }),
+    ...(config.kvCacheMemoryBytes === null ? {} : { kvCacheBytes: config.kvCacheMemoryBytes }),
+    ...(config.maxModelLen === null ? {} : { maxModelLen: config.maxModelLen }),
+    maxLoras: config.enableLora ? config.maxLoras : 0,
+    maxLoraRank: config.maxLoraRank,
+    adaptersFromStart: config.enableLora && parts.adaptersToCome,
+    vocabulary: tokenVocabulary(parts.tokenizer, model.vocabSize, REPLY_MARKERS),
+    scheduling: {
+      maxNumSeqs: config.maxNumSeqs,
+      policy: config.schedulingPolicy,
+      prefixCaching: config.enablePrefixCaching,
+      ...(config.maxNumBatchedTokens === null ? {} : { maxNumBatchedTokens: config.maxNumBatchedTokens }),
+    },
+    onFault: fleet.onFault,
+  });
+  return { engine, checkpoint: { folder, weightType } };
 }
 
 /** Warns of weights that the model has no place for: config.json may belong to another model. Old exports' tables are fine. */

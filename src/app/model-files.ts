@@ -11,8 +11,12 @@ import { loadTextModel, type TextModel } from "../text/text-model.ts";
 
 export const BUNDLED_NAME = "flywheel-mini";
 
-/** Downloads the model first if it is not on this machine. */
-export async function findModel(config: Config, log: Log): Promise<{ folder: string; name: string }> {
+/** Downloads the model first if it is not on this machine. `withWeights`: false where other servers run it. */
+export async function findModel(
+  config: Config,
+  log: Log,
+  withWeights = true,
+): Promise<{ folder: string; name: string }> {
   if (config.model === "bundled") {
     return { folder: fileURLToPath(new URL(`../../models/${BUNDLED_NAME}`, import.meta.url)), name: BUNDLED_NAME };
   }
@@ -24,6 +28,7 @@ export async function findModel(config: Config, log: Log): Promise<{ folder: str
   };
   const { folder, origin } = await resolveModel(existsSync(config.model) ? config.model : model, {
     env,
+    withWeights,
     onProgress:
       process.stderr.isTTY && config.logFormat === "text"
         ? createProgressBar(process.stderr)

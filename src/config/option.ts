@@ -152,6 +152,24 @@ export function secrets(group: OptionGroup, help: string, extra: Extra) {
   return { ...option, parse };
 }
 
+/** A list of servers, each with settings behind a comma, which a list in the environment also has between its items. */
+export function engineUrls(group: OptionGroup, help: string) {
+  const option = list(group, [], help, { placeholder: "URL" });
+  const parse = (raw: unknown) => {
+    const urls: string[] = [];
+    for (const item of option.parse(raw)) {
+      if (/^[a-z]+=/.test(item) && urls.length > 0) urls.push(`${urls.pop()},${item}`);
+      else urls.push(item);
+    }
+    const wrong = urls.find((url) => !/^https?:\/\/[^,\s]+(?:,max=[1-9]\d{0,4})?$/.test(url));
+    if (wrong !== undefined)
+      throw new Error(`must look like http://10.0.0.5:8000 or http://10.0.0.5:8000,max=64, not ${wrong}`);
+    if (new Set(urls.map((url) => url.split(",")[0])).size < urls.length) throw new Error("has a URL twice");
+    return urls;
+  };
+  return { ...option, parse };
+}
+
 /** A list of web origins as browsers send them, or `*`. */
 export function origins(group: OptionGroup, initial: readonly string[], help: string) {
   const option = list(group, initial, help);

@@ -4,6 +4,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import {
+  engineUrls,
   flag,
   integer,
   integerOrAuto,
@@ -115,6 +116,16 @@ export const OPTIONS = {
     null,
     "Context length: prompt plus output. Default: the model's own, or what the key/value cache can hold if that is less.",
     { min: 2 },
+  ),
+  engineUrl: engineUrls(
+    "Engine",
+    "vLLM or Flywheel server that runs the model instead of the embedded engine: URL[,max=N]. N is the most choices to have there at once (256). May be repeated. Of --model, only tokenizer, template and configuration are then read.",
+  ),
+  engineApiKey: text("Engine", null, "Key for the servers of --engine-url.", { secret: true }),
+  engineTimeout: seconds(
+    "Engine",
+    10,
+    "How long a server of --engine-url may be silent before it counts as gone and its requests go on elsewhere.",
   ),
   dataParallelSize: integerOrAuto(
     "Engine",

@@ -40,7 +40,10 @@ export type TrainingErrorCode = keyof TrainingFaults;
 const MESSAGES: { [Code in TrainingErrorCode]: (facts: TrainingFaults[Code]) => string } = {
   model_exists: ({ model }) => `A model ${model} exists already; choose another name.`,
   name_taken: ({ name }) => `${name} is the name of a served model; choose another one.`,
-  unknown_base_model: ({ baseModel, known }) => `The base model ${baseModel} is not here; known: ${known.join(", ")}.`,
+  unknown_base_model: ({ baseModel, known }) =>
+    known.length > 0
+      ? `The base model ${baseModel} is not here; known: ${known.join(", ")}.`
+      : "This server trains no model: the weights of the served one are not on its machine, or adapters are off.",
   fork_changes_base_model: ({ baseModel }) => `A fork keeps the base model of its source, ${baseModel}.`,
   base_model_changed: ({ baseModel }) =>
     `The files of the base model ${baseModel} changed since the server started, or are gone; restart the server.`,

@@ -4,9 +4,11 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NEUTRAL_DEFAULTS } from "../../src/api/request/generation-defaults.ts";
+import { createRemoteEngines } from "../../src/app/remote-engines.ts";
 import { type CreateExtension, type LoadedModel, type RunningServer, startServer } from "../../src/app/serve.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/options.ts";
+import type { Engine } from "../../src/engine/contract.ts";
 import { GrammarService } from "../../src/grammar/grammar-service.ts";
 import { GrammarConstraintFactory } from "../../src/grammar/match/constraint-factory.ts";
 import { tokenVocabulary } from "../../src/grammar/match/token-vocabulary.ts";
@@ -56,6 +58,12 @@ export interface TestServer extends RunningServer {
   stream(body: Record<string, unknown>, path?: string): Promise<Loose[]>;
 }
 
+/**
+ * Set by the project "remote" of vitest.config.ts: every server then has its engine in a second one, as with
+ * --engine-url, and must answer the same.
+ */
+const IS_REMOTE = process.env.FLYWHEEL_TEST_ENGINE === "remote";
+
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const config: Config = {
     ...loadConfig({ env: {} }),
@@ -76,41 +84,43 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     maxPositions: 2048,
     ...options.runner,
   });
-  const server = await startServer(
-    config,
-    async () => {
-      const grammars = new GrammarService({ threads: 1 });
-      const text = new TextModel({
-        tokenizer,
-        specialTokens: { bos_token: "<s>", eos_token: "</s>" },
-        chatTemplates: options.templates ?? new Map([["default", TEMPLATE]]),
-        tokenizerConfig: options.tokenizerConfig ?? {},
-        longestToken: options.tokenizer === undefined ? 5 : 32,
-        chatTemplateKwargs: config.defaultChatTemplateKwargs,
-      });
-      const constraints = new GrammarConstraintFactory(tokenVocabulary(tokenizer, tokenizer.vocabSize));
-      const engine = new InProcessEngine(
-        { runner, adapters: new FakeAdapters(options.maxLoras), constraints },
-        { scheduling: { maxNumSeqs: config.maxNumSeqs, policy: config.schedulingPolicy } },
-      );
-      return {
-        engine,
-        text,
-        grammars,
-        defaults: NEUTRAL_DEFAULTS,
-        reasoning: null,
-        toolFormat: null,
-        names: ["fake", "fake-alias"],
-        root: "fakes/fake",
-        close: async () => {
-          await grammars.close();
-          text.close();
-        },
-        ...options.model,
-      };
-    },
-    options.extensions,
-  );
+  const model = async (engine: Engine): Promise<LoadedModel> => {
+    const grammars = new GrammarService({ threads: 1 });
+    const text = new TextModel({
+      tokenizer,
+      specialTokens: { bos_token: "<s>", eos_token: "</s>" },
+      chatTemplates: options.templates ?? new Map([["default", TEMPLATE]]),
+      tokenizerConfig: options.tokenizerConfig ?? {},
+      longestToken: options.tokenizer === undefined ? 5 : 32,
+      chatTemplateKwargs: config.defaultChatTemplateKwargs,
+    });
+    return {
+      engine,
+      text,
+      grammars,
+      defaults: NEUTRAL_DEFAULTS,
+      reasoning: null,
+      toolFormat: null,
+      names: ["fake", "fake-alias"],
+      root: "fakes/fake",
+      close: async () => {
+        await grammars.close();
+        text.close();
+      },
+      ...options.model,
+    };
+  };
+  const embedded = () => {
+    const constraints = new GrammarConstraintFactory(tokenVocabulary(tokenizer, tokenizer.vocabSize));
+    return new InProcessEngine(
+      { runner, adapters: new FakeAdapters(options.maxLoras), constraints },
+      { scheduling: { maxNumSeqs: config.maxNumSeqs, policy: config.schedulingPolicy } },
+    );
+  };
+  const engineHost = IS_REMOTE ? await startServer(engineConfig(config), () => model(embedded())) : null;
+  const engine = engineHost === null ? embedded : () => remoteEngine(engineHost.url, config, tokenizer.vocabSize);
+  const served = await startServer(config, async () => model(await engine()), options.extensions);
+  const server = { ...served, close: () => served.close().finally(() => engineHost?.close()) };
   const get = (path: string, headers: Record<string, string> = {}) =>
     looseFetch(server.url + path, { headers: { authorization: `Bearer ${API_KEY}`, ...headers } });
   const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
@@ -129,6 +139,38 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     return response.json();
   };
   return { ...server, runner, get, post, stream, chat };
+}
+
+/** The server behind a server. */
+function engineConfig(config: Config): Config {
+  const { maxNumSeqs, schedulingPolicy, logLevel } = config;
+  const own = {
+    port: 0,
+    data: mkdtempSync(join(tmpdir(), "flywheel-wire-engine-")),
+    apiKey: [API_KEY],
+    maxLogprobs: -1,
+  };
+  return { ...loadConfig({ env: {} }), ...own, maxNumSeqs, schedulingPolicy, logLevel, shutdownTimeout: 0 };
+}
+
+async function remoteEngine(url: string, config: Config, vocabSize: number): Promise<Engine> {
+  const { engine } = await createRemoteEngines({
+    urls: [`${url},max=${config.maxNumSeqs}`],
+    apiKey: API_KEY,
+    vocabSize,
+    maxModelLen: Number.POSITIVE_INFINITY,
+    maxLoras: 2,
+    maxLoraRank: 8,
+    fleet: {
+      readAdapter: (folder) => new FakeAdapters(1).load(folder),
+      queueTimeoutMs: 1000,
+      prefixCaching: true,
+      onFault: () => {},
+    },
+    times: { intervalMs: 500, silenceMs: 10_000 },
+    onNotice: () => {},
+  });
+  return engine;
 }
 
 export function says(text: string): { role: string; content: string }[] {

@@ -54,8 +54,8 @@ export class Probe {
     }
   }
 
-  /** Everything else, when the server is new. Throws Unusable. */
-  async introduce(metrics: ServerMetrics): Promise<Introduction> {
+  /** Everything else, when the server is new. It must serve a model with this vocabulary. Throws Unusable. */
+  async introduce(metrics: ServerMetrics, vocabSize: number): Promise<Introduction> {
     const [version, models] = await Promise.all([this.#get("/version"), this.#get("/v1/models")]);
     if (models.status === 401 || models.status === 403) {
       throw new Unusable("it wants another key: give --engine-api-key");
@@ -73,18 +73,23 @@ export class Probe {
     return {
       server,
       maxModelLen: base.max_model_len,
-      policy: await this.#tryOut(base.id),
+      policy: await this.#tryOut(base.id, vocabSize),
       adapters: cards.filter((card) => card.parent).map((card) => card.id),
       metrics,
     };
   }
 
   /** Generates one token, with a priority. A server that schedules first come, first served refuses priorities. */
-  async #tryOut(model: string, priority = 1): Promise<"priority" | "fcfs"> {
-    const body = { model, prompt: [0], max_tokens: 1, temperature: 0, priority, logprobs: 0, return_token_ids: true };
+  async #tryOut(model: string, vocabSize: number, priority = 1): Promise<"priority" | "fcfs"> {
+    const prompt = [vocabSize - 1];
+    const body = { model, prompt, max_tokens: 1, temperature: 0, priority, logprobs: 0, return_token_ids: true };
     const options = { body, timeoutMs: 60_000 };
     const reply = await this.#client.whole("POST", "/v1/completions", options);
-    if (reply.status === 400 && priority !== 0 && /priority/i.test(reply.text)) return this.#tryOut(model, 0);
+    if (reply.status === 400 && priority !== 0 && /priority/i.test(reply.text))
+      return this.#tryOut(model, vocabSize, 0);
+    if (reply.status === 400 && /vocabulary/i.test(reply.text)) {
+      throw new Unusable(`it serves a model with fewer than the ${vocabSize} tokens of --model`);
+    }
     if (reply.status !== 200) {
       throw new Unusable(`POST /v1/completions answers ${reply.status}: ${reply.text.slice(0, 200)}`);
     }

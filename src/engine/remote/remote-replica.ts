@@ -44,6 +44,7 @@ export class RemoteReplica implements Replica {
   #load: ReplicaLoad | null = null;
   #lastAnswerAt = performance.now();
   #unusable: string | null = null;
+  #problem: string | null = null;
   #timer: NodeJS.Timeout | null = null;
 
   constructor(options: RemoteOptions) {
@@ -79,6 +80,15 @@ export class RemoteReplica implements Replica {
   /** Why the server that answers there cannot be used; null when it can, or none answers. */
   get unusable(): string | null {
     return this.#unusable;
+  }
+
+  /** Why it is not ready; null when it is, or has not been asked yet. */
+  get problem(): string | null {
+    return this.#problem;
+  }
+
+  get isFlywheel(): boolean {
+    return this.#server?.flywheel ?? false;
   }
 
   generate(request: GenerateRequest): Generation {
@@ -143,7 +153,7 @@ export class RemoteReplica implements Replica {
 
   async #meet(metrics: Parameters<Probe["introduce"]>[0]): Promise<void> {
     const { vocabSize, maxModelLen, maxLoras, maxLoraRank } = this.#options;
-    const met = await this.#probe.introduce(metrics);
+    const met = await this.#probe.introduce(metrics, vocabSize);
     this.#unusable = null;
     this.#server = { ...met.server, vocabSize };
     const block = metrics.blockSize ?? 16;
@@ -159,6 +169,7 @@ export class RemoteReplica implements Replica {
   }
 
   #become(state: ReplicaState, why: string | null): void {
+    this.#problem = why;
     // A server that was never there is still to come.
     const next = state !== "ready" && this.#state === "starting" ? "starting" : state;
     if (next !== this.#state) {

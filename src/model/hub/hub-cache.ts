@@ -77,10 +77,10 @@ export class RepositoryCache {
 }
 
 /** Files that a snapshot lacks before a model can be served from it. Empty = complete. */
-export function missingFiles(snapshot: string): string[] {
+export function missingFiles(snapshot: string, withWeights = true): string[] {
   const absent = (name: string) => !existsSync(join(snapshot, name));
   const missing = ["config.json", "tokenizer.json"].filter(absent);
-  if (!absent(SINGLE_FILE)) return missing;
+  if (!withWeights || !absent(SINGLE_FILE)) return missing;
   if (absent(INDEX_FILE)) return [...missing, SINGLE_FILE];
   return [...missing, ...shardNames(join(snapshot, INDEX_FILE)).filter(absent)];
 }

@@ -15,6 +15,8 @@ export interface HubOptions {
   env?: Environment;
   onProgress?: (progress: DownloadProgress) => void;
   signal?: AbortSignal;
+  /** false: configuration and tokenizer only. */
+  withWeights?: boolean;
   /** First wait before a failed download is retried. */
   retryDelayMs?: number;
 }
@@ -75,9 +77,13 @@ class HubRequest {
     this.#signal = options.signal ?? new AbortController().signal;
   }
 
+  get #withWeights(): boolean {
+    return this.#options.withWeights ?? true;
+  }
+
   async resolve(): Promise<ResolvedModel> {
     const cached = this.#cache.commitOf(this.#revision);
-    const missing = cached === null ? null : missingFiles(this.#cache.snapshot(cached));
+    const missing = cached === null ? null : missingFiles(this.#cache.snapshot(cached), this.#withWeights);
     if (cached !== null && missing?.length === 0) return this.#resolved(cached);
     if (/^(1|true|yes|on)$/i.test(this.#env.HF_HUB_OFFLINE ?? "")) {
       const state = missing === null ? "is not in" : `is incomplete (without ${missing.join(", ")}) in`;
@@ -99,7 +105,9 @@ class HubRequest {
       throw new HubError(`${this.#label()} has no config.json, so it is not a transformers model`);
     }
     for (const name of files.keys()) if (smallFiles.test(name)) await this.#fetchFile(commit, name, files);
-    for (const name of await this.#weightFiles(commit, files)) await this.#fetchFile(commit, name, files);
+    if (this.#withWeights) {
+      for (const name of await this.#weightFiles(commit, files)) await this.#fetchFile(commit, name, files);
+    }
     this.#cache.rememberCommit(this.#revision, commit);
     return commit;
   }
