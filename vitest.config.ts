@@ -1,8 +1,23 @@
 import { defineConfig } from "vitest/config";
 
+/** Files of test/wire/ whose tests ask an engine. */
+const ENGINE_TESTS = [
+  "adapter-slots",
+  "chat-*",
+  "completions",
+  "generate",
+  "generate-clients",
+  "lifecycle",
+  "limits",
+  "models",
+  "operations",
+  "sdk",
+  "tool-loop",
+  "vllm-routes",
+];
+
 export default defineConfig({
   test: {
-    include: ["src/**/*.test.ts", "test/**/*.test.ts", "models/**/*.test.ts"],
     // Only what hangs meets these: a busy host may be fifty times slower than an idle one, and no test sets a shorter limit.
     testTimeout: 600_000,
     hookTimeout: 600_000,
@@ -12,5 +27,20 @@ export default defineConfig({
     // As cli/main.ts does for a server.
     env: { ORT_DISABLE_TELEMETRY: "1" },
     setupFiles: "test/property-seed.ts",
+    projects: [
+      {
+        extends: true,
+        test: { name: "all", include: ["src/**/*.test.ts", "test/**/*.test.ts", "models/**/*.test.ts"] },
+      },
+      {
+        // Tests that ask an engine, once more with the engine in another server (--engine-url).
+        extends: true,
+        test: {
+          name: "remote",
+          include: ENGINE_TESTS.map((name) => `test/wire/${name}.test.ts`),
+          env: { FLYWHEEL_TEST_ENGINE: "remote" },
+        },
+      },
+    ],
   },
 });

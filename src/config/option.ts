@@ -162,8 +162,9 @@ export function engineUrls(group: OptionGroup, help: string) {
       else urls.push(item);
     }
     const wrong = urls.find((url) => !/^https?:\/\/[^,\s]+(?:,max=[1-9]\d{0,4})?$/.test(url));
-    if (wrong !== undefined)
+    if (wrong !== undefined) {
       throw new Error(`must look like http://10.0.0.5:8000 or http://10.0.0.5:8000,max=64, not ${wrong}`);
+    }
     if (new Set(urls.map((url) => url.split(",")[0])).size < urls.length) throw new Error("has a URL twice");
     return urls;
   };

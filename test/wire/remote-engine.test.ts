@@ -174,8 +174,8 @@ describe.each(Object.keys(CHATS))("%s", (name) => {
 it("is the same for text completions, echoes and several prompts", async () => {
   for (const body of [
     { prompt: ["Once upon a time", "there was"], n: 2, temperature: 1, seed: 3, logprobs: 2 },
-    { prompt: [5, 6, 7], echo: true, logprobs: 1, max_tokens: 0 },
-    { prompt: "abc", model: "tuned", prompt_logprobs: 2 },
+    { prompt: [5, 6, 7], echo: true, logprobs: 1, max_tokens: 0, temperature: 0 },
+    { prompt: "abc", model: "tuned", prompt_logprobs: 2, temperature: 0 },
   ]) {
     const [own, other] = await Promise.all([embedded, remote].map((s) => send(s, "/v1/completions", body)));
     expect(comparable(other!.text)).toBe(comparable(own!.text));

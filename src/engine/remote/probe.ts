@@ -85,8 +85,8 @@ export class Probe {
     const body = { model, prompt, max_tokens: 1, temperature: 0, priority, logprobs: 0, return_token_ids: true };
     const options = { body, timeoutMs: 60_000 };
     const reply = await this.#client.whole("POST", "/v1/completions", options);
-    if (reply.status === 400 && priority !== 0 && /priority/i.test(reply.text))
-      return this.#tryOut(model, vocabSize, 0);
+    const isRefused = reply.status === 400 && /priority/i.test(reply.text);
+    if (isRefused && priority !== 0) return this.#tryOut(model, vocabSize, 0);
     if (reply.status === 400 && /vocabulary/i.test(reply.text)) {
       throw new Unusable(`it serves a model with fewer than the ${vocabSize} tokens of --model`);
     }
