@@ -52,7 +52,10 @@ function within(
 ): Expression {
   const json = context.text;
   const divisors = all.divisors.filter((divisor) => divisor !== 1);
-  const { notDivisors } = all;
+  // A number that is no multiple of 3 is no multiple of 6 either.
+  const notDivisors = all.notDivisors.filter(
+    (one) => !all.notDivisors.some((other) => other < one && one % other === 0),
+  );
   const integer = all.integer || all.divisors.some(Number.isInteger);
   try {
     if (divisors.length + notDivisors.length > 0) return multiples(divisors, notDivisors, integer, low, high, path);
@@ -73,6 +76,7 @@ function multiples(
   high: Bound | null,
   path: string,
 ): Expression {
+  if (notDivisors.some((one) => divisors.some((divisor) => divisor % one === 0))) return choice();
   const from = low ?? { value: Math.min(-EXACT_LIMIT, (high?.value ?? 0) - EXACT_LIMIT), exclusive: false };
   const to = high ?? { value: Math.max(EXACT_LIMIT, (low?.value ?? 0) + EXACT_LIMIT), exclusive: false };
   const subject = `"multipleOf" at ${path}`;
