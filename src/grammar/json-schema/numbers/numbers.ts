@@ -12,6 +12,9 @@ import { formatBounds } from "./number-formats.ts";
 
 /** Beyond this, a double cannot tell neighbouring integers apart, so a reader might not see a multiple. */
 const EXACT_LIMIT = 1e15;
+/** Limits for numbers with several divisors to avoid. */
+const MANY_REMAINDERS = 20;
+const SHORT_LIMIT = 1e5;
 /** The generated digits never reach a bound this far away. */
 const FAR = 1e20;
 
@@ -77,10 +80,13 @@ function multiples(
   path: string,
 ): Expression {
   if (notDivisors.some((one) => divisors.some((divisor) => divisor % one === 0))) return choice();
-  const from = low ?? { value: Math.min(-EXACT_LIMIT, (high?.value ?? 0) - EXACT_LIMIT), exclusive: false };
-  const to = high ?? { value: Math.max(EXACT_LIMIT, (low?.value ?? 0) + EXACT_LIMIT), exclusive: false };
+  // The automaton counts remainders of all of them. Where they are many, only short integers are generated.
+  const many = notDivisors.length > 0 && [...divisors, ...notDivisors].reduce((a, b) => a * b, 1) > MANY_REMAINDERS;
+  const reach = many ? SHORT_LIMIT : EXACT_LIMIT;
+  const from = low ?? { value: Math.min(-reach, (high?.value ?? 0) - reach), exclusive: false };
+  const to = high ?? { value: Math.max(reach, (low?.value ?? 0) + reach), exclusive: false };
   const subject = `"multipleOf" at ${path}`;
-  let dfa = determinise(integer ? integerBetween(from, to) : numberBetween(low, high), subject);
+  let dfa = determinise(integer || many ? integerBetween(from, to) : numberBetween(low, high), subject);
   for (const divisor of divisors) dfa = intersectDfas(dfa, multiplesOf(divisor, path), subject);
   for (const divisor of notDivisors) dfa = intersectDfas(dfa, complementDfa(multiplesOf(divisor, path)), subject);
   return dfa.states.some((state) => state.final) ? { kind: "dfa", dfa, json: false } : choice();
