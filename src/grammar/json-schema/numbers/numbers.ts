@@ -12,8 +12,8 @@ import { formatBounds } from "./number-formats.ts";
 
 /** Beyond this, a double cannot tell neighbouring integers apart, so a reader might not see a multiple. */
 const EXACT_LIMIT = 1e15;
-/** Limits for numbers with several divisors to avoid. */
-const MANY_REMAINDERS = 20;
+/** Limits for numbers with several divisors. */
+const MANY_REMAINDERS = 100;
 const SHORT_LIMIT = 1e5;
 /** The generated digits never reach a bound this far away. */
 const FAR = 1e20;
@@ -81,7 +81,8 @@ function multiples(
 ): Expression {
   if (notDivisors.some((one) => divisors.some((divisor) => divisor % one === 0))) return choice();
   // The automaton counts remainders of all of them. Where they are many, only short integers are generated.
-  const many = notDivisors.length > 0 && [...divisors, ...notDivisors].reduce((a, b) => a * b, 1) > MANY_REMAINDERS;
+  const all = [...divisors, ...notDivisors];
+  const many = all.length > 1 && all.reduce((a, b) => a * b) > MANY_REMAINDERS;
   const reach = many ? SHORT_LIMIT : EXACT_LIMIT;
   const from = low ?? { value: Math.min(-reach, (high?.value ?? 0) - reach), exclusive: false };
   const to = high ?? { value: Math.max(reach, (low?.value ?? 0) + reach), exclusive: false };
