@@ -36,11 +36,14 @@ export async function replay(recording: Recording, url: string, token: string): 
   const { method, path, headers, text: body } = recording;
   const authorization: Record<string, string> =
     recording.reply.status === 401 ? {} : { authorization: `Bearer ${token}` };
-  const response = await fetch(url + path, {
-    method,
-    headers: { "content-type": "application/json", ...authorization, ...lowerCase(headers) },
-    ...(method === "GET" ? {} : { body }),
-  });
+  const send = () =>
+    fetch(url + path, {
+      method,
+      headers: { "content-type": "application/json", ...authorization, ...lowerCase(headers) },
+      ...(method === "GET" ? {} : { body }),
+    });
+  // vLLM closes idle connections after five seconds. A request that is just being sent on one does not arrive.
+  const response = await send().catch(send);
   const text = await response.text();
   if (response.headers.get("content-type")?.startsWith("text/event-stream")) {
     return { status: response.status, sse: events(text) };

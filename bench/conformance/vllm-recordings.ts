@@ -1,16 +1,15 @@
 // `npm run conformance:vllm -- --recordings FILE --model DIR`: replays requests that were recorded with a real vLLM against
 // this server on the same checkpoint, and counts where the replies agree. DIR is the checkpoint, FILE has one exchange per
 // line. `--only TEXT` takes the recordings whose name contains it; `--all` shows differences in wording too.
-import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { judge, VERDICTS, type Verdict } from "./compare.ts";
 import { readRecordings, replay } from "./recording.ts";
+import { startFlywheel } from "./start-flywheel.ts";
 
 const TOKEN = "conformance";
-const START_SECONDS = 120;
 
 const { values } = parseArgs({
   options: {
@@ -32,7 +31,11 @@ const chosen = readRecordings(values.recordings).filter(
   ({ name }) => name.includes(values.only) && !name.startsWith("lora/"),
 );
 const data = mkdtempSync(join(tmpdir(), "flywheel-conformance-"));
-const server = await start(values.model, data);
+const server = await startFlywheel(TOKEN, [
+  ...["--model", values.model, "--served-model-name", values.name, "--max-model-len", values["max-model-len"]],
+  // As the recorded server ran: no reasoning parser, and blocks of 128 tokens in its prefix cache.
+  ...["--reasoning-parser", "none", "--block-size", "128", "--dtype", "float32", "--data", data],
+]);
 try {
   const counts = new Map<Verdict, number>(VERDICTS.map((verdict) => [verdict, 0]));
   for (const recording of chosen) {
@@ -48,34 +51,4 @@ try {
 } finally {
   await server.stop();
   rmSync(data, { recursive: true, force: true });
-}
-
-async function start(model: string, folder: string): Promise<{ url: string; stop(): Promise<void> }> {
-  const flags = ["--model", model, "--served-model-name", values.name, "--max-model-len", values["max-model-len"]];
-  // As the recorded server ran: no reasoning parser, and blocks of 128 tokens in its prefix cache.
-  flags.push("--reasoning-parser", "none", "--block-size", "128");
-  const child = spawn(
-    process.execPath,
-    ["bin/flywheel", "serve", ...flags, "--dtype", "float32", "--port", "0", "--data", folder, "--api-key", TOKEN],
-    { stdio: ["ignore", "pipe", "inherit"] },
-  );
-  const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  const url = await new Promise<string>((resolve, reject) => {
-    const late = setTimeout(() => reject(new Error(`no server after ${START_SECONDS} s`)), START_SECONDS * 1000);
-    let text = "";
-    child.stdout.setEncoding("utf8").on("data", (piece: string) => {
-      text += piece;
-      const found = /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0];
-      if (found !== undefined) {
-        clearTimeout(late);
-        resolve(found);
-      }
-    });
-    gone.then(() => reject(new Error("the server did not start")));
-  });
-  const stop = async () => {
-    child.kill("SIGTERM");
-    await gone;
-  };
-  return { url, stop };
 }

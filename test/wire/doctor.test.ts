@@ -42,10 +42,18 @@ async function faulty(fault: Fault): Promise<FaultyReplica> {
 }
 
 async function ourSide(): Promise<OurSide> {
-  const config = readModelConfig(MODEL);
+  const shape = readModelConfig(MODEL);
   const text = await loadText(MODEL, loadConfig({ env: {} }));
   opened.push(text);
-  return { text, config, maxLogprobs: 20, maxLoraRank: 64, maxModelLen: 512, data: fresh() };
+  return {
+    text,
+    shape,
+    eosTokenIds: shape.eosTokenIds,
+    maxLogprobs: 20,
+    maxLoraRank: 64,
+    maxModelLen: 512,
+    data: fresh(),
+  };
 }
 
 /** The findings of one group of checks that are not ok, by name. */
@@ -284,6 +292,15 @@ describe("names the fault of", () => {
     expect(found).toEqual({ "lora-load": expect.stringMatching(/^wrong.*--max-lora-rank 64/) });
   });
 
+  it("nobody when it cannot check the adapters of an unknown model", async () => {
+    const found: Finding[] = [];
+    const ours = { ...(await ourSide()), shape: null };
+    const replica = new Replica(healthy.url, API_KEY);
+    const bench = new Bench(replica, ours, { name: "qwen3", maxModelLen: 512, isFlywheel: true });
+    for await (const finding of checkAdapters(bench)) found.push(finding);
+    expect(found).toEqual([expect.objectContaining({ check: "lora-load", status: "warning" })]);
+  });
+
   it("a data folder that the replica does not see", async () => {
     const found = await complaints(checkAdapters, {
       request: (_, body) => {
@@ -417,5 +434,6 @@ describe("the command", () => {
     expect(nothing.code).toBe(1);
     const typo = await run(flags("10.0.0.5:8000"));
     expect(typo).toMatchObject({ code: 1, err: expect.stringMatching("--engine-url must look like http://") });
+    expect(await run(["doctor"])).toMatchObject({ code: 1, err: expect.stringMatching("with --engine-url") });
   }, 30_000);
 });

@@ -11,6 +11,12 @@ import { type Completion, errorText, ReplicaError } from "./replica.ts";
 
 export async function* checkAdapters(bench: Bench): AsyncGenerator<Finding> {
   const { ours, replica } = bench;
+  const { shape } = ours;
+  if (shape === null) {
+    const advice = "Load an adapter of yours with /v1/load_lora_adapter and compare its replies.";
+    yield warning("lora-load", "not checked: Flywheel does not know the shape of this model", advice);
+    return;
+  }
   mkdirSync(ours.data, { recursive: true });
   const folder = mkdtempSync(join(ours.data, "doctor-"));
   const names = ["a", "b"].map((letter) => `flywheel-doctor-${folder.slice(-6)}-${letter}`);
@@ -18,7 +24,7 @@ export async function* checkAdapters(bench: Bench): AsyncGenerator<Finding> {
   try {
     for (const [i, name] of names.entries()) {
       const path = join(folder, name);
-      writeProbeAdapter(path, ours.config, ours.maxLoraRank, i + 1);
+      writeProbeAdapter(path, shape, ours.maxLoraRank, i + 1);
       const { status, body } = await replica.post("/v1/load_lora_adapter", { lora_name: name, lora_path: path });
       if (status !== 200) {
         yield refusedLoad(bench, status, errorText(body));

@@ -7,10 +7,14 @@ import type { Completion, Replica } from "./replica.ts";
 
 export interface OurSide {
   text: TextModel;
-  config: ModelConfig;
+  /** Possibly empty. */
+  eosTokenIds: readonly number[];
+  /** null for a model whose shape Flywheel does not know. */
+  shape: ModelConfig | null;
   /** Largest number of log-probabilities that clients may ask for. */
   maxLogprobs: number;
   maxLoraRank: number;
+  /** 0: unknown. */
   maxModelLen: number;
   /** The replica must see this folder under the same path. */
   data: string;

@@ -2,8 +2,11 @@
 
 import { resolve } from "node:path";
 import { findModel, loadText } from "../../app/model-files.ts";
+import { readEngineUrl } from "../../app/remote-engines.ts";
 import type { Config } from "../../config/options.ts";
-import { readModelConfig } from "../../model/checkpoint/model-config.ts";
+import { CheckpointError } from "../../model/checkpoint/checkpoint-error.ts";
+import { type ModelConfig, readModelConfig } from "../../model/checkpoint/model-config.ts";
+import { readServedConfig } from "../../model/checkpoint/served-config.ts";
 import { createLog } from "../../observe/log.ts";
 import type { OurSide } from "./bench.ts";
 import { type Examination, examine } from "./examine.ts";
@@ -12,18 +15,14 @@ import { launchLine } from "./launch-flags.check.ts";
 import { Replica } from "./replica.ts";
 
 /** False if anything is wrong with a replica. */
-export async function examineReplicas(
-  urls: readonly string[],
-  apiKey: string | null,
-  config: Config,
-  asJson: boolean,
-): Promise<boolean> {
+export async function examineReplicas(config: Config, asJson: boolean): Promise<boolean> {
   const ours = await ourSide(config);
   const examined: (Examination & { url: string })[] = [];
   try {
-    for (const url of urls) {
+    for (const { url } of config.engineUrl.map(readEngineUrl)) {
       if (!asJson) console.log(url);
-      const examination = await examine(new Replica(url, apiKey), ours, asJson ? () => {} : printFinding);
+      const replica = new Replica(url, config.engineApiKey);
+      const examination = await examine(replica, ours, asJson ? () => {} : printFinding);
       examined.push({ url, ...examination });
       if (!asJson) printSummary(examination, ours);
     }
@@ -43,16 +42,27 @@ export async function examineReplicas(
 }
 
 async function ourSide(config: Config): Promise<OurSide> {
-  const { folder } = await findModel(config, createLog({ level: "warn", format: "text" }));
-  const modelConfig = readModelConfig(folder);
+  const { folder } = await findModel(config, createLog({ level: "warn", format: "text" }), false);
+  const shape = shapeOf(folder);
   return {
     text: await loadText(folder, config),
-    config: modelConfig,
+    eosTokenIds: readServedConfig(folder).eosTokenIds,
+    shape,
     maxLogprobs: config.maxLogprobs,
     maxLoraRank: config.maxLoraRank,
-    maxModelLen: config.maxModelLen ?? modelConfig.maxPositions,
+    maxModelLen: config.maxModelLen ?? shape?.maxPositions ?? 0,
     data: resolve(config.data),
   };
+}
+
+/** null for a model family that only vLLM knows. */
+function shapeOf(folder: string): ModelConfig | null {
+  try {
+    return readModelConfig(folder);
+  } catch (error) {
+    if (error instanceof CheckpointError) return null;
+    throw error;
+  }
 }
 
 function printFinding({ check, status, detail, advice }: Finding): void {

@@ -128,14 +128,20 @@ export class Replica {
   }
 
   async #fetch(path: string, init: RequestInit): Promise<Response> {
+    const ask = () => fetch(this.url + path, init);
     try {
-      return await fetch(this.url + path, init);
+      // The server closes idle connections. A request that is just being sent on one does not arrive, and may be repeated.
+      return await ask().catch((error) => (isReset(error) ? ask() : Promise.reject(error)));
     } catch (cause) {
       const { cause: deeper } = cause as Error;
       const reason = deeper instanceof Error && deeper.message !== "" ? deeper : (cause as Error);
       throw new ReplicaError(0, `${path}: ${reason.message}`, { cause });
     }
   }
+}
+
+function isReset({ cause }: Error): boolean {
+  return cause instanceof Error && "code" in cause && (cause.code === "ECONNRESET" || cause.code === "UND_ERR_SOCKET");
 }
 
 /** The token ids of one streamed event. */

@@ -39,7 +39,7 @@ async function* stopIds(bench: Bench): AsyncGenerator<Finding> {
 
 /** Forces the end-of-sequence token by a bias. */
 async function* endOfSequence(bench: Bench): AsyncGenerator<Finding> {
-  const id = bench.ours.config.eosTokenIds[0] ?? bench.ours.text.tokenizer.eosTokenId;
+  const id = bench.ours.eosTokenIds[0] ?? bench.ours.text.tokenizer.eosTokenId;
   if (id === null) return;
   const forced = { logit_bias: { [id]: 100 }, max_tokens: 4 };
   const ignored = await bench.complete(forced);
