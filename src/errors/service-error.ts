@@ -1,5 +1,6 @@
 // Errors for clients. A ServiceError names a row of the error table and adds a message about this request. Anything else
 // that is thrown becomes `internal_error`, and its text stays out of the response.
+import { EngineUnavailable } from "./engine-unavailable.ts";
 import { ERRORS, type ErrorCode, type ErrorRow } from "./error-table.ts";
 
 export interface ErrorDetails {
@@ -48,5 +49,8 @@ export function errorEnvelope(error: ServiceError): ErrorEnvelope {
 /** Turns anything thrown into an error that is safe to show. */
 export function toServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
+  if (thrown instanceof EngineUnavailable) {
+    return new ServiceError("engine_unavailable", "No engine is ready. Try again later.", { cause: thrown });
+  }
   return new ServiceError("internal_error", "Internal server error", { cause: thrown });
 }

@@ -5,6 +5,7 @@ import { ByteTokenizer } from "../fakes/byte-tokenizer.ts";
 import { FakeReplica, type FakeReplicaOptions } from "../fakes/fake-replica.ts";
 import { hashRow } from "../fakes/fake-runner.ts";
 import { startFleet } from "../fakes/start-fleet.ts";
+import { fixtureFolder } from "../reference/runner-driver.ts";
 import { babble } from "./shared-server.ts";
 import { type Loose, startTestServer, type TestServer } from "./test-server.ts";
 
@@ -85,6 +86,8 @@ it("waits for an engine for a while, and is not healthy meanwhile", async () => 
   expect([health.status, health.headers.get("retry-after")]).toEqual([503, "1"]);
   const late = await server.post("/v1/chat/completions", babble);
   expect([late.status, late.headers.get("retry-after")]).toEqual([503, "1"]);
+  const adapter = { lora_name: "mine", lora_path: fixtureFolder("llama") };
+  expect((await server.post("/v1/load_lora_adapter", adapter)).status).toBe(503);
   const waiting = server.chat(babble);
   await expect.poll(async () => (await server.get("/metrics")).text()).toMatch(/num_requests_waiting\{[^}]*\} 1/);
   replica!.revive();

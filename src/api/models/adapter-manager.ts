@@ -3,7 +3,8 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { AdapterSlots } from "../../engine/adapter-slots.ts";
-import { ServiceError } from "../../errors/service-error.ts";
+import { EngineUnavailable } from "../../errors/engine-unavailable.ts";
+import { ServiceError, toServiceError } from "../../errors/service-error.ts";
 import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
 import { SerialWork } from "../../pacing/serial-work.ts";
 import type { LoadedAdapter, ModelRegistry } from "./model-registry.ts";
@@ -94,6 +95,7 @@ export class AdapterManager {
 }
 
 function refusal(error: unknown): ServiceError {
+  if (error instanceof EngineUnavailable) return toServiceError(error);
   if (error instanceof NoAdapterSlot && error.passing) {
     const message = "Every adapter slot is in use, some by running requests.";
     return new ServiceError("no_adapter_slot", message, { cause: error });

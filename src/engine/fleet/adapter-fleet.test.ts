@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { FakeReplica } from "../../../test/fakes/fake-replica.ts";
 import { finishOf, generateRequest, tokensOf } from "../../../test/fakes/requests.ts";
 import { outputsOf, startFleet } from "../../../test/fakes/start-fleet.ts";
+import { EngineUnavailable } from "../../errors/engine-unavailable.ts";
 import { AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
 
 const RED = "version of red";
@@ -45,14 +46,23 @@ describe("adapters of a fleet", () => {
     await engine.close();
   });
 
-  it("are not loaded when no replica can take them, and leave no trace", async () => {
+  it("wait for a replica, but not for ever, and leave no trace", async () => {
     const a = new FakeReplica("a", { maxLoras: 1 });
-    const { engine } = await startFleet([a]);
+    const { engine } = await startFleet([a], { queueTimeoutMs: 200 });
     a.die();
-    await expect(engine.loadAdapter("red")).rejects.toThrow("no replica is ready");
+    await expect(engine.loadAdapter("red")).rejects.toBeInstanceOf(EngineUnavailable);
+    const waiting = engine.loadAdapter("blue");
+    await turn();
     a.revive();
-    await engine.loadAdapter("blue");
+    await waiting;
     expect(a.adapters).toEqual(["version of blue"]);
+    await engine.unloadAdapter("version of blue");
+    const open = gated(a);
+    const failing = engine.loadAdapter("green");
+    await turn();
+    a.die();
+    open();
+    await expect(failing).rejects.toBeInstanceOf(EngineUnavailable);
     await engine.close();
   });
 

@@ -2,6 +2,7 @@
 // counts as done, the others follow in the background. A replica that restarts or was away gets what it lacks and gives
 // up what nobody wants any more.
 
+import { EngineUnavailable } from "../../errors/engine-unavailable.ts";
 import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "../../model/lora/adapter-host.ts";
 import type { Member } from "./member.ts";
 
@@ -13,6 +14,8 @@ export interface AdapterFleetOptions {
   readAdapter: (folder: string) => Promise<AdapterInfo>;
   /** The least of all replicas. */
   limits: () => { maxLoras: number; maxLoraRank: number };
+  /** How long a load waits while no replica is ready. */
+  timeoutMs: number;
   /** Called when a background load fails. */
   onFault: (error: Error) => void;
 }
@@ -36,6 +39,8 @@ export class AdapterFleet {
   /** Version -> a folder with its content. */
   readonly #wanted = new Map<string, string>();
   readonly #shelves: ReadonlyMap<Member, Shelf>;
+  /** Wake the loads that wait for a replica. */
+  readonly #onReady = new Set<() => void>();
 
   constructor(members: readonly Member[], options: AdapterFleetOptions) {
     this.#options = options;
@@ -58,17 +63,15 @@ export class AdapterFleet {
     if (isNew && this.#wanted.size >= maxLoras) {
       throw new NoAdapterSlot(`all ${maxLoras} adapter slots are in use; raise --max-loras or unload one`);
     }
+    await this.#someoneReady();
     this.#wanted.set(version, folder);
     const ready = this.#ready();
-    if (ready.length === 0) {
-      if (isNew) this.#wanted.delete(version);
-      throw new Error("no replica is ready to load it");
-    }
     try {
       await Promise.any(ready.map((member) => this.ensure(member, version)));
     } catch (errors) {
       if (isNew) this.#wanted.delete(version);
-      throw (errors as AggregateError).errors[0];
+      const [first] = (errors as AggregateError).errors as Error[];
+      throw this.#ready().length > 0 ? first : new EngineUnavailable("no replica is ready", { cause: first });
     }
     for (const member of ready) this.#inBackground(member, version);
     return adapter;
@@ -108,6 +111,7 @@ export class AdapterFleet {
     const { loads } = this.#shelves.get(member)!;
     if (restarted) loads.clear();
     if (member.replica.state !== "ready") return;
+    for (const wake of this.#onReady) wake();
     // First what nobody wants, because it may take a slot that another adapter needs.
     await Promise.all(
       [...loads.keys()].filter((version) => !this.#wanted.has(version)).map((v) => this.#drop(member, v)),
@@ -117,6 +121,21 @@ export class AdapterFleet {
 
   #ready(): Member[] {
     return [...this.#shelves.keys()].filter(({ replica }) => replica.state === "ready");
+  }
+
+  /** Throws EngineUnavailable when that takes too long. */
+  async #someoneReady(): Promise<void> {
+    if (this.#ready().length > 0) return;
+    await new Promise<void>((resolve) => {
+      const wake = () => {
+        clearTimeout(timer);
+        this.#onReady.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, this.#options.timeoutMs);
+      this.#onReady.add(wake);
+    });
+    if (this.#ready().length === 0) throw new EngineUnavailable("no replica is ready");
   }
 
   #inBackground(member: Member, version: string): void {

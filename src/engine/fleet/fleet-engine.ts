@@ -39,7 +39,8 @@ export class FleetEngine implements Engine {
     this.#members = replicas.map((replica) => new Member(replica));
     this.#options = options;
     const { readAdapter, onFault, queueTimeoutMs, prefixCaching } = options;
-    this.#adapters = new AdapterFleet(this.#members, { readAdapter, onFault, limits: () => this.info });
+    const limits = () => this.info;
+    this.#adapters = new AdapterFleet(this.#members, { readAdapter, onFault, limits, timeoutMs: queueTimeoutMs });
     this.#dispatcher = new Dispatcher(this.#members, this.#adapters, { timeoutMs: queueTimeoutMs, prefixCaching });
     this.#context = {
       dispatcher: this.#dispatcher,
