@@ -170,6 +170,7 @@ export function engineFacts(service: Service): EngineFacts {
     stats: engine.stats(),
     replicas: engine.replicas?.() ?? [],
     linkSize: engine.info.linkSize,
+    positionsPerBlock: engine.info.positionsPerBlock,
     prefixCaching: config.enablePrefixCaching,
     maxLoras: engine.info.maxLoras,
     adapters: models.adapters().map((adapter) => adapter.name),

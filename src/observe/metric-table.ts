@@ -49,6 +49,7 @@ export const METRICS = {
   ]),
   "vllm:cache_config_info": gauge("Always 1. The labels describe the key/value cache.", [
     "block_size",
+    "positions_per_block",
     "enable_prefix_caching",
   ]),
   "vllm:prompt_tokens_total": counter("Prompt tokens of requests whose prefill is done, including cached tokens."),

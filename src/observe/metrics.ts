@@ -30,6 +30,8 @@ export interface EngineFacts {
   replicas: readonly ReplicaFacts[];
   /** Tokens per link of the prefix cache. */
   linkSize: number;
+  /** Positions per block of key/value memory. */
+  positionsPerBlock: number;
   prefixCaching: boolean;
   maxLoras: number;
   adapters: readonly string[];
@@ -166,7 +168,11 @@ export class Metrics {
     this.#gauges.get("vllm:lora_requests_info")!.reset();
     const adapters = { max_lora: String(facts.maxLoras), running_lora_adapters: facts.adapters.join(",") };
     this.#gauge("vllm:lora_requests_info", adapters, 1);
-    const cache = { block_size: String(facts.linkSize), enable_prefix_caching: String(facts.prefixCaching) };
+    const cache = {
+      block_size: String(facts.linkSize),
+      positions_per_block: String(facts.positionsPerBlock),
+      enable_prefix_caching: String(facts.prefixCaching),
+    };
     this.#gauge("vllm:cache_config_info", cache, 1);
     return this.#registry.metrics();
   }

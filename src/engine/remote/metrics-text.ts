@@ -4,6 +4,8 @@ export interface ServerMetrics {
   /** Requests that run or wait. null: the page does not say. */
   requests: number | null;
   blockSize: number | null;
+  /** Only Flywheel tells: its attention adds numbers in blocks of this many, and so does the trainer. */
+  positionsPerBlock: number | null;
   maxLoras: number | null;
   /** Seconds since 1970. */
   startedAt: string | null;
@@ -25,6 +27,7 @@ export function readMetrics(page: string): ServerMetrics {
   return {
     requests: running === undefined ? null : running + (sums.get("vllm:num_requests_waiting") ?? 0),
     blockSize: labelOf(labels.get("vllm:cache_config_info"), "block_size"),
+    positionsPerBlock: labelOf(labels.get("vllm:cache_config_info"), "positions_per_block"),
     maxLoras: labelOf(labels.get("vllm:lora_requests_info"), "max_lora"),
     startedAt,
   };

@@ -160,7 +160,7 @@ export class RemoteReplica implements Replica {
     this.#info = {
       vocabSize,
       maxModelLen: Math.min(maxModelLen, met.maxModelLen),
-      positionsPerBlock: block,
+      positionsPerBlock: metrics.positionsPerBlock ?? block,
       linkSize: block,
       policy: met.policy,
       maxLoras: metrics.maxLoras ?? maxLoras,
