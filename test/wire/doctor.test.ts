@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
-import { loadText } from "../../src/app/model-files.ts";
+import { findModel, loadText } from "../../src/app/model-files.ts";
 import { startServer } from "../../src/app/serve.ts";
 import { checkAbort } from "../../src/cli/doctor/abort.check.ts";
 import { checkAdapters } from "../../src/cli/doctor/adapters.check.ts";
@@ -92,6 +92,31 @@ it("finds nothing wrong with a server of our own", async () => {
     await fetch(`${healthy.url}/v1/models`, { headers: { authorization: `Bearer ${API_KEY}` } })
   ).json();
   expect((models as Loose).data.map(({ id }: Loose) => id)).toEqual(["qwen3"]);
+});
+
+it("sees that adapters change a model that is sure of its replies", async () => {
+  const config = {
+    ...loadConfig({ env: {} }),
+    port: 0,
+    apiKey: [API_KEY],
+    logLevel: "error" as const,
+    training: false,
+  };
+  const server = await startServer({ ...config, data: fresh() }, loadModel);
+  opened.push(server);
+  const { folder } = await findModel(config, server.service.log);
+  const text = await loadText(folder, config);
+  opened.push(text);
+  const ours = { ...(await ourSide()), text, shape: readModelConfig(folder) };
+  const served = { name: "flywheel-mini", maxModelLen: 2048, isFlywheel: true };
+  const found: Finding[] = [];
+  for await (const finding of checkAdapters(new Bench(new Replica(server.url, API_KEY), ours, served)))
+    found.push(finding);
+  expect(found.map(({ check, status }) => [check, status])).toEqual([
+    ["lora-load", "ok"],
+    ["lora-effect", "ok"],
+    ["lora-unload", "ok"],
+  ]);
 });
 
 describe("names the fault of", () => {

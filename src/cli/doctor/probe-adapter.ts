@@ -6,6 +6,9 @@ import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
 import { createAdapter, type LoraPair } from "../../model/lora/lora-adapter.ts";
 import { savePeft } from "../../model/lora/peft.ts";
 
+/** Of what the adapter adds. At 1, a sure model hardly notices. */
+const SCALE = 16;
+
 /** Writes a new PEFT folder. */
 export function writeProbeAdapter(folder: string, config: ModelConfig, rank: number, seed: number): void {
   const next = normalNumbers(seed);
@@ -18,7 +21,7 @@ export function writeProbeAdapter(folder: string, config: ModelConfig, rank: num
   };
   const first = { q: pair("q"), v: pair("v") };
   const layers = Array.from({ length: config.numLayers }, (_, layer) => (layer === 0 ? first : {}));
-  const adapter = createAdapter(config, { rank, alpha: rank, rankStabilised: false, layers });
+  const adapter = createAdapter(config, { rank, alpha: SCALE * rank, rankStabilised: false, layers });
   savePeft(folder, adapter, config, { baseModel: "base" });
 }
 
