@@ -117,7 +117,6 @@ ${row("client → server with an engine in its process", "embedded")}
 ${row("client → server → replica", "remote")}
 
 The remote path adds ${added.toFixed(1)} µs per token, and ${(median(lonely.remote) - median(lonely.embedded)).toFixed(1)} ms to the first token of a single stream.
-A first token waits for the engine's next tick: ${TICK_MS / 2} ms on average.
 `;
 console.log(page);
 const folder = fileURLToPath(new URL("../../../results", import.meta.url));

@@ -1,5 +1,5 @@
-// The pace of the benchmark's engines: every stream gets a token at each tick, as from a model whose step takes this
-// long. Both engines use it, so both give the server the same work at the same times.
+// The pace of the benchmark's engines: every stream gets its first token at once and then one at each tick, as from a
+// model whose step takes this long. Both engines use it, so both give the server the same work at the same times.
 
 export const TICK_MS = 20;
 export const VOCABULARY = 6000;
@@ -18,11 +18,12 @@ export class Ticker {
     }, TICK_MS).unref();
   }
 
-  /** Calls `tick` until it returns false. */
+  /** Calls `tick` at once, then at every tick until it returns false. */
   follow(tick: () => boolean): void {
     const once = (): void => {
       if (!tick()) this.#onTick.delete(once);
     };
     this.#onTick.add(once);
+    once();
   }
 }

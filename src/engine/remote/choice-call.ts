@@ -32,6 +32,7 @@ export class ChoiceCall {
   readonly #server: ServerFacts;
   readonly #onTokens: OnTokens;
   readonly #call: Call;
+  readonly #flushBound = () => this.#flush();
   readonly #reader = new EventReader((payload) => this.#payload(payload));
   #status = 0;
   /** Bytes of a reply that is no stream. */
@@ -56,7 +57,7 @@ export class ChoiceCall {
           this.#body.push(bytes);
         } else {
           this.#reader.push(bytes);
-          this.#flush();
+          flushSoon(this.#flushBound);
         }
       },
       onEnd: () => this.#onEnd(),
@@ -153,6 +154,20 @@ export class ChoiceCall {
     this.#ended = this.#finish !== null;
     this.#onTokens(tokens, this.#finish, this.#cachedTokens);
   }
+}
+
+/** Choices with new chunks. What all connections bring in one turn of the event loop is handed on together. */
+let waiting: (() => void)[] = [];
+
+function flushSoon(flush: () => void): void {
+  if (waiting.length === 0) {
+    setImmediate(() => {
+      const due = waiting;
+      waiting = [];
+      for (const each of due) each();
+    });
+  }
+  waiting.push(flush);
 }
 
 /** null: no JSON object. */

@@ -82,7 +82,7 @@ it("generates, however the network cuts the stream", async () => {
     const outputs = await collect(replica.generate(generateRequest(PROMPT, { logprobs: 2 })));
     expect(tokensOf(outputs)).toEqual(expected(fake, PROMPT, 8));
     expect(finishOf(outputs)).toEqual({ reason: "length", stopReason: null });
-    expect(prefillOf(outputs)).toMatchObject({ cachedTokens: null, promptLogprobs: null });
+    expect(outputs[0]).toMatchObject({ type: "prefill", promptLogprobs: null });
     const [first] = outputs.flatMap((output) => (output.type === "tokens" ? output.tokens : []));
     const { id } = first!;
     expect(first!.logprobs).toEqual({ logprob: -1, rank: null, topIds: [id + 1, id + 2], topLogprobs: [-2, -3] });
@@ -90,7 +90,7 @@ it("generates, however the network cuts the stream", async () => {
 });
 
 it("tells the cached tokens before the last choice finishes, once", async () => {
-  const fake = await startFake();
+  const fake = await startFake({ pace: 5 });
   const replica = await connect(fake.url);
   const outputs = await collect(replica.generate(generateRequest(PROMPT, {}, { n: 3 })));
   expect(outputs.filter(({ type }) => type === "usage")).toEqual([{ type: "usage", cachedTokens: 32 }]);
