@@ -127,6 +127,7 @@ export class ChoiceCall {
   }
 
   #onEnd(): void {
+    this.#flush(); // before the turn's other choices, so that a complete reply keeps its connection
     if (this.#ended) return;
     if (this.#status !== 200) {
       this.#answerError();
