@@ -2,10 +2,14 @@
 // end, also when tests fail.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
+const PREFIX = "flywheel-tests-";
+
+/** Called for every project of the run. One folder is enough, and nested ones would make paths too long for sockets. */
 export default function setup(): () => void {
-  const folder = mkdtempSync(join(tmpdir(), "flywheel-tests-"));
+  if (basename(tmpdir()).startsWith(PREFIX)) return () => {};
+  const folder = mkdtempSync(join(tmpdir(), PREFIX));
   for (const name of ["TMPDIR", "TEMP", "TMP"]) process.env[name] = folder;
   return () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
 }
