@@ -6,13 +6,16 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { describeMachine, machineSlug } from "../report/machine.ts";
-import { TICK_MS } from "./pace.ts";
+import { SLOW_ID, TICK_MS } from "./pace.ts";
 
 const STREAMS = 256;
 const TOKENS = 100;
 const ROUNDS = 3;
+/** Of a slow stream: one every half second. */
+const SLOW_TOKENS = 8;
 
 interface Child {
   process: ChildProcess;
@@ -32,11 +35,11 @@ async function cpuOf({ process: child }: Child): Promise<number> {
   return cpu;
 }
 
-const agent = new Agent({ keepAlive: true, maxSockets: STREAMS });
+const agent = new Agent({ keepAlive: true, maxSockets: STREAMS + 1 });
 
 /** Streams one completion. Resolves to the milliseconds to its first token. */
-function stream(url: string, tokens = TOKENS): Promise<number> {
-  const body = JSON.stringify({ prompt: [1, 2, 3, 4], max_tokens: tokens, stream: true, ignore_eos: true, n: 1 });
+function stream(url: string, tokens = TOKENS, prompt: readonly number[] = [1, 2, 3, 4]): Promise<number> {
+  const body = JSON.stringify({ prompt, max_tokens: tokens, stream: true, ignore_eos: true, n: 1 });
   const headers = { authorization: "Bearer k", "content-type": "application/json" };
   return new Promise((resolve, reject) => {
     const began = performance.now();
@@ -67,6 +70,15 @@ async function alone(url: string): Promise<number> {
   return median(times);
 }
 
+/** The same beside streams that wait for most of the time: what the path adds while the machine has time to spare. */
+async function beside(url: string): Promise<number> {
+  const slow = Array.from({ length: STREAMS }, () => stream(url, SLOW_TOKENS, [SLOW_ID, 2, 3, 4]));
+  await Promise.race(slow.map((one) => one.then(() => null)).concat(delay(1000, null)));
+  const time = await alone(url);
+  await Promise.all(slow);
+  return time;
+}
+
 async function round(url: string, child: Child | null): Promise<Measured> {
   const before = child === null ? 0 : await cpuOf(child);
   const began = performance.now();
@@ -85,6 +97,7 @@ const remote = await start("./server.js", replica.url);
 const embedded = await start("./server.js");
 const measured: Record<"direct" | "embedded" | "remote", Measured[]> = { direct: [], embedded: [], remote: [] };
 const lonely: Record<"direct" | "embedded" | "remote", number[]> = { direct: [], embedded: [], remote: [] };
+const accompanied: typeof lonely = { direct: [], embedded: [], remote: [] };
 const paths = [
   ["direct", replica.url, null],
   ["embedded", embedded.url, embedded],
@@ -95,14 +108,17 @@ for (let i = 0; i < ROUNDS; i++) {
   for (const [name, url, child] of paths) {
     measured[name].push(await round(url, child));
     lonely[name].push(await alone(url));
-    console.error(name, JSON.stringify(measured[name].at(-1)), lonely[name].at(-1)!.toFixed(1));
+    accompanied[name].push(await beside(url));
+    const firsts = [lonely, accompanied].map((of) => of[name].at(-1)!.toFixed(1));
+    console.error(name, JSON.stringify(measured[name].at(-1)), ...firsts);
   }
 }
 const middle = (name: keyof typeof measured, of: keyof Measured) => median(measured[name].map((one) => one[of]));
 const row = (label: string, name: keyof typeof measured) =>
   `| ${label} | ${name === "direct" ? "" : middle(name, "cpu").toFixed(1)} | ${middle(name, "firstToken").toFixed(1)} | ` +
-  `${middle(name, "whole").toFixed(0)} | ${median(lonely[name]).toFixed(1)} |`;
+  `${middle(name, "whole").toFixed(0)} | ${median(lonely[name]).toFixed(1)} | ${median(accompanied[name]).toFixed(1)} |`;
 const machine = describeMachine();
+const addedMs = (of: typeof lonely) => (median(of.remote) - median(of.embedded)).toFixed(1);
 const added = middle("remote", "cpu") - middle("embedded", "cpu");
 const page = `# What a remote engine costs
 
@@ -110,13 +126,14 @@ ${machine.cpu}, ${machine.cores} cores, ${machine.system}, Node ${machine.node};
 Command: \`npm run bench:remote\`. ${STREAMS} streams of ${TOKENS} tokens, a token every ${TICK_MS} ms on each; median of ${ROUNDS} rounds.
 Bars: 60 µs of processor time for each token, 1 ms of latency.
 
-| path | CPU of the server, µs per token | first token, ms | all streams, ms | first token alone, ms |
-|---|---:|---:|---:|---:|
+| path | CPU of the server, µs per token | first token, ms | all streams, ms | first token alone, ms | beside slow streams, ms |
+|---|---:|---:|---:|---:|---:|
 ${row("client → replica", "direct")}
 ${row("client → server with an engine in its process", "embedded")}
 ${row("client → server → replica", "remote")}
 
-The remote path adds ${added.toFixed(1)} µs per token, and ${(median(lonely.remote) - median(lonely.embedded)).toFixed(1)} ms to the first token of a single stream.
+The remote path adds ${added.toFixed(1)} µs per token. It adds ${addedMs(lonely)} ms to the first token of a single stream, and ${addedMs(accompanied)} ms
+beside ${STREAMS} streams that get a token every half second. Where ${STREAMS} streams get one every ${TICK_MS} ms, the machine has no time to spare.
 `;
 console.log(page);
 const folder = fileURLToPath(new URL("../../../results", import.meta.url));

@@ -22,12 +22,12 @@ export class PacedEngine implements Engine {
     };
   }
 
-  generate({ sampling }: GenerateRequest): Generation {
+  generate({ sampling, promptTokenIds }: GenerateRequest): Generation {
     const number = this.#streams++;
     const stream = new GenerationStream(1, () => {});
     stream.push({ type: "prefill", cachedTokens: 0, promptLogprobs: null });
     let position = 0;
-    this.#ticker.follow(() => {
+    this.#ticker.follow(promptTokenIds, () => {
       if (stream.ended) return false;
       const finish = position === sampling.maxTokens - 1 ? ({ reason: "length", stopReason: null } as const) : null;
       stream.push({ type: "tokens", index: 0, tokens: [{ id: tokenAt(number, position++), logprobs: null }], finish });

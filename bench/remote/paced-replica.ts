@@ -36,7 +36,7 @@ function complete(body: { max_tokens: number; stream?: boolean; prompt: number[]
   }
   response.writeHead(200, { "content-type": "text/event-stream" });
   let position = 0;
-  ticker.follow(() => {
+  ticker.follow(body.prompt, () => {
     if (response.destroyed) return false;
     const isLast = position === body.max_tokens - 1;
     const event = { ...head, choices: [choice([tokenAt(stream, position++)], isLast)] };
