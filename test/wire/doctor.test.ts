@@ -317,6 +317,16 @@ describe("names the fault of", () => {
     expect(found).toEqual({ "lora-load": expect.stringMatching(/^wrong.*--max-lora-rank 64/) });
   });
 
+  it("a key that may not load adapters", async () => {
+    const found = await complaints(checkAdapters, {
+      request: (path) =>
+        path === "/v1/load_lora_adapter"
+          ? { status: 403, json: { error: { message: 'This route needs a token with the scope "admin".' } } }
+          : undefined,
+    });
+    expect(found).toEqual({ "lora-load": expect.stringMatching(/^wrong.*--engine-api-key/) });
+  });
+
   it("nobody when it cannot check the adapters of an unknown model", async () => {
     const found: Finding[] = [];
     const ours = { ...(await ourSide()), shape: null };

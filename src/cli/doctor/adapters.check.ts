@@ -45,6 +45,13 @@ function refusedLoad({ ours }: Bench, status: number, reason: string): Finding {
   const detail = `loading an adapter gives ${status}: ${reason}`;
   const rank = vllmRank(ours.maxLoraRank);
   if (/rank/i.test(reason)) return wrong("lora-load", detail, `Start vLLM with --max-lora-rank ${rank}.`);
+  if (status === 401 || status === 403) {
+    return wrong(
+      "lora-load",
+      detail,
+      "Give --engine-api-key a token that may load adapters: on Flywheel, scope admin.",
+    );
+  }
   const advice =
     status === 404 || /No such|not found|does not exist|no adapter/i.test(reason)
       ? `Mount the data folder (--data) on the replica under the same path: ${ours.data}.`
