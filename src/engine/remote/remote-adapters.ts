@@ -30,7 +30,7 @@ export class RemoteAdapters {
     for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
       const reply = await this.#post("load", { lora_name: name, lora_path: folder }, signal);
       if (reply.status === 200 || isLoadedAlready(reply)) return;
-      if (await this.#makeRoom(signal)) continue;
+      if (isFull(reply) && (await this.#makeRoom(signal))) continue;
       const mayPass = reply.status === 404 || reply.status >= 500;
       if (!mayPass || isNoSuchRoute(reply) || performance.now() + wait > patience) throw refusal(reply, folder);
       if (wait === FIRST_WAIT_MS) {
@@ -61,6 +61,11 @@ export class RemoteAdapters {
 
 function isLoadedAlready({ status, text }: Reply): boolean {
   return status === 400 && /already (?:been )?loaded/i.test(text);
+}
+
+/** Flywheel says so. vLLM makes room itself. */
+function isFull({ status, text }: Reply): boolean {
+  return (status === 400 || status === 503) && /\bslots?\b/.test(text);
 }
 
 /** FastAPI's answer for a path that does not exist: vLLM without VLLM_ALLOW_RUNTIME_LORA_UPDATING. */

@@ -282,8 +282,15 @@ it("makes room by unloading what an earlier run of this server left", async () =
   fake.loadErrors = [{ status: 400, message: "no free slot" }];
   await replica.loadAdapter("new", "/shared/new");
   expect([...fake.adapters.keys()]).toEqual(["theirs", "fw-new"]);
+});
+
+it("unloads nothing when a load fails for another reason", async () => {
+  const fake = await startFake();
+  const replica = await connect(fake.url);
+  fake.adapters.set("fw-other", "/shared/other"); // perhaps of a second server in front of the same engine
   fake.loadErrors = [{ status: 400, message: "rank 64 is too large" }];
   await expect(replica.loadAdapter("large", "/shared/large")).rejects.toThrow("rank 64 is too large");
+  expect([...fake.adapters.keys()]).toEqual(["fw-other"]);
 });
 
 it("asks for a whole reply where a transfer of keys and values begins", async () => {
