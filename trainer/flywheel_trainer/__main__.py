@@ -29,23 +29,22 @@ IDLE = timedelta(days=365)
 PARENT_SECONDS = 2
 # Faults of the task itself. The process stays usable after them.
 FAULTS = (AdapterError, ModelError, TaskError, TooLong)
+NO_RUNS = "the torch trainer runs training jobs only; training runs need a server with --trainer onnx"
+OUT_OF_MEMORY = "the GPU has no memory left for this task: end other programs that use it, or train shorter sequences"
 
 
 def main() -> None:
     die_with_parent()
-    # These reach every process of a terminal or a service. The server decides what becomes of the job.
+    # It reaches every process of a terminal. The server decides what becomes of the job.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    address = os.environ.get("FLYWHEEL_TRAINER_SOCKET")
-    if address is None:
+    path = os.environ.get("FLYWHEEL_TRAINER_SOCKET")
+    if path is None:
         sys.exit("the server starts this program: it needs FLYWHEEL_TRAINER_SOCKET")
     world = join_world()
     device = pick_device()
-    if os.environ.get("FLYWHEEL_TRAINER_DETERMINISTIC") == "1":
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        torch.use_deterministic_algorithms(True)
     models = Models(device)
     if world.rank == 0:
-        serve(Channel(address), world, device, models)
+        serve(Channel(path), world, device, models)
     else:
         follow(world, models)
 
@@ -86,12 +85,6 @@ def serve(channel: Channel, world: World, device: torch.device, models: "Models"
         except torch.OutOfMemoryError:
             channel.send({"type": "failed", "id": number, "message": OUT_OF_MEMORY})
             os._exit(1)
-
-
-NO_RUNS = "the torch trainer runs training jobs only; training runs need a server with --trainer onnx"
-OUT_OF_MEMORY = (
-    "the GPU has no memory left for this task; train shorter sequences, or give --training-memory-bytes a smaller number"
-)
 
 
 def follow(world: World, models: "Models") -> None:
@@ -162,4 +155,5 @@ def die_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -14,9 +14,10 @@ import threading
 class Channel:
     """Messages from the server: train, pass and update {id, task}, cancel {id}, ping. To it: hello, step, done, failed, cancelled, pong."""
 
-    def __init__(self, address: str):
-        """`address`: the path of a Unix socket, or tcp://HOST:PORT."""
-        self._socket = _connect(address)
+    def __init__(self, path: str):
+        """`path`: of the server's Unix socket."""
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect(path)
         self._lock = threading.Lock()
         self._cancelled: int | None = None
         self.tasks: queue.Queue[dict] = queue.Queue()
@@ -49,12 +50,3 @@ class Channel:
         except (OSError, ValueError):
             pass
         os._exit(0)
-
-
-def _connect(address: str) -> socket.socket:
-    if address.startswith("tcp://"):
-        host, _, port = address.removeprefix("tcp://").rpartition(":")
-        return socket.create_connection((host.strip("[]"), int(port)))
-    connection = socket.socket(socket.AF_UNIX)
-    connection.connect(address)
-    return connection

@@ -23,7 +23,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 ROW_STEP = 512
 # How many sizes a model may be compiled for.
 MOST_SIZES = 128
-# So few rows are not worth a compilation.
+# So few rows are not worth a compilation of their own when nothing is trained.
 FEW_ROWS = 512
 # Share of the free memory that activations may take. The rest is for the head's logits and for fragments.
 MEMORY_SHARE = 0.85
@@ -99,8 +99,9 @@ class TrainableModel:
         compiled = torch.compile(plain, dynamic=False) if self.flex else plain
 
         def run(hidden, *args, **kwargs):
-            forward = compiled if hidden.shape[1] > FEW_ROWS else plain
-            if self.recompute and torch.is_grad_enabled():
+            trains = torch.is_grad_enabled()
+            forward = compiled if trains or hidden.shape[1] > FEW_ROWS else plain
+            if self.recompute and trains:
                 return checkpoint(forward, hidden, *args, use_reentrant=False, **kwargs)
             return forward(hidden, *args, **kwargs)
 
