@@ -3,7 +3,8 @@
 
 import type { EngineStats } from "./contract.ts";
 
-const NAMES = [
+/** The counters that are single numbers. */
+export const STAT_NAMES = [
   "running",
   "waiting",
   "kvUsage",
@@ -15,15 +16,15 @@ const NAMES = [
   "steps",
 ] as const satisfies readonly (keyof EngineStats)[];
 
-type StatName = (typeof NAMES)[number];
+type StatName = (typeof STAT_NAMES)[number];
 
-const INDEX = Object.fromEntries(NAMES.map((name, i) => [name, i])) as Record<StatName, number>;
+const INDEX = Object.fromEntries(STAT_NAMES.map((name, i) => [name, i])) as Record<StatName, number>;
 
 /** Bounds of the histogram of tokens per step. */
 const STEP_TOKEN_BOUNDS = [1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384] as const;
 
 /** Cells: one per name, the sum of tokens of all steps, one count per bound, and one for larger steps. */
-const STEP_SUM = NAMES.length;
+const STEP_SUM = STAT_NAMES.length;
 const STEP_COUNTS = STEP_SUM + 1;
 const CELLS = STEP_COUNTS + STEP_TOKEN_BOUNDS.length + 1;
 
@@ -55,7 +56,7 @@ export class StatCells {
 
   read(): EngineStats {
     const stats = {} as Record<StatName, number>;
-    for (const name of NAMES) stats[name] = this.#cells[INDEX[name]]!;
+    for (const name of STAT_NAMES) stats[name] = this.#cells[INDEX[name]]!;
     const counts = [...this.#cells.subarray(STEP_COUNTS)];
     return { ...stats, stepTokens: { bounds: STEP_TOKEN_BOUNDS, counts, sum: this.#cells[STEP_SUM]! } };
   }

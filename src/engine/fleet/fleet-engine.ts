@@ -120,8 +120,10 @@ export class FleetEngine implements Engine {
       last = state;
       if (changed) this.#options.onState?.(name, state);
       const restarted = member.noticeRestart();
-      if (changed || restarted) this.#describe();
-      if (changed || restarted) void this.#adapters.catchUp(member, restarted);
+      if (changed || restarted) {
+        this.#describe();
+        void this.#adapters.catchUp(member, restarted);
+      }
       this.#dispatcher.serve();
     };
   }

@@ -71,13 +71,12 @@ export class FleetRun {
   }
 
   #launch(choices: readonly number[], request: GenerateRequest, avoid: Member | null): void {
+    const onPlace = (place: Place | null) => {
+      part.place = place;
+      void this.#run(part);
+    };
     const enteredAt = performance.now();
     const part: Part = { choices, request, enteredAt, onPlace, place: null, generation: null, fruitful: false };
-    const run = this;
-    function onPlace(place: Place | null): void {
-      part.place = place;
-      void run.#run(part);
-    }
     for (const index of choices) {
       this.#choices[index]!.part = part;
       this.#choices[index]!.tries++;
@@ -211,8 +210,10 @@ export class FleetRun {
   /** The choice has ended on this replica. */
   #leave(part: Part, index: number): void {
     this.#choices[index]!.part = null;
-    if (part.place !== null) part.place.member.endChoice(part.place.job);
-    if (part.place !== null) this.#context.dispatcher.serve();
+    if (part.place !== null) {
+      part.place.member.endChoice(part.place.job);
+      this.#context.dispatcher.serve();
+    }
     if (this.stream.ended) this.#context.onEnd(this);
   }
 }

@@ -1,7 +1,7 @@
-// The counters of a fleet: the sum over its replicas.
+// The counters of a fleet: the sum over its replicas, and the mean use of their cache.
 
 import type { EngineStats } from "../contract.ts";
-import { StatCells } from "../stats.ts";
+import { STAT_NAMES, StatCells } from "../stats.ts";
 import type { Member } from "./member.ts";
 
 /** `waiting`: choices that no replica has yet. */
@@ -9,8 +9,7 @@ export function sumStats(members: readonly Member[], waiting: number): EngineSta
   const total = { ...new StatCells().read(), waiting };
   for (const member of members) {
     const stats = statsOf(member);
-    for (const name of SUMMED) total[name] += stats[name];
-    total.kvUsage += stats.kvUsage / members.length;
+    for (const name of STAT_NAMES) total[name] += stats[name];
     const { bounds, counts, sum } = total.stepTokens;
     total.stepTokens = {
       bounds,
@@ -18,19 +17,9 @@ export function sumStats(members: readonly Member[], waiting: number): EngineSta
       sum: sum + stats.stepTokens.sum,
     };
   }
+  total.kvUsage /= members.length;
   return total;
 }
-
-const SUMMED = [
-  "running",
-  "waiting",
-  "preemptions",
-  "prefixQueries",
-  "prefixHits",
-  "promptTokens",
-  "generatedTokens",
-  "steps",
-] as const;
 
 /** A replica's own numbers, or what was sent to it and came back. */
 function statsOf({ replica, choices, counts }: Member): EngineStats {

@@ -19,7 +19,7 @@ export interface CommandOptions {
   env: Readonly<Record<string, string>>;
   /** How long it may take until it dials back: it imports PyTorch first. */
   startMs: number;
-  /** How often it is asked whether it is there, and how many such times it may be silent. */
+  /** How often it is asked whether it is still there. */
   pingMs: number;
   /** Receives what it writes. */
   onOutput?: (text: string) => void;
