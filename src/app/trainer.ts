@@ -33,7 +33,7 @@ export function createTrainer(config: Config, log: Log): Trainer {
   const start = () =>
     new CommandProcess({
       command: config.trainerCommand,
-      env: { PYTHONPATH: path },
+      env: { PYTHONPATH: path, FLYWHEEL_TRAINER_DETERMINISTIC: config.trainerDeterministic ? "1" : "0" },
       startMs: START_MS,
       pingMs: PING_MS,
       onOutput: (text) => log.debug("trainer", { text: text.trimEnd() }),

@@ -198,6 +198,11 @@ export const OPTIONS = {
     "bfloat16",
     "Type of the frozen weights in the torch trainer. Use the one that is served.",
   ),
+  trainerDeterministic: flag(
+    "Training",
+    false,
+    "The torch trainer gives the same bits for the same job on the same machine. Slower, and it counts all memory of its GPUs as its own.",
+  ),
   trainerStallTimeout: seconds(
     "Training",
     1800,

@@ -14,6 +14,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
+import torch._inductor.config as inductor_config
 import transformers
 
 from . import PROTOCOL
@@ -40,6 +41,8 @@ def main() -> None:
     path = os.environ.get("FLYWHEEL_TRAINER_SOCKET")
     if path is None:
         sys.exit("the server starts this program: it needs FLYWHEEL_TRAINER_SOCKET")
+    if os.environ.get("FLYWHEEL_TRAINER_DETERMINISTIC") == "1":
+        make_deterministic()
     world = join_world()
     device = pick_device()
     models = Models(device)
@@ -134,6 +137,18 @@ def pick_device() -> torch.device:
     device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
     torch.cuda.set_device(device)
     return device
+
+
+def make_deterministic() -> None:
+    """From now on the same task gives the same bits on the same machine."""
+    # read when the first product on a GPU is computed
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+    torch.use_deterministic_algorithms(True)
+    # this package reads no memory that it has not written
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    # Compiled kernels that are chosen by timing them may differ between two processes. torch has this setting from 2.10 on.
+    if hasattr(inductor_config, "deterministic"):
+        inductor_config.deterministic = True
 
 
 def device_name(device: torch.device) -> str:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 LINEARS = {
@@ -88,8 +87,8 @@ def save_step(folder: str, adapter: Adapter, state: "AdamState", objective: str,
         tensors = {}
         for name, tensor in adapter.tensors.items():
             layer, linear, factor = name.split(".")
-            tensors[path.format(layer, LINEARS[linear], factor.upper())] = tensor.contiguous()
-        save_file(tensors, os.path.join(temporary, "adapter_model.safetensors"), {"format": "pt"})
+            tensors[path.format(layer, LINEARS[linear], factor.upper())] = tensor
+        _save(tensors, os.path.join(temporary, "adapter_model.safetensors"), {"format": "pt"})
         with open(os.path.join(temporary, "adapter_config.json"), "w", encoding="utf8") as file:
             json.dump(_peft_config(adapter, base_name), file, indent=2)
             file.write("\n")
@@ -119,6 +118,21 @@ def _peft_config(adapter: Adapter, base_name: str) -> dict:
         "fan_in_fan_out": False,
         "inference_mode": True,
     }
+
+
+def _save(tensors: dict[str, Tensor], path: str, metadata: dict[str, str]) -> None:
+    """A safetensors file of float32 tensors. The library orders metadata at random, so its files differ every time."""
+    header: dict[str, dict] = {"__metadata__": metadata}
+    end = 0
+    for name, tensor in tensors.items():
+        start, end = end, end + tensor.nbytes
+        header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for tensor in tensors.values():
+            file.write(tensor.cpu().contiguous().numpy().data)
 
 
 def _sync(path: str) -> None:
@@ -180,8 +194,8 @@ class AdamState:
         tensors = {}
         for prefix, moments in (("first.", self.first), ("second.", self.second)):
             for name, values in unflatten(moments.cpu(), adapter).items():
-                tensors[prefix + name] = values.reshape(-1).clone()
-        save_file(tensors, path, {"step": str(self.step), "objective": objective})
+                tensors[prefix + name] = values.reshape(-1)
+        _save(tensors, path, {"step": str(self.step), "objective": objective})
 
     @torch.no_grad()
     def update(self, params: Tensor, gradient: Tensor, config: dict, rate: float) -> float:

@@ -28,6 +28,9 @@ FEW_ROWS = 512
 # Share of the free memory that activations may take. The rest is for the head's logits and for fragments.
 MEMORY_SHARE = 0.85
 
+# CUDA's own memory, and the adapter with its moments.
+OVERHEAD_BYTES = 4 * 2**30
+
 
 class ModelError(Exception):
     """The model cannot be trained here. The message is for the user."""
@@ -77,6 +80,8 @@ class TrainableModel:
         self.config = model.config.get_text_config()
         self.body = model.model.to(device).requires_grad_(False)
         self.head_weight = model.get_output_embeddings().weight.to(device)
+        held = {tensor.data_ptr(): tensor for tensor in (*self.body.parameters(), self.head_weight)}
+        self.weight_bytes = sum(tensor.nbytes for tensor in held.values())
         self.linears: dict[str, LoraLinear] = {}
         for index, layer in enumerate(self.body.layers):
             for name, path in LINEARS.items():
@@ -155,7 +160,11 @@ class TrainableModel:
         if self.device.type == "cuda":
             gc.collect()
             torch.cuda.empty_cache()
-            budget = int(torch.cuda.mem_get_info(self.device)[0] * MEMORY_SHARE)
+            free, total = torch.cuda.mem_get_info(self.device)
+            if torch.are_deterministic_algorithms_enabled():
+                # other programs must not change how a step is divided, because that changes the last bits
+                free = total - self.weight_bytes - OVERHEAD_BYTES
+            budget = int(free * MEMORY_SHARE)
         kept, inputs = row_bytes(self.config, self.dtype.itemsize)
         layer = kept // self.layers
         return Memory(
