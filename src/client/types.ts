@@ -139,6 +139,9 @@ export interface TrainingConfig {
   kl_penalty_step_lag?: number;
   kl_penalty_source?: "current_learner" | "sample";
   allow_training_without_logprobs?: boolean;
+  /** Tokens per pack of sequences. */
+  packed_sequence_length?: number;
+  /** Packs per gradient step, or sequences without packs. */
   grad_accumulation_sequences?: number | "all";
   max_steps_off_policy?: number;
   weight_decay?: number;

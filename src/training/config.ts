@@ -50,9 +50,12 @@ export interface RlConfig {
   /** The learning rate is multiplied by (sequences in the gradient step)^power. */
   learningRatePower: number;
   scaleLearningRateByRewardStdDev: boolean;
-  /** Longest sequence to train, in tokens; null = what the model allows, up to 32,768. */
+  /**
+   * Tokens per pack of sequences. Longer sequences are left out. null = every sequence is a pack of its own, and the
+   * longest is what the model allows, up to 32,768.
+   */
   packedSequenceLength: number | null;
-  /** Sequences per gradient step; "all" = one step per job. */
+  /** Packs per gradient step; "all" = one step per job. */
   gradAccumulationSequences: number | "all";
   /** Trajectories that began more steps ago are left out; null = any age. */
   maxStepsOffPolicy: number | null;

@@ -44,11 +44,13 @@ export const RlOptions = Type.Object(
     num_trajectories_learning_rate_multiplier_power: orNull(Type.Number(), { default: RL_DEFAULTS.learningRatePower }),
     scale_learning_rate_by_reward_std_dev: flag(RL_DEFAULTS.scaleLearningRateByRewardStdDev),
     packed_sequence_length: orNull(Type.Integer({ minimum: 1 }), {
-      description: "A multiple of logprob_calculation_chunk_size.",
+      description:
+        "Tokens per pack of sequences, a multiple of logprob_calculation_chunk_size. Default: each sequence is a pack.",
     }),
     logprob_calculation_chunk_size: orNull(Type.Integer({ minimum: 1 }), { default: 1024 }),
     grad_accumulation_sequences: orNull(Type.Union([Type.Integer({ minimum: 1 }), Type.Literal("all")]), {
       default: RL_DEFAULTS.gradAccumulationSequences,
+      description: "Packs per gradient step.",
     }),
     max_steps_off_policy: orNull(Type.Integer({ minimum: 0 })),
     seed: orNull(Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 }), { default: DEFAULT_SEED }),

@@ -34,7 +34,7 @@ export async function previewRl(
     maxSequenceLength: base.maxSequenceLength,
     maxTrainedLength: base.maxTrainedLength,
   });
-  planRl(prepared.sequences.length, config, 1);
+  planRl(prepared.sequences, config, 1);
   return previewJson(prepared, modelId, step);
 }
 

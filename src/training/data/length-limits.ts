@@ -13,11 +13,11 @@ export interface LengthLimit {
   exceeded: string;
 }
 
-/** `allowed`: the longest sequence that the model and the job allow. */
-export function lengthLimit(allowed: number, { maxTrainedLength }: LengthLimits): LengthLimit {
+/** `allowed`: the longest sequence that the model and the job allow. `named`: what sets it, if it is not the model. */
+export function lengthLimit(allowed: number, { maxTrainedLength }: LengthLimits, named?: string): LengthLimit {
   const tokens = Math.min(allowed, maxTrainedLength);
-  const because = tokens < allowed ? ", the most that fits the memory for training" : "";
-  return { tokens, exceeded: `longer than ${tokens} tokens${because}` };
+  const why = tokens < allowed ? "the most that fits the memory for training" : named;
+  return { tokens, exceeded: `longer than ${tokens} tokens${why === undefined ? "" : `, ${why}`}` };
 }
 
 /** The report's reason when only some sequences fit. */

@@ -155,8 +155,17 @@ describe("prepareJob", () => {
     const order = async (config: Partial<RlConfig>) => (await prepare(groups, config)).sequences.map((s) => s.group);
     const together = await order({ gradAccumulationSequences: 4 });
     expect(together.filter((g, i) => g !== together[i - 1])).toHaveLength(3);
+    expect(await order({ packedSequenceLength: 64 })).toEqual(together);
     expect(await order({ seed: 1 })).toEqual(await order({ seed: 1 }));
     expect(await order({ seed: 1 })).not.toEqual(await order({ seed: 2 }));
+  });
+
+  it("leaves out what is longer than a pack, and names the setting", async () => {
+    const groups = [group(trajectory("a1 <e>", 1), trajectory(`a1${" a2".repeat(20)}`, 0))];
+    const { report, metrics } = await prepare(groups, { packedSequenceLength: 20 });
+    expect(report.map(({ status }) => status)).toEqual(["trained", "too_long"]);
+    expect(report[1]!.reason).toBe("1 of its 1 sequences are longer than 20 tokens, the job's packed_sequence_length");
+    expect(metrics.num_dropped_too_long).toBe(1);
   });
 
   it("prepares nothing from nothing", async () => {

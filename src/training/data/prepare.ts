@@ -44,8 +44,11 @@ export async function prepareJob(
   const ages: number[] = [];
   const { config, maxSequenceLength, signal } = context;
   const giveWay = givingWay(signal);
-  const longest = config.packedSequenceLength ?? Math.min(LONGEST_SEQUENCE, maxSequenceLength);
-  const limit = lengthLimit(longest, context);
+  const pack = config.packedSequenceLength;
+  const limit =
+    pack === null
+      ? lengthLimit(Math.min(LONGEST_SEQUENCE, maxSequenceLength), context)
+      : lengthLimit(pack, context, "the job's packed_sequence_length");
   const judging: JudgeContext = { ...context, maxTokens: limit.tokens, giveWay };
   for await (const { trajectories, exceptions } of groups) {
     const group = scored.length;
@@ -124,7 +127,8 @@ function withSignals(judged: readonly Judged[], config: RlConfig): PreparedSeque
     return sequences.map((sequence) => ({ ...sequence, group, trajectory, advantage, weight }));
   });
   const random = seededRandom(config.seed);
-  if (config.gradAccumulationSequences === 1) return shuffled(prepared, random);
+  const alone = config.gradAccumulationSequences === 1 && config.packedSequenceLength === null;
+  if (alone) return shuffled(prepared, random);
   // keeps a group together, so that its sequences share their prompt in a gradient step
   const groups = new Map<number, PreparedSequence[]>();
   for (const sequence of prepared) {

@@ -5,14 +5,46 @@ import type { GradientStepPlan } from "../contract.ts";
 import { TrainingError } from "../training-error.ts";
 import { sequenceCountMultiplier } from "./learning-rate.ts";
 
-/** `multiplier`: factor for the learning rate from the history of rewards. Throws when a rate is not finite. */
-export function planRl(sequences: number, config: RlConfig, multiplier: number): GradientStepPlan[] {
-  const size = config.gradAccumulationSequences === "all" ? Math.max(1, sequences) : config.gradAccumulationSequences;
-  return ranges(sequences, size).map(({ from, to }) => ({
-    from,
-    to,
-    learningRate: learningRate(to - from, config, multiplier),
-  }));
+type Sequences = readonly Readonly<{ ids: readonly number[] }>[];
+
+/** From `from` up to, but not including, `to`. */
+interface Range {
+  from: number;
+  to: number;
+}
+
+/**
+ * `sequences`: in training order. `multiplier`: factor for the learning rate from the history of rewards. Throws when a
+ * rate is not finite.
+ */
+export function planRl(sequences: Sequences, config: RlConfig, multiplier: number): GradientStepPlan[] {
+  const packs = packsOf(sequences, config.packedSequenceLength);
+  const size =
+    config.gradAccumulationSequences === "all" ? Math.max(1, packs.length) : config.gradAccumulationSequences;
+  return ranges(packs.length, size).map((step) => {
+    const [from, to] = [packs[step.from]!.from, packs[step.to - 1]!.to];
+    return { from, to, learningRate: learningRate(to - from, config, multiplier) };
+  });
+}
+
+/**
+ * Fills packs with sequences, one after the other, up to `length` tokens each; null = one sequence per pack. A prompt
+ * counts for every sequence that begins with it: a client can add up what it sent, and both trainers get the same plan
+ * whatever they compute only once. A longer sequence is alone; prepare.ts has left it out before.
+ */
+function packsOf(sequences: Sequences, length: number | null): Range[] {
+  if (length === null) return ranges(sequences.length, 1);
+  const packs: Range[] = [];
+  let room = 0;
+  for (const [i, { ids }] of sequences.entries()) {
+    const pack = packs.at(-1);
+    if (pack === undefined || ids.length > room) {
+      packs.push({ from: i, to: i + 1 });
+      room = length;
+    } else pack.to = i + 1;
+    room -= ids.length;
+  }
+  return packs;
 }
 
 function learningRate(sequences: number, { optimizer, learningRatePower }: RlConfig, multiplier: number): number {
@@ -41,8 +73,8 @@ export function planSft(exampleOf: readonly number[], config: SftConfig): Gradie
   return plan;
 }
 
-function ranges(total: number, size: number): { from: number; to: number }[] {
-  const result: { from: number; to: number }[] = [];
+function ranges(total: number, size: number): Range[] {
+  const result: Range[] = [];
   for (let from = 0; from < total; from += size) result.push({ from, to: Math.min(total, from + size) });
   return result;
 }

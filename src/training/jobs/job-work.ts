@@ -70,7 +70,7 @@ async function rlWork(job: JobRecord, context: TrainingContext, target: Target):
     ? spread(job, jobTable, currentStep, rewards.reward_std_dev)
     : 1;
   const totals: Record<string, number> = { ...groupCounts(prepared.groups), ...prepared.metrics };
-  const plan = planRl(prepared.sequences.length, config, multiplier);
+  const plan = planRl(prepared.sequences, config, multiplier);
   const jobMetrics = { ...rewards, ...totals, num_sequences: plan.length, num_gradient_steps: plan.length };
   const referenceStep = klReferenceStep(config, job.modelId, currentStep, modelTable);
   return {
