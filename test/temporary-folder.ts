@@ -1,6 +1,6 @@
 // Everything a test run writes to the system's temporary folder goes into one folder of its own, which is removed at the
 // end, also when tests fail.
-import { mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
@@ -10,6 +10,8 @@ const PREFIX = "flywheel-tests-";
 export default function setup(): () => void {
   if (basename(tmpdir()).startsWith(PREFIX)) return () => {};
   const folder = mkdtempSync(join(tmpdir(), PREFIX));
+  // A PostgreSQL server that runs as "nobody" has its folder in here. Folders of others stay closed to it.
+  chmodSync(folder, 0o711);
   for (const name of ["TMPDIR", "TEMP", "TMP"]) process.env[name] = folder;
   return () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
 }
