@@ -135,6 +135,7 @@ function drawnScreen(): Screen {
   return {
     show({ type, data }) {
       if (type === "training_started") total = data.num_sequences!;
+      if (type === "training_warning") stdout.write(`${stdout.isTTY ? "\n" : ""}warning: ${data.message}\n`);
       if (type !== "gradient_step") return;
       losses.push(data.loss!);
       const share = losses.length / Math.max(1, total);

@@ -58,8 +58,14 @@ export interface JobReport {
 
 export interface TrainingEvent {
   id: string;
-  type: "training_started" | "gradient_step" | "training_ended" | "training_failed" | (string & {});
-  data: Record<string, number> & { error_message?: string };
+  type:
+    | "training_started"
+    | "gradient_step"
+    | "training_warning"
+    | "training_ended"
+    | "training_failed"
+    | (string & {});
+  data: Record<string, number> & { error_message?: string; code?: string; message?: string };
   created_at: string;
 }
 

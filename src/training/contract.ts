@@ -125,7 +125,10 @@ export interface UpdateResult {
 
 export const OPTIMIZER_FILE = "optimizer.safetensors";
 
-/** Finite numbers, sent as they are in an event. No timings, so that a repeated job gives the same events. */
+/**
+ * Finite numbers, sent as they are in an event. No timings, so that a repeated job gives the same events. The first step
+ * of a policy objective also tells how far the sampler is from the trainer (gradient/loss-diagnostics.ts).
+ */
 export type StepMetrics = Record<string, number>;
 
 export interface TrainerResult {
@@ -133,6 +136,8 @@ export interface TrainerResult {
   tokens: number;
   seconds: number;
   peakBytes: number;
+  /** GPUs that shared the work; 0 = it ran on processors. */
+  gpus: number;
 }
 
 export interface Trainer {

@@ -78,6 +78,7 @@ describe("the loop", () => {
       const first = events.find(({ type }) => type === "gradient_step");
       // Before the first update, the trainer's policy is exactly the sampler's.
       if (first) expect(first.data.kl_old_new_k3).toBeLessThan(1e-9);
+      if (first) expect(first.data.sampler_logprob_diff_max).toBeLessThan(1e-5);
     }
     const start = curve.slice(0, 3).reduce((sum, value) => sum + value, 0) / 3;
     const end = curve.slice(-3).reduce((sum, value) => sum + value, 0) / 3;
@@ -92,6 +93,46 @@ describe("the loop", () => {
       max_tokens: 1,
     });
     expect(name).toBe(`learner:step${STEPS}`);
+  });
+
+  it("warns of a sampler whose log-probabilities are not the trainer's, and measures by how much", async () => {
+    const model = await client.register({ project: "toy", name: "shifted", base_model: "tiny" });
+    const groups = await rollOut("shifted", 5);
+    for (const { trajectories } of groups) {
+      for (const { messages_and_choices: items } of trajectories) {
+        const { logprobs } = items[1] as { logprobs: { content: { logprob: number }[] } };
+        for (const entry of logprobs.content) entry.logprob -= 0.25;
+      }
+    }
+    const train = async (options: Record<string, unknown>) => {
+      const events: TrainingEvent[] = [];
+      await client.train(model.id, groups, {
+        config: { learning_rate: 0, ...options },
+        onEvent: (event) => events.push(event),
+      });
+      return events;
+    };
+    const events = await train({});
+    const steps = events.filter(({ type }) => type === "gradient_step").map(({ data }) => data);
+    expect(steps[0]!.sampler_logprob_diff_mean).toBeCloseTo(0.25, 4);
+    expect(steps[0]!.sampler_logprob_diff_max).toBeCloseTo(0.25, 4);
+    expect(steps[1]).not.toHaveProperty("sampler_logprob_diff_mean");
+    const warnings = events.filter(({ type }) => type === "training_warning").map(({ data }) => data);
+    expect(warnings).toEqual([
+      {
+        code: "sampler_differs",
+        message:
+          "the sampler's log-probabilities differ from the trainer's by 0.25 on average and 0.25 at most; " +
+          "set precalculate_logprobs and truncated_importance_sampling, so that the loss corrects for it.",
+      },
+    ]);
+    const corrected = await train({ precalculate_logprobs: true, truncated_importance_sampling: 2 });
+    const first = corrected.find(({ type }) => type === "gradient_step")!;
+    expect(first.data.sampler_logprob_diff_mean).toBeCloseTo(0.25, 4);
+    expect(corrected.map(({ type }) => type)).not.toContain("training_warning");
+    const kept: unknown[] = [];
+    for await (const { metrics } of client.checkpoints(model.id)) kept.push(metrics.sampler_logprob_diff_mean);
+    expect(kept.slice(1)).toEqual([expect.closeTo(0.25, 4), expect.closeTo(0.25, 4)]);
   });
 
   it("gives the same events and a bit-identical adapter for the same job from the same step", async () => {

@@ -61,7 +61,8 @@ async function train(task) {
       .update(JSON.stringify(sequences.slice(from, to)))
       .digest();
     const loss = state.readUInt32LE(0) / 2 ** 32;
-    send({ type: "step", metrics: { loss, grad_norm: 1, entropy: 0.5, learning_rate: learningRate } });
+    const sampler = i === 0 && process.env.FAKE_TRAINER_FIRST ? JSON.parse(process.env.FAKE_TRAINER_FIRST) : {};
+    send({ type: "step", metrics: { loss, grad_norm: 1, entropy: 0.5, learning_rate: learningRate, ...sampler } });
   }
   mkdirSync(task.output);
   copyFileSync(join(task.adapter, "adapter_config.json"), join(task.output, "adapter_config.json"));
@@ -72,5 +73,8 @@ async function train(task) {
   writeFileSync(join(task.output, "adapter_model.safetensors"), fault === 104 ? bytes.subarray(0, 20) : bytes);
   writeFileSync(join(task.output, "optimizer.safetensors"), state);
   const tokens = sequences.reduce((sum, { ids }) => sum + ids.length, 0);
-  send({ type: "done", result: { tokens, seconds: 0.01, peakBytes: 1 } });
+  send({
+    type: "done",
+    result: { tokens, seconds: 0.01, peakBytes: 1, gpus: Number(process.env.FAKE_TRAINER_GPUS ?? 0) },
+  });
 }

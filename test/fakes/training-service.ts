@@ -44,12 +44,14 @@ export interface BenchOptions {
   maxTrainedLength?: number;
 }
 
-export function fakeTrainer(stepMs = 2): ProcessTrainer {
+/** `env`: further wishes of trainer-process.mjs. */
+export function fakeTrainer(stepMs = 2, env: Record<string, string> = {}): ProcessTrainer {
   return new ProcessTrainer({
     start: () =>
       new ForkedProcess(new URL("./trainer-process.mjs", import.meta.url), {
         ...process.env,
         FAKE_TRAINER_STEP_MS: String(stepMs),
+        ...env,
       }),
     idleMs: 60_000,
     cancelGraceMs: 300,

@@ -184,6 +184,14 @@ def step_diagnostics(tokens: StepTokens, config: dict) -> dict[str, float]:
     }
 
 
+def sampler_difference(logprobs: Tensor, sampler: Tensor) -> dict[str, float]:
+    """How far the sampler's values are from those of the trainer with the sampler's weights. NaN = unknown."""
+    known = (logprobs - sampler).abs()[~sampler.isnan()]
+    if len(known) == 0:
+        return {}
+    return {"sampler_logprob_diff_mean": _mean(known), "sampler_logprob_diff_max": float(known.max())}
+
+
 def _probability_correlation(old: Tensor, current: Tensor) -> float:
     """Pearson correlation of the probabilities; 0 with fewer than two tokens or without variance."""
     if len(old) < 2:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from .adapter import AdamState, Adapter, flatten, load_adapter, save_step, unflatten
 from .batch import Sequence, each_token, plan_micro_batches, read_batch, share_of_rank
-from .loss import LossInputs, StepTokens, policy_loss, step_diagnostics
+from .loss import LossInputs, StepTokens, policy_loss, sampler_difference, step_diagnostics
 from .model import TrainableModel
 
 # Number of tokens that the trained weights are tried on.
@@ -95,7 +95,7 @@ class _Runner:
         for index, plan in enumerate(task["steps"]):
             gradient.zero_()
             self.model.set_adapter(params, self.adapter, self.adapter.scale, gradient)
-            metrics = self._step(self.sequences[plan["from"] : plan["to"]])
+            metrics = self._step(self.sequences[plan["from"] : plan["to"]], first=index == 0)
             self.world.sum(gradient)
             norm = state.update(params, gradient, task["optimizer"], plan["learningRate"])
             self.world.broadcast(params)
@@ -119,7 +119,9 @@ class _Runner:
             adapter = Adapter(self.adapter.rank, self.adapter.alpha, self.adapter.rank_stabilised, tensors)
             base_name = os.path.basename(os.path.normpath(self.task["baseModel"]))
             save_step(self.task["output"], adapter, state, self.task["objective"]["kind"], base_name)
-        return {"tokens": rows, "seconds": time.perf_counter() - started, "peakBytes": self._peak_bytes()}
+        gpus = self.world.size if self.model.device.type == "cuda" else 0
+        seconds = time.perf_counter() - started
+        return {"tokens": rows, "seconds": seconds, "peakBytes": self._peak_bytes(), "gpus": gpus}
 
     def _peak_bytes(self) -> int:
         if self.model.device.type == "cuda":
@@ -157,7 +159,7 @@ class _Runner:
             for index, values in part.items():
                 setattr(self.sequences[index], key, values)
 
-    def _step(self, sequences: list[Sequence]) -> dict:
+    def _step(self, sequences: list[Sequence], first: bool) -> dict:
         trained = sum(len(sequence.predicting) for sequence in sequences)
         part = self._pass_over(share_of_rank(sequences, self.world.rank, self.world.size), trained)
         parts = self.world.gather(part)
@@ -178,7 +180,10 @@ class _Runner:
             return torch.cat(values) if values else torch.zeros(0, dtype=torch.float64)
 
         tokens = StepTokens(*(joined(name) for name in StepTokens.__dataclass_fields__))
-        return {"loss": loss, "policy_loss": loss, **step_diagnostics(tokens, self.policy["loss"]), **counts}
+        diagnostics = step_diagnostics(tokens, self.policy["loss"])
+        if first:
+            diagnostics |= sampler_difference(tokens.logprobs, each_token(sequences, lambda s: s.sampler))
+        return {"loss": loss, "policy_loss": loss, **diagnostics, **counts}
 
     def _pass_over(self, sequences: list[Sequence], step_tokens: int) -> StepPart | None:
         """Forward and backward over this rank's sequences. None when the task was cancelled and others must know."""

@@ -137,7 +137,9 @@ export const JobList = listOf(JobBody, "TrainingJobList");
 const EventBody = Type.Object(
   {
     id: Uuid,
-    type: Type.String({ description: "training_started, gradient_step, training_ended or training_failed." }),
+    type: Type.String({
+      description: "training_started, gradient_step, training_warning, training_ended or training_failed.",
+    }),
     data: AnyObject,
     created_at: Moment,
   },

@@ -38,6 +38,17 @@ export function stepDiagnostics(tokens: StepTokens, clip: { low: number; high: n
   };
 }
 
+/**
+ * How far the sampler's log-probabilities are from those of the trainer with the sampler's weights, over the tokens
+ * whose sampler's value is known (not NaN). Empty without any.
+ */
+export function samplerDifference(logprobs: readonly number[], sampler: readonly number[]): Record<string, number> {
+  const known = sampler.flatMap((value, t) => (Number.isNaN(value) ? [] : [Math.abs(logprobs[t]! - value)]));
+  if (known.length === 0) return {};
+  const largest = known.reduce((max, difference) => Math.max(max, difference), 0);
+  return { sampler_logprob_diff_mean: mean(known), sampler_logprob_diff_max: largest };
+}
+
 /** e^(a-b) - (a-b) - 1. */
 export function k3(a: number, b: number): number {
   return ratioOf(a - b) - (a - b) - 1;

@@ -12,6 +12,7 @@ import { copyStep } from "../files/adapter-files.ts";
 import type { Policies } from "../policies.ts";
 import type { StepPublisher } from "../steps/publish-step.ts";
 import type { JobJournal } from "./job-journal.ts";
+import { type JobWarning, samplerWarning, smallStepsWarning } from "./job-warnings.ts";
 import { type JobWork, workOf } from "./job-work.ts";
 import { optimizerStateIn, type StartingPoint, startingPoint, taskModel } from "./starting-point.ts";
 
@@ -71,13 +72,16 @@ export class JobAttempts {
     }
     await writeBatch(workspace.jobBatch(job.id), work.batch);
     const alreadyTold = eventTable.count(job.id, "gradient_step");
+    const warn = this.#warner(job.id);
     const samples: StepMetrics[] = [];
     const onStep = (metrics: StepMetrics) => {
       const { gradient_step: _, ...measured } = metrics;
       samples.push(measured);
-      if (samples.length <= alreadyTold) return;
-      this.#journal.addEvent(job.id, "gradient_step", { ...metrics, ...work.eventMetrics(samples.length - 1) });
-      jobTable.setProgress(job.id, samples.length / work.plan.length);
+      if (samples.length > alreadyTold) {
+        this.#journal.addEvent(job.id, "gradient_step", { ...metrics, ...work.eventMetrics(samples.length - 1) });
+        jobTable.setProgress(job.id, samples.length / work.plan.length);
+      }
+      if (samples.length === 1) warn(samplerWarning(metrics, work.objective, work.report.totals.steps_off_policy ?? 0));
     };
     const result = await trainer.train(
       {
@@ -92,8 +96,21 @@ export class JobAttempts {
       onStep,
       signal,
     );
+    warn(smallStepsWarning(result, work.plan.length, work.objective));
     work.report.usage = { tokens: result.tokens, seconds: result.seconds, peakBytes: result.peakBytes };
     return averages(samples);
+  }
+
+  /** Tells the log and the job's events. A repeated attempt gives the same warnings, and they are told once. */
+  #warner(jobId: string): (warning: JobWarning | null) => void {
+    const { eventTable, log } = this.#context;
+    const alreadyTold = eventTable.count(jobId, "training_warning");
+    let given = 0;
+    return (warning) => {
+      if (warning === null || ++given <= alreadyTold) return;
+      log.warn(`a training job: ${warning.message}`, { job: jobId, code: warning.code });
+      this.#journal.addEvent(jobId, "training_warning", { ...warning });
+    };
   }
 
   #publish({ job, model, base, staging }: Attempt, work: JobWork, metrics: Record<string, number>): Promise<void> {

@@ -3,7 +3,7 @@
 
 import type { Objective } from "../contract.ts";
 import { clipRange, knownLogprobs, type LossInputs, policyLoss } from "../gradient/loss.ts";
-import { type StepTokens, stepDiagnostics } from "../gradient/loss-diagnostics.ts";
+import { type StepTokens, samplerDifference, stepDiagnostics } from "../gradient/loss-diagnostics.ts";
 import type { NamedTensors } from "../gradient/optimizer.ts";
 import type { TaskSequence } from "./batch.ts";
 import type { MicroBatch } from "./packing/micro-batch.ts";
@@ -13,6 +13,8 @@ import type { Between, ForwardPass, TrainableModel } from "./pass/trainable-mode
 export interface StepResult {
   gradients: NamedTensors;
   metrics: Record<string, number>;
+  /** Metrics of how far the sampler is from the trainer, if the model is set to the weights that sampled. */
+  samplerDifference: Record<string, number>;
 }
 
 export interface PassOptions {
@@ -42,6 +44,7 @@ export async function gradientStep(
     entropies: [],
     klToReference: [],
   };
+  const sampler: number[] = [];
   let loss = 0;
   for (const { batch, keeping } of batches) {
     const pass = await model.forward(batch, keeping, between);
@@ -52,6 +55,7 @@ export async function gradientStep(
     for (const key of part ? (Object.keys(part.tokens) as (keyof typeof part.tokens)[]) : []) {
       for (const value of part!.tokens[key]) tokens[key].push(value);
     }
+    if (part) for (const { sequence, token } of batch.reads) sampler.push(bySequence.get(sequence)!.sampler[token]!);
     await model.backward(pass, dLogprobs, gradients, between);
   }
   const counts = {
@@ -63,7 +67,7 @@ export async function gradientStep(
     objective.kind === "policy"
       ? { loss, policy_loss: loss, ...stepDiagnostics(tokens, clipRange(objective.loss)), ...counts }
       : { loss, ...counts };
-  return { gradients, metrics };
+  return { gradients, metrics, samplerDifference: samplerDifference(tokens.logprobs, sampler) };
 }
 
 /** Log-probabilities of every trained token under the model's current parameters, by sequence. */

@@ -45,7 +45,14 @@ export async function runTask(task: TrainerTask, hooks: TaskHooks): Promise<Trai
     const step = await gradientStep(passes, task.objective, params);
     const update = adamW.update(params, step.gradients, state, { ...task.optimizer, learningRate });
     ({ params, state } = update);
-    const metrics = { ...step.metrics, grad_norm: update.gradNorm, learning_rate: learningRate, gradient_step: i + 1 };
+    const sampler = i === 0 ? step.samplerDifference : {};
+    const metrics = {
+      ...step.metrics,
+      ...sampler,
+      grad_norm: update.gradNorm,
+      learning_rate: learningRate,
+      gradient_step: i + 1,
+    };
     checkStep(metrics, i, task);
     hooks.onStep(metrics);
   }
@@ -54,7 +61,7 @@ export async function runTask(task: TrainerTask, hooks: TaskHooks): Promise<Trai
   await checkTrained(model, sequences[0]!, task, hooks.between);
   saveStep(task, adapter, params, state, task.objective.kind);
   const seconds = (performance.now() - start) / 1000;
-  return { tokens, seconds, peakBytes: process.resourceUsage().maxRSS * 1024 };
+  return { tokens, seconds, peakBytes: process.resourceUsage().maxRSS * 1024, gpus: 0 };
 }
 
 /** Writes the new adapter and the optimizer's state to the task's output folder. */
