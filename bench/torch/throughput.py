@@ -1,17 +1,18 @@
 """Tokens per second of the torch trainer and of an honest Hugging Face + PEFT loop, on the same tokens and loss.
 
-    PYTHONPATH=trainer python bench/torch/throughput.py --shapes 0.5b,1.7b,4b,8b
+    PYTHONPATH=trainer python bench/torch/throughput.py --shapes 1.7b,8b,0.5b,4b --seconds 500
 
-Weights are random, in the shapes of known models. The loop is bf16 with autocast and SDPA, without recomputation, at the
-micro-batch size that is fastest for it. Prints one JSON object per measurement; `tokens` counts submitted tokens, so
-shared prompts count for every sequence. Needs a GPU and PEFT.
+Weights are random, in the shapes of known models. The loop is bfloat16 with SDPA and without recomputation, at its best
+settings: with autocast over float32 factors (PEFT's default) or with bfloat16 factors, optionally with compiled layers,
+and at the micro-batch size that is fastest. Prints one JSON object per measurement; `tokens` counts submitted tokens,
+so shared prompts count for every sequence. `of_peak` is the arithmetic of the frozen weights that had to be done per
+second, as a share of a measured matrix product. Needs a GPU and PEFT.
 """
 
 import argparse
 import gc
 import json
 import os
-import random
 import sys
 import tempfile
 import time
@@ -21,12 +22,12 @@ from peft import LoraConfig, get_peft_model
 from torch.nn import functional as F
 from transformers import AutoModelForCausalLM, Qwen2Config, Qwen3Config
 
-from flywheel_trainer.adapter import LINEARS, AdamState, Adapter, flatten, save_step
+from flywheel_trainer.adapter import LINEARS
 from flywheel_trainer.attention import NAME
 from flywheel_trainer.model import TrainableModel
 from flywheel_trainer.task import Hooks, World, run_task
+from tasks import RANK, random_sequences, task, write_adapter
 
-RANK = 16
 COMMON = {"vocab_size": 151_936, "max_position_embeddings": 32_768, "rope_theta": 1e6}
 SHAPES = {
     "0.5b": Qwen2Config(hidden_size=896, num_hidden_layers=24, num_attention_heads=14, num_key_value_heads=2,
@@ -37,191 +38,230 @@ SHAPES = {
                       head_dim=128, intermediate_size=9728, tie_word_embeddings=True, **COMMON),
     "8b": Qwen3Config(hidden_size=4096, num_hidden_layers=36, num_attention_heads=32, num_key_value_heads=8,
                       head_dim=128, intermediate_size=12288, tie_word_embeddings=False, **COMMON),
+    "tiny": Qwen3Config(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=16,
+                        intermediate_size=128, tie_word_embeddings=True, **{**COMMON, "vocab_size": 512}),
 }
-LOSS = {
-    "algorithm": "cispo", "epsilon": None, "epsilonHigh": None, "importanceSamplingLevel": "token",
-    "maxImportanceWeight": None, "maskProbRatio": False, "artExactMasking": False, "tau": None,
-    "truncatedImportanceSampling": None, "klPenaltyCoef": 0, "klPenaltySource": "current_learner",
-}
-ADAM = {"learningRate": 1e-5, "beta1": 0.9, "beta2": 0.99, "epsilon": 1e-8, "weightDecay": 0.1, "maxGradNorm": 0.1}
-
-
-def sequences(kind: str) -> list[dict]:
-    """unshared: 32 of 512 to 1,024 tokens, all trained. shared: 4 groups of 8 replies of 256 to a prompt of 1,024."""
-    rng = random.Random(7)
-    word = lambda: rng.randrange(150_000)
-    if kind == "unshared":
-        rows = [([word()], [word() for _ in range(rng.randrange(511, 1024))], -1) for _ in range(32)]
-    else:
-        rows = []
-        for group in range(4):
-            prompt = [word() for _ in range(1024)]
-            rows += [(prompt, [word() for _ in range(256)], group) for _ in range(8)]
-    return [
-        {
-            "ids": prompt + reply,
-            "mask": [0] * len(prompt) + [1] * len(reply),
-            "oldLogprobs": [None] * len(prompt) + [-12.0] * len(reply),
-            "advantage": rng.choice([-1.0, 1.0]),
-            "weight": 1.0,
-            "group": group,
-        }
-        for prompt, reply, group in rows
-    ]
+CUDA = torch.cuda.is_available()
+DEVICE = torch.device("cuda" if CUDA else "cpu")
+BEGAN = time.monotonic()
 
 
 def say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    print(f"[{time.monotonic() - BEGAN:.0f} s] {line}", file=sys.stderr, flush=True)
+
+
+def finish() -> None:
+    if CUDA:
+        torch.cuda.synchronize()
 
 
 def free() -> None:
     gc.collect()
-    torch.cuda.empty_cache()
-    torch.cuda.reset_peak_memory_stats()
+    if CUDA:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+
+
+def peak_gib() -> float:
+    return round(torch.cuda.max_memory_allocated() / 2**30, 1) if CUDA else 0.0
 
 
 def fresh_model(config, attention: str):
     config._attn_implementation = attention
     torch.manual_seed(0)
-    with torch.device("cuda"):
+    with torch.device(DEVICE):
         model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16, attn_implementation=attention)
     return model.eval()
 
 
-def ours(config, kinds: list[str], steps: int) -> dict[str, tuple[float, int]]:
-    model = TrainableModel(fresh_model(config, NAME), torch.device("cuda"))
-    home = tempfile.mkdtemp()
-    tensors = {}
-    for layer in range(model.layers):
-        for name, path in LINEARS.items():
-            out, inside = model.linears[f"{layer}.{name}"].weight.shape
-            tensors[f"{layer}.{name}.a"] = torch.randn(RANK, inside) / inside**0.5
-            tensors[f"{layer}.{name}.b"] = torch.zeros(out, RANK)
-    adapter = Adapter(RANK, 2 * RANK, False, tensors)
-    save_step(f"{home}/start", adapter, AdamState.fresh(flatten(adapter, torch.device("cpu"))), "policy", "random")
-    results = {}
-    for kind in kinds:
-        batch = f"{home}/{kind}.jsonl"
-        with open(batch, "w") as file:
-            file.write("\n".join(json.dumps(one) for one in sequences(kind)))
-        count = len(sequences(kind))
+class Ours:
+    def __init__(self, config):
+        free()
+        self.config = config
+        self.model = TrainableModel(fresh_model(config, NAME), DEVICE)
+        self.home = tempfile.mkdtemp()
+        write_adapter(f"{self.home}/start", config)
+
+    def run(self, data: list[dict], steps: int, per_step: int | None, warm: int) -> dict:
+        """Seconds of a gradient step, the median after `warm` steps, and rows per step."""
+        wanted = task(self.home, "random", "bfloat16", data, steps + warm, per_step)
         times = [time.perf_counter()]
-        task = {
-            "baseModel": "random", "weights": "bfloat16", "adapter": f"{home}/start", "optimizerState": None,
-            "batch": batch, "steps": [{"from": 0, "to": count, "learningRate": 1e-5}] * (steps + 2),
-            "objective": {"kind": "policy", "loss": LOSS, "precalculateLogprobs": False, "reference": None},
-            "optimizer": ADAM, "output": f"{home}/{kind}", "activationBytes": 0,
-        }
 
         def on_step(_: dict) -> None:
-            torch.cuda.synchronize()
+            finish()
             times.append(time.perf_counter())
-            say(f"ours {kind}: {times[-1] - times[-2]:.2f} s")
-            if len(times) == 3:
+            if len(times) == warm + 1 and CUDA:
                 torch.cuda.reset_peak_memory_stats()
 
-        run_task(task, Hooks(on_step, lambda: False, lambda *_: model), World())
-        seconds = sorted(b - a for a, b in zip(times[2:], times[3:]))[steps // 2]
-        results[kind] = (seconds, torch.cuda.max_memory_allocated())
-    return results
+        before = self.model.rows_done
+        run_task(wanted, Hooks(on_step, lambda: False, lambda *_: self.model), World())
+        each = [b - a for a, b in zip(times, times[1:])]
+        say(f"ours: {' '.join(f'{seconds:.2f}' for seconds in each[: warm + 3])}")
+        rows = (self.model.rows_done - before) / (steps + warm)
+        timed = each[warm:]
+        return {"seconds": sorted(timed)[len(timed) // 2], "total": sum(timed), "rows": rows, "gib": peak_gib(), "first_s": round(each[0], 1)}
 
 
-def peft_loop(config, kinds: list[str], steps: int) -> dict[str, tuple[float, int, int]]:
-    model = fresh_model(config, "sdpa")
-    targets = [path.rpartition(".")[2] for path in LINEARS.values()]
-    model = get_peft_model(model, LoraConfig(r=RANK, lora_alpha=2 * RANK, target_modules=targets)).train()
-    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-5, fused=True)
-    results = {}
-    for kind in kinds:
-        # of like lengths together, which saves padding
-        data = sorted(sequences(kind), key=lambda one: len(one["ids"]))
-        trained = sum(sum(one["mask"]) for one in data)
+def flops(config, rows: float, trained: int) -> float:
+    """Of one step: every frozen weight forward and backward, the head thrice (its logits are computed again)."""
+    hidden, wide = config.hidden_size, config.intermediate_size
+    heads, groups = config.num_attention_heads, config.num_key_value_heads
+    size = getattr(config, "head_dim", None) or hidden // heads
+    body = config.num_hidden_layers * (hidden * size * (2 * heads + 2 * groups) + 3 * hidden * wide)
+    return 4 * body * rows + 6 * config.vocab_size * hidden * trained
 
-        def step(size: int) -> None:
-            for start in range(0, len(data), size):
-                part = data[start : start + size]
-                longest = max(len(one["ids"]) for one in part)
-                pad = lambda key: torch.tensor([one[key] + [0] * (longest - len(one[key])) for one in part]).cuda()
-                ids, mask = pad("ids"), pad("mask")
-                attention = torch.tensor([[1] * len(one["ids"]) + [0] * (longest - len(one["ids"])) for one in part]).cuda()
-                with torch.autocast("cuda", torch.bfloat16):
-                    # only the rows that are trained need logits
-                    keep = int(mask.any(0).nonzero()[0]) - 1
-                    logits = model(ids, attention_mask=attention, logits_to_keep=longest - keep, use_cache=False).logits
-                    target = ids[:, keep + 1 :]
-                    logits = logits[:, :-1].float()
-                    logprobs = -F.cross_entropy(logits.transpose(1, 2), target, reduction="none")
-                    old = torch.full_like(logprobs, -12.0)
-                    ratio = (logprobs.detach() - old).exp().clamp(0, 5)
-                    advantage = torch.tensor([[one["advantage"]] for one in part]).cuda()
-                    loss = -(ratio * advantage * logprobs * mask[:, keep + 1 :]).sum() / trained
-                loss.backward()
-            torch.nn.utils.clip_grad_norm_([p for p in model.parameters() if p.requires_grad], 0.1)
-            optimizer.step()
-            optimizer.zero_grad()
-            torch.cuda.synchronize()
 
+class Peft:
+    def __init__(self, config, setting: str):
+        """`setting`: autocast, bf16 or compile."""
+        free()
+        self.setting = setting
+        targets = [path.rpartition(".")[2] for path in LINEARS.values()]
+        lora = LoraConfig(r=RANK, lora_alpha=2 * RANK, target_modules=targets)
+        self.model = get_peft_model(fresh_model(config, "sdpa"), lora, autocast_adapter_dtype=setting == "autocast").train()
+        if setting == "compile":
+            for layer in self.model.base_model.model.model.layers:
+                layer.compile(dynamic=False)
+        self.trained = [p for p in self.model.parameters() if p.requires_grad]
+        self.optimizer = torch.optim.AdamW(self.trained, lr=1e-5, fused=CUDA)
+
+    def step(self, data: list[dict], size: int, longest: int | None) -> None:
+        total = sum(sum(one["mask"]) for one in data)
+        for start in range(0, len(data), size):
+            part = data[start : start + size]
+            width = longest or max(len(one["ids"]) for one in part)
+            pad = lambda key: torch.tensor([one[key] + [0] * (width - len(one[key])) for one in part]).to(DEVICE)
+            ids, mask = pad("ids"), pad("mask")
+            attention = torch.tensor([[1] * len(one["ids"]) + [0] * (width - len(one["ids"])) for one in part]).to(DEVICE)
+            with torch.autocast(DEVICE.type, torch.bfloat16, enabled=self.setting == "autocast"):
+                # only the rows that are trained need logits
+                keep = int(mask.any(0).nonzero()[0]) - 1
+                logits = self.model(ids, attention_mask=attention, logits_to_keep=width - keep, use_cache=False).logits
+                logits = logits[:, :-1].float()
+                logprobs = -F.cross_entropy(logits.transpose(1, 2), ids[:, keep + 1 :], reduction="none")
+                ratio = (logprobs.detach() + 12.0).exp().clamp(0, 5)
+                advantage = torch.tensor([[one["advantage"]] for one in part]).to(DEVICE)
+                loss = -(ratio * advantage * logprobs * mask[:, keep + 1 :]).sum() / total
+            loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.trained, 0.1)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        finish()
+
+    def run(self, data: list[dict], sizes: list[int], steps: int) -> dict | None:
+        # of like lengths together, which saves padding; compiled layers want one length
+        data = sorted(data, key=lambda one: len(one["ids"]))
+        longest = len(data[-1]["ids"]) if self.setting == "compile" else None
         best = None
-        for size in (4, 8, 16, 32):
+        for size in sizes:
             try:
                 free()
-                step(size)
+                began = time.perf_counter()
+                self.step(data, size, longest)
+                first = time.perf_counter() - began
                 times = []
                 for _ in range(steps):
                     began = time.perf_counter()
-                    step(size)
+                    self.step(data, size, longest)
                     times.append(time.perf_counter() - began)
                 seconds = sorted(times)[len(times) // 2]
-                say(f"PEFT {kind} by {size}: {seconds:.2f} s")
             except torch.OutOfMemoryError:
-                optimizer.zero_grad()
-                free()
+                say(f"PEFT {self.setting} by {size}: out of memory")
+                self.optimizer.zero_grad()
                 break
-            if best is None or seconds < best[0]:
-                best = (seconds, torch.cuda.max_memory_allocated(), size)
-            elif seconds > 1.2 * best[0]:
+            say(f"PEFT {self.setting} by {size}: {seconds:.2f} s, first {first:.1f} s, {peak_gib()} GiB")
+            if best is None or seconds < best["seconds"]:
+                best = {"seconds": seconds, "gib": peak_gib(), "micro_batch": size, "setting": self.setting}
+            elif seconds > 1.1 * best["seconds"]:
                 break
-        results[kind] = best
-    return results
+        return best
 
 
 def matrix_peak() -> float:
     """Measured bf16 FLOP/s of a large product."""
-    a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+    size = 8192 if CUDA else 256
+    a = torch.randn(size, size, device=DEVICE, dtype=torch.bfloat16)
     for _ in range(3):
         a @ a
-    torch.cuda.synchronize()
+    finish()
     began = time.perf_counter()
     for _ in range(20):
         a @ a
-    torch.cuda.synchronize()
-    return 20 * 2 * 8192**3 / (time.perf_counter() - began)
+    finish()
+    return 20 * 2 * size**3 / (time.perf_counter() - began)
+
+
+def compare(shape: str, args, peak: float) -> None:
+    config = SHAPES[shape]
+    vocabulary = config.vocab_size - 1
+    kinds = {kind: random_sequences(kind, 32, vocabulary, args.scale) for kind in args.kinds.split(",")}
+    tokens = {kind: sum(len(one["ids"]) for one in data) for kind, data in kinds.items()}
+    trained = {kind: sum(sum(one["mask"]) for one in data) for kind, data in kinds.items()}
+    ours, mine = Ours(config), {}
+    for kind, data in kinds.items():
+        mine[kind] = ours.run(data, args.steps, None, warm=2)
+        share = flops(config, mine[kind]["rows"], trained[kind]) / mine[kind]["seconds"] / peak
+        line = {"shape": shape, "kind": kind, "who": "ours", "tokens": tokens[kind], "rows": round(mine[kind]["rows"]),
+                "tokens_per_s": round(tokens[kind] / mine[kind]["seconds"]), "gib": mine[kind]["gib"],
+                "of_peak": round(share, 3), "first_step_s": mine[kind]["first_s"]}
+        print(json.dumps(line), flush=True)
+    del ours
+    best: dict[str, dict] = {}
+    sizes = [int(text) for text in args.sizes.split(",")]
+    for setting in args.settings.split(","):
+        if time.monotonic() - BEGAN > args.seconds:
+            break
+        loop = Peft(config, setting)
+        for kind, data in kinds.items():
+            # the other settings need about as much memory, so the best size is known
+            tried = sizes if kind not in best else [best[kind]["micro_batch"]]
+            found = loop.run(data, tried, max(1, args.steps - 1))
+            if found and (kind not in best or found["seconds"] < best[kind]["seconds"]):
+                best[kind] = found
+        del loop
+    for kind, found in best.items():
+        line = {"shape": shape, "kind": kind, "who": "PEFT", "tokens_per_s": round(tokens[kind] / found["seconds"]),
+                "gib": found["gib"], "micro_batch": found["micro_batch"], "setting": found["setting"],
+                "ratio": round(found["seconds"] / mine[kind]["seconds"], 2)}
+        print(json.dumps(line), flush=True)
+
+
+def accumulation(shape: str, args) -> None:
+    """64 sequences as 64 gradient steps of one, and as one of 64."""
+    ours = Ours(SHAPES[shape])
+    data = random_sequences("unshared", 64, SHAPES[shape].vocab_size - 1, args.scale)
+    tokens = sum(len(one["ids"]) for one in data)
+    for per_step in (1, 64):
+        steps = 64 // per_step if per_step < 64 else args.steps
+        found = ours.run(data, steps, per_step, warm=64 if per_step == 1 else 2)
+        rate = tokens / (found["total"] if per_step == 1 else found["seconds"])
+        line = {"shape": shape, "kind": "64 sequences", "sequences_per_step": per_step, "tokens_per_s": round(rate), "gib": found["gib"]}
+        print(json.dumps(line), flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--shapes", default="0.5b,1.7b,4b,8b")
+    parser.add_argument("--shapes", default="1.7b,8b,0.5b,4b")
     parser.add_argument("--kinds", default="unshared,shared")
     parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--settings", default="autocast,bf16", help="of the PEFT loop: autocast, bf16, compile")
+    parser.add_argument("--sizes", default="4,8,16,32", help="micro-batches of the PEFT loop")
+    parser.add_argument("--accumulation", default="", help="shapes to compare 1 and 64 sequences per gradient step for")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the sequences' lengths")
+    parser.add_argument("--seconds", type=float, default=500, help="nothing starts after this long")
     args = parser.parse_args()
-    kinds = args.kinds.split(",")
     peak = matrix_peak()
-    print(json.dumps({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "peak_tflops": peak / 1e12}), flush=True)
-    for shape in args.shapes.split(","):
-        free()
-        mine = ours(SHAPES[shape], kinds, args.steps)
-        free()
-        theirs = peft_loop(SHAPES[shape], kinds, args.steps)
-        for kind in kinds:
-            data = sequences(kind)
-            tokens = sum(len(one["ids"]) for one in data)
-            line = {
-                "shape": shape, "kind": kind, "tokens": tokens,
-                "ours_tokens_per_s": round(tokens / mine[kind][0]), "ours_gib": round(mine[kind][1] / 2**30, 1),
-                "peft_tokens_per_s": round(tokens / theirs[kind][0]), "peft_gib": round(theirs[kind][1] / 2**30, 1),
-                "peft_micro_batch": theirs[kind][2], "ratio": round(theirs[kind][0] / mine[kind][0], 2),
-            }
-            print(json.dumps(line), flush=True)
+    gpu = torch.cuda.get_device_name() if CUDA else "cpu"
+    print(json.dumps({"gpu": gpu, "torch": torch.__version__, "peak_tflops": round(peak / 1e12, 1)}), flush=True)
+    for run, shapes in ((lambda s: compare(s, args, peak), args.shapes), (lambda s: accumulation(s, args), args.accumulation)):
+        for shape in filter(None, shapes.split(",")):
+            if time.monotonic() - BEGAN > args.seconds:
+                print(json.dumps({"shape": shape, "skipped": "no time left"}), flush=True)
+                continue
+            try:
+                run(shape)
+            except Exception as error:  # the other shapes still count
+                print(json.dumps({"shape": shape, "error": f"{type(error).__name__}: {error}"[:400]}), flush=True)
 
 
 if __name__ == "__main__":
