@@ -1,0 +1,121 @@
+// What can be said about the image without building it: pinned bases, no root, no shell around the server, and files and
+// options that exist.
+
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import { envName, OPTIONS } from "../../src/config/options.ts";
+import { type Instruction, readDockerfile, type Stage } from "./dockerfile.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
+const PACKAGE = JSON.parse(read("package.json")) as { files: string[]; engines: { node: string } };
+
+const { stages } = readDockerfile(read("Dockerfile"));
+const final = stages.at(-1)!;
+
+function all(stage: Stage, name: string): Instruction[] {
+  return stage.instructions.filter((instruction) => instruction.name === name);
+}
+
+/** Sources of the COPY instructions that read the build's context. */
+const copied = stages.flatMap((stage) =>
+  all(stage, "COPY")
+    .filter(({ flags }) => flags.from === undefined)
+    .flatMap(({ text }) => text.split(" ").slice(0, -1)),
+);
+
+it("starts from one exact version of Node that the package supports", () => {
+  for (const { base } of stages) expect(base).toMatch(/^node:\d+\.\d+\.\d+-bookworm-slim$/);
+  expect(new Set(stages.map(({ base }) => base)).size).toBe(1);
+  const [major] = /\d+/.exec(final.base)!;
+  expect(Number(major)).toBeGreaterThanOrEqual(Number(/\d+/.exec(PACKAGE.engines.node)![0]));
+});
+
+it("copies from stages that exist, and only they use the builder's platform", () => {
+  const names = stages.map(({ name }) => name);
+  expect(names).toEqual(["build", "packages", null]);
+  const from = stages.flatMap((stage) => all(stage, "COPY")).flatMap(({ flags }) => flags.from ?? []);
+  expect(from.sort()).toEqual(["build", "packages"]);
+});
+
+it("runs as a user that is not root, given by number", () => {
+  const users = all(final, "USER").map(({ text }) => text);
+  expect(users).toEqual(["1000:1000"]);
+  const order = final.instructions.map(({ name }) => name);
+  expect(order.lastIndexOf("RUN")).toBeLessThan(order.indexOf("USER"));
+});
+
+it("starts the server and its check without a shell, so that signals arrive", () => {
+  const entry = JSON.parse(all(final, "ENTRYPOINT")[0]!.text) as string[];
+  expect(entry).toEqual(["node", "/app/bin/flywheel"]);
+  expect(JSON.parse(all(final, "CMD")[0]!.text)).toEqual(["serve"]);
+  const check = JSON.parse(all(final, "HEALTHCHECK")[0]!.text.replace(/^CMD /, "")) as string[];
+  expect(check.slice(0, 2)).toEqual(["node", "-e"]);
+  expect(check[2]).toContain("/health");
+  expect(() => new Function(check[2]!)).not.toThrow();
+});
+
+it("installs what the lock file says, runs no install scripts and ships no development packages", () => {
+  const runs = stages.flatMap((stage) => all(stage, "RUN")).map(({ text }) => text);
+  const installs = runs.flatMap((text) => text.match(/npm (?:ci|install|i)\b[^&]*/g) ?? []);
+  expect(installs).toHaveLength(2);
+  for (const install of installs) expect(install).toMatch(/^npm ci .*--ignore-scripts/);
+  expect(installs[1]).toContain("--omit=dev");
+  expect(final.instructions.filter(({ text }) => /\bnpm\b/.test(text))).toEqual([]);
+  expect(stages.flatMap((stage) => all(stage, "ADD"))).toEqual([]);
+});
+
+it("keeps the ONNX Runtime of both platforms where the package has it", () => {
+  const folder = "node_modules/onnxruntime-node/bin/napi-v6";
+  expect(all(stages[1]!, "RUN")[0]!.text).toContain(`cd ${folder}`);
+  for (const cpu of ["x64", "arm64"]) expect(existsSync(join(ROOT, folder, "linux", cpu))).toBe(true);
+});
+
+it("uses options that exist and the default port", () => {
+  const known = Object.keys(OPTIONS).map(envName);
+  const used = stages.flatMap((stage) => stage.instructions.flatMap(({ text }) => text.match(/FLYWHEEL_\w+/g) ?? []));
+  expect(used.length).toBeGreaterThan(2);
+  expect(used.filter((name) => !known.includes(name))).toEqual([]);
+  expect(all(final, "EXPOSE").map(({ text }) => text)).toEqual([String(OPTIONS.port.default)]);
+});
+
+it("has everything that the npm package has, except the pages", () => {
+  const inside = [...all(final, "COPY").flatMap(({ text }) => text.split(" ").slice(0, -1))].map((path) =>
+    path.replace("/app/", ""),
+  );
+  const missing = PACKAGE.files.filter((file) => !inside.some((path) => path === file || path.startsWith(`${file}/`)));
+  expect(missing.sort()).toEqual(["README.md", "docs"]);
+});
+
+/** Whether a path reaches the builder: the last pattern that matches decides. */
+function isSent(path: string): boolean {
+  const patterns = read(".dockerignore")
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"));
+  let sent = true;
+  for (const pattern of patterns) {
+    const rule = pattern.replace("!", "");
+    const inner = rule.startsWith("**/") ? rule.slice(3).replaceAll(".", "\\.").replaceAll("*", "[^/]*") : null;
+    const matches =
+      rule === "*" ||
+      (inner === null ? `${path}/`.startsWith(`${rule}/`) : new RegExp(`(^|/)${inner}(/|$)`).test(path));
+    if (matches) sent = pattern.startsWith("!");
+  }
+  return sent;
+}
+
+it("copies files that exist and that .dockerignore lets through", () => {
+  expect(copied.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  expect(copied.filter((path) => !isSent(path))).toEqual([]);
+});
+
+it("sends the builder nothing else", () => {
+  expect(
+    ["node_modules", ".git", "docs", "test", "src/api/server.test.ts", "models/flywheel-mini/recipe/x"].filter(isSent),
+  ).toEqual([]);
+  const used = (path: string) =>
+    copied.some((source) => `${path}/`.startsWith(`${source}/`) || source.startsWith(`${path}/`));
+  expect(readdirSync(ROOT).filter((path) => isSent(path) && !used(path))).toEqual([]);
+});
