@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300, help="no round starts after this long")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--latest", type=float, default=20, help="seconds after the start of a round until its kill")
     parser.add_argument("--dtypes", default="float32,bfloat16")
     args = parser.parse_args()
     began = time.monotonic()
@@ -84,7 +85,7 @@ def main() -> None:
 
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
-        moment = rng.uniform(0.2, longest[dtype])
+        moment = rng.uniform(0.2, min(longest[dtype], args.latest))
         time.sleep(moment)
         alive = sorted(trainer.processes())
         most = gpu_mib()
