@@ -16,6 +16,8 @@ const TOKENS = 100;
 const ROUNDS = 3;
 /** Of a slow stream: one every half second. */
 const SLOW_TOKENS = 8;
+/** Of a busy stream: it lasts longer than the requests that are measured beside it. */
+const BUSY_TOKENS = 250;
 
 interface Child {
   process: ChildProcess;
@@ -70,12 +72,12 @@ async function alone(url: string): Promise<number> {
   return median(times);
 }
 
-/** The same beside streams that wait for most of the time: what the path adds while the machine has time to spare. */
-async function beside(url: string): Promise<number> {
-  const slow = Array.from({ length: STREAMS }, () => stream(url, SLOW_TOKENS, [SLOW_ID, 2, 3, 4]));
-  await Promise.race(slow.map((one) => one.then(() => null)).concat(delay(1000, null)));
+/** The same beside other streams that have begun a second ago. */
+async function beside(url: string, tokens: number, prompt?: readonly number[]): Promise<number> {
+  const others = Array.from({ length: STREAMS }, () => stream(url, tokens, prompt));
+  await delay(1000);
   const time = await alone(url);
-  await Promise.all(slow);
+  await Promise.all(others);
   return time;
 }
 
@@ -97,7 +99,8 @@ const remote = await start("./server.js", replica.url);
 const embedded = await start("./server.js");
 const measured: Record<"direct" | "embedded" | "remote", Measured[]> = { direct: [], embedded: [], remote: [] };
 const lonely: Record<"direct" | "embedded" | "remote", number[]> = { direct: [], embedded: [], remote: [] };
-const accompanied: typeof lonely = { direct: [], embedded: [], remote: [] };
+const besideSlow: typeof lonely = { direct: [], embedded: [], remote: [] };
+const besideBusy: typeof lonely = { direct: [], embedded: [], remote: [] };
 const paths = [
   ["direct", replica.url, null],
   ["embedded", embedded.url, embedded],
@@ -108,15 +111,16 @@ for (let i = 0; i < ROUNDS; i++) {
   for (const [name, url, child] of paths) {
     measured[name].push(await round(url, child));
     lonely[name].push(await alone(url));
-    accompanied[name].push(await beside(url));
-    const firsts = [lonely, accompanied].map((of) => of[name].at(-1)!.toFixed(1));
+    besideSlow[name].push(await beside(url, SLOW_TOKENS, [SLOW_ID, 2, 3, 4]));
+    besideBusy[name].push(await beside(url, BUSY_TOKENS));
+    const firsts = [lonely, besideSlow, besideBusy].map((of) => of[name].at(-1)!.toFixed(1));
     console.error(name, JSON.stringify(measured[name].at(-1)), ...firsts);
   }
 }
 const middle = (name: keyof typeof measured, of: keyof Measured) => median(measured[name].map((one) => one[of]));
 const row = (label: string, name: keyof typeof measured) =>
   `| ${label} | ${name === "direct" ? "" : middle(name, "cpu").toFixed(1)} | ${middle(name, "firstToken").toFixed(1)} | ` +
-  `${middle(name, "whole").toFixed(0)} | ${median(lonely[name]).toFixed(1)} | ${median(accompanied[name]).toFixed(1)} |`;
+  `${middle(name, "whole").toFixed(0)} | ${[lonely, besideSlow, besideBusy].map((of) => median(of[name]).toFixed(1)).join(" | ")} |`;
 const machine = describeMachine();
 const addedMs = (of: typeof lonely) => (median(of.remote) - median(of.embedded)).toFixed(1);
 const added = middle("remote", "cpu") - middle("embedded", "cpu");
@@ -126,14 +130,14 @@ ${machine.cpu}, ${machine.cores} cores, ${machine.system}, Node ${machine.node};
 Command: \`npm run bench:remote\`. ${STREAMS} streams of ${TOKENS} tokens, a token every ${TICK_MS} ms on each; median of ${ROUNDS} rounds.
 Bars: 60 µs of processor time for each token, 1 ms of latency.
 
-| path | CPU of the server, µs per token | first token, ms | all streams, ms | first token alone, ms | beside slow streams, ms |
-|---|---:|---:|---:|---:|---:|
+| path | CPU of the server, µs per token | first token, all at once, ms | all streams, ms | first token alone, ms | beside slow streams, ms | beside busy streams, ms |
+|---|---:|---:|---:|---:|---:|---:|
 ${row("client → replica", "direct")}
 ${row("client → server with an engine in its process", "embedded")}
 ${row("client → server → replica", "remote")}
 
-The remote path adds ${added.toFixed(1)} µs per token. It adds ${addedMs(lonely)} ms to the first token of a single stream, and ${addedMs(accompanied)} ms
-beside ${STREAMS} streams that get a token every half second. Where ${STREAMS} streams get one every ${TICK_MS} ms, the machine has no time to spare.
+The remote path adds ${added.toFixed(1)} µs per token. It adds ${addedMs(lonely)} ms to the first token of a single stream, ${addedMs(besideSlow)} ms beside
+${STREAMS} streams that get a token every half second, and ${addedMs(besideBusy)} ms beside ${STREAMS} streams that get one every ${TICK_MS} ms.
 `;
 console.log(page);
 const folder = fileURLToPath(new URL("../../../results", import.meta.url));
