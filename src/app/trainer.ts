@@ -3,11 +3,10 @@
 import { fileURLToPath } from "node:url";
 import type { ServedCheckpoint } from "../api/service.ts";
 import type { Config } from "../config/options.ts";
-import type { ModelInfo } from "../engine/contract.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import type { Log } from "../observe/log.ts";
 import { compiledEntry } from "../system/compiled-entry.ts";
-import type { TrainedWeights, Trainer } from "../training/contract.ts";
+import type { LimitsTask, TrainedWeights, Trainer } from "../training/contract.ts";
 import { longestSequence } from "../training/onnx/longest-sequence.ts";
 import { CommandProcess } from "../training/process/command-process.ts";
 import { ForkedProcess } from "../training/process/forked-process.ts";
@@ -27,7 +26,8 @@ export function createTrainer(config: Config, log: Log): Trainer {
   const common = { idleMs: IDLE_MS, cancelGraceMs: CANCEL_GRACE_MS };
   if (config.trainer === "onnx") {
     const entry = compiledEntry(import.meta.url, "../training/onnx/trainer-entry.ts");
-    return new ProcessTrainer({ ...common, start: () => new ForkedProcess(entry) });
+    const limits = (task: LimitsTask) => ({ maxTrainedLength: longestSequence(task) });
+    return new ProcessTrainer({ ...common, start: () => new ForkedProcess(entry), limits });
   }
   const path = [PACKAGE_FOLDER, process.env.PYTHONPATH].filter(Boolean).join(":");
   const start = () =>
@@ -41,20 +41,13 @@ export function createTrainer(config: Config, log: Log): Trainer {
   return new ProcessTrainer({ ...common, start, stallMs: config.trainerStallTimeout * 1000 });
 }
 
-/** What a base model is trained as, and its longest sequence. Throws OperatorError for options that do not fit. */
-export function trainedAs(
-  { trainer, trainerDtype, trainingMemoryBytes }: Config,
-  checkpoint: ServedCheckpoint,
-  info: ModelInfo,
-): { weights: TrainedWeights; maxTrainedLength: number } {
-  const { weightType } = checkpoint;
-  if (trainer === "onnx") {
-    return { weights: weightType, maxTrainedLength: longestSequence(checkpoint, info, trainingMemoryBytes) };
-  }
+/** What a base model is trained as. Throws OperatorError for options that do not fit. */
+export function trainedWeights({ trainer, trainerDtype }: Config, { weightType }: ServedCheckpoint): TrainedWeights {
+  if (trainer === "onnx") return weightType;
   if (weightType !== "float32") {
     throw new OperatorError(
       `--trainer torch trains unrounded weights, and this server samples from ${weightType} ones: add --dtype float32`,
     );
   }
-  return { weights: trainerDtype, maxTrainedLength: info.maxModelLen };
+  return trainerDtype;
 }

@@ -6,21 +6,31 @@ import { chatEncoder } from "../api/training/chat-encoder.ts";
 import { policySource } from "../api/training/policy-source.ts";
 import { trainingRoutes } from "../api/training/routes.ts";
 import { OperatorError } from "../errors/operator-error.ts";
-import { BaseModels } from "../training/base-models.ts";
+import { BaseModels, limitsOf } from "../training/base-models.ts";
 import { TrainingService } from "../training/service.ts";
 import type { CreateExtension } from "./serve.ts";
-import { createTrainer, trainedAs } from "./trainer.ts";
+import { createTrainer, trainedWeights } from "./trainer.ts";
 import { usableCores } from "./usable-cores.ts";
 
 export const createTraining: CreateExtension = async (service, store) => {
   const { config, engine, log, checkpoint, models: registry } = service;
   const [name, ...aliases] = registry.names;
+  const trainer = createTrainer(config, log);
+  const weights = checkpoint && trainedWeights(config, checkpoint);
   const base = checkpoint && {
     name: name!,
     aliases,
     folder: checkpoint.folder,
-    ...trainedAs(config, checkpoint, engine.info),
+    weights: weights!,
     maxSequenceLength: engine.info.maxModelLen,
+    limits: limitsOf(trainer, {
+      baseModel: checkpoint.folder,
+      weights: weights!,
+      positionsPerBlock: engine.info.positionsPerBlock,
+      maxSequenceLength: engine.info.maxModelLen,
+      activationBytes: config.trainingMemoryBytes,
+      rank: config.loraRank,
+    }),
     encoder: chatEncoder(service.text, engine.info.vocabSize),
     engine,
     slots: service.adapterSlots,
@@ -30,7 +40,7 @@ export const createTraining: CreateExtension = async (service, store) => {
     folder: join(config.data, "training"),
     // a model without files or adapter slots here cannot be trained; its jobs say so
     bases: new BaseModels(base && engine.info.maxLoras > 0 ? [base] : []),
-    trainer: createTrainer(config, log),
+    trainer,
     log,
     observer: service.metrics,
     lora: { rank: config.loraRank, alpha: config.loraAlpha },

@@ -294,6 +294,12 @@ export const ERRORS = {
     fix: "Retry after `Retry-After` seconds. The operator can raise `--max-loras` or unload an adapter.",
     repeat: 1,
   },
+  trainer_failed: {
+    ...UNAVAILABLE,
+    meaning: "The trainer did not start, or cannot train the base model.",
+    fix: "The message says why. The operator can run `flywheel doctor --trainer torch`.",
+    repeat: 60,
+  },
   storage_full: {
     status: 507,
     type: "InsufficientStorageError",

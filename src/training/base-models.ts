@@ -4,12 +4,12 @@
 import type { AdapterSlots } from "../engine/adapter-slots.ts";
 import type { Engine } from "../engine/contract.ts";
 import { checkpointIdentity } from "../model/checkpoint/checkpoint.ts";
-import type { TrainedWeights } from "./contract.ts";
+import type { LimitsTask, TrainedWeights, Trainer } from "./contract.ts";
 import type { ChatEncoder } from "./data/chat-encoder.ts";
 import type { LengthLimits } from "./data/length-limits.ts";
 import { TrainingError } from "./training-error.ts";
 
-export interface BaseModel extends LengthLimits {
+export interface BaseModel {
   /** The name that clients send as base_model and as model. */
   name: string;
   /** Other names of the same model. */
@@ -19,9 +19,38 @@ export interface BaseModel extends LengthLimits {
   /** The weight type that is served, so that sampler and trainer compute the same numbers. */
   weights: TrainedWeights;
   encoder: ChatEncoder;
+  /** Longest sequence that is served, in tokens. */
+  maxSequenceLength: number;
+  /** How long a sequence may be to be trained. The first call asks the trainer; one that has to start may take minutes. */
+  limits(signal?: AbortSignal): Promise<LengthLimits>;
   engine: Engine;
   /** The adapter slots of the engine, shared by everyone who loads adapters. */
   slots: AdapterSlots;
+}
+
+/** Asks the trainer once. If it fails, the next call asks again. */
+export function limitsOf(trainer: Trainer, task: LimitsTask): BaseModel["limits"] {
+  let asked: Promise<LengthLimits> | null = null;
+  return (signal) => {
+    asked ??= trainer.limits(task).then(
+      ({ maxTrainedLength }) => ({ maxSequenceLength: task.maxSequenceLength, maxTrainedLength }),
+      (error: Error) => {
+        asked = null;
+        throw new TrainingError("trainer_failed", { reason: error.message }, error.cause);
+      },
+    );
+    return signal ? orAborted(asked, signal) : asked;
+  };
+}
+
+/** The promise, or a rejection with the signal's reason as soon as it aborts. */
+function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
 }
 
 export class BaseModels {

@@ -56,6 +56,19 @@ export interface TaskModel {
   activationBytes: number;
 }
 
+/** What the limits of a trainer follow from. */
+export interface LimitsTask extends Pick<TaskModel, "baseModel" | "weights" | "positionsPerBlock" | "activationBytes"> {
+  /** The longest sequence that is served, in tokens. */
+  maxSequenceLength: number;
+  /** LoRA rank of new adapters. */
+  rank: number;
+}
+
+export interface TrainerLimits {
+  /** Longest sequence that fits the memory for training, in tokens; 0 when nothing fits. */
+  maxTrainedLength: number;
+}
+
 export interface TrainerTask extends TaskModel {
   /** Optimizer state to continue, unless it belongs to another kind of objective; null = a new state. */
   optimizerState: string | null;
@@ -141,6 +154,8 @@ export interface TrainerResult {
 }
 
 export interface Trainer {
+  /** Rejects with a message for the user if the base model cannot be trained at all. */
+  limits(task: LimitsTask): Promise<TrainerLimits>;
   /**
    * Runs one task. Calls `onStep` once per planned step, in order. `output` is complete only when this resolves.
    * Rejects with a message for the user, or with the signal's reason within a gradient step after it aborts.

@@ -227,6 +227,7 @@ describe("jobs", () => {
       const trainer = fakeTrainer();
       const references: (string | null)[] = [];
       const noting: Trainer = {
+        limits: (task) => trainer.limits(task),
         train(task, onStep, signal) {
           if (task.objective.kind === "policy") references.push(task.objective.reference);
           return trainer.train(task, onStep, signal);

@@ -1,9 +1,11 @@
 // The messages between the server and a trainer process.
 
 import type {
+  LimitsTask,
   PassResult,
   PassTask,
   StepMetrics,
+  TrainerLimits,
   TrainerResult,
   TrainerTask,
   UpdateResult,
@@ -12,6 +14,7 @@ import type {
 
 /** What a trainer process can do: the task that each kind of work takes, and its result. */
 export interface TrainerWork {
+  limits: { task: LimitsTask; result: TrainerLimits };
   train: { task: TrainerTask; result: TrainerResult };
   pass: { task: PassTask; result: PassResult };
   update: { task: UpdateTask; result: UpdateResult };

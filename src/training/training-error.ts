@@ -33,6 +33,7 @@ export interface TrainingFaults {
   learning_rate_overflow: { sequences: number; rate: number; learningRate: number; power: number };
   rank_too_large: { model: string; rank: number; limit: number };
   no_adapter_slot: { passing: boolean };
+  trainer_failed: { reason: string };
 }
 
 export type TrainingErrorCode = keyof TrainingFaults;
@@ -76,6 +77,7 @@ const MESSAGES: { [Code in TrainingErrorCode]: (facts: TrainingFaults[Code]) => 
     `The adapters of ${model} have rank ${rank}, more than this server serves (--max-lora-rank ${limit}).`,
   no_adapter_slot: ({ passing }) =>
     `Every adapter slot is in use, ${passing ? "some by running requests" : "by adapters that the operator loaded"}.`,
+  trainer_failed: ({ reason }) => `The trainer cannot train this model: ${reason}.`,
 };
 
 export class TrainingError<Code extends TrainingErrorCode = TrainingErrorCode> extends Error {

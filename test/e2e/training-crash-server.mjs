@@ -25,7 +25,7 @@ const base = {
   folder: checkpoint,
   weights: "float32",
   maxSequenceLength: 64,
-  maxTrainedLength: 64,
+  limits: async () => ({ maxSequenceLength: 64, maxTrainedLength: 64 }),
   encoder,
   engine,
   slots: new AdapterSlots(engine),

@@ -27,7 +27,12 @@ if (socket) {
 function receive(message) {
   if (message.type === "ping") return process.env.FAKE_TRAINER_SILENT ? undefined : send({ type: "pong" });
   if (message.type === "cancel") cancelled = true;
-  else {
+  else if (message.type === "limits") {
+    task = message.id;
+    const longest = process.env.FAKE_TRAINER_LONGEST;
+    if (longest === "none") send({ type: "failed", message: "the fake trainer has no memory" });
+    else send({ type: "done", result: { maxTrainedLength: Number(longest ?? 1000) } });
+  } else {
     task = message.id;
     train(message.task).catch((error) => send({ type: "failed", message: error.message }));
   }

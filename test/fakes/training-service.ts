@@ -9,7 +9,7 @@ import { createLog, type Log } from "../../src/observe/log.ts";
 import { openStore } from "../../src/store/db.ts";
 import type { JobEvent } from "../../src/store/event-table.ts";
 import type { JobRecord } from "../../src/store/job-table.ts";
-import { BaseModels } from "../../src/training/base-models.ts";
+import { BaseModels, limitsOf } from "../../src/training/base-models.ts";
 import { RL_DEFAULTS, type RlConfig } from "../../src/training/config.ts";
 import type { Trainer } from "../../src/training/contract.ts";
 import type { TrajectoryGroup } from "../../src/training/data/trajectory.ts";
@@ -41,7 +41,6 @@ export interface BenchOptions {
   maxStepsPerModel?: number;
   maxOpenJobs?: number;
   maxBytesPerOwner?: number;
-  maxTrainedLength?: number;
 }
 
 /** `env`: further wishes of trainer-process.mjs. */
@@ -63,16 +62,19 @@ export function trainingBench(options: BenchOptions = {}): TrainingBench {
   const engine = adapterEngine(LLAMA, options.maxLoras, options.maxLoraRank);
   const slots = new AdapterSlots(engine);
   const store = openStore(join(folder, "flywheel.db"));
+  const trainer = options.trainer ?? fakeTrainer();
+  const limits = { positionsPerBlock: 16, maxSequenceLength: 64, activationBytes: 2 ** 30, rank: 2 };
   const base = {
     ...{ name: "tiny", aliases: ["tiny-llama"], folder: options.baseFolder ?? LLAMA, weights: "float32" as const },
-    ...{ maxSequenceLength: 64, maxTrainedLength: options.maxTrainedLength ?? 64, encoder: toyEncoder },
+    limits: limitsOf(trainer, { baseModel: LLAMA, weights: "float32", ...limits }),
+    ...{ maxSequenceLength: 64, encoder: toyEncoder },
     ...{ engine, slots },
   };
   const service = new TrainingService({
     store,
     folder: join(folder, "training"),
     bases: new BaseModels([base]),
-    trainer: options.trainer ?? fakeTrainer(),
+    trainer,
     log: options.log ?? createLog({ level: "error", format: "text" }),
     lora: { rank: 2, alpha: 4 },
     maxParallelJobs: options.maxParallelJobs ?? 2,

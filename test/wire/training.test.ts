@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { FlywheelClient } from "../../src/client/client.ts";
 import { toyIds } from "../fakes/toy-encoder.ts";
+import { fakeTrainer } from "../fakes/training-service.ts";
 import { shared } from "./shared-server.ts";
 import {
   artPoll,
@@ -82,7 +83,7 @@ describe("jobs", () => {
   });
 
   it("says before training what does not fit the memory for it", async () => {
-    const small = await startTrainingServer({ maxTrainedLength: 11 });
+    const small = await startTrainingServer({ trainer: fakeTrainer(2, { FAKE_TRAINER_LONGEST: "11" }) });
     try {
       const model = { project: "demo", name: "agent", base_model: "tiny" };
       const { id } = (await small.call("POST", "/v1/preview/models", model)).json;
@@ -94,6 +95,29 @@ describe("jobs", () => {
       expect(trajectories[0].advantage).toBeCloseTo(2 / 3, 5);
     } finally {
       await small.close();
+    }
+  });
+
+  it("says that the trainer cannot train the model, in a job and in a preview, and asks again", async () => {
+    const broken = await startTrainingServer({ trainer: fakeTrainer(2, { FAKE_TRAINER_LONGEST: "none" }) });
+    try {
+      const model = { project: "demo", name: "agent", base_model: "tiny" };
+      const { id } = (await broken.call("POST", "/v1/preview/models", model)).json;
+      const why = "The trainer cannot train this model: the fake trainer has no memory.";
+      for (let i = 0; i < 2; i++) {
+        const preview = await broken.call(
+          "POST",
+          "/v1/preview/training-jobs",
+          jobBody(id, [goodGroup()], { dry_run: true }),
+        );
+        expect(preview).toMatchObject({ status: 503, json: { error: { message: expect.stringContaining(why) } } });
+      }
+      const job = (await broken.call("POST", "/v1/preview/training-jobs", jobBody(id, [goodGroup()]))).json;
+      const ended = async () => (await broken.call("GET", `/v1/preview/training-jobs/${job.id}`)).json;
+      await expect.poll(async () => (await ended()).status).toBe("FAILED");
+      expect((await ended()).error_message).toContain(why);
+    } finally {
+      await broken.close();
     }
   });
 

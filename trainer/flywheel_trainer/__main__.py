@@ -21,6 +21,7 @@ from . import PROTOCOL
 from .adapter import AdapterError
 from .batch import TooLong
 from .channel import Channel
+from .check import longest
 from .model import ModelError, TrainableModel
 from .task import Cancelled, Hooks, TaskError, World, run_task
 
@@ -66,6 +67,10 @@ def serve(channel: Channel, world: World, device: torch.device, models: "Models"
     while True:
         message = channel.tasks.get()
         number, task = message["id"], message["task"]
+        if message["type"] == "limits":
+            # the other ranks are taken to have the same memory
+            channel.send({"id": number, **limits_answer(task, device, models)})
+            continue
         if message["type"] != "train":
             channel.send({"type": "failed", "id": number, "message": NO_RUNS})
             continue
@@ -88,6 +93,14 @@ def serve(channel: Channel, world: World, device: torch.device, models: "Models"
         except torch.OutOfMemoryError:
             channel.send({"type": "failed", "id": number, "message": OUT_OF_MEMORY})
             os._exit(1)
+
+
+def limits_answer(task: dict, device: torch.device, models: "Models") -> dict:
+    try:
+        loaded = models.held(task["baseModel"], task["weights"])
+        return {"type": "done", "result": {"maxTrainedLength": longest(task, device, loaded)}}
+    except ModelError as error:
+        return {"type": "failed", "message": str(error)}
 
 
 def follow(world: World, models: "Models") -> None:
@@ -113,6 +126,9 @@ class Models:
     def __init__(self, device: torch.device):
         self._device = device
         self._held: tuple[tuple[str, str], TrainableModel] | None = None
+
+    def held(self, folder: str, dtype: str) -> TrainableModel | None:
+        return self._held[1] if self._held is not None and self._held[0] == (folder, dtype) else None
 
     def get(self, folder: str, dtype: str) -> TrainableModel:
         key = (folder, dtype)

@@ -12,7 +12,7 @@ import threading
 
 
 class Channel:
-    """Messages from the server: train, pass and update {id, task}, cancel {id}, ping. To it: hello, step, done, failed, cancelled, pong."""
+    """Messages from the server: limits, train, pass and update {id, task}, cancel {id}, ping. To it: hello, step, done, failed, cancelled, pong."""
 
     def __init__(self, path: str):
         """`path`: of the server's Unix socket."""
@@ -41,7 +41,7 @@ class Channel:
         try:
             for line in self._socket.makefile("r", encoding="utf8"):
                 message = json.loads(line)
-                if message["type"] in ("train", "pass", "update"):
+                if message["type"] in ("limits", "train", "pass", "update"):
                     self.tasks.put(message)
                 elif message["type"] == "cancel":
                     self._cancelled = message["id"]

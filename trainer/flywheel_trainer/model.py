@@ -72,7 +72,7 @@ class TrainableModel:
 
     def __init__(self, model, device: torch.device):
         """`model`: a causal language model of transformers, with the attention of this package."""
-        _check(model)
+        check_trainable(model)
         self.device = device
         self.dtype = model.dtype
         if self.dtype is torch.float32 and device.type == "cuda":
@@ -165,13 +165,8 @@ class TrainableModel:
                 # other programs must not change how a step is divided, because that changes the last bits
                 free = total - self.weight_bytes - OVERHEAD_BYTES
             budget = int(free * MEMORY_SHARE)
-        kept, inputs = row_bytes(self.config, self.dtype.itemsize)
-        layer = kept // self.layers
-        return Memory(
-            rows=max(1, budget // kept),
-            # one layer at a time is computed again, with its gradients
-            recomputed_rows=max(1, int(budget // (inputs + 1.5 * layer))),
-        )
+        kept, recomputed = row_bytes(self.config, self.dtype.itemsize)
+        return Memory(rows=max(1, budget // kept), recomputed_rows=max(1, budget // recomputed))
 
 
 def padded_rows(count: int) -> int:
@@ -181,17 +176,19 @@ def padded_rows(count: int) -> int:
 
 
 def row_bytes(config, size: int) -> tuple[int, int]:
-    """Bytes that one row keeps for the backward pass in all layers, and those of the layers' inputs alone."""
+    """Bytes of one row when all layers keep what the backward pass needs, and when they compute it again."""
     hidden, wide = config.hidden_size, config.intermediate_size
     heads = config.num_attention_heads
     head_dim = getattr(config, "head_dim", None) or hidden // heads
     projected = (heads + 2 * config.num_key_value_heads) * head_dim
     # inputs of the maps, results of rotation and activation; norms keep float32
     layer = size * (5 * hidden + 3 * projected + 4 * wide) + 4 * 2 * hidden
-    return config.num_hidden_layers * layer, config.num_hidden_layers * size * hidden
+    # all layers keep their input; one at a time is computed again, with its gradients
+    return config.num_hidden_layers * layer, int(config.num_hidden_layers * size * hidden + 1.5 * layer)
 
 
-def _check(model) -> None:
+def check_trainable(model) -> None:
+    """Raises ModelError for a model whose parts are not where this trainer looks."""
     config = model.config.get_text_config()
     kind = config.model_type
     body = getattr(model, "model", None)

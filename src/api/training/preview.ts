@@ -31,8 +31,7 @@ export async function previewRl(
     config,
     currentStep: step,
     preview: true,
-    maxSequenceLength: base.maxSequenceLength,
-    maxTrainedLength: base.maxTrainedLength,
+    ...(await base.limits()),
   });
   planRl(prepared.sequences, config, 1);
   return previewJson(prepared, modelId, step);
@@ -46,6 +45,6 @@ export async function previewSft(
 ): Promise<AsyncGenerator<string>> {
   await draft.input.finish();
   const { step } = training.models.step(modelId, owner, "latest");
-  const prepared = await prepareSft(readInput<SftExample>(draft.path), base.encoder, config, base);
+  const prepared = await prepareSft(readInput<SftExample>(draft.path), base.encoder, config, await base.limits());
   return sftPreviewJson(prepared, modelId, step);
 }

@@ -3,7 +3,7 @@
 export interface LengthLimits {
   /** Longest sequence that the model accepts, in tokens. */
   maxSequenceLength: number;
-  /** Longest sequence whose activations fit the memory for training (onnx/longest-sequence.ts). */
+  /** Longest sequence whose activations fit the memory for training, as the trainer says. */
   maxTrainedLength: number;
 }
 

@@ -60,8 +60,7 @@ async function rlWork(job: JobRecord, context: TrainingContext, target: Target):
     encoder: base.encoder,
     config,
     currentStep,
-    maxSequenceLength: base.maxSequenceLength,
-    maxTrainedLength: base.maxTrainedLength,
+    ...(await base.limits(signal)),
     preview: false,
     signal,
   });
@@ -94,7 +93,7 @@ async function rlWork(job: JobRecord, context: TrainingContext, target: Target):
 async function sftWork(job: JobRecord, { workspace }: TrainingContext, { base, signal }: Target): Promise<JobWork> {
   const config = JSON.parse(job.config) as SftConfig;
   const examples = readInput<SftExample>(workspace.jobInput(job.id));
-  const { sequences, report } = await prepareSft(examples, base.encoder, config, base, signal);
+  const { sequences, report } = await prepareSft(examples, base.encoder, config, await base.limits(signal), signal);
   const plan = planSft(
     sequences.map(({ example }) => example),
     config,

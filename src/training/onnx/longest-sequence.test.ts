@@ -16,8 +16,8 @@ describe.each(families)("%s: the longest sequence that can be trained", (family)
     (weightType) => {
       for (const megabytes of [0, 1, 2, 5, 20, 50, 500]) {
         const maxBytes = megabytes * 2 ** 20;
-        const info = { positionsPerBlock: 16, maxModelLen: 5000 };
-        const longest = longestSequence({ folder, weightType }, info, maxBytes);
+        const model = { baseModel: folder, weights: weightType, positionsPerBlock: 16, maxSequenceLength: 5000 };
+        const longest = longestSequence({ ...model, activationBytes: maxBytes });
         const bytes = (rows: number, most: number, keeping: Keeping) =>
           passBytes(config, ATTENTION_BLOCK[weightType], rows, most, keeping);
         for (const length of [1, 50, 500, longest - 1, longest, longest + 1, 5000]) {

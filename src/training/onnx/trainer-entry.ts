@@ -5,6 +5,7 @@ import { constants, setPriority } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { TaskModel } from "../contract.ts";
 import type { FromTrainer, ToTrainer, WorkMessage } from "../trainer-messages.ts";
+import { longestSequence, NO_BFLOAT16 } from "./longest-sequence.ts";
 import { attentionBlock } from "./packing/piece-sizes.ts";
 import { TrainableModel } from "./pass/trainable-model.ts";
 import { runPass } from "./run-pass.ts";
@@ -36,6 +37,7 @@ async function work(message: WorkMessage): Promise<void> {
 }
 
 async function resultOf({ type, task }: WorkMessage) {
+  if (type === "limits") return { maxTrainedLength: longestSequence(task) };
   if (type === "pass") return runPass(task, { between, modelFor });
   if (type === "update") return runUpdate(task);
   return runTask(task, { onStep: (metrics) => send({ type: "step", metrics }), between, modelFor });
@@ -49,7 +51,7 @@ async function between(): Promise<void> {
 
 async function modelFor(task: TaskModel, rank: number): Promise<TrainableModel> {
   const { baseModel, weights, threads } = task;
-  if (weights === "bfloat16") throw new Error("the embedded trainer has no bfloat16 weights");
+  if (weights === "bfloat16") throw new Error(NO_BFLOAT16);
   const positionsPerBlock = attentionBlock(weights, task.positionsPerBlock);
   const key = JSON.stringify([baseModel, weights, threads, rank, positionsPerBlock]);
   if (held?.key === key) return held.model;

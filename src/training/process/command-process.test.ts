@@ -79,6 +79,15 @@ describe("a trainer behind a command", () => {
     expect((await run(task())).steps).toEqual(steps);
   });
 
+  it("asks the process for its limits, before and after tasks", async () => {
+    start({ env: { FAKE_TRAINER_LONGEST: "77" } });
+    const { baseModel, weights, positionsPerBlock, activationBytes } = task();
+    const asked = { baseModel, weights, positionsPerBlock, activationBytes, maxSequenceLength: 512, rank: 2 };
+    expect(await trainer.limits(asked)).toEqual({ maxTrainedLength: 77 });
+    expect((await run(task())).steps).toHaveLength(3);
+    expect(await trainer.limits(asked)).toEqual({ maxTrainedLength: 77 });
+  });
+
   it("fails only the task of a process that crashes, and starts another", async () => {
     start();
     await expect(run(task(CRASH))).rejects.toThrow("ended with code 7; the server's log has its last words");

@@ -1,7 +1,15 @@
 // The Trainer that runs each task in another process. A process stays warm for the next task, so that a training loop
 // does not load the model again for every step. A process that dies fails only its own task.
 
-import type { PassTask, StepMetrics, Trainer, TrainerTask, UpdateTask } from "../contract.ts";
+import type {
+  LimitsTask,
+  PassTask,
+  StepMetrics,
+  Trainer,
+  TrainerLimits,
+  TrainerTask,
+  UpdateTask,
+} from "../contract.ts";
 import type { FromTrainer, TrainerWork, WorkMessage } from "../trainer-messages.ts";
 import type { TrainerProcess } from "./trainer-process.ts";
 
@@ -13,6 +21,8 @@ export interface ProcessTrainerOptions {
   cancelGraceMs: number;
   /** A process that finishes no gradient step in this time is killed. Default: it may take as long as it wants. */
   stallMs?: number;
+  /** Computes limits without a process. Default: a process is asked. */
+  limits?: (task: LimitsTask) => TrainerLimits;
 }
 
 interface IdleProcess {
@@ -29,6 +39,11 @@ export class ProcessTrainer implements Trainer {
 
   constructor(options: ProcessTrainerOptions) {
     this.#options = options;
+  }
+
+  async limits(task: LimitsTask) {
+    if (this.#options.limits) return this.#options.limits(task);
+    return this.#perform({ type: "limits", task }, () => {}, new AbortController().signal);
   }
 
   train(task: TrainerTask, onStep: (metrics: StepMetrics) => void, signal: AbortSignal) {

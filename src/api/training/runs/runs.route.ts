@@ -132,7 +132,8 @@ export function registerTrainingPasses(app: FastifyInstance, training: TrainingS
       documented(summary, { body: PassBody, response: OperationBody }),
       async (request) => {
         const run = runs.owned(request.params.id, principalOf(request).id);
-        const reader = new TokenMatrixReader(runs.baseOf(run));
+        const base = runs.baseOf(run);
+        const reader = new TokenMatrixReader(base, await base.limits());
         const issues = noIssues();
         const draft = await jobs.draft();
         let submitted = false;

@@ -3,6 +3,7 @@
 
 import type { BaseModel } from "../../../training/base-models.ts";
 import type { TokenMatrix } from "../../../training/contract.ts";
+import type { LengthLimits } from "../../../training/data/length-limits.ts";
 import type { NamedLoss } from "../../../training/gradient/named-loss.ts";
 import type { PassCommand } from "../../../training/runs/operation.ts";
 import type { Loc, Violations } from "../../request/violations.ts";
@@ -32,13 +33,16 @@ interface Seen {
 export class TokenMatrixReader {
   readonly matrices: PassCommand["matrices"] = [];
   readonly #base: BaseModel;
+  readonly #longest: number;
   readonly #seen: Seen[] = [];
   readonly #ids = new Set<string>();
   readonly #groups = new Map<string, number>();
   #values = 0;
 
-  constructor(base: BaseModel) {
+  /** `limits`: those of the base model. */
+  constructor(base: BaseModel, limits: LengthLimits) {
     this.#base = base;
+    this.#longest = Math.min(limits.maxSequenceLength, limits.maxTrainedLength);
   }
 
   /** Returns undefined for a matrix with problems. */
@@ -103,8 +107,8 @@ export class TokenMatrixReader {
     const fail = (row: string, problem: string) =>
       issues.add([...loc, "rows"], "value_error", `Value error, ${row} ${problem}`);
     const [length, width] = targets.shape;
-    const { maxSequenceLength, maxTrainedLength, engine } = this.#base;
-    const longest = Math.min(maxSequenceLength, maxTrainedLength);
+    const longest = this.#longest;
+    const { engine } = this.#base;
     if (tokens.dtype !== "int64" || tokens.shape.length !== 1) fail("token_ids", "must be int64 of shape [tokens]");
     else if (tokens.values.length > longest) fail("token_ids", `has more than ${longest} tokens, too long to train`);
     if (targets.dtype !== "int64" || targets.shape.length !== 2 || width! > MAX_TARGETS) {
