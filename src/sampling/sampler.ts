@@ -3,6 +3,7 @@
 // top_p and a draw. The result depends only on the parameters, the prompt, the rows and the seed, not on the rest of
 // the batch. engine/finish.ts decides when a sequence ends.
 
+import { forbiddingControls } from "./controls.ts";
 import { drawToken } from "./draw.ts";
 import { LogitEdits } from "./edits.ts";
 import { InvalidLogitsError, NoLegalTokenError } from "./errors.ts";
@@ -47,7 +48,7 @@ export class SequenceSampler {
     const edited = this.#edits.apply(row, this.#output);
     row.scan();
     if (row.max === Number.NEGATIVE_INFINITY) {
-      const controls = this.#restrictions(mask);
+      const controls = forbiddingControls(this.#params, this.#output.length, mask !== null);
       if (controls.length > 0) throw new NoLegalTokenError(this.#output.length, controls);
       throw new InvalidLogitsError("nothing but -Infinity");
     }
@@ -61,17 +62,6 @@ export class SequenceSampler {
     this.#output.push(id);
     this.#edits.note(id);
     return { id, logprobs };
-  }
-
-  /** The controls that forbid tokens now, by their names in a request. */
-  #restrictions(mask: Int32Array | null): string[] {
-    const { allowedTokenIds, badWords, minTokens } = this.#params;
-    return [
-      mask === null ? "" : "the structured-output constraint",
-      allowedTokenIds === null ? "" : "allowed_token_ids",
-      badWords.length === 0 ? "" : "bad_words",
-      this.#output.length < minTokens ? "min_tokens" : "",
-    ].filter((name) => name !== "");
   }
 
   #draw(row: LogitRow): number {

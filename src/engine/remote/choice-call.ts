@@ -6,15 +6,8 @@ import type { Finish, GenerateRequest } from "../contract.ts";
 import { EventReader, utf8 } from "./completion-stream.ts";
 import type { Call, HttpClient } from "./http-client.ts";
 import { NotExpressible } from "./not-expressible.ts";
-import {
-  finishOf,
-  finishOfEvent,
-  finishOfReply,
-  type ServerFacts,
-  tokensOf,
-  type WireCompletion,
-  type WireError,
-} from "./vllm-dialect.ts";
+import { finishOf, type ServerFacts, tokensOf, type WireCompletion, type WireError } from "./vllm-dialect.ts";
+import { finishOfEvent, finishOfReply } from "./wire-errors.ts";
 
 /** `cachedTokens`: of the prompt, when the server has said so. */
 export type OnTokens = (tokens: SampledToken[], finish: Finish | null, cachedTokens: number | null) => void;
@@ -37,7 +30,9 @@ export class ChoiceCall {
   #status = 0;
   /** Bytes of a reply that is no stream. */
   readonly #body: Buffer[] = [];
+  /** Tokens that are not handed on yet, and how many have been. */
   #tokens: SampledToken[] = [];
+  #sent = 0;
   #finish: Finish | null = null;
   #cachedTokens: number | null = null;
   /** The usage chunk or the end of the stream came: nothing else will. */
@@ -117,7 +112,8 @@ export class ChoiceCall {
 
   /** An error inside the stream. */
   #refuse(error: WireError): void {
-    this.#finish = finishOfEvent({ ...error, message: utf8(error.message ?? "") }, this.#server);
+    const choice = { request: this.#request, server: this.#server, position: this.#sent + this.#tokens.length };
+    this.#finish = finishOfEvent({ ...error, message: utf8(error.message ?? "") }, choice);
     this.#complete = true;
   }
 
@@ -152,6 +148,7 @@ export class ChoiceCall {
     if (isHeld || (this.#tokens.length === 0 && this.#finish === null)) return;
     const tokens = this.#tokens;
     this.#tokens = [];
+    this.#sent += tokens.length;
     this.#ended = this.#finish !== null;
     this.#onTokens(tokens, this.#finish, this.#cachedTokens);
   }

@@ -2,6 +2,8 @@
 // its prompt fills a block of the prefix cache; the others follow when it has been computed, and find it there.
 // Log-probabilities of the prompt are fetched before, because streams cannot carry them.
 
+import { forbiddingControls, leavesNoFirstToken } from "../../sampling/controls.ts";
+import { NoLegalTokenError } from "../../sampling/errors.ts";
 import type { SampledToken, TokenLogprobs } from "../../sampling/token-logprobs.ts";
 import type { Finish, GenerateRequest, Generation } from "../contract.ts";
 import { GenerationStream } from "../thread/generation-stream.ts";
@@ -10,13 +12,12 @@ import type { HttpClient } from "./http-client.ts";
 import { NotExpressible } from "./not-expressible.ts";
 import {
   CompletionBodies,
-  finishOfReply,
   needsWholeReply,
-  productOf,
   promptLogprobsBody,
   type ServerFacts,
   type WireCompletion,
 } from "./vllm-dialect.ts";
+import { finishOfReply, productOf } from "./wire-errors.ts";
 import { promptLogprobs } from "./wire-logprobs.ts";
 
 export interface GenerationHost {
@@ -54,7 +55,6 @@ export class RemoteGeneration {
     // A prompt that fills no block cannot come from the cache.
     this.#cachedTokens = request.promptTokenIds.length <= host.blockSize ? 0 : null;
     this.#stream = new GenerationStream(request.n, (index) => this.#cancel(index));
-    void this.#start();
   }
 
   get generation(): Generation {
@@ -69,7 +69,14 @@ export class RemoteGeneration {
     this.#failAll(finish); // those that have not begun
   }
 
-  async #start(): Promise<void> {
+  /** To be called once. It may end at once. */
+  async start(): Promise<void> {
+    const { sampling, constraint } = this.#request;
+    if (!this.#host.server.flywheel && leavesNoFirstToken(sampling)) {
+      // vLLM would generate a token that is not allowed.
+      const { message } = new NoLegalTokenError(0, forbiddingControls(sampling, 0, constraint !== null));
+      return this.#failAll({ reason: "error", stopReason: null, fault: "contradiction", message });
+    }
     try {
       this.#bodies = new CompletionBodies(this.#request, this.#host.server, this.#host.id, !this.#whole);
       if (this.#request.sampling.promptLogprobs !== null && !(await this.#fetchPromptLogprobs())) return;

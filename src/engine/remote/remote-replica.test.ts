@@ -213,6 +213,70 @@ it("tells apart errors inside a stream and before it", async () => {
   expect((await answer(401, { message: "Unauthorized" }, false)).fault).toBeUndefined();
 });
 
+it("does not call a request lost that vLLM gave up for the request's own sake", async () => {
+  const fake = await startFake();
+  const replica = await connect(fake.url);
+  const constraint = { shape: { kind: "choice", choices: ["yes"] }, reasoning: null } as const;
+  const finishWith = (message: string, sampling: object, more: object) => {
+    fake.prank = (_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const error = { message, type: "InternalServerError", param: null, code: 500 };
+      response.end(`data: ${JSON.stringify({ error })}\n\ndata: [DONE]\n\n`);
+      return true;
+    };
+    return collect(replica.generate(generateRequest([5], sampling, more))).then((outputs) => finishOf(outputs)!);
+  };
+  // The constraint refused a token that the other controls left.
+  const contradictory = await finishWith(
+    "Internal server error",
+    { allowedTokenIds: [7], minTokens: 2 },
+    { constraint },
+  );
+  expect(contradictory.fault).toBe("contradiction");
+  expect(contradictory.message).toContain(
+    "position 0: the structured-output constraint, allowed_token_ids, min_tokens together forbid every one.",
+  );
+  expect((await finishWith("Internal server error", {}, { constraint })).fault).toBe("constraint");
+  // Its grammar compiler raised, or something else did.
+  expect(await finishWith("", {}, { constraint })).toMatchObject({
+    fault: "refused",
+    message: expect.stringContaining("without a reason"),
+  });
+  expect((await finishWith("", {}, {})).fault).toBeUndefined();
+  expect((await finishWith("Internal server error", {}, {})).fault).toBeUndefined();
+  // A transfer of keys and values may succeed elsewhere.
+  const extra = { kvTransferParams: { do_remote_prefill: true } };
+  expect((await finishWith("Internal server error", {}, { extra })).fault).toBe("lost");
+});
+
+it("refuses what vLLM has no words for, and goes on", async () => {
+  const fake = await startFake();
+  const replica = await connect(fake.url);
+  const json = { compact: false, closedObjects: false, whitespacePattern: " ?" };
+  const constraint = { shape: { kind: "json_object", json }, reasoning: null } as const;
+  const finish = finishOf(await collect(replica.generate(generateRequest([5], {}, { constraint }))))!;
+  expect(finish.fault).toBe("refused");
+  expect(finish.message).toContain("(vLLM 0.27) cannot do what structured_outputs.whitespace_pattern asks for");
+  expect(finishOf(await collect(replica.generate(generateRequest([5]))))!.reason).toBe("length");
+});
+
+it("does not send a request whose controls leave no first token, which vLLM would answer with any", async () => {
+  const fake = await startFake();
+  const replica = await connect(fake.url);
+  const finishWith = async (sampling: object) =>
+    finishOf(await collect(replica.generate(generateRequest([5], sampling, { n: 2 }))))!;
+  const before = fake.completions.length;
+  expect(await finishWith({ allowedTokenIds: [7, 8], badWords: [[7], [8]] })).toMatchObject({
+    fault: "contradiction",
+    message: expect.stringContaining("position 0: allowed_token_ids, bad_words together"),
+  });
+  const ends = { allowedTokenIds: [2], minTokensMask: [2] };
+  expect((await finishWith({ ...ends, minTokens: 3 })).message).toContain("allowed_token_ids, min_tokens");
+  expect(fake.completions.length).toBe(before);
+  expect((await finishWith(ends)).reason).toBe("length");
+  expect((await finishWith({ allowedTokenIds: [7, 8], badWords: [[7], [8, 9]] })).reason).toBe("length");
+});
+
 it("refuses more log-probabilities than the server gives, in its own words", async () => {
   const fake = await startFake();
   const replica = await connect(fake.url);

@@ -102,6 +102,7 @@ export class RemoteReplica implements Replica {
       onEnd: () => this.#running.delete(running),
     });
     this.#running.add(running);
+    void running.start();
     return running.generation;
   }
 

@@ -4,15 +4,8 @@ import { generateRequest, samplingParams } from "../../../test/fakes/requests.ts
 import type { ConstrainedOutput, OutputShape } from "../../grammar/constraint.ts";
 import type { SampledToken } from "../../sampling/token-logprobs.ts";
 import type { GenerateRequest } from "../contract.ts";
-import {
-  CompletionBodies,
-  finishOf,
-  finishOfEvent,
-  finishOfReply,
-  type ServerFacts,
-  tokensOf,
-  type WireCompletion,
-} from "./vllm-dialect.ts";
+import { CompletionBodies, finishOf, type ServerFacts, tokensOf, type WireCompletion } from "./vllm-dialect.ts";
+import { finishOfEvent, finishOfReply } from "./wire-errors.ts";
 import { outputLogprobs, promptLogprobs } from "./wire-logprobs.ts";
 
 const vllm: ServerFacts = { flywheel: false, version: [0, 27], model: "base", vocabSize: 100 };
@@ -242,8 +235,9 @@ describe("recorded replies", () => {
     expect(finish("c-oov").message).toContain("Token id 999999 is out of vocabulary");
     expect(finish("model-unknown", "abc").fault).toBe("unloaded");
     expect(finish("model-unknown").fault).toBeUndefined();
-    expect(finishOfEvent({ message: "no token left", code: 400 }, flywheel).fault).toBe("contradiction");
-    expect(finishOfEvent({ message: "x", param: "structured_outputs", code: 400 }, flywheel).fault).toBe("constraint");
+    const choice = { request: generateRequest([1]), server: flywheel, position: 0 };
+    expect(finishOfEvent({ message: "no token left", code: 400 }, choice).fault).toBe("contradiction");
+    expect(finishOfEvent({ message: "x", param: "structured_outputs", code: 400 }, choice).fault).toBe("constraint");
   });
 });
 
