@@ -1,12 +1,13 @@
 // What clients see when operators' adapters and trained policies compete for the engine's slots. Steps come from rollbacks
 // and from jobs with nothing to learn, which need no trainer.
 
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, expect, it, vi } from "vitest";
 import { createTraining } from "../../src/app/training.ts";
+import { adapterFolder } from "../fakes/adapter-folder.ts";
 import { LLAMA } from "../fakes/training-service.ts";
 import { type Loose, says, startTestServer, type TestServer } from "./test-server.ts";
 
@@ -14,12 +15,7 @@ let server: TestServer;
 afterEach(() => server.close());
 
 const adapters = mkdtempSync(join(tmpdir(), "flywheel-adapters-"));
-function folder(name: string): string {
-  const path = join(adapters, name);
-  mkdirSync(path, { recursive: true });
-  writeFileSync(join(path, "adapter_config.json"), "{}");
-  return path;
-}
+const folder = (name: string) => adapterFolder(adapters, name);
 
 async function start(maxLoras: number, modules: readonly string[] = []): Promise<void> {
   server = await startTestServer({

@@ -1,5 +1,5 @@
 // POST /inference/v1/generate: token ids in, token ids out.
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
@@ -8,6 +8,7 @@ import { NEUTRAL_DEFAULTS } from "../../src/api/request/generation-defaults.ts";
 import { createTraining } from "../../src/app/training.ts";
 import type { EngineOutput, GenerateRequest } from "../../src/engine/contract.ts";
 import { OutputText } from "../../src/text/output-text.ts";
+import { adapterFolder } from "../fakes/adapter-folder.ts";
 import { LLAMA } from "../fakes/training-service.ts";
 import { expectShape, shared, sharedServer } from "./shared-server.ts";
 import { API_KEY, IS_REMOTE, type Loose, startTestServer } from "./test-server.ts";
@@ -267,8 +268,7 @@ describe("models", () => {
   };
 
   it("are adapters by name", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "adapter-"));
-    writeFileSync(join(folder, "adapter_config.json"), "{}");
+    const folder = adapterFolder(mkdtempSync(join(tmpdir(), "adapter-")), "tuned");
     expect((await trained.post("/v1/load_lora_adapter", { lora_name: "tuned", lora_path: folder })).status).toBe(200);
     const base = await ask("fake", {});
     const tuned = await ask("tuned", {});

@@ -1,7 +1,8 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { adapterFolder } from "../fakes/adapter-folder.ts";
 import { sharedServer } from "./shared-server.ts";
 import type { LooseResponse } from "./test-server.ts";
 
@@ -9,12 +10,7 @@ const server = sharedServer();
 const json = async (response: Promise<LooseResponse>) => (await response).json();
 
 describe("models and adapters", () => {
-  const folder = (name: string) => {
-    const path = join(mkdtempSync(join(tmpdir(), "flywheel-adapter-")), name);
-    mkdirSync(path);
-    writeFileSync(join(path, "adapter_config.json"), "{}");
-    return path;
-  };
+  const folder = (name: string) => adapterFolder(mkdtempSync(join(tmpdir(), "flywheel-adapter-")), name);
 
   it("lists cards", async () => {
     const list = await json(server.get("/v1/models"));

@@ -65,6 +65,12 @@ export interface TestServer extends RunningServer {
  */
 export const IS_REMOTE = process.env.FLYWHEEL_TEST_ENGINE === "remote";
 
+/**
+ * Set by whoever runs the project "remote" against another server, such as vLLM. It must obey as the fake model does,
+ * take the key "test-key", and have the weights of test/fixtures/llama for adapters. Nothing of the fake runner applies.
+ */
+const ENGINE_URL = process.env.FLYWHEEL_TEST_ENGINE_URL;
+
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const config: Config = {
     ...loadConfig({ env: {} }),
@@ -120,8 +126,10 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       { scheduling: { maxNumSeqs: config.maxNumSeqs, policy: config.schedulingPolicy } },
     );
   };
-  const engineHost = IS_REMOTE ? await startServer(engineConfig(config), () => model(embedded())) : null;
-  const engine = engineHost === null ? embedded : () => remoteEngine(engineHost.url, config, runner.vocabSize);
+  const needsHost = IS_REMOTE && ENGINE_URL === undefined;
+  const engineHost = needsHost ? await startServer(engineConfig(config), () => model(embedded())) : null;
+  const engineUrl = engineHost?.url ?? (IS_REMOTE ? ENGINE_URL : undefined);
+  const engine = engineUrl === undefined ? embedded : () => remoteEngine(engineUrl, config, runner.vocabSize);
   const served = await startServer(config, async () => model(await engine()), options.extensions);
   isUp = true;
   Object.assign(runner, { forwards: 0, copies: 0, clears: 0, tokensRun: 0, largestStep: 0 });
