@@ -103,7 +103,7 @@ function addHooks(app: FastifyInstance, service: Service): void {
     const unknownPath = request.is404 && !request.url.startsWith("/v1");
     const access = request.routeOptions.config?.access ?? (request.is404 ? "any" : "admin");
     if (access === "public" || unknownPath) return;
-    const principal = service.auth.authenticate(request.headers.authorization);
+    const principal = await service.auth.authenticate(request.headers.authorization);
     authorize(principal, access);
     request.principal = principal;
     if (service.admission.draining) {

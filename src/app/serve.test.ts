@@ -19,18 +19,18 @@ it("tells the model whether adapters were trained before, so that it is built fo
     ).rejects.toThrow("told");
     return loadModel.mock.lastCall![3];
   };
-  const change = (work: (models: ModelTable) => void) => {
+  const change = async (work: (models: ModelTable) => Promise<void>) => {
     const store = openDataDir(data);
-    work(new ModelTable(store));
-    store.close();
+    await work(new ModelTable(store));
+    await store.close();
   };
   const names = { owner: "o", entity: "e", project: "p", name: "n", baseModel: "b" };
-  change((models) => {
-    models.insert({ id: "m", ...names, loraRank: 8, loraAlpha: 16, nextStep: 0 });
-    models.insertStep("m", 0, null, 1, {});
+  await change(async (models) => {
+    await models.insert({ id: "m", ...names, loraRank: 8, loraAlpha: 16, nextStep: 0 });
+    await models.insertStep("m", 0, null, 1, {});
   });
   expect(await toldAtStart()).toBe(false);
-  change((models) => models.insertStep("m", 1, null, 1, {}));
+  await change((models) => models.insertStep("m", 1, null, 1, {}));
   expect(await toldAtStart()).toBe(true);
 });
 

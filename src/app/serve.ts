@@ -10,9 +10,9 @@ import { OperatorError } from "../errors/operator-error.ts";
 import { createLog, type Log } from "../observe/log.ts";
 import { Metrics } from "../observe/metrics.ts";
 import { openDataDir } from "../store/data-dir.ts";
-import type { Store } from "../store/db.ts";
 import { lockDataDir } from "../store/instance-lock.ts";
 import { ModelTable } from "../store/model-table.ts";
+import type { Store } from "../store/store.ts";
 import { SCOPES, TokenStore } from "../store/tokens.ts";
 import { addressOf, isLoopback, listen, tryAddress } from "./listen.ts";
 import { checkLoraModules, loadLoraModules, readLoraModule } from "./lora-modules.ts";
@@ -56,16 +56,16 @@ export async function startServer(
   const log = createLog({ level: config.logLevel, format: config.logFormat });
   log.info("starting", shownConfig(config));
   const store = openDataDir(config.data);
-  const held = [() => store.close()];
-  const release = () => {
-    for (const give of held.splice(0).reverse()) give();
+  const held: (() => void | Promise<void>)[] = [() => store.close()];
+  const release = async () => {
+    for (const give of held.splice(0).reverse()) await give();
   };
   try {
     // Without extensions the folder holds only tokens, which servers may share.
     if (extensions.length > 0) held.push(lockDataDir(config.data));
     return await start(config, loadModel, extensions, { log, store, release });
   } catch (error) {
-    release();
+    await release();
     throw error;
   }
 }
@@ -74,15 +74,15 @@ async function start(
   config: Config,
   loadModel: LoadModel,
   extensions: readonly CreateExtension[],
-  { log, store, release }: { log: Log; store: Store; release: () => void },
+  { log, store, release }: { log: Log; store: Store; release: () => Promise<void> },
 ): Promise<RunningServer> {
   const tokens = new TokenStore(store);
   const adapters = config.loraModules.map(readLoraModule);
   checkLoraModules(adapters);
-  const needsToken = lacksToken(config, tokens);
+  const needsToken = await lacksToken(config, tokens);
   await tryAddress(config);
   const metrics = new Metrics();
-  const adaptersToCome = adapters.length > 0 || new ModelTable(store).hasTrainedSteps();
+  const adaptersToCome = adapters.length > 0 || (await new ModelTable(store).hasTrainedSteps());
   // The HTTP framework loads while the engine does.
   const [model, { createServer }] = await Promise.all([
     loadModel(config, log, metrics, adaptersToCome),
@@ -108,7 +108,10 @@ async function start(
     await loadLoraModules(service, adapters);
     await listen(app, config);
     // Last, so that a failed start makes no token.
-    if (needsToken) first = tokens.createFirst({ name: "first", scopes: SCOPES, lifetime: null })?.secret ?? null;
+    if (needsToken) {
+      const made = await tokens.createFirst({ name: "first", scopes: SCOPES, lifetime: null });
+      first = made?.secret ?? null;
+    }
   } catch (error) {
     // Failures while closing would hide the reason.
     await app?.close().catch(() => {});
@@ -139,8 +142,8 @@ async function closeConnections(app: FastifyInstance): Promise<void> {
 }
 
 /** Whether to make the first token. Refuses to start on an open address without any token. */
-function lacksToken(config: Config, tokens: TokenStore): boolean {
-  if (config.apiKey.length > 0 || tokens.hasUsable()) return false;
+async function lacksToken(config: Config, tokens: TokenStore): Promise<boolean> {
+  if (config.apiKey.length > 0 || (await tokens.hasUsable())) return false;
   if (config.uds === null && !isLoopback(config.host)) {
     throw new OperatorError(
       `refusing to listen on ${config.host} without any token: make one with \`flywheel tokens create\` or pass --api-key`,

@@ -52,13 +52,13 @@ export const createTraining: CreateExtension = async (service, store) => {
     activationBytes: config.trainingMemoryBytes,
     isServedName: (name) => registry.names.includes(name) || registry.adapter(name) !== undefined,
   });
-  const hiding = registry.names.find((served) => training.policies.claims(served));
-  if (hiding !== undefined) {
+  for (const served of registry.names) {
+    if (!(await training.policies.claims(served))) continue;
     const why = "is the name of a trained policy, which the served model would hide";
-    throw new OperatorError(`${hiding} ${why}: give another --served-model-name`);
+    throw new OperatorError(`${served} ${why}: give another --served-model-name`);
   }
   registry.addSource(policySource(training));
-  training.start();
+  await training.start();
   return {
     routes: trainingRoutes(training, { maxBytes: config.maxTrainingBodyBytes }),
     close: () => training.close(),

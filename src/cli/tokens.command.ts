@@ -26,10 +26,10 @@ export function addTokensCommand(program: Command): void {
     .option("--lifetime <TIME>", "how long it is valid: 12h, 30d, 1y or `forever`", "forever")
     .option("--data <DIR>", "data directory of the server", data)
     .option("--json", "print JSON")
-    .action((options: CommonOptions & { name: string; scope: string[]; lifetime: string }) => {
+    .action(async (options: CommonOptions & { name: string; scope: string[]; lifetime: string }) => {
       const token = { name: options.name, scopes: readScopes(options.scope), lifetime: readLifetime(options.lifetime) };
-      withTokens(options.data, (store) => {
-        const { secret, record } = store.create(token);
+      await withTokens(options.data, async (store) => {
+        const { secret, record } = await store.create(token);
         console.log(options.json ? JSON.stringify({ token: secret, ...shown(record) }) : secret);
       });
     });
@@ -39,9 +39,9 @@ export function addTokensCommand(program: Command): void {
     .description("List tokens. Their text is not stored.")
     .option("--data <DIR>", "data directory of the server", data)
     .option("--json", "print JSON")
-    .action((options: CommonOptions) => {
-      withExistingTokens(options.data, (store) => {
-        const rows = store.list().map(shown);
+    .action(async (options: CommonOptions) => {
+      await withExistingTokens(options.data, async (store) => {
+        const rows = (await store.list()).map(shown);
         if (options.json) {
           console.log(JSON.stringify(rows));
           return;
@@ -56,9 +56,9 @@ export function addTokensCommand(program: Command): void {
     .description("Revoke a token, effective at once.")
     .argument("<ID|NAME>")
     .option("--data <DIR>", "data directory of the server", data)
-    .action((idOrName: string, options: CommonOptions) => {
-      withExistingTokens(options.data, (store) => {
-        const revoked = store.revoke(idOrName);
+    .action(async (idOrName: string, options: CommonOptions) => {
+      await withExistingTokens(options.data, async (store) => {
+        const revoked = await store.revoke(idOrName);
         if (revoked.length === 0) throw new OperatorError(`no valid token has the id or name ${idOrName}`);
         for (const token of revoked) console.log(`revoked ${token.id} (${token.name})`);
       });
@@ -66,11 +66,11 @@ export function addTokensCommand(program: Command): void {
 }
 
 /** Fails if the folder has no database, instead of creating an empty one. */
-function withExistingTokens(dataDir: string, work: (tokens: TokenStore) => void): void {
+async function withExistingTokens(dataDir: string, work: (tokens: TokenStore) => Promise<void>): Promise<void> {
   if (isMissing(join(dataDir, DATABASE_FILE))) {
     throw new OperatorError(`${dataDir} is not the data directory of a server: it has no ${DATABASE_FILE}`);
   }
-  withTokens(dataDir, work);
+  await withTokens(dataDir, work);
 }
 
 /** An unreadable file does not count as missing; opening it reports the reason. */
@@ -82,15 +82,15 @@ function isMissing(file: string): boolean {
   }
 }
 
-function withTokens(dataDir: string, work: (tokens: TokenStore) => void): void {
+async function withTokens(dataDir: string, work: (tokens: TokenStore) => Promise<void>): Promise<void> {
   const store = openDataDir(dataDir);
   try {
-    work(new TokenStore(store));
+    await work(new TokenStore(store));
   } catch (error) {
     if (error instanceof OperatorError) throw error;
     throw new OperatorError(`cannot use the data directory ${dataDir}: ${(error as Error).message}`, { cause: error });
   } finally {
-    store.close();
+    await store.close();
   }
 }
 

@@ -7,10 +7,10 @@ import { Workspace } from "../training/files/workspace.ts";
 import { openDataDir } from "./data-dir.ts";
 import { lockDataDir } from "./instance-lock.ts";
 
-it("creates every folder of the path, readable only by its owner", () => {
+it("creates every folder of the path, readable only by its owner", async () => {
   const dir = join(mkdtempSync(join(tmpdir(), "flywheel-data-")), "a", "b");
-  openDataDir(dir).close();
-  openDataDir(dir).close();
+  await openDataDir(dir).close();
+  await openDataDir(dir).close();
   for (const made of [dir, join(dir, "..")]) expect(statSync(made).mode & 0o077).toBe(0);
 });
 

@@ -3,7 +3,8 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { OperatorError } from "../errors/operator-error.ts";
-import { openStore, type Store } from "./db.ts";
+import { openSqlite } from "./sqlite.ts";
+import type { Store } from "./store.ts";
 
 export const DATABASE_FILE = "flywheel.db";
 
@@ -15,7 +16,7 @@ export function openDataDir(dataDir: string): Store {
     // before it is opened, because the files that the database creates beside it copy its mode
     closeSync(openSync(file, "a", 0o600));
     chmodSync(file, 0o600);
-    return openStore(file);
+    return openSqlite(file);
   } catch (error) {
     throw new OperatorError(`cannot use the data directory ${dataDir}: ${(error as Error).message}`, { cause: error });
   }

@@ -1,7 +1,7 @@
 // The events of training jobs, in order of insertion. Events are never changed, and are deleted with their job.
 
 import { randomUUID } from "node:crypto";
-import type { Store } from "./db.ts";
+import type { Sql } from "./store.ts";
 
 export interface JobEvent {
   id: string;
@@ -11,38 +11,38 @@ export interface JobEvent {
 }
 
 export class EventTable {
-  readonly #store: Store;
+  readonly #sql: Sql;
 
-  constructor(store: Store) {
-    this.#store = store;
+  constructor(sql: Sql) {
+    this.#sql = sql;
   }
 
-  add(jobId: string, type: string, data: Record<string, unknown>): JobEvent {
+  async add(jobId: string, type: string, data: Record<string, unknown>): Promise<JobEvent> {
     const event = { id: randomUUID(), type, data, createdAt: new Date().toISOString() };
-    this.#store.run(
-      "INSERT INTO job_events (id, job_id, type, data, created_at) VALUES (?, ?, ?, ?, ?)",
+    await this.#sql.run(
+      "INSERT INTO job_events (id, job_id, type, data, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
       ...[event.id, jobId, type, JSON.stringify(data), event.createdAt],
     );
     return event;
   }
 
   /** Oldest first. `after`: id of the last event seen. Returns null when the job has no such event. */
-  list(jobId: string, after: string | null, limit: number): JobEvent[] | null {
-    const seen = after === null ? 0 : this.#seqOf(jobId, after);
+  async list(jobId: string, after: string | null, limit: number): Promise<JobEvent[] | null> {
+    const seen = after === null ? 0 : await this.#seqOf(jobId, after);
     if (seen === null) return null;
-    const sql = `SELECT id, type, data, created_at AS createdAt FROM job_events WHERE job_id = ? AND seq > ?
-      ORDER BY seq LIMIT ?`;
-    const rows = this.#store.all<Omit<JobEvent, "data"> & { data: string }>(sql, jobId, seen, limit);
+    const sql = `SELECT id, type, data, created_at AS "createdAt" FROM job_events WHERE job_id = ?1 AND seq > ?2
+      ORDER BY seq LIMIT ?3`;
+    const rows = await this.#sql.all<Omit<JobEvent, "data"> & { data: string }>(sql, jobId, seen, limit);
     return rows.map((row) => ({ ...row, data: JSON.parse(row.data) }));
   }
 
-  count(jobId: string, type: string): number {
-    const sql = "SELECT COUNT(*) AS count FROM job_events WHERE job_id = ? AND type = ?";
-    return this.#store.get<{ count: number }>(sql, jobId, type)!.count;
+  async count(jobId: string, type: string): Promise<number> {
+    const sql = "SELECT CAST(COUNT(*) AS BIGINT) AS count FROM job_events WHERE job_id = ?1 AND type = ?2";
+    return (await this.#sql.get<{ count: number }>(sql, jobId, type))!.count;
   }
 
-  #seqOf(jobId: string, id: string): number | null {
-    const sql = "SELECT seq FROM job_events WHERE id = ? AND job_id = ?";
-    return this.#store.get<{ seq: number }>(sql, id, jobId)?.seq ?? null;
+  async #seqOf(jobId: string, id: string): Promise<number | null> {
+    const sql = "SELECT seq FROM job_events WHERE id = ?1 AND job_id = ?2";
+    return (await this.#sql.get<{ seq: number }>(sql, id, jobId))?.seq ?? null;
   }
 }

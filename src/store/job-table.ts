@@ -1,9 +1,9 @@
 // The rows of training jobs. A status changes only as job-state.ts allows. A final status and the event that announces
 // it are committed together, so that no reader sees one without the other.
 
-import type { SqlValue, Store } from "./db.ts";
 import type { EventTable, JobEvent } from "./event-table.ts";
 import { type JobStatus, transition } from "./job-state.ts";
+import type { Sql, SqlValue } from "./store.ts";
 
 /** The operations of a run. */
 export const OPERATION_KINDS = [
@@ -63,45 +63,45 @@ export interface JobEnd {
 }
 
 /** The columns of a job under the names of JobRecord. */
-const COLUMNS = `id, model_id AS modelId, owner, kind, status, progress, error_message AS errorMessage, config, attempts,
-  cancel_requested AS cancelRequested, from_step AS fromStep, to_step AS toStep, report, idempotency_key AS idempotencyKey,
-  request_hash AS requestHash, training_start AS trainingStart, training_end AS trainingEnd, created_at AS createdAt,
-  updated_at AS updatedAt`;
+const COLUMNS = `id, model_id AS "modelId", owner, kind, status, progress, error_message AS "errorMessage", config, attempts,
+  cancel_requested AS "cancelRequested", from_step AS "fromStep", to_step AS "toStep", report, idempotency_key AS "idempotencyKey",
+  request_hash AS "requestHash", training_start AS "trainingStart", training_end AS "trainingEnd", created_at AS "createdAt",
+  updated_at AS "updatedAt"`;
 
 export class JobTable {
-  readonly #store: Store;
+  readonly #sql: Sql;
   readonly #events: EventTable;
 
-  constructor(store: Store, events: EventTable) {
-    this.#store = store;
+  constructor(sql: Sql, events: EventTable) {
+    this.#sql = sql;
     this.#events = events;
   }
 
-  insert(job: NewJob): JobRecord {
+  async insert(job: NewJob): Promise<JobRecord> {
     const now = new Date().toISOString();
-    this.#store.run(
+    await this.#sql.run(
       `INSERT INTO jobs (id, model_id, owner, kind, status, config, idempotency_key, request_hash, created_at, updated_at)
-       VALUES (?, ?, ?, ?, 'PENDING', ?, ?, ?, ?, ?)`,
+       VALUES (?1, ?2, ?3, ?4, 'PENDING', ?5, ?6, ?7, ?8, ?9)`,
       ...[job.id, job.modelId, job.owner, job.kind, job.config, job.idempotencyKey, job.requestHash, now, now],
     );
-    return this.get(job.id)!;
+    return (await this.get(job.id))!;
   }
 
-  get(id: string): JobRecord | null {
-    return this.#job("WHERE id = ?", id);
+  get(id: string): Promise<JobRecord | null> {
+    return this.#job("WHERE id = ?1", id);
   }
 
-  has(id: string): boolean {
-    return this.#store.get("SELECT 1 FROM jobs WHERE id = ?", id) !== undefined;
+  async has(id: string): Promise<boolean> {
+    return (await this.#sql.get("SELECT 1 AS found FROM jobs WHERE id = ?1", id)) !== undefined;
   }
 
   /** A whole job. */
-  owned(id: string, owner: string): JobRecord | null {
-    return this.#job("WHERE id = ? AND owner = ? AND kind IN ('rl', 'sft')", id, owner);
+  owned(id: string, owner: string): Promise<JobRecord | null> {
+    return this.#job("WHERE id = ?1 AND owner = ?2 AND kind IN ('rl', 'sft')", id, owner);
   }
 
-  byIdempotencyKey(owner: string, key: string): JobRecord | null {
-    return this.#job("WHERE owner = ? AND idempotency_key = ?", owner, key);
+  byIdempotencyKey(owner: string, key: string): Promise<JobRecord | null> {
+    return this.#job("WHERE owner = ?1 AND idempotency_key = ?2", owner, key);
   }
 
   /** Whole jobs, newest first. `after`: id of the last one seen. */
@@ -111,133 +111,131 @@ export class JobTable {
     status: JobStatus | null,
     after: string | null,
     limit: number,
-  ): JobRecord[] {
-    return this.#jobs(
-      `WHERE owner = ?1 AND kind IN ('rl', 'sft') AND (?2 IS NULL OR model_id = ?2)
-         AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR seq < (SELECT seq FROM jobs WHERE id = ?4))
+  ): Promise<JobRecord[]> {
+    return readJobs(
+      this.#sql,
+      `WHERE owner = ?1 AND kind IN ('rl', 'sft') AND (CAST(?2 AS TEXT) IS NULL OR model_id = ?2)
+         AND (CAST(?3 AS TEXT) IS NULL OR status = ?3)
+         AND (CAST(?4 AS TEXT) IS NULL OR seq < (SELECT seq FROM jobs WHERE id = ?4))
        ORDER BY seq DESC LIMIT ?5`,
       ...[owner, modelId, status, after, limit],
     );
   }
 
-  withStatus(status: JobStatus): JobRecord[] {
-    return this.#jobs("WHERE status = ? ORDER BY seq", status);
+  withStatus(status: JobStatus): Promise<JobRecord[]> {
+    return readJobs(this.#sql, "WHERE status = ?1 ORDER BY seq", status);
   }
 
   /** Pending and running jobs of a model, oldest first. */
-  openOf(modelId: string): JobRecord[] {
-    return this.#jobs("WHERE model_id = ? AND status IN ('PENDING', 'RUNNING') ORDER BY seq", modelId);
+  openOf(modelId: string): Promise<JobRecord[]> {
+    return readJobs(this.#sql, "WHERE model_id = ?1 AND status IN ('PENDING', 'RUNNING') ORDER BY seq", modelId);
   }
 
-  countOpenOf(modelId: string): number {
-    const sql = "SELECT COUNT(*) AS count FROM jobs WHERE model_id = ? AND status IN ('PENDING', 'RUNNING')";
-    return this.#store.get<{ count: number }>(sql, modelId)!.count;
+  countOpenOf(modelId: string): Promise<number> {
+    return this.#count("model_id = ?1 AND status IN ('PENDING', 'RUNNING')", modelId);
   }
 
   /** The step that a model's first job trained from: 0, or the first step of a fork. null before any job ran. */
-  firstStepOf(modelId: string): number | null {
-    const sql = "SELECT MIN(from_step) AS step FROM jobs WHERE model_id = ?";
-    return this.#store.get<{ step: number | null }>(sql, modelId)?.step ?? null;
+  async firstStepOf(modelId: string): Promise<number | null> {
+    const sql = "SELECT MIN(from_step) AS step FROM jobs WHERE model_id = ?1";
+    return (await this.#sql.get<{ step: number | null }>(sql, modelId))?.step ?? null;
   }
 
   /** The reward spreads of a model's completed jobs in order, each with the step that earned the rewards. */
-  rewardSpreads(modelId: string): { step: number; rewardStdDev: number }[] {
-    return this.#store.all<{ step: number; rewardStdDev: number }>(
-      `SELECT from_step AS step, reward_std_dev AS rewardStdDev FROM jobs
-       WHERE model_id = ? AND status = 'COMPLETED' AND from_step IS NOT NULL AND reward_std_dev IS NOT NULL ORDER BY seq`,
+  rewardSpreads(modelId: string): Promise<{ step: number; rewardStdDev: number }[]> {
+    return this.#sql.all<{ step: number; rewardStdDev: number }>(
+      `SELECT from_step AS step, reward_std_dev AS "rewardStdDev" FROM jobs
+       WHERE model_id = ?1 AND status = 'COMPLETED' AND from_step IS NOT NULL AND reward_std_dev IS NOT NULL ORDER BY seq`,
       modelId,
     );
   }
 
   /** Deletes all jobs of a model with their events. */
-  deleteOf(modelId: string): void {
-    this.#store.run("DELETE FROM jobs WHERE model_id = ?", modelId);
+  async deleteOf(modelId: string): Promise<void> {
+    await this.#sql.run("DELETE FROM jobs WHERE model_id = ?1", modelId);
   }
 
-  count(status: JobStatus): number {
-    return this.#store.get<{ count: number }>("SELECT COUNT(*) AS count FROM jobs WHERE status = ?", status)!.count;
+  count(status: JobStatus): Promise<number> {
+    return this.#count("status = ?1", status);
   }
 
-  countOpen(owner: string): number {
-    const sql = "SELECT COUNT(*) AS count FROM jobs WHERE owner = ? AND status IN ('PENDING', 'RUNNING')";
-    return this.#store.get<{ count: number }>(sql, owner)!.count;
+  countOpen(owner: string): Promise<number> {
+    return this.#count("owner = ?1 AND status IN ('PENDING', 'RUNNING')", owner);
   }
 
-  /** The oldest waiting job whose model has no running job. `taken`: ids of jobs that are about to run. */
-  nextRunnable(taken: ReadonlySet<string>): JobRecord | null {
-    return this.#job(
-      `WHERE status = 'PENDING' AND model_id NOT IN (
-         SELECT model_id FROM jobs WHERE status = 'RUNNING' OR id IN (SELECT value FROM json_each(?)))
-       ORDER BY seq LIMIT 1`,
-      JSON.stringify([...taken]),
-    );
+  /** Marks the oldest waiting job RUNNING whose model has no running job, and returns it. null = there is none. */
+  async claim(): Promise<JobRecord | null> {
+    const sql = `UPDATE jobs SET status = 'RUNNING', attempts = attempts + 1, updated_at = ?1 WHERE seq = (
+        SELECT seq FROM jobs WHERE status = 'PENDING'
+          AND model_id NOT IN (SELECT model_id FROM jobs WHERE status = 'RUNNING') ORDER BY seq LIMIT 1)
+      RETURNING ${COLUMNS}`;
+    return (await this.#sql.all<JobRow>(sql, new Date().toISOString())).map(jobOf)[0] ?? null;
   }
 
-  start(id: string, fromStep: number): void {
-    const sql = `UPDATE jobs SET from_step = ?, attempts = attempts + 1, progress = 0,
-      training_start = COALESCE(training_start, ?) WHERE id = ?`;
-    this.#store.relaxed(() =>
-      this.#change(id, "RUNNING", () => this.#store.run(sql, fromStep, new Date().toISOString(), id)),
-    );
+  /** The running job begins to train from this step. */
+  async start(id: string, fromStep: number): Promise<void> {
+    const sql = `UPDATE jobs SET from_step = ?1, progress = 0, training_start = COALESCE(training_start, ?2), updated_at = ?2
+      WHERE id = ?3`;
+    await this.#sql.run(sql, fromStep, new Date().toISOString(), id);
   }
 
   /** Puts a running job back in the queue, with its events. `attempted`: whether the attempt counts. */
-  requeue(id: string, attempted: boolean): void {
-    this.#change(id, "PENDING", () => {
-      if (!attempted) this.#store.run("UPDATE jobs SET attempts = attempts - 1 WHERE id = ?", id);
-    });
+  async requeue(id: string, attempted: boolean): Promise<void> {
+    await this.#change(id, "PENDING");
+    if (!attempted) await this.#sql.run("UPDATE jobs SET attempts = attempts - 1 WHERE id = ?1", id);
   }
 
-  requestCancel(id: string): void {
-    this.#store.run("UPDATE jobs SET cancel_requested = 1 WHERE id = ?", id);
+  async requestCancel(id: string): Promise<void> {
+    await this.#sql.run("UPDATE jobs SET cancel_requested = 1 WHERE id = ?1", id);
   }
 
-  setReport(id: string, report: string): void {
-    this.#store.relaxed(() => this.#store.run("UPDATE jobs SET report = ? WHERE id = ?", report, id));
+  async setReport(id: string, report: string): Promise<void> {
+    await this.#sql.run("UPDATE jobs SET report = ?1 WHERE id = ?2", report, id);
   }
 
-  setProgress(id: string, progress: number): void {
-    const sql = "UPDATE jobs SET progress = ?, updated_at = ? WHERE id = ?";
-    this.#store.relaxed(() => this.#store.run(sql, progress, new Date().toISOString(), id));
+  async setProgress(id: string, progress: number): Promise<void> {
+    const sql = "UPDATE jobs SET progress = ?1, updated_at = ?2 WHERE id = ?3";
+    await this.#sql.run(sql, progress, new Date().toISOString(), id);
   }
 
-  /** Commits the final status, its event and `alongside` (such as a published step) in one transaction. */
-  finish(id: string, end: JobEnd, alongside: () => void = () => {}): JobEvent {
-    let event: JobEvent | undefined;
-    this.#change(id, end.status, () => {
-      alongside();
-      this.#store.run(
-        `UPDATE jobs SET error_message = ?, to_step = ?, report = COALESCE(?, report), reward_std_dev = ?, training_end = ?,
-           progress = CASE WHEN ? = 'COMPLETED' THEN 1 ELSE progress END WHERE id = ?`,
-        ...[end.errorMessage, end.toStep, end.report, end.rewardStdDev, new Date().toISOString(), end.status, id],
-      );
-      event = this.#events.add(id, end.event.type, end.event.data);
-    });
-    return event!;
+  /** Records the final status and its event. Must run in a transaction, with whatever becomes visible with it. */
+  async finish(id: string, end: JobEnd): Promise<JobEvent> {
+    await this.#change(id, end.status);
+    // PostgreSQL has no text with U+0000
+    const message = end.errorMessage?.replaceAll("\0", "\uFFFD") ?? null;
+    await this.#sql.run(
+      `UPDATE jobs SET error_message = ?1, to_step = ?2, report = COALESCE(?3, report), reward_std_dev = ?4,
+         training_end = ?5, progress = CASE WHEN status = 'COMPLETED' THEN 1 ELSE progress END WHERE id = ?6`,
+      ...[message, end.toStep, end.report, end.rewardStdDev, new Date().toISOString(), id],
+    );
+    return this.#events.add(id, end.event.type, end.event.data);
   }
 
-  #jobs(rest: string, ...params: SqlValue[]): JobRecord[] {
-    return readJobs(this.#store, rest, ...params);
+  async #job(rest: string, ...params: SqlValue[]): Promise<JobRecord | null> {
+    return (await readJobs(this.#sql, rest, ...params))[0] ?? null;
   }
 
-  #job(rest: string, ...params: SqlValue[]): JobRecord | null {
-    return this.#jobs(rest, ...params)[0] ?? null;
+  async #count(where: string, ...params: SqlValue[]): Promise<number> {
+    const sql = `SELECT CAST(COUNT(*) AS BIGINT) AS count FROM jobs WHERE ${where}`;
+    return (await this.#sql.get<{ count: number }>(sql, ...params))!.count;
   }
 
-  #change(id: string, to: JobStatus, work: () => void): void {
-    this.#store.transaction(() => {
-      const job = this.get(id);
-      if (!job) throw new Error(`there is no job ${id}`);
-      const status = transition(job.status, to);
-      this.#store.run("UPDATE jobs SET status = ?, updated_at = ? WHERE id = ?", status, new Date().toISOString(), id);
-      work();
-    });
+  /** Must run in a transaction. */
+  async #change(id: string, to: JobStatus): Promise<void> {
+    const job = await this.get(id);
+    if (!job) throw new Error(`there is no job ${id}`);
+    const sql = "UPDATE jobs SET status = ?1, updated_at = ?2 WHERE id = ?3";
+    await this.#sql.run(sql, transition(job.status, to), new Date().toISOString(), id);
   }
 }
 
+type JobRow = Omit<JobRecord, "cancelRequested"> & { cancelRequested: number };
+
 /** The jobs that the rest of a query selects. */
-export function readJobs(store: Store, rest: string, ...params: SqlValue[]): JobRecord[] {
-  type Row = Omit<JobRecord, "cancelRequested"> & { cancelRequested: number };
-  const rows = store.all<Row>(`SELECT ${COLUMNS} FROM jobs ${rest}`, ...params);
-  return rows.map((row) => ({ ...row, cancelRequested: row.cancelRequested === 1 }));
+export async function readJobs(sql: Sql, rest: string, ...params: SqlValue[]): Promise<JobRecord[]> {
+  return (await sql.all<JobRow>(`SELECT ${COLUMNS} FROM jobs ${rest}`, ...params)).map(jobOf);
+}
+
+function jobOf(row: JobRow): JobRecord {
+  return { ...row, cancelRequested: row.cancelRequested === 1 };
 }

@@ -122,4 +122,18 @@ const runs: Migration = {
   `,
 };
 
-export const MIGRATIONS: readonly Migration[] = [training, tokens, deletedModels, rewardSpreads, runs];
+const modelOrder: Migration = {
+  name: "the order of models",
+  // A column of its own: a rowid may change with VACUUM, and other databases have none. A table that others refer to
+  // cannot be made again with another key, so a trigger numbers new rows.
+  sql: `
+    ALTER TABLE models ADD COLUMN seq INTEGER;
+    UPDATE models SET seq = rowid;
+    CREATE UNIQUE INDEX models_by_seq ON models (seq);
+    CREATE TRIGGER models_get_seq AFTER INSERT ON models WHEN NEW.seq IS NULL BEGIN
+      UPDATE models SET seq = (SELECT COALESCE(MAX(seq), 0) + 1 FROM models) WHERE id = NEW.id;
+    END;
+  `,
+};
+
+export const MIGRATIONS: readonly Migration[] = [training, tokens, deletedModels, rewardSpreads, runs, modelOrder];

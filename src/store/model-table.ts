@@ -2,7 +2,7 @@
 // because it comes from a counter that only grows. The files of a step are not handled here.
 
 import { randomUUID } from "node:crypto";
-import type { SqlValue, Store } from "./db.ts";
+import type { Sql, SqlValue } from "./store.ts";
 
 export interface ModelRecord {
   id: string;
@@ -33,153 +33,156 @@ export interface StepRecord {
 export type ModelFilter = Partial<Record<"entity" | "project" | "name" | "baseModel", string | null>>;
 
 /** The columns under the names of ModelRecord and StepRecord. */
-const MODEL = `id, owner, entity, project, name, base_model AS baseModel, lora_rank AS loraRank, lora_alpha AS loraAlpha,
-  next_step AS nextStep, created_at AS createdAt`;
-const STEP = "id, model_id AS modelId, step, job_id AS jobId, bytes, metrics, created_at AS createdAt";
+const MODEL = `id, owner, entity, project, name, base_model AS "baseModel", lora_rank AS "loraRank", lora_alpha AS "loraAlpha",
+  next_step AS "nextStep", created_at AS "createdAt"`;
+const STEP = `id, model_id AS "modelId", step, job_id AS "jobId", bytes, metrics, created_at AS "createdAt"`;
 
 export class ModelTable {
-  readonly #store: Store;
+  readonly #sql: Sql;
 
-  constructor(store: Store) {
-    this.#store = store;
+  constructor(sql: Sql) {
+    this.#sql = sql;
   }
 
-  insert(model: Omit<ModelRecord, "createdAt">): ModelRecord {
+  async insert(model: Omit<ModelRecord, "createdAt">): Promise<ModelRecord> {
     const createdAt = new Date().toISOString();
     const { id, owner, entity, project, name, baseModel, loraRank, loraAlpha, nextStep } = model;
-    this.#store.run(
+    await this.#sql.run(
       `INSERT INTO models (id, owner, entity, project, name, base_model, lora_rank, lora_alpha, next_step, created_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`,
       ...[id, owner, entity, project, name, baseModel, loraRank, loraAlpha, nextStep, createdAt],
     );
     return { ...model, createdAt };
   }
 
   /** The model of any owner. Routes use `owned`. */
-  get(id: string): ModelRecord | null {
-    return this.#model("WHERE id = ?", id);
+  get(id: string): Promise<ModelRecord | null> {
+    return this.#model("WHERE id = ?1", id);
   }
 
-  owned(id: string, owner: string): ModelRecord | null {
-    return this.#model("WHERE id = ? AND owner = ?", id, owner);
+  owned(id: string, owner: string): Promise<ModelRecord | null> {
+    return this.#model("WHERE id = ?1 AND owner = ?2", id, owner);
   }
 
-  named(owner: string, entity: string, project: string, name: string): ModelRecord | null {
-    return this.#model("WHERE owner = ? AND entity = ? AND project = ? AND name = ?", owner, entity, project, name);
+  named(owner: string, entity: string, project: string, name: string): Promise<ModelRecord | null> {
+    const rest = "WHERE owner = ?1 AND entity = ?2 AND project = ?3 AND name = ?4";
+    return this.#model(rest, owner, entity, project, name);
   }
 
   /** Several projects may use the same name. The newest model gets it. */
-  newestNamed(owner: string, name: string): ModelRecord | null {
-    return this.#model("WHERE owner = ? AND name = ? ORDER BY created_at DESC, rowid DESC LIMIT 1", owner, name);
+  newestNamed(owner: string, name: string): Promise<ModelRecord | null> {
+    return this.#model("WHERE owner = ?1 AND name = ?2 ORDER BY created_at DESC, seq DESC LIMIT 1", owner, name);
   }
 
   /** Whether any owner has a model with this name. */
-  hasNamed(name: string): boolean {
-    return this.#store.get("SELECT 1 AS found FROM models WHERE name = ? LIMIT 1", name) !== undefined;
+  async hasNamed(name: string): Promise<boolean> {
+    return (await this.#sql.get("SELECT 1 AS found FROM models WHERE name = ?1 LIMIT 1", name)) !== undefined;
   }
 
-  all(): ModelRecord[] {
-    return this.#models("ORDER BY rowid");
+  all(): Promise<ModelRecord[]> {
+    return this.#models("ORDER BY seq");
   }
 
   /** Oldest first. `after`: id of the last model seen. If that is gone, the page is empty. */
-  list(owner: string, filter: ModelFilter, after: string | null, limit: number): ModelRecord[] {
+  list(owner: string, filter: ModelFilter, after: string | null, limit: number): Promise<ModelRecord[]> {
     return this.#models(
       `WHERE owner = ?1
-         AND (?2 IS NULL OR entity = ?2) AND (?3 IS NULL OR project = ?3)
-         AND (?4 IS NULL OR name = ?4) AND (?5 IS NULL OR base_model = ?5)
-         AND (?6 IS NULL OR rowid > (SELECT rowid FROM models WHERE id = ?6))
-       ORDER BY rowid LIMIT ?7`,
+         AND (CAST(?2 AS TEXT) IS NULL OR entity = ?2) AND (CAST(?3 AS TEXT) IS NULL OR project = ?3)
+         AND (CAST(?4 AS TEXT) IS NULL OR name = ?4) AND (CAST(?5 AS TEXT) IS NULL OR base_model = ?5)
+         AND (CAST(?6 AS TEXT) IS NULL OR seq > (SELECT seq FROM models WHERE id = ?6))
+       ORDER BY seq LIMIT ?7`,
       ...[owner, filter.entity ?? null, filter.project ?? null, filter.name ?? null, filter.baseModel ?? null],
       ...[after, limit],
     );
   }
 
-  delete(id: string): void {
-    this.#store.run("DELETE FROM models WHERE id = ?", id);
+  async delete(id: string): Promise<void> {
+    await this.#sql.run("DELETE FROM models WHERE id = ?1", id);
   }
 
   /** Adds a step and moves the model's counter past it. Must run in a transaction. */
-  insertStep(
+  async insertStep(
     modelId: string,
     step: number,
     jobId: string | null,
     bytes: number,
     metrics: Record<string, number>,
-  ): void {
-    const sql = "UPDATE models SET next_step = ? WHERE id = ? AND next_step <= ?";
-    const moved = this.#store.run(sql, step + 1, modelId, step);
+  ): Promise<void> {
+    const sql = "UPDATE models SET next_step = ?1 WHERE id = ?2 AND next_step <= ?3";
+    const moved = await this.#sql.run(sql, step + 1, modelId, step);
     if (moved !== 1) throw new Error(`model ${modelId} is gone, or step ${step} was already given`);
-    this.#store.run(
-      "INSERT INTO steps (id, model_id, step, job_id, bytes, metrics, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    await this.#sql.run(
+      "INSERT INTO steps (id, model_id, step, job_id, bytes, metrics, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
       ...[randomUUID(), modelId, step, jobId, bytes, JSON.stringify(metrics), new Date().toISOString()],
     );
   }
 
-  step(modelId: string, step: number): StepRecord | null {
-    return this.#steps("WHERE model_id = ? AND step = ?", modelId, step)[0] ?? null;
+  async step(modelId: string, step: number): Promise<StepRecord | null> {
+    return (await this.#steps("WHERE model_id = ?1 AND step = ?2", modelId, step))[0] ?? null;
   }
 
-  newestStep(modelId: string): StepRecord | null {
-    return this.#steps("WHERE model_id = ? ORDER BY step DESC LIMIT 1", modelId)[0] ?? null;
+  async hasStep(modelId: string, step: number): Promise<boolean> {
+    const sql = "SELECT 1 AS found FROM steps WHERE model_id = ?1 AND step = ?2";
+    return (await this.#sql.get(sql, modelId, step)) !== undefined;
+  }
+
+  async newestStep(modelId: string): Promise<StepRecord | null> {
+    return (await this.#steps("WHERE model_id = ?1 ORDER BY step DESC LIMIT 1", modelId))[0] ?? null;
   }
 
   /** Oldest first. */
-  steps(modelId: string): StepRecord[] {
+  steps(modelId: string): Promise<StepRecord[]> {
     return this.stepsAfter(modelId, -1);
   }
 
-  stepsAfter(modelId: string, step: number): StepRecord[] {
-    return this.#steps("WHERE model_id = ? AND step > ? ORDER BY step", modelId, step);
+  stepsAfter(modelId: string, step: number): Promise<StepRecord[]> {
+    return this.#steps("WHERE model_id = ?1 AND step > ?2 ORDER BY step", modelId, step);
   }
 
   /** The first existing step with this number or a higher one. */
-  firstStepFrom(modelId: string, step: number): number | null {
-    const sql = "SELECT MIN(step) AS step FROM steps WHERE model_id = ? AND step >= ?";
-    return this.#store.get<{ step: number | null }>(sql, modelId, step)?.step ?? null;
+  async firstStepFrom(modelId: string, step: number): Promise<number | null> {
+    const sql = "SELECT MIN(step) AS step FROM steps WHERE model_id = ?1 AND step >= ?2";
+    return (await this.#sql.get<{ step: number | null }>(sql, modelId, step))?.step ?? null;
   }
 
-  countSteps(modelId: string): number {
-    return this.#store.get<{ count: number }>("SELECT COUNT(*) AS count FROM steps WHERE model_id = ?", modelId)!.count;
+  async countSteps(modelId: string): Promise<number> {
+    const sql = "SELECT CAST(COUNT(*) AS BIGINT) AS count FROM steps WHERE model_id = ?1";
+    return (await this.#sql.get<{ count: number }>(sql, modelId))!.count;
   }
 
-  deleteStep(modelId: string, step: number): void {
-    this.#store.run("DELETE FROM steps WHERE model_id = ? AND step = ?", modelId, step);
+  async deleteStep(modelId: string, step: number): Promise<void> {
+    await this.#sql.run("DELETE FROM steps WHERE model_id = ?1 AND step = ?2", modelId, step);
   }
 
-  /** Adds or replaces metrics of a step. */
-  mergeMetrics(modelId: string, step: number, metrics: Record<string, number>): void {
-    this.#store.transaction(() => {
-      const known = this.step(modelId, step);
-      if (!known) return;
-      const merged = JSON.stringify({ ...known.metrics, ...metrics });
-      this.#store.run("UPDATE steps SET metrics = ? WHERE model_id = ? AND step = ?", merged, modelId, step);
-    });
+  async setMetrics(modelId: string, step: number, metrics: Record<string, number>): Promise<void> {
+    const sql = "UPDATE steps SET metrics = ?1 WHERE model_id = ?2 AND step = ?3";
+    await this.#sql.run(sql, JSON.stringify(metrics), modelId, step);
   }
 
   /** Whether any model was trained. */
-  hasTrainedSteps(): boolean {
-    return this.#store.get("SELECT 1 FROM steps WHERE step > 0 LIMIT 1") !== undefined;
+  async hasTrainedSteps(): Promise<boolean> {
+    return (await this.#sql.get("SELECT 1 AS found FROM steps WHERE step > 0 LIMIT 1")) !== undefined;
   }
 
   /** Bytes of all steps of an owner's models. */
-  bytesOf(owner: string): number {
-    const sql = "SELECT SUM(bytes) AS bytes FROM steps JOIN models ON models.id = model_id WHERE owner = ?";
-    return this.#store.get<{ bytes: number | null }>(sql, owner)?.bytes ?? 0;
+  async bytesOf(owner: string): Promise<number> {
+    const sql = `SELECT CAST(SUM(bytes) AS BIGINT) AS bytes FROM steps JOIN models ON models.id = model_id
+      WHERE owner = ?1`;
+    return (await this.#sql.get<{ bytes: number | null }>(sql, owner))?.bytes ?? 0;
   }
 
   /** The models that the rest of a query selects. */
-  #models(rest: string, ...params: SqlValue[]): ModelRecord[] {
-    return this.#store.all(`SELECT ${MODEL} FROM models ${rest}`, ...params);
+  #models(rest: string, ...params: SqlValue[]): Promise<ModelRecord[]> {
+    return this.#sql.all(`SELECT ${MODEL} FROM models ${rest}`, ...params);
   }
 
-  #model(rest: string, ...params: SqlValue[]): ModelRecord | null {
-    return this.#models(rest, ...params)[0] ?? null;
+  async #model(rest: string, ...params: SqlValue[]): Promise<ModelRecord | null> {
+    return (await this.#models(rest, ...params))[0] ?? null;
   }
 
-  #steps(rest: string, ...params: SqlValue[]): StepRecord[] {
+  async #steps(rest: string, ...params: SqlValue[]): Promise<StepRecord[]> {
     type Row = Omit<StepRecord, "metrics"> & { metrics: string };
-    const rows = this.#store.all<Row>(`SELECT ${STEP} FROM steps ${rest}`, ...params);
+    const rows = await this.#sql.all<Row>(`SELECT ${STEP} FROM steps ${rest}`, ...params);
     return rows.map((row) => ({ ...row, metrics: JSON.parse(row.metrics) as Record<string, number> }));
   }
 }

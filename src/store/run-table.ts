@@ -1,8 +1,8 @@
 // The rows of training runs, and what their operations have in common. The operations themselves are rows of jobs: they
 // wait, run, end and survive crashes in the same way.
 
-import type { Store } from "./db.ts";
 import { type JobRecord, OPERATION_KINDS, readJobs } from "./job-table.ts";
+import type { Sql } from "./store.ts";
 
 export interface RunRecord {
   /** The id of the run is that of its model. */
@@ -19,73 +19,72 @@ export interface RunRecord {
 const OPERATIONS = OPERATION_KINDS.map((kind) => `'${kind}'`).join(", ");
 
 export class RunTable {
-  readonly #store: Store;
+  readonly #sql: Sql;
 
-  constructor(store: Store) {
-    this.#store = store;
+  constructor(sql: Sql) {
+    this.#sql = sql;
   }
 
-  insert({ modelId, owner, requestId, name, spec }: Omit<RunRecord, "closed">): RunRecord {
-    const sql = "INSERT INTO runs (model_id, owner, request_id, name, spec) VALUES (?, ?, ?, ?, ?)";
-    this.#store.run(sql, modelId, owner, requestId, name, spec);
-    return this.owned(modelId, owner)!;
+  async insert({ modelId, owner, requestId, name, spec }: Omit<RunRecord, "closed">): Promise<void> {
+    const sql = "INSERT INTO runs (model_id, owner, request_id, name, spec) VALUES (?1, ?2, ?3, ?4, ?5)";
+    await this.#sql.run(sql, modelId, owner, requestId, name, spec);
   }
 
-  owned(id: string, owner: string): RunRecord | null {
-    return this.#one("model_id = ? AND owner = ?", id, owner);
+  owned(id: string, owner: string): Promise<RunRecord | null> {
+    return this.#one("model_id = ?1 AND owner = ?2", id, owner);
   }
 
-  named(owner: string, name: string): RunRecord | null {
-    return this.#one("owner = ? AND name = ?", owner, name);
+  named(owner: string, name: string): Promise<RunRecord | null> {
+    return this.#one("owner = ?1 AND name = ?2", owner, name);
   }
 
-  byRequest(owner: string, requestId: string): RunRecord | null {
-    return this.#one("owner = ? AND request_id = ?", owner, requestId);
+  byRequest(owner: string, requestId: string): Promise<RunRecord | null> {
+    return this.#one("owner = ?1 AND request_id = ?2", owner, requestId);
   }
 
-  setClosed(id: string, closed: boolean): void {
-    this.#store.run("UPDATE runs SET closed = ? WHERE model_id = ?", closed ? 1 : 0, id);
+  async setClosed(id: string, closed: boolean): Promise<void> {
+    await this.#sql.run("UPDATE runs SET closed = ?1 WHERE model_id = ?2", closed ? 1 : 0, id);
   }
 
-  operation(runId: string, id: string): JobRecord | null {
-    const rest = `WHERE model_id = ? AND id = ? AND kind IN (${OPERATIONS})`;
-    return readJobs(this.#store, rest, runId, id)[0] ?? null;
+  async operation(runId: string, id: string): Promise<JobRecord | null> {
+    const rest = `WHERE model_id = ?1 AND id = ?2 AND kind IN (${OPERATIONS})`;
+    return (await readJobs(this.#sql, rest, runId, id))[0] ?? null;
   }
 
-  countOperations(runId: string): number {
-    const sql = `SELECT COUNT(*) AS count FROM jobs WHERE model_id = ? AND kind IN (${OPERATIONS})`;
-    return this.#store.get<{ count: number }>(sql, runId)!.count;
+  async countOperations(runId: string): Promise<number> {
+    const sql = `SELECT CAST(COUNT(*) AS BIGINT) AS count FROM jobs WHERE model_id = ?1 AND kind IN (${OPERATIONS})`;
+    return (await this.#sql.get<{ count: number }>(sql, runId))!.count;
   }
 
   /** Open operations that will each make a new step. */
-  countOpenTransitions(runId: string): number {
-    const sql = `SELECT COUNT(*) AS count FROM jobs
-      WHERE model_id = ? AND kind IN ('optim_step', 'load_state') AND status IN ('PENDING', 'RUNNING')`;
-    return this.#store.get<{ count: number }>(sql, runId)!.count;
+  async countOpenTransitions(runId: string): Promise<number> {
+    const sql = `SELECT CAST(COUNT(*) AS BIGINT) AS count FROM jobs
+      WHERE model_id = ?1 AND kind IN ('optim_step', 'load_state') AND status IN ('PENDING', 'RUNNING')`;
+    return (await this.#sql.get<{ count: number }>(sql, runId))!.count;
   }
 
   /** The forward_backward operations whose gradients wait for the next optim_step, oldest first. */
-  contributions(runId: string): JobRecord[] {
-    const rest = `WHERE model_id = ? AND kind = 'forward_backward' AND status = 'COMPLETED' AND to_step IS NULL
+  contributions(runId: string): Promise<JobRecord[]> {
+    const rest = `WHERE model_id = ?1 AND kind = 'forward_backward' AND status = 'COMPLETED' AND to_step IS NULL
       AND cancel_requested = 0 ORDER BY seq`;
-    return readJobs(this.#store, rest, runId);
+    return readJobs(this.#sql, rest, runId);
   }
 
   /** Marks the waiting gradients as used (or dropped) by this step. */
-  consumeContributions(runId: string, step: number): void {
-    const sql = `UPDATE jobs SET to_step = ? WHERE model_id = ? AND kind = 'forward_backward' AND status = 'COMPLETED'
+  async consumeContributions(runId: string, step: number): Promise<void> {
+    const sql = `UPDATE jobs SET to_step = ?1 WHERE model_id = ?2 AND kind = 'forward_backward' AND status = 'COMPLETED'
       AND to_step IS NULL`;
-    this.#store.run(sql, step, runId);
+    await this.#sql.run(sql, step, runId);
   }
 
-  dropResult(operationId: string): void {
-    this.#store.run("UPDATE jobs SET report = NULL WHERE id = ?", operationId);
+  async dropResult(operationId: string): Promise<void> {
+    await this.#sql.run("UPDATE jobs SET report = NULL WHERE id = ?1", operationId);
   }
 
-  #one(where: string, ...values: string[]): RunRecord | null {
+  async #one(where: string, ...values: string[]): Promise<RunRecord | null> {
     type Row = Omit<RunRecord, "closed"> & { closed: number };
-    const columns = "model_id AS modelId, owner, request_id AS requestId, name, spec, closed";
-    const row = this.#store.get<Row>(`SELECT ${columns} FROM runs WHERE ${where}`, ...values);
+    const columns = `model_id AS "modelId", owner, request_id AS "requestId", name, spec, closed`;
+    const row = await this.#sql.get<Row>(`SELECT ${columns} FROM runs WHERE ${where}`, ...values);
     return row ? { ...row, closed: row.closed === 1 } : null;
   }
 }

@@ -3,49 +3,49 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { DATABASE_FILE, openDataDir } from "./data-dir.ts";
-import { openStore } from "./db.ts";
+import { openSqlite } from "./sqlite.ts";
 import { TokenStore } from "./tokens.ts";
 
-it("creates, checks, lists and revokes", () => {
-  const store = new TokenStore(openStore(":memory:"));
-  const { secret, record } = store.create({ name: "ci", scopes: ["inference"], lifetime: null });
+it("creates, checks, lists and revokes", async () => {
+  const store = new TokenStore(openSqlite(":memory:"));
+  const { secret, record } = await store.create({ name: "ci", scopes: ["inference"], lifetime: null });
   expect(secret).toMatch(/^fw_[0-9a-f]{8}_[\w-]{43}$/);
-  expect(store.check(secret)).toEqual({ ok: true, token: record });
-  expect(store.check(`${secret.slice(0, -1)}${secret.endsWith("A") ? "B" : "A"}`)).toEqual({
+  expect(await store.check(secret)).toEqual({ ok: true, token: record });
+  expect(await store.check(`${secret.slice(0, -1)}${secret.endsWith("A") ? "B" : "A"}`)).toEqual({
     ok: false,
     why: "unknown",
   });
-  expect(store.check("")).toEqual({ ok: false, why: "unknown" });
-  expect(store.revoke("ci").map((t) => t.id)).toEqual([record.id]);
-  expect(store.revoke("ci")).toEqual([]);
-  expect(store.check(secret)).toEqual({ ok: false, why: "revoked" });
-  expect(store.hasUsable()).toBe(false);
+  expect(await store.check("")).toEqual({ ok: false, why: "unknown" });
+  expect((await store.revoke("ci")).map((t) => t.id)).toEqual([record.id]);
+  expect(await store.revoke("ci")).toEqual([]);
+  expect(await store.check(secret)).toEqual({ ok: false, why: "revoked" });
+  expect(await store.hasUsable()).toBe(false);
 });
 
-it("expires at the end of its lifetime", () => {
+it("expires at the end of its lifetime", async () => {
   let now = 1000;
-  const store = new TokenStore(openStore(":memory:"), () => now);
-  const { secret } = store.create({ name: "short", scopes: ["admin"], lifetime: 60 });
+  const store = new TokenStore(openSqlite(":memory:"), () => now);
+  const { secret } = await store.create({ name: "short", scopes: ["admin"], lifetime: 60 });
   now = 1059;
-  expect(store.check(secret).ok).toBe(true);
+  expect((await store.check(secret)).ok).toBe(true);
   now = 1060;
-  expect(store.check(secret)).toEqual({ ok: false, why: "expired" });
+  expect(await store.check(secret)).toEqual({ ok: false, why: "expired" });
 });
 
-it("creates the first token only once", () => {
-  const store = new TokenStore(openStore(":memory:"));
+it("creates the first token only once", async () => {
+  const store = new TokenStore(openSqlite(":memory:"));
   const first = { name: "first", scopes: ["admin"], lifetime: null } as const;
-  expect(store.createFirst(first)).not.toBeNull();
-  expect(store.createFirst(first)).toBeNull();
+  expect(await store.createFirst(first)).not.toBeNull();
+  expect(await store.createFirst(first)).toBeNull();
 });
 
-it("stores no secret, in a file that only its owner can read", () => {
+it("stores no secret, in a file that only its owner can read", async () => {
   const dir = mkdtempSync(join(tmpdir(), "flywheel-tokens-"));
   const db = openDataDir(dir);
-  const { secret } = new TokenStore(db).create({ name: "x", scopes: ["inference"], lifetime: null });
+  const { secret } = await new TokenStore(db).create({ name: "x", scopes: ["inference"], lifetime: null });
   const path = join(dir, DATABASE_FILE);
   for (const beside of ["", "-wal", "-shm"]) expect(statSync(path + beside).mode & 0o077, beside).toBe(0);
-  db.close();
+  await db.close();
   expect(readFileSync(path).includes(Buffer.from(secret.slice(12)))).toBe(false);
-  expect(new TokenStore(openDataDir(dir)).check(secret).ok).toBe(true);
+  expect((await new TokenStore(openDataDir(dir)).check(secret)).ok).toBe(true);
 });

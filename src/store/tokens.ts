@@ -1,7 +1,7 @@
 // Access tokens. A token is shown once and stored as a hash. It has 32 random bytes, so a fast hash is enough. Tokens
 // are looked up by id, which is part of the token, and hashes are compared in constant time.
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import type { Store } from "./db.ts";
+import type { Sql, Store } from "./store.ts";
 
 export const SCOPES = ["inference", "training", "admin"] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -23,12 +23,17 @@ export interface NewToken {
   lifetime: number | null;
 }
 
+export interface CreatedToken {
+  secret: string;
+  record: TokenRecord;
+}
+
 export type TokenCheck = { ok: true; token: TokenRecord } | { ok: false; why: "unknown" | "expired" | "revoked" };
 
 /** `fw_` + 8 hex characters (the id) + `_` + 43 base64url characters (256 random bits). */
 const TOKEN_FORM = /^fw_([0-9a-f]{8})_[A-Za-z0-9_-]{43}$/;
 
-const SELECT = `SELECT id, name, hash, scopes, created_at AS createdAt, expires_at AS expiresAt, revoked_at AS revokedAt
+const SELECT = `SELECT id, name, hash, scopes, created_at AS "createdAt", expires_at AS "expiresAt", revoked_at AS "revokedAt"
   FROM tokens`;
 
 export class TokenStore {
@@ -42,43 +47,40 @@ export class TokenStore {
   }
 
   /** Returns the secret, which is not stored and cannot be shown again. */
-  create(token: NewToken): { secret: string; record: TokenRecord } {
-    const id = randomBytes(4).toString("hex");
-    const secret = `fw_${id}_${randomBytes(32).toString("base64url")}`;
-    const createdAt = this.#now();
-    const expiresAt = token.lifetime === null ? null : createdAt + token.lifetime;
-    this.#store.run(
-      "INSERT INTO tokens (id, name, hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
-      ...[id, token.name, sha256(secret).toString("hex"), token.scopes.join(" "), createdAt, expiresAt],
-    );
-    return { secret, record: { id, name: token.name, scopes: token.scopes, createdAt, expiresAt, revokedAt: null } };
+  create(token: NewToken): Promise<CreatedToken> {
+    return insert(this.#store, token, this.#now());
   }
 
   /** Creates the first token. Returns null if there is any token already, even an expired one. */
-  createFirst(token: NewToken): { secret: string; record: TokenRecord } | null {
-    return this.#store.transaction(() => (this.list().length === 0 ? this.create(token) : null));
+  createFirst(token: NewToken): Promise<CreatedToken | null> {
+    return this.#store.transaction(async (tx) =>
+      (await listOn(tx)).length === 0 ? insert(tx, token, this.#now()) : null,
+    );
   }
 
-  list(): TokenRecord[] {
-    return this.#store.all<TokenRow>(`${SELECT} ORDER BY created_at, id`).map(toRecord);
+  list(): Promise<TokenRecord[]> {
+    return listOn(this.#store);
   }
 
   /** Whether any token is valid now. */
-  hasUsable(): boolean {
-    return this.list().some((token) => stateOf(token, this.#now()) === null);
+  async hasUsable(): Promise<boolean> {
+    return (await this.list()).some((token) => stateOf(token, this.#now()) === null);
   }
 
   /** Revokes by id or exact name, and returns the revoked tokens. Several tokens may have the same name. */
-  revoke(idOrName: string): TokenRecord[] {
+  revoke(idOrName: string): Promise<TokenRecord[]> {
     const now = this.#now();
-    const affected = this.list().filter((t) => (t.id === idOrName || t.name === idOrName) && t.revokedAt === null);
-    for (const token of affected) this.#store.run("UPDATE tokens SET revoked_at = ? WHERE id = ?", now, token.id);
-    return affected.map((token) => ({ ...token, revokedAt: now }));
+    return this.#store.transaction(async (tx) => {
+      const all = await listOn(tx);
+      const affected = all.filter((t) => (t.id === idOrName || t.name === idOrName) && t.revokedAt === null);
+      for (const token of affected) await tx.run("UPDATE tokens SET revoked_at = ?1 WHERE id = ?2", now, token.id);
+      return affected.map((token) => ({ ...token, revokedAt: now }));
+    });
   }
 
-  check(secret: string): TokenCheck {
+  async check(secret: string): Promise<TokenCheck> {
     const id = TOKEN_FORM.exec(secret)?.[1];
-    const row = this.#store.get<TokenRow>(`${SELECT} WHERE id = ?`, id ?? "");
+    const row = await this.#store.get<TokenRow>(`${SELECT} WHERE id = ?1`, id ?? "");
     // hashes and compares even without a row, so that timing does not reveal known ids
     const stored = Buffer.from(row?.hash ?? "0".repeat(64), "hex");
     if (!timingSafeEqual(stored, sha256(secret)) || row === undefined) return { ok: false, why: "unknown" };
@@ -91,6 +93,21 @@ export class TokenStore {
 interface TokenRow extends Omit<TokenRecord, "scopes"> {
   scopes: string;
   hash: string;
+}
+
+async function insert(sql: Sql, token: NewToken, createdAt: number): Promise<CreatedToken> {
+  const id = randomBytes(4).toString("hex");
+  const secret = `fw_${id}_${randomBytes(32).toString("base64url")}`;
+  const expiresAt = token.lifetime === null ? null : createdAt + token.lifetime;
+  await sql.run(
+    "INSERT INTO tokens (id, name, hash, scopes, created_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    ...[id, token.name, sha256(secret).toString("hex"), token.scopes.join(" "), createdAt, expiresAt],
+  );
+  return { secret, record: { id, name: token.name, scopes: token.scopes, createdAt, expiresAt, revokedAt: null } };
+}
+
+async function listOn(sql: Sql): Promise<TokenRecord[]> {
+  return (await sql.all<TokenRow>(`${SELECT} ORDER BY created_at, id`)).map(toRecord);
 }
 
 function toRecord({ hash: _, scopes, ...row }: TokenRow): TokenRecord {

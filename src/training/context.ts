@@ -2,22 +2,15 @@
 // replaced later. A name means the same everywhere: `modelTable` holds rows, `models` is what clients may do with them.
 
 import type { Log } from "../observe/log.ts";
-import type { Store } from "../store/db.ts";
-import type { EventTable } from "../store/event-table.ts";
-import type { JobTable } from "../store/job-table.ts";
-import type { ModelTable } from "../store/model-table.ts";
-import type { RunTable } from "../store/run-table.ts";
+import type { Tables, Transaction } from "../store/tables.ts";
 import type { BaseModels } from "./base-models.ts";
 import type { Trainer } from "./contract.ts";
 import type { LoraShape } from "./files/adapter-files.ts";
 import type { Workspace } from "./files/workspace.ts";
 
-export interface TrainingContext {
-  store: Store;
-  modelTable: ModelTable;
-  runTable: RunTable;
-  jobTable: JobTable;
-  eventTable: EventTable;
+export interface TrainingContext extends Tables {
+  /** For what must not be interrupted. Uses the tables that it passes on, not those of this context. */
+  transaction: Transaction;
   workspace: Workspace;
   bases: BaseModels;
   trainer: Trainer;

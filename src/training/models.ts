@@ -42,14 +42,14 @@ export class Models {
     this.#runner = runner;
   }
 
-  create(request: NewModel): ModelRecord {
+  async create(request: NewModel): Promise<ModelRecord> {
     const { modelTable, bases, settings } = this.#context;
     const { owner, entity, project, name } = request;
-    const existing = modelTable.named(owner, entity, project, name);
+    const existing = await modelTable.named(owner, entity, project, name);
     if (existing && request.returnExisting) return existing;
     if (existing) throw new TrainingError("model_exists", { model: `${entity}/${project}/${name}` });
     assertFree(name, this.#context);
-    const source = request.from && this.#sourceOf(request.from, owner);
+    const source = request.from && (await this.#sourceOf(request.from, owner));
     const baseModel = request.baseModel ?? source?.model.baseModel;
     const base = baseModel === undefined ? null : bases.get(baseModel);
     if (!base) throw new TrainingError("unknown_base_model", { baseModel, known: bases.names() });
@@ -61,67 +61,71 @@ export class Models {
     const lora = source ? { rank: source.model.loraRank, alpha: source.model.loraAlpha } : settings.lora;
     const names = { id: randomUUID(), owner, entity, project, name, baseModel: base.name };
     const model = { ...names, nextStep: source?.step ?? 0, loraRank: lora.rank, loraAlpha: lora.alpha };
-    return this.#publisher.publishFirst(model, base, source);
+    try {
+      return await this.#publisher.publishFirst(model, base, source);
+    } catch (error) {
+      if (!isModelExists(error) || !request.returnExisting) throw error;
+      return this.create(request); // somebody else made it meanwhile
+    }
   }
 
-  owned(id: string, owner: string): ModelRecord {
-    const model = this.#context.modelTable.owned(id, owner);
+  async owned(id: string, owner: string): Promise<ModelRecord> {
+    const model = await this.#context.modelTable.owned(id, owner);
     if (!model) throw new TrainingError("unknown_model", { id });
     return model;
   }
 
-  list(owner: string, filter: ModelFilter, after: string | null, limit: number): ModelRecord[] {
+  list(owner: string, filter: ModelFilter, after: string | null, limit: number): Promise<ModelRecord[]> {
     return this.#context.modelTable.list(owner, filter, after, limit);
   }
 
   /** Deletes a model with its steps, jobs and their events. Whoever follows an open job first hears that it ended. */
   async delete(id: string, owner: string): Promise<{ deletedCheckpoints: number }> {
-    const { store, modelTable, jobTable, bases, workspace } = this.#context;
-    const model = this.owned(id, owner);
-    // nothing is awaited between the last look and the transaction: a job whose row is gone could never end
-    while (jobTable.openOf(id).length > 0) await this.#runner.cancelJobsOf(id, "its model was deleted");
-    const steps = modelTable.steps(id);
-    workspace.makingRoom(() =>
-      store.transaction(() => {
-        jobTable.deleteOf(id);
-        modelTable.delete(id);
-      }),
-    );
+    const { bases, workspace } = this.#context;
+    const model = await this.owned(id, owner);
+    let steps: StepRecord[] | null = null;
+    while (!steps) {
+      await this.#runner.cancelJobsOf(id, "its model was deleted");
+      steps = await workspace.makingRoom(() => this.#deleteRows(id));
+    }
     for (const { step } of steps) await this.#policies.unload(id, step, bases.get(model.baseModel));
     workspace.removeModel(id);
     return { deletedCheckpoints: steps.length };
   }
 
-  step(id: string, owner: string, step: number | "latest"): StepRecord {
+  async step(id: string, owner: string, step: number | "latest"): Promise<StepRecord> {
     const { modelTable } = this.#context;
-    const model = this.owned(id, owner);
-    const found = step === "latest" ? modelTable.newestStep(model.id) : modelTable.step(model.id, step);
+    const model = await this.owned(id, owner);
+    const found = await (step === "latest" ? modelTable.newestStep(model.id) : modelTable.step(model.id, step));
     if (!found) throw new TrainingError("unknown_step", { step });
     return found;
   }
 
   /** The folder of a step. Its files stay until `release` is called. */
-  openStep(id: string, owner: string, step: number | "latest"): { step: StepRecord; folder: string; release(): void } {
-    const found = this.step(id, owner, step);
+  async openStep(
+    id: string,
+    owner: string,
+    step: number | "latest",
+  ): Promise<{ step: StepRecord; folder: string; release(): void }> {
+    const found = await this.step(id, owner, step);
     const folder = this.#context.workspace.stepFolder(found.modelId, found.step);
-    return { step: found, folder, release: this.#policies.lease(found.modelId, found.step) };
+    return { step: found, folder, release: await this.#policies.hold(found.modelId, found.step) };
   }
 
-  steps(id: string, owner: string): StepRecord[] {
-    return this.#context.modelTable.steps(this.owned(id, owner).id);
+  async steps(id: string, owner: string): Promise<StepRecord[]> {
+    return this.#context.modelTable.steps((await this.owned(id, owner)).id);
   }
 
   /** Keeps the newest step and steps in use, and says which. */
   async deleteSteps(id: string, owner: string, steps: readonly number[]) {
     const { modelTable } = this.#context;
-    const newest = modelTable.newestStep(this.owned(id, owner).id)?.step;
+    const newest = (await modelTable.newestStep((await this.owned(id, owner)).id))?.step;
     const wanted = [...new Set(steps)];
-    const existing = wanted.filter((step) => modelTable.step(id, step) !== null);
+    const known = new Set((await modelTable.steps(id)).map(({ step }) => step));
+    const existing = wanted.filter((step) => known.has(step));
     const kept: number[] = [];
     for (const step of existing) {
-      // checked last: a request may have taken it while another step was removed
-      if (step === newest || this.#policies.inUse(id, step)) kept.push(step);
-      else await this.#retention.remove(id, step);
+      if (step === newest || !(await this.#retention.remove(id, step))) kept.push(step);
     }
     return {
       deletedCount: existing.length - kept.length,
@@ -132,32 +136,50 @@ export class Models {
 
   /** Makes a new newest step with the weights (and optimizer state) of an old one. */
   async rollback(id: string, owner: string, step: number): Promise<StepRecord> {
-    const model = this.owned(id, owner);
-    this.step(id, owner, step);
-    if (this.#context.jobTable.openOf(id).length > 0) throw new TrainingError("model_busy", {});
+    const model = await this.owned(id, owner);
+    await this.step(id, owner, step);
+    if ((await this.#context.jobTable.countOpenOf(id)) > 0) throw new TrainingError("model_busy", {});
     const made = await this.#publisher.publishCopy(model, step);
     await this.#retention.afterStep(id);
     return made;
   }
 
   /** Keeps the metrics of evaluated groups with the newest step, where clients that prune look for them. */
-  log(id: string, owner: string, split: string, groups: GroupLog): Record<string, number> {
-    const { modelTable } = this.#context;
-    const newest = modelTable.newestStep(this.owned(id, owner).id);
+  async log(id: string, owner: string, split: string, groups: GroupLog): Promise<Record<string, number>> {
+    await this.owned(id, owner);
     const metrics = groups.metrics(split);
-    if (!newest) return metrics;
-    const names = new Set([...Object.keys(newest.metrics), ...Object.keys(metrics)]);
-    if (names.size > MAX_STEP_METRICS) {
-      throw new TrainingError("too_many_metrics", { step: newest.step, limit: MAX_STEP_METRICS });
-    }
-    modelTable.mergeMetrics(id, newest.step, metrics);
+    await this.#context.transaction(async ({ modelTable }) => {
+      const newest = await modelTable.newestStep(id);
+      if (!newest) return;
+      const merged = { ...newest.metrics, ...metrics };
+      if (Object.keys(merged).length > MAX_STEP_METRICS) {
+        throw new TrainingError("too_many_metrics", { step: newest.step, limit: MAX_STEP_METRICS });
+      }
+      await modelTable.setMetrics(id, newest.step, merged);
+    });
     return metrics;
   }
 
-  #sourceOf({ modelId, step }: { modelId: string; step: number | null }, owner: string): StepSource {
-    const found = this.step(modelId, owner, step ?? "latest").step;
-    return { model: this.owned(modelId, owner), step: found, withOptimizer: true };
+  /** Deletes the model with its jobs and returns its steps. null = it has open jobs: without a row, none could end. */
+  #deleteRows(id: string): Promise<StepRecord[] | null> {
+    return this.#context.transaction(async ({ jobTable, modelTable }) => {
+      if ((await jobTable.countOpenOf(id)) > 0) return null;
+      const steps = await modelTable.steps(id);
+      await jobTable.deleteOf(id);
+      await modelTable.delete(id);
+      return steps;
+    });
   }
+
+  async #sourceOf({ modelId, step }: { modelId: string; step: number | null }, owner: string): Promise<StepSource> {
+    const found = (await this.step(modelId, owner, step ?? "latest")).step;
+    return { model: await this.owned(modelId, owner), step: found, withOptimizer: true };
+  }
+}
+
+/** Whether publishing a model's first step failed because its name was taken meanwhile. */
+export function isModelExists(error: unknown): boolean {
+  return error instanceof TrainingError && error.code === "model_exists";
 }
 
 /** Throws if a served model has this name. A policy with it could never be reached. */

@@ -46,37 +46,40 @@ export class Policies {
   }
 
   /** The owner's policy of that name and its step, or null. */
-  find(name: string, owner: string): { model: ModelRecord; step: number } | null {
+  async find(name: string, owner: string): Promise<{ model: ModelRecord; step: number } | null> {
     const parsed = parsePolicyName(name);
-    const model = parsed && this.#modelOf(parsed, owner);
-    const newest = model && this.#context.modelTable.newestStep(model.id);
+    const model = parsed && (await this.#modelOf(parsed, owner));
+    const newest = model && (await this.#context.modelTable.newestStep(model.id));
     if (!parsed || !model || !newest) return null;
     const step = parsed.step ?? newest.step;
-    if (step !== newest.step && !this.#context.modelTable.step(model.id, step)) return null;
+    if (step !== newest.step && !(await this.#context.modelTable.hasStep(model.id, step))) return null;
     return { model, step };
   }
 
   /** Whether the options of this server allow it to serve this step (by default the newest). */
-  answers(model: ModelRecord, step = this.#context.modelTable.newestStep(model.id)?.step): boolean {
+  async answers(model: ModelRecord, step?: number): Promise<boolean> {
     const base = this.#context.bases.get(model.baseModel);
-    return base !== null && (isServable(model, base) || step === IDENTITY_STEP);
+    if (base === null || isServable(model, base)) return base !== null;
+    return (step ?? (await this.#context.modelTable.newestStep(model.id))?.step) === IDENTITY_STEP;
   }
 
   /** Whether any owner has a policy, or a step of one, with this name. */
-  claims(name: string): boolean {
+  async claims(name: string): Promise<boolean> {
     const parsed = parsePolicyName(name);
     return parsed !== null && this.#context.modelTable.hasNamed(parsed.name);
   }
 
   /** Makes the engine ready to answer as this policy. null when the owner has no such policy. */
   async acquire(name: string, owner: string): Promise<PolicyLease | null> {
-    const found = this.find(name, owner);
+    const found = await this.find(name, owner);
     if (!found) return null;
     const { model, step } = found;
     const base = this.#context.bases.get(model.baseModel);
     if (!base) throw new TrainingError("base_model_gone", { baseModel: model.baseModel, model: model.name });
     if (step !== IDENTITY_STEP) assertServable(model, base);
-    const releaseFiles = this.lease(model.id, step);
+    const releaseFiles = await this.#tryHold(model.id, step);
+    // removed meanwhile: a newer step has its name, or nothing has
+    if (!releaseFiles) return this.acquire(name, owner);
     try {
       const slot =
         step === IDENTITY_STEP ? null : await base.slots.lease(this.#context.workspace.stepFolder(model.id, step));
@@ -93,8 +96,27 @@ export class Policies {
     }
   }
 
-  /** Keeps the files of a step until the returned function is called. */
-  lease(modelId: string, step: number): () => void {
+  /** Keeps the files of a step until the returned function is called. Throws if the step was removed. */
+  async hold(modelId: string, step: number): Promise<() => void> {
+    const release = await this.#tryHold(modelId, step);
+    if (!release) throw new TrainingError("unknown_step", { step });
+    return release;
+  }
+
+  /** Looks for the row after the lease is taken: whoever removes a step removes its row before it could see the lease. */
+  async #tryHold(modelId: string, step: number): Promise<(() => void) | null> {
+    const release = this.#lease(modelId, step);
+    try {
+      if (await this.#context.modelTable.hasStep(modelId, step)) return release;
+    } catch (error) {
+      release();
+      throw error;
+    }
+    release();
+    return null;
+  }
+
+  #lease(modelId: string, step: number): () => void {
     const key = stepKey(modelId, step);
     this.#leases.set(key, (this.#leases.get(key) ?? 0) + 1);
     let held = true;
@@ -127,7 +149,7 @@ export class Policies {
     await base?.slots.forget(this.#context.workspace.stepFolder(modelId, step));
   }
 
-  #modelOf({ entity, project, name }: PolicyName, owner: string): ModelRecord | null {
+  #modelOf({ entity, project, name }: PolicyName, owner: string): Promise<ModelRecord | null> {
     if (entity !== null && project !== null) return this.#context.modelTable.named(owner, entity, project, name);
     return this.#context.modelTable.newestNamed(owner, name);
   }
@@ -147,6 +169,7 @@ export function assertServable(model: ModelRecord, base: BaseModel): void {
 
 /** "wandb-artifact:///entity/project/name[:stepN]", "name", "name@N" or "name:stepN". */
 function parsePolicyName(text: string): PolicyName | null {
+  if (text.includes("\0")) return null; // no name has it, and not every database can look for it
   const artifact = ARTIFACT.exec(text);
   if (artifact) {
     const [, entity, project, name, step] = artifact;

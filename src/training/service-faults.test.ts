@@ -28,38 +28,38 @@ describe("faults", () => {
     ["reports a failure", 102, /told to fail/],
     ["writes a corrupt adapter", 104, /adapter_model/],
   ])("a trainer that %s fails its job with the reason, and the next job runs", async (_what, id, reason) => {
-    const bench = start();
+    const bench = await start();
     bench.service.bases.get("tiny")!.encoder = { ...bench.service.bases.get("tiny")!.encoder, vocabSize: 256 };
-    const model = newModel(bench);
+    const model = await newModel(bench);
     const job = await submit(bench, model.id, [faulty(id)]);
     const events = await ended(bench, job);
     expect(events.at(-1)!.type).toBe("training_failed");
-    expect(bench.service.jobs.owned(job.id, "me")).toMatchObject({
+    expect(await bench.service.jobs.owned(job.id, "me")).toMatchObject({
       status: "FAILED",
       errorMessage: expect.stringMatching(reason),
     });
     expect(readdirSync(join(bench.folder, "training", "models", model.id))).toEqual(["step-0"]);
     expect((await ended(bench, await submit(bench, model.id))).at(-1)!.type).toBe("training_ended");
-    expect(bench.service.models.step(model.id, "me", "latest").step).toBe(1);
+    expect((await bench.service.models.step(model.id, "me", "latest")).step).toBe(1);
   });
 
   it("kills a trainer that does not react to a cancellation", async () => {
-    const bench = start({ trainer: fakeTrainer(20) });
+    const bench = await start({ trainer: fakeTrainer(20) });
     bench.service.bases.get("tiny")!.encoder = { ...bench.service.bases.get("tiny")!.encoder, vocabSize: 256 };
-    const model = newModel(bench);
+    const model = await newModel(bench);
     const group = faulty(103);
     const many = { ...group, trajectories: Array.from({ length: 200 }, (_, i) => group.trajectories[i % 2]!) };
     const job = await submit(bench, model.id, [many]);
     await new Promise<void>((resolve) => {
       bench.service.jobs.watch(job.id, ({ type }) => type === "gradient_step" && resolve());
     });
-    bench.service.jobs.cancel(job.id, "me");
+    await bench.service.jobs.cancel(job.id, "me");
     expect((await ended(bench, job)).at(-1)!.data).toEqual({ error_message: "cancelled" });
   });
 
   it("fails a job whose data or starting weights are gone, and runs the next one", async () => {
-    const bench = start({ maxParallelJobs: 1, trainer: fakeTrainer(50) });
-    const model = newModel(bench);
+    const bench = await start({ maxParallelJobs: 1, trainer: fakeTrainer(50) });
+    const model = await newModel(bench);
     const first = await submit(bench, model.id);
     const second = await submit(bench, model.id);
     rmSync(join(bench.folder, "training", "jobs", second.id, "submission.jsonl"));
@@ -75,8 +75,8 @@ describe("faults", () => {
   });
 
   it("fails a job that an earlier version stored in another form, and says what to do", async () => {
-    const bench = start({ maxParallelJobs: 1, trainer: fakeTrainer(50) });
-    const model = newModel(bench);
+    const bench = await start({ maxParallelJobs: 1, trainer: fakeTrainer(50) });
+    const model = await newModel(bench);
     const first = await submit(bench, model.id);
     const second = await submit(bench, model.id);
     const folder = join(bench.folder, "training", "jobs", second.id);
@@ -88,29 +88,29 @@ describe("faults", () => {
   });
 
   it("refuses to copy a step whose files are damaged", async () => {
-    const bench = start();
-    const model = newModel(bench);
+    const bench = await start();
+    const model = await newModel(bench);
     await ended(bench, await submit(bench, model.id));
     const { models } = bench.service;
     writeFileSync(join(stepFolder(bench, model.id, 1), "adapter_model.safetensors"), "rubbish");
     await expect(models.rollback(model.id, "me", 1)).rejects.toMatchObject({ code: "damaged_step" });
     const fork = { ...{ owner: "me", entity: "team", project: "demo", name: "fork" }, baseModel: null };
     const from = { modelId: model.id, step: 1 };
-    expect(() => models.create({ ...fork, returnExisting: false, from })).toThrow(/step 1 are damaged/);
-    expect(models.steps(model.id, "me").map(({ step }) => step)).toEqual([0, 1]);
+    await expect(models.create({ ...fork, returnExisting: false, from })).rejects.toThrow(/step 1 are damaged/);
+    expect((await models.steps(model.id, "me")).map(({ step }) => step)).toEqual([0, 1]);
     expect((await models.rollback(model.id, "me", 0)).step).toBe(2);
   });
 
   it("keeps a published step when the job's files cannot be deleted or a listener fails", async () => {
-    const bench = start();
-    const model = newModel(bench);
+    const bench = await start();
+    const model = await newModel(bench);
     const remove = vi.spyOn(Workspace.prototype, "removeJob").mockImplementationOnce(() => {
       throw Object.assign(new Error("resource busy or locked"), { code: "EBUSY" });
     });
     try {
       const first = await submit(bench, model.id);
       await expect.poll(() => bench.service.stats()).toEqual({ running: 0, pending: 0 });
-      expect(bench.service.jobs.owned(first.id, "me")).toMatchObject({ status: "COMPLETED", toStep: 1 });
+      expect(await bench.service.jobs.owned(first.id, "me")).toMatchObject({ status: "COMPLETED", toStep: 1 });
     } finally {
       remove.mockRestore();
     }
@@ -119,13 +119,13 @@ describe("faults", () => {
       throw new Error("a follower that fails");
     });
     await expect.poll(() => bench.service.stats()).toEqual({ running: 0, pending: 0 });
-    expect(bench.service.jobs.owned(second.id, "me")).toMatchObject({ status: "COMPLETED", toStep: 2 });
+    expect(await bench.service.jobs.owned(second.id, "me")).toMatchObject({ status: "COMPLETED", toStep: 2 });
     for (const step of [1, 2]) expect(existsSync(stepFolder(bench, model.id, step))).toBe(true);
   });
 
   it("removes the files of a rollback that cannot be recorded", async () => {
-    const bench = start();
-    const model = newModel(bench);
+    const bench = await start();
+    const model = await newModel(bench);
     const insert = vi.spyOn(ModelTable.prototype, "insertStep").mockImplementationOnce(() => {
       throw Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
     });
@@ -135,8 +135,8 @@ describe("faults", () => {
   });
 
   it("keeps a step that a request starts to use while others are deleted", async () => {
-    const bench = start();
-    const model = newModel(bench);
+    const bench = await start();
+    const model = await newModel(bench);
     for (let i = 0; i < 3; i++) await ended(bench, await submit(bench, model.id));
     const deleting = bench.service.models.deleteSteps(model.id, "me", [1, 2]);
     const lease = await bench.service.policies.acquire("agent@2", "me");
@@ -147,8 +147,8 @@ describe("faults", () => {
 
   it("on a full disk refuses new jobs and fails running ones, and continues when there is space", async () => {
     const full = (code: string) => Object.assign(new Error("no space left"), { code });
-    const bench = start();
-    const model = newModel(bench);
+    const bench = await start();
+    const model = await newModel(bench);
     const draft = await bench.service.jobs.draft();
     vi.spyOn(draft.input, "finish").mockRejectedValue(full("ENOSPC"));
     const submission = { owner: "me", modelId: model.id, idempotencyKey: null, requestHash: "" };
@@ -181,13 +181,13 @@ describe("faults", () => {
     );
     await ended(bench, await submit(bench, model.id));
     await expect.poll(() => existsSync(reserve)).toBe(true);
-    expect(bench.service.models.step(model.id, "me", "latest").step).toBe(1);
+    expect((await bench.service.models.step(model.id, "me", "latest")).step).toBe(1);
     finish.mockRestore();
   });
 
   it("accepts and starts no job while there is no space to record its end", async () => {
-    const bench = start({ maxParallelJobs: 1, trainer: fakeTrainer(50) });
-    const model = newModel(bench);
+    const bench = await start({ maxParallelJobs: 1, trainer: fakeTrainer(50) });
+    const model = await newModel(bench);
     const first = await submit(bench, model.id);
     const second = await submit(bench, model.id);
     const keep = vi.spyOn(Workspace.prototype, "keepReserve").mockReturnValue(false);
@@ -205,9 +205,9 @@ describe("faults", () => {
   });
 
   it("deletes and cancels on a full disk, using the reserve", async () => {
-    const bench = start({ maxParallelJobs: 1, trainer: fakeTrainer(200) });
+    const bench = await start({ maxParallelJobs: 1, trainer: fakeTrainer(200) });
     const { models, jobs } = bench.service;
-    const model = newModel(bench);
+    const model = await newModel(bench);
     for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, model.id));
     const release = vi.spyOn(Workspace.prototype, "releaseReserve");
     const full = () => {
@@ -218,9 +218,9 @@ describe("faults", () => {
     expect(existsSync(stepFolder(bench, model.id, 1))).toBe(false);
 
     const job = await submit(bench, model.id);
-    await expect.poll(() => jobs.owned(job.id, "me").status, { interval: 1 }).toBe("RUNNING");
+    await expect.poll(async () => (await jobs.owned(job.id, "me")).status, { interval: 1 }).toBe("RUNNING");
     vi.spyOn(JobTable.prototype, "requestCancel").mockImplementationOnce(full);
-    jobs.cancel(job.id, "me");
+    await jobs.cancel(job.id, "me");
     expect((await ended(bench, job)).at(-1)!.data).toEqual({ error_message: "cancelled" });
 
     await submit(bench, model.id);
@@ -234,8 +234,8 @@ describe("faults", () => {
   });
 
   it("names the place of a corrupt record in the failure", async () => {
-    const bench = start();
-    const model = newModel(bench);
+    const bench = await start();
+    const model = await newModel(bench);
     const group = scored(["a1 <e>", 1], ["a2 <e>", 0]);
     const item = group.trajectories[1]!.histories[0]!.items[1]!;
     if ("choice" in item) item.choice.logprobs = [-1];
@@ -247,13 +247,13 @@ describe("faults", () => {
     const folder = mkdtempSync(join(tmpdir(), "training-"));
     try {
       const many = scored(...Array.from({ length: 12 }, (_, i) => ["a1 <e>", i % 2] as const));
-      const first = trainingBench({ folder, trainer: fakeTrainer(20) });
-      const model = newModel(first);
+      const first = await trainingBench({ folder, trainer: fakeTrainer(20) });
+      const model = await newModel(first);
       const job = await submit(first, model.id, [many]);
-      await expect.poll(() => first.service.jobs.events(job.id, null, 100).length).toBeGreaterThan(3);
+      await expect.poll(async () => (await first.service.jobs.events(job.id, null, 100)).length).toBeGreaterThan(3);
       await first.close();
-      const second = trainingBench({ folder });
-      expect(second.service.jobs.owned(job.id, "me").attempts).toBeLessThanOrEqual(1);
+      const second = await trainingBench({ folder });
+      expect((await second.service.jobs.owned(job.id, "me")).attempts).toBeLessThanOrEqual(1);
       const events = await ended(second, job);
       expect(events.map(({ type }) => type)).toEqual([
         "training_started",

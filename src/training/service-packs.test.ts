@@ -29,7 +29,7 @@ const start = benchesOfTest();
 describe.each(TRAINERS)("with %s", (_name, startProcess) => {
   async function trained(config: Partial<RlConfig>) {
     const trainer = new ProcessTrainer({ start: startProcess, idleMs: 60_000, cancelGraceMs: 1000 });
-    const bench = start({ trainer });
+    const bench = await start({ trainer });
     const model = await newModel(bench);
     const events = await ended(bench, await submit(bench, model.id, GROUPS, { config }));
     expect(events.at(-1)).toMatchObject({ type: "training_ended", data: { step: 1 } });

@@ -17,8 +17,8 @@ const start = benchesOfTest();
 
 describe("steps and the engine's adapter slots", () => {
   /** A folder with an adapter of its own content, as an operator would name it. */
-  const operatorAdapter = (bench: TrainingBench, name: string): string => {
-    const step = stepFolder(bench, newModel(bench, name).id, 0);
+  const operatorAdapter = async (bench: TrainingBench, name: string): Promise<string> => {
+    const step = stepFolder(bench, (await newModel(bench, name)).id, 0);
     const folder = join(bench.folder, name);
     cpSync(step, folder, { recursive: true });
     const weights = readFileSync(join(folder, "adapter_model.safetensors"));
@@ -33,8 +33,8 @@ describe("steps and the engine's adapter slots", () => {
     });
 
   it("makes room for a policy by unloading the least recently used one", async () => {
-    const bench = start({ maxLoras: 2 });
-    const model = newModel(bench);
+    const bench = await start({ maxLoras: 2 });
+    const model = await newModel(bench);
     for (let i = 0; i < 4; i++) await ended(bench, await submit(bench, model.id));
     expect(bench.engine.versions.size).toBe(2);
     const held = await bench.service.policies.acquire("agent@1", "me");
@@ -47,14 +47,14 @@ describe("steps and the engine's adapter slots", () => {
   });
 
   it("publishes, rolls back and forks even if the operator's adapters use every slot", async () => {
-    const bench = start({ maxLoras: 2 });
-    const model = newModel(bench);
-    const held = await bench.slots.hold(operatorAdapter(bench, "o"));
-    await bench.slots.hold(operatorAdapter(bench, "oo"));
+    const bench = await start({ maxLoras: 2 });
+    const model = await newModel(bench);
+    const held = await bench.slots.hold(await operatorAdapter(bench, "o"));
+    await bench.slots.hold(await operatorAdapter(bench, "oo"));
     const events = await ended(bench, await submit(bench, model.id));
     expect(events.at(-1)).toMatchObject({ type: "training_ended", data: { step: 1 } });
     expect((await bench.service.models.rollback(model.id, "me", 0)).step).toBe(2);
-    const forked = fork(bench, model.id);
+    const forked = await fork(bench, model.id);
     expect((await bench.service.models.rollback(forked.id, "me", 2)).step).toBe(3);
     await expect(bench.service.policies.acquire("agent@1", "me")).rejects.toMatchObject({
       code: "no_adapter_slot",
@@ -67,8 +67,8 @@ describe("steps and the engine's adapter slots", () => {
   });
 
   it("publishes and rolls back even if the engine cannot load adapters", async () => {
-    const bench = start();
-    const model = newModel(bench);
+    const bench = await start();
+    const model = await newModel(bench);
     const load = vi.spyOn(bench.engine, "loadAdapter").mockRejectedValue(new Error("the engine thread ended"));
     expect((await ended(bench, await submit(bench, model.id))).at(-1)!.type).toBe("training_ended");
     expect((await bench.service.models.rollback(model.id, "me", 1)).step).toBe(2);
@@ -77,19 +77,19 @@ describe("steps and the engine's adapter slots", () => {
   });
 
   it("gives a step's slot to the operator while a job trains from that step", async () => {
-    const bench = start({ maxLoras: 1, trainer: fakeTrainer(400) });
-    const model = newModel(bench);
+    const bench = await start({ maxLoras: 1, trainer: fakeTrainer(400) });
+    const model = await newModel(bench);
     await ended(bench, await submit(bench, model.id));
     const job = await submit(bench, model.id);
     await expect.poll(() => bench.service.policies.inUse(model.id, 1), { interval: 5 }).toBe(true);
-    const { version } = await bench.slots.hold(operatorAdapter(bench, "o"));
+    const { version } = await bench.slots.hold(await operatorAdapter(bench, "o"));
     expect(bench.engine.versions).toEqual(new Set([version]));
     expect((await ended(bench, job)).at(-1)!.type).toBe("training_ended");
   });
 
   it("shares the slot of an operator's adapter with the same content", async () => {
-    const bench = start({ maxLoras: 1 });
-    const model = newModel(bench);
+    const bench = await start({ maxLoras: 1 });
+    const model = await newModel(bench);
     await ended(bench, await submit(bench, model.id));
     const { version } = await bench.slots.hold(stepFolder(bench, model.id, 1));
     const lease = await bench.service.policies.acquire("agent", "me");
@@ -103,23 +103,23 @@ describe("steps and the engine's adapter slots", () => {
   it("neither serves nor trains a model whose rank is larger than the server allows", async () => {
     const folder = mkdtempSync(join(tmpdir(), "training-"));
     try {
-      const before = trainingBench({ folder });
-      const model = newModel(before);
+      const before = await trainingBench({ folder });
+      const model = await newModel(before);
       await ended(before, await submit(before, model.id));
       await before.close();
 
-      const bench = trainingBench({ folder, maxLoraRank: 1 });
+      const bench = await trainingBench({ folder, maxLoraRank: 1 });
       const refusal = { code: "rank_too_large", message: expect.stringContaining("rank 2, more than") };
       await expect(bench.service.policies.acquire("agent", "me")).rejects.toMatchObject(refusal);
-      expect(bench.service.policies.answers(model)).toBe(false);
+      expect(await bench.service.policies.answers(model)).toBe(false);
       expect(await bench.service.policies.acquire("agent@0", "me")).toMatchObject({ step: 0, adapter: null });
       const events = await ended(bench, await submit(bench, model.id));
       expect(events.map(({ type }) => type)).toEqual(["training_failed"]);
       expect(events[0]!.data.error_message).toContain("--max-lora-rank 1");
-      expect(bench.service.models.steps(model.id, "me").map(({ step }) => step)).toEqual([0, 1]);
+      expect((await bench.service.models.steps(model.id, "me")).map(({ step }) => step)).toEqual([0, 1]);
       await bench.close();
 
-      const after = trainingBench({ folder });
+      const after = await trainingBench({ folder });
       expect(await after.service.policies.acquire("agent", "me")).toMatchObject({ step: 1 });
       await after.close();
     } finally {
@@ -128,8 +128,8 @@ describe("steps and the engine's adapter slots", () => {
   });
 
   it("lets a request finish on a deleted model, then frees its slot", async () => {
-    const bench = start();
-    const model = newModel(bench);
+    const bench = await start();
+    const model = await newModel(bench);
     await ended(bench, await submit(bench, model.id));
     const lease = await bench.service.policies.acquire("agent", "me");
     await bench.service.models.delete(model.id, "me");

@@ -20,17 +20,19 @@ const start = benchesOfTest();
 
 describe("jobs", () => {
   it("trains, publishes the step before it announces it, and reports every trajectory", async () => {
-    const bench = start();
-    const model = newModel(bench);
-    let servedAtTheEnd: { step: number | null; load: string | undefined } | null = null;
+    const bench = await start();
+    const model = await newModel(bench);
+    let servedAtTheEnd: ReturnType<typeof bench.service.policies.find> | null = null;
+    let loadedAtTheEnd: string | undefined;
     const job = await submit(bench, model.id, [scored(["a1 <e>", 1], ["a2 <e>", 0]), scored(["a3", 1], ["yes", 1])]);
     bench.service.jobs.watch(job.id, ({ type }) => {
       if (type !== "training_ended") return;
-      const found = bench.service.policies.find("wandb-artifact:///team/demo/agent", "me")!;
-      servedAtTheEnd = { step: found.step, load: bench.engine.loads.at(-1) };
+      servedAtTheEnd = bench.service.policies.find("wandb-artifact:///team/demo/agent", "me");
+      loadedAtTheEnd = bench.engine.loads.at(-1);
     });
     const events = await ended(bench, job);
-    expect(servedAtTheEnd).toEqual({ step: 1, load: expect.stringMatching(/step-1$/) });
+    expect(await servedAtTheEnd).toMatchObject({ step: 1 });
+    expect(loadedAtTheEnd).toMatch(/step-1$/);
     expect(events.map(({ type }) => type)).toEqual([
       "training_started",
       "gradient_step",
@@ -40,7 +42,7 @@ describe("jobs", () => {
     expect(events[0]!.data).toEqual({ num_sequences: 2 });
     for (const value of Object.values(events[1]!.data)) expect(Number.isFinite(value)).toBe(true);
     expect(events[1]!.data).toMatchObject({ reward: 0.75, num_groups_submitted: 2, num_groups_trainable: 1 });
-    const done = bench.service.jobs.owned(job.id, "me");
+    const done = await bench.service.jobs.owned(job.id, "me");
     expect(done).toMatchObject({ status: "COMPLETED", progress: 1, fromStep: 0, toStep: 1, errorMessage: null });
     const report = JSON.parse(done.report!) as { trajectories: { status: string }[]; usage: { tokens: number } };
     expect(report.trajectories.map(({ status }) => status)).toEqual([
@@ -51,25 +53,28 @@ describe("jobs", () => {
     ]);
     expect(report.usage.tokens).toBe(22);
     expect(jobFolders(bench)).toEqual([]);
-    expect(bench.service.models.step(model.id, "me", 1).metrics).toMatchObject({ "train/reward": 0.75, grad_norm: 1 });
+    expect((await bench.service.models.step(model.id, "me", 1)).metrics).toMatchObject({
+      "train/reward": 0.75,
+      grad_norm: 1,
+    });
   });
 
   it("advances the step even when nothing was trainable", async () => {
-    const bench = start();
-    const model = newModel(bench);
+    const bench = await start();
+    const model = await newModel(bench);
     const events = await ended(bench, await submit(bench, model.id, []));
     expect(events.map(({ type, data }) => [type, data])).toEqual([
       ["training_started", { num_sequences: 0 }],
       ["training_ended", { step: 1 }],
     ]);
-    expect(bench.service.models.step(model.id, "me", "latest").step).toBe(1);
+    expect((await bench.service.models.step(model.id, "me", "latest")).step).toBe(1);
   });
 
   it("gives the same events and the same adapter for the same job from the same step", async () => {
     const runs = [];
     for (let i = 0; i < 2; i++) {
-      const bench = start();
-      const model = newModel(bench);
+      const bench = await start();
+      const model = await newModel(bench);
       const events = await ended(bench, await submit(bench, model.id));
       const adapter = readFileSync(join(stepFolder(bench, model.id, 1), "adapter_model.safetensors"));
       runs.push({ events: events.map(({ type, data }) => [type, data]), adapter: adapter.toString("hex") });
@@ -78,8 +83,8 @@ describe("jobs", () => {
   });
 
   it("runs a model's jobs in order and different models side by side", async () => {
-    const bench = start({ trainer: fakeTrainer(20) });
-    const [a, b] = [newModel(bench, "a"), newModel(bench, "b")];
+    const bench = await start({ trainer: fakeTrainer(20) });
+    const [a, b] = [await newModel(bench, "a"), await newModel(bench, "b")];
     const order: string[] = [];
     const jobs = [];
     for (const [label, model] of [
@@ -96,59 +101,61 @@ describe("jobs", () => {
     for (const job of jobs) await ended(bench, job);
     expect(order.indexOf("a2 start")).toBeGreaterThan(order.indexOf("a1 end"));
     expect(order.indexOf("b1 start")).toBeLessThan(order.indexOf("a1 end"));
-    expect(bench.service.models.steps(a.id, "me")).toHaveLength(3);
+    expect(await bench.service.models.steps(a.id, "me")).toHaveLength(3);
   });
 
   it("cancels a waiting job at once and a running one within a step", async () => {
     const warnings: string[] = [];
     const log = createLog({ level: "warn", format: "text", write: (line) => warnings.push(line) });
-    const bench = start({ trainer: fakeTrainer(30), maxParallelJobs: 1, log });
-    const model = newModel(bench);
+    const bench = await start({ trainer: fakeTrainer(30), maxParallelJobs: 1, log });
+    const model = await newModel(bench);
     const many = scored(...Array.from({ length: 40 }, (_, i) => ["a1 <e>", i % 2] as const));
     const running = await submit(bench, model.id, [many]);
     const waiting = await submit(bench, model.id);
-    expect(bench.service.jobs.cancel(waiting.id, "me").status).toBe("CANCELLED");
+    expect((await bench.service.jobs.cancel(waiting.id, "me")).status).toBe("CANCELLED");
     await new Promise<void>((resolve) => {
       bench.service.jobs.watch(running.id, ({ type }) => type === "gradient_step" && resolve());
     });
-    bench.service.jobs.cancel(running.id, "me");
+    await bench.service.jobs.cancel(running.id, "me");
     const events = await ended(bench, running);
     expect(events.length).toBeLessThan(10);
     expect(events.at(-1)).toMatchObject({ type: "training_failed", data: { error_message: "cancelled" } });
-    expect(bench.service.jobs.owned(running.id, "me").status).toBe("CANCELLED");
-    expect(bench.service.jobs.cancel(running.id, "me").status).toBe("CANCELLED");
-    expect(bench.service.models.step(model.id, "me", "latest").step).toBe(0);
-    expect(() => bench.service.jobs.cancel(running.id, "you")).toThrow(/no training job/);
+    expect((await bench.service.jobs.owned(running.id, "me")).status).toBe("CANCELLED");
+    expect((await bench.service.jobs.cancel(running.id, "me")).status).toBe("CANCELLED");
+    expect((await bench.service.models.step(model.id, "me", "latest")).step).toBe(0);
+    await expect(bench.service.jobs.cancel(running.id, "you")).rejects.toThrow(/no training job/);
     expect(warnings).toEqual([]);
   });
 
   it("answers a repeated idempotency key with the first job, and refuses it with another body", async () => {
-    const bench = start();
-    const model = newModel(bench);
+    const bench = await start();
+    const model = await newModel(bench);
     const first = await submit(bench, model.id, undefined, { key: "k" });
     expect((await submit(bench, model.id, undefined, { key: "k" })).id).toBe(first.id);
     await expect(submit(bench, model.id, [], { key: "k" })).rejects.toThrow(/another body/);
     await ended(bench, first);
     expect(jobFolders(bench)).toEqual([]);
-    expect(bench.service.jobs.list("me", null, null, null, 10)).toHaveLength(1);
+    expect(await bench.service.jobs.list("me", null, null, null, 10)).toHaveLength(1);
   });
 
   it("enforces the quotas", async () => {
-    const bench = start({ maxOpenJobs: 1, maxStepsPerModel: 2, trainer: fakeTrainer(30) });
-    const model = newModel(bench);
+    const bench = await start({ maxOpenJobs: 1, maxStepsPerModel: 2, trainer: fakeTrainer(30) });
+    const model = await newModel(bench);
     const first = await submit(bench, model.id);
     await expect(submit(bench, model.id)).rejects.toThrow(/At most 1 jobs/);
     await ended(bench, first);
     for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, model.id));
-    await expect.poll(() => bench.service.models.steps(model.id, "me").map(({ step }) => step)).toEqual([2, 3]);
-    const full = start({ maxBytesPerOwner: 10 });
-    await expect(submit(full, newModel(full).id)).rejects.toThrow(/delete some before training on/);
+    await expect
+      .poll(async () => (await bench.service.models.steps(model.id, "me")).map(({ step }) => step))
+      .toEqual([2, 3]);
+    const full = await start({ maxBytesPerOwner: 10 });
+    await expect(submit(full, (await newModel(full)).id)).rejects.toThrow(/delete some before training on/);
     expect(jobFolders(full)).toEqual([]);
   });
 
   it("writes the curves once, as JSON lines and for TensorBoard", async () => {
-    const bench = start();
-    const model = newModel(bench);
+    const bench = await start();
+    const model = await newModel(bench);
     for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, model.id));
     const folder = join(bench.folder, "training", "models", model.id, "curves");
     const lines = () =>
@@ -168,8 +175,8 @@ describe("jobs", () => {
   });
 
   it("scales the learning rate by how far the spread of rewards has shrunk since step 0", async () => {
-    const bench = start();
-    const model = newModel(bench);
+    const bench = await start();
+    const model = await newModel(bench);
     const config = { scaleLearningRateByRewardStdDev: true };
     const rates: unknown[] = [];
     for (const reward of [1, 0.8, 0.9, 0.6]) {
@@ -181,12 +188,12 @@ describe("jobs", () => {
     }
     expect(rates[0]).toBe(5e-6);
     expect(rates[3]).toBeCloseTo(5e-6 * 0.666666667, 13);
-    expect(bench.service.models.step(model.id, "me", "latest").metrics).toEqual({ "train/exception_rate": 0 });
+    expect((await bench.service.models.step(model.id, "me", "latest")).metrics).toEqual({ "train/exception_rate": 0 });
   });
 
   it("remembers the reward spread of steps that were deleted or whose metrics were overwritten", async () => {
-    const bench = start({ maxStepsPerModel: 1 });
-    const model = newModel(bench);
+    const bench = await start({ maxStepsPerModel: 1 });
+    const model = await newModel(bench);
     const config = { scaleLearningRateByRewardStdDev: true };
     let rate: unknown;
     for (const reward of [1, 0.8, 0.9, 0.6]) {
@@ -196,16 +203,16 @@ describe("jobs", () => {
       const log = new GroupLog();
       for (const value of [100, 0]) log.addTrajectory({ reward: value, metrics: {} });
       log.addGroup({ exceptions: 0, metrics: {} });
-      bench.service.models.log(model.id, "me", "train", log);
+      await bench.service.models.log(model.id, "me", "train", log);
     }
     expect(rate).toBeCloseTo(5e-6 * 0.666666667, 13);
   });
 
   it("measures the reward spread of a fork from its first step", async () => {
-    const bench = start();
-    const source = newModel(bench);
+    const bench = await start();
+    const source = await newModel(bench);
     for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, source.id));
-    const fork = bench.service.models.create({
+    const fork = await bench.service.models.create({
       ...{ owner: "me", entity: "team", project: "demo", name: "fork", baseModel: null, returnExisting: false },
       from: { modelId: source.id, step: 2 },
     });
@@ -236,10 +243,10 @@ describe("jobs", () => {
         update: (task, signal) => trainer.update(task, signal),
         close: () => trainer.close(),
       };
-      const bench = start({ trainer: noting });
-      const source = newModel(bench);
+      const bench = await start({ trainer: noting });
+      const source = await newModel(bench);
       for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, source.id));
-      const fork = bench.service.models.create({
+      const fork = await bench.service.models.create({
         ...{ owner: "me", entity: "team", project: "demo", name: "fork", baseModel: null, returnExisting: false },
         from: { modelId: source.id, step: 2 },
       });

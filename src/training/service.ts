@@ -2,11 +2,10 @@
 // other.
 
 import type { Log } from "../observe/log.ts";
-import type { Store } from "../store/db.ts";
-import { EventTable } from "../store/event-table.ts";
-import { isOperation, JobTable } from "../store/job-table.ts";
-import { ModelTable } from "../store/model-table.ts";
-import { RunTable } from "../store/run-table.ts";
+import { isOperation } from "../store/job-table.ts";
+import type { ModelRecord } from "../store/model-table.ts";
+import type { Store } from "../store/store.ts";
+import { tablesOn, transactionsOn } from "../store/tables.ts";
 import type { BaseModels } from "./base-models.ts";
 import type { JobObserver, TrainingContext, TrainingSettings } from "./context.ts";
 import type { Trainer } from "./contract.ts";
@@ -47,13 +46,9 @@ export class TrainingService {
   #closed = false;
 
   constructor({ store, folder, bases, trainer, log, observer, ...settings }: TrainingOptions) {
-    const eventTable = new EventTable(store);
     const context: TrainingContext = {
-      store,
-      modelTable: new ModelTable(store),
-      runTable: new RunTable(store),
-      jobTable: new JobTable(store, eventTable),
-      eventTable,
+      ...tablesOn(store),
+      transaction: transactionsOn(store),
       workspace: new Workspace(folder),
       bases,
       trainer,
@@ -78,22 +73,23 @@ export class TrainingService {
   }
 
   /** Puts right what a crash left behind, then starts waiting jobs. */
-  start(): void {
+  async start(): Promise<void> {
     const { modelTable, workspace } = this.#context;
-    recover(this.#context, this.#journal);
-    for (const { id } of modelTable.all()) void this.#curves.write(id);
+    await recover(this.#context, this.#journal);
+    // they take their time, and log their own failures
+    for (const { id } of await modelTable.all()) void this.#curves.write(id);
     workspace.keepReserve();
-    this.#warnOfRanks();
-    this.#runner.pump();
+    await this.#warnOfRanks();
+    await this.#runner.pump();
   }
 
-  stats(): { running: number; pending: number } {
-    return { running: this.#runner.running, pending: this.#context.jobTable.count("PENDING") };
+  async stats(): Promise<{ running: number; pending: number }> {
+    return { running: this.#runner.running, pending: await this.#context.jobTable.count("PENDING") };
   }
 
   /** Throws when the database cannot be read. */
-  checkDatabase(): void {
-    this.#context.jobTable.count("RUNNING");
+  async checkDatabase(): Promise<void> {
+    await this.#context.jobTable.count("RUNNING");
   }
 
   /** Throws when jobs would not be run. */
@@ -112,12 +108,15 @@ export class TrainingService {
     this.#closed = true;
     await this.#runner.close();
     await this.#context.trainer.close();
+    await this.#curves.close();
   }
 
-  #warnOfRanks(): void {
+  async #warnOfRanks(): Promise<void> {
     const { modelTable, log } = this.#context;
-    const all = modelTable.all();
-    const unserved = all.filter((model) => this.bases.get(model.baseModel) && !this.policies.answers(model));
+    const unserved: ModelRecord[] = [];
+    for (const model of await modelTable.all()) {
+      if (this.bases.get(model.baseModel) && !(await this.policies.answers(model))) unserved.push(model);
+    }
     if (unserved.length === 0) return;
     log.warn("trained models are not served: their rank is larger than --max-lora-rank", {
       models: unserved.map(({ name }) => name).join(),

@@ -3,8 +3,8 @@
 import { join } from "node:path";
 import { AdapterSlots } from "../../dist/engine/adapter-slots.js";
 import { createLog } from "../../dist/observe/log.js";
-import { openStore } from "../../dist/store/db.js";
 import { lockDataDir } from "../../dist/store/instance-lock.js";
+import { openSqlite } from "../../dist/store/sqlite.js";
 import { BaseModels } from "../../dist/training/base-models.js";
 import { RL_DEFAULTS } from "../../dist/training/config.js";
 import { ForkedProcess } from "../../dist/training/process/forked-process.js";
@@ -31,7 +31,7 @@ const base = {
   slots: new AdapterSlots(engine),
 };
 const service = new TrainingService({
-  store: openStore(join(folder, "flywheel.db")),
+  store: openSqlite(join(folder, "flywheel.db")),
   folder: join(folder, "training"),
   bases: new BaseModels([base]),
   trainer: new ProcessTrainer({
@@ -49,12 +49,10 @@ const service = new TrainingService({
   activationBytes: 2 ** 30,
   isServedName: () => false,
 });
-service.start();
-const models = ["a", "b"].map((name) =>
-  service.models.create({
-    ...{ owner: "me", entity: "e", project: "p", name, baseModel: "tiny", returnExisting: true, from: null },
-  }),
-);
+await service.start();
+const names = { owner: "me", entity: "e", project: "p", baseModel: "tiny", returnExisting: true, from: null };
+const models = [];
+for (const name of ["a", "b"]) models.push(await service.models.create({ ...names, name }));
 const choice = (id) => ({
   message: { role: "assistant", content: "" },
   ...{ promptTokenIds: [1, 2], tokenIds: [id], logprobs: [-1], tokens: null },

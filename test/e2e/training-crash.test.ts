@@ -46,12 +46,12 @@ describe("kill -9", () => {
         accepted.push(...(await runAndKill(folder, Math.random() * 250)));
       }
 
-      const bench = trainingBench({ folder });
+      const bench = await trainingBench({ folder });
       const { jobs, models } = bench.service;
       await expect.poll(() => bench.service.stats()).toEqual({ running: 0, pending: 0 });
       for (const id of accepted) {
-        const job = jobs.owned(id, "me");
-        const events = jobs.events(id, null, 1000).map(({ type }) => type);
+        const job = await jobs.owned(id, "me");
+        const events = (await jobs.events(id, null, 1000)).map(({ type }) => type);
         if (job.status === "COMPLETED") {
           expect(events).toEqual(["training_started", "gradient_step", "gradient_step", "training_ended"]);
         } else {
@@ -59,9 +59,9 @@ describe("kill -9", () => {
           expect(events.at(-1)).toBe("training_failed");
         }
       }
-      for (const model of models.list("me", {}, null, 100)) {
-        const made = jobs.list("me", model.id, "COMPLETED", null, 10_000).map(({ toStep }) => toStep);
-        const steps = models.steps(model.id, "me").map(({ step }) => step);
+      for (const model of await models.list("me", {}, null, 100)) {
+        const made = (await jobs.list("me", model.id, "COMPLETED", null, 10_000)).map(({ toStep }) => toStep);
+        const steps = (await models.steps(model.id, "me")).map(({ step }) => step);
         expect(steps).toEqual([0, ...made.reverse()]);
         expect(new Set(steps).size).toBe(steps.length);
         const entries = readdirSync(join(folder, "training", "models", model.id)).filter((name) => name !== "curves");
@@ -88,14 +88,14 @@ it("allows one server per data directory", () => {
 });
 
 it("runs a thousand queued jobs in order", async () => {
-  const bench = trainingBench({ trainer: fakeTrainer(0) });
-  const model = newModel(bench);
+  const bench = await trainingBench({ trainer: fakeTrainer(0) });
+  const model = await newModel(bench);
   const submitted = [];
   for (let i = 0; i < 1000; i++) submitted.push(await submit(bench, model.id, i % 100 === 0 ? undefined : []));
   await ended(bench, submitted.at(-1)!);
-  expect(bench.service.jobs.list("me", model.id, "COMPLETED", null, 2000).map(({ id }) => id)).toEqual(
+  expect((await bench.service.jobs.list("me", model.id, "COMPLETED", null, 2000)).map(({ id }) => id)).toEqual(
     submitted.map(({ id }) => id).reverse(),
   );
-  expect(bench.service.models.step(model.id, "me", "latest").step).toBe(1000);
+  expect((await bench.service.models.step(model.id, "me", "latest")).step).toBe(1000);
   await bench.close();
 });

@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { afterEach } from "vitest";
 import { AdapterSlots } from "../../src/engine/adapter-slots.ts";
 import { createLog, type Log } from "../../src/observe/log.ts";
-import { openStore } from "../../src/store/db.ts";
 import type { JobEvent } from "../../src/store/event-table.ts";
 import type { JobRecord } from "../../src/store/job-table.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import type { Store } from "../../src/store/store.ts";
 import { BaseModels, limitsOf } from "../../src/training/base-models.ts";
 import { RL_DEFAULTS, type RlConfig } from "../../src/training/config.ts";
 import type { Trainer } from "../../src/training/contract.ts";
@@ -41,6 +42,8 @@ export interface BenchOptions {
   maxStepsPerModel?: number;
   maxOpenJobs?: number;
   maxBytesPerOwner?: number;
+  /** Puts something between the service and its database. */
+  wrapStore?: (store: Store) => Store;
 }
 
 /** `env`: further wishes of trainer-process.mjs. */
@@ -57,11 +60,12 @@ export function fakeTrainer(stepMs = 2, env: Record<string, string> = {}): Proce
   });
 }
 
-export function trainingBench(options: BenchOptions = {}): TrainingBench {
+export async function trainingBench(options: BenchOptions = {}): Promise<TrainingBench> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "training-"));
   const engine = adapterEngine(LLAMA, options.maxLoras, options.maxLoraRank);
   const slots = new AdapterSlots(engine);
-  const store = openStore(join(folder, "flywheel.db"));
+  const opened = openSqlite(join(folder, "flywheel.db"));
+  const store = options.wrapStore?.(opened) ?? opened;
   const trainer = options.trainer ?? fakeTrainer();
   const limits = { positionsPerBlock: 16, maxSequenceLength: 64, activationBytes: 2 ** 30, rank: 2 };
   const base = {
@@ -85,7 +89,7 @@ export function trainingBench(options: BenchOptions = {}): TrainingBench {
     activationBytes: 2 ** 30,
     isServedName: () => false,
   });
-  service.start();
+  await service.start();
   return {
     service,
     engine,
@@ -93,20 +97,20 @@ export function trainingBench(options: BenchOptions = {}): TrainingBench {
     folder,
     async close() {
       await service.close();
-      store.close();
+      await store.close();
       if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
 /** Returns a function that starts services, which are closed after each test. */
-export function benchesOfTest(): (options?: BenchOptions) => TrainingBench {
+export function benchesOfTest(): (options?: BenchOptions) => Promise<TrainingBench> {
   const open: TrainingBench[] = [];
   afterEach(async () => {
     for (const bench of open.splice(0)) await bench.close();
   });
-  return (options = {}) => {
-    const bench = trainingBench(options);
+  return async (options = {}) => {
+    const bench = await trainingBench(options);
     open.push(bench);
     return bench;
   };
@@ -163,16 +167,15 @@ export async function submit(
 /** All events of a job, once it is over. */
 export async function ended(bench: TrainingBench, job: JobRecord): Promise<JobEvent[]> {
   const all = () => bench.service.jobs.events(job.id, null, 100_000);
-  const over = () => all().some(({ type }) => type === "training_ended" || type === "training_failed");
-  if (!over()) {
-    await new Promise<void>((resolve) => {
-      const stop = bench.service.jobs.watch(job.id, () => {
-        if (!over()) return;
-        stop();
-        resolve();
-      });
+  const isLast = ({ type }: JobEvent) => type === "training_ended" || type === "training_failed";
+  let stop = () => {};
+  const told = new Promise<void>((resolve) => {
+    stop = bench.service.jobs.watch(job.id, (event) => {
+      if (isLast(event)) resolve();
     });
-  }
+  });
+  if (!(await all()).some(isLast)) await told;
+  stop();
   return all();
 }
 

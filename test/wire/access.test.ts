@@ -11,14 +11,15 @@ const data = mkdtempSync(join(tmpdir(), "flywheel-access-"));
 const store = openDataDir(data);
 let now = Math.floor(Date.now() / 1000);
 const tokens = new TokenStore(store, () => now);
-const make = (scopes: Scope[], lifetime: number | null = null) => tokens.create({ name: "t", scopes, lifetime }).secret;
+const make = async (scopes: Scope[], lifetime: number | null = null) =>
+  (await tokens.create({ name: "t", scopes, lifetime })).secret;
 
 beforeAll(async () => {
   server = await startTestServer({ config: { data } });
 });
 afterAll(async () => {
   await server.close();
-  store.close();
+  await store.close();
 });
 
 const chat = (authorization: string | null, body: unknown = { messages: [{ role: "user", content: "say:ok" }] }) =>
@@ -32,8 +33,8 @@ describe("tokens", () => {
   it("lets --api-key and stored tokens in, whatever the case of the scheme", async () => {
     expect((await chat(`Bearer ${API_KEY}`)).status).toBe(200);
     expect((await chat(`bearer ${API_KEY}`)).status).toBe(200);
-    expect((await chat(`Bearer ${make(["inference"])}`)).status).toBe(200);
-    expect((await chat(`Bearer ${make(["admin"])}`)).status).toBe(200);
+    expect((await chat(`Bearer ${await make(["inference"])}`)).status).toBe(200);
+    expect((await chat(`Bearer ${await make(["admin"])}`)).status).toBe(200);
   });
 
   it.each([
@@ -52,12 +53,12 @@ describe("tokens", () => {
   });
 
   it("tells unknown, revoked and expired tokens apart, and sees changes at once", async () => {
-    const revoked = make(["inference"]);
-    const alive = make(["inference"], 3600);
+    const revoked = await make(["inference"]);
+    const alive = await make(["inference"], 3600);
     expect((await chat(`Bearer ${revoked}`)).status).toBe(200);
-    tokens.revoke(revoked.slice(3, 11));
+    await tokens.revoke(revoked.slice(3, 11));
     now -= 100; // the next token's life is over already
-    const past = make(["inference"], 10);
+    const past = await make(["inference"], 10);
     now += 100;
     for (const [secret, reason] of [
       ["fw_00000000_x", /not known/],
@@ -77,25 +78,25 @@ describe("tokens", () => {
     const data = mkdtempSync(join(tmpdir(), "flywheel-keys-"));
     const store = openDataDir(data);
     const stored = new TokenStore(store);
-    const { secret, record } = stored.create({ name: "t", scopes: ["training"], lifetime: null });
+    const { secret, record } = await stored.create({ name: "t", scopes: ["training"], lifetime: null });
     const own = await startTestServer({ config: { data, apiKey: [secret, "other"] } });
     const ask = (key: string) => own.post("/v1/chat/completions", { messages: [] }, { authorization: `Bearer ${key}` });
     expect((await ask(secret)).status).toBe(403);
     expect((await ask("other")).status).toBe(400);
-    stored.revoke(record.id);
+    await stored.revoke(record.id);
     expect((await ask(secret)).status).toBe(401);
     await own.close();
-    store.close();
+    await store.close();
   });
 
   it("answers 403 for a token without the scope", async () => {
-    const response = await chat(`Bearer ${make(["training"])}`);
+    const response = await chat(`Bearer ${await make(["training"])}`);
     expect(response.status).toBe(403);
     expect(response.headers.get("www-authenticate")).toContain('error="insufficient_scope"');
     expect((await response.json()).error.type).toBe("PermissionDeniedError");
     const load = await looseFetch(`${server.url}/v1/load_lora_adapter`, {
       method: "POST",
-      headers: { authorization: `Bearer ${make(["inference", "training"])}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${await make(["inference", "training"])}`, "content-type": "application/json" },
       body: "{}",
     });
     expect(load.status).toBe(403);

@@ -36,7 +36,7 @@ describe("the life of a policy, as an ART client drives it", () => {
       expect(events.map(({ type }) => type)).toEqual(["gradient_step", "gradient_step", "training_ended"]);
       expect(events[0]!.data.num_sequences).toBe(2);
       expect((await newest()).data[0].step).toBe(step);
-      expect(server.bench.service.policies.find(`wandb-artifact:///ann/p/${body.name}`, "1")?.step).toBe(step);
+      expect((await server.bench.service.policies.find(`wandb-artifact:///ann/p/${body.name}`, "1"))?.step).toBe(step);
     }
     const log = await server.call("POST", `/v1/preview/models/${model.id}/log`, {
       ...{ model_id: model.id, split: "val", trajectory_groups: [goodGroup()] },

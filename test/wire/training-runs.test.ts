@@ -70,8 +70,11 @@ describe("the loop of ART's native client", () => {
       ...{ learner_version: 1, checkpoint: step.checkpoint },
     });
     // the registered name answers with the new step, under the version's number
-    expect(find("wandb-artifact:///team/demo/agent")).toMatchObject({ model: { id: registered.json.id }, step: 1 });
-    expect(find("wandb-artifact:///team/demo/agent:step1")).not.toBeNull();
+    expect(await find("wandb-artifact:///team/demo/agent")).toMatchObject({
+      model: { id: registered.json.id },
+      step: 1,
+    });
+    expect(await find("wandb-artifact:///team/demo/agent:step1")).not.toBeNull();
     const closed = await server.call("POST", run.path(":close"), { request_id: "close-1" });
     expect(closed.json).toMatchObject({ status: "closed", next_sequence_id: 3, committed_learner_version: 1 });
   });
@@ -122,7 +125,7 @@ describe("the loop of ART's native client", () => {
     // a name that nobody has becomes a model
     const { generation_id } = await run.perform("save_weights_for_sampler", publication("fresh"));
     expect(generation_id).toBe("ann/training-runs/fresh:step1");
-    expect(find("fresh")).toMatchObject({ step: 1 });
+    expect(await find("fresh")).toMatchObject({ step: 1 });
   });
 
   it("publishes under the next free number when another run used the version's", async () => {

@@ -37,7 +37,7 @@ const PRINCIPALS: Record<string, Principal> = {
 };
 
 export async function startTrainingServer(options: BenchOptions & { maxBytes?: number } = {}): Promise<TrainingServer> {
-  const bench = trainingBench(options);
+  const bench = await trainingBench(options);
   const app = Fastify({ routerOptions: { ignoreTrailingSlash: true } });
   // as the real server does: schemas are for the documentation
   app.setValidatorCompiler(() => () => true);

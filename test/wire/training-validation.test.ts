@@ -193,6 +193,26 @@ describe("validation: 422 with the path of every problem", () => {
     expect(json.detail[0].loc[1]).toBe(field);
   });
 
+  it.each([
+    ["GET", "/v1/preview/models?name=a%00", undefined, ["query", "name"]],
+    ["GET", "/v1/preview/training-jobs?after=%00", undefined, ["query", "after"]],
+    ["GET", "/v1/preview/training-jobs/a%00b", undefined, ["path", "id"]],
+    [
+      "POST",
+      "/v1/training/runs:resolve",
+      {
+        ...{ request_id: "r\0", run_name: null, initial_state: null },
+        spec: { base_model: "tiny", dtype: null, lora_rank: 2, lora_target_modules: ["all-linear"], seed: null },
+      },
+      ["body", "request_id"],
+    ],
+  ] as const)("U+0000, which not every database can hold: %s %s", async (method, path, body, loc) => {
+    const { status, json } = await server.call(method, path, body);
+    expect(status).toBe(422);
+    expect(json.detail[0].loc).toEqual(loc);
+    expect(json.detail[0].msg).toContain("without U+0000");
+  });
+
   it("names the base models when one is unknown, and refuses a second model of a name", async () => {
     const unknown = await server.call("POST", "/v1/preview/models", { project: "p", name: "n", base_model: "gpt" });
     expect(unknown.status).toBe(422);

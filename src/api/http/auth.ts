@@ -39,7 +39,7 @@ export class Authenticator {
   }
 
   /** The caller named by an Authorization header; throws 401. */
-  authenticate(header: string | undefined): Principal {
+  async authenticate(header: string | undefined): Promise<Principal> {
     const secret = /^bearer +(\S+) *$/i.exec(header ?? "")?.[1];
     if (secret === undefined) throw new ServiceError("missing_token", "Send the header `Authorization: Bearer TOKEN`.");
     const hash = sha256(secret);
@@ -47,7 +47,7 @@ export class Authenticator {
     for (const key of this.#keys) {
       if (timingSafeEqual(key.hash, hash) && key.expiresAt > Date.now()) found = key.principal;
     }
-    const check = this.#tokens.check(secret);
+    const check = await this.#tokens.check(secret);
     // The store decides scopes, expiry and revocation of a token it knows, even if it was also given as --api-key.
     if (found !== null && !check.ok && check.why === "unknown") return found;
     if (!check.ok) {

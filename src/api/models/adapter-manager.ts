@@ -40,7 +40,7 @@ export class AdapterManager {
       throw new ServiceError("invalid_adapter_request", "Both lora_name and lora_path must be given.");
     }
     const before = this.#models.adapter(name);
-    if (before === undefined && this.#models.isTaken(name)) {
+    if (before === undefined && (await this.#models.isTaken(name))) {
       const message = `The name '${name}' is that of the served model or of a policy; choose another one.`;
       throw new ServiceError("invalid_adapter_request", message, { param: "lora_name" });
     }

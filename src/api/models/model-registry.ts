@@ -17,11 +17,11 @@ export interface ModelCard {
 export interface ModelSource {
   /** May load an adapter; throws 503 when no slot is free for it. */
   resolve(name: string, principal: Principal): Promise<ServedModel | null>;
-  list(principal: Principal): ModelCard[];
+  list(principal: Principal): Promise<ModelCard[]>;
   /** null = this caller gets nothing under this name. */
-  card(name: string, principal: Principal): ModelCard | null;
+  card(name: string, principal: Principal): Promise<ModelCard | null>;
   /** Whether it answers to this name for anybody. */
-  claims(name: string): boolean;
+  claims(name: string): Promise<boolean>;
 }
 
 export interface LoadedAdapter {
@@ -75,7 +75,7 @@ export class ModelRegistry {
   }
 
   /** Base names first, then adapters, then what sources offer this caller. */
-  cards(principal: Principal): ModelCard[] {
+  async cards(principal: Principal): Promise<ModelCard[]> {
     const base = this.names.map((id) => ({
       id,
       created: this.#created,
@@ -90,23 +90,26 @@ export class ModelRegistry {
       parent: this.baseName,
       maxModelLen: null,
     }));
-    return [...base, ...adapters, ...this.#sources.flatMap((source) => source.list(principal))];
+    const offered = await Promise.all(this.#sources.map((source) => source.list(principal)));
+    return [...base, ...adapters, ...offered.flat()];
   }
 
   /** What this caller gets under this name; null = nothing. */
-  card(name: string, principal: Principal): ModelCard | null {
-    const listed = this.cards(principal).find((card) => card.id === name);
+  async card(name: string, principal: Principal): Promise<ModelCard | null> {
+    const listed = (await this.cards(principal)).find((card) => card.id === name);
     if (listed !== undefined) return listed;
     for (const source of this.#sources) {
-      const card = source.card(name, principal);
+      const card = await source.card(name, principal);
       if (card !== null) return card;
     }
     return null;
   }
 
   /** Whether the base model or a source answers to this name. An adapter of that name would hide it, or never be used. */
-  isTaken(name: string): boolean {
-    return this.names.includes(name) || this.#sources.some((source) => source.claims(name));
+  async isTaken(name: string): Promise<boolean> {
+    if (this.names.includes(name)) return true;
+    for (const source of this.#sources) if (await source.claims(name)) return true;
+    return false;
   }
 
   adapter(name: string): LoadedAdapter | undefined {

@@ -45,7 +45,7 @@ export function registerModels(app: FastifyInstance, service: Service): void {
       config: { access: "any" },
       schema: { summary: "List served models", tags: ["models"], response: { 200: ModelList } },
     },
-    async (request) => ({ object: "list", data: service.models.cards(principalOf(request)).map(toWire) }),
+    async (request) => ({ object: "list", data: (await service.models.cards(principalOf(request))).map(toWire) }),
   );
 
   app.get<{ Params: { "*": string } }>(
@@ -57,7 +57,7 @@ export function registerModels(app: FastifyInstance, service: Service): void {
     async (request) => {
       // A wildcard, because names may contain slashes.
       const name = request.params["*"];
-      const card = service.models.card(name, principalOf(request));
+      const card = await service.models.card(name, principalOf(request));
       if (card !== null) return toWire(card);
       throw new ServiceError("model_not_found", `The model \`${name}\` does not exist.`, { param: "model" });
     },

@@ -26,7 +26,7 @@ export function registerAdapterDownload(app: FastifyInstance, { models }: Traini
     documented("Download the adapter of a step as a tar archive", {}),
     async (request, reply) => {
       const { id, step: wanted } = request.params;
-      const { step, folder, release } = models.openStep(id, principalOf(request).id, stepFrom(wanted));
+      const { step, folder, release } = await models.openStep(id, principalOf(request).id, stepFrom(wanted));
       const files = filesIn(folder, step.step, release);
       const body = Readable.from(tarOf(files, Date.parse(step.createdAt) / 1000));
       body.once("close", release);

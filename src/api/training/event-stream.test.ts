@@ -16,7 +16,7 @@ async function readUntil(failure: Error, check: (response: Response) => Promise<
   let follow: (event: JobEvent) => void = () => {};
   let broken = false;
   const jobs = {
-    events(_id: string, after: string | null) {
+    async events(_id: string, after: string | null) {
       if (broken) throw failure;
       return after === null ? [event] : [];
     },

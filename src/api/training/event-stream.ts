@@ -23,6 +23,11 @@ export function streamEvents(reply: FastifyReply, parts: EventStreamParts, jobId
   const { jobs, log, stallTimeout } = parts;
   let last = after;
   let ended = false;
+  let reading = false;
+  /** Whether something happened since the table was read last. */
+  let news = false;
+  /** The last event, once it was told. A job that is deleted has none in the table. */
+  let final: JobEvent | null = null;
   const stream = new EventStream(reply.raw, {
     headers: reply.getHeaders(),
     stallTimeout,
@@ -30,31 +35,40 @@ export function streamEvents(reply: FastifyReply, parts: EventStreamParts, jobId
   });
   /** If the events cannot be read, cuts the connection; the reader will reconnect. */
   const follow = () => {
-    try {
-      pump();
-    } catch (error) {
+    news = true;
+    if (reading) return;
+    reading = true;
+    pump().catch((error: unknown) => {
+      if (ended) return;
       log.error("following a training job", { job: jobId, error });
       stream.cut();
-    }
+    });
   };
   // events that the socket cannot take yet stay in the table to be read later
-  const pump = () => {
-    while (!ended && !stream.blocked) {
-      const events = eventsAfter(last);
-      if (events === null) return finish("");
-      if (events.length === 0) return;
-      const final = events.findIndex(isLast);
-      const shown = final < 0 ? events : events.slice(0, final + 1);
-      last = shown.at(-1)!.id;
-      const text = shown.map(block).join("");
-      if (final < 0) stream.send(text);
-      else finish(text);
+  const pump = async () => {
+    try {
+      while (news && !ended && !stream.blocked) await sendPage();
+    } finally {
+      reading = false;
     }
   };
+  const sendPage = async () => {
+    news = false;
+    const events = await eventsAfter(last);
+    if (ended || events?.length === 0) return;
+    if (events === null) return finish(final === null ? "" : block(final));
+    news = true; // there may be more than a page
+    const end = events.findIndex(isLast);
+    const shown = end < 0 ? events : events.slice(0, end + 1);
+    last = shown.at(-1)!.id;
+    const text = shown.map(block).join("");
+    if (end < 0) stream.send(text);
+    else finish(text);
+  };
   /** null if the job was deleted with its model before the reader caught up. */
-  const eventsAfter = (last: string | null): JobEvent[] | null => {
+  const eventsAfter = async (last: string | null): Promise<JobEvent[] | null> => {
     try {
-      return jobs.events(jobId, last, PAGE);
+      return await jobs.events(jobId, last, PAGE);
     } catch (error) {
       if (error instanceof TrainingError && error.code === "unknown_job") return null;
       throw error;
@@ -69,7 +83,10 @@ export function streamEvents(reply: FastifyReply, parts: EventStreamParts, jobId
   const heartbeat = setInterval(() => {
     if (!stream.blocked) stream.send(": still training\n\n");
   }, HEARTBEAT_MS);
-  const stopWatching = jobs.watch(jobId, follow);
+  const stopWatching = jobs.watch(jobId, (event) => {
+    if (isLast(event)) final = event;
+    follow();
+  });
   reply.raw.on("close", () => {
     ended = true;
     clearInterval(heartbeat);

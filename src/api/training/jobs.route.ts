@@ -26,7 +26,7 @@ export function registerTrainingJobs(app: FastifyInstance, service: Service, tra
       const { after, limit } = pageQuery(request.query);
       const { model_id, status = null } = readQuery(JobFilter, request.query);
       const modelId = model_id?.toLowerCase() ?? null;
-      const found = jobs.list(principalOf(request).id, modelId, status, after, limit + 1);
+      const found = await jobs.list(principalOf(request).id, modelId, status, after, limit + 1);
       return page(found, limit, (job) => presentJob(job, false));
     },
   );
@@ -34,13 +34,13 @@ export function registerTrainingJobs(app: FastifyInstance, service: Service, tra
   app.get<JobPath>(
     "/v1/preview/training-jobs/:id",
     documented("One training job with its report", { response: JobBody }),
-    async (request) => presentJob(jobs.owned(request.params.id, principalOf(request).id), true),
+    async (request) => presentJob(await jobs.owned(request.params.id, principalOf(request).id), true),
   );
 
   app.post<JobPath>(
     "/v1/preview/training-jobs/:id/cancel",
     documented("Cancel a training job", { response: JobBody }),
-    async (request) => presentJob(jobs.cancel(request.params.id, principalOf(request).id), false),
+    async (request) => presentJob(await jobs.cancel(request.params.id, principalOf(request).id), false),
   );
 
   app.get<JobPath>(
@@ -50,18 +50,18 @@ export function registerTrainingJobs(app: FastifyInstance, service: Service, tra
       response: EventList,
     }),
     async (request, reply) => {
-      const job = jobs.owned(request.params.id, principalOf(request).id);
+      const job = await jobs.owned(request.params.id, principalOf(request).id);
       const { after, limit } = pageQuery(request.query);
       if (wantsStream(request)) {
         const from = after ?? lastEventId(request);
-        const [next] = jobs.events(job.id, from, 1);
+        const [next] = await jobs.events(job.id, from, 1);
         // no more events will come; this status also stops an EventSource from reconnecting
         if (!next && isFinal(job.status)) return reply.code(204).send();
         reply.hijack();
         streamEvents(reply, following, job.id, from);
         return reply;
       }
-      return page(jobs.events(job.id, after, limit + 1), limit, presentEvent);
+      return page(await jobs.events(job.id, after, limit + 1), limit, presentEvent);
     },
   );
 }

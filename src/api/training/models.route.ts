@@ -35,7 +35,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     documented("Register a trainable model", { body: NewModelBody, response: TrainableModelBody }),
     async (request) => {
       const body = readSmallBody(NewModelBody, request.body);
-      return presentModel(createModel(training, body, principalOf(request)));
+      return presentModel(await createModel(training, body, principalOf(request)));
     },
   );
 
@@ -46,7 +46,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
       const { after, limit } = pageQuery(request.query);
       const { base_model, ...named } = readQuery(ModelFilter, request.query);
       const filter = { ...named, baseModel: base_model ?? null };
-      const found = models.list(principalOf(request).id, filter, after, limit + 1);
+      const found = await models.list(principalOf(request).id, filter, after, limit + 1);
       return page(found, limit, presentModel);
     },
   );
@@ -54,7 +54,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
   app.get<ModelPath>(
     "/v1/preview/models/:id",
     documented("One trainable model", { response: TrainableModelBody }),
-    async (request) => presentModel(models.owned(request.params.id, principalOf(request).id)),
+    async (request) => presentModel(await models.owned(request.params.id, principalOf(request).id)),
   );
 
   app.delete<ModelPath>(
@@ -82,7 +82,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     async (request) => {
       const { after, limit } = pageQuery(request.query);
       const { order } = readQuery(StepOrder, request.query);
-      const steps = models.steps(request.params.id, principalOf(request).id);
+      const steps = await models.steps(request.params.id, principalOf(request).id);
       if (order === "desc") steps.reverse();
       return page(afterId(steps, after).slice(0, limit + 1), limit, presentStep);
     },
@@ -93,7 +93,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     documented('One step, by number or "latest"', { response: CheckpointBody }),
     async (request) => {
       const { id, step } = request.params;
-      return presentStep(models.step(id, principalOf(request).id, stepFrom(step)));
+      return presentStep(await models.step(id, principalOf(request).id, stepFrom(step)));
     },
   );
 
@@ -112,7 +112,11 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
   );
 }
 
-function createModel(training: TrainingService, body: Static<typeof NewModelBody>, principal: Principal): ModelRecord {
+async function createModel(
+  training: TrainingService,
+  body: Static<typeof NewModelBody>,
+  principal: Principal,
+): Promise<ModelRecord> {
   const { project, name, base_model: baseModel = null } = body;
   const from = body.from ? { modelId: body.from.model_id, step: body.from.step ?? null } : null;
   if (baseModel === null && from === null) throw invalid(["body", "base_model"], "missing", "Field required");

@@ -26,17 +26,19 @@ export function policySource(training: TrainingService): ModelSource {
     },
     claims: (name) => training.policies.claims(name),
     // A short name means the newest policy with that name. The others need their full names.
-    list(principal) {
-      const all = training.models.list(principal.id, {}, null, Number.MAX_SAFE_INTEGER);
+    async list(principal) {
+      const all = await training.models.list(principal.id, {}, null, Number.MAX_SAFE_INTEGER);
       const newest = new Map(all.map((model) => [model.name, model]));
-      const answering = all.filter((model) => training.policies.answers(model));
-      return answering.map((model) =>
-        cardOf(model, newest.get(model.name) === model ? model.name : artifactName(model)),
-      );
+      const cards: ModelCard[] = [];
+      for (const model of all) {
+        if (!(await training.policies.answers(model))) continue;
+        cards.push(cardOf(model, newest.get(model.name) === model ? model.name : artifactName(model)));
+      }
+      return cards;
     },
-    card(name, principal) {
-      const found = training.policies.find(name, principal.id);
-      return found && training.policies.answers(found.model, found.step) ? cardOf(found.model, name) : null;
+    async card(name, principal) {
+      const found = await training.policies.find(name, principal.id);
+      return found && (await training.policies.answers(found.model, found.step)) ? cardOf(found.model, name) : null;
     },
   };
 }

@@ -24,8 +24,8 @@ export async function previewRl(
   config: RlConfig,
 ): Promise<AsyncGenerator<string>> {
   await draft.input.finish();
-  const { step } = training.models.step(modelId, owner, "latest");
-  training.jobs.checkReference(modelId, config);
+  const { step } = await training.models.step(modelId, owner, "latest");
+  await training.jobs.checkReference(modelId, config);
   const prepared = await prepareJob(readGroups(draft.path), {
     encoder: base.encoder,
     config,
@@ -44,7 +44,7 @@ export async function previewSft(
   config: SftConfig,
 ): Promise<AsyncGenerator<string>> {
   await draft.input.finish();
-  const { step } = training.models.step(modelId, owner, "latest");
+  const { step } = await training.models.step(modelId, owner, "latest");
   const prepared = await prepareSft(readInput<SftExample>(draft.path), base.encoder, config, await base.limits());
   return sftPreviewJson(prepared, modelId, step);
 }

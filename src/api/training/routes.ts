@@ -24,7 +24,7 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
   return (app, service) => {
     app.register(async (scope) => {
       useDetailedErrors(scope, service);
-      readIdsInAnyCase(scope);
+      checkNames(scope);
       readSmallBodies(scope);
       registerTrainingModels(scope, training);
       registerAdapterDownload(scope, training);
@@ -34,7 +34,7 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
     });
     app.register(async (scope) => {
       useDetailedErrors(scope, service);
-      readIdsInAnyCase(scope);
+      checkNames(scope);
       // the routes read bodies as they arrive
       scope.removeAllContentTypeParsers();
       scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
@@ -44,9 +44,15 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
   };
 }
 
-/** Ids in paths are UUIDs; some clients write them in upper case. */
-function readIdsInAnyCase(scope: FastifyInstance): void {
+/** Ids in paths are UUIDs; some clients write them in upper case. Nothing has U+0000, and PostgreSQL cannot look for it. */
+function checkNames(scope: FastifyInstance): void {
   scope.addHook("preHandler", async (request) => {
+    for (const place of ["path", "query"] as const) {
+      for (const [name, value] of Object.entries((place === "path" ? request.params : request.query) as object)) {
+        if (typeof value !== "string" || !value.includes("\0")) continue;
+        throw invalid([place, name], "value_error", "Value error, use text without U+0000");
+      }
+    }
     const params = request.params as { id?: string };
     if (params.id !== undefined) params.id = params.id.toLowerCase();
   });

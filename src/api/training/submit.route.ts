@@ -44,7 +44,7 @@ export function registerTrainingSubmissions(
       receive(request, training, groups, async ({ body, draft, submit }) => {
         const loc = ["body", "experimental_config"];
         const config = rlConfigFrom(body.experimental_config ?? {}, loc);
-        const target = trainable(training, body.model_id, principalOf(request).id);
+        const target = await trainable(training, body.model_id, principalOf(request).id);
         const longest = target.base.maxSequenceLength;
         if (config.packedSequenceLength !== null && config.packedSequenceLength > longest) {
           const message = `Input should be at most ${longest}, the model's context`;
@@ -61,7 +61,7 @@ export function registerTrainingSubmissions(
     (request, reply) =>
       receive(request, training, examples, async ({ body, draft, submit }) => {
         const config = sftConfigFrom(body.config ?? {});
-        const target = trainable(training, body.model_id, principalOf(request).id);
+        const target = await trainable(training, body.model_id, principalOf(request).id);
         if (body.dry_run) return streamedJson(reply, await previewSft(training, draft, target, config));
         return presentJob(await submit(target.modelId, { kind: "sft", config }), false);
       }),
@@ -72,7 +72,7 @@ export function registerTrainingSubmissions(
     documented("Keep metrics of evaluated groups with the newest step", { body: LogBody }),
     async (request) => {
       const owner = principalOf(request).id;
-      training.models.owned(request.params.id, owner);
+      await training.models.owned(request.params.id, owner);
       const issues = noIssues();
       const log = new GroupLog();
       const { fields } = await readSubmission(request.raw, {
@@ -90,7 +90,7 @@ export function registerTrainingSubmissions(
         },
       });
       const { split } = readRest(LogBody, fields, issues);
-      return { metrics: training.models.log(request.params.id, owner, split, log) };
+      return { metrics: await training.models.log(request.params.id, owner, split, log) };
     },
   );
 }
@@ -154,8 +154,8 @@ function streamedJson(reply: FastifyReply, pieces: AsyncGenerator<string>): Read
 }
 
 /** The model to train; 404 if it belongs to another caller. */
-function trainable(training: TrainingService, modelId: string, owner: string) {
-  const model = training.models.owned(modelId, owner);
+async function trainable(training: TrainingService, modelId: string, owner: string) {
+  const model = await training.models.owned(modelId, owner);
   const base = training.bases.get(model.baseModel);
   if (!base) throw new ServiceError("unknown_base_model", `The base model ${model.baseModel} is not here any more.`);
   assertServable(model, base);

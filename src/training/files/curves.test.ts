@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createLog } from "../../observe/log.ts";
-import { openStore, type Store } from "../../store/db.ts";
 import { EventTable } from "../../store/event-table.ts";
 import { JobTable } from "../../store/job-table.ts";
 import { ModelTable } from "../../store/model-table.ts";
+import { openSqlite } from "../../store/sqlite.ts";
+import type { Store } from "../../store/store.ts";
 import { CurveWriter } from "./curves.ts";
 import { Workspace } from "./workspace.ts";
 
@@ -15,28 +16,28 @@ let tables: { modelTable: ModelTable; eventTable: EventTable };
 let write: () => Promise<void>;
 let curves: string;
 let nextStep: number;
-beforeEach(() => {
-  store = openStore(":memory:");
+beforeEach(async () => {
+  store = openSqlite(":memory:");
   tables = { modelTable: new ModelTable(store), eventTable: new EventTable(store) };
   const workspace = new Workspace(mkdtempSync(join(tmpdir(), "curves-")));
   const writer = new CurveWriter({ ...tables, workspace, log: createLog({ level: "error", format: "text" }) });
   write = () => writer.write("m");
   const model = { id: "m", owner: "me", entity: "e", project: "p", name: "n", baseModel: "b" };
-  tables.modelTable.insert({ ...model, loraRank: 1, loraAlpha: 1, nextStep: 1 });
+  await tables.modelTable.insert({ ...model, loraRank: 1, loraAlpha: 1, nextStep: 1 });
   curves = workspace.curvesFolder("m");
   nextStep = 1;
 });
 afterEach(() => store.close());
 
 /** A step made in so many gradient steps, counted from 1 as the trainer does. */
-function published(gradientSteps: number): void {
+async function published(gradientSteps: number): Promise<void> {
   const step = nextStep++;
   const job = { id: `j${step}`, modelId: "m", owner: "me", kind: "rl" as const, config: "{}" };
-  new JobTable(store, tables.eventTable).insert({ ...job, idempotencyKey: null, requestHash: "" });
+  await new JobTable(store, tables.eventTable).insert({ ...job, idempotencyKey: null, requestHash: "" });
   for (let i = 1; i <= gradientSteps; i++) {
-    tables.eventTable.add(job.id, "gradient_step", { loss: step + i / 10, note: 0.125, gradient_step: i });
+    await tables.eventTable.add(job.id, "gradient_step", { loss: step + i / 10, note: 0.125, gradient_step: i });
   }
-  tables.modelTable.insertStep("m", step, job.id, 1, {});
+  await tables.modelTable.insertStep("m", step, job.id, 1, {});
 }
 const file = () => join(curves, "metrics.jsonl");
 const content = () =>
@@ -50,11 +51,11 @@ const numbers = () =>
 
 describe("curves", () => {
   it("count gradient steps since the model was created, whenever they are written", async () => {
-    published(2);
-    published(1);
+    await published(2);
+    await published(1);
     await write();
-    published(0);
-    published(2);
+    await published(0);
+    await published(2);
     await write();
     await write();
     const all = [...[1, 2].map((n) => [1, n]), [2, 3], ...[4, 5].map((n) => [4, n])];
@@ -63,8 +64,8 @@ describe("curves", () => {
   });
 
   it("are completed after a crash at any byte", async () => {
-    published(2);
-    published(3);
+    await published(2);
+    await published(3);
     await write();
     const whole = content();
     const bytes = readFileSync(file());
@@ -78,14 +79,14 @@ describe("curves", () => {
     }
     // what a lost block leaves behind
     writeFileSync(file(), Buffer.concat([bytes, Buffer.alloc(50), Buffer.from("\n")]));
-    published(1);
+    await published(1);
     await write();
     expect(numbers()).toEqual([...[1, 2].map((n) => [1, n]), ...[3, 4, 5].map((n) => [2, n]), [3, 6]]);
   });
 
   it("are completed in the middle of a long step", async () => {
-    published(3);
-    published(2000);
+    await published(3);
+    await published(2000);
     await write();
     const whole = content();
     truncateSync(file(), readFileSync(file()).length - 30_000);

@@ -32,6 +32,11 @@ export class CurveWriter {
     this.#writing.set(modelId, work);
     return work;
   }
+
+  /** Waits for the writes that have begun. */
+  async close(): Promise<void> {
+    await Promise.all(this.#writing.values());
+  }
 }
 
 async function appendMissing(modelId: string, { modelTable, eventTable, workspace }: CurveContext): Promise<void> {
@@ -39,11 +44,11 @@ async function appendMissing(modelId: string, { modelTable, eventTable, workspac
   const file = join(folder, "metrics.jsonl");
   const end = cutCurve(file);
   let gradientSteps = end.gradientStep;
-  for (const { step, jobId } of modelTable.stepsAfter(modelId, end.step - 1)) {
+  for (const { step, jobId } of await modelTable.stepsAfter(modelId, end.step - 1)) {
     if (jobId === null) continue;
     const written = step === end.step ? end.lines : 0;
     const before = gradientSteps - written;
-    const recorded = eventTable.list(jobId, null, Number.MAX_SAFE_INTEGER) ?? [];
+    const recorded = (await eventTable.list(jobId, null, Number.MAX_SAFE_INTEGER)) ?? [];
     const lines = recorded
       .filter(({ type }) => type === "gradient_step")
       .map(({ data, createdAt }, i): CurveLine => {

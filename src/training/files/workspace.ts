@@ -59,14 +59,14 @@ export class Workspace {
   }
 
   /** Runs work that frees space in the end. If the disk is full, it may use the reserve. */
-  makingRoom<Result>(work: () => Result): Result {
+  async makingRoom<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
-      return work();
+      return await work();
     } catch (error) {
       if (!isDiskFull(error)) throw error;
       this.releaseReserve();
       try {
-        return work();
+        return await work();
       } finally {
         this.keepReserve();
       }

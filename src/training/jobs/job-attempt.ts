@@ -5,6 +5,7 @@
 import { createWriteStream } from "node:fs";
 import { finished } from "node:stream/promises";
 import type { JobRecord } from "../../store/job-table.ts";
+import type { Alongside } from "../../store/tables.ts";
 import type { TrainingContext } from "../context.ts";
 import type { BatchSequence, StepMetrics } from "../contract.ts";
 import { averages } from "../data/group-metrics.ts";
@@ -36,17 +37,18 @@ export class JobAttempts {
     this.#publisher = publisher;
   }
 
-  /** Marks the job RUNNING. Resolves when the new step is published; rejects with a message for the user. */
+  /** Resolves when the new step is published; rejects with a message for the user. */
   async run(job: JobRecord, signal: AbortSignal): Promise<void> {
-    const { jobTable, workspace } = this.#context;
-    const { model, base, from } = startingPoint(job, this.#context);
+    const { transaction, workspace } = this.#context;
+    const { model, base, from } = await startingPoint(job, this.#context);
     const staging = workspace.newStaging(model.id, job.id);
-    const releases = [this.#policies.lease(model.id, from)];
+    const releases = [await this.#policies.hold(model.id, from)];
     try {
-      jobTable.start(job.id, from);
+      await transaction(({ jobTable }) => jobTable.start(job.id, from), { relaxed: true });
       const work = await workOf(job, this.#context, { base, currentStep: from, signal });
-      for (const step of work.usedSteps) releases.push(this.#policies.lease(model.id, step));
-      jobTable.setReport(job.id, JSON.stringify(work.report));
+      for (const step of work.usedSteps) releases.push(await this.#policies.hold(model.id, step));
+      const report = JSON.stringify(work.report);
+      await transaction(({ jobTable }) => jobTable.setReport(job.id, report), { relaxed: true });
       const attempt = { job, model, base, from, staging, signal };
       const metrics = await this.#train(attempt, work);
       signal.throwIfAborted();
@@ -59,11 +61,11 @@ export class JobAttempts {
 
   /** Fills the staging folder. Returns the averages of the gradient steps' metrics. */
   async #train({ job, model, base, from, staging, signal }: Attempt, work: JobWork): Promise<Record<string, number>> {
-    const { workspace, eventTable, jobTable, trainer } = this.#context;
+    const { workspace, eventTable, trainer } = this.#context;
     const target = taskModel({ model, base, from }, this.#context);
-    if (eventTable.count(job.id, "training_started") === 0) {
+    if ((await eventTable.count(job.id, "training_started")) === 0) {
       // ART clients expect the number of gradient steps under this name
-      this.#journal.addEvent(job.id, "training_started", { num_sequences: work.plan.length });
+      await this.#journal.addEvent(job.id, "training_started", { num_sequences: work.plan.length });
     }
     if (work.plan.length === 0) {
       // nothing to learn: the step advances anyway, so that client and server count alike
@@ -71,51 +73,68 @@ export class JobAttempts {
       return {};
     }
     await writeBatch(workspace.jobBatch(job.id), work.batch);
-    const alreadyTold = eventTable.count(job.id, "gradient_step");
-    const warn = this.#warner(job.id);
+    const alreadyTold = await eventTable.count(job.id, "gradient_step");
     const samples: StepMetrics[] = [];
+    // what happens is recorded in order while the trainer goes on; if something cannot be recorded, the trainer stops
+    const failure = new AbortController();
+    let recorded = Promise.resolve();
+    const record = (work: () => Promise<void>) => {
+      recorded = recorded.then(work);
+      recorded.catch((error: unknown) => failure.abort(error));
+    };
+    const warn = await this.#warner(job.id);
     const onStep = (metrics: StepMetrics) => {
       const { gradient_step: _, ...measured } = metrics;
-      samples.push(measured);
-      if (samples.length > alreadyTold) {
-        this.#journal.addEvent(job.id, "gradient_step", { ...metrics, ...work.eventMetrics(samples.length - 1) });
-        jobTable.setProgress(job.id, samples.length / work.plan.length);
+      const done = samples.push(measured);
+      if (done > alreadyTold) {
+        const data = { ...metrics, ...work.eventMetrics(done - 1) };
+        const progress: Alongside = ({ jobTable }) => jobTable.setProgress(job.id, done / work.plan.length);
+        record(() => this.#journal.addEvent(job.id, "gradient_step", data, progress));
       }
-      if (samples.length === 1) warn(samplerWarning(metrics, work.objective, work.report.totals.steps_off_policy ?? 0));
+      if (done > 1) return;
+      const warning = samplerWarning(metrics, work.objective, work.report.totals.steps_off_policy ?? 0);
+      record(() => warn(warning));
     };
-    const result = await trainer.train(
-      {
-        ...target,
-        optimizerState: optimizerStateIn(target.adapter),
-        batch: workspace.jobBatch(job.id),
-        steps: work.plan,
-        objective: work.objective,
-        optimizer: work.optimizer,
-        output: staging,
-      },
-      onStep,
-      signal,
-    );
-    warn(smallStepsWarning(result, work.plan.length, work.objective));
-    work.report.usage = { tokens: result.tokens, seconds: result.seconds, peakBytes: result.peakBytes };
+    const task = {
+      ...target,
+      optimizerState: optimizerStateIn(target.adapter),
+      batch: workspace.jobBatch(job.id),
+      steps: work.plan,
+      objective: work.objective,
+      optimizer: work.optimizer,
+      output: staging,
+    };
+    try {
+      const result = await trainer.train(task, onStep, AbortSignal.any([signal, failure.signal]));
+      record(() => warn(smallStepsWarning(result, work.plan.length, work.objective)));
+      work.report.usage = { tokens: result.tokens, seconds: result.seconds, peakBytes: result.peakBytes };
+    } finally {
+      // nothing may be recorded after the end of the job; a failure is thrown below, or was the trainer's reason to stop
+      await recorded.catch(() => {});
+    }
+    await recorded;
     return averages(samples);
   }
 
   /** Tells the log and the job's events. A repeated attempt gives the same warnings, and they are told once. */
-  #warner(jobId: string): (warning: JobWarning | null) => void {
+  async #warner(jobId: string): Promise<(warning: JobWarning | null) => Promise<void>> {
     const { eventTable, log } = this.#context;
-    const alreadyTold = eventTable.count(jobId, "training_warning");
+    const alreadyTold = await eventTable.count(jobId, "training_warning");
     let given = 0;
-    return (warning) => {
+    return async (warning) => {
       if (warning === null || ++given <= alreadyTold) return;
       log.warn(`a training job: ${warning.message}`, { job: jobId, code: warning.code });
-      this.#journal.addEvent(jobId, "training_warning", { ...warning });
+      await this.#journal.addEvent(jobId, "training_warning", { ...warning });
     };
   }
 
-  #publish({ job, model, base, staging }: Attempt, work: JobWork, metrics: Record<string, number>): Promise<void> {
+  async #publish(
+    { job, model, base, staging }: Attempt,
+    work: JobWork,
+    metrics: Record<string, number>,
+  ): Promise<void> {
     const trained = { model, base, staging, jobId: job.id, metrics: { ...metrics, ...work.stepMetrics } };
-    return this.#publisher.publishTrained(trained, (step, insertStep) => {
+    await this.#publisher.publishTrained(trained, async (step, insertStep) => {
       const end = {
         status: "COMPLETED" as const,
         errorMessage: null,
@@ -125,7 +144,7 @@ export class JobAttempts {
         tokens: work.report.usage?.tokens ?? 0,
         event: { type: "training_ended", data: { step } },
       };
-      this.#journal.finish(job.id, end, insertStep);
+      await this.#journal.finish(job.id, end, insertStep);
     });
   }
 }

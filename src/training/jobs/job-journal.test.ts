@@ -3,10 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createLog } from "../../observe/log.ts";
-import { openStore } from "../../store/db.ts";
-import { EventTable } from "../../store/event-table.ts";
-import { JobTable } from "../../store/job-table.ts";
-import { ModelTable } from "../../store/model-table.ts";
+import { openSqlite } from "../../store/sqlite.ts";
+import { tablesOn, transactionsOn } from "../../store/tables.ts";
 import { Workspace } from "../files/workspace.ts";
 import { JobJournal } from "./job-journal.ts";
 
@@ -16,17 +14,16 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-it("counts the tokens of a job's end without parsing its report", () => {
-  const store = openStore(":memory:");
-  const eventTable = new EventTable(store);
-  const jobTable = new JobTable(store, eventTable);
-  new ModelTable(store).insert({
+it("counts the tokens of a job's end without parsing its report", async () => {
+  const store = openSqlite(":memory:");
+  const { modelTable, jobTable } = tablesOn(store);
+  await modelTable.insert({
     ...{ id: "m", owner: "me", entity: "e", project: "p", name: "n", baseModel: "b" },
     ...{ loraRank: 1, loraAlpha: 1, nextStep: 0 },
   });
   const told: unknown[] = [];
   const journal = new JobJournal({
-    ...{ store, jobTable, eventTable, workspace: new Workspace(folder) },
+    ...{ transaction: transactionsOn(store), jobTable, workspace: new Workspace(folder) },
     observer: {
       trainingJobs() {},
       gradientStep() {},
@@ -35,12 +32,12 @@ it("counts the tokens of a job's end without parsing its report", () => {
     log: createLog({ level: "error", format: "text" }),
   });
   const job = { id: "j", modelId: "m", owner: "me", kind: "rl" as const, config: "{}" };
-  const { id } = jobTable.insert({ ...job, idempotencyKey: null, requestHash: "" });
-  jobTable.start(id, 0);
-  journal.finish(id, {
+  const { id } = await jobTable.insert({ ...job, idempotencyKey: null, requestHash: "" });
+  await jobTable.claim();
+  await journal.finish(id, {
     ...{ status: "COMPLETED", errorMessage: null, toStep: 1, report: "a report of many megabytes" },
     ...{ tokens: 22, rewardStdDev: null, event: { type: "training_ended", data: { step: 1 } } },
   });
   expect(told).toEqual([["COMPLETED", 22]]);
-  store.close();
+  await store.close();
 });

@@ -2,10 +2,14 @@
 
 import { EventEmitter } from "node:events";
 import type { JobEvent } from "../../store/event-table.ts";
+import { isFinal, type JobStatus } from "../../store/job-state.ts";
 import type { JobEnd } from "../../store/job-table.ts";
+import type { Alongside, Tables } from "../../store/tables.ts";
 import type { TrainingContext } from "../context.ts";
 
-type JournalContext = Pick<TrainingContext, "store" | "jobTable" | "eventTable" | "workspace" | "observer" | "log">;
+type JournalContext = Pick<TrainingContext, "transaction" | "jobTable" | "workspace" | "observer" | "log">;
+
+const NOTHING: Alongside = async () => {};
 
 export class JobJournal {
   readonly #context: JournalContext;
@@ -16,29 +20,43 @@ export class JobJournal {
   }
 
   /** Progress may be lost with a power failure; the repeated attempt then records it again. */
-  addEvent(jobId: string, type: string, data: Record<string, unknown>): void {
-    const { store, eventTable, observer } = this.#context;
+  async addEvent(jobId: string, type: string, data: Record<string, unknown>, alongside = NOTHING): Promise<void> {
+    const { transaction, observer } = this.#context;
     if (type === "gradient_step") observer?.gradientStep();
-    if (type === "training_started") this.countJobs();
-    const event = store.relaxed(() => eventTable.add(jobId, type, data));
-    this.#tell(jobId, event);
+    if (type === "training_started") await this.countJobs();
+    const add = async (tx: Tables) => {
+      await alongside(tx);
+      return tx.eventTable.add(jobId, type, data);
+    };
+    this.#tell(jobId, await transaction(add, { relaxed: true }));
   }
 
   /**
    * Records the final status and event, in one transaction with `alongside`, and frees the job's files. Throws only
    * when nothing was recorded, so the caller can then undo what it did, even a published step.
    */
-  finish(jobId: string, end: JobEnd, alongside: () => void = () => {}): void {
-    const { jobTable, workspace, log } = this.#context;
-    const event = jobTable.finish(jobId, end, alongside);
-    try {
-      this.#tell(jobId, event);
-      this.#countEnd(jobId, end);
-      // files that cannot be deleted now are deleted at the next start
-      workspace.removeJob(jobId);
-    } catch (error) {
-      log.error("after the end of a training job", { job: jobId, error });
-    }
+  async finish(jobId: string, end: JobEnd, alongside = NOTHING): Promise<void> {
+    const event = await this.#context.transaction(async (tx) => {
+      await alongside(tx);
+      return tx.jobTable.finish(jobId, end);
+    });
+    await this.#over(jobId, end, event);
+  }
+
+  /**
+   * Asks a job to stop. One that waits ends at once with the reason `why`; one that runs must be told by its runner.
+   * Returns the status that it had; null = there is no such job.
+   */
+  async cancel(jobId: string, why: string): Promise<JobStatus | null> {
+    const end = cancelled(why);
+    const { status, event } = await this.#context.transaction(async ({ jobTable }) => {
+      const status = (await jobTable.get(jobId))?.status ?? null;
+      if (status === null || isFinal(status)) return { status, event: null };
+      await jobTable.requestCancel(jobId);
+      return { status, event: status === "PENDING" ? await jobTable.finish(jobId, end) : null };
+    });
+    if (event) await this.#over(jobId, end, event);
+    return status;
   }
 
   /** Calls `listener` for every event from now on, until the returned function is called. */
@@ -48,14 +66,28 @@ export class JobJournal {
   }
 
   /** Tells the metrics how many jobs wait and run. */
-  countJobs(): void {
+  async countJobs(): Promise<void> {
     const { jobTable, observer } = this.#context;
-    observer?.trainingJobs(jobTable.count("PENDING"), jobTable.count("RUNNING"));
+    observer?.trainingJobs(await jobTable.count("PENDING"), await jobTable.count("RUNNING"));
   }
 
-  #countEnd(jobId: string, end: JobEnd): void {
-    this.countJobs();
-    const { trainingStart, trainingEnd } = this.#context.jobTable.get(jobId)!;
+  /** The end is recorded, so nothing that fails here changes it. */
+  async #over(jobId: string, end: JobEnd, event: JobEvent): Promise<void> {
+    const { workspace, log } = this.#context;
+    try {
+      // files that cannot be deleted now are deleted at the next start
+      workspace.removeJob(jobId);
+      await this.#countEnd(jobId, end);
+    } catch (error) {
+      log.error("after the end of a training job", { job: jobId, error });
+    }
+    this.#tell(jobId, event);
+  }
+
+  async #countEnd(jobId: string, end: JobEnd): Promise<void> {
+    await this.countJobs();
+    // its model may have been deleted meanwhile
+    const { trainingStart = null, trainingEnd = null } = (await this.#context.jobTable.get(jobId)) ?? {};
     const seconds = trainingStart && trainingEnd ? (Date.parse(trainingEnd) - Date.parse(trainingStart)) / 1000 : 0;
     this.#context.observer?.trainingJobEnded(end.status, seconds, end.tokens);
   }

@@ -54,7 +54,7 @@ describe("a job", () => {
     const lines: string[] = [];
     const log = createLog({ level: "warn", format: "json", write: (line) => lines.push(line) });
     const env = { FAKE_TRAINER_GPUS: "1", FAKE_TRAINER_FIRST: JSON.stringify(difference(0.5)) };
-    const bench = start({ log, trainer: fakeTrainer(2, env) });
+    const bench = await start({ log, trainer: fakeTrainer(2, env) });
     const model = await newModel(bench);
     const events = await ended(bench, await submit(bench, model.id));
     const types = ["training_started", "gradient_step", "training_warning", "gradient_step", "training_warning"];

@@ -66,12 +66,12 @@ async function rlWork(job: JobRecord, context: TrainingContext, target: Target):
   });
   const rewards = rewardMetrics(prepared.groups);
   const multiplier = config.scaleLearningRateByRewardStdDev
-    ? spread(job, jobTable, currentStep, rewards.reward_std_dev)
+    ? await spread(job, jobTable, currentStep, rewards.reward_std_dev)
     : 1;
   const totals: Record<string, number> = { ...groupCounts(prepared.groups), ...prepared.metrics };
   const plan = planRl(prepared.sequences, config, multiplier);
   const jobMetrics = { ...rewards, ...totals, num_sequences: plan.length, num_gradient_steps: plan.length };
-  const referenceStep = klReferenceStep(config, job.modelId, currentStep, modelTable);
+  const referenceStep = await klReferenceStep(config, job.modelId, currentStep, modelTable);
   return {
     batch: prepared.sequences.map((sequence) => batchSequence(sequence, sequence)),
     plan,
@@ -136,9 +136,14 @@ function adapterOf(step: number | null, folderOf: (step: number) => string): str
  * How far the spread of rewards has shrunk over the model's steps, including this job unless its `rewardStdDev` is
  * undefined. A fork counts from its first step, because nothing is known about the steps before.
  */
-function spread(job: JobRecord, jobTable: JobTable, currentStep: number, rewardStdDev: number | undefined): number {
-  const first = jobTable.firstStepOf(job.modelId) ?? currentStep;
-  const points = jobTable.rewardSpreads(job.modelId);
+async function spread(
+  job: JobRecord,
+  jobTable: JobTable,
+  currentStep: number,
+  rewardStdDev: number | undefined,
+): Promise<number> {
+  const first = (await jobTable.firstStepOf(job.modelId)) ?? currentStep;
+  const points = await jobTable.rewardSpreads(job.modelId);
   if (rewardStdDev !== undefined) points.push({ step: currentStep, rewardStdDev });
   return rewardSpreadMultiplier(points.map((point) => ({ ...point, step: point.step - first })));
 }

@@ -5,11 +5,12 @@ import { randomUUID } from "node:crypto";
 import type { JobEvent } from "../../store/event-table.ts";
 import { isFinal, type JobStatus } from "../../store/job-state.ts";
 import type { JobRecord } from "../../store/job-table.ts";
+import type { Tables } from "../../store/tables.ts";
 import type { RlConfig, SftConfig } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
 import { TrainingError } from "../training-error.ts";
 import { InputWriter } from "./job-input.ts";
-import { cancelled, type JobJournal } from "./job-journal.ts";
+import type { JobJournal } from "./job-journal.ts";
 import type { JobRunner } from "./job-runner.ts";
 import { klReferenceStep } from "./kl-reference.ts";
 
@@ -65,8 +66,8 @@ export class Jobs {
   async submit(draft: JobDraft, submission: Submission): Promise<JobRecord> {
     const { job, created } = await this.#insert(draft, submission);
     if (created) {
-      this.#runner.pump();
-      this.#journal.countJobs();
+      await this.#runner.pump();
+      await this.#journal.countJobs();
       return job;
     }
     await this.discard(draft);
@@ -76,20 +77,19 @@ export class Jobs {
 
   /** The new job, or the one that has its idempotency key. */
   async #insert(draft: JobDraft, submission: Submission): Promise<{ job: JobRecord; created: boolean }> {
-    const { store, modelTable, jobTable } = this.#context;
     const { owner, modelId, idempotencyKey, requestHash, spec } = submission;
     try {
       await draft.input.finish();
-      return store.transaction(() => {
-        const known = idempotencyKey === null ? null : jobTable.byIdempotencyKey(owner, idempotencyKey);
+      return await this.#context.transaction(async (tx) => {
+        const known = idempotencyKey === null ? null : await tx.jobTable.byIdempotencyKey(owner, idempotencyKey);
         if (known) return { job: known, created: false };
         // it may have been deleted while the data arrived
-        if (!modelTable.owned(modelId, owner)) throw new TrainingError("unknown_model", { id: modelId });
-        this.checkLimits(owner);
-        if (spec.kind === "rl") this.checkReference(modelId, spec.config);
+        if (!(await tx.modelTable.owned(modelId, owner))) throw new TrainingError("unknown_model", { id: modelId });
+        await this.checkLimits(owner, tx);
+        if (spec.kind === "rl") await this.checkReference(modelId, spec.config, tx);
         const config = JSON.stringify(spec.config);
         const row = { id: draft.id, modelId, owner, kind: spec.kind, config, idempotencyKey, requestHash };
-        return { job: jobTable.insert(row), created: true };
+        return { job: await tx.jobTable.insert(row), created: true };
       });
     } catch (error) {
       await this.discard(draft);
@@ -98,14 +98,14 @@ export class Jobs {
   }
 
   /** Throws if a job submitted now would have no reference for its KL penalty. */
-  checkReference(modelId: string, config: RlConfig): void {
-    const { modelTable, jobTable } = this.#context;
-    const newest = modelTable.newestStep(modelId)?.step ?? 0;
-    klReferenceStep(config, modelId, newest + jobTable.countOpenOf(modelId), modelTable);
+  async checkReference(modelId: string, config: RlConfig, tables: Tables = this.#context): Promise<void> {
+    const { modelTable, jobTable } = tables;
+    const newest = (await modelTable.newestStep(modelId))?.step ?? 0;
+    await klReferenceStep(config, modelId, newest + (await jobTable.countOpenOf(modelId)), modelTable);
   }
 
-  owned(id: string, owner: string): JobRecord {
-    const job = this.#context.jobTable.owned(id, owner);
+  async owned(id: string, owner: string): Promise<JobRecord> {
+    const job = await this.#context.jobTable.owned(id, owner);
     if (!job) throw new TrainingError("unknown_job", { id });
     return job;
   }
@@ -116,31 +116,33 @@ export class Jobs {
     status: JobStatus | null,
     after: string | null,
     limit: number,
-  ): JobRecord[] {
+  ): Promise<JobRecord[]> {
     return this.#context.jobTable.list(owner, modelId, status, after, limit);
   }
 
   /** A job that is over stays as it is. A running one ends within its current gradient step. */
-  cancel(id: string, owner: string): JobRecord {
-    const job = this.owned(id, owner);
+  async cancel(id: string, owner: string): Promise<JobRecord> {
+    const job = await this.owned(id, owner);
     if (isFinal(job.status)) return job;
-    this.stop(job);
+    await this.stop(id);
     return this.owned(id, owner);
   }
 
-  /** Cancels an open job or operation. */
-  stop({ id, status }: JobRecord): void {
-    const { jobTable, workspace } = this.#context;
-    workspace.makingRoom(() => jobTable.requestCancel(id));
-    if (status === "RUNNING") this.#runner.cancel(id, "cancelled");
-    else workspace.makingRoom(() => this.#journal.finish(id, cancelled("cancelled before it started")));
+  /** Cancels a job or operation that is not over. Returns the status that it had; null = it is gone. */
+  async stop(id: string): Promise<JobStatus | null> {
+    const { workspace } = this.#context;
+    const status = await workspace.makingRoom(() => this.#journal.cancel(id, "cancelled before it started"));
+    if (status === "RUNNING") await this.#runner.cancel(id, "cancelled");
+    return status;
   }
 
   /** Oldest first. `after`: id of an event of this job, exclusive. */
-  events(id: string, after: string | null, limit: number): JobEvent[] {
+  async events(id: string, after: string | null, limit: number): Promise<JobEvent[]> {
     const { jobTable, eventTable } = this.#context;
-    if (!jobTable.has(id)) throw new TrainingError("unknown_job", { id });
-    const events = eventTable.list(id, after, limit);
+    const events = await eventTable.list(id, after, limit);
+    if (events && events.length > 0) return events;
+    // last, because a job may be deleted at any time
+    if (!(await jobTable.has(id))) throw new TrainingError("unknown_job", { id });
     if (!events) throw new TrainingError("unknown_event", { id: after! });
     return events;
   }
@@ -151,11 +153,11 @@ export class Jobs {
   }
 
   /** Throws if the owner may not add another job now. */
-  checkLimits(owner: string): void {
-    const { modelTable, jobTable, settings } = this.#context;
-    const { maxOpenJobs, maxBytesPerOwner: limit } = settings;
-    if (jobTable.countOpen(owner) >= maxOpenJobs) throw new TrainingError("too_many_open_jobs", { limit: maxOpenJobs });
-    const bytes = modelTable.bytesOf(owner);
+  async checkLimits(owner: string, { modelTable, jobTable }: Tables): Promise<void> {
+    const { maxOpenJobs, maxBytesPerOwner: limit } = this.#context.settings;
+    const open = await jobTable.countOpen(owner);
+    if (open >= maxOpenJobs) throw new TrainingError("too_many_open_jobs", { limit: maxOpenJobs });
+    const bytes = await modelTable.bytesOf(owner);
     if (bytes >= limit) throw new TrainingError("too_many_bytes", { bytes, limit });
   }
 }

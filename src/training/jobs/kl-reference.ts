@@ -9,22 +9,22 @@ import { TrainingError } from "../training-error.ts";
  * Returns null without a penalty. Step 0 is the base model, in forks too. `currentStep`: the step that the job trains
  * from; earlier jobs may still have to make it. Throws when the reference does not exist.
  */
-export function klReferenceStep(
+export async function klReferenceStep(
   config: RlConfig,
   modelId: string,
   currentStep: number,
   modelTable: ModelTable,
-): number | null {
+): Promise<number | null> {
   if (config.loss.klPenaltyCoef <= 0) return null;
   const { klPenaltyReferenceStep: fixed, klPenaltyStepLag: lag } = config;
-  const step = fixed ?? (lag === null ? 0 : stepsAgo(currentStep - lag, modelId, modelTable));
-  if (step === 0 || modelTable.step(modelId, step) !== null) return step;
-  const newest = modelTable.newestStep(modelId)?.step ?? 0;
+  const step = fixed ?? (lag === null ? 0 : await stepsAgo(currentStep - lag, modelId, modelTable));
+  if (step === 0 || (await modelTable.hasStep(modelId, step))) return step;
+  const newest = (await modelTable.newestStep(modelId))?.step ?? 0;
   if (step > newest && step <= currentStep) return step;
   throw new TrainingError("no_kl_reference", { step });
 }
 
 /** The next existing step, where a step was deleted or is older than a fork. */
-function stepsAgo(wanted: number, modelId: string, modelTable: ModelTable): number {
-  return wanted <= 0 ? 0 : (modelTable.firstStepFrom(modelId, wanted) ?? wanted);
+async function stepsAgo(wanted: number, modelId: string, modelTable: ModelTable): Promise<number> {
+  return wanted <= 0 ? 0 : ((await modelTable.firstStepFrom(modelId, wanted)) ?? wanted);
 }

@@ -20,8 +20,8 @@ import {
   trainingBench,
 } from "../../../test/fakes/training-service.ts";
 import { createLog } from "../../observe/log.ts";
-import { openStore } from "../../store/db.ts";
 import { JobTable } from "../../store/job-table.ts";
+import { openSqlite } from "../../store/sqlite.ts";
 import { temporaryBeside } from "../../system/durable-file.ts";
 import type { Trainer } from "../contract.ts";
 import { Workspace } from "../files/workspace.ts";
@@ -33,27 +33,27 @@ const at = (...path: string[]) => join(folder, "training", ...path);
 const warnings = () => lines.filter((line) => line.includes(" warn "));
 const weights = (...path: string[]) => readFileSync(at(...path, "adapter_model.safetensors")).toString("hex");
 
-function start(trainer: Trainer = fakeTrainer()): void {
+async function start(trainer: Trainer = fakeTrainer()): Promise<void> {
   lines = [];
   const log = createLog({ level: "info", format: "text", write: (line) => lines.push(line) });
-  bench = trainingBench({ folder, log, trainer });
+  bench = await trainingBench({ folder, log, trainer });
 }
 
-beforeEach(() => {
+beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "recovery-"));
-  start();
+  await start();
 });
 afterEach(() => bench.close());
 
 async function trainedModel(): Promise<string> {
-  const { id } = newModel(bench);
+  const { id } = await newModel(bench);
   await ended(bench, await submit(bench, id));
   return id;
 }
-async function restart(between: () => void): Promise<void> {
+async function restart(between: () => unknown): Promise<void> {
   await bench.close();
-  between();
-  start();
+  await between();
+  await start();
 }
 /** The database and what is written beside it. */
 const database = () => readdirSync(folder).filter((name) => name.startsWith("flywheel.db"));
@@ -61,10 +61,10 @@ const loseDatabase = () => {
   for (const name of database()) rmSync(join(folder, name));
 };
 /** As a dead server does. */
-function leaveRunning(job: string): void {
-  const store = openStore(join(folder, "flywheel.db"));
-  store.run("UPDATE jobs SET status = 'RUNNING' WHERE id = ?", job);
-  store.close();
+async function leaveRunning(job: string): Promise<void> {
+  const store = openSqlite(join(folder, "flywheel.db"));
+  await store.run("UPDATE jobs SET status = 'RUNNING' WHERE id = ?1", job);
+  await store.close();
 }
 
 describe("a start", () => {
@@ -99,7 +99,7 @@ describe("a start", () => {
     expect(warnings()).toHaveLength(2);
     expect(readdirSync(at("orphans", id)).sort()).toEqual(["step-2", "step-3"]);
     await ended(bench, await submit(bench, id));
-    expect(bench.service.models.steps(id, "me").map(({ step }) => step)).toEqual([0, 1, 2]);
+    expect((await bench.service.models.steps(id, "me")).map(({ step }) => step)).toEqual([0, 1, 2]);
     expect(weights("orphans", id, "step-3")).toBe(trained);
   });
 
@@ -128,11 +128,11 @@ describe("a start", () => {
 
   it("repeats a job that was interrupted between its files and its row", async () => {
     await bench.close();
-    start(fakeTrainer(200));
-    const { id } = newModel(bench);
+    await start(fakeTrainer(200));
+    const { id } = await newModel(bench);
     const job = await submit(bench, id);
-    await restart(() => {
-      leaveRunning(job.id);
+    await restart(async () => {
+      await leaveRunning(job.id);
       mkdirSync(at("models", id, "step-1"));
     });
     expect((await ended(bench, job)).at(-1)).toMatchObject({ type: "training_ended", data: { step: 1 } });
@@ -142,13 +142,13 @@ describe("a start", () => {
 
   it("puts a job back in the queue on a full disk, using the reserve", async () => {
     await bench.close();
-    start(fakeTrainer(200));
-    const job = await submit(bench, newModel(bench).id);
+    await start(fakeTrainer(200));
+    const job = await submit(bench, (await newModel(bench)).id);
     const release = vi.spyOn(Workspace.prototype, "releaseReserve");
     const requeue = vi.spyOn(JobTable.prototype, "requeue");
     try {
-      await restart(() => {
-        leaveRunning(job.id);
+      await restart(async () => {
+        await leaveRunning(job.id);
         expect(existsSync(at("reserve"))).toBe(true);
         requeue.mockImplementationOnce(() => {
           expect(release).not.toHaveBeenCalled();

@@ -3,31 +3,34 @@
 // they may be worth something.
 
 import type { TrainingContext } from "../context.ts";
+import type { KnownModel } from "../files/leftovers.ts";
 import { cancelled, failed, type JobJournal } from "./job-journal.ts";
 
 /** A job that was running at this many crashes is taken to be their cause. */
 const MAX_ATTEMPTS = 5;
 
-export function recover({ modelTable, jobTable, workspace, log }: TrainingContext, journal: JobJournal): void {
-  const interrupted = jobTable.withStatus("RUNNING");
+export async function recover(context: TrainingContext, journal: JobJournal): Promise<void> {
+  const { modelTable, jobTable, transaction, workspace, log } = context;
+  const interrupted = await jobTable.withStatus("RUNNING");
   for (const job of interrupted) {
-    workspace.makingRoom(() => {
-      if (job.cancelRequested) journal.finish(job.id, cancelled("cancelled"));
+    await workspace.makingRoom(async () => {
+      if (job.cancelRequested) await journal.finish(job.id, cancelled("cancelled"));
       else if (job.attempts >= MAX_ATTEMPTS) {
-        journal.finish(job.id, failed(`the server stopped ${job.attempts} times while this job was running`));
+        await journal.finish(job.id, failed(`the server stopped ${job.attempts} times while this job was running`));
       } else {
-        jobTable.requeue(job.id, true);
+        await transaction((tx) => tx.jobTable.requeue(job.id, true));
         log.info("training job resumed", { job: job.id, attempts: job.attempts });
       }
     });
   }
-  const open = jobTable.withStatus("PENDING").map(({ id }) => id);
+  const open = (await jobTable.withStatus("PENDING")).map(({ id }) => id);
   const cut = new Set(interrupted.map(({ modelId }) => modelId));
-  const known = modelTable.all().map(({ id, nextStep }) => {
-    const steps = new Set(modelTable.steps(id).map(({ step }) => step));
-    return [id, { steps, nextStep, interrupted: cut.has(id) }] as const;
-  });
-  const { removed, movedAside } = workspace.clearLeftovers({ jobs: new Set(open), models: new Map(known) });
+  const models = new Map<string, KnownModel>();
+  for (const { id, nextStep } of await modelTable.all()) {
+    const steps = new Set((await modelTable.steps(id)).map(({ step }) => step));
+    models.set(id, { steps, nextStep, interrupted: cut.has(id) });
+  }
+  const { removed, movedAside } = workspace.clearLeftovers({ jobs: new Set(open), models });
   if (removed.length > 0) log.info("removed files that belong to nothing", { count: removed.length });
   for (const { from, to } of movedAside) {
     log.warn("moved training files aside that the database does not know", { from, folder: to });

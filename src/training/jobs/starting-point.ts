@@ -17,16 +17,21 @@ export interface StartingPoint {
 }
 
 /** Throws with a message for the user if the job cannot run now. */
-export function startingPoint(job: JobRecord, { modelTable, bases, workspace }: TrainingContext): StartingPoint {
+export async function startingPoint(
+  job: JobRecord,
+  { modelTable, bases, workspace }: TrainingContext,
+): Promise<StartingPoint> {
   // otherwise its events and files take the room needed to record its end
   if (!workspace.keepReserve()) throw new Error("the server's disk is full");
-  const model = modelTable.get(job.modelId);
+  const model = await modelTable.get(job.modelId);
   if (!model) throw new Error("its model was deleted");
   const base = bases.get(model.baseModel);
   if (!base) throw new Error(`the base model ${model.baseModel} is not on this server any more`);
   bases.assertUnchanged(base);
   assertServable(model, base);
-  return { model, base, from: modelTable.newestStep(model.id)!.step };
+  const newest = await modelTable.newestStep(model.id);
+  if (!newest) throw new Error("its model was deleted");
+  return { model, base, from: newest.step };
 }
 
 export function taskModel({ model, base, from }: StartingPoint, { workspace, settings }: TrainingContext): TaskModel {

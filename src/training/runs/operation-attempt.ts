@@ -5,12 +5,14 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { JobEnd, JobRecord } from "../../store/job-table.ts";
 import type { ModelRecord } from "../../store/model-table.ts";
+import type { Alongside } from "../../store/tables.ts";
 import type { OptimizerConfig } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
 import type { TokenMatrix } from "../contract.ts";
 import { readInput } from "../jobs/job-input.ts";
 import type { JobJournal } from "../jobs/job-journal.ts";
 import { optimizerStateIn, type StartingPoint, startingPoint, taskModel } from "../jobs/starting-point.ts";
+import { isModelExists } from "../models.ts";
 import type { Policies } from "../policies.ts";
 import type { StepPublisher, TrainedStep } from "../steps/publish-step.ts";
 import {
@@ -42,16 +44,17 @@ export class OperationAttempts {
     this.#publisher = publisher;
   }
 
-  /** Marks the operation RUNNING. Rejects with a message for the user. */
+  /** Rejects with a message for the user. */
   async run(job: JobRecord, signal: AbortSignal): Promise<void> {
-    const start = startingPoint(job, this.#context);
+    const start = await startingPoint(job, this.#context);
     const { parentVersion, command }: Operation = operationOf(job);
     if (start.from !== parentVersion) {
       throw new Error(`the run is at version ${start.from}, not ${parentVersion}: resolve the run again to continue`);
     }
-    const release = this.#policies.lease(start.model.id, start.from);
+    const release = await this.#policies.hold(start.model.id, start.from);
     try {
-      this.#context.jobTable.start(job.id, start.from);
+      await this.#context.transaction(({ jobTable }) => jobTable.start(job.id, start.from), { relaxed: true });
+      signal.throwIfAborted();
       await this.#perform({ ...start, job, signal }, command);
     } finally {
       release();
@@ -94,13 +97,13 @@ export class OperationAttempts {
       logprobs: logprobs === null ? [] : logprobsOf(readFileSync(logprobs), matrices),
       tokenIds,
     };
-    this.#finish(attempt, outcome, null, result.rows);
+    await this.#finish(attempt, outcome, null, result.rows);
   }
 
   async #step(attempt: Attempt, optimizer: OptimizerConfig): Promise<void> {
     const { runTable, workspace, trainer } = this.#context;
     const { job, model, signal } = attempt;
-    const contributions = runTable.contributions(model.id);
+    const contributions = await runTable.contributions(model.id);
     if (contributions.length === 0) throw new Error("there are no gradients: send forward_backward before optim_step");
     const target = taskModel(attempt, this.#context);
     const ids = contributions.map(({ id }) => id);
@@ -124,7 +127,7 @@ export class OperationAttempts {
 
   /** Makes a new version with the weights of a checkpoint. Gradients of the old weights are dropped. */
   async #load(attempt: Attempt, { source, withOptimizer }: Extract<Command, { kind: "load_state" }>): Promise<void> {
-    const model = this.#context.modelTable.get(source.modelId);
+    const model = await this.#context.modelTable.get(source.modelId);
     if (!model) throw new Error("the model of the checkpoint was deleted");
     await this.#staged(attempt, async (staging) => {
       this.#publisher.copyTo(staging, { model, step: source.step, withOptimizer });
@@ -134,42 +137,48 @@ export class OperationAttempts {
   }
 
   async #newVersion(attempt: Attempt, trained: TrainedStep, outcome: object): Promise<void> {
-    const { runTable, workspace } = this.#context;
     const { id } = attempt.model;
     await this.#publisher.publishTrained(trained, (step, insertStep) =>
-      this.#finish(attempt, outcome, step, 0, () => {
-        insertStep();
-        runTable.consumeContributions(id, step);
+      this.#finish(attempt, outcome, step, 0, async (tx) => {
+        await insertStep(tx);
+        await tx.runTable.consumeContributions(id, step);
       }),
     );
-    workspace.removeGradients(id);
+    this.#context.workspace.removeGradients(id);
   }
 
   /** Makes the run's version the newest step of the owner's model of that name, which is made if there is none. */
   async #publish(attempt: Attempt, alias: string): Promise<void> {
-    const { modelTable, jobTable, bases } = this.#context;
+    const { modelTable, bases } = this.#context;
     const { job, model, base, from } = attempt;
     const source = { model, step: from, withOptimizer: true };
-    const target = modelTable.newestNamed(model.owner, alias);
+    const target = await modelTable.newestNamed(model.owner, alias);
     if (!target) {
       const { createdAt: _, ...same } = model;
       const names = { id: randomUUID(), project: RUNS_PROJECT, name: alias };
-      const made = this.#publisher.publishFirst({ ...same, ...names, nextStep: from }, base, source);
-      this.#finish(attempt, generation(made, from), null);
-      return;
+      try {
+        const made = await this.#publisher.publishFirst({ ...same, ...names, nextStep: from }, base, source);
+        return await this.#finish(attempt, generation(made, from), null);
+      } catch (error) {
+        if (!isModelExists(error)) throw error;
+        return this.#publish(attempt, alias); // another run made it meanwhile
+      }
     }
-    if (target.id === model.id) {
-      this.#finish(attempt, generation(model, from), null);
-      return;
-    }
+    if (target.id === model.id) return this.#finish(attempt, generation(model, from), null);
     if (bases.get(target.baseModel) !== base) throw new Error(`${alias} has another base model, ${target.baseModel}`);
-    if (jobTable.countOpenOf(target.id) > 0) throw new Error(`${alias} has open training jobs`);
+    const assertIdle: Alongside = async ({ jobTable }) => {
+      if ((await jobTable.countOpenOf(target.id)) > 0) throw new Error(`${alias} has open training jobs`);
+    };
+    await assertIdle(this.#context);
     await this.#staged({ ...attempt, model: target }, async (staging) => {
       this.#publisher.copyTo(staging, source);
-      const metrics = modelTable.step(model.id, from)!.metrics;
+      const metrics = (await modelTable.step(model.id, from))?.metrics ?? {};
       const trained = { model: target, base, staging, jobId: job.id, metrics, atLeast: from };
       await this.#publisher.publishTrained(trained, (step, insertStep) =>
-        this.#finish(attempt, generation(target, step), null, 0, insertStep),
+        this.#finish(attempt, generation(target, step), null, 0, async (tx) => {
+          await assertIdle(tx);
+          await insertStep(tx);
+        }),
       );
     });
   }
@@ -183,13 +192,19 @@ export class OperationAttempts {
     }
   }
 
-  #finish({ job }: Attempt, outcome: object, toStep: number | null, tokens = 0, alongside?: () => void): void {
+  async #finish(
+    { job }: Attempt,
+    outcome: object,
+    toStep: number | null,
+    tokens = 0,
+    alongside?: Alongside,
+  ): Promise<void> {
     const end: JobEnd = {
       ...{ status: "COMPLETED", errorMessage: null, toStep, rewardStdDev: null, tokens },
       report: JSON.stringify(outcome),
       event: { type: "operation_ended", data: {} },
     };
-    this.#journal.finish(job.id, end, alongside);
+    await this.#journal.finish(job.id, end, alongside);
   }
 }
 

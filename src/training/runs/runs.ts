@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { isFinal } from "../../store/job-state.ts";
 import type { JobRecord } from "../../store/job-table.ts";
 import type { RunRecord } from "../../store/run-table.ts";
+import type { Tables } from "../../store/tables.ts";
 import type { BaseModel } from "../base-models.ts";
 import type { TrainingContext } from "../context.ts";
 import type { JobJournal } from "../jobs/job-journal.ts";
@@ -64,49 +65,44 @@ export class Runs {
   }
 
   /** The run of that name, or of that request. A closed one is opened again; a new one is made if there is none. */
-  resolve(request: NewRun): RunView {
-    const { runTable } = this.#context;
-    const { owner, requestId, name, spec } = request;
-    const known = (name !== null ? runTable.named(owner, name) : null) ?? runTable.byRequest(owner, requestId);
-    if (!known) return this.view(this.#create(request));
-    if (known.name !== name) throw new TrainingError("request_id_reused", { requestId });
-    if (known.spec !== spec) throw new TrainingError("run_differs", { name: name ?? requestId });
-    if (known.closed) runTable.setClosed(known.modelId, false);
-    return this.view({ ...known, closed: false });
+  async resolve(request: NewRun): Promise<RunView> {
+    const known = await this.#context.transaction((tx) => reopen(request, tx));
+    if (known) return known;
+    try {
+      return await this.#create(request);
+    } catch (error) {
+      // somebody else may have made it meanwhile
+      const made = await this.#context.transaction((tx) => reopen(request, tx));
+      if (made) return made;
+      throw error;
+    }
   }
 
-  owned(id: string, owner: string): RunRecord {
-    const run = this.#context.runTable.owned(id, owner);
-    if (!run) throw new TrainingError("unknown_run", { id });
-    return run;
+  owned(id: string, owner: string): Promise<RunRecord> {
+    return ownedIn(this.#context, id, owner);
   }
 
-  view(run: RunRecord): RunView {
-    const { modelTable, runTable, jobTable } = this.#context;
-    const committedVersion = modelTable.newestStep(run.modelId)!.step;
-    const busy = run.closed && jobTable.countOpenOf(run.modelId) > 0;
-    return {
-      run,
-      status: busy ? "closing" : run.closed ? "closed" : "open",
-      nextSequenceId: runTable.countOperations(run.modelId),
-      committedVersion,
-      projectedVersion: committedVersion + runTable.countOpenTransitions(run.modelId),
-    };
+  view(id: string, owner: string): Promise<RunView> {
+    return this.#context.transaction(async (tx) => viewOf(await ownedIn(tx, id, owner), tx));
   }
 
   /** Throws if the run's base model is not served any more. */
-  baseOf(run: RunRecord): BaseModel {
-    const { baseModel, name } = this.#context.modelTable.get(run.modelId)!;
+  async baseOf({ modelId }: RunRecord): Promise<BaseModel> {
+    const model = await this.#context.modelTable.get(modelId);
+    if (!model) throw new TrainingError("unknown_run", { id: modelId });
+    const { baseModel, name } = model;
     const base = this.#context.bases.get(baseModel);
     if (!base) throw new TrainingError("base_model_gone", { baseModel, model: name });
     return base;
   }
 
   /** Accepted operations still run; new ones are refused until the run is resolved again. */
-  close(id: string, owner: string): RunView {
-    const run = this.owned(id, owner);
-    this.#context.runTable.setClosed(id, true);
-    return this.view({ ...run, closed: true });
+  close(id: string, owner: string): Promise<RunView> {
+    return this.#context.transaction(async (tx) => {
+      const run = await ownedIn(tx, id, owner);
+      await tx.runTable.setClosed(id, true);
+      return viewOf({ ...run, closed: true }, tx);
+    });
   }
 
   /** Accepts an operation. Once this returns, it will run or end with a reason, even if the process crashes. */
@@ -114,27 +110,30 @@ export class Runs {
     let accepted = false;
     try {
       await request.draft?.input.finish();
-      const { job, created } = this.#context.store.transaction(() => this.#insert(run, request));
+      const { job, created } = await this.#context.transaction((tx) => this.#insert(run, request, tx));
       accepted = created;
-      if (created) this.#runner.pump();
-      this.#journal.countJobs();
+      if (created) await this.#runner.pump();
+      await this.#journal.countJobs();
       return job;
     } finally {
       if (!accepted && request.draft) await this.#jobs.discard(request.draft);
     }
   }
 
-  operation(runId: string, owner: string, id: string): JobRecord {
-    const job = this.#context.runTable.operation(this.owned(runId, owner).modelId, id);
+  async operation(runId: string, owner: string, id: string): Promise<JobRecord> {
+    const { modelId } = await this.owned(runId, owner);
+    const job = await this.#context.runTable.operation(modelId, id);
     if (!job) throw new TrainingError("unknown_operation", { id });
     return job;
   }
 
   /** Ends an open operation. The gradients of a finished forward_backward leave the next optim_step. */
-  cancel(runId: string, owner: string, id: string): JobRecord {
-    const job = this.operation(runId, owner, id);
-    if (!isFinal(job.status)) this.#jobs.stop(job);
-    else if (job.kind === "forward_backward") this.#context.jobTable.requestCancel(id);
+  async cancel(runId: string, owner: string, id: string): Promise<JobRecord> {
+    const job = await this.operation(runId, owner, id);
+    const status = await this.#jobs.stop(job.id);
+    if (status !== null && isFinal(status) && job.kind === "forward_backward") {
+      await this.#context.jobTable.requestCancel(job.id);
+    }
     return this.operation(runId, owner, id);
   }
 
@@ -144,35 +143,25 @@ export class Runs {
     return job.report;
   }
 
-  release(runId: string, owner: string, id: string): void {
-    const job = this.operation(runId, owner, id);
-    this.#context.runTable.dropResult(job.id);
+  async release(runId: string, owner: string, id: string): Promise<void> {
+    const job = await this.operation(runId, owner, id);
+    await this.#context.runTable.dropResult(job.id);
   }
 
-  /** Throws unless the owner has this step. */
-  checkpoint({ modelId, step }: CheckpointId, owner: string): Omit<StepSource, "withOptimizer"> {
-    const model = this.#context.modelTable.owned(modelId, owner);
-    if (!model || !this.#context.modelTable.step(modelId, step)) {
-      throw new TrainingError("unknown_checkpoint", { id: `${modelId}@${step}` });
-    }
-    return { model, step };
-  }
-
-  #insert(run: RunRecord, request: NewOperation): { job: JobRecord; created: boolean } {
-    const { jobTable } = this.#context;
+  async #insert(run: RunRecord, request: NewOperation, tx: Tables): Promise<{ job: JobRecord; created: boolean }> {
     const { requestId, sequenceId, command, requestHash, draft } = request;
     const { owner, modelId } = run;
     const idempotencyKey = `${modelId}/${requestId}`;
-    const known = jobTable.byIdempotencyKey(owner, idempotencyKey);
+    const known = await tx.jobTable.byIdempotencyKey(owner, idempotencyKey);
     if (known && known.requestHash !== requestHash) throw new TrainingError("request_id_reused", { requestId });
     if (known) return { job: known, created: false };
-    const { status, nextSequenceId, projectedVersion } = this.view(this.owned(modelId, owner));
+    const { status, nextSequenceId, projectedVersion } = await viewOf(await ownedIn(tx, modelId, owner), tx);
     if (status !== "open") throw new TrainingError("run_closed", { id: modelId });
     if (sequenceId !== nextSequenceId) {
       throw new TrainingError("out_of_sequence", { expected: nextSequenceId, got: sequenceId });
     }
-    this.#check(command, run);
-    this.#jobs.checkLimits(owner);
+    await this.#check(command, run, tx);
+    await this.#jobs.checkLimits(owner, tx);
     const outputVersion = isTransition(command.kind) ? projectedVersion + 1 : null;
     const operation: Operation = { requestId, sequenceId, parentVersion: projectedVersion, outputVersion, command };
     const config = JSON.stringify(operation);
@@ -185,28 +174,37 @@ export class Runs {
       idempotencyKey,
       requestHash,
     };
-    return { job: jobTable.insert(row), created: true };
+    return { job: await tx.jobTable.insert(row), created: true };
   }
 
-  #check(command: Command, { modelId, owner }: RunRecord): void {
-    const { modelTable } = this.#context;
+  async #check(command: Command, { modelId, owner }: RunRecord, tx: Tables): Promise<void> {
     if (command.kind === "save_weights_for_sampler") assertFree(command.alias, this.#context);
     if (command.kind !== "load_state") return;
-    const { model } = this.checkpoint(command.source, owner);
-    const { baseModel, loraRank } = modelTable.get(modelId)!;
+    const { model } = await checkpointIn(tx, command.source, owner);
+    const { baseModel, loraRank } = (await tx.modelTable.get(modelId))!;
     if (model.baseModel !== baseModel) throw new TrainingError("fork_changes_base_model", { baseModel });
     const rank = model.loraRank;
     if (rank !== loraRank) throw new TrainingError("rank_differs", { rank, wanted: loraRank });
   }
 
-  #create({ owner, entity, requestId, name, baseModel, loraRank: rank, seed, spec, from }: NewRun): RunRecord {
-    const { bases, settings, runTable } = this.#context;
+  async #create({
+    owner,
+    entity,
+    requestId,
+    name,
+    baseModel,
+    loraRank: rank,
+    seed,
+    spec,
+    from,
+  }: NewRun): Promise<RunView> {
+    const { bases, settings } = this.#context;
     const base = bases.get(baseModel);
     if (!base) throw new TrainingError("unknown_base_model", { baseModel, known: bases.names() });
     bases.assertUnchanged(base);
     const limit = base.engine.info.maxLoraRank;
     if (rank > limit) throw new TrainingError("rank_too_large", { model: name ?? "this run", rank, limit });
-    const source = from && { ...this.checkpoint(from, owner), withOptimizer: from.withOptimizer };
+    const source = from && { ...(await checkpointIn(this.#context, from, owner)), withOptimizer: from.withOptimizer };
     if (source && bases.get(source.model.baseModel) !== base) {
       throw new TrainingError("fork_changes_base_model", { baseModel: source.model.baseModel });
     }
@@ -216,7 +214,57 @@ export class Runs {
     const id = randomUUID();
     const names = { id, owner, entity, project: RUNS_PROJECT, name: `run-${id.slice(0, 8)}`, baseModel: base.name };
     const lora = { loraRank: rank, loraAlpha: source?.model.loraAlpha ?? settings.lora.alpha };
-    this.#publisher.publishFirst({ ...names, ...lora, nextStep: source?.step ?? 0 }, base, source, seed ?? undefined);
-    return runTable.insert({ modelId: id, owner, requestId, name, spec });
+    const step = source?.step ?? 0;
+    const run = { modelId: id, owner, requestId, name, spec };
+    await this.#publisher.publishFirst({ ...names, ...lora, nextStep: step }, base, source, {
+      ...(seed === null ? {} : { seed }),
+      alongside: ({ runTable }) => runTable.insert(run),
+    });
+    const versions = { committedVersion: step, projectedVersion: step };
+    return { run: { ...run, closed: false }, status: "open", nextSequenceId: 0, ...versions };
   }
+}
+
+async function ownedIn({ runTable }: Tables, id: string, owner: string): Promise<RunRecord> {
+  const run = await runTable.owned(id, owner);
+  if (!run) throw new TrainingError("unknown_run", { id });
+  return run;
+}
+
+/** Must run in a transaction: the numbers belong together. */
+async function viewOf(run: RunRecord, { modelTable, runTable, jobTable }: Tables): Promise<RunView> {
+  const committedVersion = (await modelTable.newestStep(run.modelId))!.step;
+  const busy = run.closed && (await jobTable.countOpenOf(run.modelId)) > 0;
+  return {
+    run,
+    status: busy ? "closing" : run.closed ? "closed" : "open",
+    nextSequenceId: await runTable.countOperations(run.modelId),
+    committedVersion,
+    projectedVersion: committedVersion + (await runTable.countOpenTransitions(run.modelId)),
+  };
+}
+
+/** The run that a request means, opened again if it was closed. null = there is none. Must run in a transaction. */
+async function reopen({ owner, requestId, name, spec }: NewRun, tx: Tables): Promise<RunView | null> {
+  const { runTable } = tx;
+  const named = name === null ? null : await runTable.named(owner, name);
+  const known = named ?? (await runTable.byRequest(owner, requestId));
+  if (!known) return null;
+  if (known.name !== name) throw new TrainingError("request_id_reused", { requestId });
+  if (known.spec !== spec) throw new TrainingError("run_differs", { name: name ?? requestId });
+  if (known.closed) await runTable.setClosed(known.modelId, false);
+  return viewOf({ ...known, closed: false }, tx);
+}
+
+/** Throws unless the owner has this step. */
+async function checkpointIn(
+  { modelTable }: Tables,
+  { modelId, step }: CheckpointId,
+  owner: string,
+): Promise<Omit<StepSource, "withOptimizer">> {
+  const model = await modelTable.owned(modelId, owner);
+  if (!model || !(await modelTable.hasStep(modelId, step))) {
+    throw new TrainingError("unknown_checkpoint", { id: `${modelId}@${step}` });
+  }
+  return { model, step };
 }

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
 import { loadPeft, savePeft } from "../../model/lora/peft.ts";
 import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
+import type { Alongside } from "../../store/tables.ts";
 import type { BaseModel } from "../base-models.ts";
 import { DEFAULT_SEED } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
@@ -36,24 +37,33 @@ export interface TrainedStep {
   atLeast?: number;
 }
 
+/** Commits a step by running `insertStep` in a transaction. */
+export type CommitStep = (step: number, insertStep: Alongside) => Promise<void>;
+
 export class StepPublisher {
   readonly #context: TrainingContext;
   readonly #policies: Policies;
+  /** The last publication of each model. */
+  readonly #publishing = new Map<string, Promise<unknown>>();
 
   constructor(context: TrainingContext, policies: Policies) {
     this.#context = context;
     this.#policies = policies;
   }
 
-  /** A new model with its first step: that of the source, or step 0, which does not change the base model. */
-  publishFirst(
+  /**
+   * A new model with its first step: that of the source, or step 0, which does not change the base model. Throws if
+   * somebody else took its name. `alongside` is committed with it.
+   */
+  async publishFirst(
     model: Omit<ModelRecord, "createdAt">,
     base: BaseModel,
     source: StepSource | null,
-    seed = DEFAULT_SEED,
-  ): ModelRecord {
-    const { store, modelTable, workspace } = this.#context;
-    const step = model.nextStep;
+    { seed = DEFAULT_SEED, alongside }: { seed?: number; alongside?: Alongside } = {},
+  ): Promise<ModelRecord> {
+    const { transaction, workspace } = this.#context;
+    const { owner, entity, project, name, nextStep: step } = model;
+    const release = source && (await this.#policies.hold(source.model.id, source.step));
     try {
       const staging = workspace.newStaging(model.id, "first");
       if (source) this.copyTo(staging, source);
@@ -63,41 +73,58 @@ export class StepPublisher {
         savePeft(staging, identityAdapter(config, lora, seed), config, { baseModel: base.name });
       }
       workspace.publish(staging, model.id, step);
-      return store.transaction(() => {
-        const record = modelTable.insert(model);
-        this.#insertStep(model.id, step, null, {});
+      const insertStep = this.#insertStep(model.id, step, null, {});
+      return await transaction(async (tx) => {
+        if (await tx.modelTable.named(owner, entity, project, name)) {
+          throw new TrainingError("model_exists", { model: `${entity}/${project}/${name}` });
+        }
+        const record = await tx.modelTable.insert(model);
+        await insertStep(tx);
+        await alongside?.(tx);
         return { ...record, nextStep: step + 1 };
       });
     } catch (error) {
       workspace.removeModel(model.id);
       throw error;
+    } finally {
+      release?.();
     }
   }
 
-  /** A copy of an older step as the newest one. */
+  /** A copy of an older step as the newest one. Throws while the model has open jobs. */
   async publishCopy(model: ModelRecord, step: number): Promise<StepRecord> {
-    const made = this.#copyAsNewest(model, step);
+    const made = await this.#inTurn(model.id, () => this.#copyAsNewest(model, step));
     const base = this.#context.bases.get(model.baseModel);
     if (base) await this.#policies.loadAhead(model, made.step, base);
     return made;
   }
 
-  /** Without awaiting anything: two rollbacks, or a rollback and a job, cannot take the same number. */
-  #copyAsNewest(model: ModelRecord, step: number): StepRecord {
-    const { store, modelTable, workspace } = this.#context;
-    const { id, nextStep } = model;
-    const staging = workspace.newStaging(id, `rollback-${nextStep}`);
+  async #copyAsNewest(model: ModelRecord, step: number): Promise<StepRecord> {
+    const { transaction, modelTable, workspace } = this.#context;
+    const { id } = model;
+    const next = (await modelTable.get(id))?.nextStep;
+    if (next === undefined) throw new TrainingError("unknown_model", { id });
+    const release = await this.#policies.hold(id, step);
+    const staging = workspace.newStaging(id, `rollback-${next}`);
     try {
       this.copyTo(staging, { model, step, withOptimizer: true });
-      workspace.publish(staging, id, nextStep);
-      return store.transaction(() => {
-        this.#insertStep(id, nextStep, null, { rolled_back_to: step });
-        return modelTable.step(id, nextStep)!;
+      workspace.publish(staging, id, next);
+      const insertStep = this.#insertStep(id, next, null, { rolled_back_to: step });
+      return await transaction(async (tx) => {
+        if (!(await tx.modelTable.get(id))) throw new TrainingError("unknown_model", { id });
+        // a job that was submitted meanwhile may already train from the step before
+        if ((await tx.jobTable.countOpenOf(id)) > 0) throw new TrainingError("model_busy", {});
+        await insertStep(tx);
+        return (await tx.modelTable.step(id, next))!;
       });
     } catch (error) {
       workspace.removeStaging(staging);
-      workspace.removeStep(id, nextStep);
+      workspace.removeStep(id, next);
+      // whoever deleted the model may have removed its folder before these files came
+      if (!(await modelTable.get(id))) workspace.removeModel(id);
       throw error;
+    } finally {
+      release();
     }
   }
 
@@ -105,19 +132,23 @@ export class StepPublisher {
    * The result of a job as the newest step. The engine loads it before clients hear of it, if it has room.
    * `commit` records the end of the job and calls `insertStep` in the same transaction.
    */
-  async publishTrained(
+  publishTrained(trained: TrainedStep, commit: CommitStep): Promise<void> {
+    return this.#inTurn(trained.model.id, () => this.#publishTrained(trained, commit));
+  }
+
+  async #publishTrained(
     { model, base, staging, jobId, metrics, atLeast = 0 }: TrainedStep,
-    commit: (step: number, insertStep: () => void) => void,
+    commit: CommitStep,
   ): Promise<void> {
     const { modelTable, workspace } = this.#context;
-    const next = modelTable.get(model.id)?.nextStep;
+    const next = (await modelTable.get(model.id))?.nextStep;
     if (next === undefined) throw new Error("its model was deleted");
     const step = Math.max(next, atLeast);
     workspace.publish(staging, model.id, step);
     try {
       loadPeft(workspace.stepFolder(model.id, step), readModelConfig(base.folder));
       await this.#policies.loadAhead(model, step, base);
-      commit(step, () => this.#insertStep(model.id, step, jobId, metrics));
+      await commit(step, this.#insertStep(model.id, step, jobId, metrics));
     } catch (error) {
       await this.#policies.unload(model.id, step, base);
       workspace.removeStep(model.id, step);
@@ -125,9 +156,22 @@ export class StepPublisher {
     }
   }
 
-  #insertStep(modelId: string, step: number, jobId: string | null, metrics: Record<string, number>): void {
-    const { modelTable, workspace } = this.#context;
-    modelTable.insertStep(modelId, step, jobId, folderBytes(workspace.stepFolder(modelId, step)), metrics);
+  /** Publications of a model follow one another, so that no two take the same number. */
+  #inTurn<R>(modelId: string, work: () => Promise<R>): Promise<R> {
+    const turn = (this.#publishing.get(modelId) ?? Promise.resolve()).then(work);
+    const ended: Promise<unknown> = turn
+      .catch(() => {})
+      .finally(() => {
+        if (this.#publishing.get(modelId) === ended) this.#publishing.delete(modelId);
+      });
+    this.#publishing.set(modelId, ended);
+    return turn;
+  }
+
+  /** Inserts the row of a step whose files are in place. */
+  #insertStep(modelId: string, step: number, jobId: string | null, metrics: Record<string, number>): Alongside {
+    const bytes = folderBytes(this.#context.workspace.stepFolder(modelId, step));
+    return ({ modelTable }) => modelTable.insertStep(modelId, step, jobId, bytes, metrics);
   }
 
   /** Throws if the step is damaged. */

@@ -16,12 +16,16 @@ export class StepRetention {
     this.#curves = curves;
   }
 
-  async remove(modelId: string, step: number): Promise<void> {
+  /** Returns false if somebody uses the step, which then stays. */
+  async remove(modelId: string, step: number): Promise<boolean> {
     const { modelTable, bases, workspace } = this.#context;
-    const baseModel = modelTable.get(modelId)?.baseModel;
-    workspace.makingRoom(() => modelTable.deleteStep(modelId, step));
+    const baseModel = (await modelTable.get(modelId))?.baseModel;
+    // nothing is awaited in between: whoever takes a lease now finds no row any more (Policies.hold)
+    if (this.#policies.inUse(modelId, step)) return false;
+    await workspace.makingRoom(() => modelTable.deleteStep(modelId, step));
     await this.#policies.unload(modelId, step, baseModel === undefined ? null : bases.get(baseModel));
     workspace.removeStep(modelId, step);
+    return true;
   }
 
   /** Follows every new step but the first: completes the curves, then removes the oldest steps beyond the limit. */
@@ -31,12 +35,13 @@ export class StepRetention {
     // before the steps go: the curves are made from them
     await this.#curves.write(modelId);
     try {
-      let excess = modelTable.countSteps(modelId) - settings.maxStepsPerModel;
-      for (const { step } of excess > 0 ? modelTable.steps(modelId).slice(0, -1) : []) {
+      if ((await modelTable.countSteps(modelId)) <= settings.maxStepsPerModel) return;
+      const steps = await modelTable.steps(modelId);
+      // of this list, because another call may have removed some since they were counted
+      let excess = steps.length - settings.maxStepsPerModel;
+      for (const { step } of steps.slice(0, -1)) {
         if (excess <= 0) return;
-        if (this.#policies.inUse(modelId, step)) continue;
-        await this.remove(modelId, step);
-        excess--;
+        if (await this.remove(modelId, step)) excess--;
       }
     } catch (error) {
       log.error("old steps of a model could not be removed", { model: modelId, error });

@@ -7,7 +7,13 @@ import { AnyObject, nullable, orNull, refused } from "../../request/schema-parts
 import { Name } from "../training.schema.ts";
 import { TokenMatrixBody } from "./token-matrix.schema.ts";
 
-const Id = Type.String({ minLength: 1, maxLength: 255 });
+/** Any text that databases can hold: PostgreSQL has none with U+0000. */
+const Id = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  pattern: String.raw`^[^\u0000]*$`,
+  description: "1 to 255 characters without U+0000",
+});
 const Uuid = Type.String({ format: "uuid" });
 const Moment = Type.String({ format: "date-time" });
 

@@ -1,0 +1,37 @@
+// The database as its users see it. Every call is asynchronous, because a database may be another process. What must
+// not be interrupted belongs in one transaction; between two calls outside one, anything may happen.
+//
+// Statements are plain SQL with parameters ?1, ?2 and so on. They keep to what SQLite and PostgreSQL have in common.
+
+export type SqlValue = string | number | bigint | Uint8Array | null;
+
+/** What statements run on: the store itself, or one of its transactions. */
+export interface Sql {
+  /** Returns the number of rows changed. */
+  run(sql: string, ...params: SqlValue[]): Promise<number>;
+  get<Row>(sql: string, ...params: SqlValue[]): Promise<Row | undefined>;
+  all<Row>(sql: string, ...params: SqlValue[]): Promise<Row[]>;
+}
+
+export interface TransactionOptions {
+  /**
+   * Does not wait for the disk: the writes survive a crash of the process, but maybe not a power failure. For progress
+   * and the like, never for something that was promised to a client.
+   */
+  relaxed?: boolean;
+}
+
+export interface Store extends Sql {
+  /**
+   * Commits all of `work` or nothing. Transactions behave as if they ran one after the other. `work` may be run again
+   * when it lost a race, so it changes nothing but rows, and it uses only `tx`: a call of the store itself would wait
+   * for this transaction to end.
+   */
+  transaction<R>(work: (tx: Sql) => Promise<R>, options?: TransactionOptions): Promise<R>;
+  /** Hints for whoever listens. They may get lost, so they are never the only news of something. */
+  notify(channel: string, payload: string): Promise<void>;
+  /** Calls `heard` until the returned function is called. */
+  listen(channel: string, heard: (payload: string) => void): () => void;
+  /** Waits for the calls made so far. Later ones fail. */
+  close(): Promise<void>;
+}

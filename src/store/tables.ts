@@ -1,0 +1,34 @@
+// The tables of training, all on the same thing: the store, or one of its transactions.
+
+import { EventTable } from "./event-table.ts";
+import { JobTable } from "./job-table.ts";
+import { ModelTable } from "./model-table.ts";
+import { RunTable } from "./run-table.ts";
+import type { Sql, Store, TransactionOptions } from "./store.ts";
+
+export interface Tables {
+  readonly modelTable: ModelTable;
+  readonly runTable: RunTable;
+  readonly jobTable: JobTable;
+  readonly eventTable: EventTable;
+}
+
+/** Commits all of `work` or nothing, as Store.transaction does. `work` uses the tables that it is given, no others. */
+export type Transaction = <R>(work: (tx: Tables) => Promise<R>, options?: TransactionOptions) => Promise<R>;
+
+/** What is committed together with something else. */
+export type Alongside = (tx: Tables) => Promise<void>;
+
+export function tablesOn(sql: Sql): Tables {
+  const eventTable = new EventTable(sql);
+  return {
+    modelTable: new ModelTable(sql),
+    runTable: new RunTable(sql),
+    jobTable: new JobTable(sql, eventTable),
+    eventTable,
+  };
+}
+
+export function transactionsOn(store: Store): Transaction {
+  return (work, options) => store.transaction((tx) => work(tablesOn(tx)), options);
+}

@@ -1,0 +1,191 @@
+// What several requests at once may do to each other. The database answers late and out of step, as a server would, so
+// that other work runs between any two statements that do not share a transaction.
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { lateStore } from "../../test/fakes/late-store.ts";
+import {
+  type BenchOptions,
+  benchesOfTest,
+  ended,
+  fakeTrainer,
+  jobFolders,
+  newModel,
+  submit,
+  type TrainingBench,
+} from "../../test/fakes/training-service.ts";
+import { TrainingError } from "./training-error.ts";
+
+const start = benchesOfTest();
+
+/** A bench whose database takes 0 to 3 turns of the event loop around every call, other ones for every seed. */
+function late(seed: number, options: BenchOptions = {}): Promise<TrainingBench> {
+  let state = seed;
+  const turns = () => {
+    state = (state * 1103515245 + 12345) % 2 ** 31;
+    return (state >> 16) % 4;
+  };
+  return start({ ...options, wrapStore: (store) => lateStore(store, turns) });
+}
+
+const SEEDS = [1, 2];
+
+const modelFolders = (bench: TrainingBench) => readdirSync(join(bench.folder, "training", "models"));
+const codes = (results: readonly PromiseSettledResult<unknown>[]) =>
+  results.map((result) => {
+    if (result.status === "fulfilled") return "ok";
+    if (result.reason instanceof TrainingError) return result.reason.code;
+    throw result.reason;
+  });
+
+describe.each(SEEDS)("at once, with answers in order %i", (seed) => {
+  it("requests with one idempotency key make one job", async () => {
+    const bench = await late(seed, { trainer: fakeTrainer(20) });
+    const { id } = await newModel(bench);
+    const jobs = await Promise.all([1, 2, 3].map(() => submit(bench, id, undefined, { key: "k" })));
+    expect(new Set(jobs.map((job) => job.id)).size).toBe(1);
+    expect(await bench.service.jobs.list("me", id, null, null, 10)).toHaveLength(1);
+    expect((await ended(bench, jobs[0]!)).at(-1)!.type).toBe("training_ended");
+    expect(jobFolders(bench)).toEqual([]);
+  });
+
+  it("no more jobs are accepted than an owner may have", async () => {
+    const bench = await late(seed, { trainer: fakeTrainer(100), maxOpenJobs: 2 });
+    const { id } = await newModel(bench);
+    const results = await Promise.allSettled([1, 2, 3, 4].map(() => submit(bench, id)));
+    expect(codes(results).sort()).toEqual(["ok", "ok", "too_many_open_jobs", "too_many_open_jobs"]);
+  });
+
+  it("no more jobs run than allowed, and those of a model follow one another", async () => {
+    const running = new Set<string>();
+    let most = 0;
+    const trainer = fakeTrainer(5);
+    const bench = await late(seed, {
+      maxParallelJobs: 2,
+      trainer: {
+        pass: (task, signal) => trainer.pass(task, signal),
+        update: (task, signal) => trainer.update(task, signal),
+        limits: (task) => trainer.limits(task),
+        close: () => trainer.close(),
+        async train(task, onStep, signal) {
+          expect(running).not.toContain(task.adapter);
+          running.add(task.adapter);
+          most = Math.max(most, running.size);
+          try {
+            return await trainer.train(task, onStep, signal);
+          } finally {
+            running.delete(task.adapter);
+          }
+        },
+      },
+    });
+    const models = await Promise.all(["a", "b", "c"].map((name) => newModel(bench, name)));
+    const jobs = await Promise.all([...models, ...models].map(({ id }) => submit(bench, id)));
+    for (const job of jobs) expect((await ended(bench, job)).at(-1)!.type).toBe("training_ended");
+    for (const { id } of models) {
+      expect((await bench.service.models.steps(id, "me")).map(({ step }) => step)).toEqual([0, 1, 2]);
+    }
+    expect(most).toBe(2);
+  });
+
+  it("a job that is cancelled while it starts ends once, as cancelled", async () => {
+    const bench = await late(seed, { trainer: fakeTrainer(50) });
+    const { id } = await newModel(bench);
+    const jobs = await Promise.all([submit(bench, id), submit(bench, id)]);
+    const twice = jobs.flatMap((job) => [job, job]);
+    await Promise.all(twice.map((job) => bench.service.jobs.cancel(job.id, "me")));
+    for (const job of jobs) {
+      const ends = (await ended(bench, job)).filter(
+        ({ type }) => type !== "training_started" && type !== "gradient_step",
+      );
+      expect(ends.map(({ type }) => type)).toEqual(["training_failed"]);
+      expect(await bench.service.jobs.owned(job.id, "me")).toMatchObject({
+        status: "CANCELLED",
+        cancelRequested: true,
+      });
+    }
+    await expect.poll(() => bench.service.stats()).toEqual({ running: 0, pending: 0 });
+    expect(jobFolders(bench)).toEqual([]);
+  });
+
+  it("a model that is deleted while jobs arrive leaves nothing behind", async () => {
+    const bench = await late(seed, { trainer: fakeTrainer(5) });
+    const { id } = await newModel(bench);
+    const submitting = [1, 2, 3].map(() => submit(bench, id));
+    const deleting = bench.service.models.delete(id, "me");
+    for (const code of codes(await Promise.allSettled(submitting))) expect(["ok", "unknown_model"]).toContain(code);
+    expect((await deleting).deletedCheckpoints).toBeGreaterThan(0);
+    expect(await bench.service.jobs.list("me", null, null, null, 10)).toEqual([]);
+    await expect.poll(() => bench.service.stats()).toEqual({ running: 0, pending: 0 });
+    expect(jobFolders(bench)).toEqual([]);
+    await expect.poll(() => modelFolders(bench)).toEqual([]);
+  });
+
+  it("a rollback and the end of its model leave no files, whoever is first", async () => {
+    const bench = await late(seed);
+    const { id } = await newModel(bench);
+    await ended(bench, await submit(bench, id));
+    const results = await Promise.allSettled([
+      bench.service.models.rollback(id, "me", 0),
+      bench.service.models.delete(id, "me"),
+    ]);
+    const [rollback, deletion] = codes(results);
+    expect(["ok", "unknown_model", "unknown_step"]).toContain(rollback);
+    expect(deletion).toBe("ok");
+    await expect.poll(() => modelFolders(bench)).toEqual([]);
+  });
+
+  it("a rollback and a job never train from a step that is not the newest", async () => {
+    const bench = await late(seed);
+    const { id } = await newModel(bench);
+    await ended(bench, await submit(bench, id));
+    const [job, rollback] = await Promise.allSettled([submit(bench, id), bench.service.models.rollback(id, "me", 0)]);
+    expect(["ok", "model_busy"]).toContain(codes([rollback!])[0]);
+    if (job!.status === "rejected") throw job!.reason;
+    await ended(bench, job!.value);
+    const { fromStep, toStep } = await bench.service.jobs.owned(job!.value.id, "me");
+    expect(toStep).toBe(fromStep! + 1);
+  });
+
+  it("one of two models with the same name is made", async () => {
+    const bench = await late(seed);
+    const results = await Promise.allSettled([newModel(bench), newModel(bench), newModel(bench)]);
+    expect(codes(results).sort()).toEqual(["model_exists", "model_exists", "ok"]);
+    expect(modelFolders(bench)).toHaveLength(1);
+    const again = { owner: "me", entity: "team", project: "demo", baseModel: "tiny", returnExisting: true, from: null };
+    const same = await Promise.all([1, 2].map(() => bench.service.models.create({ ...again, name: "other" })));
+    expect(same[0]!.id).toBe(same[1]!.id);
+    expect(modelFolders(bench)).toHaveLength(2);
+  });
+
+  it("requests for a run of one name get one run", async () => {
+    const bench = await late(seed);
+    const run = {
+      owner: "me",
+      entity: "team",
+      name: "r",
+      baseModel: "tiny",
+      loraRank: 2,
+      seed: null,
+      spec: "{}",
+      from: null,
+    };
+    const views = await Promise.all([1, 2, 3].map((n) => bench.service.runs.resolve({ ...run, requestId: `q${n}` })));
+    expect(new Set(views.map((view) => view.run.modelId)).size).toBe(1);
+    expect(modelFolders(bench)).toHaveLength(1);
+  });
+
+  it("a step is served with its files or not at all while it is deleted", async () => {
+    const bench = await late(seed);
+    const { id } = await newModel(bench);
+    for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, id));
+    const [lease, deleted] = await Promise.all([
+      bench.service.policies.acquire("agent@1", "me"),
+      bench.service.models.deleteSteps(id, "me", [1]),
+    ]);
+    const files = readdirSync(join(bench.folder, "training", "models", id));
+    expect(files.includes("step-1")).toBe(lease !== null);
+    expect(deleted.keptSteps).toEqual(lease === null ? [] : [1]);
+    lease?.release();
+  });
+});
