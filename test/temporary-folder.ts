@@ -6,9 +6,14 @@ import { basename, join } from "node:path";
 
 const PREFIX = "flywheel-tests-";
 
+/** The folder of this test run; null outside of one. */
+export function runFolder(): string | null {
+  return basename(tmpdir()).startsWith(PREFIX) ? tmpdir() : null;
+}
+
 /** Called for every project of the run. One folder is enough, and nested ones would make paths too long for sockets. */
 export default function setup(): () => void {
-  if (basename(tmpdir()).startsWith(PREFIX)) return () => {};
+  if (runFolder() !== null) return () => {};
   const folder = mkdtempSync(join(tmpdir(), PREFIX));
   // A PostgreSQL server that runs as "nobody" has its folder in here. Folders of others stay closed to it.
   chmodSync(folder, 0o711);

@@ -5,11 +5,11 @@
 // Out: { folder } once · { done: true } or { failed: text } for every order
 
 import { execFileSync, spawn } from "node:child_process";
-import { chownSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, cpSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-const { base, programs, copy, owner, password, settings } = JSON.parse(process.argv[2]);
+const { base, programs, copy, template, owner, password, settings } = JSON.parse(process.argv[2]);
 const account = owner ?? {};
 
 /** Short: the path of a socket has at most 107 bytes. */
@@ -29,11 +29,35 @@ function initialise() {
   writeFileSync(secret, password);
   for (const path of owner === null ? [] : [folder, secret]) chownSync(path, owner.uid, owner.gid);
   if (copy) cpSync(programs, join(folder, "programs"), { recursive: true, verbatimSymlinks: true });
+  if (template !== null && existsSync(template)) {
+    run("cp", ["-Rp", template, data]);
+    return;
+  }
+  initialiseData(secret);
+  if (template !== null) shareData();
+}
+
+function initialiseData(secret) {
   const access = ["--auth-local=trust", "--auth-host=scram-sha-256", `--pwfile=${secret}`];
   // Words sort as in English unless a column says otherwise: a query that relies on the order of bytes shows.
   const text = ["--encoding=UTF8", "--locale=C", "--locale-provider=icu", "--icu-locale=en-US"];
-  const args = ["-D", data, "-U", "flywheel", ...access, ...text, "--no-sync", "--no-instructions"];
-  execFileSync(join(bin, "initdb"), args, { ...account, cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+  const args = ["-D", data, "-U", "flywheel", ...access, ...text, "--wal-segsize=1", "--no-sync", "--no-instructions"];
+  run(join(bin, "initdb"), args);
+}
+
+/** Several servers may come here at once. The first one wins. */
+function shareData() {
+  const draft = join(folder, "template");
+  run("cp", ["-Rp", data, draft]);
+  try {
+    renameSync(draft, template);
+  } catch (error) {
+    if (!existsSync(template)) throw error;
+  }
+}
+
+function run(program, args) {
+  execFileSync(program, args, { ...account, cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
 }
 
 /** One attempt: resolves with null when the server accepts connections, or with what it said when it ended. */

@@ -13,6 +13,8 @@ export interface GuardConfig {
   programs: string;
   /** Whether the programs must be copied, because the owner may not read them where they are. */
   copy: boolean;
+  /** The data of a new server, made by the first and copied by the others; null: every server makes its own. */
+  template: string | null;
   owner: Owner;
   password: string;
   settings: Record<string, string>;

@@ -1,7 +1,7 @@
 // The PostgreSQL server of the tests itself: both sources, crashes, and that nothing is left behind.
 
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -74,7 +74,7 @@ describe.each(SOURCES)("%s", (source) => {
 it("goes away when the test process is killed", async () => {
   const base = tmpdir();
   const settings = { port: "5432", listen_addresses: "", fsync: "off" };
-  const own = { programs: findPrograms(), copy: false, owner: findOwner(), password: "p" };
+  const own = { programs: findPrograms(), copy: false, template: null, owner: findOwner(), password: "p" };
   const config: GuardConfig = { base, settings, ...own };
   const guard = fileURLToPath(new URL("guard-process.mjs", import.meta.url));
   const program = `
@@ -96,7 +96,14 @@ it("goes away when the test process is killed", async () => {
 });
 
 it("copies the programs where the server's account cannot read them", async () => {
-  const config = { programs: findPrograms("embedded"), copy: true, owner: findOwner(), password: "p", base: tmpdir() };
+  const config = {
+    programs: findPrograms("embedded"),
+    copy: true,
+    template: null,
+    owner: findOwner(),
+    password: "p",
+    base: tmpdir(),
+  };
   const guard = new Guard({ ...config, settings: { port: "5432", listen_addresses: "" } });
   const folder = await guard.folder;
   await guard.order({ do: "start" });
@@ -106,10 +113,12 @@ it("copies the programs where the server's account cannot read them", async () =
 });
 
 it("says why a server does not start, and leaves nothing", async () => {
-  const before = readdirSync(tmpdir());
+  const folder = mkdtempSync(join(tmpdir(), "own-"));
+  chmodSync(folder, 0o711);
+  vi.stubEnv("TMPDIR", folder);
   const failing = startPostgres({ settings: { shared_buffers: "nonsense" } });
   await expect(failing).rejects.toThrow(/did not start: .*invalid value for parameter "shared_buffers"/s);
-  expect(readdirSync(tmpdir()).filter((name) => !before.includes(name))).toEqual([]);
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 it("makes the links that the package lacks, also when others do the same", () => {

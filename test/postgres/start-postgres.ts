@@ -2,11 +2,12 @@
 // programs of this machine), "embedded" (those of the npm package) or the URL of a running server, whose user may create
 // databases. Unset: the machine's programs where there are any, else the package's.
 
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
+import { runFolder } from "../temporary-folder.ts";
 import { findOwner, mayEnter } from "./account.ts";
 import { findPrograms, type Source } from "./binaries.ts";
 import { Guard } from "./guard.ts";
@@ -61,10 +62,12 @@ async function startOwn({ source, fsync = false, tcp = NO_SOCKETS, settings }: P
   const port = tcp ? await freePort() : 5432;
   const owner = findOwner();
   const programs = findPrograms(source);
+  const base = tmpdir().length < MAX_BASE && mayEnter(tmpdir(), owner) ? tmpdir() : "/tmp";
   const guard = new Guard({
-    base: tmpdir().length < MAX_BASE && mayEnter(tmpdir(), owner) ? tmpdir() : "/tmp",
+    base,
     programs,
     copy: !mayEnter(join(programs, "bin"), owner),
+    template: base === runFolder() ? templateOf(base, programs) : null,
     owner,
     password: PASSWORD,
     settings: {
@@ -95,6 +98,12 @@ async function startOwn({ source, fsync = false, tcp = NO_SOCKETS, settings }: P
     kill: () => guard.order({ do: "end", signal: "SIGKILL" }),
     stop: () => guard.release(),
   };
+}
+
+/** Setting up the data takes most of a server's start, so the servers of a test run share the result. */
+function templateOf(folder: string, programs: string): string | null {
+  if (process.platform === "win32") return null;
+  return join(folder, `postgres-${createHash("sha256").update(programs).digest("hex").slice(0, 8)}`);
 }
 
 /** A server that somebody else runs: we only make databases, and remove them at the end. */
