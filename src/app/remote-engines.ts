@@ -130,7 +130,8 @@ export async function connectEngines(
     onNotice: (message, details) => log.info(message, details),
   });
   if (!local?.hasWeights) {
-    if (config.training) log.warn("training is off: it needs the weights of --model on this machine", { folder });
+    const why = local === null ? "a model that this server can train" : "the weights of --model on this machine";
+    if (config.training) log.warn(`training is off: it needs ${why}`, { folder });
     return { engine, checkpoint: null };
   }
   // The trainer computes with the weights that are served. vLLM does not round them as Flywheel does by default.
@@ -143,7 +144,7 @@ function probeTimes(timeout: number): ProbeTimes {
   return { silenceMs: timeout * 1000, intervalMs: Math.min(2000, (timeout * 1000) / 5) };
 }
 
-/** null: a model that the embedded engine, and so the trainer, does not know. */
+/** null: a model that the embedded engine, and so the trainer, does not know, or whose weights are quantized. */
 function localModel(folder: string): { model: ModelConfig; hasWeights: boolean } | null {
   try {
     const model = readModelConfig(folder);

@@ -29,16 +29,20 @@ export function createTrainer(config: Config, log: Log): Trainer {
     const limits = (task: LimitsTask) => ({ maxTrainedLength: longestSequence(task) });
     return new ProcessTrainer({ ...common, start: () => new ForkedProcess(entry), limits });
   }
-  const path = [PACKAGE_FOLDER, process.env.PYTHONPATH].filter(Boolean).join(":");
   const start = () =>
     new CommandProcess({
       command: config.trainerCommand,
-      env: { PYTHONPATH: path, FLYWHEEL_TRAINER_DETERMINISTIC: config.trainerDeterministic ? "1" : "0" },
+      env: { ...pythonPath(), FLYWHEEL_TRAINER_DETERMINISTIC: config.trainerDeterministic ? "1" : "0" },
       startMs: START_MS,
       pingMs: PING_MS,
       onOutput: (text) => log.debug("trainer", { text: text.trimEnd() }),
     });
   return new ProcessTrainer({ ...common, start, stallMs: config.trainerStallTimeout * 1000 });
+}
+
+/** The variable that lets Python find the trainer's package. */
+export function pythonPath(): { PYTHONPATH: string } {
+  return { PYTHONPATH: [PACKAGE_FOLDER, process.env.PYTHONPATH].filter(Boolean).join(":") };
 }
 
 /** What a base model is trained as. Throws OperatorError for options that do not fit. */
@@ -50,4 +54,9 @@ export function trainedWeights({ trainer, trainerDtype }: Config, { weightType }
     );
   }
   return trainerDtype;
+}
+
+/** Whether the embedded engine samples from other weights than the torch trainer trains: float32 against bfloat16. */
+export function roundsOtherwise({ trainer, trainerDtype, engineUrl }: Config): boolean {
+  return trainer === "torch" && engineUrl.length === 0 && trainerDtype !== "float32";
 }

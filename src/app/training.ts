@@ -9,7 +9,7 @@ import { OperatorError } from "../errors/operator-error.ts";
 import { BaseModels, limitsOf } from "../training/base-models.ts";
 import { TrainingService } from "../training/service.ts";
 import type { CreateExtension } from "./serve.ts";
-import { createTrainer, trainedWeights } from "./trainer.ts";
+import { createTrainer, roundsOtherwise, trainedWeights } from "./trainer.ts";
 import { usableCores } from "./usable-cores.ts";
 
 export const createTraining: CreateExtension = async (service, store) => {
@@ -17,6 +17,12 @@ export const createTraining: CreateExtension = async (service, store) => {
   const [name, ...aliases] = registry.names;
   const trainer = createTrainer(config, log);
   const weights = checkpoint && trainedWeights(config, checkpoint);
+  if (roundsOtherwise(config)) {
+    log.warn("sampler and trainer round differently: give --trainer-dtype float32", {
+      sampler: "float32",
+      trainer: weights,
+    });
+  }
   const base = checkpoint && {
     name: name!,
     aliases,

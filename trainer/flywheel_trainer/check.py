@@ -70,6 +70,8 @@ def needs(folder: str, dtype: str, rank: int) -> dict:
     except (OSError, ValueError, KeyError) as error:
         raise ModelError(f"transformers cannot make this model: {error}") from error
     check_trainable(model)
+    if getattr(config, "quantization_config", None) is not None:
+        raise ModelError("its weights are quantized, and the trainer trains unrounded ones: give the original checkpoint")
     text = model.config.get_text_config()
     parameters = sum(parameter.numel() for parameter in model.parameters())
     sides = sum(sum(layer.get_submodule(path).weight.shape) for layer in model.model.layers for path in LINEARS.values())

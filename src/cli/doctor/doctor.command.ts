@@ -1,5 +1,6 @@
-// `flywheel doctor --engine-url URL`: checks live replicas before Flywheel sends them requests, and says what to change.
-// It takes the options of `flywheel serve` that matter to it, so that both see the same configuration.
+// `flywheel doctor`: checks live replicas (--engine-url) before Flywheel sends them requests, and the torch trainer
+// (--trainer torch) before it gets a job, and says what to change. It takes the options of `flywheel serve` that matter
+// to it, so that both see the same configuration.
 
 import type { Command } from "commander";
 import { loadConfig } from "../../config/load.ts";
@@ -20,13 +21,20 @@ const SERVE_OPTIONS: readonly OptionName[] = [
   "maxModelLen",
   "maxLoraRank",
   "maxLogprobs",
+  "dtype",
+  "loraRank",
+  "trainer",
+  "trainerCommand",
+  "trainerDtype",
+  "trainingMemoryBytes",
 ];
 
 export function addDoctorCommand(program: Command): void {
   const command = program
     .command("doctor")
     .description(
-      "Check that vLLM servers are fit to work for Flywheel, and say what to change. Give the options of serve.",
+      "Check that vLLM servers and the torch trainer are fit to work for Flywheel, and say what to change. " +
+        "Give the options of serve.",
     )
     .option("--config <FILE.yaml>", "read options from a file [FLYWHEEL_CONFIG]")
     .option("--json", "print JSON");
@@ -37,10 +45,12 @@ export function addDoctorCommand(program: Command): void {
       env: process.env,
       file: options.config ?? (process.env.FLYWHEEL_CONFIG || undefined),
     });
-    if (config.engineUrl.length === 0) throw new OperatorError("give the server to check with --engine-url");
+    if (config.engineUrl.length === 0 && config.trainer === "onnx") {
+      throw new OperatorError("give the server to check with --engine-url, or check the trainer with --trainer torch");
+    }
     // Imported here, so that --help and the other commands start quickly.
-    const { examineReplicas } = await import("./doctor.ts");
-    const isFit = await examineReplicas(config, options.json ?? false);
+    const { examineAll } = await import("./doctor.ts");
+    const isFit = await examineAll(config, options.json ?? false);
     if (!isFit) process.exitCode = 1;
   });
 }

@@ -1,4 +1,4 @@
-// Examines replicas one after the other and prints what was found: a line for each check, or JSON.
+// Examines replicas one after the other, then the trainer, and prints what was found: a line for each check, or JSON.
 
 import { resolve } from "node:path";
 import { findModel, loadText } from "../../app/model-files.ts";
@@ -13,9 +13,33 @@ import { type Examination, examine } from "./examine.ts";
 import type { Finding, Status } from "./finding.ts";
 import { launchLine } from "./launch-flags.check.ts";
 import { Replica } from "./replica.ts";
+import { checkTrainer } from "./trainer.check.ts";
 
-/** False if anything is wrong with a replica. */
-export async function examineReplicas(config: Config, asJson: boolean): Promise<boolean> {
+/** Checks what the options name: replicas, the torch trainer or both. False if anything is wrong with them. */
+export async function examineAll(config: Config, asJson: boolean): Promise<boolean> {
+  const replicas = config.engineUrl.length > 0 ? await examineReplicas(config, asJson) : [];
+  const trainer = config.trainer === "torch" ? await examineTrainer(config, asJson) : null;
+  const isFit = countOf([...replicas.flatMap(({ findings }) => findings), ...(trainer ?? [])], "wrong") === 0;
+  if (asJson) {
+    const shown = replicas.map(({ url, served, findings }) => ({ url, model: served?.name ?? null, checks: findings }));
+    console.log(JSON.stringify({ fit: isFit, replicas: shown, trainer: trainer && { checks: trainer } }));
+  }
+  return isFit;
+}
+
+async function examineTrainer(config: Config, asJson: boolean): Promise<Finding[]> {
+  const { folder } = await findModel(config, createLog({ level: "warn", format: "text" }), false);
+  if (!asJson) console.log(config.trainerCommand);
+  const findings: Finding[] = [];
+  for await (const finding of checkTrainer(config, folder)) {
+    findings.push(finding);
+    if (!asJson) printFinding(finding);
+  }
+  if (!asJson) printCounts(findings);
+  return findings;
+}
+
+async function examineReplicas(config: Config, asJson: boolean): Promise<(Examination & { url: string })[]> {
   const ours = await ourSide(config);
   const examined: (Examination & { url: string })[] = [];
   try {
@@ -29,16 +53,7 @@ export async function examineReplicas(config: Config, asJson: boolean): Promise<
   } finally {
     ours.text.close();
   }
-  const isFit = examined.every(({ findings }) => countOf(findings, "wrong") === 0);
-  if (asJson) {
-    const replicas = examined.map(({ url, served, findings }) => ({
-      url,
-      model: served?.name ?? null,
-      checks: findings,
-    }));
-    console.log(JSON.stringify({ fit: isFit, replicas }));
-  }
-  return isFit;
+  return examined;
 }
 
 async function ourSide(config: Config): Promise<OurSide> {
@@ -71,12 +86,16 @@ function printFinding({ check, status, detail, advice }: Finding): void {
 }
 
 function printSummary({ findings, served }: Examination, ours: OurSide): void {
-  const counts = (["ok", "warning", "wrong"] as const).map((status) => `${countOf(findings, status)} ${status}`);
-  console.log(`  ${counts.join(", ")}`);
+  printCounts(findings);
   const misses = findings.some(({ advice }) => /Start vLLM with/.test(advice ?? ""));
   if (misses && served !== null && !served.isFlywheel) {
     console.log(`  recommended:\n    ${launchLine({ served, ours })}`);
   }
+}
+
+function printCounts(findings: readonly Finding[]): void {
+  const counts = (["ok", "warning", "wrong"] as const).map((status) => `${countOf(findings, status)} ${status}`);
+  console.log(`  ${counts.join(", ")}`);
 }
 
 function countOf(findings: readonly Finding[], status: Status): number {

@@ -1,4 +1,4 @@
-// What one check of a replica found. `wrong` means that policies or replies would be wrong, or that requests would fail.
+// What one check found. `wrong` means that policies or replies would be wrong, or that requests or jobs would fail.
 // A `warning` leaves every reply right, but something is lost: speed, exact bits or a feature.
 
 export type Status = "ok" | "warning" | "wrong";
