@@ -18,6 +18,8 @@ const CANCEL_GRACE_MS = 30_000;
 /** PyTorch takes its time to import, more so on several machines. */
 const START_MS = 300_000;
 const PING_MS = 10_000;
+/** A task whose process is lost runs again: someone may have killed one of many. A task that always ends it must not run forever. */
+const TRIES = 3;
 
 /** The Python package, beside dist/ and src/. */
 const PACKAGE_FOLDER = fileURLToPath(new URL("../../trainer", import.meta.url));
@@ -37,7 +39,10 @@ export function createTrainer(config: Config, log: Log): Trainer {
       pingMs: PING_MS,
       onOutput: (text) => log.debug("trainer", { text: text.trimEnd() }),
     });
-  return new ProcessTrainer({ ...common, start, stallMs: config.trainerStallTimeout * 1000 });
+  return new ProcessTrainer({
+    ...{ ...common, start, stallMs: config.trainerStallTimeout * 1000, tries: TRIES },
+    onLost: ({ message, cause }) => log.warn("the trainer was lost; its task starts again", { error: message, cause }),
+  });
 }
 
 /** The variable that lets Python find the trainer's package. */

@@ -39,16 +39,16 @@ export async function python(...args: string[]): Promise<string> {
 export const torchrun = (ranks: number) =>
   `"${PYTHON}" -m torch.distributed.run --standalone --nproc-per-node=${ranks} -m flywheel_trainer`;
 
-/** `env`: added to the trainer's environment. */
-export function torchTrainer(ranks = 1, env: Record<string, string> = {}): ProcessTrainer {
-  return commandTrainer(ranks === 1 ? `"${PYTHON}" -m flywheel_trainer` : torchrun(ranks), env);
+/** `env`: added to the trainer's environment. `tries`: of a task whose process is lost. */
+export function torchTrainer(ranks = 1, env: Record<string, string> = {}, tries = 1): ProcessTrainer {
+  return commandTrainer(ranks === 1 ? `"${PYTHON}" -m flywheel_trainer` : torchrun(ranks), env, tries);
 }
 
-export function commandTrainer(command: string, env: Record<string, string> = {}): ProcessTrainer {
-  const onOutput = (text: string) => process.stderr.write(text);
-  const options = { command, env: { ...ENV, ...env }, startMs: 120_000, pingMs: 10_000, onOutput };
+export function commandTrainer(command: string, env: Record<string, string> = {}, tries = 1): ProcessTrainer {
+  const onOutput = process.env.FLYWHEEL_TORCH_OUTPUT ? (text: string) => process.stderr.write(text) : undefined;
+  const options = { command, env: { ...ENV, ...env }, startMs: 120_000, pingMs: 10_000, ...(onOutput && { onOutput }) };
   const start = () => new CommandProcess(options);
-  const trainer = new ProcessTrainer({ start, idleMs: 60_000, cancelGraceMs: 10_000, stallMs: 120_000 });
+  const trainer = new ProcessTrainer({ start, idleMs: 60_000, cancelGraceMs: 10_000, stallMs: 120_000, tries });
   trainers.push(trainer);
   return trainer;
 }

@@ -4,7 +4,6 @@ Rank 0 talks to the server and hands tasks to the others. A rank ends with its p
 other rank: nothing may stay behind and hold a GPU.
 """
 
-import ctypes
 import os
 import signal
 import sys
@@ -12,9 +11,15 @@ import threading
 import time
 from datetime import timedelta
 
+from .channel import GONE, Channel, die_with_parent
+
+if __name__ == "__main__":
+    # before the imports that take seconds
+    die_with_parent()
+
 import torch
-import torch.distributed as dist
 import torch._inductor.config as inductor_config
+import torch.distributed as dist
 import transformers
 
 from . import PROTOCOL
@@ -27,8 +32,10 @@ from .task import Cancelled, Hooks, TaskError, World, run_task
 
 # A rank may wait this long for the next task.
 IDLE = timedelta(days=365)
-# How often a rank looks whether its parent is still there, where the kernel does not tell it.
-PARENT_SECONDS = 2
+# All ranks must be there after so long.
+START = timedelta(minutes=10)
+# How often a rank looks whether the process that holds the ranks together is still there.
+STORE_SECONDS = 2
 # Faults of the task itself. The process stays usable after them.
 FAULTS = (AdapterError, ModelError, TaskError, TooLong)
 NO_RUNS = "the torch trainer runs training jobs only; training runs need a server with --trainer onnx"
@@ -36,19 +43,18 @@ OUT_OF_MEMORY = "the GPU has no memory left for this task: end other programs th
 
 
 def main() -> None:
-    die_with_parent()
     # It reaches every process of a terminal. The server decides what becomes of the job.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    path = os.environ.get("FLYWHEEL_TRAINER_SOCKET")
-    if path is None:
-        sys.exit("the server starts this program: it needs FLYWHEEL_TRAINER_SOCKET")
+    where = os.environ.get("FLYWHEEL_TRAINER_ADDRESS") or os.environ.get("FLYWHEEL_TRAINER_SOCKET")
+    if where is None:
+        sys.exit("the server starts this program: it needs FLYWHEEL_TRAINER_SOCKET or FLYWHEEL_TRAINER_ADDRESS")
     if os.environ.get("FLYWHEEL_TRAINER_DETERMINISTIC") == "1":
         make_deterministic()
     world = join_world()
     device = pick_device()
     models = Models(device)
     if world.rank == 0:
-        serve(Channel(path), world, device, models)
+        serve(Channel(where), world, device, models)
     else:
         follow(world, models)
 
@@ -117,7 +123,7 @@ def follow(world: World, models: "Models") -> None:
 def share(box: list, world: World) -> None:
     """Sends rank 0's task to the others."""
     if world.size > 1:
-        dist.broadcast_object_list(box, 0)
+        dist.broadcast_object_list(box, 0, group=world.group)
 
 
 class Models:
@@ -143,8 +149,27 @@ def join_world() -> World:
     if size == 1:
         return World()
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    dist.init_process_group(backend, timeout=IDLE)
-    return World(dist.get_rank(), size)
+    if not dist.is_initialized():
+        dist.init_process_group(backend, timeout=START)
+    end_with_the_store()
+    # whoever waits for the next task waits in this group
+    return World(dist.get_rank(), size, dist.new_group(timeout=IDLE, backend=backend))
+
+
+def end_with_the_store() -> None:
+    """torchrun on the first machine, or rank 0, holds the ranks together. The others may wait in vain when it is gone."""
+    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    store = dist.TCPStore(host, port, is_master=False, wait_for_workers=False, timeout=timedelta(seconds=60))
+
+    def watch() -> None:
+        try:
+            while True:
+                store.check(["flywheel"])
+                time.sleep(STORE_SECONDS)
+        except RuntimeError:
+            os._exit(GONE)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def pick_device() -> torch.device:
@@ -169,21 +194,6 @@ def make_deterministic() -> None:
 
 def device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-
-
-def die_with_parent() -> None:
-    """torchrun puts every rank into a session of its own, so killing its process group leaves them alive."""
-    parent = os.getppid()
-    if sys.platform == "linux":
-        pr_set_pdeathsig = 1
-        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(PARENT_SECONDS)
-        os._exit(0)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 if __name__ == "__main__":

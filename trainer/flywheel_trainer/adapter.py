@@ -79,7 +79,7 @@ def load_adapter(folder: str, layers: int) -> Adapter:
 
 def save_step(folder: str, adapter: Adapter, state: "AdamState", objective: str, base_name: str) -> None:
     """Writes the adapter and the state as a new folder. It appears complete or not at all, and is on the disk then."""
-    temporary = f"{folder}.writing-{os.getpid()}"
+    temporary = f"{folder}.writing"
     shutil.rmtree(temporary, ignore_errors=True)
     os.makedirs(temporary)
     try:

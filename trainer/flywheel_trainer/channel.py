@@ -1,23 +1,39 @@
-"""The socket to the server: one JSON object per line, in both directions.
+"""The socket to the server: one JSON object per line, in both directions. And what ends this process.
 
-A thread reads it, so that a cancellation arrives and a ping is answered while a pass runs. When the server is gone the
-process ends at once: nobody could use its result, and it must not hold a GPU.
+A thread reads the socket, so that a cancellation arrives and a ping is answered while a pass runs. When the server or
+whoever started this process is gone, it ends at once: nobody could use its result, and it must not hold a GPU.
 """
 
+import ctypes
 import json
 import os
 import queue
+import signal
 import socket
+import sys
 import threading
+import time
+
+# Not 0: torchrun ends the other ranks only when one fails.
+GONE = 1
+# A server pings every 10 seconds. One that is silent for so long is gone, even if the network did not say so.
+SILENCE_SECONDS = 120
+# How often a process looks whether its parent is still there, where the kernel does not tell it.
+PARENT_SECONDS = 2
 
 
 class Channel:
     """Messages from the server: limits, train, pass and update {id, task}, cancel {id}, ping. To it: hello, step, done, failed, cancelled, pong."""
 
-    def __init__(self, path: str):
-        """`path`: of the server's Unix socket."""
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.connect(path)
+    def __init__(self, where: str):
+        """`where`: the path of the server's Unix socket, or HOST:PORT."""
+        if where.startswith("/"):
+            self._socket = socket.socket(socket.AF_UNIX)
+            self._socket.connect(where)
+        else:
+            host, _, port = where.rpartition(":")
+            self._socket = socket.create_connection((host.strip("[]"), int(port)))
+        self._socket.settimeout(SILENCE_SECONDS)
         self._lock = threading.Lock()
         self._cancelled: int | None = None
         self.tasks: queue.Queue[dict] = queue.Queue()
@@ -32,7 +48,7 @@ class Channel:
             try:
                 self._socket.sendall(line.encode())
             except OSError:
-                os._exit(0)
+                os._exit(GONE)
 
     def cancelled(self, task: int) -> bool:
         return self._cancelled == task
@@ -49,4 +65,29 @@ class Channel:
                     self.send({"type": "pong"})
         except (OSError, ValueError):
             pass
-        os._exit(0)
+        os._exit(GONE)
+
+
+def die_with_parent() -> None:
+    """torchrun puts every rank into a session of its own, so killing its process group leaves them alive."""
+    parent = os.getppid()
+    if sys.platform == "linux":
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+        if parent == 1 and _orphaned():
+            os._exit(GONE)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_SECONDS)
+        os._exit(GONE)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _orphaned() -> bool:
+    """Whether torchrun ended before this process got here. In a container torchrun itself may be process 1."""
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        return False
+    with open("/proc/1/cmdline", encoding="utf8") as file:
+        return "torch" not in file.read()

@@ -36,20 +36,21 @@ class TaskError(Exception):
 class World:
     rank: int = 0
     size: int = 1
+    group: dist.ProcessGroup | None = None
 
     def sum(self, tensor: Tensor) -> None:
         if self.size > 1:
-            dist.all_reduce(tensor)
+            dist.all_reduce(tensor, group=self.group)
 
     def broadcast(self, tensor: Tensor) -> None:
         if self.size > 1:
-            dist.broadcast(tensor, 0)
+            dist.broadcast(tensor, 0, group=self.group)
 
     def gather(self, value: object) -> list:
         if self.size == 1:
             return [value]
         parts: list = [None] * self.size
-        dist.all_gather_object(parts, value)
+        dist.all_gather_object(parts, value, group=self.group)
         return parts
 
 

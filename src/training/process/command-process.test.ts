@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { RL_DEFAULTS } from "../config.ts";
@@ -21,7 +22,15 @@ const never = new AbortController().signal;
 let trainer: ProcessTrainer;
 afterEach(() => trainer.close());
 
-function start(options: { command?: string; env?: Record<string, string>; stallMs?: number; startMs?: number } = {}) {
+interface StartOptions {
+  command?: string;
+  env?: Record<string, string>;
+  stallMs?: number;
+  startMs?: number;
+  tries?: number;
+}
+
+function start(options: StartOptions = {}) {
   trainer = new ProcessTrainer({
     start: () =>
       new CommandProcess({
@@ -33,6 +42,7 @@ function start(options: { command?: string; env?: Record<string, string>; stallM
     idleMs: 60_000,
     cancelGraceMs: 300,
     ...(options.stallMs === undefined ? {} : { stallMs: options.stallMs }),
+    tries: options.tries ?? 1,
   });
 }
 
@@ -60,9 +70,15 @@ async function run(what: TrainerTask, signal = never) {
 }
 
 const processesOf = (marker: string) =>
-  execFileSync("ps", ["-eo", "args"], { encoding: "utf8" })
+  execFileSync("ps", ["-eo", "pid,args"], { encoding: "utf8" })
     .split("\n")
     .filter((line) => line.includes(marker) && !line.includes("ps -eo"));
+
+/** Like torchrun, this command starts the program that dials back. `marker`: an argument of both. */
+function nested(marker: string): string {
+  const parent = `const c = require("node:child_process").spawn(process.execPath, [${JSON.stringify(FAKE)}, "${marker}"], { stdio: "inherit" }); c.on("exit", (code) => process.exit(code ?? 1))`;
+  return `${NODE} -e '${parent}' ${marker}`;
+}
 
 describe("a trainer behind a command", () => {
   it("runs tasks one after the other in a process that stays warm", async () => {
@@ -131,9 +147,7 @@ describe("a trainer behind a command", () => {
 
   it("leaves no process behind, not even grandchildren of a killed command", async () => {
     const marker = `left-behind-${process.pid}`;
-    // like torchrun, the command starts the program that dials back
-    const parent = `const c = require("node:child_process").spawn(process.execPath, [${JSON.stringify(FAKE)}, "${marker}"], { stdio: "inherit" }); c.on("exit", (code) => process.exit(code))`;
-    start({ command: `${NODE} -e '${parent}' ${marker}` });
+    start({ command: nested(marker) });
     const ending = run(task(HANG));
     ending.catch(() => {});
     await expect.poll(() => processesOf(marker).length, { timeout: 10_000 }).toBe(2);
@@ -141,4 +155,34 @@ describe("a trainer behind a command", () => {
     await expect(ending).rejects.toThrow("was ended by SIGTERM");
     expect(processesOf(marker)).toEqual([]);
   });
+
+  it("gives up a task that always ends its process", async () => {
+    start({ tries: 3 });
+    const begun = Date.now();
+    await expect(run(task(CRASH))).rejects.toThrow("ended with code 7");
+    expect(Date.now() - begun).toBeLessThan(20_000);
+  });
+
+  it("runs a task again after each of 20 kills at random moments, and tells every step once", async () => {
+    const marker = `killed-${process.pid}`;
+    for (let kill = 0; kill < 20; kill++) {
+      start({ command: nested(marker), tries: 2 });
+      const what = task(5, 20);
+      const ending = run(what);
+      await sleep(Math.random() * 400);
+      const alive = processesOf(marker).map((line) => Number.parseInt(line, 10));
+      const victim = alive[Math.floor(Math.random() * alive.length)];
+      try {
+        if (victim !== undefined) process.kill(victim, "SIGKILL");
+      } catch (error) {
+        // it has ended by itself in the meantime
+        expect(error).toMatchObject({ code: "ESRCH" });
+      }
+      const { steps } = await ending;
+      expect(steps).toHaveLength(20);
+      expect(readdirSync(what.output)).toHaveLength(3);
+      await trainer.close();
+      await expect.poll(() => processesOf(marker)).toEqual([]);
+    }
+  }, 120_000);
 });

@@ -109,8 +109,12 @@ export class CommandProcess implements TrainerProcess {
         this.#options.onOutput?.(chunk.toString());
       });
     }
-    child.on("close", (code, killedBy) => {
+    child.on("exit", (code, killedBy) => {
       this.#signal("SIGKILL"); // what it left behind
+      // its last words follow, unless something in a session of its own keeps its output open
+      setTimeout(() => this.#end(this.#words.error(this.#reason ?? howItEnded(code, killedBy))), LAST_MS).unref();
+    });
+    child.on("close", (code, killedBy) => {
       this.#end(this.#words.error(this.#reason ?? howItEnded(code, killedBy)));
     });
     child.on("error", (cause) => this.#end(new Error(`the trainer could not be started: ${cause.message}`, { cause })));

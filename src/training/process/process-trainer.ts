@@ -1,6 +1,7 @@
 // The Trainer that runs each task in another process. A process stays warm for the next task, so that a training loop
-// does not load the model again for every step. A process that dies fails only its own task.
+// does not load the model again for every step. A process that dies fails only its own task, or the task runs again.
 
+import { rmSync } from "node:fs";
 import type {
   LimitsTask,
   PassTask,
@@ -23,7 +24,14 @@ export interface ProcessTrainerOptions {
   stallMs?: number;
   /** Computes limits without a process. Default: a process is asked. */
   limits?: (task: LimitsTask) => TrainerLimits;
+  /** How often a task is tried in all when its process is lost. Default: once. */
+  tries?: number;
+  /** Told when a process was lost and its task starts again. */
+  onLost?: (error: Error) => void;
 }
+
+/** The process ended in the middle of its task. */
+class ProcessLost extends Error {}
 
 interface IdleProcess {
   process: TrainerProcess;
@@ -66,15 +74,29 @@ export class ProcessTrainer implements Trainer {
     signal.throwIfAborted();
     if (this.#closed) throw new Error("the trainer is closed");
     const key = `${work.task.weights} ${work.task.baseModel}`;
-    const process = this.#take(key);
-    try {
-      const result = await this.#run(process, work, onStep, signal);
-      this.#keep(key, process);
-      return result;
-    } catch (error) {
-      // its state is unknown, so the next task gets a new process
-      void process.kill();
-      throw error;
+    let told = 0;
+    for (let tried = 1; ; tried++) {
+      const process = this.#take(key);
+      let steps = 0;
+      const onNewStep = (metrics: StepMetrics) => {
+        // a task that runs again repeats its steps
+        if (++steps <= told) return;
+        told = steps;
+        onStep(metrics);
+      };
+      try {
+        const result = await this.#run(process, work, onNewStep, signal);
+        this.#keep(key, process);
+        return result;
+      } catch (error) {
+        // its state is unknown, so the next task gets a new process
+        const gone = process.kill();
+        if (!(error instanceof ProcessLost) || tried >= (this.#options.tries ?? 1) || this.#closed) throw error;
+        await gone;
+        // it may have been lost between its last file and its last word
+        if ("output" in work.task) rmSync(work.task.output, { recursive: true, force: true });
+        this.#options.onLost?.(error);
+      }
     }
   }
 
@@ -163,7 +185,8 @@ export class ProcessTrainer implements Trainer {
       };
       const end = (error: Error) => {
         this.#forget(process);
-        settle(() => reject(signal.aborted ? signal.reason : error));
+        const lost = new ProcessLost(error.message, { cause: error.cause });
+        settle(() => reject(signal.aborted ? signal.reason : lost));
       };
       process.onEnd = end;
       signal.addEventListener("abort", cancel, { once: true });

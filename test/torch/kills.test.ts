@@ -1,0 +1,46 @@
+// kill -9 of torchrun or of any rank at random moments: no process stays behind, and the task runs again and ends once.
+// FLYWHEEL_KILLS sets how many. Needs a Python with torch and transformers, named by FLYWHEEL_TORCH_PYTHON.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { OBJECTIVES, PYTHON, run, torchTrainer } from "./torch-harness.ts";
+
+const KILLS = Number(process.env.FLYWHEEL_KILLS ?? 5);
+const RANKS = 2;
+const WANTED = { family: "llama", objective: OBJECTIVES[0]!, steps: 4 } as const;
+
+/** Everything that was started with this value in its environment. */
+function processesWith(marker: string): number[] {
+  return readdirSync("/proc").flatMap((name) => {
+    try {
+      return /^\d+$/.test(name) && readFileSync(`/proc/${name}/environ`, "latin1").includes(marker)
+        ? [Number(name)]
+        : [];
+    } catch {
+      return []; // it has ended
+    }
+  });
+}
+
+describe.skipIf(!PYTHON || process.platform !== "linux")("the torch trainer", () => {
+  it(`survives ${KILLS} kills`, { timeout: 60_000 * (KILLS + 2) }, async () => {
+    const begun = Date.now();
+    const undisturbed = await run(torchTrainer(RANKS), WANTED);
+    const longest = Date.now() - begun;
+    for (let kill = 0; kill < KILLS; kill++) {
+      const marker = `KILL_MARKER=${process.pid}-${kill}`;
+      const trainer = torchTrainer(RANKS, { KILL_MARKER: marker.split("=")[1]! }, 2);
+      const ending = run(trainer, WANTED);
+      await sleep(Math.random() * longest);
+      const alive = processesWith(marker);
+      const victim = alive[Math.floor(Math.random() * alive.length)];
+      if (victim !== undefined) process.kill(victim, "SIGKILL");
+      const { steps, output } = await ending;
+      expect(steps.map(({ loss }) => loss)).toEqual(undisturbed.steps.map(({ loss }) => loss));
+      expect(readdirSync(output)).toHaveLength(3);
+      await trainer.close();
+      await expect.poll(() => processesWith(marker), { timeout: 10_000 }).toEqual([]);
+    }
+  });
+});
