@@ -1,9 +1,11 @@
 """The base model with LoRA in every linear map, as a function from rows to log-probabilities.
 
 `AutoModelForCausalLM` loads the body. Its weights stay frozen in one type; the factors are float32 and are cast where
-they are used. The model's own head is never called: head.py computes only the rows that predict a trained token.
+they are used. The model's own head is never called: `head` computes only the rows that predict a trained token, and
+never holds all logits. Those of a chunk of rows exist once in the forward pass and once more in the backward pass.
 """
 
+import functools
 import gc
 from dataclasses import dataclass
 
@@ -16,7 +18,6 @@ from transformers import AutoModelForCausalLM
 from .adapter import LINEARS, Adapter, unflatten
 from .attention import NAME, RowMask
 from .batch import Memory, MicroBatch, Rows, Segment
-from .head import head
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 # Passes of a compiled model have at least so many rows, and a multiple of it.
@@ -25,6 +26,8 @@ ROW_STEP = 512
 MOST_SIZES = 128
 # So few rows are not worth a compilation of their own when nothing is trained.
 FEW_ROWS = 512
+# Bytes of float32 logits that exist at once.
+CHUNK_BYTES = {"cpu": 2**26, "cuda": 2**30}
 # Share of the free memory that activations may take. The rest is for the head's logits and for fragments.
 MEMORY_SHARE = 0.85
 
@@ -209,3 +212,66 @@ def check_trainable(model) -> None:
         raise ModelError(f"models with {used} cannot be trained")
     if getattr(model.get_output_embeddings(), "bias", None) is not None:
         raise ModelError("models whose head has a bias cannot be trained")
+
+
+def head(hidden: Tensor, weight: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """hidden [rows, width], weight [vocabulary, width], targets [rows] → logprobs and entropies, [rows] float32.
+
+    Entropies are constants: they carry no gradient.
+    """
+    return _Head.apply(hidden, weight, targets)
+
+
+class _Head(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, hidden: Tensor, weight: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        logprobs = torch.empty(len(hidden), device=hidden.device)
+        entropies = torch.empty_like(logprobs)
+        totals = torch.empty_like(logprobs)
+        for rows in _chunks(hidden, weight):
+            logits = _logits(hidden[rows], weight)
+            total = logits.logsumexp(-1)
+            chosen = logits.gather(-1, targets[rows, None])[:, 0]
+            totals[rows] = total
+            logprobs[rows] = chosen - total
+            # sum p (total - logit)
+            probabilities = (logits - total[:, None]).exp_()
+            entropies[rows] = total - torch.linalg.vecdot(probabilities, logits.nan_to_num(neginf=0.0))
+        ctx.save_for_backward(hidden, weight, targets, totals)
+        ctx.mark_non_differentiable(entropies)
+        return logprobs, entropies
+
+    @staticmethod
+    def backward(ctx, d_logprobs: Tensor, _: Tensor | None):
+        hidden, weight, targets, totals = ctx.saved_tensors
+        d_hidden = torch.empty_like(hidden)
+        for rows in _chunks(hidden, weight):
+            logits = _logits(hidden[rows], weight)
+            # d logprob / d logits = onehot - p
+            d_logits = (logits - totals[rows, None]).exp_().mul_(-d_logprobs[rows, None])
+            d_logits.scatter_add_(-1, targets[rows, None], d_logprobs[rows, None])
+            d_hidden[rows] = d_logits.to(weight.dtype) @ weight
+        return d_hidden, None, None
+
+
+def _logits(hidden: Tensor, weight: Tensor) -> Tensor:
+    """float32, also from bfloat16 factors: logits rounded to bfloat16 would be off by a twentieth at 20."""
+    if hidden.dtype is not torch.float32 and _sums_stay_wide(hidden.device):
+        return torch.mm(hidden, weight.T, out_dtype=torch.float32)
+    return (hidden @ weight.T).float()
+
+
+@functools.cache
+def _sums_stay_wide(device: torch.device) -> bool:
+    """Whether this torch (2.8 or newer) gives the float32 sums of a product of bfloat16 matrices on this device."""
+    ones = torch.ones(16, 16, dtype=torch.bfloat16, device=device)
+    try:
+        return torch.mm(ones, ones.T, out_dtype=torch.float32).dtype is torch.float32
+    except (RuntimeError, TypeError):
+        return False
+
+
+def _chunks(hidden: Tensor, weight: Tensor):
+    size = max(16, CHUNK_BYTES[hidden.device.type] // (4 * len(weight)))
+    for start in range(0, len(hidden), size):
+        yield slice(start, start + size)
