@@ -1,14 +1,22 @@
 // The schema, as a list of migrations. A migration that was released never changes; every change is a new one at the
-// end. The position in the list is the version number.
+// end. The position in the list is the version number. A migration only adds, so that servers of the version before can
+// go on while others are updated.
 
+import { POSTGRES_BASELINE } from "./postgres-baseline.ts";
+
+/** The SQL has no parameters and may have several statements. The two make the same tables. */
 export interface Migration {
   name: string;
-  sql: string;
+  sqlite: string;
+  postgres: string;
 }
 
-const training: Migration = {
+/** A change from before there was a store in PostgreSQL. */
+type BeforePostgres = Omit<Migration, "postgres">;
+
+const training: BeforePostgres = {
   name: "models, steps, jobs and events of training",
-  sql: `
+  sqlite: `
     CREATE TABLE models (
       id TEXT PRIMARY KEY,
       owner TEXT NOT NULL,
@@ -70,10 +78,10 @@ const training: Migration = {
   `,
 };
 
-const tokens: Migration = {
+const tokens: BeforePostgres = {
   name: "access tokens",
   // hash: SHA-256 of the token, hex. scopes: space-separated. Times: Unix seconds; NULL = never.
-  sql: `
+  sqlite: `
     CREATE TABLE tokens (
       id TEXT PRIMARY KEY,
       name TEXT NOT NULL,
@@ -86,16 +94,16 @@ const tokens: Migration = {
   `,
 };
 
-const deletedModels: Migration = {
+const deletedModels: BeforePostgres = {
   name: "jobs and events of deleted models",
   // since this version they are deleted with their model
-  sql: "DELETE FROM jobs WHERE model_id NOT IN (SELECT id FROM models);",
+  sqlite: "DELETE FROM jobs WHERE model_id NOT IN (SELECT id FROM models);",
 };
 
-const rewardSpreads: Migration = {
+const rewardSpreads: BeforePostgres = {
   name: "the spread of rewards of a job",
   // before, only the step had it, until the step was pruned or the metric was overwritten
-  sql: `
+  sqlite: `
     ALTER TABLE jobs ADD COLUMN reward_std_dev REAL;
     UPDATE jobs SET reward_std_dev = (
       SELECT json_extract(metrics, '$."train/reward_std_dev"') FROM steps
@@ -104,11 +112,11 @@ const rewardSpreads: Migration = {
   `,
 };
 
-const runs: Migration = {
+const runs: BeforePostgres = {
   name: "training runs",
   // A run is a model that its client trains operation by operation; the operations are jobs. spec: JSON as the client
   // sent it. request_id: of the request that made the run.
-  sql: `
+  sqlite: `
     CREATE TABLE runs (
       model_id TEXT PRIMARY KEY REFERENCES models (id) ON DELETE CASCADE,
       owner TEXT NOT NULL,
@@ -122,11 +130,11 @@ const runs: Migration = {
   `,
 };
 
-const modelOrder: Migration = {
+const modelOrder: BeforePostgres = {
   name: "the order of models",
   // A column of its own: a rowid may change with VACUUM, and other databases have none. A table that others refer to
   // cannot be made again with another key, so a trigger numbers new rows.
-  sql: `
+  sqlite: `
     ALTER TABLE models ADD COLUMN seq INTEGER;
     UPDATE models SET seq = rowid;
     CREATE UNIQUE INDEX models_by_seq ON models (seq);
@@ -136,4 +144,17 @@ const modelOrder: Migration = {
   `,
 };
 
-export const MIGRATIONS: readonly Migration[] = [training, tokens, deletedModels, rewardSpreads, runs, modelOrder];
+/** PostgreSQL begins with the last of these, which makes all tables at once. */
+const BEFORE_POSTGRES: readonly BeforePostgres[] = [training, tokens, deletedModels, rewardSpreads, runs, modelOrder];
+
+export const MIGRATIONS: readonly Migration[] = [
+  ...BEFORE_POSTGRES.map((step) => ({ ...step, postgres: step === modelOrder ? POSTGRES_BASELINE : "" })),
+];
+
+/** Why a program does not use a database that a newer one has changed. `option`: the one that chooses the database. */
+export function newerSchema(version: number, known: number, option: string): string {
+  return (
+    `the database has schema version ${version}, newer than this program knows (${known}): ` +
+    `start the newer version that wrote it, or choose another ${option}`
+  );
+}

@@ -13,8 +13,12 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-const notes = { name: "notes", sql: "CREATE TABLE notes (text TEXT NOT NULL);" };
-const stars = { name: "stars", sql: "ALTER TABLE notes ADD COLUMN stars INTEGER NOT NULL DEFAULT 0;" };
+const notes = { name: "notes", sqlite: "CREATE TABLE notes (text TEXT NOT NULL);", postgres: "" };
+const stars = {
+  name: "stars",
+  sqlite: "ALTER TABLE notes ADD COLUMN stars INTEGER NOT NULL DEFAULT 0;",
+  postgres: "",
+};
 
 describe("store", () => {
   it("keeps committed rows when it is opened again, in WAL mode", async () => {
@@ -47,20 +51,20 @@ describe("store", () => {
     expect(() => openSqlite(file, [notes])).toThrow(/newer than this program knows/);
 
     const other = join(folder, "b.db");
-    expect(() => openSqlite(other, [notes, { name: "broken", sql: "CREATE TABLE x (y); NONSENSE;" }])).toThrow(
-      /migration 2 \(broken\)/,
-    );
+    expect(() =>
+      openSqlite(other, [notes, { name: "broken", sqlite: "CREATE TABLE x (y); NONSENSE;", postgres: "" }]),
+    ).toThrow(/migration 2 \(broken\)/);
     const store = openSqlite(other, [notes]);
     expect(await store.get("SELECT name FROM sqlite_master WHERE name = 'x'")).toBeUndefined();
     await store.close();
   });
 
   it("binds a single null and does not keep a read open after `get`", async () => {
-    const store = openSqlite(join(folder, "c.db"), [{ name: "n", sql: "CREATE TABLE n (x);" }]);
+    const store = openSqlite(join(folder, "c.db"), [{ name: "n", sqlite: "CREATE TABLE n (x);", postgres: "" }]);
     await store.run("INSERT INTO n VALUES (?1)", null);
     await store.run("INSERT INTO n VALUES (?1)", 2);
     expect(await store.get("SELECT x FROM n")).toEqual({ x: null });
-    const other = openSqlite(join(folder, "c.db"), [{ name: "n", sql: "" }]);
+    const other = openSqlite(join(folder, "c.db"), [{ name: "n", sqlite: "", postgres: "" }]);
     await other.run("DELETE FROM n");
     expect(await store.get("SELECT x FROM n")).toBeUndefined();
     await other.close();

@@ -6,7 +6,7 @@ import { EventEmitter } from "node:events";
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import Database from "libsql";
-import { MIGRATIONS, type Migration } from "./migrations.ts";
+import { MIGRATIONS, type Migration, newerSchema } from "./migrations.ts";
 import type { Sql, SqlValue, Store, TransactionOptions } from "./store.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
@@ -180,18 +180,13 @@ function closed(): Error {
 /** The schema version is the number of migrations applied. Each runs once, in its own transaction. */
 function migrate(db: Database.Database, migrations: readonly Migration[]): void {
   const version = () => (db.prepare("PRAGMA user_version").get() as { user_version: number }).user_version;
-  if (version() > migrations.length) {
-    throw new Error(
-      `the database has schema version ${version()}, newer than this program knows (${migrations.length}): ` +
-        "start the newer version that wrote it, or choose another --data",
-    );
-  }
+  if (version() > migrations.length) throw new Error(newerSchema(version(), migrations.length, "--data"));
   for (let next = version(); next < migrations.length; next++) {
     db.exec("BEGIN IMMEDIATE");
     try {
       // another process may have migrated while we waited for the lock
       if (version() === next) {
-        db.exec(migrations[next]!.sql);
+        db.exec(migrations[next]!.sqlite);
         db.exec(`PRAGMA user_version = ${next + 1}`);
       }
       db.exec("COMMIT");
