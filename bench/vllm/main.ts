@@ -1,6 +1,7 @@
 // `npm run test:vllm -- --url URL --model DIR`: asks a vLLM server directly and through a Flywheel server in front of it, and
 // counts where the replies differ. DIR is the checkpoint that vLLM serves, and `flywheel doctor` examines vLLM first. A
 // difference that differences.ts explains is listed with its reason. Any other one is a failure, and so is the doctor's "wrong".
+// At the end a policy is trained with vLLM's replies.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,6 +14,7 @@ import { loadAdapters, type Server, underAdapters, unloadAdapters } from "./adap
 import { reasonFor } from "./differences.ts";
 import { readFacts } from "./model-facts.ts";
 import { type Exchange, requests } from "./requests.ts";
+import { trainOn } from "./training.ts";
 
 const TOKEN = "test-vllm";
 /** Requests that are also sent under adapters. */
@@ -45,6 +47,9 @@ const flywheel = await startFlywheel(TOKEN, [
 ]);
 try {
   await compareAll();
+  const problems = await trainOn({ url: flywheel.url, token: TOKEN }, served);
+  for (const problem of problems) console.log(`training: ${problem}`);
+  failures += problems.length;
 } finally {
   await flywheel.stop();
   if (values.data === undefined) rmSync(data, { recursive: true, force: true });
