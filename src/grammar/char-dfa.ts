@@ -3,129 +3,23 @@
 
 import {
   ANY_CODE_POINT,
-  type CodePointRange,
   type CodePointSet,
   codePoints,
-  includesPoint,
   intersectSets,
-  partition,
   subtractSets,
   unionSets,
 } from "./code-points.ts";
-import type { CharDfa, CharEdge, Expression } from "./expression.ts";
+import type { CharDfa, CharEdge } from "./expression.ts";
 import { GrammarError } from "./grammar-error.ts";
 
-const MAX_STATES = 20_000;
-
-interface NfaState {
-  readonly edges: CharEdge[];
-  readonly epsilon: number[];
-}
-
-/** Takes an expression without rules. The error for one that grows too large calls it `subject`. */
-export function determinise(expression: Expression, subject: string): CharDfa {
-  const nfa: NfaState[] = [];
-  const state = (): number => {
-    if (nfa.length > 10 * MAX_STATES) throw tooLarge(subject);
-    nfa.push({ edges: [], epsilon: [] });
-    return nfa.length - 1;
-  };
-  const start = state();
-  const end = state();
-  build(expression, start, end, nfa, state);
-  const alphabet = new Alphabet(nfa.flatMap(({ edges }) => edges.map((edge) => edge.set)));
-  const closures = new Map<string, readonly number[]>();
-  const closure = (targets: readonly number[]): readonly number[] => {
-    const key = targets.join();
-    let members = closures.get(key);
-    if (!members) {
-      const seen = new Set(targets);
-      for (const member of seen) for (const next of nfa[member]!.epsilon) seen.add(next);
-      members = [...seen].sort((a, b) => a - b);
-      closures.set(key, members);
-    }
-    return members;
-  };
-  return explore(
-    closure([start]),
-    (members) => members.join(),
-    (members) => members.includes(end),
-    (members) => {
-      const targets = new Map<number, Set<number>>();
-      for (const member of members) {
-        for (const edge of nfa[member]!.edges) {
-          for (const letter of alphabet.letters(edge.set)) {
-            const known = targets.get(letter);
-            if (known) known.add(edge.target);
-            else targets.set(letter, new Set([edge.target]));
-          }
-        }
-      }
-      const groups = new Map<string, { letters: number[]; target: readonly number[] }>();
-      for (const [letter, reached] of targets) {
-        const target = [...reached].sort((a, b) => a - b);
-        const group = groups.get(target.join());
-        if (group) group.letters.push(letter);
-        else groups.set(target.join(), { letters: [letter], target });
-      }
-      return [...groups.values()].map(({ letters, target }) => ({
-        set: alphabet.set(letters),
-        target: closure(target),
-      }));
-    },
-    subject,
-  );
-}
-
-/** Code points grouped into letters. An automaton treats all code points of one letter alike. */
-class Alphabet {
-  readonly #letters = new Map<CodePointSet, readonly number[]>();
-  readonly #ranges: CodePointRange[][] = [];
-  readonly #sets = new Map<string, CodePointSet>();
-
-  constructor(sets: readonly CodePointSet[]) {
-    const different = new Map<string, CodePointSet[]>();
-    for (const set of new Set(sets)) different.set(set.join(), [...(different.get(set.join()) ?? []), set]);
-    const groups = [...different.values()];
-    const members = groups.map((): number[] => []);
-    const ids = new Map<string, number>();
-    for (const piece of partition(groups.map(([set]) => set!))) {
-      const holders = groups.flatMap(([set], index) => (includesPoint(set!, piece[0]) ? [index] : []));
-      if (holders.length === 0) continue;
-      const key = holders.join();
-      let id = ids.get(key);
-      if (id === undefined) {
-        id = ids.size;
-        ids.set(key, id);
-        this.#ranges.push([]);
-        for (const holder of holders) members[holder]!.push(id);
-      }
-      this.#ranges[id]!.push(piece);
-    }
-    for (const [index, group] of groups.entries()) for (const set of group) this.#letters.set(set, members[index]!);
-  }
-
-  letters(set: CodePointSet): readonly number[] {
-    return this.#letters.get(set)!;
-  }
-
-  set(letters: number[]): CodePointSet {
-    const key = letters.sort((a, b) => a - b).join();
-    let set = this.#sets.get(key);
-    if (!set) {
-      set = unionSets(...letters.map((letter) => this.#ranges[letter]!));
-      this.#sets.set(key, set);
-    }
-    return set;
-  }
-}
+export const MAX_STATES = 20_000;
 
 /** The automaton's texts that are between min and max characters long. */
 export function withLength(dfa: CharDfa, min: number, max: number | null, subject: string): CharDfa {
   const cap = max ?? min;
   return explore<readonly [number, number]>(
     [0, 0],
-    ([state, length]) => `${state}.${length}`,
+    ([state, length]) => state * (cap + 1) + length,
     ([state, length]) => dfa.states[state]!.final && length >= min,
     ([state, length]) => {
       if (max !== null && length >= max) return [];
@@ -137,19 +31,43 @@ export function withLength(dfa: CharDfa, min: number, max: number | null, subjec
 }
 
 export function intersectDfas(a: CharDfa, b: CharDfa, subject: string): CharDfa {
+  const common = commonSets();
   return explore<readonly [number, number]>(
     [0, 0],
-    ([x, y]) => `${x}.${y}`,
+    ([x, y]) => x * b.states.length + y,
     ([x, y]) => a.states[x]!.final && b.states[y]!.final,
     ([x, y]) =>
       a.states[x]!.edges.flatMap((left) =>
         b.states[y]!.edges.flatMap((right) => {
-          const set = intersectSets(left.set, right.set);
+          const set = common(left.set, right.set);
           return set.length === 0 ? [] : [{ set, target: [left.target, right.target] as const }];
         }),
       ),
     subject,
   );
+}
+
+/** Intersections. The same two sets always give the same object: automata have many edges and few different sets. */
+function commonSets(): (a: CodePointSet, b: CodePointSet) => CodePointSet {
+  const known = new Map<CodePointSet, Map<CodePointSet, CodePointSet>>();
+  const distinct = new Map<string, CodePointSet>();
+  return (a, b) => {
+    if (a === b) return a;
+    let row = known.get(a);
+    if (row === undefined) {
+      row = new Map();
+      known.set(a, row);
+    }
+    let common = row.get(b);
+    if (common === undefined) {
+      const made = intersectSets(a, b);
+      const key = made.join();
+      common = distinct.get(key) ?? made;
+      distinct.set(key, common);
+      row.set(b, common);
+    }
+    return common;
+  };
 }
 
 /** Texts that the automaton does not accept. */
@@ -202,14 +120,15 @@ export function lastCharacter(kind: number, kinds: number): CharDfa {
   return { states: [kind === 0, true, false].map((final) => ({ final, edges })) };
 }
 
-function explore<S>(
+/** The automaton whose states are found from `start` on. States with the same key are one state. */
+export function explore<S>(
   start: S,
-  key: (state: S) => string,
+  key: (state: S) => string | number,
   final: (state: S) => boolean,
   edges: (state: S) => { set: CodePointSet; target: S }[],
   subject: string,
 ): CharDfa {
-  const ids = new Map<string, number>([[key(start), 0]]);
+  const ids = new Map<string | number, number>([[key(start), 0]]);
   const queue: S[] = [start];
   const states: { final: boolean; edges: CharEdge[] }[] = [];
   for (const state of queue) {
@@ -229,72 +148,6 @@ function explore<S>(
   return { states };
 }
 
-function build(expression: Expression, from: number, to: number, nfa: NfaState[], state: () => number): void {
-  switch (expression.kind) {
-    case "set":
-      nfa[from]!.edges.push({ set: expression.set, target: to });
-      return;
-    case "texts":
-      for (const value of expression.texts) {
-        let at = from;
-        for (const char of value) {
-          const next = state();
-          nfa[at]!.edges.push({ set: codePoints([[char.codePointAt(0)!, char.codePointAt(0)!]]), target: next });
-          at = next;
-        }
-        nfa[at]!.epsilon.push(to);
-      }
-      return;
-    case "sequence": {
-      let at = from;
-      for (const part of expression.parts) {
-        const next = state();
-        build(part, at, next, nfa, state);
-        at = next;
-      }
-      nfa[at]!.epsilon.push(to);
-      return;
-    }
-    case "choice":
-      for (const option of expression.options) build(option, from, to, nfa, state);
-      return;
-    case "repeat": {
-      let at = state();
-      nfa[from]!.epsilon.push(at);
-      for (let count = 0; count < (expression.max ?? expression.min); count++) {
-        if (count >= expression.min) nfa[at]!.epsilon.push(to);
-        const next = state();
-        build(expression.body, at, next, nfa, state);
-        at = next;
-      }
-      nfa[at]!.epsilon.push(to);
-      if (expression.max === null) {
-        const again = state();
-        build(expression.body, at, again, nfa, state);
-        nfa[again]!.epsilon.push(at);
-      }
-      return;
-    }
-    case "dfa": {
-      const ids = expression.dfa.states.map(state);
-      nfa[from]!.epsilon.push(ids[0]!);
-      for (const [index, { final, edges }] of expression.dfa.states.entries()) {
-        const { edges: out, epsilon } = nfa[ids[index]!]!;
-        for (const { set, target } of edges) out.push({ set, target: ids[target]! });
-        if (final) epsilon.push(to);
-      }
-      return;
-    }
-    case "rule":
-    case "graph":
-    case "mark":
-    case "dispatch":
-      throw new Error(`${expression.kind} cannot be determinised`);
-    default:
-      expression satisfies never;
-  }
-}
-
-function tooLarge(subject: string): GrammarError {
+export function tooLarge(subject: string): GrammarError {
   return new GrammarError(`${subject} is too complex: it needs more than ${MAX_STATES} states`);
 }

@@ -21,6 +21,8 @@ export type Expression =
    * match/distinct).
    */
   | { kind: "mark"; text: "[" | "," }
+  /** Matches the empty text at some places only. Inside regular expressions, which become automata because of it. */
+  | { kind: "assertion"; assertion: Assertion }
   /**
    * Free text up to the first trigger, which is consumed and followed by that trigger's branch. With `loop`, free text
    * continues after the branch; otherwise the expression ends. With `mayEnd`, the text may also end without (another)
@@ -29,6 +31,13 @@ export type Expression =
   | { kind: "dispatch"; triggers: readonly string[]; branches: readonly Expression[]; loop: boolean; mayEnd: boolean };
 
 export type RuleId = number;
+
+/** The start or the end of the text, a word boundary, or no word boundary. */
+export interface Assertion {
+  readonly asserts: "start" | "end" | "boundary" | "inside";
+  /** Matches will be excluded, so it holds where it does in any dialect. Otherwise it holds where it does in all. */
+  readonly wide: boolean;
+}
 
 export interface GraphEdge {
   readonly from: number;

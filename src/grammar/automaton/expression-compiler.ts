@@ -95,6 +95,8 @@ class ExpressionCompiler {
       case "dispatch":
         emitDispatch(graph, expression, (branch, start, end) => this.#emit(branch, start, end), from, to);
         return;
+      case "assertion":
+        throw new Error("an assertion is decided before expressions are compiled");
       default:
         expression satisfies never;
     }

@@ -49,6 +49,7 @@ export class RuleWeights {
       case "mark":
         return 2;
       case "dispatch":
+      case "assertion":
         return HEAVY;
       default:
         return expression satisfies never;
@@ -84,6 +85,7 @@ export class RuleWeights {
         return !expression.dfa.states[0]!.final;
       case "graph":
       case "dispatch":
+      case "assertion":
         return false;
       default:
         return expression satisfies never;

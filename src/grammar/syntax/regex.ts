@@ -2,11 +2,11 @@
 // Lookbehind and back references are refused.
 
 import { type CodePointSet, codePointsOf } from "../code-points.ts";
-import { charSet, choice, type Expression, repeat, sequence } from "../expression.ts";
+import { charSet, choice, type Expression, repeat } from "../expression.ts";
 import { errorAt, type GrammarError } from "../grammar-error.ts";
 import { dot, ignoringCase } from "./character-classes.ts";
 import { parseClass, parseClassEscape } from "./regex-class.ts";
-import { hasLook, inContext, type Look, type Mode, type Part } from "./regex-context.ts";
+import { hasLook, inContext, joined, type Look, type Mode, type Part } from "./regex-context.ts";
 import { SourceReader } from "./source-reader.ts";
 
 const MAX_DEPTH = 200;
@@ -15,14 +15,12 @@ const MAX_REPEAT = 100_000;
 interface Flags {
   ignoreCase: boolean;
   dotAll: boolean;
-  /** Inside a negative lookahead: matches are excluded, so classes are read as widely as in any dialect. */
+  /** Matches are excluded, so classes are read as widely as in any dialect. Each negative lookahead turns this around. */
   wide: boolean;
 }
 
 /** `wide`: matches will be excluded, so classes are read as widely as in any dialect. */
 export function parseRegex(pattern: string, mode: Mode, wide = false): Expression {
-  const nul = pattern.indexOf("\0");
-  if (nul >= 0) throw errorAt("a regex must not contain a NUL character", nul);
   const parser = new RegexParser(pattern);
   const branches = parser.alternatives({ ignoreCase: false, dotAll: false, wide }, 0);
   if (!parser.reader.done) throw parser.error("unmatched )");
@@ -67,8 +65,7 @@ class RegexParser {
         parts.push({ kind: "open group", optional: true, branches: [atom] });
         continue;
       }
-      if (atom.some((part) => part.kind === "anchor")) throw this.error("an anchor cannot be repeated", start);
-      parts.push(repeat(sequence(...(atom as Expression[])), quantifier.min, quantifier.max));
+      parts.push(repeat(joined(atom), quantifier.min, quantifier.max));
     }
     return parts;
   }
@@ -115,24 +112,15 @@ class RegexParser {
     if (!reader.take(")")) throw this.error("unclosed group", position);
     if (branches.length === 1) return branches[0]!;
     if (branches.some(hasLook)) return [{ kind: "open group", optional: false, branches }];
-    // Anchors inside a group with alternatives: only the edges of the whole pattern could satisfy them.
-    const anchored = branches.flat().find((part) => part.kind === "anchor");
-    if (anchored?.kind === "anchor") {
-      throw this.error(
-        "anchors inside a group with alternatives are not supported; anchor each outer alternative",
-        anchored.position,
-      );
-    }
-    return [choice(...branches.map((branch) => sequence(...(branch as Expression[]))))];
+    return [choice(...branches.map(joined))];
   }
 
   #look(flags: Flags, depth: number, position: number): Look {
     const negative = this.reader.next() === "!";
-    if (negative && flags.wide) throw this.error("a negative lookahead inside another is not supported", position);
     if (negative && flags.ignoreCase) {
       throw this.error("a negative lookahead with the flag i is not supported", position);
     }
-    const branches = this.alternatives({ ...flags, wide: flags.wide || negative }, depth + 1);
+    const branches = this.alternatives({ ...flags, wide: flags.wide !== negative }, depth + 1);
     if (!this.reader.take(")")) throw this.error("unclosed group", position);
     return { kind: "look", negative, branches, position };
   }
@@ -158,7 +146,8 @@ class RegexParser {
     const reader = this.reader;
     if (reader.done) throw this.error("a trailing \\ escapes nothing", position);
     if (/[1-9k]/.test(reader.peek())) throw this.error("back references are not supported", position);
-    if (reader.at("b") || reader.at("B")) throw this.error("word boundaries are not supported", position);
+    if (reader.take("b")) return { kind: "assertion", assertion: { asserts: "boundary", wide: flags.wide } };
+    if (reader.take("B")) return { kind: "assertion", assertion: { asserts: "inside", wide: flags.wide } };
     if (reader.take("A")) return { kind: "anchor", anchor: "start", position };
     if (reader.take("z") || reader.take("Z")) return { kind: "anchor", anchor: "end", position };
     return this.#set(

@@ -1,6 +1,7 @@
 // Number and integer schemas: bounds, multiples and excluded values.
 
-import { complementDfa, determinise, intersectDfas } from "../../char-dfa.ts";
+import { complementDfa, intersectDfas } from "../../char-dfa.ts";
+import { determinise } from "../../determinise.ts";
 import { choice, type Expression, isNever, optional, sequence, text } from "../../expression.ts";
 import { Contradiction } from "../../grammar-error.ts";
 import type { SchemaContext } from "../context.ts";

@@ -1,7 +1,8 @@
 // The names that an object's members may have, and what each name demands of its value: propertyNames, patternProperties
 // and additionalProperties of all layers.
 
-import { determinise, intersectDfas, otherThan } from "../../char-dfa.ts";
+import { intersectDfas, otherThan } from "../../char-dfa.ts";
+import { determinise } from "../../determinise.ts";
 import { type CharDfa, choice } from "../../expression.ts";
 import type { SchemaContext } from "../context.ts";
 import { type Schema, schemaError } from "../keywords.ts";

@@ -3,17 +3,24 @@
 
 import { type Expression, repeat, sequence } from "../../expression.ts";
 
+/** Maxima from here on are kept less exactly, because an automaton of that length would be too large. */
+const LARGE = 1_000;
+const MAX_SPREAD = 16;
+
 /** The texts that are min to max characters long; null if that needs an automaton. */
 export function withBounds(expression: Expression, min: number, max: number | null): Expression | null {
   const [shortest, longest] = lengthRange(expression);
   if (shortest >= min && (max === null || longest <= max)) return expression;
   const parts = expression.kind === "sequence" ? expression.parts : [expression];
-  const flexible = parts.filter((part) => !hasFixedLength(part));
-  const [part] = flexible;
-  if (flexible.length !== 1 || part?.kind !== "repeat" || part.body.kind !== "set") return null;
-  const fixed = parts.reduce((sum, each) => sum + (each === part ? 0 : lengthRange(each)[0]), 0);
-  const from = Math.max(part.min, min - fixed);
-  const to = max === null ? part.max : Math.min(part.max ?? max, max - fixed);
+  const part = parts.find((each) => each.kind === "repeat" && each.body.kind === "set" && !hasFixedLength(each));
+  if (part?.kind !== "repeat") return null;
+  const others = parts.filter((each) => each !== part).map(lengthRange);
+  const least = others.reduce((sum, [low]) => sum + low, 0);
+  const most = others.reduce((sum, [, high]) => sum + high, 0);
+  // Texts near a large maximum are left out if the other parts vary a little in length.
+  if (most > least + (max !== null && max >= LARGE ? MAX_SPREAD : 0)) return null;
+  const from = Math.max(part.min, min - least);
+  const to = max === null ? part.max : Math.min(part.max ?? max, max - most);
   if (to !== null && to < from) return null;
   return sequence(...parts.map((each) => (each === part ? repeat(part.body, from, to) : each)));
 }

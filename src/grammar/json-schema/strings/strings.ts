@@ -1,7 +1,8 @@
 // String schemas: length, pattern and format, over the decoded text.
 
-import { complementDfa, determinise, intersectDfas, otherThan, withLength } from "../../char-dfa.ts";
+import { complementDfa, intersectDfas, otherThan, withLength } from "../../char-dfa.ts";
 import { ESCAPED_IN_JSON, intersectSets, subtractSets } from "../../code-points.ts";
+import { determinise } from "../../determinise.ts";
 import {
   type CharDfa,
   charSet,
