@@ -41,6 +41,35 @@ test("a dynamic reference with a single anchor acts as a plain one", () => {
   judge(schema, { valid: [{ v: 1, next: { v: 2 } }], invalid: [{ v: 1, next: {} }] });
 });
 
+test("the meta-schemas of drafts 4, 6 and 7 can be referred to", () => {
+  const draft = (number: number, fragment = "") => ({
+    $ref: `http://json-schema.org/draft-0${number}/schema#${fragment}`,
+  });
+  const schema = {
+    type: "object",
+    properties: { a: draft(7), b: draft(6, "/definitions/nonNegativeInteger"), c: draft(4) },
+  };
+  judgeTexts(
+    schema,
+    [
+      '{"a":{"required":["x"],"properties":{"x":{"minLength":1,"type":["string","null"]}},"type":"object"},"b":0}',
+      '{"a":true,"c":{"maximum":1,"exclusiveMaximum":true,"items":[{"enum":[1]}]}}',
+    ],
+    [
+      '{"a":1}',
+      '{"a":{"type":"text"}}',
+      '{"a":{"minLength":-1}}',
+      '{"b":-1}',
+      '{"c":true}',
+      '{"c":{"exclusiveMaximum":true}}',
+    ],
+  );
+});
+
+test("an empty allOf demands nothing", () => {
+  judgeTexts({ type: "object", properties: { a: { type: "string", allOf: [] } } }, ['{"a":"x"}', "{}"], ['{"a":1}']);
+});
+
 test.each([
   [{ $ref: "https://example.com/elsewhere" }, /"\$ref" may only point into the same schema/],
   [{ $ref: "#nowhere" }, /"\$ref" "#nowhere" points to nothing, at #/],

@@ -1,6 +1,6 @@
 // The schema document: resolves references to subschemas. Supports $id (and draft 4's id), $anchor and $dynamicAnchor of
-// embedded schemas. Looks for them only where the standard allows schemas, never inside enum, const or default. Never
-// fetches anything.
+// embedded schemas, and the meta-schemas of the drafts. Looks for them only where the standard allows schemas, never inside
+// enum, const or default. Never fetches anything.
 
 import {
   DRAFT_3_ASSERTIONS,
@@ -14,6 +14,7 @@ import {
   schemaError,
   wrongType,
 } from "./keywords.ts";
+import { metaSchema } from "./meta-schemas.ts";
 
 /** Keywords whose value is a schema, a list of schemas, or an object of schemas. */
 const ONE_OR_SEVERAL = [
@@ -54,6 +55,8 @@ export class SchemaDocument {
   readonly #resources = new Map<string, Resource>();
   readonly #anchors = new Map<string, SchemaObject>();
   readonly #dynamic = new Map<string, SchemaObject[]>();
+  /** By fragment: what it points to. */
+  readonly #targets = new Map<Resource, Map<string, JsonValue | undefined>>();
   readonly #home = new WeakMap<object, Resource>();
   readonly #checked = new WeakMap<object, SchemaObject>();
   readonly #modern: boolean;
@@ -100,11 +103,13 @@ export class SchemaDocument {
     if (!this.#modern && !reference.startsWith("#") && (schema.$id !== undefined || schema.id !== undefined)) {
       throw schemaError(`"${keyword}" beside "$id" means different things in different drafts`, path);
     }
-    const [target, fragment] = split(absolute(reference, home.base));
-    const resource = this.#resources.get(target);
+    const [target, fragment] = reference.startsWith("#")
+      ? [home.base, reference.slice(1)]
+      : split(absolute(reference, home.base));
+    const resource = this.#resources.get(target) ?? this.#metaSchema(target);
     const shown = JSON.stringify(reference.slice(0, 80));
     if (!resource) throw schemaError(`"${keyword}" may only point into the same schema (#/…), not to ${shown}`, path);
-    const found = this.#find(resource, fragment) ?? this.#find(this.#homeOfRoot(), fragment);
+    const found = this.#found(resource, fragment);
     if (!isSchema(found)) throw schemaError(`"${keyword}" ${shown} points to nothing`, path);
     if (typeof found === "boolean") return found;
     if (!this.#home.has(found)) this.#index(found, resource, () => {});
@@ -115,12 +120,33 @@ export class SchemaDocument {
     return found;
   }
 
+  #metaSchema(address: string): Resource | undefined {
+    const root = metaSchema(address);
+    if (root === null) return undefined;
+    const resource = { base: address, root };
+    this.#resources.set(address, resource);
+    this.#index(root, resource, () => {});
+    return resource;
+  }
+
   #refuseDynamic(keyword: string, path: string): never {
     throw schemaError(`"${keyword}" is only supported when a single schema has its anchor`, path);
   }
 
   #homeOfRoot(): Resource {
     return this.#home.get(this.#root)!;
+  }
+
+  #found(resource: Resource, fragment: string): JsonValue | undefined {
+    let known = this.#targets.get(resource);
+    if (known === undefined) {
+      known = new Map();
+      this.#targets.set(resource, known);
+    }
+    if (!known.has(fragment)) {
+      known.set(fragment, this.#find(resource, fragment) ?? this.#find(this.#homeOfRoot(), fragment));
+    }
+    return known.get(fragment);
   }
 
   #find({ base, root }: Resource, fragment: string): JsonValue | undefined {

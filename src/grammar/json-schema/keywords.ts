@@ -132,6 +132,8 @@ export function wrongType(keyword: string, value: JsonValue): string | null {
     case "required":
       return isStringList(value) ? null : "an array of strings";
     case "allOf":
+      // Drafts forbid an empty list. It occurs nevertheless, and can only mean one thing.
+      return Array.isArray(value) && value.every(isSchema) ? null : "an array of schemas";
     case "anyOf":
     case "oneOf":
       return Array.isArray(value) && value.length > 0 && value.every(isSchema) ? null : "a non-empty array of schemas";
