@@ -3,7 +3,7 @@
 
 import { type CodePointSet, ESCAPED_IN_JSON, intersectSets, subtractSets } from "../code-points.ts";
 import { GrammarError } from "../grammar-error.ts";
-import { type ByteRange, utf8Ranges } from "./utf8.ts";
+import { utf8Ranges } from "./utf8.ts";
 
 const MAX_STATES = 400_000;
 const MAX_EDGES = 1_500_000;
@@ -11,7 +11,10 @@ const BACKSLASH = 0x5c;
 
 /** How the characters of a set are written. */
 interface Spelling {
-  readonly paths: readonly (readonly ByteRange[])[];
+  /** States behind first bytes, each as low byte, high byte, index of the next such state; -1 = the target. */
+  readonly tails: readonly number[];
+  /** First bytes, each as low byte, high byte, index of the state behind it; -1 = the target. */
+  readonly heads: readonly number[];
   /** Those that are written with a backslash in front. */
   readonly escapes: readonly string[];
   /** By target: triples low byte, high byte, state, where the first byte leads on the way there. */
@@ -34,6 +37,8 @@ export class StateGraph {
   readonly marked = new Set<number>();
   readonly #plain = new Map<CodePointSet, Spelling>();
   readonly #json = new Map<CodePointSet, Spelling>();
+  /** By content. */
+  readonly #spellings = new Map<string, Spelling>();
   #edges = 0;
 
   state(): number {
@@ -58,25 +63,31 @@ export class StateGraph {
 
   /** One character of the set, in UTF-8. */
   characters(from: number, set: CodePointSet, to: number): void {
-    let spelling = this.#plain.get(set);
-    if (spelling === undefined) {
-      spelling = { paths: pathsOf(set), escapes: [], ways: new Map() };
-      this.#plain.set(set, spelling);
-    }
-    this.#write(from, spelling, to);
+    this.#write(from, this.#plain.get(set) ?? this.#spell(this.#plain, set, false), to);
   }
 
   /** One character of the set as it is written inside a JSON string: raw where allowed, else its shortest escape. */
   jsonCharacters(from: number, set: CodePointSet, to: number): void {
-    let spelling = this.#json.get(set);
+    this.#write(from, this.#json.get(set) ?? this.#spell(this.#json, set, true), to);
+  }
+
+  #spell(known: Map<CodePointSet, Spelling>, set: CodePointSet, json: boolean): Spelling {
+    const key = `${json} ${set.join()}`;
+    let spelling = this.#spellings.get(key);
     if (spelling === undefined) {
-      const escaped = intersectSets(set, ESCAPED_IN_JSON).flatMap(([low, high]) =>
-        Array.from({ length: high - low + 1 }, (_, i) => JSON.stringify(String.fromCodePoint(low + i)).slice(2, -1)),
-      );
-      spelling = { paths: pathsOf(subtractSets(set, ESCAPED_IN_JSON)), escapes: escaped, ways: new Map() };
-      this.#json.set(set, spelling);
+      const escapes = json
+        ? intersectSets(set, ESCAPED_IN_JSON).flatMap(([low, high]) =>
+            Array.from({ length: high - low + 1 }, (_, i) =>
+              JSON.stringify(String.fromCodePoint(low + i)).slice(2, -1),
+            ),
+          )
+        : [];
+      const raw = json ? subtractSets(set, ESCAPED_IN_JSON) : set;
+      spelling = { ...bytesOf(raw), escapes, ways: new Map() };
+      this.#spellings.set(key, spelling);
     }
-    this.#write(from, spelling, to);
+    known.set(set, spelling);
+    return spelling;
   }
 
   /** Any one of the texts; common beginnings share their states. */
@@ -110,26 +121,15 @@ export class StateGraph {
     for (let i = 0; i < ways.length; i += 3) this.byteRange(from, ways[i]!, ways[i + 1]!, ways[i + 2]!);
   }
 
-  /** Equal byte tails share their states. */
-  #waysTo(to: number, { paths, escapes }: Spelling): readonly number[] {
+  #waysTo(to: number, { tails, heads, escapes }: Spelling): readonly number[] {
     const ways: number[] = [];
-    const tails = new Map<string, number>();
-    for (const path of paths) {
-      let target = to;
-      let key = "";
-      for (let i = path.length - 1; i > 0; i--) {
-        const [low, high] = path[i]!;
-        key = `${low}-${high}.${key}`;
-        let state = tails.get(key);
-        if (state === undefined) {
-          state = this.state();
-          this.byteRange(state, low, high, target);
-          tails.set(key, state);
-        }
-        target = state;
-      }
-      ways.push(...path[0]!, target);
+    const first = this.size;
+    for (let i = 0; i < tails.length; i += 3) this.state();
+    const place = (index: number): number => (index === -1 ? to : first + index);
+    for (let i = 0; i < tails.length; i += 3) {
+      this.byteRange(first + i / 3, tails[i]!, tails[i + 1]!, place(tails[i + 2]!));
     }
+    for (let i = 0; i < heads.length; i += 3) ways.push(heads[i]!, heads[i + 1]!, place(heads[i + 2]!));
     if (escapes.length > 0) {
       const escaped = this.state();
       this.texts(escaped, escapes, to);
@@ -143,8 +143,30 @@ export class StateGraph {
   }
 }
 
-function pathsOf(set: CodePointSet): ByteRange[][] {
-  return set.flatMap(([low, high]) => utf8Ranges(low, high));
+/** Equal byte tails share their states. */
+function bytesOf(set: CodePointSet): Pick<Spelling, "tails" | "heads"> {
+  const tails: number[] = [];
+  const heads: number[] = [];
+  /** By bytes and the index of the state behind them. */
+  const known = new Map<number, number>();
+  for (const [low, high] of set) {
+    for (const path of utf8Ranges(low, high)) {
+      let target = -1;
+      for (let i = path.length - 1; i > 0; i--) {
+        const [from, to] = path[i]!;
+        const key = ((target + 1) * 256 + from) * 256 + to;
+        let tail = known.get(key);
+        if (tail === undefined) {
+          tail = tails.length / 3;
+          tails.push(from, to, target);
+          known.set(key, tail);
+        }
+        target = tail;
+      }
+      heads.push(...path[0]!, target);
+    }
+  }
+  return { tails, heads };
 }
 
 const encoder = new TextEncoder();
