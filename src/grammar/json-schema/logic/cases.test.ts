@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { judge } from "../../../../test/grammar/judge.ts";
+import { judge, judgeTexts } from "../../../../test/grammar/judge.ts";
 import { plainJson, refusal } from "../../../../test/grammar/walk.ts";
 
 const ab = { type: "object", properties: { a: { type: "integer" }, b: { type: "integer" }, c: { type: "integer" } } };
@@ -169,8 +169,8 @@ test("recursion through allOf or beside other keywords terminates", () => {
     },
   };
   judge(schema, {
-    valid: [{ left: { left: {}, id: 2 }, right: { right: { id: 4 }, id: 3 }, id: 1 }],
-    invalid: [{ right: {} }, { left: { left: {}, right: { id: 1 }, id: 1 } }, { right: { right: {}, id: 1 } }],
+    valid: [{ id: 1, left: { id: 2, left: {} }, right: { id: 3, right: { id: 4 } } }],
+    invalid: [{ right: {} }, { left: { id: 1, left: {}, right: { id: 1 } } }, { right: { id: 1, right: {} } }],
   });
 });
 
@@ -202,4 +202,20 @@ test("too many alternatives are refused", () => {
   });
   const schema = { type: "object", allOf: [choice(1), choice(2), choice(3)] };
   expect(refusal({ kind: "json_schema", schema, json: plainJson })).toMatch(/more than 600 alternatives/);
+});
+
+test("properties of allOf come where allOf stands, those of alternatives last", () => {
+  const base = { properties: { a: {} } };
+  const own = { b: { type: "integer" } };
+  const order = (schema: object, valid: string, invalid: string): void =>
+    judgeTexts({ type: "object", ...schema }, [valid], [invalid]);
+  order({ allOf: [base], properties: own }, '{"a":1,"b":2}', '{"b":2,"a":1}');
+  order({ properties: own, allOf: [base] }, '{"b":2,"a":1}', '{"a":1,"b":2}');
+  order({ anyOf: [base], properties: own }, '{"b":2,"a":1}', '{"a":1,"b":2}');
+});
+
+test("a keyword that allows everything does not say which type is meant", () => {
+  judgeTexts({ type: "array", items: { properties: {}, required: [] } }, ['["x",1,{}]'], []);
+  judgeTexts({ type: "array", items: { format: "positiveInteger" } }, ["[1]"], []);
+  judgeTexts({ type: "array", items: { properties: { a: {} } } }, ["[{}]"], ["[1]"]);
 });

@@ -10,6 +10,7 @@ import { clash, differentFrom } from "./exclusion.ts";
 import { has, not } from "./formula.ts";
 import { negatedKeyword } from "./negation.ts";
 import { negated, type Presence, presenceOf } from "./presence.ts";
+import { inDeclaredOrder } from "./property-order.ts";
 
 const MAX_CASES = 600;
 /** A formula may constrain the values of this many members. Beyond that, alternatives work better. */
@@ -124,7 +125,8 @@ export class SchemaCases {
 
   #expand(schema: SchemaObject, path: string): readonly Conjunction[] {
     const keywords = this.document.keywords(schema, path);
-    let cases: readonly Conjunction[] = [ownDemands(keywords)];
+    const own = ownDemands(keywords);
+    let cases: readonly Conjunction[] = [own];
     for (const [index, part] of ((keywords.allOf ?? []) as Schema[]).entries()) {
       cases = this.product(cases, this.of(part, `${path}/allOf/${index}`), path);
     }
@@ -135,6 +137,11 @@ export class SchemaCases {
     }
     for (const keyword of COMPOUND) {
       if (keywords[keyword] !== undefined) cases = this.#compound(cases, keyword, keywords, path);
+    }
+    if (cases.some(({ layers }) => layers.length > 1)) {
+      const layersOf = (part: Schema): readonly Layer[] => this.of(part, path).flatMap(({ layers }) => layers);
+      const target = keywords.$ref === undefined ? null : this.document.resolve(schema, "$ref", path);
+      cases = inDeclaredOrder(cases, keywords, own.layers, layersOf, target);
     }
     if (keywords.unevaluatedProperties !== undefined) {
       cases = cases.map((each) => withUnevaluatedMembers(each, keywords.unevaluatedProperties as Schema));

@@ -1,6 +1,7 @@
 // Turns the plain keywords of one schema into a conjunction. cases.ts handles the keywords that combine schemas.
 
 import { isObject, type JsonValue, type Schema, type SchemaObject } from "../keywords.ts";
+import { isKnownFormat } from "../strings/formats.ts";
 import { ALL_TYPES, anything, type Bound, type Conjunction, type TypeName, tighter } from "./conjunction.ts";
 
 const SPOKEN: Record<string, TypeName> = {
@@ -12,7 +13,6 @@ const SPOKEN: Record<string, TypeName> = {
   dependentSchemas: "object",
   exclusiveMaximum: "number",
   exclusiveMinimum: "number",
-  format: "string",
   items: "array",
   maxItems: "array",
   maxLength: "string",
@@ -33,7 +33,11 @@ const SPOKEN: Record<string, TypeName> = {
 };
 
 export function ownDemands(keywords: SchemaObject): Conjunction {
-  const spoken = Object.keys(keywords).flatMap((keyword) => SPOKEN[keyword] ?? []);
+  const spoken = Object.entries(keywords).flatMap(([keyword, value]) =>
+    isVacuous(value) ? [] : (SPOKEN[keyword] ?? []),
+  );
+  // Other formats are annotations and say nothing about the type.
+  if (keywords.format !== undefined && isKnownFormat(keywords.format as string)) spoken.push("string");
   const { types, integer } = declaredTypes(keywords);
   const [low, high] = bounds(keywords);
   return {
@@ -52,6 +56,11 @@ export function ownDemands(keywords: SchemaObject): Conjunction {
     ...arrayDemands(keywords),
     ...objectDemands(keywords),
   };
+}
+
+/** Such a value of a keyword allows everything, so it does not show which type is meant. */
+function isVacuous(value: JsonValue): boolean {
+  return value === true || (typeof value === "object" && value !== null && Object.keys(value).length === 0);
 }
 
 function declaredTypes(keywords: SchemaObject): { types: readonly TypeName[] | null; integer: boolean } {
