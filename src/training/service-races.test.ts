@@ -14,6 +14,7 @@ import {
   submit,
   type TrainingBench,
 } from "../../test/fakes/training-service.ts";
+import type { JobRecord } from "../store/job-table.ts";
 import { TrainingError } from "./training-error.ts";
 
 const start = benchesOfTest();
@@ -25,7 +26,26 @@ function late(seed: number, options: BenchOptions = {}): Promise<TrainingBench> 
     state = (state * 1103515245 + 12345) % 2 ** 31;
     return (state >> 16) % 4;
   };
-  return start({ ...options, wrapStore: (store) => lateStore(store, turns) });
+  const pause = async () => {
+    for (let left = turns(); left > 0; left--) await new Promise((resolve) => setImmediate(resolve));
+  };
+  return start({ ...options, wrapStore: (store) => lateStore(store, pause) });
+}
+
+/** A bench whose database keeps back the first answer that `hold` wants, until `release` is called. */
+async function holding(hold: (answer: unknown) => boolean, options: BenchOptions = {}) {
+  let release = () => {};
+  let held = false;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const pause = async (answer: unknown) => {
+    if (held || !hold(answer)) return;
+    held = true;
+    await released;
+  };
+  const bench = await start({ ...options, wrapStore: (store) => lateStore(store, pause) });
+  return { bench, release, isHeld: () => held };
 }
 
 const SEEDS = [1, 2];
@@ -187,5 +207,37 @@ describe.each(SEEDS)("at once, with answers in order %i", (seed) => {
     expect(files.includes("step-1")).toBe(lease !== null);
     expect(deleted.keptSteps).toEqual(lease === null ? [] : [1]);
     lease?.release();
+  });
+});
+
+describe("in the moment between", () => {
+  it("the claim of a job and its start, it can be cancelled", async () => {
+    const claimed = (answer: unknown) => (answer as JobRecord | undefined)?.status === "RUNNING";
+    const { bench, release, isHeld } = await holding(claimed, { trainer: fakeTrainer(20) });
+    const { id } = await newModel(bench);
+    const submitting = submit(bench, id);
+    await expect.poll(isHeld).toBe(true);
+    const [job] = await bench.service.jobs.list("me", id, "RUNNING", null, 10);
+    const cancelling = bench.service.jobs.cancel(job!.id, "me");
+    await expect.poll(async () => (await bench.service.jobs.owned(job!.id, "me")).cancelRequested).toBe(true);
+    release();
+    await Promise.all([submitting, cancelling]);
+    expect((await ended(bench, job!)).map(({ type }) => type)).toEqual(["training_failed"]);
+    expect(await bench.service.jobs.owned(job!.id, "me")).toMatchObject({ status: "CANCELLED", toStep: null });
+  });
+
+  it("the look for a step and its lease, the step may go", async () => {
+    let looking = false;
+    const found = (answer: unknown) => looking && (answer as { found?: number } | undefined)?.found === 1;
+    const { bench, release, isHeld } = await holding(found);
+    const { id } = await newModel(bench);
+    for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, id));
+    looking = true;
+    const acquiring = bench.service.policies.acquire("agent@1", "me");
+    await expect.poll(isHeld).toBe(true);
+    expect(await bench.service.models.deleteSteps(id, "me", [1])).toMatchObject({ deletedCount: 1 });
+    release();
+    expect(await acquiring).toBeNull();
+    expect(bench.service.policies.inUse(id, 1)).toBe(false);
   });
 });

@@ -1,25 +1,20 @@
-// A store whose every answer comes a few turns of the event loop later, as from a server. Whatever relied on an answer
-// at once now meets what others did meanwhile.
+// A store that waits around every call, as one on a server does. Whatever relied on an answer at once now meets what
+// others did meanwhile.
 
-import type { Sql, Store } from "../../src/store/store.ts";
+import type { Sql, SqlValue, Store } from "../../src/store/store.ts";
 
-/** `turns`: how many turns to wait before and after each call. */
-export function lateStore(store: Store, turns: () => number): Store {
-  const pause = async () => {
-    for (let left = turns(); left > 0; left--) await new Promise((resolve) => setImmediate(resolve));
-  };
+/** `pause` is awaited before each call, and after it with its answer. */
+export function lateStore(store: Store, pause: (answer?: unknown) => Promise<void>): Store {
   const late = async <T>(call: () => Promise<T>): Promise<T> => {
     await pause();
-    try {
-      return await call();
-    } finally {
-      await pause();
-    }
+    const answer = await call();
+    await pause(answer);
+    return answer;
   };
   const lateSql = (sql: Sql): Sql => ({
     run: (text, ...params) => late(() => sql.run(text, ...params)),
-    get: <Row>(text: string, ...params: Parameters<Sql["get"]>[1][]) => late(() => sql.get<Row>(text, ...params)),
-    all: <Row>(text: string, ...params: Parameters<Sql["all"]>[1][]) => late(() => sql.all<Row>(text, ...params)),
+    get: <Row>(text: string, ...params: SqlValue[]) => late(() => sql.get<Row>(text, ...params)),
+    all: <Row>(text: string, ...params: SqlValue[]) => late(() => sql.all<Row>(text, ...params)),
   });
   return {
     ...lateSql(store),
