@@ -56,6 +56,7 @@ export const createTraining: CreateExtension = async (service, store) => {
     maxBytesPerOwner: config.maxStepBytes,
     threads: config.trainingThreads ?? config.threads ?? usableCores(),
     activationBytes: config.trainingMemoryBytes,
+    offersRuns: config.trainer === "onnx",
     isServedName: (name) => registry.names.includes(name) || registry.adapter(name) !== undefined,
   });
   for (const served of registry.names) {

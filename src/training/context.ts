@@ -36,6 +36,8 @@ export interface TrainingSettings {
   activationBytes: number;
   /** Whether another served model has this name. A policy with it could never be reached. */
   isServedName(name: string): boolean;
+  /** Whether the trainer takes the operations of training runs: passes and updates. */
+  offersRuns: boolean;
 }
 
 /** Counts what happens, for metrics. */

@@ -34,6 +34,7 @@ export interface TrainingFaults {
   rank_too_large: { model: string; rank: number; limit: number };
   no_adapter_slot: { passing: boolean };
   trainer_failed: { reason: string };
+  no_runs: object;
 }
 
 export type TrainingErrorCode = keyof TrainingFaults;
@@ -77,6 +78,8 @@ const MESSAGES: { [Code in TrainingErrorCode]: (facts: TrainingFaults[Code]) => 
     `The adapters of ${model} have rank ${rank}, more than this server serves (--max-lora-rank ${limit}).`,
   no_adapter_slot: ({ passing }) =>
     `Every adapter slot is in use, ${passing ? "some by running requests" : "by adapters that the operator loaded"}.`,
+  no_runs: () =>
+    "The torch trainer runs training jobs only; training runs need a server with --trainer onnx, or send jobs.",
   trainer_failed: ({ reason }) => `The trainer cannot train this model: ${reason}.`,
 };
 

@@ -48,6 +48,7 @@ const service = new TrainingService({
   ...{ maxParallelJobs: 2, maxStepsPerModel: 1000, maxOpenJobs: 1000, maxBytesPerOwner: 1e12, threads: 1 },
   activationBytes: 2 ** 30,
   isServedName: () => false,
+  offersRuns: true,
 });
 await service.start();
 const names = { owner: "me", entity: "e", project: "p", baseModel: "tiny", returnExisting: true, from: null };

@@ -42,6 +42,7 @@ export interface BenchOptions {
   maxStepsPerModel?: number;
   maxOpenJobs?: number;
   maxBytesPerOwner?: number;
+  offersRuns?: boolean;
   /** Puts something between the service and its database. */
   wrapStore?: (store: Store) => Store;
 }
@@ -88,6 +89,7 @@ export async function trainingBench(options: BenchOptions = {}): Promise<Trainin
     threads: 1,
     activationBytes: 2 ** 30,
     isServedName: () => false,
+    offersRuns: options.offersRuns ?? true,
   });
   await service.start();
   return {

@@ -321,3 +321,15 @@ describe("refuses", () => {
     expect((await server.call("POST", "/v1/training/runs/none/optim_step", { request_id: "a" })).status).toBe(404);
   });
 });
+
+it("says that the trainer takes no runs, and needs no trainer for that", async () => {
+  const jobsOnly = await startTrainingServer({ offersRuns: false });
+  try {
+    const body = { request_id: "one", spec: SPEC, run_name: null, initial_state: null };
+    const { status, json } = await jobsOnly.call("POST", "/v1/training/runs:resolve", body);
+    expect(status).toBe(501);
+    expect(json.error.message).toContain("training runs need a server with --trainer onnx, or send jobs");
+  } finally {
+    await jobsOnly.close();
+  }
+});

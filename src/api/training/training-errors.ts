@@ -38,6 +38,7 @@ const WIRE: Readonly<Record<TrainingErrorCode, { code: ErrorCode; param?: string
   rank_too_large: { code: "adapter_rank_too_large", param: "model_id" },
   no_adapter_slot: { code: "no_adapter_slot" },
   trainer_failed: { code: "trainer_failed" },
+  no_runs: { code: "not_supported" },
 };
 
 /** The wire error for a training error or a full disk. Returns other errors unchanged. */

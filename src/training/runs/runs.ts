@@ -66,6 +66,7 @@ export class Runs {
 
   /** The run of that name, or of that request. A closed one is opened again; a new one is made if there is none. */
   async resolve(request: NewRun): Promise<RunView> {
+    this.#checkOffered();
     const known = await this.#context.transaction((tx) => reopen(request, tx));
     if (known) return known;
     try {
@@ -88,6 +89,7 @@ export class Runs {
 
   /** Throws if the run's base model is not served any more. */
   async baseOf({ modelId }: RunRecord): Promise<BaseModel> {
+    this.#checkOffered();
     const model = await this.#context.modelTable.get(modelId);
     if (!model) throw new TrainingError("unknown_run", { id: modelId });
     const { baseModel, name } = model;
@@ -107,6 +109,7 @@ export class Runs {
 
   /** Accepts an operation. Once this returns, it will run or end with a reason, even if the process crashes. */
   async submit(run: RunRecord, request: NewOperation): Promise<JobRecord> {
+    this.#checkOffered();
     let accepted = false;
     try {
       await request.draft?.input.finish();
@@ -185,6 +188,11 @@ export class Runs {
     if (model.baseModel !== baseModel) throw new TrainingError("fork_changes_base_model", { baseModel });
     const rank = model.loraRank;
     if (rank !== loraRank) throw new TrainingError("rank_differs", { rank, wanted: loraRank });
+  }
+
+  /** A run may be from a time when the server had another trainer. */
+  #checkOffered(): void {
+    if (!this.#context.settings.offersRuns) throw new TrainingError("no_runs", {});
   }
 
   async #create({
