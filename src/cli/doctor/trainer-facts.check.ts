@@ -6,7 +6,7 @@ import { type Finding, ok, warning, wrong } from "./finding.ts";
 import type { ModelNeeds, TrainerFacts } from "./trainer-facts.ts";
 
 /** The oldest versions that the trainer runs with. */
-const PACKAGES = { torch: "2.6", transformers: "5.0", safetensors: "0.0" } as const;
+const PACKAGES = { torch: "2.6", transformers: "5.0", safetensors: "0.4" } as const;
 
 export function* checkFacts(facts: TrainerFacts, config: Config): Generator<Finding> {
   for (const name of Object.keys(PACKAGES) as (keyof typeof PACKAGES)[]) yield packageFinding(name, facts);
@@ -34,7 +34,7 @@ function packageFinding(name: keyof typeof PACKAGES, facts: TrainerFacts): Findi
 function gpuFinding({ devices, packages }: TrainerFacts, { trainerCommand }: Config): Finding {
   if (devices.length > 0) {
     const shown = devices.map(
-      ({ name, freeBytes, totalBytes }) => `${name}, ${gib(freeBytes)} of ${gib(totalBytes)} free`,
+      ({ name, freeBytes, totalBytes }) => `${name}, ${size(freeBytes)} of ${size(totalBytes)} free`,
     );
     return ok("gpu", shown.join("; "));
   }
@@ -53,11 +53,11 @@ function memoryFinding(needs: ModelNeeds, devices: TrainerFacts["devices"], conf
   const fixed = needs.weightBytes + needs.adapterBytes;
   const activations = onGpu ? (free - fixed) * needs.memoryShare : config.trainingMemoryBytes;
   const longest = Math.floor(activations / needs.rowBytes);
-  const parts = `${gib(needs.weightBytes)} of weights, ${gib(needs.adapterBytes)} of adapter and optimizer`;
+  const parts = `${size(needs.weightBytes)} of weights, ${size(needs.adapterBytes)} of adapter and optimizer`;
   const advice = "Use a smaller model or more memory, or end other programs that use it, such as an engine.";
-  if (fixed > free || longest < 1) return wrong("memory", `${parts} do not fit ${gib(free)}`, advice);
+  if (fixed > free || longest < 1) return wrong("memory", `${parts} do not fit ${size(free)}`, advice);
   const served = config.maxModelLen ?? needs.positions;
-  const detail = `${parts}, ${Math.ceil(needs.rowBytes / 2 ** 10)} KiB per token of a sequence`;
+  const detail = `${parts}, ${size(needs.rowBytes)} per token of a sequence`;
   if (longest >= served) return ok("memory", `${detail}; ${served} tokens fit`);
   const more = onGpu ? advice : "Raise --training-memory-bytes.";
   return warning("memory", `${detail}; ${longest} of ${served} tokens fit`, `Longer sequences are left out. ${more}`);
@@ -75,6 +75,7 @@ function inWords(count: number): string {
   return count >= 1e6 ? `${Math.round(count / 1e6)} million` : String(count);
 }
 
-function gib(bytes: number): string {
-  return `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+function size(bytes: number): string {
+  if (bytes < 2 ** 20) return `${Math.ceil(bytes / 2 ** 10)} KiB`;
+  return bytes < 2 ** 30 ? `${Math.ceil(bytes / 2 ** 20)} MiB` : `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 }
