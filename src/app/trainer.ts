@@ -37,12 +37,22 @@ export function createTrainer(config: Config, log: Log): Trainer {
       env: { ...pythonPath(), FLYWHEEL_TRAINER_DETERMINISTIC: config.trainerDeterministic ? "1" : "0" },
       startMs: START_MS,
       pingMs: PING_MS,
+      ...(config.trainerAddress !== null && { address: dialled(config.trainerAddress) }),
       onOutput: (text) => log.debug("trainer", { text: text.trimEnd() }),
     });
   return new ProcessTrainer({
     ...{ ...common, start, stallMs: config.trainerStallTimeout * 1000, tries: TRIES },
     onLost: ({ message, cause }) => log.warn("the trainer was lost; its task starts again", { error: message, cause }),
   });
+}
+
+/** HOST or HOST:PORT. */
+function dialled(text: string): { host: string; port: number } {
+  const [, host, port] = /^(.+?)(?::(\d{1,5}))?$/.exec(text) ?? [];
+  if (host === undefined || host.includes(":") || Number(port ?? 0) > 65_535) {
+    throw new OperatorError(`--trainer-address ${text} is not HOST or HOST:PORT`);
+  }
+  return { host, port: Number(port ?? 0) };
 }
 
 /** The variable that lets Python find the trainer's package. */

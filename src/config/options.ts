@@ -192,6 +192,12 @@ export const OPTIONS = {
     "Command that starts the torch trainer. It may name another Python, other machines or a launcher.",
     { placeholder: "COMMAND" },
   ),
+  trainerAddress: text(
+    "Training",
+    null,
+    "Address of this machine where the torch trainer dials back over TCP, for a trainer on other machines. Default: a Unix socket.",
+    { placeholder: "HOST[:PORT]" },
+  ),
   trainerDtype: oneOf(
     "Training",
     ["bfloat16", "float32"],

@@ -41,12 +41,23 @@ export const torchrun = (ranks: number) =>
 
 /** `env`: added to the trainer's environment. `tries`: of a task whose process is lost. */
 export function torchTrainer(ranks = 1, env: Record<string, string> = {}, tries = 1): ProcessTrainer {
-  return commandTrainer(ranks === 1 ? `"${PYTHON}" -m flywheel_trainer` : torchrun(ranks), env, tries);
+  return commandTrainer(ranks === 1 ? `"${PYTHON}" -m flywheel_trainer` : torchrun(ranks), env, { tries });
 }
 
-export function commandTrainer(command: string, env: Record<string, string> = {}, tries = 1): ProcessTrainer {
+export function commandTrainer(
+  command: string,
+  env: Record<string, string> = {},
+  { tries = 1, address }: { tries?: number; address?: { host: string; port: number } } = {},
+): ProcessTrainer {
   const onOutput = process.env.FLYWHEEL_TORCH_OUTPUT ? (text: string) => process.stderr.write(text) : undefined;
-  const options = { command, env: { ...ENV, ...env }, startMs: 120_000, pingMs: 10_000, ...(onOutput && { onOutput }) };
+  const options = {
+    command,
+    env: { ...ENV, ...env },
+    startMs: 120_000,
+    pingMs: 10_000,
+    ...(onOutput && { onOutput }),
+    ...(address && { address }),
+  };
   const start = () => new CommandProcess(options);
   const trainer = new ProcessTrainer({ start, idleMs: 60_000, cancelGraceMs: 10_000, stallMs: 120_000, tries });
   trainers.push(trainer);

@@ -45,6 +45,11 @@ OUT_OF_MEMORY = "the GPU has no memory left for this task: end other programs th
 def main() -> None:
     # It reaches every process of a terminal. The server decides what becomes of the job.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    run()
+
+
+def run() -> None:
+    """Joins the other ranks and works until the server is gone."""
     where = os.environ.get("FLYWHEEL_TRAINER_ADDRESS") or os.environ.get("FLYWHEEL_TRAINER_SOCKET")
     if where is None:
         sys.exit("the server starts this program: it needs FLYWHEEL_TRAINER_SOCKET or FLYWHEEL_TRAINER_ADDRESS")

@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer, type Server, type Socket } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { linesOf } from "../../json/json-lines.ts";
@@ -23,6 +23,8 @@ export interface CommandOptions {
   pingMs: number;
   /** Receives what it writes. */
   onOutput?: (text: string) => void;
+  /** Where it dials over TCP, from other machines too; port 0 picks a free one. Default: a Unix socket. */
+  address?: { host: string; port: number };
 }
 
 interface Hello {
@@ -38,6 +40,8 @@ const PROTOCOL = 1;
 const MAX_SILENCE = 6;
 /** torchrun ends its ranks when it is asked to end; killed at once it could not. */
 const END_MS = 5_000;
+const HELLO_MS = 10_000;
+const HELLO_BYTES = 65_536;
 /** How long it may live after its connection has ended. */
 const LAST_MS = 1_000;
 
@@ -70,7 +74,15 @@ export class CommandProcess implements TrainerProcess {
     });
     const path = join(this.#folder, "socket");
     this.#server = createServer((socket) => void this.#listen(socket));
-    this.#server.listen(path, () => this.#start(path));
+    const { address } = options;
+    if (address === undefined) {
+      this.#server.listen(path, () => this.#start({ FLYWHEEL_TRAINER_SOCKET: path, FLYWHEEL_TRAINER_ADDRESS: "" }));
+    } else {
+      this.#server.listen(address, () => {
+        const { port } = this.#server.address() as AddressInfo;
+        this.#start({ FLYWHEEL_TRAINER_ADDRESS: `${address.host}:${port}` });
+      });
+    }
     this.#server.on("error", (error) => this.#end(new Error(`the trainer's socket: ${error.message}`)));
     this.#timer = setTimeout(
       () => this.#stop(`it did not dial back in ${options.startMs / 1000} seconds`),
@@ -93,14 +105,15 @@ export class CommandProcess implements TrainerProcess {
     clearTimeout(force);
   }
 
-  #start(path: string): void {
+  /** `where`: variables that say where to dial. */
+  #start(where: Record<string, string>): void {
     if (this.ended !== null) return;
     const env = { ...process.env, ...this.#options.env };
     const child = spawn("sh", ["-c", `exec ${this.#options.command}`], {
       stdio: ["ignore", "pipe", "pipe"],
       // a group of its own, so that everything it starts can be ended
       detached: true,
-      env: { ...env, FLYWHEEL_TRAINER_SOCKET: path, FLYWHEEL_TRAINER_NONCE: this.#nonce },
+      env: { ...env, ...where, FLYWHEEL_TRAINER_NONCE: this.#nonce },
     });
     this.#child = child;
     for (const stream of [child.stdout!, child.stderr!]) {
@@ -123,6 +136,7 @@ export class CommandProcess implements TrainerProcess {
   async #listen(socket: Socket): Promise<void> {
     socket.on("error", () => {}); // its end follows
     let known = false;
+    const strangers = this.#expectHello(socket);
     try {
       for await (const line of linesOf(socket.setEncoding("utf8"))) {
         const message = JSON.parse(line) as FromCommand;
@@ -133,16 +147,26 @@ export class CommandProcess implements TrainerProcess {
             return;
           }
           known = true;
+          clearInterval(strangers);
           this.#greet(socket);
         } else this.#receive(message);
       }
     } catch (error) {
       if (known && error instanceof SyntaxError) this.#stop(`it sent a line that is not JSON: ${error.message}`);
     } finally {
+      clearInterval(strangers);
       socket.destroy();
       // it may be about to end, and then its exit code says more
       if (known) setTimeout(() => this.#stop("it closed its connection"), LAST_MS).unref();
     }
+  }
+
+  /** Over TCP anyone may dial. Who does not say hello soon, or sends much else, is hung up on. */
+  #expectHello(socket: Socket): NodeJS.Timeout {
+    const due = performance.now() + HELLO_MS;
+    return setInterval(() => {
+      if (performance.now() > due || socket.bytesRead > HELLO_BYTES) socket.destroy();
+    }, 100);
   }
 
   #greet(socket: Socket): void {
