@@ -3,6 +3,7 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { LossConfig } from "../../src/training/config.ts";
@@ -40,6 +41,15 @@ describe.skipIf(!PYTHON)("the torch trainer", { timeout: 300_000 }, () => {
       const off = Math.max(...pairs.map(([value, want]) => Math.abs(value! - want!)));
       expect(off, JSON.stringify(cases[i])).toBeLessThanOrEqual(1e-9 * Math.max(1, largest));
     }
+  });
+
+  it("computes the 48 loss vectors", async () => {
+    const path = fileURLToPath(new URL("../fixtures/training-vectors.json", import.meta.url));
+    const found = JSON.parse(await python(join(PACKAGE, "tests/vectors.py"), path)) as Record<string, number>;
+    expect(found.count).toBe(48);
+    // the vectors are rounded to eight or nine decimals
+    expect(found.loss).toBeLessThanOrEqual(1e-8);
+    expect(found.gradient).toBeLessThanOrEqual(1e-8);
   });
 
   it.each(FAMILIES)("agrees with the references of %s: log-probabilities, gradients, one step", async (family) => {
@@ -84,6 +94,16 @@ describe.skipIf(!PYTHON)("the torch trainer", { timeout: 300_000 }, () => {
     expectSameSteps(two.steps, one.steps, 1e-6);
     expectSameAdapters(two.output, one.output, 1e-6);
     expect(two.tokens).toBe(one.tokens);
+  });
+
+  it("gives ranks that divide the base model the numbers of ranks that hold it whole", async () => {
+    // little memory, so that the ranks have different numbers of passes and layers are computed again
+    const plain = { family: "llama", objective: OBJECTIVES[1]!, steps: 2, activationBytes: 300_000 } as const;
+    const whole = await run(torchTrainer(2), plain);
+    const divided = await run(torchTrainer(2, { FLYWHEEL_TRAINER_DIVIDE: "1" }), plain);
+    expectSameSteps(divided.steps, whole.steps, 1e-6);
+    expectSameAdapters(divided.output, whole.output, 1e-6);
+    expect(divided.tokens).toBe(whole.tokens);
   });
 
   it.each([1, 2])("repeats a task bit for bit when it must be deterministic (%i ranks)", async (ranks) => {

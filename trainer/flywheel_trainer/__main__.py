@@ -21,12 +21,13 @@ import torch
 import torch._inductor.config as inductor_config
 import torch.distributed as dist
 import transformers
+from torch.distributed.device_mesh import DeviceMesh
 
 from . import PROTOCOL
 from .adapter import AdapterError
 from .batch import TooLong
 from .channel import Channel
-from .check import longest
+from .check import longest, must_divide
 from .model import ModelError, TrainableModel
 from .task import Cancelled, Hooks, TaskError, World, run_task
 
@@ -57,7 +58,7 @@ def run() -> None:
         make_deterministic()
     world = join_world()
     device = pick_device()
-    models = Models(device)
+    models = Models(device, world)
     if world.rank == 0:
         serve(Channel(where), world, device, models)
     else:
@@ -80,7 +81,7 @@ def serve(channel: Channel, world: World, device: torch.device, models: "Models"
         number, task = message["id"], message["task"]
         if message["type"] == "limits":
             # the other ranks are taken to have the same memory
-            channel.send({"id": number, **limits_answer(task, device, models)})
+            channel.send({"id": number, **limits_answer(task, device, models, world.size)})
             continue
         if message["type"] != "train":
             channel.send({"type": "failed", "id": number, "message": NO_RUNS})
@@ -106,10 +107,10 @@ def serve(channel: Channel, world: World, device: torch.device, models: "Models"
             os._exit(1)
 
 
-def limits_answer(task: dict, device: torch.device, models: "Models") -> dict:
+def limits_answer(task: dict, device: torch.device, models: "Models", ranks: int) -> dict:
     try:
         loaded = models.held(task["baseModel"], task["weights"])
-        return {"type": "done", "result": {"maxTrainedLength": longest(task, device, loaded)}}
+        return {"type": "done", "result": {"maxTrainedLength": longest(task, device, loaded, ranks)}}
     except ModelError as error:
         return {"type": "failed", "message": str(error)}
 
@@ -134,8 +135,8 @@ def share(box: list, world: World) -> None:
 class Models:
     """The model of the last task stays loaded for the next one."""
 
-    def __init__(self, device: torch.device):
-        self._device = device
+    def __init__(self, device: torch.device, world: World):
+        self._device, self._world = device, world
         self._held: tuple[tuple[str, str], TrainableModel] | None = None
 
     def held(self, folder: str, dtype: str) -> TrainableModel | None:
@@ -145,8 +146,16 @@ class Models:
         key = (folder, dtype)
         if self._held is None or self._held[0] != key:
             self._held = None
-            self._held = (key, TrainableModel.load(folder, dtype, self._device))
+            self._held = (key, TrainableModel.load(folder, dtype, self._device, self._mesh(folder, dtype)))
         return self._held[1]
+
+    def _mesh(self, folder: str, dtype: str) -> DeviceMesh | None:
+        """The ranks, if they must share the base model because it does not fit one of them."""
+        if not must_divide(folder, dtype, self._device):
+            return None
+        if self._world.size == 1:
+            raise ModelError("the base model does not fit this GPU: start the trainer with more processes, one per GPU")
+        return DeviceMesh.from_group(self._world.group, self._device.type)
 
 
 def join_world() -> World:

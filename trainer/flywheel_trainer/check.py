@@ -7,6 +7,7 @@ a finding and not a crash, so nothing heavy is imported at the top. `longest` an
 import argparse
 import importlib
 import json
+import os
 import platform
 import sys
 
@@ -14,6 +15,8 @@ PACKAGES = ("torch", "transformers", "safetensors")
 OLDEST_PYTHON = (3, 11)
 # A value, its gradient and two moments of the optimizer, all float32.
 BYTES_PER_TRAINED = 16
+# Weights may take this share of a GPU; the rest is for a few rows at least.
+LARGEST_SHARE = 0.8
 
 
 def main() -> None:
@@ -88,7 +91,18 @@ def needs(folder: str, dtype: str, rank: int) -> dict:
     }
 
 
-def longest(task: dict, device, loaded) -> int:
+def must_divide(folder: str, dtype: str, device) -> bool:
+    """Whether the base model is too large for one device. FLYWHEEL_TRAINER_DIVIDE=1 says so in any case."""
+    import torch
+
+    if os.environ.get("FLYWHEEL_TRAINER_DIVIDE") == "1":
+        return True
+    if device.type != "cuda":
+        return False
+    return needs(folder, dtype, 1)["weightBytes"] > LARGEST_SHARE * torch.cuda.mem_get_info(device)[1]
+
+
+def longest(task: dict, device, loaded, ranks: int) -> int:
     """The longest sequence that fits the memory, in tokens. `loaded`: the model, if this process holds it already."""
     import torch
 
@@ -98,7 +112,8 @@ def longest(task: dict, device, loaded) -> int:
     need = needs(task["baseModel"], task["weights"], task["rank"])
     budget = task["activationBytes"]
     if device.type == "cuda":
-        free = torch.cuda.mem_get_info(device)[0] - need["weightBytes"] - need["adapterBytes"]
+        weights = need["weightBytes"] // (ranks if must_divide(task["baseModel"], task["weights"], device) else 1)
+        free = torch.cuda.mem_get_info(device)[0] - weights - need["adapterBytes"]
         budget = max(0, int(free * need["memoryShare"]))
     return min(need["positions"], budget // need["rowBytes"])
 

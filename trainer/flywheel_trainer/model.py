@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import fully_shard
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 from transformers import AutoModelForCausalLM
@@ -67,24 +69,32 @@ class Pass:
 
 class TrainableModel:
     @staticmethod
-    def load(folder: str, dtype: str, device: torch.device) -> "TrainableModel":
+    def load(folder: str, dtype: str, device: torch.device, mesh: DeviceMesh | None = None) -> "TrainableModel":
         model = AutoModelForCausalLM.from_pretrained(
             folder, dtype=DTYPES[dtype], attn_implementation=NAME, local_files_only=True, trust_remote_code=False
         )
-        return TrainableModel(model, device)
+        return TrainableModel(model, device, mesh)
 
-    def __init__(self, model, device: torch.device):
-        """`model`: a causal language model of transformers, with the attention of this package."""
+    def __init__(self, model, device: torch.device, mesh: DeviceMesh | None = None):
+        """`model`: a causal language model of transformers, with the attention of this package.
+
+        `mesh`: the ranks that each hold a part of every layer and gather a layer when it runs. All must then run the
+        same number of passes. None: this process holds the whole model.
+        """
         check_trainable(model)
         self.device = device
         self.dtype = model.dtype
         if self.dtype is torch.float32 and device.type == "cuda":
             torch.backends.cuda.matmul.allow_tf32 = False
         self.config = model.config.get_text_config()
-        self.body = model.model.to(device).requires_grad_(False)
+        self.sharded = mesh is not None
+        self.body = model.model.requires_grad_(False)
+        if not self.sharded:
+            self.body.to(device)
         self.head_weight = model.get_output_embeddings().weight.to(device)
         held = {tensor.data_ptr(): tensor for tensor in (*self.body.parameters(), self.head_weight)}
         self.weight_bytes = sum(tensor.nbytes for tensor in held.values())
+        self.layer_bytes = sum(tensor.nbytes for tensor in self.body.layers[0].parameters())
         self.linears: dict[str, LoraLinear] = {}
         for index, layer in enumerate(self.body.layers):
             for name, path in LINEARS.items():
@@ -100,7 +110,22 @@ class TrainableModel:
         self.recompute = False
         for layer in self.body.layers:
             layer.forward = self._layer_forward(layer.forward)
+        if mesh is not None:
+            self._divide(mesh)
         self.rows_done = 0
+
+    def _divide(self, mesh: DeviceMesh) -> None:
+        """One layer after the other, so that a GPU never holds more than its part and one layer.
+
+        The factors of LoRA are no parameters of the layers, so they stay whole on every rank.
+        """
+        for layer in self.body.layers:
+            layer.to(self.device)
+            fully_shard(layer, mesh=mesh, reshard_after_forward=True)
+        for name, child in self.body.named_children():
+            if name != "layers":
+                child.to(self.device)
+        self.weight_bytes -= self.layer_bytes * self.layers * (mesh.size() - 1) // mesh.size()
 
     def _layer_forward(self, plain):
         """Layers are compiled one by one. They are alike, so all share the compilation for a number of rows."""
@@ -150,6 +175,15 @@ class TrainableModel:
         targets = torch.tensor(rows.targets, dtype=torch.long, device=self.device)
         return Pass(*head(hidden[read], self.head_weight, targets))
 
+    def empty_pass(self) -> None:
+        """Runs all layers for nothing, while other ranks that hold parts of them still need this one."""
+        rows = Rows([0], [0], [Segment(0, 1, 0, -1)])
+        rows.read_rows, rows.targets = [0], [0]
+        out = self.forward(MicroBatch(rows, recompute=False)).logprobs
+        self.rows_done -= 1
+        if torch.is_grad_enabled():
+            out.backward(torch.zeros_like(out))
+
     def finite_after_training(self, ids: list[int]) -> bool:
         """Whether the model still gives finite numbers on a few tokens."""
         rows = Rows(ids, list(range(len(ids))), [Segment(0, len(ids), 0, -1)])
@@ -167,7 +201,8 @@ class TrainableModel:
             if torch.are_deterministic_algorithms_enabled():
                 # other programs must not change how a step is divided, because that changes the last bits
                 free = total - self.weight_bytes - OVERHEAD_BYTES
-            budget = int(free * MEMORY_SHARE)
+            # the layer that runs and the next one are whole
+            budget = int((free - (2 * self.layer_bytes if self.sharded else 0)) * MEMORY_SHARE)
         kept, recomputed = row_bytes(self.config, self.dtype.itemsize)
         return Memory(rows=max(1, budget // kept), recomputed_rows=max(1, budget // recomputed))
 

@@ -16,7 +16,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from .adapter import AdamState, Adapter, flatten, load_adapter, save_step, unflatten
-from .batch import Sequence, each_token, plan_micro_batches, read_batch, share_of_rank
+from .batch import MicroBatch, Sequence, each_token, plan_micro_batches, read_batch, share_of_rank
 from .loss import LossInputs, StepTokens, policy_loss, sampler_difference, step_diagnostics
 from .model import TrainableModel
 
@@ -151,8 +151,11 @@ class _Runner:
     def _store(self, key: str) -> None:
         mine = share_of_rank(self.sequences, self.world.rank, self.world.size)
         found: dict[int, Tensor] = {}
-        for batch in plan_micro_batches(mine, self.memory):
+        for batch in self._even(plan_micro_batches(mine, self.memory)):
             self._between()
+            if batch is None:
+                self.model.empty_pass()
+                continue
             logprobs = self.model.forward(batch).logprobs.double().cpu()
             for sequence, values in zip(batch.rows.sequences, logprobs.split(_counts(batch.rows.sequences))):
                 found[sequence.index] = values
@@ -189,9 +192,16 @@ class _Runner:
     def _pass_over(self, sequences: list[Sequence], step_tokens: int) -> StepPart | None:
         """Forward and backward over this rank's sequences. None when the task was cancelled and others must know."""
         part = StepPart(0.0, {})
-        for batch in plan_micro_batches(sequences, self.memory):
-            if self.hooks.cancelled():
+        batches = self._even(plan_micro_batches(sequences, self.memory))
+        # ranks that hold parts of the model must stop at the same place
+        if self.model.sharded and any(self.world.gather(self.hooks.cancelled())):
+            return None
+        for batch in batches:
+            if self.hooks.cancelled() and not self.model.sharded:
                 return None
+            if batch is None:
+                self.model.empty_pass()
+                continue
             members = batch.rows.sequences
             result = self.model.forward(batch)
             logprobs = result.logprobs.detach().double().cpu()
@@ -234,6 +244,12 @@ class _Runner:
             reference_logprobs=each_token(members, lambda s: s.reference) if compared else None,
             step_tokens=step_tokens,
         )
+
+    def _even(self, batches: list[MicroBatch]) -> list[MicroBatch | None]:
+        """As many on every rank, if all must run the same number of passes. None: an empty one."""
+        if not self.model.sharded:
+            return batches
+        return batches + [None] * (max(self.world.gather(len(batches))) - len(batches))
 
     def _between(self) -> None:
         if self.world.size == 1 and self.hooks.cancelled():
