@@ -17,7 +17,7 @@ export interface ContentDemands {
   readonly max: number | null;
   readonly condition: Formula;
   readonly anyOrder: boolean;
-  /** Whether further members may come even while required ones are missing. */
+  /** Whether further members may come between the declared ones, not only after them. */
   readonly extrasAnywhere: boolean;
 }
 
@@ -37,8 +37,6 @@ const MAX_KINDS = 3;
 interface Place {
   /** The object is empty so far or ends in a comma: a member must follow. */
   readonly due: boolean;
-  /** The last of the members before this place was left out. */
-  readonly skipped: boolean;
   /** Tracked members still to be decided: a bitset if they come in any order, else the index of the next. */
   readonly at: number;
   /** Members written, counted as far as a maximum requires. */
@@ -62,7 +60,7 @@ export class ObjectContent {
   readonly #min: number;
   readonly #max: number | null;
   readonly #anyOrder: boolean;
-  readonly #anywhere: boolean;
+  readonly #extrasAnywhere: boolean;
   readonly #nodes = new Map<string, number>();
   readonly #queue: [Place, number][] = [];
   readonly #edges: GraphEdge[] = [];
@@ -81,7 +79,7 @@ export class ObjectContent {
     this.#min = min > required.length ? min : 0;
     this.#max = max !== null && (extras !== null || this.#loose.length > 0 || max < members.length) ? max : null;
     this.#anyOrder = anyOrder && this.#tracked.length <= MAX_UNORDERED;
-    this.#anywhere = demands.extrasAnywhere || anyOrder;
+    this.#extrasAnywhere = demands.extrasAnywhere || anyOrder;
     const missing = this.#min - this.#tracked.length;
     this.#kinds = extras === null || this.#min === 0 ? [] : missing > 1 ? extras.kinds() : [extras.any];
   }
@@ -92,7 +90,7 @@ export class ObjectContent {
 
   /** Content with at least one member. */
   expression(): Expression {
-    this.#node({ due: true, skipped: false, at: 0, count: 0, different: 0, kinds: 0, condition: this.#condition });
+    this.#node({ due: true, at: 0, count: 0, different: 0, kinds: 0, condition: this.#condition });
     for (const [place, from] of this.#queue) {
       if (place.due) this.#leave(place, from);
       else this.#end(place, from);
@@ -103,17 +101,16 @@ export class ObjectContent {
   }
 
   /** Node 0 is the start of the graph, node 1 the end. */
-  #node({ due, skipped, at, count, different, kinds, condition }: Place): number {
+  #node({ due, at, count, different, kinds, condition }: Place): number {
     const place = {
       due,
-      skipped: skipped && this.#extras !== null,
       at,
       count: this.#max === null ? 0 : count,
       different: Math.min(different, this.#min),
       kinds: different >= this.#min ? 0 : kinds,
       condition,
     };
-    const key = `${due}.${place.skipped}.${at}.${place.count}.${place.different}.${place.kinds}.${formulaKey(condition)}`;
+    const key = `${due}.${at}.${place.count}.${place.different}.${place.kinds}.${formulaKey(condition)}`;
     let node = this.#nodes.get(key);
     if (node === undefined) {
       if (this.#nodes.size > MAX_NODES) {
@@ -147,15 +144,12 @@ export class ObjectContent {
     if (!this.#anyOrder && next.length > 0) {
       const condition = this.#without(next, place.condition);
       if (condition !== false) {
-        const to = this.#node({ ...place, skipped: true, at: place.at + 1, condition });
+        const to = this.#node({ ...place, at: place.at + 1, condition });
         this.#edges.push({ from, to, expression: empty });
       }
     }
     for (const member of this.#loose) this.#write(member, place, from);
-    // Further members come once no declared one is missing, so that they cannot put it off without end. From the place
-    // before skipped members they lead to the same objects and more.
-    const ready = left.length === 0 || this.#anywhere || this.#without(left, place.condition) === true;
-    if (ready && (!place.skipped || left.length === 0)) this.#further(place, from);
+    if (left.length === 0 || this.#extrasAnywhere) this.#further(place, from);
   }
 
   #without(members: readonly Member[], condition: Formula): Formula {
@@ -188,7 +182,7 @@ export class ObjectContent {
 
   #edge(member: Expression, place: Place, from: number): void {
     if (this.#max !== null && place.count >= this.#max) return;
-    const to = this.#node({ ...place, due: false, skipped: false, count: place.count + 1 });
+    const to = this.#node({ ...place, due: false, count: place.count + 1 });
     this.#edges.push({ from, to, expression: member });
   }
 }
