@@ -83,8 +83,12 @@ export class JsonText {
     return this.builder.named("json array", () => this.elements(this.value, 0, null));
   }
 
+  /** Members whose values share a rule also share what comes before the value, so that they have the same masks there. */
   member(key: Expression, value: Expression): Expression {
-    return sequence(key, this.layout.beforeColon, text(":"), this.layout.afterColon, value);
+    const { beforeColon, afterColon } = this.layout;
+    const assigned = (): Expression => sequence(beforeColon, text(":"), afterColon, value);
+    if (value.kind !== "rule") return sequence(key, assigned());
+    return sequence(key, this.builder.named(`json member value ${value.rule}`, assigned));
   }
 
   /** `distinct`: between items that must differ. */

@@ -36,6 +36,8 @@ export class CharacterSlices {
   readonly #trie: TokenTrie;
   /** By content, oldest first. */
   readonly #sets = new Map<string, CharacterSet>();
+  /** The same, found without comparing contents. */
+  readonly #byWords = new WeakMap<Int32Array, CharacterSet>();
   #slices = 0;
 
   constructor(trie: TokenTrie) {
@@ -44,6 +46,8 @@ export class CharacterSlices {
   }
 
   set(words: Int32Array): CharacterSet {
+    const known = this.#byWords.get(words);
+    if (known !== undefined) return known;
     const key = words.join();
     let set = this.#sets.get(key);
     if (set === undefined) {
@@ -51,6 +55,7 @@ export class CharacterSlices {
       this.#sets.set(key, set);
       if (this.#sets.size > MAX_SLICES) this.#forgetOldest();
     }
+    this.#byWords.set(words, set);
     return set;
   }
 

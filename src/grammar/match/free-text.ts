@@ -6,6 +6,7 @@
 import { type CharacterSet, CharacterSlices, includes, SLICE_LENGTH, type Slice } from "./character-slices.ts";
 import type { Configuration, Freedom } from "./configuration.ts";
 import type { Matcher } from "./matcher.ts";
+import type { Group, StateSet } from "./state-sets.ts";
 import type { TokenTrie } from "./token-trie.ts";
 import { NON_ASCII, SET_WORDS } from "./trie-contents.ts";
 
@@ -98,17 +99,8 @@ export class FreeText {
   #findFreedom(matcher: Matcher, at: Configuration): Freedom | null {
     const { sets } = at.items;
     if (sets.length > MAX_ITEMS || !sets.some(({ breadth }) => breadth >= MIN_CHARACTERS)) return null;
-    let parts: { words: Int32Array; legal: boolean }[] = [{ words: new Int32Array(SET_WORDS).fill(-1), legal: false }];
-    for (const set of sets) {
-      const groups = [...matcher.sets.groups(set)];
-      parts = parts.flatMap(({ words, legal }) =>
-        groups.map(([target, group]) => ({ words: both(words, group.words), legal: legal || target !== null })),
-      );
-      parts = parts.filter(({ words }) => ascii(words) > 0);
-    }
-    const most = parts.filter(({ legal }) => legal).sort((a, b) => ascii(b.words) - ascii(a.words))[0];
-    if (most === undefined) return null;
-    const { words } = most;
+    const words = sets.length === 1 ? largestGroup(matcher, sets[0]!) : commonGroup(matcher, sets);
+    if (words === null) return null;
     const first = words.findIndex((word) => word !== 0);
     const byteClass = matcher.program.classes[32 * first + 31 - Math.clz32(words[first]! & -words[first]!)]!;
     return { set: this.#slices.set(words), characters: ascii(words), target: matcher.advance(at, byteClass)! };
@@ -137,6 +129,28 @@ export class FreeText {
     }
     return at.sustained;
   }
+}
+
+/** The characters that most of all lead from the set to one place; null = none is legal. */
+function largestGroup(matcher: Matcher, set: StateSet): Int32Array | null {
+  let most: Group | null = null;
+  for (const group of matcher.sets.groups(set).values()) {
+    if (group.target !== null && group.characters > (most?.characters ?? 0)) most = group;
+  }
+  return most?.words ?? null;
+}
+
+/** The same for several sets: each of the characters leads every set to one place of its own. */
+function commonGroup(matcher: Matcher, sets: readonly StateSet[]): Int32Array | null {
+  let parts: { words: Int32Array; legal: boolean }[] = [{ words: new Int32Array(SET_WORDS).fill(-1), legal: false }];
+  for (const set of sets) {
+    const groups = [...matcher.sets.groups(set)];
+    parts = parts.flatMap(({ words, legal }) =>
+      groups.map(([target, group]) => ({ words: both(words, group.words), legal: legal || target !== null })),
+    );
+    parts = parts.filter(({ words }) => ascii(words) > 0);
+  }
+  return parts.filter(({ legal }) => legal).sort((a, b) => ascii(b.words) - ascii(a.words))[0]?.words ?? null;
 }
 
 function both(a: Int32Array, b: Int32Array): Int32Array {

@@ -31,6 +31,8 @@ export class TokenMasks {
   readonly markerToken: number;
   readonly #freeText: FreeText;
   readonly #frames = new Map<StateSet, Frame>();
+  /** Free text that a mask was computed for. */
+  readonly #seen = new Set<StateSet>();
   #cachedWords = 0;
   #epoch = 0;
   /** By level of a walk: the configuration, and whether the walk may have left the frame. */
@@ -62,20 +64,29 @@ export class TokenMasks {
   }
 
   #compute(configuration: Configuration): Int32Array {
+    const states = this.#statesOf(configuration);
     const free = this.#freeText.run(this.matcher, configuration);
-    if (free !== null) return this.#walkExits(configuration, free, null);
-    const frame = this.#frameOf(configuration);
-    if (!frame) return this.#walkAll(configuration, null);
+    // A frame of free text pays only if the same text occurs again, in a string with another caller.
+    if (free !== null && (states === null || !this.#seen.has(states))) {
+      if (states !== null) this.#seen.add(states);
+      return this.#walkExits(configuration, free, null);
+    }
+    if (states === null) return this.#walkAll(configuration, null);
+    const frame = this.#frameOf(states);
     if (frame.uncertain.length === 0) return frame.accepted;
     const mask = frame.accepted.slice();
     this.#walkNodes(configuration, frame.uncertain, mask, null);
     return mask;
   }
 
-  #frameOf({ kernel }: Configuration): Frame | null {
+  /** The innermost states, which a frame belongs to; null if there are too many. */
+  #statesOf({ kernel }: Configuration): StateSet | null {
     if (kernel.sets.length > MAX_FRAME_ITEMS) return null;
     const { sets } = this.matcher;
-    const states = kernel.sets.map((set) => sets.maskLike(set)).reduce((all, set) => sets.union(all, set));
+    return kernel.sets.map((set) => sets.maskLike(set)).reduce((all, set) => sets.union(all, set));
+  }
+
+  #frameOf(states: StateSet): Frame {
     let frame = this.#frames.get(states);
     if (frame === undefined) {
       const uncertain: number[] = [];
@@ -93,7 +104,9 @@ export class TokenMasks {
     if (free !== null) return this.#walkExits(start, free, uncertain);
     const mask = new Int32Array(this.words);
     const { classes } = this.matcher.program;
-    for (const [byte, node] of this.trie.firstNodes.entries()) {
+    const { firstNodes } = this.trie;
+    for (let byte = 0; byte < 256; byte++) {
+      const node = firstNodes[byte]!;
       if (node === 0) continue;
       const next = this.matcher.advance(start, classes[byte]!);
       if (next !== null) this.#walk(start, node, this.trie.skip[node]!, start.escaped, mask, uncertain);
@@ -208,6 +221,7 @@ export class TokenMasks {
     if (this.#epoch === this.matcher.epoch) this.matcher.forget();
     this.#epoch = this.matcher.epoch;
     this.#frames.clear();
+    this.#seen.clear();
     this.#cachedWords = 0;
   }
 }
