@@ -24,7 +24,9 @@ const FEW_EXITS = 100;
 /** States that fewer ASCII characters leave are not analysed. */
 const MIN_CHARACTERS = 16;
 /** Configurations with more items than this are not analysed. */
-const MAX_ITEMS = 16;
+const MAX_ITEMS = 256;
+/** With more items than this, not all groups of characters are compared. */
+const MAX_COMPARED = 4;
 
 export class FreeText {
   readonly #trie: TokenTrie;
@@ -99,7 +101,7 @@ export class FreeText {
   #findFreedom(matcher: Matcher, at: Configuration): Freedom | null {
     const { sets } = at.items;
     if (sets.length > MAX_ITEMS || !sets.some(({ breadth }) => breadth >= MIN_CHARACTERS)) return null;
-    const words = sets.length === 1 ? largestGroup(matcher, sets[0]!) : commonGroup(matcher, sets);
+    const words = sets.length > MAX_COMPARED ? usualGroup(matcher, sets) : commonGroup(matcher, sets);
     if (words === null) return null;
     const first = words.findIndex((word) => word !== 0);
     const byteClass = matcher.program.classes[32 * first + 31 - Math.clz32(words[first]! & -words[first]!)]!;
@@ -131,17 +133,15 @@ export class FreeText {
   }
 }
 
-/** The characters that most of all lead from the set to one place; null = none is legal. */
-function largestGroup(matcher: Matcher, set: StateSet): Int32Array | null {
-  let most: Group | null = null;
-  for (const group of matcher.sets.groups(set).values()) {
-    if (group.target !== null && group.characters > (most?.characters ?? 0)) most = group;
-  }
-  return most?.words ?? null;
-}
-
-/** The same for several sets: each of the characters leads every set to one place of its own. */
+/** The largest group of characters that lead each set to one place; null = none of them is legal. */
 function commonGroup(matcher: Matcher, sets: readonly StateSet[]): Int32Array | null {
+  if (sets.length === 1) {
+    let most: Group | null = null;
+    for (const group of matcher.sets.groups(sets[0]!).values()) {
+      if (group.target !== null && group.characters > (most?.characters ?? 0)) most = group;
+    }
+    return most?.words ?? null;
+  }
   let parts: { words: Int32Array; legal: boolean }[] = [{ words: new Int32Array(SET_WORDS).fill(-1), legal: false }];
   for (const set of sets) {
     const groups = [...matcher.sets.groups(set)];
@@ -151,6 +151,21 @@ function commonGroup(matcher: Matcher, sets: readonly StateSet[]): Int32Array | 
     parts = parts.filter(({ words }) => ascii(words) > 0);
   }
   return parts.filter(({ legal }) => legal).sort((a, b) => ascii(b.words) - ascii(a.words))[0]?.words ?? null;
+}
+
+/** Such a group without comparing all: the characters that are in the largest group of every set. Often the same. */
+function usualGroup(matcher: Matcher, sets: readonly StateSet[]): Int32Array | null {
+  const words = new Int32Array(SET_WORDS).fill(-1);
+  let legal = false;
+  for (const set of sets) {
+    let most: Group | null = null;
+    for (const group of matcher.sets.groups(set).values()) {
+      if (group.characters > (most?.characters ?? 0)) most = group;
+    }
+    for (let i = 0; i < SET_WORDS; i++) words[i]! &= most!.words[i]!;
+    legal ||= most!.target !== null;
+  }
+  return legal && ascii(words) > 0 ? words : null;
 }
 
 function both(a: Int32Array, b: Int32Array): Int32Array {

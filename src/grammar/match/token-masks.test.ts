@@ -81,8 +81,20 @@ const schema: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonValue; object: Js
   }),
 })).object;
 
+/** Many names at once, and the same kinds of text in many places. */
+const wide: fc.Arbitrary<JsonValue> = fc.record({
+  type: fc.constant("object"),
+  properties: fc.dictionary(
+    textOf("abcde", 1, 4).map((bytes) => String.fromCharCode(...bytes)),
+    text,
+    { minKeys: 10 },
+  ),
+  additionalProperties: fc.oneof(fc.boolean(), text),
+});
+
 const shape: fc.Arbitrary<OutputShape> = fc.oneof(
-  { weight: 6, arbitrary: schema.map((value) => ({ kind: "json_schema", schema: value, json }) as const) },
+  { weight: 5, arbitrary: schema.map((value) => ({ kind: "json_schema", schema: value, json }) as const) },
+  { weight: 2, arbitrary: wide.map((value) => ({ kind: "json_schema", schema: value, json }) as const) },
   {
     weight: 2,
     arbitrary: fc
