@@ -32,19 +32,6 @@ describe("store", () => {
     await second.close();
   });
 
-  it("rolls back a failed transaction completely and stays usable", async () => {
-    const store = openSqlite(":memory:", [notes]);
-    await expect(
-      store.transaction(async (tx) => {
-        await tx.run("INSERT INTO notes VALUES (?1)", "lost");
-        throw new Error("no");
-      }),
-    ).rejects.toThrow("no");
-    expect(await store.transaction((tx) => tx.run("INSERT INTO notes VALUES (?1)", "kept"))).toBe(1);
-    expect(await store.all("SELECT text FROM notes")).toEqual([{ text: "kept" }]);
-    await store.close();
-  });
-
   it("rejects a newer database and does not apply a failed migration", async () => {
     const file = join(folder, "a.db");
     await openSqlite(file, [notes, stars]).close();
@@ -210,43 +197,6 @@ describe("turns", () => {
     });
     await expect(stuck).rejects.toThrow("does it call the store instead of its tx?");
     expect(await texts(store)).toEqual(["outside"]);
-    await store.close();
-  });
-
-  it("refuse what a transaction did not await", async () => {
-    const store = openSqlite(":memory:", [notes]);
-    let late: Promise<number> | null = null;
-    await store.transaction(async (tx) => {
-      late = new Promise((resolve) => setImmediate(resolve)).then(() => tx.run(insert, "late"));
-    });
-    await expect(late).rejects.toThrow("await every call inside it");
-    expect(await texts(store)).toEqual([]);
-    await store.close();
-  });
-
-  it("end with the calls that were made before the store was closed", async () => {
-    const store = openSqlite(":memory:", [notes]);
-    const before = store.transaction(async (tx) => {
-      await new Promise((resolve) => setImmediate(resolve));
-      return tx.run(insert, "kept");
-    });
-    const closing = [store.close(), store.close()];
-    const after = store.run(insert, "too late");
-    expect(await before).toBe(1);
-    await Promise.all(closing);
-    await expect(after).rejects.toThrow("the database is closed");
-    await expect(store.get("SELECT 1")).rejects.toThrow("the database is closed");
-  });
-
-  it("are not taken by hints, which go to those who listen", async () => {
-    const store = openSqlite(":memory:", [notes]);
-    const heard: string[] = [];
-    const stop = store.listen("jobs", (payload) => heard.push(payload));
-    await store.transaction(() => store.notify("jobs", "a"));
-    await store.notify("others", "b");
-    stop();
-    await store.notify("jobs", "c");
-    expect(heard).toEqual(["a"]);
     await store.close();
   });
 });

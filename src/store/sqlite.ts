@@ -8,11 +8,12 @@ import { dirname } from "node:path";
 import Database from "libsql";
 import { MIGRATIONS, type Migration, newerSchema } from "./migrations.ts";
 import type { Sql, SqlValue, Store, TransactionOptions } from "./store.ts";
+import { TRANSACTION_LIMIT_MS, TransactionScope, withinLimit } from "./transaction-scope.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 
-/** A transaction is a few statements. One that lasts this long waits for itself and would block everything else. */
-const TRANSACTION_LIMIT_MS = 10_000;
+/** PostgreSQL locks rows. Here a transaction has the whole file. */
+const ROW_LOCKS = /\bFOR UPDATE( SKIP LOCKED)?\b/;
 
 class SqliteStore implements Store {
   readonly #db: Database.Database;
@@ -45,7 +46,7 @@ class SqliteStore implements Store {
     return this.#all<Row>(sql, params);
   }
 
-  transaction<R>(work: (tx: Sql) => Promise<R>, { relaxed = false }: TransactionOptions = {}): Promise<R> {
+  transaction<R>(work: (tx: Sql) => Promise<R>, { relaxed = false }: TransactionOptions<R> = {}): Promise<R> {
     return this.#inTurn(async () => {
       // cannot be changed inside a transaction
       if (relaxed) this.#db.exec("PRAGMA synchronous = NORMAL");
@@ -78,38 +79,20 @@ class SqliteStore implements Store {
 
   async #commit<R>(work: (tx: Sql) => Promise<R>): Promise<R> {
     this.#db.exec("BEGIN IMMEDIATE");
-    let open = true;
-    const inside = <T>(call: () => T): T => {
-      if (!open) throw new Error("the transaction is over: await every call inside it");
-      return call();
-    };
-    const tx: Sql = {
-      run: async (sql, ...params) => inside(() => this.#run(sql, params)),
-      get: async <Row>(sql: string, ...params: SqlValue[]) => inside(() => this.#get<Row>(sql, params)),
-      all: async <Row>(sql: string, ...params: SqlValue[]) => inside(() => this.#all<Row>(sql, params)),
-    };
+    const tx = new TransactionScope({
+      run: async (sql, ...params) => this.#run(sql, params),
+      get: async <Row>(sql: string, ...params: SqlValue[]) => this.#get<Row>(sql, params),
+      all: async <Row>(sql: string, ...params: SqlValue[]) => this.#all<Row>(sql, params),
+    });
     try {
-      const result = await this.#withinLimit(work(tx));
-      open = false;
+      const result = await withinLimit(work(tx), this.#limitMs);
+      tx.end();
       this.#db.exec("COMMIT");
       return result;
     } catch (error) {
-      open = false;
+      tx.end();
       if (this.#db.inTransaction) this.#db.exec("ROLLBACK");
       throw error;
-    }
-  }
-
-  async #withinLimit<R>(work: Promise<R>): Promise<R> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      const message = `a transaction did not end within ${this.#limitMs / 1000} seconds: does it call the store instead of its tx?`;
-      timer = setTimeout(() => reject(new Error(message)), this.#limitMs);
-    });
-    try {
-      return await Promise.race([work, late]);
-    } finally {
-      clearTimeout(timer);
     }
   }
 
@@ -146,7 +129,7 @@ class SqliteStore implements Store {
     if (this.#closed) throw closed();
     let statement = this.#statements.get(sql);
     if (!statement) {
-      statement = this.#db.prepare<[SqlValue[]]>(sql);
+      statement = this.#db.prepare<[SqlValue[]]>(sql.replace(ROW_LOCKS, ""));
       this.#statements.set(sql, statement);
     }
     return statement;

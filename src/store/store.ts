@@ -1,7 +1,10 @@
 // The database as its users see it. Every call is asynchronous, because a database may be another process. What must
 // not be interrupted belongs in one transaction; between two calls outside one, anything may happen.
 //
-// Statements are plain SQL with parameters ?1, ?2 and so on. They keep to what SQLite and PostgreSQL have in common.
+// Statements are plain SQL with parameters ?1, ?2 and so on. They keep to what SQLite and PostgreSQL have in common, except
+// that FOR UPDATE SKIP LOCKED may follow a SELECT; SQLite leaves it out.
+//
+// A call fails with StoreUnavailable when the database cannot be reached; then nothing was changed.
 
 export type SqlValue = string | number | bigint | Uint8Array | null;
 
@@ -13,12 +16,17 @@ export interface Sql {
   all<Row>(sql: string, ...params: SqlValue[]): Promise<Row[]>;
 }
 
-export interface TransactionOptions {
+export interface TransactionOptions<R> {
   /**
    * Does not wait for the disk: the writes survive a crash of the process, but maybe not a power failure. For progress
    * and the like, never for something that was promised to a client.
    */
   relaxed?: boolean;
+  /**
+   * Looks whether the transaction took effect after all, when the connection was lost in its commit. Returns its result,
+   * or undefined if it did not; then `work` is run again. Without this, such a transaction fails with CommitUnknown.
+   */
+  committed?(sql: Sql): Promise<R | undefined>;
 }
 
 export interface Store extends Sql {
@@ -27,10 +35,13 @@ export interface Store extends Sql {
    * when it lost a race, so it changes nothing but rows, and it uses only `tx`: a call of the store itself would wait
    * for this transaction to end.
    */
-  transaction<R>(work: (tx: Sql) => Promise<R>, options?: TransactionOptions): Promise<R>;
-  /** Hints for whoever listens. They may get lost, so they are never the only news of something. */
+  transaction<R>(work: (tx: Sql) => Promise<R>, options?: TransactionOptions<R>): Promise<R>;
+  /**
+   * Hints for whoever listens, also in other servers. They may get lost, so they are never the only news of something,
+   * and this never fails. Channels are lower-case words.
+   */
   notify(channel: string, payload: string): Promise<void>;
-  /** Calls `heard` until the returned function is called. */
+  /** Calls `heard` until the returned function is called. The payload "" means: hints may have been lost, look again. */
   listen(channel: string, heard: (payload: string) => void): () => void;
   /** Waits for the calls made so far. Later ones fail. */
   close(): Promise<void>;

@@ -1,0 +1,223 @@
+// What only PostgreSQL can do to a store: refuse, restart, lose connections, and end one of two transactions.
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type PostgresProxy, startPostgresProxy } from "../../test/postgres/postgres-proxy.ts";
+import { query } from "../../test/postgres/start-postgres.ts";
+import { usePostgres } from "../../test/postgres/use-postgres.ts";
+import { CommitUnknown } from "../errors/commit-unknown.ts";
+import { StoreUnavailable } from "../errors/store-unavailable.ts";
+import type { Migration } from "./migrations.ts";
+import { openPostgres } from "./open-postgres.ts";
+import type { Sql, Store } from "./store.ts";
+
+const postgres = usePostgres();
+const NOTES: Migration[] = [
+  { name: "notes", sqlite: "", postgres: "CREATE TABLE notes (id TEXT PRIMARY KEY, owner TEXT NOT NULL)" },
+];
+const INSERT = "INSERT INTO notes VALUES (?1, ?2)";
+
+let url: string;
+const open: { close(): Promise<void> }[] = [];
+async function openStore(at = url, listenAt: string | null = null): Promise<Store> {
+  const store = await openPostgres(at, listenAt, NOTES);
+  open.push(store);
+  return store;
+}
+async function openProxy(): Promise<PostgresProxy> {
+  const proxy = await startPostgresProxy(url);
+  open.push(proxy.faults);
+  return proxy;
+}
+
+beforeEach(async () => {
+  url = await postgres().createDatabase();
+});
+afterEach(async () => {
+  for (const opened of open.splice(0).reverse()) await opened.close();
+});
+
+const ids = async () =>
+  (await query<{ id: string }>(url, `SELECT id FROM notes ORDER BY id COLLATE "C"`)).map(({ id }) => id);
+const find = (id: string) => async (sql: Sql) =>
+  (await sql.get<{ id: string }>("SELECT id FROM notes WHERE id = ?1", id))?.id;
+
+describe("transactions", () => {
+  it("never exceed a quota, with 32 clients of 4 servers at once", async () => {
+    const stores = await Promise.all([1, 2, 3, 4].map(() => openStore()));
+    let runs = 0;
+    const submit = (i: number) =>
+      stores[i % 4]!.transaction(async (tx) => {
+        runs++;
+        const sql = "SELECT CAST(COUNT(*) AS BIGINT) AS count FROM notes WHERE owner = ?1";
+        const { count } = (await tx.get<{ count: number }>(sql, "me"))!;
+        if (count < 10) await tx.run(INSERT, `n${i}`, "me");
+        return count < 10;
+      });
+    const accepted = await Promise.all(Array.from({ length: 32 }, (_, i) => submit(i)));
+    expect(accepted.filter((yes) => yes)).toHaveLength(10);
+    expect(await ids()).toHaveLength(10);
+    expect(runs).toBeGreaterThan(32);
+  });
+
+  it("run again when another one made the same key, and then find it", async () => {
+    const stores = await Promise.all([openStore(), openStore()]);
+    const make = (store: Store) =>
+      store.transaction(async (tx) => {
+        if (await find("key")(tx)) return "found";
+        await tx.run(INSERT, "key", "me");
+        return "made";
+      });
+    const results = await Promise.all([0, 1, 0, 1, 0, 1].map((i) => make(stores[i]!)));
+    expect(results.sort()).toEqual(["found", "found", "found", "found", "found", "made"]);
+  });
+
+  it("fail with the statement that failed, although the work caught it", async () => {
+    const store = await openStore();
+    await store.run(INSERT, "a", "me");
+    const swallowing = store.transaction(async (tx) => {
+      await tx.run(INSERT, "b", "me");
+      await tx.run(INSERT, "a", "me").catch(() => {});
+      return "done";
+    });
+    await expect(swallowing).rejects.toThrow("duplicate key");
+    expect(await ids()).toEqual(["a"]);
+  });
+
+  it("find out whether a commit without an answer took effect", async () => {
+    const proxy = await openProxy();
+    const store = await openStore(proxy.url);
+    for (const [fault, id] of [
+      ["after", "a"],
+      ["before", "b"],
+    ] as const) {
+      let runs = 0;
+      proxy.commitFaults.push(fault);
+      const work = async (tx: Sql) => {
+        runs++;
+        await tx.run(INSERT, id, "me");
+        return id;
+      };
+      expect(await store.transaction(work, { committed: find(id) })).toBe(id);
+      expect(runs, fault).toBe(fault === "after" ? 1 : 2);
+    }
+    expect(proxy.faults.cuts).toBe(2);
+    expect(await ids()).toEqual(["a", "b"]);
+  });
+
+  it("are not repeated blindly when nobody can look", async () => {
+    const proxy = await openProxy();
+    const store = await openStore(proxy.url);
+    proxy.commitFaults.push("after", "before");
+    await expect(store.run(INSERT, "a", "me")).rejects.toBeInstanceOf(CommitUnknown);
+    await expect(store.run(INSERT, "b", "me")).rejects.toBeInstanceOf(CommitUnknown);
+    await store.run(INSERT, "c", "me");
+    expect(await ids()).toEqual(["a", "c"]);
+  });
+
+  it("lose and double nothing while the server crashes again and again", async () => {
+    const stores = await Promise.all([openStore(), openStore()]);
+    const told: string[] = [];
+    let stopped = false;
+    const client = async (name: number) => {
+      for (let i = 0; !stopped; i++) {
+        const id = `${name}-${i}`;
+        const work = (tx: Sql) => tx.run(INSERT, id, "me").then(() => id);
+        try {
+          told.push(await stores[name % 2]!.transaction(work, { committed: find(id) }));
+        } catch (error) {
+          // a server that is slow to come back
+          if (!(error instanceof StoreUnavailable || error instanceof CommitUnknown)) throw error;
+        }
+      }
+    };
+    const clients = Array.from({ length: 8 }, (_, name) => client(name));
+    for (let i = 0; i < 3; i++) {
+      const before = told.length;
+      await expect.poll(() => told.length).toBeGreaterThan(before + 20);
+      await postgres().restart("immediate");
+    }
+    const before = told.length;
+    await expect.poll(() => told.length).toBeGreaterThan(before + 20);
+    stopped = true;
+    await Promise.all(clients);
+    const kept = new Set(await ids());
+    expect(told.filter((id) => !kept.has(id))).toEqual([]);
+    expect(new Set(told).size).toBe(told.length);
+  });
+});
+
+describe("a server that is away", () => {
+  it("makes calls fail after 3 seconds, and serves them once it is back", async () => {
+    const proxy = await openProxy();
+    const store = await openStore(proxy.url);
+    proxy.faults.refuse = true;
+    proxy.faults.cutAll();
+    const since = performance.now();
+    const calls = [store.get("SELECT 1 AS one"), store.run(INSERT, "a", "me"), store.notify("jobs", "x")];
+    const results = await Promise.allSettled(calls);
+    expect(performance.now() - since).toBeGreaterThan(2_500);
+    for (const result of results.slice(0, 2)) expect(result).toMatchObject({ reason: expect.any(StoreUnavailable) });
+    expect(results[2]!.status).toBe("fulfilled");
+    const waiting = store.get("SELECT 1 AS one");
+    proxy.faults.refuse = false;
+    expect(await waiting).toEqual({ one: 1 });
+    expect(await ids()).toEqual([]);
+  });
+
+  it("is not noticed by calls when only connections were lost", async () => {
+    const proxy = await openProxy();
+    const store = await openStore(proxy.url);
+    for (let i = 0; i < 5; i++) {
+      await Promise.all([1, 2, 3].map(() => store.get("SELECT 1 AS one")));
+      proxy.faults.cutAll();
+      await store.transaction((tx) => tx.run(INSERT, `n${i}`, "me"));
+      expect(await store.get("SELECT 1 AS one")).toEqual({ one: 1 });
+    }
+  });
+});
+
+describe("hints", () => {
+  it("reach other servers, and listeners look again after every new connection", async () => {
+    const proxy = await openProxy();
+    const [here, there] = [await openStore(url, proxy.url), await openStore()];
+    const heard: string[] = [];
+    here.listen("jobs", (payload) => heard.push(payload));
+    await expect.poll(() => heard).toContain("");
+    await there.notify("jobs", "one");
+    await expect.poll(() => heard).toContain("one");
+    const later: string[] = [];
+    here.listen("events", (payload) => later.push(payload));
+    await expect.poll(() => later).toEqual([""]);
+    await there.notify("events", "é".repeat(4_000));
+    await expect.poll(() => later).toEqual(["", ""]);
+    heard.length = 0;
+    proxy.faults.cutAll();
+    await expect.poll(() => heard).toContain("");
+    await there.notify("jobs", "two");
+    await expect.poll(() => heard).toContain("two");
+  });
+
+  it("make listeners look every 2 seconds while there is no connection", async () => {
+    const proxy = await openProxy();
+    const store = await openStore(url, proxy.url);
+    const heard: string[] = [];
+    store.listen("jobs", (payload) => heard.push(payload));
+    await expect.poll(() => heard).toEqual([""]);
+    proxy.faults.refuse = true;
+    proxy.faults.cutAll();
+    await expect.poll(() => heard.length).toBeGreaterThan(2);
+    proxy.faults.refuse = false;
+    await expect
+      .poll(async () => {
+        await store.notify("jobs", "back");
+        return heard;
+      })
+      .toContain("back");
+  });
+
+  it("have channels that are words", async () => {
+    const store = await openStore();
+    expect(() => store.listen("Jobs; DROP", () => {})).toThrow("a channel is a lower-case word");
+    await expect(store.notify("a b", "x")).rejects.toThrow("a channel is a lower-case word");
+  });
+});

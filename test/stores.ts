@@ -1,0 +1,58 @@
+// Both stores for tests that hold for each of them. A store belongs to a folder, as the one of a server does: the same
+// folder gives the same rows.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll } from "vitest";
+import { MIGRATIONS, type Migration } from "../src/store/migrations.ts";
+import { openPostgres } from "../src/store/open-postgres.ts";
+import { openSqlite } from "../src/store/sqlite.ts";
+import type { Store } from "../src/store/store.ts";
+import { startPostgres, type TestPostgres } from "./postgres/start-postgres.ts";
+
+export const STORES = ["SQLite", "PostgreSQL"] as const;
+export type StoreKind = (typeof STORES)[number];
+
+export type OpenStore = (folder: string, migrations?: readonly Migration[]) => Promise<Store>;
+
+/** Call it at the top of a `describe`. */
+export function storesOf(kind: StoreKind): OpenStore {
+  return kind === "SQLite" ? openFile : postgresStores();
+}
+
+async function openFile(folder: string, migrations = MIGRATIONS): Promise<Store> {
+  return openSqlite(join(folder, "flywheel.db"), migrations);
+}
+
+function postgresStores(): OpenStore {
+  let server: TestPostgres;
+  const urls = new Map<string, string>();
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(() => server?.stop());
+  return async (folder, migrations) => {
+    const url = urls.get(folder) ?? (await server.createDatabase());
+    urls.set(folder, url);
+    return openPostgres(url, null, migrations);
+  };
+}
+
+/** Returns a function that opens new stores, which are closed after each test. */
+export function freshStores(kind: StoreKind): (migrations?: readonly Migration[]) => Promise<Store> {
+  const open = storesOf(kind);
+  const opened: { folder: string; store: Store }[] = [];
+  afterEach(async () => {
+    for (const { folder, store } of opened.splice(0)) {
+      await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+  return async (migrations) => {
+    const folder = mkdtempSync(join(tmpdir(), "store-"));
+    const store = await open(folder, migrations);
+    opened.push({ folder, store });
+    return store;
+  };
+}
