@@ -27,10 +27,10 @@ it("tells the model whether adapters were trained before, so that it is built fo
   const names = { owner: "o", entity: "e", project: "p", name: "n", baseModel: "b" };
   await change(async (models) => {
     await models.insert({ id: "m", ...names, loraRank: 8, loraAlpha: 16, nextStep: 0 });
-    await models.insertStep("m", 0, null, 1, {});
+    await models.insertStep("m", 0, null, { folder: "step-0-d", digest: "d", bytes: 1 }, {});
   });
   expect(await toldAtStart()).toBe(false);
-  await change((models) => models.insertStep("m", 1, null, 1, {}));
+  await change((models) => models.insertStep("m", 1, null, { folder: "step-1-d", digest: "d", bytes: 1 }, {}));
   expect(await toldAtStart()).toBe(true);
 });
 

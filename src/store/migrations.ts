@@ -144,11 +144,20 @@ const modelOrder: BeforePostgres = {
   `,
 };
 
+const stepFiles: Migration = {
+  name: "the files of steps",
+  // folder: inside the folder of the model; NULL = "step-N", as before. digest: SHA-256 of the files, hex; NULL = from
+  // before.
+  sqlite: "ALTER TABLE steps ADD COLUMN folder TEXT; ALTER TABLE steps ADD COLUMN digest TEXT;",
+  postgres: `ALTER TABLE steps ADD COLUMN folder TEXT COLLATE "C", ADD COLUMN digest TEXT COLLATE "C";`,
+};
+
 /** PostgreSQL begins with the last of these, which makes all tables at once. */
 const BEFORE_POSTGRES: readonly BeforePostgres[] = [training, tokens, deletedModels, rewardSpreads, runs, modelOrder];
 
 export const MIGRATIONS: readonly Migration[] = [
   ...BEFORE_POSTGRES.map((step) => ({ ...step, postgres: step === modelOrder ? POSTGRES_BASELINE : "" })),
+  stepFiles,
 ];
 
 /** Why a program does not use a database that a newer one has changed. `option`: the one that chooses the database. */

@@ -25,9 +25,16 @@ export interface StepRecord {
   /** null for step 0, forks and rollbacks. */
   jobId: string | null;
   bytes: number;
+  /** Name of its folder inside the folder of its model. Only this row knows it: the number alone does not tell. */
+  folder: string;
+  /** SHA-256 of its files (training/files/step-digest.ts); null = published by a version that took none. */
+  digest: string | null;
   metrics: Record<string, number>;
   createdAt: string;
 }
+
+/** The files of a step, in place and on disk. */
+export type StepFiles = Pick<StepRecord, "folder" | "bytes"> & { digest: string };
 
 /** null or absent = any. */
 export type ModelFilter = Partial<Record<"entity" | "project" | "name" | "baseModel", string | null>>;
@@ -35,7 +42,9 @@ export type ModelFilter = Partial<Record<"entity" | "project" | "name" | "baseMo
 /** The columns under the names of ModelRecord and StepRecord. */
 const MODEL = `id, owner, entity, project, name, base_model AS "baseModel", lora_rank AS "loraRank", lora_alpha AS "loraAlpha",
   next_step AS "nextStep", created_at AS "createdAt"`;
-const STEP = `id, model_id AS "modelId", step, job_id AS "jobId", bytes, metrics, created_at AS "createdAt"`;
+/** Versions that wrote no folder had this one. */
+const FOLDER = "COALESCE(folder, 'step-' || step) AS folder";
+const STEP = `id, model_id AS "modelId", step, job_id AS "jobId", bytes, ${FOLDER}, digest, metrics, created_at AS "createdAt"`;
 
 export class ModelTable {
   readonly #sql: Sql;
@@ -105,15 +114,16 @@ export class ModelTable {
     modelId: string,
     step: number,
     jobId: string | null,
-    bytes: number,
+    { folder, bytes, digest }: StepFiles,
     metrics: Record<string, number>,
   ): Promise<void> {
     const sql = "UPDATE models SET next_step = ?1 WHERE id = ?2 AND next_step <= ?3";
     const moved = await this.#sql.run(sql, step + 1, modelId, step);
     if (moved !== 1) throw new Error(`model ${modelId} is gone, or step ${step} was already given`);
     await this.#sql.run(
-      "INSERT INTO steps (id, model_id, step, job_id, bytes, metrics, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-      ...[randomUUID(), modelId, step, jobId, bytes, JSON.stringify(metrics), new Date().toISOString()],
+      `INSERT INTO steps (id, model_id, step, job_id, bytes, folder, digest, metrics, created_at)
+       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`,
+      ...[randomUUID(), modelId, step, jobId, bytes, folder, digest, JSON.stringify(metrics), new Date().toISOString()],
     );
   }
 
@@ -124,6 +134,18 @@ export class ModelTable {
   async hasStep(modelId: string, step: number): Promise<boolean> {
     const sql = "SELECT 1 AS found FROM steps WHERE model_id = ?1 AND step = ?2";
     return (await this.#sql.get(sql, modelId, step)) !== undefined;
+  }
+
+  /** The name of the folder of a step; null = there is no such step. */
+  async folderOf(modelId: string, step: number): Promise<string | null> {
+    const sql = `SELECT ${FOLDER} FROM steps WHERE model_id = ?1 AND step = ?2`;
+    return (await this.#sql.get<{ folder: string }>(sql, modelId, step))?.folder ?? null;
+  }
+
+  /** Whether the row of any step of the model has this folder. */
+  async hasFolder(modelId: string, folder: string): Promise<boolean> {
+    const sql = "SELECT 1 AS found FROM steps WHERE model_id = ?1 AND COALESCE(folder, 'step-' || step) = ?2";
+    return (await this.#sql.get(sql, modelId, folder)) !== undefined;
   }
 
   async newestStep(modelId: string): Promise<StepRecord | null> {
@@ -150,8 +172,10 @@ export class ModelTable {
     return (await this.#sql.get<{ count: number }>(sql, modelId))!.count;
   }
 
-  async deleteStep(modelId: string, step: number): Promise<void> {
-    await this.#sql.run("DELETE FROM steps WHERE model_id = ?1 AND step = ?2", modelId, step);
+  /** Returns the name of its folder; null = there was no such step. */
+  async deleteStep(modelId: string, step: number): Promise<string | null> {
+    const sql = `DELETE FROM steps WHERE model_id = ?1 AND step = ?2 RETURNING ${FOLDER}`;
+    return (await this.#sql.all<{ folder: string }>(sql, modelId, step))[0]?.folder ?? null;
   }
 
   async setMetrics(modelId: string, step: number, metrics: Record<string, number>): Promise<void> {

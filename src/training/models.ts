@@ -88,7 +88,7 @@ export class Models {
       await this.#runner.cancelJobsOf(id, "its model was deleted");
       steps = await workspace.makingRoom(() => this.#deleteRows(id));
     }
-    for (const { step } of steps) await this.#policies.unload(id, step, bases.get(model.baseModel));
+    for (const { folder } of steps) await this.#policies.unload(id, folder, bases.get(model.baseModel));
     workspace.removeModel(id);
     return { deletedCheckpoints: steps.length };
   }
@@ -108,7 +108,7 @@ export class Models {
     step: number | "latest",
   ): Promise<{ step: StepRecord; folder: string; release(): void }> {
     const found = await this.step(id, owner, step);
-    const folder = this.#context.workspace.stepFolder(found.modelId, found.step);
+    const folder = this.#context.workspace.stepFolder(found.modelId, found.folder);
     return { step: found, folder, release: await this.#policies.hold(found.modelId, found.step) };
   }
 

@@ -3,7 +3,7 @@
 // disk. Step 0 changes nothing, so the base model answers for it.
 
 import { NoAdapterSlot } from "../model/lora/adapter-host.ts";
-import type { ModelRecord } from "../store/model-table.ts";
+import type { ModelRecord, StepRecord } from "../store/model-table.ts";
 import type { BaseModel } from "./base-models.ts";
 import type { TrainingContext } from "./context.ts";
 import { TrainingError } from "./training-error.ts";
@@ -16,6 +16,8 @@ export interface PolicyLease {
   /** Idempotent. */
   release(): void;
 }
+
+type LoadableStep = Pick<StepRecord, "step" | "folder">;
 
 /** A policy's name in parts. `step` null = the newest. */
 interface PolicyName {
@@ -77,19 +79,21 @@ export class Policies {
     const base = this.#context.bases.get(model.baseModel);
     if (!base) throw new TrainingError("base_model_gone", { baseModel: model.baseModel, model: model.name });
     if (step !== IDENTITY_STEP) assertServable(model, base);
-    const releaseFiles = await this.#tryHold(model.id, step);
+    const held = await this.#tryHold(model.id, step);
     // removed meanwhile: a newer step has its name, or nothing has
-    if (!releaseFiles) return this.acquire(name, owner);
+    if (!held) return this.acquire(name, owner);
     try {
       const slot =
-        step === IDENTITY_STEP ? null : await base.slots.lease(this.#context.workspace.stepFolder(model.id, step));
+        step === IDENTITY_STEP
+          ? null
+          : await base.slots.lease(this.#context.workspace.stepFolder(model.id, held.folder));
       const release = () => {
         slot?.release();
-        releaseFiles();
+        held.release();
       };
       return { model, step, adapter: slot?.version ?? null, release };
     } catch (error) {
-      releaseFiles();
+      held.release();
       throw error instanceof NoAdapterSlot
         ? new TrainingError("no_adapter_slot", { passing: error.passing }, error)
         : error;
@@ -98,16 +102,17 @@ export class Policies {
 
   /** Keeps the files of a step until the returned function is called. Throws if the step was removed. */
   async hold(modelId: string, step: number): Promise<() => void> {
-    const release = await this.#tryHold(modelId, step);
-    if (!release) throw new TrainingError("unknown_step", { step });
-    return release;
+    const held = await this.#tryHold(modelId, step);
+    if (!held) throw new TrainingError("unknown_step", { step });
+    return held.release;
   }
 
   /** Looks for the row after the lease is taken: whoever removes a step removes its row before it could see the lease. */
-  async #tryHold(modelId: string, step: number): Promise<(() => void) | null> {
+  async #tryHold(modelId: string, step: number): Promise<{ folder: string; release: () => void } | null> {
     const release = this.#lease(modelId, step);
     try {
-      if (await this.#context.modelTable.hasStep(modelId, step)) return release;
+      const folder = await this.#context.modelTable.folderOf(modelId, step);
+      if (folder !== null) return { folder, release };
     } catch (error) {
       release();
       throw error;
@@ -134,10 +139,10 @@ export class Policies {
   }
 
   /** Loads a step before it is asked for. If that fails, the first request tries again and is told why. */
-  async loadAhead(model: ModelRecord, step: number, base: BaseModel): Promise<void> {
+  async loadAhead(model: ModelRecord, { step, folder }: LoadableStep, base: BaseModel): Promise<void> {
     if (step === IDENTITY_STEP || !isServable(model, base)) return;
     try {
-      await base.slots.preload(this.#context.workspace.stepFolder(model.id, step));
+      await base.slots.preload(this.#context.workspace.stepFolder(model.id, folder));
     } catch (error) {
       if (error instanceof NoAdapterSlot) return;
       this.#context.log.warn("a step could not be loaded ahead of its first request", { model: model.id, step, error });
@@ -145,8 +150,8 @@ export class Policies {
   }
 
   /** Frees the adapter slot of a step that is being removed. */
-  async unload(modelId: string, step: number, base: BaseModel | null): Promise<void> {
-    await base?.slots.forget(this.#context.workspace.stepFolder(modelId, step));
+  async unload(modelId: string, folder: string, base: BaseModel | null): Promise<void> {
+    await base?.slots.forget(this.#context.workspace.stepFolder(modelId, folder));
   }
 
   #modelOf({ entity, project, name }: PolicyName, owner: string): Promise<ModelRecord | null> {

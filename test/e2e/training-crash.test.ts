@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { lockDataDir } from "../../src/store/instance-lock.ts";
+import { stepDigest } from "../../src/training/files/step-digest.ts";
 import { ended, fakeTrainer, LLAMA, newModel, submit, trainingBench } from "../fakes/training-service.ts";
 
 const KILLS = 20;
@@ -61,11 +62,15 @@ describe("kill -9", () => {
       }
       for (const model of await models.list("me", {}, null, 100)) {
         const made = (await jobs.list("me", model.id, "COMPLETED", null, 10_000)).map(({ toStep }) => toStep);
-        const steps = (await models.steps(model.id, "me")).map(({ step }) => step);
+        const rows = await models.steps(model.id, "me");
+        const steps = rows.map(({ step }) => step);
         expect(steps).toEqual([0, ...made.reverse()]);
         expect(new Set(steps).size).toBe(steps.length);
         const entries = readdirSync(join(folder, "training", "models", model.id)).filter((name) => name !== "curves");
-        expect(entries.sort()).toEqual(steps.map((step) => `step-${step}`).sort());
+        expect(entries.sort()).toEqual(rows.map((row) => row.folder).sort());
+        for (const row of rows) {
+          expect(await stepDigest(join(folder, "training", "models", model.id, row.folder))).toBe(row.digest);
+        }
         const newest = await bench.service.policies.acquire(model.name, "me");
         expect(newest!.step).toBe(steps.at(-1));
       }

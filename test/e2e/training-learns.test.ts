@@ -13,7 +13,7 @@ import { gatherGroups } from "../../src/client/rollouts.ts";
 import type { TrainingEvent, TrajectoryGroup } from "../../src/client/types.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/options.ts";
-import { LLAMA } from "../fakes/training-service.ts";
+import { folderOfStep, LLAMA } from "../fakes/training-service.ts";
 
 const PROMPTS = ["a", "b", "c"];
 const GROUP = 8;
@@ -57,8 +57,10 @@ const meanReward = (groups: TrajectoryGroup[]) => {
   const rewards = groups.flatMap(({ trajectories }) => trajectories.map((trajectory) => trajectory.reward));
   return rewards.reduce((sum, value) => sum + value, 0) / rewards.length;
 };
-const adapter = (modelId: string, step: number) =>
-  readFileSync(join(config.data, "training", "models", modelId, `step-${step}`, "adapter_model.safetensors"), "hex");
+const adapter = (modelId: string, step: number) => {
+  const folder = join(config.data, "training", "models", modelId);
+  return readFileSync(join(folder, folderOfStep(folder, step)!, "adapter_model.safetensors"), "hex");
+};
 
 describe("the loop", () => {
   it("learns, stays on policy, and serves what it learned", async () => {

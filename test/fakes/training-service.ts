@@ -1,6 +1,6 @@
 // A training service on a temporary data directory with a fake trainer process, and data to feed it.
 
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
@@ -118,8 +118,16 @@ export function benchesOfTest(): (options?: BenchOptions) => Promise<TrainingBen
   };
 }
 
+/** The folder of a step, which need not exist. */
 export function stepFolder(bench: TrainingBench, model: string, step: number): string {
-  return join(bench.folder, "training", "models", model, `step-${step}`);
+  const folder = join(bench.folder, "training", "models", model);
+  return join(folder, folderOfStep(folder, step) ?? `step-${step}`);
+}
+
+/** The name of the folder of a step inside that of its model. */
+export function folderOfStep(modelFolder: string, step: number): string | undefined {
+  if (!existsSync(modelFolder)) return undefined;
+  return readdirSync(modelFolder).find((name) => name === `step-${step}` || name.startsWith(`step-${step}-`));
 }
 
 /** Names of the folders of open jobs. */

@@ -37,7 +37,7 @@ async function published(gradientSteps: number): Promise<void> {
   for (let i = 1; i <= gradientSteps; i++) {
     await tables.eventTable.add(job.id, "gradient_step", { loss: step + i / 10, note: 0.125, gradient_step: i });
   }
-  await tables.modelTable.insertStep("m", step, job.id, 1, {});
+  await tables.modelTable.insertStep("m", step, job.id, { folder: `step-${step}-d`, digest: "d", bytes: 1 }, {});
 }
 const file = () => join(curves, "metrics.jsonl");
 const content = () =>

@@ -14,7 +14,8 @@ export interface KnownFiles {
 }
 
 export interface KnownModel {
-  steps: ReadonlySet<number>;
+  /** Folders of its steps. */
+  folders: ReadonlySet<string>;
   nextStep: number;
   /** The last server stopped while a job of this model was running. */
   interrupted: boolean;
@@ -28,6 +29,9 @@ export interface Cleared {
 
 const STAGING = ".staging-";
 const REMOVED = ".removed-";
+
+/** The folder of a step, and its number. Earlier versions named it by the number alone. */
+const STEP = /^step-(\d+)(?:-[0-9a-f]{12}(?:-\d+)?)?$/;
 
 /** A staging folder is beside its final place, so that publishing is a rename. */
 export function stagingName(label: string): string {
@@ -58,8 +62,8 @@ export function clearLeftovers(root: string, known: KnownFiles): Cleared {
     if (model) {
       for (const name of readdirSync(folder)) {
         if (isUnfinished(name)) remove("models", entry.name, name);
-        const step = /^step-(\d+)$/.exec(name);
-        if (!step || model.steps.has(Number(step[1]))) continue;
+        const step = STEP.exec(name);
+        if (!step || model.folders.has(name)) continue;
         if (isRest(Number(step[1]), model)) remove("models", entry.name, name);
         else moveAside(entry.name, name);
       }

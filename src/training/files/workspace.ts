@@ -1,5 +1,6 @@
 // The files of training. Only this file and leftovers.ts move or delete them.
-//   models/<model>/step-<n>/   a published step: PEFT adapter and optimizer state; never changes
+//   models/<model>/step-<n>-<digest>/  a published step: PEFT adapter and optimizer state; never changes. Its row has
+//                              the name of the folder
 //   models/<model>/curves/     metrics.jsonl and TensorBoard files
 //   models/<model>/gradients/  of a run: the gradients that wait for its next optimizer step, a file per operation
 //   jobs/<job>/                data of an open job; removed when the job is over
@@ -17,13 +18,16 @@ import {
   renameSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { OperatorError } from "../../errors/operator-error.ts";
+import type { StepFiles } from "../../store/model-table.ts";
 import { syncFolder } from "../../system/durable-file.ts";
 import { isDiskFull } from "./disk-full.ts";
 import { type Cleared, clearLeftovers, type KnownFiles, removedName, stagingName } from "./leftovers.ts";
+import { stepDigest } from "./step-digest.ts";
 
 const RESERVE_BYTES = 1 << 20;
 
@@ -82,8 +86,9 @@ export class Workspace {
     return join(this.#root, "models", modelId);
   }
 
-  stepFolder(modelId: string, step: number): string {
-    return join(this.modelFolder(modelId), `step-${step}`);
+  /** `folder`: from the row of the step. */
+  stepFolder(modelId: string, folder: string): string {
+    return join(this.modelFolder(modelId), folder);
   }
 
   curvesFolder(modelId: string): string {
@@ -136,18 +141,25 @@ export class Workspace {
     rmSync(folder, { recursive: true, force: true });
   }
 
-  /** Moves a complete staging folder into place, durably. Replaces what an interrupted attempt left. */
-  publish(staging: string, modelId: string, step: number): void {
+  /**
+   * Moves a complete staging folder into place, durably. The place is new: whoever else publishes this step, now or
+   * in an attempt that was interrupted, has another folder. So its files can go if its row cannot be committed.
+   */
+  async publish(staging: string, modelId: string, step: number): Promise<StepFiles> {
     syncTree(staging);
-    const target = this.stepFolder(modelId, step);
-    rmSync(target, { recursive: true, force: true });
-    renameSync(staging, target);
+    const digest = await stepDigest(staging);
+    const bytes = folderBytes(staging);
+    const folder = this.#moveTo(modelId, stepFolderName(step, digest), staging);
+    // whoever clears away files without a row goes by their age
+    const now = new Date();
+    utimesSync(this.stepFolder(modelId, folder), now, now);
     syncFolder(this.modelFolder(modelId));
     syncFolder(join(this.#root, "models"));
+    return { folder, bytes, digest };
   }
 
-  removeStep(modelId: string, step: number): void {
-    rmSync(this.stepFolder(modelId, step), { recursive: true, force: true });
+  removeStep(modelId: string, folder: string): void {
+    rmSync(this.stepFolder(modelId, folder), { recursive: true, force: true });
   }
 
   /** Renames the folder first, so that a start recognises one that a crash left half deleted. */
@@ -165,9 +177,35 @@ export class Workspace {
     return clearLeftovers(this.#root, known);
   }
 
+  /** Returns the name that it got: `name`, with a number if that is taken. A folder is never replaced. */
+  #moveTo(modelId: string, name: string, staging: string): string {
+    for (let n = 1; ; n++) {
+      const folder = n === 1 ? name : `${name}-${n}`;
+      try {
+        // refused while the target has files
+        if (!existsSync(this.stepFolder(modelId, folder))) {
+          renameSync(staging, this.stepFolder(modelId, folder));
+          return folder;
+        }
+      } catch (error) {
+        if (!isTaken(error)) throw error;
+      }
+    }
+  }
+
   #gradientsFolder(modelId: string): string {
     return join(this.modelFolder(modelId), "gradients");
   }
+}
+
+/** What a published step is called. Its row has the name, and nobody takes it apart but leftovers.ts. */
+function stepFolderName(step: number, digest: string): string {
+  return `step-${step}-${digest.slice(0, 12)}`;
+}
+
+function isTaken(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return code === "ENOTEMPTY" || code === "EEXIST";
 }
 
 /** Total size of the files in a folder, in bytes. */

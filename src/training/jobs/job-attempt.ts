@@ -40,7 +40,8 @@ export class JobAttempts {
   /** Resolves when the new step is published; rejects with a message for the user. */
   async run(job: JobRecord, signal: AbortSignal): Promise<void> {
     const { transaction, workspace } = this.#context;
-    const { model, base, from } = await startingPoint(job, this.#context);
+    const start = await startingPoint(job, this.#context);
+    const { model, base, from } = start;
     const staging = workspace.newStaging(model.id, job.id);
     const releases = [await this.#policies.hold(model.id, from)];
     try {
@@ -49,7 +50,7 @@ export class JobAttempts {
       for (const step of work.usedSteps) releases.push(await this.#policies.hold(model.id, step));
       const report = JSON.stringify(work.report);
       await transaction(({ jobTable }) => jobTable.setReport(job.id, report), { relaxed: true });
-      const attempt = { job, model, base, from, staging, signal };
+      const attempt = { ...start, job, staging, signal };
       const metrics = await this.#train(attempt, work);
       signal.throwIfAborted();
       await this.#publish(attempt, work, metrics);
@@ -60,9 +61,10 @@ export class JobAttempts {
   }
 
   /** Fills the staging folder. Returns the averages of the gradient steps' metrics. */
-  async #train({ job, model, base, from, staging, signal }: Attempt, work: JobWork): Promise<Record<string, number>> {
+  async #train(attempt: Attempt, work: JobWork): Promise<Record<string, number>> {
+    const { job, staging, signal } = attempt;
     const { workspace, eventTable, trainer } = this.#context;
-    const target = taskModel({ model, base, from }, this.#context);
+    const target = taskModel(attempt, this.#context);
     if ((await eventTable.count(job.id, "training_started")) === 0) {
       // ART clients expect the number of gradient steps under this name
       await this.#journal.addEvent(job.id, "training_started", { num_sequences: work.plan.length });

@@ -13,6 +13,7 @@ import type { TokenSequence } from "../data/token-sequence.ts";
 import type { TrajectoryReport } from "../data/verdict.ts";
 import { planRl, planSft } from "../gradient/gradient-plan.ts";
 import { rewardSpreadMultiplier } from "../gradient/learning-rate.ts";
+import { TrainingError } from "../training-error.ts";
 import { readGroups, readInput } from "./job-input.ts";
 import { klReferenceStep } from "./kl-reference.ts";
 
@@ -79,7 +80,7 @@ async function rlWork(job: JobRecord, context: TrainingContext, target: Target):
       kind: "policy",
       loss: config.loss,
       precalculateLogprobs: config.precalculateLogprobs,
-      reference: adapterOf(referenceStep, (step) => workspace.stepFolder(job.modelId, step)),
+      reference: await referenceAdapter(referenceStep, job.modelId, context),
     },
     optimizer: config.optimizer,
     report: { trajectories: prepared.report, totals },
@@ -127,9 +128,16 @@ function batchSequence(
 }
 
 /** The reference for the trainer. Step 0 is the base model. */
-function adapterOf(step: number | null, folderOf: (step: number) => string): string | "base" | null {
+async function referenceAdapter(
+  step: number | null,
+  modelId: string,
+  { modelTable, workspace }: TrainingContext,
+): Promise<string | "base" | null> {
   if (step === null) return null;
-  return step === 0 ? "base" : folderOf(step);
+  if (step === 0) return "base";
+  const folder = await modelTable.folderOf(modelId, step);
+  if (folder === null) throw new TrainingError("no_kl_reference", { step });
+  return workspace.stepFolder(modelId, folder);
 }
 
 /**

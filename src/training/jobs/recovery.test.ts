@@ -14,6 +14,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   ended,
   fakeTrainer,
+  folderOfStep,
   newModel,
   submit,
   type TrainingBench,
@@ -31,7 +32,15 @@ let bench: TrainingBench;
 let lines: string[];
 const at = (...path: string[]) => join(folder, "training", ...path);
 const warnings = () => lines.filter((line) => line.includes(" warn "));
-const weights = (...path: string[]) => readFileSync(at(...path, "adapter_model.safetensors")).toString("hex");
+/** `path`: the folder of a model. */
+const weights = (step: number, ...path: string[]) =>
+  readFileSync(at(...path, folderOfStep(at(...path), step)!, "adapter_model.safetensors")).toString("hex");
+/** Numbers of the steps in the folder of a model. */
+const stepsIn = (...path: string[]) =>
+  readdirSync(at(...path))
+    .filter((name) => name !== "curves")
+    .map((name) => Number(/^step-(\d+)/.exec(name)?.[1]))
+    .sort();
 
 async function start(trainer: Trainer = fakeTrainer()): Promise<void> {
   lines = [];
@@ -70,14 +79,14 @@ async function leaveRunning(job: string): Promise<void> {
 describe("a start", () => {
   it("moves unknown models aside and logs where", async () => {
     const id = await trainedModel();
-    const trained = weights("models", id, "step-1");
+    const trained = weights(1, "models", id);
     await restart(loseDatabase);
     expect(readdirSync(at("models"))).toEqual([]);
-    expect(weights("orphans", id, "step-1")).toBe(trained);
+    expect(weights(1, "orphans", id)).toBe(trained);
     expect(warnings()).toEqual([expect.stringContaining(`folder=${at("orphans", id)}`)]);
 
     await restart(() => mkdirSync(at("models", id, "step-7"), { recursive: true }));
-    expect(weights("orphans", id, "step-1")).toBe(trained);
+    expect(weights(1, "orphans", id)).toBe(trained);
     expect(readdirSync(at("orphans", `${id}-2`))).toEqual(["step-7"]);
     await restart(() => {});
     expect(lines).toEqual([]);
@@ -89,7 +98,7 @@ describe("a start", () => {
       for (const name of database()) copyFileSync(join(folder, name), join(folder, `older ${name}`));
     });
     for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, id));
-    const trained = weights("models", id, "step-3");
+    const trained = weights(3, "models", id);
     await restart(() => {
       loseDatabase();
       for (const name of readdirSync(folder).filter((name) => name.startsWith("older "))) {
@@ -97,10 +106,10 @@ describe("a start", () => {
       }
     });
     expect(warnings()).toHaveLength(2);
-    expect(readdirSync(at("orphans", id)).sort()).toEqual(["step-2", "step-3"]);
+    expect(stepsIn("orphans", id)).toEqual([2, 3]);
     await ended(bench, await submit(bench, id));
     expect((await bench.service.models.steps(id, "me")).map(({ step }) => step)).toEqual([0, 1, 2]);
-    expect(weights("orphans", id, "step-3")).toBe(trained);
+    expect(weights(3, "orphans", id)).toBe(trained);
   });
 
   it("deletes unfinished and deleted files", async () => {
@@ -111,6 +120,7 @@ describe("a start", () => {
         [id, ".staging-x"],
         [id, basename(temporaryBeside(".staging-y"))],
         [id, "step-0"],
+        [id, "step-0-0123456789ab-2"],
         ["unborn", ".staging-first"],
         ["cut-short", basename(temporaryBeside(".staging-first"))],
         [".removed-y", "step-3"],
@@ -121,7 +131,7 @@ describe("a start", () => {
       mkdirSync(at("jobs", "over"));
     });
     expect(readdirSync(at("models"))).toEqual([id]);
-    expect(readdirSync(at("models", id)).filter((name) => name !== "curves")).toEqual(["step-1"]);
+    expect(stepsIn("models", id)).toEqual([1]);
     expect(readdirSync(at("jobs"))).toEqual([]);
     expect([warnings(), existsSync(at("orphans"))]).toEqual([[], false]);
   });
@@ -133,10 +143,11 @@ describe("a start", () => {
     const job = await submit(bench, id);
     await restart(async () => {
       await leaveRunning(job.id);
-      mkdirSync(at("models", id, "step-1"));
+      for (const name of ["step-1", "step-1-0123456789ab"]) mkdirSync(at("models", id, name));
     });
     expect((await ended(bench, job)).at(-1)).toMatchObject({ type: "training_ended", data: { step: 1 } });
-    expect(weights("models", id, "step-1")).not.toBe("");
+    expect(stepsIn("models", id)).toEqual([0, 1]);
+    expect(weights(1, "models", id)).not.toBe("");
     expect([warnings(), existsSync(at("orphans"))]).toEqual([[], false]);
   });
 

@@ -27,8 +27,8 @@ export async function recover(context: TrainingContext, journal: JobJournal): Pr
   const cut = new Set(interrupted.map(({ modelId }) => modelId));
   const models = new Map<string, KnownModel>();
   for (const { id, nextStep } of await modelTable.all()) {
-    const steps = new Set((await modelTable.steps(id)).map(({ step }) => step));
-    models.set(id, { steps, nextStep, interrupted: cut.has(id) });
+    const folders = new Set((await modelTable.steps(id)).map(({ folder }) => folder));
+    models.set(id, { folders, nextStep, interrupted: cut.has(id) });
   }
   const { removed, movedAside } = workspace.clearLeftovers({ jobs: new Set(open), models });
   if (removed.length > 0) log.info("removed files that belong to nothing", { count: removed.length });

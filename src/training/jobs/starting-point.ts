@@ -14,6 +14,8 @@ export interface StartingPoint {
   base: BaseModel;
   /** The step that it continues. */
   from: number;
+  /** The folder of that step. */
+  folder: string;
 }
 
 /** Throws with a message for the user if the job cannot run now. */
@@ -31,15 +33,15 @@ export async function startingPoint(
   assertServable(model, base);
   const newest = await modelTable.newestStep(model.id);
   if (!newest) throw new Error("its model was deleted");
-  return { model, base, from: newest.step };
+  return { model, base, from: newest.step, folder: workspace.stepFolder(model.id, newest.folder) };
 }
 
-export function taskModel({ model, base, from }: StartingPoint, { workspace, settings }: TrainingContext): TaskModel {
+export function taskModel({ base, folder }: StartingPoint, { settings }: TrainingContext): TaskModel {
   return {
     baseModel: base.folder,
     weights: base.weights,
     positionsPerBlock: base.engine.info.positionsPerBlock,
-    adapter: workspace.stepFolder(model.id, from),
+    adapter: folder,
     threads: settings.threads,
     activationBytes: settings.activationBytes,
   };

@@ -130,7 +130,7 @@ export class OperationAttempts {
     const model = await this.#context.modelTable.get(source.modelId);
     if (!model) throw new Error("the model of the checkpoint was deleted");
     await this.#staged(attempt, async (staging) => {
-      this.#publisher.copyTo(staging, { model, step: source.step, withOptimizer });
+      await this.#publisher.copyTo(staging, { model, step: source.step, withOptimizer });
       const metrics = { loaded_step: source.step };
       await this.#newVersion(attempt, { ...attempt, staging, jobId: attempt.job.id, metrics }, {});
     });
@@ -171,7 +171,7 @@ export class OperationAttempts {
     };
     await assertIdle(this.#context);
     await this.#staged({ ...attempt, model: target }, async (staging) => {
-      this.#publisher.copyTo(staging, source);
+      await this.#publisher.copyTo(staging, source);
       const metrics = (await modelTable.step(model.id, from))?.metrics ?? {};
       const trained = { model: target, base, staging, jobId: job.id, metrics, atLeast: from };
       await this.#publisher.publishTrained(trained, (step, insertStep) =>

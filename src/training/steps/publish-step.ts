@@ -1,19 +1,20 @@
 // Publishes steps: a model's first one, a copy of an older one (rollback) and the result of a job. The files are moved
 // into place first, then the row is committed; a step exists once its row does. If the row cannot be committed, the
-// files go again. A crash in between leaves files without a row, which the next start removes.
+// files go again. A crash in between leaves files without a row, which are cleared away later. Every publication has a
+// folder of its own, so servers that publish the same step do not touch each other's files; the row decides.
 
+import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
 import { loadPeft, savePeft } from "../../model/lora/peft.ts";
-import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
+import type { ModelRecord, StepFiles, StepRecord } from "../../store/model-table.ts";
 import type { Alongside } from "../../store/tables.ts";
 import type { BaseModel } from "../base-models.ts";
 import { DEFAULT_SEED } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
 import { OPTIMIZER_FILE } from "../contract.ts";
 import { copyStep, identityAdapter } from "../files/adapter-files.ts";
-import { folderBytes } from "../files/workspace.ts";
 import type { Policies } from "../policies.ts";
 import { TrainingError } from "../training-error.ts";
 
@@ -66,25 +67,24 @@ export class StepPublisher {
     const release = source && (await this.#policies.hold(source.model.id, source.step));
     try {
       const staging = workspace.newStaging(model.id, "first");
-      if (source) this.copyTo(staging, source);
+      if (source) await this.copyTo(staging, source);
       else {
         const config = readModelConfig(base.folder);
         const lora = { rank: model.loraRank, alpha: model.loraAlpha };
         savePeft(staging, identityAdapter(config, lora, seed), config, { baseModel: base.name });
       }
-      workspace.publish(staging, model.id, step);
-      const insertStep = this.#insertStep(model.id, step, null, {});
+      const files = await workspace.publish(staging, model.id, step);
       return await transaction(async (tx) => {
         if (await tx.modelTable.named(owner, entity, project, name)) {
           throw new TrainingError("model_exists", { model: `${entity}/${project}/${name}` });
         }
         const record = await tx.modelTable.insert(model);
-        await insertStep(tx);
+        await tx.modelTable.insertStep(model.id, step, null, files, {});
         await alongside?.(tx);
         return { ...record, nextStep: step + 1 };
       });
     } catch (error) {
-      workspace.removeModel(model.id);
+      if (!(await this.#mayExist(model.id))) workspace.removeModel(model.id);
       throw error;
     } finally {
       release?.();
@@ -95,7 +95,7 @@ export class StepPublisher {
   async publishCopy(model: ModelRecord, step: number): Promise<StepRecord> {
     const made = await this.#inTurn(model.id, () => this.#copyAsNewest(model, step));
     const base = this.#context.bases.get(model.baseModel);
-    if (base) await this.#policies.loadAhead(model, made.step, base);
+    if (base) await this.#policies.loadAhead(model, made, base);
     return made;
   }
 
@@ -105,23 +105,24 @@ export class StepPublisher {
     const next = (await modelTable.get(id))?.nextStep;
     if (next === undefined) throw new TrainingError("unknown_model", { id });
     const release = await this.#policies.hold(id, step);
-    const staging = workspace.newStaging(id, `rollback-${next}`);
+    const staging = workspace.newStaging(id, `rollback-${randomUUID()}`);
+    let files: StepFiles | null = null;
     try {
-      this.copyTo(staging, { model, step, withOptimizer: true });
-      workspace.publish(staging, id, next);
-      const insertStep = this.#insertStep(id, next, null, { rolled_back_to: step });
+      await this.copyTo(staging, { model, step, withOptimizer: true });
+      const made = await workspace.publish(staging, id, next);
+      files = made;
       return await transaction(async (tx) => {
         if (!(await tx.modelTable.get(id))) throw new TrainingError("unknown_model", { id });
         // a job that was submitted meanwhile may already train from the step before
         if ((await tx.jobTable.countOpenOf(id)) > 0) throw new TrainingError("model_busy", {});
-        await insertStep(tx);
+        await tx.modelTable.insertStep(id, next, null, made, { rolled_back_to: step });
         return (await tx.modelTable.step(id, next))!;
       });
     } catch (error) {
       workspace.removeStaging(staging);
-      workspace.removeStep(id, next);
+      if (files) await this.#discard(id, files.folder);
       // whoever deleted the model may have removed its folder before these files came
-      if (!(await modelTable.get(id))) workspace.removeModel(id);
+      if (!(await this.#mayExist(id))) workspace.removeModel(id);
       throw error;
     } finally {
       release();
@@ -144,14 +145,14 @@ export class StepPublisher {
     const next = (await modelTable.get(model.id))?.nextStep;
     if (next === undefined) throw new Error("its model was deleted");
     const step = Math.max(next, atLeast);
-    workspace.publish(staging, model.id, step);
+    const files = await workspace.publish(staging, model.id, step);
     try {
-      loadPeft(workspace.stepFolder(model.id, step), readModelConfig(base.folder));
-      await this.#policies.loadAhead(model, step, base);
-      await commit(step, this.#insertStep(model.id, step, jobId, metrics));
+      loadPeft(workspace.stepFolder(model.id, files.folder), readModelConfig(base.folder));
+      await this.#policies.loadAhead(model, { step, folder: files.folder }, base);
+      await commit(step, (tx) => tx.modelTable.insertStep(model.id, step, jobId, files, metrics));
     } catch (error) {
-      await this.#policies.unload(model.id, step, base);
-      workspace.removeStep(model.id, step);
+      await this.#policies.unload(model.id, files.folder, base);
+      await this.#discard(model.id, files.folder);
       throw error;
     }
   }
@@ -168,16 +169,35 @@ export class StepPublisher {
     return turn;
   }
 
-  /** Inserts the row of a step whose files are in place. */
-  #insertStep(modelId: string, step: number, jobId: string | null, metrics: Record<string, number>): Alongside {
-    const bytes = folderBytes(this.#context.workspace.stepFolder(modelId, step));
-    return ({ modelTable }) => modelTable.insertStep(modelId, step, jobId, bytes, metrics);
+  /**
+   * Removes the files of a step whose row was not committed. A connection that was lost during the commit leaves it
+   * open whether it was, so the row is looked for. If nobody can tell, the files stay until they are cleared away.
+   */
+  async #discard(modelId: string, folder: string): Promise<void> {
+    const { modelTable, workspace, log } = this.#context;
+    try {
+      if (!(await modelTable.hasFolder(modelId, folder))) workspace.removeStep(modelId, folder);
+    } catch (error) {
+      log.error("files of a step that was not published are still there", { model: modelId, folder, error });
+    }
   }
 
-  /** Throws if the step is damaged. */
-  copyTo(staging: string, { model, step, withOptimizer }: StepSource): void {
-    const { bases, workspace } = this.#context;
-    const folder = workspace.stepFolder(model.id, step);
+  /** Whether a model has a row. true if nobody can tell. */
+  async #mayExist(modelId: string): Promise<boolean> {
+    try {
+      return (await this.#context.modelTable.get(modelId)) !== null;
+    } catch (error) {
+      this.#context.log.error("files of a model may be left that does not exist", { model: modelId, error });
+      return true;
+    }
+  }
+
+  /** Throws if the step is damaged or was removed. */
+  async copyTo(staging: string, { model, step, withOptimizer }: StepSource): Promise<void> {
+    const { bases, modelTable, workspace } = this.#context;
+    const name = await modelTable.folderOf(model.id, step);
+    if (name === null) throw new TrainingError("unknown_step", { step });
+    const folder = workspace.stepFolder(model.id, name);
     const base = bases.get(model.baseModel);
     try {
       if (base) loadPeft(folder, readModelConfig(base.folder));

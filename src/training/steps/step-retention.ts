@@ -22,9 +22,10 @@ export class StepRetention {
     const baseModel = (await modelTable.get(modelId))?.baseModel;
     // nothing is awaited in between: whoever takes a lease now finds no row any more (Policies.hold)
     if (this.#policies.inUse(modelId, step)) return false;
-    await workspace.makingRoom(() => modelTable.deleteStep(modelId, step));
-    await this.#policies.unload(modelId, step, baseModel === undefined ? null : bases.get(baseModel));
-    workspace.removeStep(modelId, step);
+    const folder = await workspace.makingRoom(() => modelTable.deleteStep(modelId, step));
+    if (folder === null) return true;
+    await this.#policies.unload(modelId, folder, baseModel === undefined ? null : bases.get(baseModel));
+    workspace.removeStep(modelId, folder);
     return true;
   }
 
