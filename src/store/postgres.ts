@@ -1,5 +1,6 @@
 // The store in a PostgreSQL server, which several of our servers may share. Transactions are serializable: the server ends
-// one of two that get in each other's way, and it runs again here.
+// one of two that get in each other's way, and it runs again here. Relaxed ones only lock the rows that they change: they
+// are many and short, and would end each other all the time.
 
 import { randomBytes } from "node:crypto";
 import type pg from "pg";
@@ -205,7 +206,7 @@ class Attempt {
 
 /** One round trip. The limits free the rows that it locks when this process hangs. */
 function begin(lock: bigint, relaxed: boolean): string {
-  return `BEGIN ISOLATION LEVEL SERIALIZABLE; SET LOCAL statement_timeout = ${STATEMENT_MS};
+  return `BEGIN ISOLATION LEVEL ${relaxed ? "READ COMMITTED" : "SERIALIZABLE"}; SET LOCAL statement_timeout = ${STATEMENT_MS};
     SET LOCAL idle_in_transaction_session_timeout = ${TRANSACTION_LIMIT_MS};
     ${relaxed ? "SET LOCAL synchronous_commit = off;" : ""} SELECT pg_advisory_xact_lock(${lock})`;
 }

@@ -19,7 +19,8 @@ export interface Sql {
 export interface TransactionOptions<R> {
   /**
    * Does not wait for the disk: the writes survive a crash of the process, but maybe not a power failure. For progress
-   * and the like, never for something that was promised to a client.
+   * and the like, never for something that was promised to a client. Others may come between its statements, so
+   * it begins with a change of the row that gives it the right to the rest.
    */
   relaxed?: boolean;
   /**
