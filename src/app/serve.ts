@@ -9,13 +9,13 @@ import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import { createLog, type Log } from "../observe/log.ts";
 import { Metrics } from "../observe/metrics.ts";
-import { openDataDir } from "../store/data-dir.ts";
 import { lockDataDir } from "../store/instance-lock.ts";
 import { ModelTable } from "../store/model-table.ts";
 import type { Store } from "../store/store.ts";
 import { SCOPES, TokenStore } from "../store/tokens.ts";
 import { addressOf, isLoopback, listen, tryAddress } from "./listen.ts";
 import { checkLoraModules, loadLoraModules, readLoraModule } from "./lora-modules.ts";
+import { openStore } from "./open-store.ts";
 
 /** A loaded model: its engine and its text side. `close` frees everything but the engine. */
 export interface LoadedModel extends Omit<ServiceParts, "config" | "tokens" | "metrics" | "log"> {
@@ -55,14 +55,14 @@ export async function startServer(
 ): Promise<RunningServer> {
   const log = createLog({ level: config.logLevel, format: config.logFormat });
   log.info("starting", shownConfig(config));
-  const store = openDataDir(config.data);
+  const store = await openStore(config);
   const held: (() => void | Promise<void>)[] = [() => store.close()];
   const release = async () => {
     for (const give of held.splice(0).reverse()) await give();
   };
   try {
-    // Without extensions the folder holds only tokens, which servers may share.
-    if (extensions.length > 0) held.push(lockDataDir(config.data));
+    // Without extensions the file holds only tokens, which servers may share. They may share a PostgreSQL database anyway.
+    if (extensions.length > 0 && config.database === null) held.push(lockDataDir(config.data));
     return await start(config, loadModel, extensions, { log, store, release });
   } catch (error) {
     await release();

@@ -1,46 +1,50 @@
-// `flywheel tokens create | list | revoke`: manages access tokens in the data directory. A running server sees every change
+// `flywheel tokens create | list | revoke`: manages access tokens in the server's database. A running server sees every change
 // at once. A token's text is printed once, when it is created.
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
-import { OPTIONS } from "../config/options.ts";
+import { openStore } from "../app/open-store.ts";
+import { loadConfig } from "../config/load.ts";
+import { type Config, envName } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
-import { DATABASE_FILE, openDataDir } from "../store/data-dir.ts";
+import { DATABASE_FILE } from "../store/data-dir.ts";
 import { SCOPES, type Scope, type TokenRecord, TokenStore } from "../store/tokens.ts";
+import { addOptionFlags, givenFlags } from "./option-flags.ts";
 import { printTable } from "./table.ts";
 
 interface CommonOptions {
-  data: string;
   json?: boolean;
 }
 
+/** Which server's tokens: its data directory, or its database. */
+type Place = Pick<Config, "data" | "database" | "databaseListenUrl">;
+
+const PLACE = ["data", "database"] as const;
+
 export function addTokensCommand(program: Command): void {
   const tokens = program.command("tokens").description("Create, list and revoke access tokens.");
-  const data = process.env.FLYWHEEL_DATA || OPTIONS.data.default;
 
-  tokens
+  const create = tokens
     .command("create")
     .description("Create a token and print it. It cannot be printed again.")
     .option("--name <NAME>", "what it is for", "unnamed")
     .option("--scope <SCOPE...>", `what it may do: ${SCOPES.join(", ")} (admin opens every route)`, ["inference"])
     .option("--lifetime <TIME>", "how long it is valid: 12h, 30d, 1y or `forever`", "forever")
-    .option("--data <DIR>", "data directory of the server", data)
     .option("--json", "print JSON")
     .action(async (options: CommonOptions & { name: string; scope: string[]; lifetime: string }) => {
       const token = { name: options.name, scopes: readScopes(options.scope), lifetime: readLifetime(options.lifetime) };
-      await withTokens(options.data, async (store) => {
+      await withTokens(placeOf(create), async (store) => {
         const { secret, record } = await store.create(token);
         console.log(options.json ? JSON.stringify({ token: secret, ...shown(record) }) : secret);
       });
     });
 
-  tokens
+  const list = tokens
     .command("list")
     .description("List tokens. Their text is not stored.")
-    .option("--data <DIR>", "data directory of the server", data)
     .option("--json", "print JSON")
     .action(async (options: CommonOptions) => {
-      await withExistingTokens(options.data, async (store) => {
+      await withExistingTokens(placeOf(list), async (store) => {
         const rows = (await store.list()).map(shown);
         if (options.json) {
           console.log(JSON.stringify(rows));
@@ -51,26 +55,31 @@ export function addTokensCommand(program: Command): void {
       });
     });
 
-  tokens
+  const revoke = tokens
     .command("revoke")
     .description("Revoke a token, effective at once.")
     .argument("<ID|NAME>")
-    .option("--data <DIR>", "data directory of the server", data)
-    .action(async (idOrName: string, options: CommonOptions) => {
-      await withExistingTokens(options.data, async (store) => {
+    .action(async (idOrName: string) => {
+      await withExistingTokens(placeOf(revoke), async (store) => {
         const revoked = await store.revoke(idOrName);
         if (revoked.length === 0) throw new OperatorError(`no valid token has the id or name ${idOrName}`);
         for (const token of revoked) console.log(`revoked ${token.id} (${token.name})`);
       });
     });
+  for (const command of [create, list, revoke]) addOptionFlags(command, PLACE);
+}
+
+function placeOf(command: Command): Place {
+  const env = Object.fromEntries(PLACE.map((name) => [envName(name), process.env[envName(name)]]));
+  return loadConfig({ flags: givenFlags(command), env });
 }
 
 /** Fails if the folder has no database, instead of creating an empty one. */
-async function withExistingTokens(dataDir: string, work: (tokens: TokenStore) => Promise<void>): Promise<void> {
-  if (isMissing(join(dataDir, DATABASE_FILE))) {
-    throw new OperatorError(`${dataDir} is not the data directory of a server: it has no ${DATABASE_FILE}`);
+async function withExistingTokens(place: Place, work: (tokens: TokenStore) => Promise<void>): Promise<void> {
+  if (place.database === null && isMissing(join(place.data, DATABASE_FILE))) {
+    throw new OperatorError(`${place.data} is not the data directory of a server: it has no ${DATABASE_FILE}`);
   }
-  await withTokens(dataDir, work);
+  await withTokens(place, work);
 }
 
 /** An unreadable file does not count as missing; opening it reports the reason. */
@@ -82,13 +91,14 @@ function isMissing(file: string): boolean {
   }
 }
 
-async function withTokens(dataDir: string, work: (tokens: TokenStore) => Promise<void>): Promise<void> {
-  const store = openDataDir(dataDir);
+async function withTokens(place: Place, work: (tokens: TokenStore) => Promise<void>): Promise<void> {
+  const store = await openStore(place);
   try {
     await work(new TokenStore(store));
   } catch (error) {
     if (error instanceof OperatorError) throw error;
-    throw new OperatorError(`cannot use the data directory ${dataDir}: ${(error as Error).message}`, { cause: error });
+    const what = place.database === null ? `data directory ${place.data}` : "database";
+    throw new OperatorError(`cannot use the ${what}: ${(error as Error).message}`, { cause: error });
   } finally {
     await store.close();
   }

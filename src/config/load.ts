@@ -34,6 +34,7 @@ export function loadConfig(sources: ConfigSources = {}): Config {
     }
   }
   checkRanks(config as Config);
+  checkDatabase(config as Config);
   return config as Config;
 }
 
@@ -53,6 +54,11 @@ function checkRanks({ training, loraRank, maxLoraRank }: Config): void {
   if (!training || loraRank <= maxLoraRank) return;
   const fix = `use --lora-rank ${maxLoraRank} or --max-lora-rank ${loraRank}`;
   throw new OperatorError(`--lora-rank ${loraRank} exceeds --max-lora-rank ${maxLoraRank}: ${fix}`);
+}
+
+function checkDatabase({ database, databaseListenUrl }: Config): void {
+  if (databaseListenUrl === null || database !== null) return;
+  throw new OperatorError("--database-listen-url needs --database");
 }
 
 function parsed(option: Option<unknown>, raw: unknown, where: string): unknown {

@@ -171,6 +171,19 @@ export function engineUrls(group: OptionGroup, help: string) {
   return { ...option, parse };
 }
 
+/** A PostgreSQL database. Its URL may have a password. */
+export function postgresUrl(group: OptionGroup, help: string) {
+  const option = text(group, null, help, { secret: true, placeholder: "URL" });
+  const parse = (raw: unknown) => {
+    const url = option.parse(raw);
+    if (url === null || !/^postgres(ql)?:\/\/\S+$/.test(url) || !URL.canParse(url)) {
+      throw new Error("must look like postgres://USER:PASSWORD@HOST:5432/NAME");
+    }
+    return url;
+  };
+  return { ...option, parse };
+}
+
 /** A list of web origins as browsers send them, or `*`. */
 export function origins(group: OptionGroup, initial: readonly string[], help: string) {
   const option = list(group, initial, help);

@@ -13,6 +13,7 @@ import {
   type Option,
   oneOf,
   origins,
+  postgresUrl,
   seconds,
   secrets,
   text,
@@ -54,6 +55,14 @@ export const OPTIONS = {
   data: text("Server", join(homedir(), ".flywheel"), "Folder for the database and trained adapters.", {
     placeholder: "DIR",
   }),
+  database: postgresUrl(
+    "Server",
+    "PostgreSQL database (15 or newer) that several servers may share, instead of the file in --data. Other users of the machine can read flags, so give a password in the environment.",
+  ),
+  databaseListenUrl: postgresUrl(
+    "Server",
+    "The same database without a pooler between. Needed when --database is PgBouncer in transaction mode, where LISTEN does not work.",
+  ),
   allowedOrigins: origins("Server", ["*"], "Web origins that may call from a browser (CORS)."),
   shutdownTimeout: seconds(
     "Server",

@@ -269,6 +269,11 @@ export const ERRORS = {
     meaning: "The engine ended this request with an error. Other requests continue.",
     fix: "The log has the reason under the request id.",
   },
+  outcome_unknown: {
+    ...FAILED,
+    meaning: "The database was lost while it recorded the change. The change may or may not have taken effect.",
+    fix: "Look whether it did before you send the request again.",
+  },
   not_supported: {
     status: 501,
     type: "NotImplementedError",
@@ -287,6 +292,12 @@ export const ERRORS = {
     meaning: "No engine is ready, or the one that ran the request was lost and the request cannot go on elsewhere.",
     fix: "Retry after `Retry-After` seconds. GET /metrics shows the state of every replica.",
     repeat: 1,
+  },
+  store_unavailable: {
+    ...UNAVAILABLE,
+    meaning: "The server cannot reach its database. Nothing was changed. Running requests continue.",
+    fix: "Retry after `Retry-After` seconds. The operator finds the reason in the log.",
+    repeat: 2,
   },
   no_adapter_slot: {
     ...UNAVAILABLE,

@@ -1,7 +1,9 @@
 // Errors for clients. A ServiceError names a row of the error table and adds a message about this request. Anything else
 // that is thrown becomes `internal_error`, and its text stays out of the response.
+import { CommitUnknown } from "./commit-unknown.ts";
 import { EngineUnavailable } from "./engine-unavailable.ts";
 import { ERRORS, type ErrorCode, type ErrorRow } from "./error-table.ts";
+import { StoreUnavailable } from "./store-unavailable.ts";
 
 export interface ErrorDetails {
   /** Field the error is about: a plain name, or `body.path.to.field` for schema errors. */
@@ -51,6 +53,13 @@ export function toServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
   if (thrown instanceof EngineUnavailable) {
     return new ServiceError("engine_unavailable", "No engine is ready. Try again later.", { cause: thrown });
+  }
+  if (thrown instanceof StoreUnavailable) {
+    return new ServiceError("store_unavailable", "The database cannot be reached. Try again later.", { cause: thrown });
+  }
+  if (thrown instanceof CommitUnknown) {
+    const message = "The database was lost during the change. Look whether it took effect before you repeat it.";
+    return new ServiceError("outcome_unknown", message, { cause: thrown });
   }
   return new ServiceError("internal_error", "Internal server error", { cause: thrown });
 }

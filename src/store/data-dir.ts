@@ -11,15 +11,28 @@ export const DATABASE_FILE = "flywheel.db";
 /** Creates the directory if needed and opens its database. Throws with the path when the directory is not writable. */
 export function openDataDir(dataDir: string): Store {
   const file = join(dataDir, DATABASE_FILE);
+  makeDataDir(dataDir);
   try {
-    makeFolder(dataDir);
     // before it is opened, because the files that the database creates beside it copy its mode
     closeSync(openSync(file, "a", 0o600));
     chmodSync(file, 0o600);
     return openSqlite(file);
   } catch (error) {
-    throw new OperatorError(`cannot use the data directory ${dataDir}: ${(error as Error).message}`, { cause: error });
+    throw unusable(dataDir, error);
   }
+}
+
+/** Creates the directory if needed. */
+export function makeDataDir(dataDir: string): void {
+  try {
+    makeFolder(dataDir);
+  } catch (error) {
+    throw unusable(dataDir, error);
+  }
+}
+
+function unusable(dataDir: string, cause: unknown): OperatorError {
+  return new OperatorError(`cannot use the data directory ${dataDir}: ${(cause as Error).message}`, { cause });
 }
 
 /** Node's recursive mkdir never returns under /proc, where a folder cannot be made although its parent exists. */

@@ -47,14 +47,25 @@ export class TokenStore {
   }
 
   /** Returns the secret, which is not stored and cannot be shown again. */
-  create(token: NewToken): Promise<CreatedToken> {
-    return insert(this.#store, token, this.#now());
+  async create(token: NewToken): Promise<CreatedToken> {
+    return (await this.#create(token, async () => true))!;
   }
 
   /** Creates the first token. Returns null if there is any token already, even an expired one. */
   createFirst(token: NewToken): Promise<CreatedToken | null> {
-    return this.#store.transaction(async (tx) =>
-      (await listOn(tx)).length === 0 ? insert(tx, token, this.#now()) : null,
+    return this.#create(token, async (tx) => (await listOn(tx)).length === 0);
+  }
+
+  #create(token: NewToken, isWanted: (tx: Sql) => Promise<boolean>): Promise<CreatedToken | null> {
+    const made = draw(token, this.#now());
+    const { id } = made.record;
+    return this.#store.transaction<CreatedToken | null>(
+      async (tx) => {
+        if (!(await isWanted(tx))) return null;
+        await insert(tx, made);
+        return made;
+      },
+      { committed: async (sql) => ((await sql.get(`${SELECT} WHERE id = ?1`, id)) ? made : undefined) },
     );
   }
 
@@ -70,17 +81,28 @@ export class TokenStore {
   /** Revokes by id or exact name, and returns the revoked tokens. Several tokens may have the same name. */
   revoke(idOrName: string): Promise<TokenRecord[]> {
     const now = this.#now();
-    return this.#store.transaction(async (tx) => {
-      const all = await listOn(tx);
-      const affected = all.filter((t) => (t.id === idOrName || t.name === idOrName) && t.revokedAt === null);
-      for (const token of affected) await tx.run("UPDATE tokens SET revoked_at = ?1 WHERE id = ?2", now, token.id);
-      return affected.map((token) => ({ ...token, revokedAt: now }));
-    });
+    const named = async (sql: Sql, revokedAt: number | null) =>
+      (await listOn(sql)).filter((t) => (t.id === idOrName || t.name === idOrName) && t.revokedAt === revokedAt);
+    return this.#store.transaction(
+      async (tx) => {
+        const affected = await named(tx, null);
+        for (const token of affected) await tx.run("UPDATE tokens SET revoked_at = ?1 WHERE id = ?2", now, token.id);
+        return affected.map((token) => ({ ...token, revokedAt: now }));
+      },
+      {
+        committed: async (sql) => {
+          const revoked = await named(sql, now);
+          return revoked.length > 0 ? revoked : undefined;
+        },
+      },
+    );
   }
 
   async check(secret: string): Promise<TokenCheck> {
     const id = TOKEN_FORM.exec(secret)?.[1];
-    const row = await this.#store.get<TokenRow>(`${SELECT} WHERE id = ?1`, id ?? "");
+    // what is no token, such as a key of --api-key, needs no database
+    if (id === undefined) return { ok: false, why: "unknown" };
+    const row = await this.#store.get<TokenRow>(`${SELECT} WHERE id = ?1`, id);
     // hashes and compares even without a row, so that timing does not reveal known ids
     const stored = Buffer.from(row?.hash ?? "0".repeat(64), "hex");
     if (!timingSafeEqual(stored, sha256(secret)) || row === undefined) return { ok: false, why: "unknown" };
@@ -95,15 +117,19 @@ interface TokenRow extends Omit<TokenRecord, "scopes"> {
   hash: string;
 }
 
-async function insert(sql: Sql, token: NewToken, createdAt: number): Promise<CreatedToken> {
+function draw({ name, scopes, lifetime }: NewToken, createdAt: number): CreatedToken {
   const id = randomBytes(4).toString("hex");
   const secret = `fw_${id}_${randomBytes(32).toString("base64url")}`;
-  const expiresAt = token.lifetime === null ? null : createdAt + token.lifetime;
+  const expiresAt = lifetime === null ? null : createdAt + lifetime;
+  return { secret, record: { id, name, scopes, createdAt, expiresAt, revokedAt: null } };
+}
+
+async function insert(sql: Sql, { secret, record }: CreatedToken): Promise<void> {
+  const { id, name, scopes, createdAt, expiresAt } = record;
   await sql.run(
     "INSERT INTO tokens (id, name, hash, scopes, created_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    ...[id, token.name, sha256(secret).toString("hex"), token.scopes.join(" "), createdAt, expiresAt],
+    ...[id, name, sha256(secret).toString("hex"), scopes.join(" "), createdAt, expiresAt],
   );
-  return { secret, record: { id, name: token.name, scopes: token.scopes, createdAt, expiresAt, revokedAt: null } };
 }
 
 async function listOn(sql: Sql): Promise<TokenRecord[]> {
