@@ -17,8 +17,8 @@ export class EventTable {
     this.#sql = sql;
   }
 
-  async add(jobId: string, type: string, data: Record<string, unknown>): Promise<JobEvent> {
-    const event = { id: randomUUID(), type, data, createdAt: new Date().toISOString() };
+  async add(jobId: string, type: string, data: Record<string, unknown>, id: string = randomUUID()): Promise<JobEvent> {
+    const event = { id, type, data, createdAt: new Date().toISOString() };
     await this.#sql.run(
       "INSERT INTO job_events (id, job_id, type, data, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
       ...[event.id, jobId, type, JSON.stringify(data), event.createdAt],
@@ -34,6 +34,12 @@ export class EventTable {
       ORDER BY seq LIMIT ?3`;
     const rows = await this.#sql.all<Omit<JobEvent, "data"> & { data: string }>(sql, jobId, seen, limit);
     return rows.map((row) => ({ ...row, data: JSON.parse(row.data) }));
+  }
+
+  async get(id: string): Promise<JobEvent | null> {
+    const sql = `SELECT id, type, data, created_at AS "createdAt" FROM job_events WHERE id = ?1`;
+    const row = await this.#sql.get<Omit<JobEvent, "data"> & { data: string }>(sql, id);
+    return row ? { ...row, data: JSON.parse(row.data) } : null;
   }
 
   async count(jobId: string, type: string): Promise<number> {

@@ -1,8 +1,8 @@
-// The rows of training jobs. A status changes only as job-state.ts allows. A final status and the event that announces
-// it are committed together, so that no reader sees one without the other.
+// The rows of training jobs, for whoever does not run them: lease-table.ts writes what a running job does. A final
+// status and the event that announces it are committed together, so that no reader sees one without the other.
 
 import type { EventTable, JobEvent } from "./event-table.ts";
-import { type JobStatus, transition } from "./job-state.ts";
+import type { JobStatus } from "./job-state.ts";
 import type { Sql, SqlValue } from "./store.ts";
 
 /** The operations of a run. */
@@ -63,7 +63,7 @@ export interface JobEnd {
 }
 
 /** The columns of a job under the names of JobRecord. */
-const COLUMNS = `id, model_id AS "modelId", owner, kind, status, progress, error_message AS "errorMessage", config, attempts,
+export const JOB_COLUMNS = `id, model_id AS "modelId", owner, kind, status, progress, error_message AS "errorMessage", config, attempts,
   cancel_requested AS "cancelRequested", from_step AS "fromStep", to_step AS "toStep", report, idempotency_key AS "idempotencyKey",
   request_hash AS "requestHash", training_start AS "trainingStart", training_end AS "trainingEnd", created_at AS "createdAt",
   updated_at AS "updatedAt"`;
@@ -163,52 +163,17 @@ export class JobTable {
     return this.#count("owner = ?1 AND status IN ('PENDING', 'RUNNING')", owner);
   }
 
-  /** Marks the oldest waiting job RUNNING whose model has no running job, and returns it. null = there is none. */
-  async claim(): Promise<JobRecord | null> {
-    const sql = `UPDATE jobs SET status = 'RUNNING', attempts = attempts + 1, updated_at = ?1 WHERE seq = (
-        SELECT seq FROM jobs WHERE status = 'PENDING'
-          AND model_id NOT IN (SELECT model_id FROM jobs WHERE status = 'RUNNING') ORDER BY seq LIMIT 1)
-      RETURNING ${COLUMNS}`;
-    return (await this.#sql.all<JobRow>(sql, new Date().toISOString())).map(jobOf)[0] ?? null;
-  }
-
-  /** The running job begins to train from this step. */
-  async start(id: string, fromStep: number): Promise<void> {
-    const sql = `UPDATE jobs SET from_step = ?1, progress = 0, training_start = COALESCE(training_start, ?2), updated_at = ?2
-      WHERE id = ?3`;
-    await this.#sql.run(sql, fromStep, new Date().toISOString(), id);
-  }
-
-  /** Puts a running job back in the queue, with its events. `attempted`: whether the attempt counts. */
-  async requeue(id: string, attempted: boolean): Promise<void> {
-    await this.#change(id, "PENDING");
-    if (!attempted) await this.#sql.run("UPDATE jobs SET attempts = attempts - 1 WHERE id = ?1", id);
-  }
-
   async requestCancel(id: string): Promise<void> {
     await this.#sql.run("UPDATE jobs SET cancel_requested = 1 WHERE id = ?1", id);
   }
 
-  async setReport(id: string, report: string): Promise<void> {
-    await this.#sql.run("UPDATE jobs SET report = ?1 WHERE id = ?2", report, id);
-  }
-
-  async setProgress(id: string, progress: number): Promise<void> {
-    const sql = "UPDATE jobs SET progress = ?1, updated_at = ?2 WHERE id = ?3";
-    await this.#sql.run(sql, progress, new Date().toISOString(), id);
-  }
-
-  /** Records the final status and its event. Must run in a transaction, with whatever becomes visible with it. */
-  async finish(id: string, end: JobEnd): Promise<JobEvent> {
-    await this.#change(id, end.status);
-    // PostgreSQL has no text with U+0000
-    const message = end.errorMessage?.replaceAll("\0", "\uFFFD") ?? null;
-    await this.#sql.run(
-      `UPDATE jobs SET error_message = ?1, to_step = ?2, report = COALESCE(?3, report), reward_std_dev = ?4,
-         training_end = ?5, progress = CASE WHEN status = 'COMPLETED' THEN 1 ELSE progress END WHERE id = ?6`,
-      ...[message, end.toStep, end.report, end.rewardStdDev, new Date().toISOString(), id],
-    );
-    return this.#events.add(id, end.event.type, end.event.data);
+  /** Ends a job that waits. null = it does not wait. Must run in a transaction. */
+  async endWaiting(id: string, { status, errorMessage, event }: JobEnd): Promise<JobEvent | null> {
+    const sql = `UPDATE jobs SET status = ?2, error_message = ?3, training_end = ?4, updated_at = ?4
+      WHERE id = ?1 AND status = 'PENDING'`;
+    const message = errorMessage === null ? null : plainText(errorMessage);
+    if ((await this.#sql.run(sql, id, status, message, new Date().toISOString())) === 0) return null;
+    return this.#events.add(id, event.type, event.data);
   }
 
   async #job(rest: string, ...params: SqlValue[]): Promise<JobRecord | null> {
@@ -219,23 +184,21 @@ export class JobTable {
     const sql = `SELECT CAST(COUNT(*) AS BIGINT) AS count FROM jobs WHERE ${where}`;
     return (await this.#sql.get<{ count: number }>(sql, ...params))!.count;
   }
-
-  /** Must run in a transaction. */
-  async #change(id: string, to: JobStatus): Promise<void> {
-    const job = await this.get(id);
-    if (!job) throw new Error(`there is no job ${id}`);
-    const sql = "UPDATE jobs SET status = ?1, updated_at = ?2 WHERE id = ?3";
-    await this.#sql.run(sql, transition(job.status, to), new Date().toISOString(), id);
-  }
 }
 
-type JobRow = Omit<JobRecord, "cancelRequested"> & { cancelRequested: number };
+/** As the database has it. */
+export type JobRow = Omit<JobRecord, "cancelRequested"> & { cancelRequested: number };
 
 /** The jobs that the rest of a query selects. */
 export async function readJobs(sql: Sql, rest: string, ...params: SqlValue[]): Promise<JobRecord[]> {
-  return (await sql.all<JobRow>(`SELECT ${COLUMNS} FROM jobs ${rest}`, ...params)).map(jobOf);
+  return (await sql.all<JobRow>(`SELECT ${JOB_COLUMNS} FROM jobs ${rest}`, ...params)).map(jobOf);
 }
 
-function jobOf(row: JobRow): JobRecord {
+/** Text for the database: PostgreSQL has none with U+0000. */
+export function plainText(text: string): string {
+  return text.replaceAll("\0", "\uFFFD");
+}
+
+export function jobOf(row: JobRow): JobRecord {
   return { ...row, cancelRequested: row.cancelRequested === 1 };
 }

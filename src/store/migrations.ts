@@ -152,12 +152,51 @@ const stepFiles: Migration = {
   postgres: `ALTER TABLE steps ADD COLUMN folder TEXT COLLATE "C", ADD COLUMN digest TEXT COLLATE "C";`,
 };
 
+const leases: Migration = {
+  name: "leases of running jobs, and servers",
+  // worker: id of the server that runs the job. Times: milliseconds since 1970 by the clock of the database. The view
+  // gives that clock the same name everywhere. facts: JSON.
+  sqlite: `
+    CREATE VIEW clock AS SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS now_ms;
+    ALTER TABLE jobs ADD COLUMN worker TEXT;
+    ALTER TABLE jobs ADD COLUMN lease_until INTEGER;
+    ALTER TABLE jobs ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
+    CREATE UNIQUE INDEX jobs_one_running ON jobs (model_id) WHERE status = 'RUNNING';
+    CREATE INDEX jobs_open ON jobs (model_id, seq) WHERE status IN ('PENDING', 'RUNNING');
+    CREATE TABLE servers (
+      id TEXT PRIMARY KEY,
+      role TEXT NOT NULL,
+      address TEXT NOT NULL,
+      version TEXT NOT NULL,
+      seen_at INTEGER NOT NULL,
+      facts TEXT NOT NULL
+    );
+  `,
+  postgres: `
+    CREATE VIEW clock AS SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now_ms;
+    ALTER TABLE jobs ADD COLUMN worker TEXT COLLATE "C";
+    ALTER TABLE jobs ADD COLUMN lease_until BIGINT;
+    ALTER TABLE jobs ADD COLUMN epoch BIGINT NOT NULL DEFAULT 0;
+    CREATE UNIQUE INDEX jobs_one_running ON jobs (model_id) WHERE status = 'RUNNING';
+    CREATE INDEX jobs_open ON jobs (model_id, seq) WHERE status IN ('PENDING', 'RUNNING');
+    CREATE TABLE servers (
+      id TEXT COLLATE "C" PRIMARY KEY,
+      role TEXT COLLATE "C" NOT NULL,
+      address TEXT COLLATE "C" NOT NULL,
+      version TEXT COLLATE "C" NOT NULL,
+      seen_at BIGINT NOT NULL,
+      facts TEXT COLLATE "C" NOT NULL
+    );
+  `,
+};
+
 /** PostgreSQL begins with the last of these, which makes all tables at once. */
 const BEFORE_POSTGRES: readonly BeforePostgres[] = [training, tokens, deletedModels, rewardSpreads, runs, modelOrder];
 
 export const MIGRATIONS: readonly Migration[] = [
   ...BEFORE_POSTGRES.map((step) => ({ ...step, postgres: step === modelOrder ? POSTGRES_BASELINE : "" })),
   stepFiles,
+  leases,
 ];
 
 /** Why a program does not use a database that a newer one has changed. `option`: the one that chooses the database. */

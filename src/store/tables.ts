@@ -2,6 +2,7 @@
 
 import { EventTable } from "./event-table.ts";
 import { JobTable } from "./job-table.ts";
+import { LeaseTable } from "./lease-table.ts";
 import { ModelTable } from "./model-table.ts";
 import { RunTable } from "./run-table.ts";
 import type { Sql, Store, TransactionOptions } from "./store.ts";
@@ -10,6 +11,7 @@ export interface Tables {
   readonly modelTable: ModelTable;
   readonly runTable: RunTable;
   readonly jobTable: JobTable;
+  readonly leaseTable: LeaseTable;
   readonly eventTable: EventTable;
 }
 
@@ -29,6 +31,7 @@ export function tablesOn(sql: Sql): Tables {
     modelTable: new ModelTable(sql),
     runTable: new RunTable(sql),
     jobTable: new JobTable(sql, eventTable),
+    leaseTable: new LeaseTable(sql, eventTable),
     eventTable,
   };
 }

@@ -2,6 +2,7 @@
 // replaced later. A name means the same everywhere: `modelTable` holds rows, `models` is what clients may do with them.
 
 import type { Log } from "../observe/log.ts";
+import type { Store } from "../store/store.ts";
 import type { Tables, Transaction } from "../store/tables.ts";
 import type { BaseModels } from "./base-models.ts";
 import type { Trainer } from "./contract.ts";
@@ -11,6 +12,11 @@ import type { Workspace } from "./files/workspace.ts";
 export interface TrainingContext extends Tables {
   /** For what must not be interrupted. Uses the tables that it passes on, not those of this context. */
   transaction: Transaction;
+  /** Tells the servers on the same store what to look at (jobs/hints.ts). */
+  hints: Pick<Store, "notify" | "listen">;
+  /** Who this server is among those on the same store. */
+  server: ServerPart;
+  times: LeaseTimes;
   workspace: Workspace;
   bases: BaseModels;
   trainer: Trainer;
@@ -18,6 +24,28 @@ export interface TrainingContext extends Tables {
   observer: JobObserver | null;
   log: Log;
 }
+
+export interface ServerPart {
+  id: string;
+  /** Whether it runs jobs. */
+  runsJobs: boolean;
+  /** No other server uses the store: what is marked as running at the start runs nowhere. */
+  alone: boolean;
+}
+
+/** In milliseconds. */
+export interface LeaseTimes {
+  /** How long a job stays with a server that is not heard of. */
+  lease: number;
+  /** How often a server renews the leases of its jobs, and sees that one was cancelled elsewhere. */
+  renew: number;
+  /** How often expired leases are looked for. */
+  sweep: number;
+  /** How often a server looks for work and events that it was not told of. */
+  poll: number;
+}
+
+export const LEASE_TIMES: LeaseTimes = { lease: 30_000, renew: 10_000, sweep: 5_000, poll: 2_000 };
 
 export interface TrainingSettings {
   /** Shape of the adapters of new models. */

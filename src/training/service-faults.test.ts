@@ -53,7 +53,7 @@ describe("faults", () => {
     const many = { ...group, trajectories: Array.from({ length: 200 }, (_, i) => group.trajectories[i % 2]!) };
     const job = await submit(bench, model.id, [many]);
     await new Promise<void>((resolve) => {
-      bench.service.jobs.watch(job.id, ({ type }) => type === "gradient_step" && resolve());
+      bench.service.jobs.watch(job.id, (event) => event?.type === "gradient_step" && resolve());
     });
     await bench.service.jobs.cancel(job.id, "me");
     expect((await ended(bench, job)).at(-1)!.data).toEqual({ error_message: "cancelled" });

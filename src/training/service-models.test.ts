@@ -144,7 +144,8 @@ describe("models", () => {
     const open = [await submit(bench, model.id), await submit(bench, model.id)];
     const told: unknown[] = [];
     for (const { id } of open) {
-      bench.service.jobs.watch(id, ({ type, data }) => {
+      bench.service.jobs.watch(id, (event) => {
+        const { type, data } = event!;
         if (type === "training_failed") told.push(data.error_message);
       });
     }
@@ -168,7 +169,7 @@ describe("models", () => {
     const many = Array.from({ length: 200 }, (_, i) => stubborn.trajectories[i % 2]!);
     const running = await submit(bench, model.id, [{ ...stubborn, trajectories: many }]);
     await new Promise<void>((resolve) => {
-      bench.service.jobs.watch(running.id, ({ type }) => type === "gradient_step" && resolve());
+      bench.service.jobs.watch(running.id, (event) => event?.type === "gradient_step" && resolve());
     });
     const coming = submit(bench, model.id);
     const deleted = bench.service.models.delete(model.id, "me");

@@ -25,7 +25,8 @@ describe("jobs", () => {
     let servedAtTheEnd: ReturnType<typeof bench.service.policies.find> | null = null;
     let loadedAtTheEnd: string | undefined;
     const job = await submit(bench, model.id, [scored(["a1 <e>", 1], ["a2 <e>", 0]), scored(["a3", 1], ["yes", 1])]);
-    bench.service.jobs.watch(job.id, ({ type }) => {
+    bench.service.jobs.watch(job.id, (event) => {
+      const type = event?.type;
       if (type !== "training_ended") return;
       servedAtTheEnd = bench.service.policies.find("wandb-artifact:///team/demo/agent", "me");
       loadedAtTheEnd = bench.engine.loads.at(-1);
@@ -93,7 +94,8 @@ describe("jobs", () => {
       ["b1", b],
     ] as const) {
       const job = await submit(bench, model.id);
-      bench.service.jobs.watch(job.id, ({ type }) => {
+      bench.service.jobs.watch(job.id, (event) => {
+        const type = event?.type;
         if (type !== "gradient_step") order.push(`${label} ${type === "training_started" ? "start" : "end"}`);
       });
       jobs.push(job);
@@ -114,7 +116,7 @@ describe("jobs", () => {
     const waiting = await submit(bench, model.id);
     expect((await bench.service.jobs.cancel(waiting.id, "me")).status).toBe("CANCELLED");
     await new Promise<void>((resolve) => {
-      bench.service.jobs.watch(running.id, ({ type }) => type === "gradient_step" && resolve());
+      bench.service.jobs.watch(running.id, (event) => event?.type === "gradient_step" && resolve());
     });
     await bench.service.jobs.cancel(running.id, "me");
     const events = await ended(bench, running);
@@ -182,7 +184,7 @@ describe("jobs", () => {
     for (const reward of [1, 0.8, 0.9, 0.6]) {
       const groups = [scored(["a1 <e>", reward], ["a2 <e>", 0])];
       const events = await ended(bench, await submit(bench, model.id, groups, { config }));
-      rates.push(events.find(({ type }) => type === "gradient_step")!.data.learning_rate);
+      rates.push(events.find((event) => event?.type === "gradient_step")!.data.learning_rate);
       // a job without rewards to compare says nothing about them
       if (reward === 0.6) await ended(bench, await submit(bench, model.id, [], { config }));
     }
@@ -199,7 +201,7 @@ describe("jobs", () => {
     for (const reward of [1, 0.8, 0.9, 0.6]) {
       const groups = [scored(["a1 <e>", reward], ["a2 <e>", 0])];
       const events = await ended(bench, await submit(bench, model.id, groups, { config }));
-      rate = events.find(({ type }) => type === "gradient_step")!.data.learning_rate;
+      rate = events.find((event) => event?.type === "gradient_step")!.data.learning_rate;
       const log = new GroupLog();
       for (const value of [100, 0]) log.addTrajectory({ reward: value, metrics: {} });
       log.addGroup({ exceptions: 0, metrics: {} });
@@ -221,7 +223,7 @@ describe("jobs", () => {
     for (const reward of [1, 0.8]) {
       const groups = [scored(["a1 <e>", reward], ["a2 <e>", 0])];
       const events = await ended(bench, await submit(bench, fork.id, groups, { config }));
-      rates.push(events.find(({ type }) => type === "gradient_step")!.data.learning_rate);
+      rates.push(events.find((event) => event?.type === "gradient_step")!.data.learning_rate);
     }
     expect(rates).toEqual([5e-6, expect.closeTo(5e-6 * 0.8, 13)]);
   });

@@ -1,19 +1,28 @@
 // Training as one object: builds its parts, starts and stops them. The API and the composition at start-up know no
 // other.
 
+import { randomUUID } from "node:crypto";
 import type { Log } from "../observe/log.ts";
 import { isOperation } from "../store/job-table.ts";
 import type { ModelRecord } from "../store/model-table.ts";
 import type { Store } from "../store/store.ts";
 import { tablesOn, transactionsOn } from "../store/tables.ts";
 import type { BaseModels } from "./base-models.ts";
-import type { JobObserver, TrainingContext, TrainingSettings } from "./context.ts";
+import {
+  type JobObserver,
+  LEASE_TIMES,
+  type LeaseTimes,
+  type ServerPart,
+  type TrainingContext,
+  type TrainingSettings,
+} from "./context.ts";
 import type { Trainer } from "./contract.ts";
 import { CurveWriter } from "./files/curves.ts";
 import { Workspace } from "./files/workspace.ts";
 import { JobAttempts } from "./jobs/job-attempt.ts";
 import { JobJournal } from "./jobs/job-journal.ts";
 import { type AttemptJob, JobRunner } from "./jobs/job-runner.ts";
+import { JobUpkeep } from "./jobs/job-upkeep.ts";
 import { Jobs } from "./jobs/jobs.ts";
 import { recover } from "./jobs/recovery.ts";
 import { Models } from "./models.ts";
@@ -31,6 +40,9 @@ export interface TrainingOptions extends TrainingSettings {
   trainer: Trainer;
   log: Log;
   observer?: JobObserver;
+  /** By default the only server, with a new id. */
+  server?: ServerPart;
+  times?: LeaseTimes;
 }
 
 export class TrainingService {
@@ -43,12 +55,16 @@ export class TrainingService {
   readonly #curves: CurveWriter;
   readonly #journal: JobJournal;
   readonly #runner: JobRunner;
+  readonly #upkeep: JobUpkeep;
   #closed = false;
 
-  constructor({ store, folder, bases, trainer, log, observer, ...settings }: TrainingOptions) {
+  constructor({ store, folder, bases, trainer, log, observer, server, times, ...settings }: TrainingOptions) {
     const context: TrainingContext = {
       ...tablesOn(store),
       transaction: transactionsOn(store),
+      hints: store,
+      server: server ?? { id: randomUUID(), runsJobs: true, alone: true },
+      times: times ?? LEASE_TIMES,
       workspace: new Workspace(folder),
       bases,
       trainer,
@@ -65,8 +81,10 @@ export class TrainingService {
     this.#journal = new JobJournal(context);
     const jobs = new JobAttempts(context, this.#journal, this.policies, publisher);
     const operations = new OperationAttempts(context, this.#journal, this.policies, publisher);
-    const attempt: AttemptJob = (job, signal) => (isOperation(job.kind) ? operations : jobs).run(job, signal);
+    const attempt: AttemptJob = (claimed, signal) =>
+      (isOperation(claimed.job.kind) ? operations : jobs).run(claimed, signal);
     this.#runner = new JobRunner(context, this.#journal, attempt, retention);
+    this.#upkeep = new JobUpkeep(context, this.#journal, this.#runner);
     this.jobs = new Jobs(context, this.#journal, this.#runner);
     this.runs = new Runs(context, publisher, this.#journal, this.#runner, this.jobs);
     this.models = new Models(context, this.policies, publisher, retention, this.#runner);
@@ -74,12 +92,15 @@ export class TrainingService {
 
   /** Puts right what a crash left behind, then starts waiting jobs. */
   async start(): Promise<void> {
-    const { modelTable, workspace } = this.#context;
-    await recover(this.#context, this.#journal);
-    // they take their time, and log their own failures
-    for (const { id } of await modelTable.all()) void this.#curves.write(id);
+    const { modelTable, workspace, server } = this.#context;
+    if (server.alone) {
+      await recover(this.#context, this.#journal);
+      // they take their time, and log their own failures
+      for (const { id } of await modelTable.all()) void this.#curves.write(id);
+    }
     workspace.keepReserve();
     await this.#warnOfRanks();
+    this.#upkeep.start();
     await this.#runner.pump();
   }
 
@@ -106,7 +127,9 @@ export class TrainingService {
 
   async close(): Promise<void> {
     this.#closed = true;
+    this.#journal.close();
     await this.#runner.close();
+    await this.#upkeep.close();
     await this.#context.trainer.close();
     await this.#curves.close();
   }

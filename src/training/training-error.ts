@@ -13,6 +13,7 @@ export interface TrainingFaults {
   unknown_step: { step: number | "latest" };
   damaged_step: { step: number };
   model_busy: object;
+  job_does_not_stop: { id: string };
   too_many_metrics: { step: number; limit: number };
   unknown_job: { id: string };
   unknown_event: { id: string };
@@ -54,6 +55,8 @@ const MESSAGES: { [Code in TrainingErrorCode]: (facts: TrainingFaults[Code]) => 
   unknown_step: ({ step }) => `The model has no step ${step}.`,
   damaged_step: ({ step }) => `The files of step ${step} are damaged.`,
   model_busy: () => "The model has open training jobs; wait for them or cancel them first.",
+  job_does_not_stop: ({ id }) =>
+    `The training job ${id} runs on another server and has not stopped yet; try again in a minute.`,
   too_many_metrics: ({ step, limit }) => `Step ${step} would have more than ${limit} metrics.`,
   unknown_job: ({ id }) => `There is no training job ${id}.`,
   unknown_event: ({ id }) => `${id} is not an event of this job.`,

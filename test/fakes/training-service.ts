@@ -12,6 +12,7 @@ import { openSqlite } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { BaseModels, limitsOf } from "../../src/training/base-models.ts";
 import { RL_DEFAULTS, type RlConfig } from "../../src/training/config.ts";
+import type { LeaseTimes, ServerPart } from "../../src/training/context.ts";
 import type { Trainer } from "../../src/training/contract.ts";
 import type { TrajectoryGroup } from "../../src/training/data/trajectory.ts";
 import { ForkedProcess } from "../../src/training/process/forked-process.ts";
@@ -43,6 +44,10 @@ export interface BenchOptions {
   maxOpenJobs?: number;
   maxBytesPerOwner?: number;
   offersRuns?: boolean;
+  /** Shared with other services; whoever made it closes it. */
+  store?: Store;
+  server?: ServerPart;
+  times?: LeaseTimes;
   /** Puts something between the service and its database. */
   wrapStore?: (store: Store) => Store;
 }
@@ -65,7 +70,7 @@ export async function trainingBench(options: BenchOptions = {}): Promise<Trainin
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "training-"));
   const engine = adapterEngine(LLAMA, options.maxLoras, options.maxLoraRank);
   const slots = new AdapterSlots(engine);
-  const opened = openSqlite(join(folder, "flywheel.db"));
+  const opened = options.store ?? openSqlite(join(folder, "flywheel.db"));
   const store = options.wrapStore?.(opened) ?? opened;
   const trainer = options.trainer ?? fakeTrainer();
   const limits = { positionsPerBlock: 16, maxSequenceLength: 64, activationBytes: 2 ** 30, rank: 2 };
@@ -90,6 +95,8 @@ export async function trainingBench(options: BenchOptions = {}): Promise<Trainin
     activationBytes: 2 ** 30,
     isServedName: () => false,
     offersRuns: options.offersRuns ?? true,
+    ...(options.server === undefined ? {} : { server: options.server }),
+    ...(options.times === undefined ? {} : { times: options.times }),
   });
   await service.start();
   return {
@@ -99,7 +106,7 @@ export async function trainingBench(options: BenchOptions = {}): Promise<Trainin
     folder,
     async close() {
       await service.close();
-      await store.close();
+      if (options.store === undefined) await store.close();
       if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -180,8 +187,9 @@ export async function ended(bench: TrainingBench, job: JobRecord): Promise<JobEv
   const isLast = ({ type }: JobEvent) => type === "training_ended" || type === "training_failed";
   let stop = () => {};
   const told = new Promise<void>((resolve) => {
-    stop = bench.service.jobs.watch(job.id, (event) => {
-      if (isLast(event)) resolve();
+    stop = bench.service.jobs.watch(job.id, async (event) => {
+      // on another server, the table has the news
+      if (event ? isLast(event) : (await all()).some(isLast)) resolve();
     });
   });
   if (!(await all()).some(isLast)) await told;

@@ -84,7 +84,7 @@ export function streamEvents(reply: FastifyReply, parts: EventStreamParts, jobId
     if (!stream.blocked) stream.send(": still training\n\n");
   }, HEARTBEAT_MS);
   const stopWatching = jobs.watch(jobId, (event) => {
-    if (isLast(event)) final = event;
+    if (event && isLast(event)) final = event;
     follow();
   });
   reply.raw.on("close", () => {

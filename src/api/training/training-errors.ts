@@ -15,6 +15,7 @@ const WIRE: Readonly<Record<TrainingErrorCode, { code: ErrorCode; param?: string
   unknown_step: { code: "unknown_checkpoint" },
   damaged_step: { code: "damaged_checkpoint", param: "step" },
   model_busy: { code: "model_busy" },
+  job_does_not_stop: { code: "model_busy" },
   too_many_metrics: { code: "invalid_training_request", param: "trajectory_groups" },
   unknown_job: { code: "unknown_training_job" },
   unknown_event: { code: "unknown_training_job", param: "after" },

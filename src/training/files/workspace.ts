@@ -103,8 +103,8 @@ export class Workspace {
     mkdirSync(this.#gradientsFolder(modelId), { recursive: true, mode: 0o700 });
   }
 
-  removeGradients(modelId: string): void {
-    rmSync(this.#gradientsFolder(modelId), { recursive: true, force: true });
+  removeGradients(modelId: string, operationId: string): void {
+    rmSync(this.gradients(modelId, operationId), { force: true });
   }
 
   jobFolder(jobId: string): string {
@@ -116,13 +116,14 @@ export class Workspace {
     return join(this.jobFolder(jobId), "submission.jsonl");
   }
 
-  jobBatch(jobId: string): string {
-    return join(this.jobFolder(jobId), "batch.jsonl");
+  /** `epoch`: of the attempt. One that was taken over may still write while the next one reads its own. */
+  jobBatch(jobId: string, epoch: number): string {
+    return join(this.jobFolder(jobId), `batch-${epoch}.jsonl`);
   }
 
   /** What a pass reads from the model: float32 values. */
-  jobLogprobs(jobId: string): string {
-    return join(this.jobFolder(jobId), "logprobs");
+  jobLogprobs(jobId: string, epoch: number): string {
+    return join(this.jobFolder(jobId), `logprobs-${epoch}`);
   }
 
   createJobFolder(jobId: string): void {

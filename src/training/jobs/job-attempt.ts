@@ -4,7 +4,7 @@
 
 import { createWriteStream } from "node:fs";
 import { finished } from "node:stream/promises";
-import type { JobRecord } from "../../store/job-table.ts";
+import type { ClaimedJob, Lease } from "../../store/lease-table.ts";
 import type { Alongside } from "../../store/tables.ts";
 import type { TrainingContext } from "../context.ts";
 import type { BatchSequence, StepMetrics } from "../contract.ts";
@@ -17,8 +17,7 @@ import { type JobWarning, samplerWarning, smallStepsWarning } from "./job-warnin
 import { type JobWork, workOf } from "./job-work.ts";
 import { optimizerStateIn, type StartingPoint, startingPoint, taskModel } from "./starting-point.ts";
 
-interface Attempt extends StartingPoint {
-  job: JobRecord;
+interface Attempt extends StartingPoint, ClaimedJob {
   /** The folder that the new step is made in. */
   staging: string;
   signal: AbortSignal;
@@ -37,20 +36,20 @@ export class JobAttempts {
     this.#publisher = publisher;
   }
 
-  /** Resolves when the new step is published; rejects with a message for the user. */
-  async run(job: JobRecord, signal: AbortSignal): Promise<void> {
+  /** Resolves when the new step is published; rejects with a message for the user, or with LostLease. */
+  async run({ job, lease }: ClaimedJob, signal: AbortSignal): Promise<void> {
     const { transaction, workspace } = this.#context;
     const start = await startingPoint(job, this.#context);
     const { model, base, from } = start;
-    const staging = workspace.newStaging(model.id, job.id);
+    const staging = workspace.newStaging(model.id, `${job.id}-${lease.epoch}`);
     const releases = [await this.#policies.hold(model.id, from)];
     try {
-      await transaction(({ jobTable }) => jobTable.start(job.id, from), { relaxed: true });
+      await transaction(({ leaseTable }) => leaseTable.start(lease, from), { relaxed: true });
       const work = await workOf(job, this.#context, { base, currentStep: from, signal });
       for (const step of work.usedSteps) releases.push(await this.#policies.hold(model.id, step));
       const report = JSON.stringify(work.report);
-      await transaction(({ jobTable }) => jobTable.setReport(job.id, report), { relaxed: true });
-      const attempt = { ...start, job, staging, signal };
+      await transaction(({ leaseTable }) => leaseTable.setReport(lease, report), { relaxed: true });
+      const attempt = { ...start, job, lease, staging, signal };
       const metrics = await this.#train(attempt, work);
       signal.throwIfAborted();
       await this.#publish(attempt, work, metrics);
@@ -62,19 +61,20 @@ export class JobAttempts {
 
   /** Fills the staging folder. Returns the averages of the gradient steps' metrics. */
   async #train(attempt: Attempt, work: JobWork): Promise<Record<string, number>> {
-    const { job, staging, signal } = attempt;
+    const { job, lease, staging, signal } = attempt;
     const { workspace, eventTable, trainer } = this.#context;
     const target = taskModel(attempt, this.#context);
     if ((await eventTable.count(job.id, "training_started")) === 0) {
       // ART clients expect the number of gradient steps under this name
-      await this.#journal.addEvent(job.id, "training_started", { num_sequences: work.plan.length });
+      await this.#journal.addEvent(lease, "training_started", { num_sequences: work.plan.length });
     }
     if (work.plan.length === 0) {
       // nothing to learn: the step advances anyway, so that client and server count alike
       copyStep(target.adapter, staging);
       return {};
     }
-    await writeBatch(workspace.jobBatch(job.id), work.batch);
+    const batch = workspace.jobBatch(job.id, lease.epoch);
+    await writeBatch(batch, work.batch);
     const alreadyTold = await eventTable.count(job.id, "gradient_step");
     const samples: StepMetrics[] = [];
     // what happens is recorded in order while the trainer goes on; if something cannot be recorded, the trainer stops
@@ -84,14 +84,14 @@ export class JobAttempts {
       recorded = recorded.then(work);
       recorded.catch((error: unknown) => failure.abort(error));
     };
-    const warn = await this.#warner(job.id);
+    const warn = await this.#warner(lease);
     const onStep = (metrics: StepMetrics) => {
       const { gradient_step: _, ...measured } = metrics;
       const done = samples.push(measured);
       if (done > alreadyTold) {
         const data = { ...metrics, ...work.eventMetrics(done - 1) };
-        const progress: Alongside = ({ jobTable }) => jobTable.setProgress(job.id, done / work.plan.length);
-        record(() => this.#journal.addEvent(job.id, "gradient_step", data, progress));
+        const progress: Alongside = ({ leaseTable }) => leaseTable.setProgress(lease, done / work.plan.length);
+        record(() => this.#journal.addEvent(lease, "gradient_step", data, progress));
       }
       if (done > 1) return;
       const warning = samplerWarning(metrics, work.objective, work.report.totals.steps_off_policy ?? 0);
@@ -100,7 +100,7 @@ export class JobAttempts {
     const task = {
       ...target,
       optimizerState: optimizerStateIn(target.adapter),
-      batch: workspace.jobBatch(job.id),
+      batch,
       steps: work.plan,
       objective: work.objective,
       optimizer: work.optimizer,
@@ -119,19 +119,20 @@ export class JobAttempts {
   }
 
   /** Tells the log and the job's events. A repeated attempt gives the same warnings, and they are told once. */
-  async #warner(jobId: string): Promise<(warning: JobWarning | null) => Promise<void>> {
+  async #warner(lease: Lease): Promise<(warning: JobWarning | null) => Promise<void>> {
     const { eventTable, log } = this.#context;
+    const { jobId } = lease;
     const alreadyTold = await eventTable.count(jobId, "training_warning");
     let given = 0;
     return async (warning) => {
       if (warning === null || ++given <= alreadyTold) return;
       log.warn(`a training job: ${warning.message}`, { job: jobId, code: warning.code });
-      await this.#journal.addEvent(jobId, "training_warning", { ...warning });
+      await this.#journal.addEvent(lease, "training_warning", { ...warning });
     };
   }
 
   async #publish(
-    { job, model, base, staging }: Attempt,
+    { job, lease, model, base, staging }: Attempt,
     work: JobWork,
     metrics: Record<string, number>,
   ): Promise<void> {
@@ -146,7 +147,7 @@ export class JobAttempts {
         tokens: work.report.usage?.tokens ?? 0,
         event: { type: "training_ended", data: { step } },
       };
-      await this.#journal.finish(job.id, end, insertStep);
+      await this.#journal.finish(lease, end, insertStep);
     });
   }
 }

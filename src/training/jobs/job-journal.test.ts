@@ -16,14 +16,14 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 it("counts the tokens of a job's end without parsing its report", async () => {
   const store = openSqlite(":memory:");
-  const { modelTable, jobTable } = tablesOn(store);
+  const { modelTable, jobTable, eventTable, leaseTable } = tablesOn(store);
   await modelTable.insert({
     ...{ id: "m", owner: "me", entity: "e", project: "p", name: "n", baseModel: "b" },
     ...{ loraRank: 1, loraAlpha: 1, nextStep: 0 },
   });
   const told: unknown[] = [];
   const journal = new JobJournal({
-    ...{ transaction: transactionsOn(store), jobTable, workspace: new Workspace(folder) },
+    ...{ transaction: transactionsOn(store), jobTable, eventTable, hints: store, workspace: new Workspace(folder) },
     observer: {
       trainingJobs() {},
       gradientStep() {},
@@ -32,9 +32,9 @@ it("counts the tokens of a job's end without parsing its report", async () => {
     log: createLog({ level: "error", format: "text" }),
   });
   const job = { id: "j", modelId: "m", owner: "me", kind: "rl" as const, config: "{}" };
-  const { id } = await jobTable.insert({ ...job, idempotencyKey: null, requestHash: "" });
-  await jobTable.claim();
-  await journal.finish(id, {
+  await jobTable.insert({ ...job, idempotencyKey: null, requestHash: "" });
+  const { lease } = (await leaseTable.claim("server", 1000))!;
+  await journal.finish(lease, {
     ...{ status: "COMPLETED", errorMessage: null, toStep: 1, report: "a report of many megabytes" },
     ...{ tokens: 22, rewardStdDev: null, event: { type: "training_ended", data: { step: 1 } } },
   });

@@ -1,46 +1,67 @@
-// Records what happens to jobs and tells those who watch them. It also counts them for metrics.
+// Records what happens to jobs and tells those who watch them, on this server and on others. It also counts them for
+// metrics.
 
+import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
+import { CommitUnknown } from "../../errors/commit-unknown.ts";
+import { StoreUnavailable } from "../../errors/store-unavailable.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import { isFinal, type JobStatus } from "../../store/job-state.ts";
 import type { JobEnd } from "../../store/job-table.ts";
+import type { Lease } from "../../store/lease-table.ts";
 import type { Alongside, Tables } from "../../store/tables.ts";
 import type { TrainingContext } from "../context.ts";
+import { JOB_NEWS } from "./hints.ts";
 
-type JournalContext = Pick<TrainingContext, "transaction" | "jobTable" | "workspace" | "observer" | "log">;
+type JournalContext = Pick<
+  TrainingContext,
+  "transaction" | "jobTable" | "eventTable" | "hints" | "workspace" | "observer" | "log"
+>;
+
+/** How often to try again while the database is away. */
+const RETRY_MS = 1_000;
+
+/** null: something may have happened elsewhere; the table knows. */
+export type WatchJob = (event: JobEvent | null) => void;
 
 const NOTHING: Alongside = async () => {};
 
 export class JobJournal {
   readonly #context: JournalContext;
   readonly #watchers = new EventEmitter().setMaxListeners(0);
+  #closed = false;
 
   constructor(context: JournalContext) {
     this.#context = context;
   }
 
+  /** From now on, what cannot be recorded fails: there is no time to wait for the database. */
+  close(): void {
+    this.#closed = true;
+  }
+
   /** Progress may be lost with a power failure; the repeated attempt then records it again. */
-  async addEvent(jobId: string, type: string, data: Record<string, unknown>, alongside = NOTHING): Promise<void> {
-    const { transaction, observer } = this.#context;
+  async addEvent(lease: Lease, type: string, data: Record<string, unknown>, alongside = NOTHING): Promise<void> {
+    const { observer } = this.#context;
     if (type === "gradient_step") observer?.gradientStep();
     if (type === "training_started") await this.countJobs();
-    const add = async (tx: Tables) => {
+    const event = await this.#record(true, async (tx, id) => {
       await alongside(tx);
-      return tx.eventTable.add(jobId, type, data);
-    };
-    this.#tell(jobId, await transaction(add, { relaxed: true }));
+      return tx.leaseTable.addEvent(lease, type, data, id);
+    });
+    await this.#tell(lease.jobId, event);
   }
 
   /**
    * Records the final status and event, in one transaction with `alongside`, and frees the job's files. Throws only
    * when nothing was recorded, so the caller can then undo what it did, even a published step.
    */
-  async finish(jobId: string, end: JobEnd, alongside = NOTHING): Promise<void> {
-    const event = await this.#context.transaction(async (tx) => {
+  async finish(lease: Lease, end: JobEnd, alongside = NOTHING): Promise<void> {
+    const event = await this.#record(false, async (tx, id) => {
       await alongside(tx);
-      return tx.jobTable.finish(jobId, end);
+      return tx.leaseTable.finish(lease, end, id);
     });
-    await this.#over(jobId, end, event);
+    await this.#over(lease.jobId, end, event);
   }
 
   /**
@@ -53,22 +74,51 @@ export class JobJournal {
       const status = (await jobTable.get(jobId))?.status ?? null;
       if (status === null || isFinal(status)) return { status, event: null };
       await jobTable.requestCancel(jobId);
-      return { status, event: status === "PENDING" ? await jobTable.finish(jobId, end) : null };
+      return { status, event: await jobTable.endWaiting(jobId, end) };
     });
     if (event) await this.#over(jobId, end, event);
     return status;
   }
 
-  /** Calls `listener` for every event from now on, until the returned function is called. */
-  watch(jobId: string, listener: (event: JobEvent) => void): () => void {
+  /** Calls `listener` when there may be new events, until the returned function is called. */
+  watch(jobId: string, listener: WatchJob): () => void {
     this.#watchers.on(jobId, listener);
     return () => this.#watchers.off(jobId, listener);
+  }
+
+  /** Something may have happened to the job, or to any job, elsewhere. */
+  look(jobId?: string): void {
+    const ids = jobId === undefined ? (this.#watchers.eventNames() as string[]) : [jobId];
+    for (const id of ids) this.#tellHere(id, null);
   }
 
   /** Tells the metrics how many jobs wait and run. */
   async countJobs(): Promise<void> {
     const { jobTable, observer } = this.#context;
     observer?.trainingJobs(await jobTable.count("PENDING"), await jobTable.count("RUNNING"));
+  }
+
+  /**
+   * Commits an event with this id and what belongs to it. A job goes on while the database is away, so this waits for it.
+   * If the answer to a commit was lost, the event shows whether it took effect.
+   */
+  async #record(relaxed: boolean, work: (tx: Tables, id: string) => Promise<JobEvent>): Promise<JobEvent> {
+    const { transaction, eventTable, log } = this.#context;
+    const id = randomUUID();
+    const committed = async (tables: Tables) => (await tables.eventTable.get(id)) ?? undefined;
+    let unsure = false;
+    for (let tries = 0; ; tries++) {
+      try {
+        const done = unsure ? await eventTable.get(id) : null;
+        return done ?? (await transaction((tx) => work(tx, id), { relaxed, committed }));
+      } catch (error) {
+        const away = error instanceof CommitUnknown || error instanceof StoreUnavailable;
+        if (!away || this.#closed) throw error;
+        unsure ||= error instanceof CommitUnknown;
+        if (tries === 0) log.warn("what happens to a training job cannot be recorded yet", { error });
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    }
   }
 
   /** The end is recorded, so nothing that fails here changes it. */
@@ -81,7 +131,7 @@ export class JobJournal {
     } catch (error) {
       log.error("after the end of a training job", { job: jobId, error });
     }
-    this.#tell(jobId, event);
+    await this.#tell(jobId, event);
   }
 
   async #countEnd(jobId: string, end: JobEnd): Promise<void> {
@@ -92,8 +142,16 @@ export class JobJournal {
     this.#context.observer?.trainingJobEnded(end.status, seconds, end.tokens);
   }
 
+  async #tell(jobId: string, event: JobEvent): Promise<void> {
+    const { hints, log } = this.#context;
+    this.#tellHere(jobId, event);
+    await hints.notify(JOB_NEWS, jobId).catch((error: unknown) => {
+      log.warn("other servers were not told of an event", { job: jobId, error });
+    });
+  }
+
   /** A listener that fails does not affect the job. */
-  #tell(jobId: string, event: JobEvent): void {
+  #tellHere(jobId: string, event: JobEvent | null): void {
     for (const listener of this.#watchers.listeners(jobId)) {
       try {
         listener(event);

@@ -1,19 +1,30 @@
 // Runs the queue of jobs: those of one model one after the other, those of different models side by side up to a limit.
 // However a job ends, it ends with a status and an event, and its files go. If that cannot be written because the disk
-// is full, the runner tries again until it can.
+// is full, the runner tries again until it can. A job whose lease is lost belongs to another server: the runner drops it.
 
-import { isFinal } from "../../store/job-state.ts";
+import { CommitUnknown } from "../../errors/commit-unknown.ts";
+import { StoreUnavailable } from "../../errors/store-unavailable.ts";
 import type { JobEnd, JobRecord } from "../../store/job-table.ts";
+import { type ClaimedJob, type Lease, LostLease } from "../../store/lease-table.ts";
 import type { TrainingContext } from "../context.ts";
 import type { StepRetention } from "../steps/step-retention.ts";
+import { TrainingError } from "../training-error.ts";
+import { JOB_CANCEL, JOB_WAITING } from "./hints.ts";
 import { cancelled, failed, type JobJournal } from "./job-journal.ts";
 
 const RETRY_MS = 2_000;
 
-/** Runs a job once; the job is RUNNING. Resolves when its end is recorded; rejects with a message for the user. */
-export type AttemptJob = (job: JobRecord, signal: AbortSignal) => Promise<void>;
+/** How often to look whether a job on another server has stopped. */
+const LOOK_MS = 250;
+
+/**
+ * Runs a job once; the job is RUNNING. Resolves when its end is recorded; rejects with a message for the user, or with
+ * LostLease.
+ */
+export type AttemptJob = (claimed: ClaimedJob, signal: AbortSignal) => Promise<void>;
 
 interface RunningJob {
+  lease: Lease;
   controller: AbortController;
   done: Promise<void>;
 }
@@ -22,7 +33,7 @@ interface RunningJob {
 class Stop extends Error {
   readonly kind: "cancelled" | "shutdown";
 
-  constructor(kind: "cancelled" | "shutdown", message: string) {
+  constructor(kind: Stop["kind"], message: string) {
     super(message);
     this.kind = kind;
   }
@@ -55,12 +66,47 @@ export class JobRunner {
     return this.#pumping;
   }
 
-  /** Tells a job that is marked as running to stop. */
-  async cancel(jobId: string, why: string): Promise<void> {
-    (await this.#find(jobId))?.controller.abort(new Stop("cancelled", why));
+  /** A job was added: this server starts it, or another one does. */
+  async wake(): Promise<void> {
+    await this.pump();
+    await this.#context.hints.notify(JOB_WAITING, "").catch((error: unknown) => {
+      this.#context.log.warn("other servers were not told of a waiting job", { error });
+    });
   }
 
-  /** Cancels a model's open jobs. Resolves when none of them runs. */
+  /** Whether this server runs the job. */
+  runs(jobId: string): boolean {
+    return this.#running.has(jobId);
+  }
+
+  /** Tells a job that is marked as running to stop, wherever it runs. */
+  async cancel(jobId: string, why: string): Promise<void> {
+    if (!(await this.cancelHere(jobId, why))) await this.#context.hints.notify(JOB_CANCEL, jobId);
+  }
+
+  /** Returns false if the job does not run on this server. */
+  async cancelHere(jobId: string, why: string): Promise<boolean> {
+    const running = await this.#find(jobId);
+    running?.controller.abort(new Stop("cancelled", why));
+    return running !== undefined;
+  }
+
+  /** Renews the leases of the running jobs, and stops those that are lost or to be cancelled. */
+  async renew(): Promise<void> {
+    const { leaseTable, log } = this.#context;
+    for (const { lease, controller } of [...this.#running.values()]) {
+      try {
+        const { cancelRequested } = await leaseTable.renew(lease);
+        if (cancelRequested) controller.abort(new Stop("cancelled", "cancelled"));
+      } catch (error) {
+        // also if its end was recorded here just now, which the attempt survives
+        if (error instanceof LostLease) controller.abort(error);
+        else log.warn("the lease of a training job could not be renewed yet", { job: lease.jobId, error });
+      }
+    }
+  }
+
+  /** Cancels a model's open jobs. Resolves when none of them runs; throws if one on another server does not stop. */
   async cancelJobsOf(modelId: string, why: string): Promise<void> {
     const message = `cancelled because ${why}`;
     const { jobTable, workspace } = this.#context;
@@ -73,7 +119,7 @@ export class JobRunner {
       if (running) {
         running.controller.abort(new Stop("cancelled", message));
         await running.done;
-      } else await this.#endAbandoned(id, message);
+      } else await this.#awaitOther(id, message);
     }
   }
 
@@ -94,45 +140,56 @@ export class JobRunner {
   }
 
   async #startJobs(): Promise<void> {
+    if (!this.#context.server.runsJobs) return;
     while (!this.#closed && this.#running.size < this.#context.settings.maxParallelJobs) {
-      const job = await this.#claim();
-      if (!job) return;
+      const claimed = await this.#claim();
+      if (!claimed) return;
+      const { job, lease } = claimed;
       const controller = new AbortController();
+      // its server stopped before it saw this
+      if (job.cancelRequested) controller.abort(new Stop("cancelled", "cancelled"));
       if (this.#closed) controller.abort(new Stop("shutdown", "the server is stopping"));
-      const done = this.#run(job, controller.signal).finally(() => {
+      const done = this.#run(claimed, controller.signal).finally(() => {
         this.#running.delete(job.id);
         // leaves the stack, so that a thousand quick jobs do not nest
         setImmediate(() => void this.pump());
       });
-      this.#running.set(job.id, { controller, done });
+      this.#running.set(job.id, { lease, controller, done });
     }
   }
 
-  async #claim(): Promise<JobRecord | null> {
-    const { transaction, log } = this.#context;
+  async #claim(): Promise<ClaimedJob | null> {
+    const { leaseTable, server, times, log } = this.#context;
     try {
-      return await transaction(({ jobTable }) => jobTable.claim(), { relaxed: true });
+      return await leaseTable.claim(server.id, times.lease);
     } catch (error) {
       log.error("the next training job could not be looked up", { error });
       return null;
     }
   }
 
-  async #run(job: JobRecord, signal: AbortSignal): Promise<void> {
+  async #run(claimed: ClaimedJob, signal: AbortSignal): Promise<void> {
     const { log } = this.#context;
+    const { job, lease } = claimed;
     try {
       signal.throwIfAborted();
-      await this.#attempt(job, signal);
+      await this.#attempt(claimed, signal);
       log.info("training job completed", { job: job.id, model: job.modelId });
     } catch (error) {
-      if (error instanceof Stop && error.kind === "shutdown") {
-        await this.#requeue(job);
+      if (error instanceof LostLease) {
+        log.warn("training job dropped: another server has it, or it is over", { job: job.id, epoch: lease.epoch });
+        return;
+      }
+      const away = error instanceof StoreUnavailable || error instanceof CommitUnknown;
+      if (away) log.warn("training job put back: the database is away", { job: job.id, error });
+      if (away || (error instanceof Stop && error.kind === "shutdown")) {
+        await this.#requeue(lease);
         return;
       }
       const message = await this.#forClients(job, error instanceof Error ? error.message : String(error));
       if (error instanceof Stop) log.info("training job cancelled", { job: job.id, model: job.modelId, message });
       else log.warn("training job ended without a new step", { job: job.id, model: job.modelId, error });
-      await this.#finishSurely(job, error instanceof Stop ? cancelled(message) : failed(message));
+      await this.#finishSurely(lease, error instanceof Stop ? cancelled(message) : failed(message));
       return;
     }
     await this.#retention.afterStep(job.modelId);
@@ -151,38 +208,44 @@ export class JobRunner {
     return base ? text.replaceAll(base.folder, base.name) : text;
   }
 
-  async #requeue(job: JobRecord): Promise<void> {
+  async #requeue(lease: Lease): Promise<void> {
     const { transaction, log } = this.#context;
     try {
-      await transaction(async ({ jobTable }) => {
-        if ((await jobTable.get(job.id))?.status === "RUNNING") await jobTable.requeue(job.id, false);
-      });
+      await transaction(({ leaseTable }) => leaseTable.requeue(lease, false));
     } catch (error) {
-      // the next start finds it as RUNNING, which means the same
-      log.error("a training job could not be put back", { job: job.id, error });
+      if (error instanceof LostLease) return;
+      // the next start, or another server once the lease has expired, finds it as RUNNING, which means the same
+      log.error("a training job could not be put back", { job: lease.jobId, error });
     }
   }
 
-  async #finishSurely(job: JobRecord, end: JobEnd): Promise<void> {
-    const { jobTable, workspace, log } = this.#context;
+  async #finishSurely(lease: Lease, end: JobEnd): Promise<void> {
+    const { workspace, log } = this.#context;
     for (let attempt = 0; !this.#closed; attempt++) {
       try {
-        await this.#journal.finish(job.id, end);
+        await this.#journal.finish(lease, end);
         return;
       } catch (error) {
-        const now = await jobTable.get(job.id).catch(() => undefined);
-        if (now === null || (now && isFinal(now.status))) return; // somebody else ended it
+        if (error instanceof LostLease) return; // somebody else ended it
         workspace.releaseReserve();
-        if (attempt === 1) log.error("the end of a job cannot be recorded yet", { job: job.id, error });
+        if (attempt === 1) log.error("the end of a job cannot be recorded yet", { job: lease.jobId, error });
         if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
     }
   }
 
-  /** Ends a job that is marked as running although nothing runs it, because a stopping server left it so. */
-  async #endAbandoned(id: string, message: string): Promise<void> {
-    const job = await this.#context.jobTable.get(id);
-    if (job?.status !== "RUNNING") return;
-    await this.#context.workspace.makingRoom(() => this.#journal.finish(id, cancelled(message)));
+  /** Waits until a job that was told to stop does not run any more. */
+  async #awaitOther(id: string, message: string): Promise<void> {
+    const { leaseTable, hints, server, times, workspace } = this.#context;
+    // a stopping server left it so: nothing runs it
+    const lease = server.alone ? await leaseTable.of(id) : null;
+    if (lease) return workspace.makingRoom(() => this.#journal.finish(lease, cancelled(message)));
+    await hints.notify(JOB_CANCEL, id);
+    // its server hears of it, sees it when it renews the lease, or loses the lease
+    const until = Date.now() + times.lease + times.renew + times.sweep;
+    while ((await leaseTable.of(id)) !== null) {
+      if (Date.now() > until) throw new TrainingError("job_does_not_stop", { id });
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
   }
 }

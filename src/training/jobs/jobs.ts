@@ -10,7 +10,7 @@ import type { RlConfig, SftConfig } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
 import { TrainingError } from "../training-error.ts";
 import { InputWriter } from "./job-input.ts";
-import type { JobJournal } from "./job-journal.ts";
+import type { JobJournal, WatchJob } from "./job-journal.ts";
 import type { JobRunner } from "./job-runner.ts";
 import { klReferenceStep } from "./kl-reference.ts";
 
@@ -66,7 +66,7 @@ export class Jobs {
   async submit(draft: JobDraft, submission: Submission): Promise<JobRecord> {
     const { job, created } = await this.#insert(draft, submission);
     if (created) {
-      await this.#runner.pump();
+      await this.#runner.wake();
       await this.#journal.countJobs();
       return job;
     }
@@ -120,7 +120,7 @@ export class Jobs {
     return this.#context.jobTable.list(owner, modelId, status, after, limit);
   }
 
-  /** A job that is over stays as it is. A running one ends within its current gradient step. */
+  /** A job that is over stays as it is. A running one ends soon after, on whichever server it runs. */
   async cancel(id: string, owner: string): Promise<JobRecord> {
     const job = await this.owned(id, owner);
     if (isFinal(job.status)) return job;
@@ -147,8 +147,8 @@ export class Jobs {
     return events;
   }
 
-  /** Calls `listener` for every event from now on, until the returned function is called. */
-  watch(id: string, listener: (event: JobEvent) => void): () => void {
+  /** Calls `listener` when there may be new events, until the returned function is called. */
+  watch(id: string, listener: WatchJob): () => void {
     return this.#journal.watch(id, listener);
   }
 

@@ -21,7 +21,7 @@ import {
   trainingBench,
 } from "../../../test/fakes/training-service.ts";
 import { createLog } from "../../observe/log.ts";
-import { JobTable } from "../../store/job-table.ts";
+import { LeaseTable } from "../../store/lease-table.ts";
 import { openSqlite } from "../../store/sqlite.ts";
 import { temporaryBeside } from "../../system/durable-file.ts";
 import type { Trainer } from "../contract.ts";
@@ -156,7 +156,7 @@ describe("a start", () => {
     await start(fakeTrainer(200));
     const job = await submit(bench, (await newModel(bench)).id);
     const release = vi.spyOn(Workspace.prototype, "releaseReserve");
-    const requeue = vi.spyOn(JobTable.prototype, "requeue");
+    const requeue = vi.spyOn(LeaseTable.prototype, "requeue");
     try {
       await restart(async () => {
         await leaveRunning(job.id);

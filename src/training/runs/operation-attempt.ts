@@ -3,7 +3,8 @@
 
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { JobEnd, JobRecord } from "../../store/job-table.ts";
+import type { JobEnd } from "../../store/job-table.ts";
+import type { ClaimedJob } from "../../store/lease-table.ts";
 import type { ModelRecord } from "../../store/model-table.ts";
 import type { Alongside } from "../../store/tables.ts";
 import type { OptimizerConfig } from "../config.ts";
@@ -26,8 +27,7 @@ import {
   RUNS_PROJECT,
 } from "./operation.ts";
 
-interface Attempt extends StartingPoint {
-  job: JobRecord;
+interface Attempt extends StartingPoint, ClaimedJob {
   signal: AbortSignal;
 }
 
@@ -44,8 +44,8 @@ export class OperationAttempts {
     this.#publisher = publisher;
   }
 
-  /** Rejects with a message for the user. */
-  async run(job: JobRecord, signal: AbortSignal): Promise<void> {
+  /** Rejects with a message for the user, or with LostLease. */
+  async run({ job, lease }: ClaimedJob, signal: AbortSignal): Promise<void> {
     const start = await startingPoint(job, this.#context);
     const { parentVersion, command }: Operation = operationOf(job);
     if (start.from !== parentVersion) {
@@ -53,9 +53,9 @@ export class OperationAttempts {
     }
     const release = await this.#policies.hold(start.model.id, start.from);
     try {
-      await this.#context.transaction(({ jobTable }) => jobTable.start(job.id, start.from), { relaxed: true });
+      await this.#context.transaction(({ leaseTable }) => leaseTable.start(lease, start.from), { relaxed: true });
       signal.throwIfAborted();
-      await this.#perform({ ...start, job, signal }, command);
+      await this.#perform({ ...start, job, lease, signal }, command);
     } finally {
       release();
     }
@@ -82,9 +82,9 @@ export class OperationAttempts {
 
   async #pass(attempt: Attempt, { kind, loss, wantsLogprobs, wantsTokenIds, matrices }: PassCommand): Promise<void> {
     const { workspace, trainer } = this.#context;
-    const { job, model, signal } = attempt;
+    const { job, lease, model, signal } = attempt;
     const batch = workspace.jobInput(job.id);
-    const logprobs = wantsLogprobs ? workspace.jobLogprobs(job.id) : null;
+    const logprobs = wantsLogprobs ? workspace.jobLogprobs(job.id, lease.epoch) : null;
     const gradients = kind === "forward_backward" ? workspace.gradients(model.id, job.id) : null;
     if (gradients !== null) workspace.createGradientsFolder(model.id);
     const task = { ...taskModel(attempt, this.#context), batch, loss, gradients, logprobs };
@@ -137,14 +137,17 @@ export class OperationAttempts {
   }
 
   async #newVersion(attempt: Attempt, trained: TrainedStep, outcome: object): Promise<void> {
+    const { runTable, workspace } = this.#context;
     const { id } = attempt.model;
+    // only these go: the next operation, on another server, may already write its own
+    const used = await runTable.contributions(id);
     await this.#publisher.publishTrained(trained, (step, insertStep) =>
       this.#finish(attempt, outcome, step, 0, async (tx) => {
         await insertStep(tx);
         await tx.runTable.consumeContributions(id, step);
       }),
     );
-    this.#context.workspace.removeGradients(id);
+    for (const operation of used) workspace.removeGradients(id, operation.id);
   }
 
   /** Makes the run's version the newest step of the owner's model of that name, which is made if there is none. */
@@ -183,8 +186,8 @@ export class OperationAttempts {
     });
   }
 
-  async #staged({ job, model }: Attempt, work: (staging: string) => Promise<void>): Promise<void> {
-    const staging = this.#context.workspace.newStaging(model.id, job.id);
+  async #staged({ lease, model }: Attempt, work: (staging: string) => Promise<void>): Promise<void> {
+    const staging = this.#context.workspace.newStaging(model.id, `${lease.jobId}-${lease.epoch}`);
     try {
       await work(staging);
     } finally {
@@ -193,7 +196,7 @@ export class OperationAttempts {
   }
 
   async #finish(
-    { job }: Attempt,
+    { lease }: Attempt,
     outcome: object,
     toStep: number | null,
     tokens = 0,
@@ -204,7 +207,7 @@ export class OperationAttempts {
       report: JSON.stringify(outcome),
       event: { type: "operation_ended", data: {} },
     };
-    await this.#journal.finish(job.id, end, alongside);
+    await this.#journal.finish(lease, end, alongside);
   }
 }
 

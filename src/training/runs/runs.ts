@@ -115,7 +115,7 @@ export class Runs {
       await request.draft?.input.finish();
       const { job, created } = await this.#context.transaction((tx) => this.#insert(run, request, tx));
       accepted = created;
-      if (created) await this.#runner.pump();
+      if (created) await this.#runner.wake();
       await this.#journal.countJobs();
       return job;
     } finally {

@@ -1,0 +1,250 @@
+// Two servers on one store and one folder of training files: one runs a job, and things happen to it.
+
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { JobEvent } from "../../src/store/event-table.ts";
+import type { JobRecord } from "../../src/store/job-table.ts";
+import type { Store } from "../../src/store/store.ts";
+import type { LeaseTimes } from "../../src/training/context.ts";
+import { type PausedStore, pausableStore } from "../fakes/paused-store.ts";
+import {
+  type BenchOptions,
+  ended,
+  fakeTrainer,
+  newModel,
+  scored,
+  submit,
+  type TrainingBench,
+  trainingBench,
+} from "../fakes/training-service.ts";
+import { STORES, storesOf } from "../stores.ts";
+import { violations } from "./invariants.ts";
+
+/** Leases that expire soon, so that tests need not wait. */
+const TIMES: LeaseTimes = { lease: 600, renew: 100, sweep: 50, poll: 50 };
+
+/** Long enough for things to happen: eight gradient steps. */
+const GROUPS = Array.from({ length: 4 }, () => scored(["a1 <e>", 1], ["a2 <e>", 0]));
+
+describe.each(STORES)("two servers on %s", (kind) => {
+  const openIn = storesOf(kind);
+  let folder: string;
+  let open: () => Promise<Store>;
+  let stores: Set<Store>;
+  let benches: TrainingBench[];
+  let paused: PausedStore[];
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), "cluster-"));
+    // a file has one server: there, all get the same connection
+    const file = kind === "SQLite" ? await openIn(folder) : null;
+    open = async () => file ?? (await openIn(folder));
+    stores = new Set();
+    benches = [];
+    paused = [];
+  });
+  afterEach(async () => {
+    for (const one of paused) one.resume();
+    for (const bench of benches) await bench.close();
+    const [store] = stores;
+    expect(await violations({ store: store!, folder: join(folder, "training") })).toEqual([]);
+    for (const one of stores) await one.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function start(id: string, options: BenchOptions & { runsJobs?: boolean } = {}): Promise<TrainingBench> {
+    const store = await open();
+    stores.add(store);
+    const server = { id, runsJobs: options.runsJobs ?? true, alone: false };
+    const bench = await trainingBench({ folder, store, times: TIMES, server, ...options });
+    benches.push(bench);
+    return bench;
+  }
+  const pausable = async () => {
+    const inner = await open();
+    stores.add(inner);
+    const store = pausableStore(inner);
+    paused.push(store);
+    return store;
+  };
+  const api = () => start("api", { runsJobs: false });
+  const worker = (id: string, stepMs: number, options: BenchOptions = {}) =>
+    start(id, { trainer: fakeTrainer(stepMs), ...options });
+  const running = async (bench: TrainingBench, job: JobRecord) => {
+    await expect.poll(async () => (await bench.service.jobs.owned(job.id, "me")).progress ?? 0).toBeGreaterThan(0);
+  };
+  const read = (bench: TrainingBench, job: JobRecord) => bench.service.jobs.owned(job.id, "me");
+  const staging = () =>
+    readdirSync(join(folder, "training", "models")).flatMap((model) =>
+      readdirSync(join(folder, "training", "models", model)).filter((name) => name.startsWith(".staging-")),
+    );
+
+  it("one takes the job, the other streams its events as they come and serves the step", async () => {
+    const [a, b] = [await api(), await worker("b", 20)];
+    const model = await newModel(a);
+    const job = await submit(a, model.id, GROUPS);
+    const seen: string[] = [];
+    let live = 0;
+    let last: string | null = null;
+    await new Promise<void>((resolve) => {
+      const follow = async () => {
+        const events: JobEvent[] = await a.service.jobs.events(job.id, last, 100);
+        if (events.length === 0 || events[0]!.id === last) return;
+        last = events.at(-1)!.id;
+        seen.push(...events.map(({ type }) => type));
+        if (seen.at(-1) === "training_ended") resolve();
+        else live++;
+      };
+      let turn = Promise.resolve();
+      a.service.jobs.watch(job.id, () => {
+        turn = turn.then(follow);
+      });
+    });
+    expect(seen).toEqual(["training_started", ...new Array(8).fill("gradient_step"), "training_ended"]);
+    expect(live).toBeGreaterThan(2);
+    expect(await a.service.policies.find("agent", "me")).toMatchObject({ step: 1 });
+    const lease = await a.service.policies.acquire("agent", "me");
+    expect(lease!.step).toBe(1);
+    lease!.release();
+    expect(b.engine.loads).toHaveLength(1);
+  });
+
+  it("share a queue: no job runs twice, and those of a model follow one another", async () => {
+    const a = await api();
+    await worker("b", 2);
+    await worker("c", 2);
+    const models = await Promise.all(["x", "y", "z"].map((name) => newModel(a, name)));
+    const jobs = [];
+    for (let i = 0; i < 12; i++) jobs.push(await submit(a, models[i % 3]!.id));
+    for (const job of jobs) expect((await ended(a, job)).at(-1)!.type).toBe("training_ended");
+    for (const { id } of models) {
+      expect((await a.service.models.steps(id, "me")).map(({ step }) => step)).toEqual([0, 1, 2, 3, 4]);
+    }
+  });
+
+  it("the job of a server that is gone starts again elsewhere and tells each event once", async () => {
+    const [a, gone] = [await api(), await pausable()];
+    const b = await worker("b", 60, { wrapStore: () => gone });
+    const job = await submit(a, (await newModel(a)).id, GROUPS);
+    await running(a, job);
+    gone.pause();
+    await worker("c", 5);
+    const events = await ended(a, job);
+    expect(events.map(({ type }) => type)).toEqual([
+      "training_started",
+      ...new Array(8).fill("gradient_step"),
+      "training_ended",
+    ]);
+    expect(await read(a, job)).toMatchObject({ status: "COMPLETED", attempts: 2, toStep: 1 });
+    // it comes back, finds that it lost its lease, and leaves nothing
+    gone.resume();
+    await expect.poll(async () => (await b.service.stats()).running).toBe(0);
+    expect(await a.service.jobs.events(job.id, null, 100)).toEqual(events);
+    expect(staging()).toEqual([]);
+    expect((await a.service.models.steps(job.modelId, "me")).map(({ step }) => step)).toEqual([0, 1]);
+  });
+
+  it("a server that was paused past its lease publishes nothing when it wakes", async () => {
+    const [a, asleep] = [await api(), await pausable()];
+    const b = await worker("b", 30, { wrapStore: () => asleep });
+    const model = await newModel(a);
+    const job = await submit(a, model.id, GROUPS);
+    await running(a, job);
+    asleep.pause();
+    // its trainer goes on and its files are ready before it can reach the store again
+    await worker("c", 5);
+    await ended(a, job);
+    const before = await read(a, job);
+    await sleep(400);
+    asleep.resume();
+    await expect.poll(async () => (await b.service.stats()).running).toBe(0);
+    expect(await read(a, job)).toEqual(before);
+    expect(staging()).toEqual([]);
+    const next = await submit(a, model.id);
+    await ended(a, next);
+    expect(await read(a, next)).toMatchObject({ status: "COMPLETED", fromStep: 1, toStep: 2 });
+  });
+
+  it("a job is cancelled from the other server at once", async () => {
+    const a = await api();
+    await worker("b", 100);
+    const job = await submit(a, (await newModel(a)).id, GROUPS);
+    await running(a, job);
+    await a.service.jobs.cancel(job.id, "me");
+    expect((await ended(a, job)).at(-1)).toMatchObject({
+      type: "training_failed",
+      data: { error_message: "cancelled" },
+    });
+    expect(await read(a, job)).toMatchObject({ status: "CANCELLED" });
+  });
+
+  it("a cancellation that nobody heard is seen when the lease is renewed, or when it expires", async () => {
+    const [a, gone] = [await api(), await pausable()];
+    const deaf = { ...gone, listen: () => () => {} };
+    await worker("b", 100, { wrapStore: () => deaf });
+    const model = await newModel(a);
+    const heardLate = await submit(a, model.id, GROUPS);
+    await running(a, heardLate);
+    await a.service.jobs.cancel(heardLate.id, "me");
+    await ended(a, heardLate);
+    expect(await read(a, heardLate)).toMatchObject({ status: "CANCELLED", attempts: 1 });
+
+    const never = await submit(a, model.id, GROUPS);
+    await running(a, never);
+    gone.pause();
+    await a.service.jobs.cancel(never.id, "me");
+    await ended(a, never);
+    expect(await read(a, never)).toMatchObject({ status: "CANCELLED", attempts: 1 });
+    gone.resume();
+  });
+
+  it("a job that loses its server five times fails", async () => {
+    const a = await api();
+    const b = await worker("b", 100);
+    const job = await submit(a, (await newModel(a)).id, GROUPS);
+    await running(a, job);
+    const [store] = stores;
+    await store!.run("UPDATE jobs SET attempts = 5, epoch = 7, lease_until = 1 WHERE id = ?1", job.id);
+    const events = await ended(a, job);
+    expect(events.at(-1)!.data).toEqual({ error_message: "the server stopped 5 times while this job was running" });
+    expect(await read(a, job)).toMatchObject({ status: "FAILED" });
+    await expect.poll(async () => (await b.service.stats()).running).toBe(0);
+  });
+
+  it("a model is deleted while its job runs on the other server", async () => {
+    const a = await api();
+    const b = await worker("b", 100);
+    const model = await newModel(a);
+    const job = await submit(a, model.id, GROUPS);
+    await running(a, job);
+    expect(await a.service.models.delete(model.id, "me")).toEqual({ deletedCheckpoints: 1 });
+    await expect(read(a, job)).rejects.toThrow("There is no training job");
+    await expect.poll(async () => (await b.service.stats()).running).toBe(0);
+    expect(readdirSync(join(folder, "training", "models"))).toEqual([]);
+  });
+
+  it("the deletion of a model whose job does not stop ends with a reason", async () => {
+    const a = await api();
+    const model = await newModel(a);
+    const job = await submit(a, model.id, GROUPS);
+    const [store] = stores;
+    // held by a server that renews its lease but never stops
+    await store!.run("UPDATE jobs SET status = 'RUNNING', epoch = 1, lease_until = 9e15 WHERE id = ?1", job.id);
+    await expect(a.service.models.delete(model.id, "me")).rejects.toThrow(/runs on another server/);
+    await store!.run("UPDATE jobs SET lease_until = 1 WHERE id = ?1", job.id);
+    await ended(a, job);
+  });
+
+  it("a server that stops gives its job to the other one without counting the attempt", async () => {
+    const a = await api();
+    const b = await worker("b", 60);
+    const job = await submit(a, (await newModel(a)).id, GROUPS);
+    await running(a, job);
+    await worker("c", 5);
+    await b.service.close();
+    await ended(a, job);
+    expect(await read(a, job)).toMatchObject({ status: "COMPLETED", attempts: 1 });
+  });
+});
