@@ -53,13 +53,13 @@ export function commandTrainer(
   const options = {
     command,
     env: { ...ENV, ...env },
-    startMs: 120_000,
+    startMs: 300_000,
     pingMs: 10_000,
     ...(onOutput && { onOutput }),
     ...(address && { address }),
   };
   const start = () => new CommandProcess(options);
-  const trainer = new ProcessTrainer({ start, idleMs: 60_000, cancelGraceMs: 10_000, stallMs: 120_000, tries });
+  const trainer = new ProcessTrainer({ start, idleMs: 60_000, cancelGraceMs: 10_000, stallMs: 300_000, tries });
   trainers.push(trainer);
   return trainer;
 }
