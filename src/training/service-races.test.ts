@@ -212,7 +212,7 @@ describe.each(SEEDS)("at once, with answers in order %i", (seed) => {
 
 describe("in the moment between", () => {
   it("the claim of a job and its start, it can be cancelled", async () => {
-    const claimed = (answer: unknown) => (answer as JobRecord | undefined)?.status === "RUNNING";
+    const claimed = (answer: unknown) => (answer as (JobRecord & { epoch?: number })[] | undefined)?.[0]?.epoch === 1;
     const { bench, release, isHeld } = await holding(claimed, { trainer: fakeTrainer(20) });
     const { id } = await newModel(bench);
     const submitting = submit(bench, id);
