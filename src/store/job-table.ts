@@ -112,14 +112,20 @@ export class JobTable {
     after: string | null,
     limit: number,
   ): Promise<JobRecord[]> {
-    return readJobs(
-      this.#sql,
-      `WHERE owner = ?1 AND kind IN ('rl', 'sft') AND (CAST(?2 AS TEXT) IS NULL OR model_id = ?2)
-         AND (CAST(?3 AS TEXT) IS NULL OR status = ?3)
-         AND (CAST(?4 AS TEXT) IS NULL OR seq < (SELECT seq FROM jobs WHERE id = ?4))
-       ORDER BY seq DESC LIMIT ?5`,
-      ...[owner, modelId, status, after, limit],
-    );
+    const values: SqlValue[] = [owner];
+    // a filter that is not used would keep the database from using an index for the others
+    const only = (value: string | null, condition: (parameter: string) => string) => {
+      if (value === null) return "";
+      values.push(value);
+      return ` AND ${condition(`?${values.length}`)}`;
+    };
+    const where =
+      "WHERE owner = ?1 AND kind IN ('rl', 'sft')" +
+      only(modelId, (id) => `model_id = ${id}`) +
+      only(status, (one) => `status = ${one}`) +
+      only(after, (id) => `seq < (SELECT seq FROM jobs WHERE id = ${id})`);
+    values.push(limit);
+    return readJobs(this.#sql, `${where} ORDER BY seq DESC LIMIT ?${values.length}`, ...values);
   }
 
   withStatus(status: JobStatus): Promise<JobRecord[]> {

@@ -190,6 +190,12 @@ const leases: Migration = {
   `,
 };
 
+const ownersByStatus: Migration = {
+  name: "jobs of an owner by status",
+  sqlite: "CREATE INDEX jobs_by_owner_and_status ON jobs (owner, status, seq);",
+  postgres: "CREATE INDEX jobs_by_owner_and_status ON jobs (owner, status, seq);",
+};
+
 /** PostgreSQL begins with the last of these, which makes all tables at once. */
 const BEFORE_POSTGRES: readonly BeforePostgres[] = [training, tokens, deletedModels, rewardSpreads, runs, modelOrder];
 
@@ -197,6 +203,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ...BEFORE_POSTGRES.map((step) => ({ ...step, postgres: step === modelOrder ? POSTGRES_BASELINE : "" })),
   stepFiles,
   leases,
+  ownersByStatus,
 ];
 
 /** Why a program does not use a database that a newer one has changed. `option`: the one that chooses the database. */
