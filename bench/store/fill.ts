@@ -27,7 +27,7 @@ const MODELS = 1000;
 const STEPS = 100;
 const OWNER = "owner-0";
 /** Rows per statement: a database limits how long one may take. */
-const CHUNK = 20_000;
+const CHUNK = 5_000;
 /** Primes above the number of rows: multiplying modulo a prime scatters numbers and repeats none. */
 const SCATTER = { jobs: "(i * 7919) % 1000003", events: "(i * 7919) % 100000007" };
 const NOW = "2026-01-01T00:00:00.000Z";
@@ -72,7 +72,10 @@ export async function addKnown(store: Store): Promise<Known> {
     await modelTable.insert({ id, ...names, baseModel: "base", loraRank: 8, loraAlpha: 16, nextStep: 0 });
   }
   await store.transaction(async (tx) => {
-    for (let step = 0; step < STEPS; step++) await tablesOn(tx).modelTable.insertStep("model-0", step, null, 1000, {});
+    for (let step = 0; step < STEPS; step++) {
+      const files = { folder: `step-${step}`, bytes: 1000, digest: "" };
+      await tablesOn(tx).modelTable.insertStep("model-0", step, null, files, {});
+    }
   });
   return { secret, owner: OWNER, model: { id: "model-0", name: "policy-0" }, longJob: "job-7919" };
 }

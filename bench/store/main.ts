@@ -14,7 +14,7 @@ import { claims, events, lookup, lookups, reads, type Sample } from "./measure.t
 import { type Row, report } from "./report.ts";
 
 const USAGE = `npm run bench:store -- [options]
-  --quick     a hundredth of the rows and one round: about 20 seconds
+  --quick     a hundredth of the rows and one round: about a minute
   --out DIR   where the page goes (default: bench/results; "-" only prints it)`;
 const FULL: Filling = { jobs: 100_000, events: 1_000_000 };
 const QUICK: Filling = { jobs: 1_000, events: 10_000 };

@@ -48,14 +48,14 @@ export async function claims(db: Database, count: number, clients: number): Prom
   return result;
 }
 
-/** What a request for a policy asks before it is admitted: who calls, which model, its newest step, is that still there. */
+/** What a request for a policy asks before it is admitted: who calls, which model, its newest step, its folder. */
 export function reads(db: Database, count: number, clients: number, known: Known): Promise<Sample> {
   const [tokens, { modelTable }] = [new TokenStore(db.store), tablesOn(db.store)];
   return sample(db, count, clients, async () => {
     if (!(await tokens.check(known.secret)).ok) throw new Error("the token was not found");
     const model = await modelTable.newestNamed(known.owner, known.model.name);
     const newest = await modelTable.newestStep(model!.id);
-    if (!(await modelTable.hasStep(model!.id, newest!.step))) throw new Error("the step was not found");
+    if ((await modelTable.folderOf(model!.id, newest!.step)) === null) throw new Error("the step was not found");
   });
 }
 
