@@ -29,7 +29,20 @@ const REQUEST_TIMEOUT_MS = 300_000;
 
 export type RouteGroup = (app: FastifyInstance, service: Service) => void;
 
-/** `more`: route groups beyond inference (training). */
+/** What answers chats and completions. */
+const INFERENCE: readonly RouteGroup[] = [
+  registerChat,
+  registerCompletions,
+  registerGenerate,
+  registerChatBatch,
+  registerInvocations,
+  registerTokenize,
+  registerTokenizerInfo,
+  registerModels,
+  registerLora,
+];
+
+/** `more`: route groups beyond inference (training). A worker has only the routes for operators. */
 export function createServer(service: Service, more: readonly RouteGroup[] = []): FastifyInstance {
   const app = Fastify({
     logger: false,
@@ -73,21 +86,10 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
   notFound(app);
 
   registerOpenApi(app);
-  const groups: RouteGroup[] = [
-    registerChat,
-    registerCompletions,
-    registerGenerate,
-    registerChatBatch,
-    registerInvocations,
-    registerTokenize,
-    registerTokenizerInfo,
-    registerModels,
-    registerLora,
-    registerOps,
-  ];
+  const groups = service.config.role === "worker" ? [registerOps] : [...INFERENCE, registerOps, ...more];
   // Inside a plugin, so that the documentation collects them.
   app.register(async (scope) => {
-    for (const group of [...groups, ...more]) group(scope, service);
+    for (const group of groups) group(scope, service);
   });
   return app;
 }

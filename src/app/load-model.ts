@@ -16,8 +16,9 @@ import { PromptError } from "../text/prompt-error.ts";
 import { reasoningStyle } from "../text/reasoning/reasoning-style.ts";
 import type { Tokenizer } from "../text/tokenizer-contract.ts";
 import { toolCallFormat } from "../text/tools/tool-format.ts";
-import { DEFAULT_WEIGHT_TYPE } from "./embedded-engine.ts";
+import { blockOfLinks, DEFAULT_WEIGHT_TYPE } from "./embedded-engine.ts";
 import { createEmbeddedEngines } from "./embedded-fleet.ts";
+import { idleEngine } from "./idle-engine.ts";
 import { BUNDLED_NAME, findModel, loadText } from "./model-files.ts";
 import { connectEngines, type EngineParts, type StartedEngine } from "./remote-engines.ts";
 import type { LoadedModel, LoadModel } from "./serve.ts";
@@ -73,7 +74,9 @@ async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: 
   const { engine, checkpoint } =
     own === null
       ? await connectEngines(config, { folder, model, fleet, log })
-      : await embedded(config, { folder, model: own, fleet, log, tokenizer: text.tokenizer, adaptersToCome });
+      : config.role === "worker"
+        ? withoutEngine(config, { folder, model: own })
+        : await embedded(config, { folder, model: own, fleet, log, tokenizer: text.tokenizer, adaptersToCome });
   return {
     engine,
     text,
@@ -123,6 +126,20 @@ async function embedded(config: Config, parts: EmbeddedParts): Promise<StartedEn
     onFault: fleet.onFault,
   });
   return { engine, checkpoint: { folder, weightType } };
+}
+
+/** What the engines of other servers are, as far as training asks. */
+function withoutEngine(config: Config, { folder, model }: { folder: string; model: ModelConfig }): StartedEngine {
+  const engine = idleEngine({
+    vocabSize: model.vocabSize,
+    maxModelLen: Math.min(config.maxModelLen ?? model.maxPositions, model.maxPositions),
+    positionsPerBlock: blockOfLinks(config.blockSize),
+    linkSize: config.blockSize,
+    policy: config.schedulingPolicy,
+    maxLoras: 0,
+    maxLoraRank: config.maxLoraRank,
+  });
+  return { engine, checkpoint: { folder, weightType: config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype } };
 }
 
 /** Warns of weights that the model has no place for: config.json may belong to another model. Old exports' tables are fine. */

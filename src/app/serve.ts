@@ -28,6 +28,8 @@ export type LoadModel = (config: Config, log: Log, metrics: Metrics, adaptersToC
 /** A part of the server beside serving, such as training. Made after the service, closed before the engine. */
 export interface Extension {
   routes: RouteGroup;
+  /** Called once the server listens. */
+  listening?(url: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -107,6 +109,7 @@ async function start(
     );
     await loadLoraModules(service, adapters);
     await listen(app, config);
+    for (const extension of opened) await extension.listening?.(addressOf(app, config));
     // Last, so that a failed start makes no token.
     if (needsToken) {
       const made = await tokens.createFirst({ name: "first", scopes: SCOPES, lifetime: null });
@@ -143,6 +146,7 @@ async function closeConnections(app: FastifyInstance): Promise<void> {
 
 /** Whether to make the first token. Refuses to start on an open address without any token. */
 async function lacksToken(config: Config, tokens: TokenStore): Promise<boolean> {
+  if (config.role === "worker") return false; // nothing that it serves needs one
   if (config.apiKey.length > 0 || (await tokens.hasUsable())) return false;
   if (config.uds === null && !isLoopback(config.host)) {
     throw new OperatorError(
@@ -154,7 +158,7 @@ async function lacksToken(config: Config, tokens: TokenStore): Promise<boolean> 
 
 /** Makes the printed example work without printing a real key: inference only, one hour, this process, loopback. */
 function tryoutToken(config: Config, service: Service): RunningServer["token"] {
-  if (config.uds !== null || !isLoopback(config.host)) return null;
+  if (config.role === "worker" || config.uds !== null || !isLoopback(config.host)) return null;
   const secret = `fw_try_${randomBytes(16).toString("base64url")}`;
   const principal = { id: "tryout", name: "printed example", scopes: new Set(["inference"] as const) };
   service.auth.addKey(secret, principal, Date.now() + TRYOUT_SECONDS * 1000);

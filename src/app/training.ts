@@ -1,13 +1,18 @@
 // Adds training to a server: builds it from the served model and the configuration, adds its routes, and serves its
 // policies under their names.
 
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { chatEncoder } from "../api/training/chat-encoder.ts";
 import { policySource } from "../api/training/policy-source.ts";
 import { trainingRoutes } from "../api/training/routes.ts";
 import { OperatorError } from "../errors/operator-error.ts";
+import { ServerTable } from "../store/server-table.ts";
+import { PACKAGE_VERSION } from "../system/version.ts";
 import { BaseModels, limitsOf } from "../training/base-models.ts";
 import { TrainingService } from "../training/service.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import type { CreateExtension } from "./serve.ts";
 import { createTrainer, roundsOtherwise, trainedWeights } from "./trainer.ts";
 import { usableCores } from "./usable-cores.ts";
@@ -15,6 +20,7 @@ import { usableCores } from "./usable-cores.ts";
 export const createTraining: CreateExtension = async (service, store) => {
   const { config, engine, log, checkpoint, models: registry } = service;
   const [name, ...aliases] = registry.names;
+  const id = randomUUID();
   const trainer = createTrainer(config, log);
   const weights = checkpoint && trainedWeights(config, checkpoint);
   if (roundsOtherwise(config)) {
@@ -45,10 +51,11 @@ export const createTraining: CreateExtension = async (service, store) => {
     store,
     folder: join(config.data, "training"),
     // a model without files or adapter slots here cannot be trained; its jobs say so
-    bases: new BaseModels(base && engine.info.maxLoras > 0 ? [base] : []),
+    bases: new BaseModels(base && (engine.info.maxLoras > 0 || config.role === "worker") ? [base] : []),
     trainer,
     log,
     observer: service.metrics,
+    server: { id, runsJobs: config.role !== "api", alone: config.database === null },
     lora: { rank: config.loraRank, alpha: config.loraAlpha },
     maxParallelJobs: config.maxTrainingJobs,
     maxStepsPerModel: config.maxSteps,
@@ -66,8 +73,30 @@ export const createTraining: CreateExtension = async (service, store) => {
   }
   registry.addSource(policySource(training));
   await training.start();
+  let address = "";
+  const heartbeat = new Heartbeat(
+    new ServerTable(store),
+    () => ({
+      id,
+      role: config.role,
+      address,
+      version: PACKAGE_VERSION,
+      facts: {
+        models: registry.names,
+        replicas: (engine.replicas?.() ?? []).map(({ name, state, inFlight }) => ({ name, state, inFlight })),
+      },
+    }),
+    log,
+  );
   return {
     routes: trainingRoutes(training, { maxBytes: config.maxTrainingBodyBytes }),
-    close: () => training.close(),
+    listening: async (url) => {
+      address = url.replace(/\/\/(0\.0\.0\.0|\[::\])/, `//${hostname()}`);
+      await heartbeat.start();
+    },
+    close: async () => {
+      await heartbeat.close();
+      await training.close();
+    },
   };
 };

@@ -1,4 +1,4 @@
-// The command line: `flywheel serve | chat | tokens | train | models | doctor | demo`. Each command registers itself. Errors that
+// The command line: `flywheel serve | chat | tokens | train | models | status | doctor | demo`. Each command registers itself. Errors that
 // the operator can fix are printed as one line, all others with a stack.
 import { Command } from "commander";
 import { OperatorError } from "../errors/operator-error.ts";
@@ -9,6 +9,7 @@ import { addDoctorCommand } from "./doctor/doctor.command.ts";
 import { addModelsCommand } from "./models.command.ts";
 import { dashed } from "./option-flags.ts";
 import { addServeCommand } from "./serve.command.ts";
+import { addStatusCommand } from "./status.command.ts";
 import { addTokensCommand } from "./tokens.command.ts";
 import { addTrainCommand } from "./train.command.ts";
 
@@ -22,6 +23,7 @@ export function createProgram(): Command {
   addTokensCommand(program);
   addTrainCommand(program);
   addModelsCommand(program);
+  addStatusCommand(program);
   addDoctorCommand(program);
   addDemoCommand(program);
   return program;

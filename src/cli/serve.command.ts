@@ -58,6 +58,10 @@ You can also set every option with an environment variable (in brackets) or in a
 function announce({ url, token, service }: RunningServer): void {
   if (token?.first) console.log(`your first token, with every scope (shown once): ${token.secret}`);
   console.log(`listening on ${url}`);
+  if (service.config.role === "worker") {
+    service.log.info("ready for training jobs", { model: service.models.baseName });
+    return;
+  }
   const secret = token?.secret ?? "$FLYWHEEL_API_KEY";
   const [target, socket] = url.startsWith("unix:") ? ["http://localhost", ` --unix-socket ${url.slice(5)}`] : [url, ""];
   const body = '{"messages":[{"role":"user","content":"Say hello."}],"max_tokens":32}';

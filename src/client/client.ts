@@ -9,6 +9,7 @@ import type {
   Checkpoint,
   DeletedCheckpoints,
   Message,
+  ServerStatus,
   SftConfig,
   SftExample,
   TrainableModel,
@@ -67,6 +68,11 @@ export class FlywheelClient {
   /** Names of the models that can be trained. */
   baseModels(): Promise<string[]> {
     return this.#connection.json("GET", "/preview/base-models");
+  }
+
+  /** The servers on the same database as the one that answers. */
+  async servers(): Promise<ServerStatus[]> {
+    return (await this.#connection.json<{ data: ServerStatus[] }>("GET", "/preview/servers")).data;
   }
 
   /** Creates the model, or returns the existing one with that name. */

@@ -11,6 +11,20 @@ export interface TrainableModel {
   created_at: string;
 }
 
+/** A server of the deployment. */
+export interface ServerStatus {
+  id: string;
+  role: "all" | "api" | "worker";
+  version: string;
+  /** It was heard of within the last 30 seconds. */
+  alive: boolean;
+  silent_seconds: number;
+  address: string;
+  models: string[];
+  replicas: { name: string; state: string; in_flight: number }[];
+  running_jobs: { id: string; model_id: string; kind: string; progress: number | null }[];
+}
+
 export interface Checkpoint {
   id: string;
   step: number;

@@ -98,6 +98,13 @@ describe("loadConfig", () => {
     expect(loadConfig({ flags: { maxLoraRank: "4", training: false } }).maxLoraRank).toBe(4);
   });
 
+  it("allows a role of its own only to servers that share a database", () => {
+    const database = "postgres://localhost/flywheel";
+    expect(loadConfig({ flags: { role: "worker", database } }).role).toBe("worker");
+    expect(() => loadConfig({ flags: { role: "api" } })).toThrow("--role api needs a database that servers share");
+    expect(() => loadConfig({ flags: { role: "worker", database, training: false } })).toThrow("remove --no-training");
+  });
+
   it("refuses unknown keys, duplicate keys and files that are not a mapping", () => {
     expect(() => loadConfig({ file: yaml("max-modle-len: 5") })).toThrow(/unknown option max-modle-len/);
     expect(() => loadConfig({ file: yaml("max-model-len: 5\nmax_model_len: 6") })).toThrow(

@@ -35,6 +35,7 @@ export function loadConfig(sources: ConfigSources = {}): Config {
   }
   checkRanks(config as Config);
   checkDatabase(config as Config);
+  checkRole(config as Config);
   return config as Config;
 }
 
@@ -59,6 +60,14 @@ function checkRanks({ training, loraRank, maxLoraRank }: Config): void {
 function checkDatabase({ database, databaseListenUrl }: Config): void {
   if (databaseListenUrl === null || database !== null) return;
   throw new OperatorError("--database-listen-url needs --database");
+}
+
+function checkRole({ role, database, training }: Config): void {
+  if (role === "all") return;
+  if (database === null) {
+    throw new OperatorError(`--role ${role} needs a database that servers share: give --database postgres://…`);
+  }
+  if (role === "worker" && !training) throw new OperatorError("--role worker runs training jobs: remove --no-training");
 }
 
 function parsed(option: Option<unknown>, raw: unknown, where: string): unknown {

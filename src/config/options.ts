@@ -63,6 +63,12 @@ export const OPTIONS = {
     "Server",
     "The same database without a pooler between. Needed when --database is PgBouncer in transaction mode, where LISTEN does not work.",
   ),
+  role: oneOf(
+    "Server",
+    ["all", "api", "worker"],
+    "all",
+    "What this server does among those that share a --database: `api` answers requests and runs no training jobs, `worker` only runs training jobs, `all` does both.",
+  ),
   allowedOrigins: origins("Server", ["*"], "Web origins that may call from a browser (CORS)."),
   shutdownTimeout: seconds(
     "Server",

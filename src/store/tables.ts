@@ -5,6 +5,7 @@ import { JobTable } from "./job-table.ts";
 import { LeaseTable } from "./lease-table.ts";
 import { ModelTable } from "./model-table.ts";
 import { RunTable } from "./run-table.ts";
+import { ServerTable } from "./server-table.ts";
 import type { Sql, Store, TransactionOptions } from "./store.ts";
 
 export interface Tables {
@@ -13,6 +14,7 @@ export interface Tables {
   readonly jobTable: JobTable;
   readonly leaseTable: LeaseTable;
   readonly eventTable: EventTable;
+  readonly serverTable: ServerTable;
 }
 
 /** Commits all of `work` or nothing, as Store.transaction does. `work` uses the tables that it is given, no others. */
@@ -33,6 +35,7 @@ export function tablesOn(sql: Sql): Tables {
     jobTable: new JobTable(sql, eventTable),
     leaseTable: new LeaseTable(sql, eventTable),
     eventTable,
+    serverTable: new ServerTable(sql),
   };
 }
 

@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto";
 import type { Log } from "../observe/log.ts";
 import { isOperation } from "../store/job-table.ts";
 import type { ModelRecord } from "../store/model-table.ts";
+import type { SeenServer } from "../store/server-table.ts";
 import type { Store } from "../store/store.ts";
 import { tablesOn, transactionsOn } from "../store/tables.ts";
 import type { BaseModels } from "./base-models.ts";
@@ -106,6 +107,11 @@ export class TrainingService {
 
   async stats(): Promise<{ running: number; pending: number }> {
     return { running: this.#runner.running, pending: await this.#context.jobTable.count("PENDING") };
+  }
+
+  /** The servers on the same store, and what they run. */
+  servers(): Promise<SeenServer[]> {
+    return this.#context.serverTable.list();
   }
 
   /** Throws when the database cannot be read. */

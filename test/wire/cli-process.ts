@@ -28,7 +28,8 @@ export function clean(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([key]) => !/^(FLYWHEEL|VLLM|OPENAI)_/.test(key)));
 }
 
-export async function serve(args: string[], env: NodeJS.ProcessEnv = {}): Promise<Served> {
+/** `until`: what a server prints when it is ready. */
+export async function serve(args: string[], env: NodeJS.ProcessEnv = {}, until = "\ncurl "): Promise<Served> {
   const child = spawn(process.execPath, [BIN, "serve", ...args], { env: { ...clean(), ...env } });
   started.push(child);
   let out = "";
@@ -40,7 +41,7 @@ export async function serve(args: string[], env: NodeJS.ProcessEnv = {}): Promis
     err += bytes;
   });
   const exit = new Promise<number | null>((resolve) => child.on("exit", resolve));
-  await expect.poll(() => out.includes("\ncurl ") || child.exitCode !== null).toBe(true);
+  await expect.poll(() => out.includes(until) || child.exitCode !== null).toBe(true);
   const url = /^listening on (http:\/\/\S+)$/m.exec(out)?.[1] ?? "";
   return { process: child, url, out: () => out, err: () => err, exit };
 }

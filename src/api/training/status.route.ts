@@ -2,8 +2,12 @@
 
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
+import type { SeenServer } from "../../store/server-table.ts";
 import type { TrainingService } from "../../training/service.ts";
-import { documented } from "./training.schema.ts";
+import { documented, ServerList } from "./training.schema.ts";
+
+/** A server that was silent for longer may be gone: its leases have expired. */
+const ALIVE_MS = 30_000;
 
 export function registerTrainingStatus(app: FastifyInstance, training: TrainingService): void {
   app.get(
@@ -23,9 +27,31 @@ export function registerTrainingStatus(app: FastifyInstance, training: TrainingS
       const engine = await timed(() => training.checkEngines());
       if (!database.success || !trainer.success || !engine.success) reply.code(503);
       // clients of the hosted service know these names; work is queued for this machine's cores
-      return { api: true, database, cpu_queue: trainer, gpu_queue: engine };
+      const servers = database.success ? await training.servers() : [];
+      return { api: true, database, cpu_queue: trainer, gpu_queue: engine, servers: servers.map(inPublic) };
     },
   );
+
+  app.get(
+    "/v1/preview/servers",
+    documented("The servers of this deployment, with their engines and running jobs", { response: ServerList }),
+    async () => ({ object: "list", data: (await training.servers()).map(present) }),
+  );
+}
+
+/** Without addresses: everybody may read it. */
+function inPublic({ role, version, silentMs }: SeenServer) {
+  return { role, version, alive: silentMs < ALIVE_MS };
+}
+
+function present(server: SeenServer) {
+  const { id, address, silentMs, facts, running } = server;
+  return {
+    ...{ id, ...inPublic(server), address, silent_seconds: Math.max(0, silentMs) / 1000 },
+    models: facts.models,
+    replicas: facts.replicas.map(({ name, state, inFlight }) => ({ name, state, in_flight: inFlight })),
+    running_jobs: running.map(({ id, modelId, kind, progress }) => ({ id, model_id: modelId, kind, progress })),
+  };
 }
 
 async function timed(check: () => void | Promise<void>) {

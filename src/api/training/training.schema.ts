@@ -57,6 +57,31 @@ export const TrainableModelBody = Type.Object(
 );
 export const TrainableModelList = listOf(TrainableModelBody, "TrainableModelList");
 
+export const ServerList = Type.Object(
+  {
+    object: Type.Literal("list"),
+    data: Type.Array(
+      Type.Object(
+        {
+          id: Type.String(),
+          role: Type.String({ description: "all, api or worker" }),
+          version: Type.String(),
+          alive: Type.Boolean({ description: "It was heard of within the last 30 seconds." }),
+          address: Type.String(),
+          silent_seconds: Type.Number(),
+          models: Type.Array(Type.String()),
+          replicas: Type.Array(Type.Object({ name: Type.String(), state: Type.String(), in_flight: Type.Integer() })),
+          running_jobs: Type.Array(
+            Type.Object({ id: Uuid, model_id: Uuid, kind: Type.String(), progress: nullable(Type.Number()) }),
+          ),
+        },
+        { title: "Server" },
+      ),
+    ),
+  },
+  { title: "ServerList" },
+);
+
 /** Part of inference names and paths. The database ends text at NUL and cannot hold half a surrogate pair. */
 export const Name = Type.String({
   pattern: String.raw`^(?!\.{1,2}$)[^\s/:@\\\p{Cc}\p{Cs}]{1,128}$`,
