@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { chatEncoder } from "../api/training/chat-encoder.ts";
 import { policySource } from "../api/training/policy-source.ts";
 import { trainingRoutes } from "../api/training/routes.ts";
+import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import { ServerTable } from "../store/server-table.ts";
 import { PACKAGE_VERSION } from "../system/version.ts";
@@ -16,6 +17,9 @@ import { Heartbeat } from "./heartbeat.ts";
 import type { CreateExtension } from "./serve.ts";
 import { createTrainer, roundsOtherwise, trainedWeights } from "./trainer.ts";
 import { usableCores } from "./usable-cores.ts";
+
+/** Engines outside of this process may load the files of a step once more after it was removed. */
+const REMOTE_GRACE_SECONDS = 3600;
 
 export const createTraining: CreateExtension = async (service, store) => {
   const { config, engine, log, checkpoint, models: registry } = service;
@@ -58,6 +62,8 @@ export const createTraining: CreateExtension = async (service, store) => {
     server: { id, runsJobs: config.role !== "api", alone: config.database === null },
     lora: { rank: config.loraRank, alpha: config.loraAlpha },
     maxParallelJobs: config.maxTrainingJobs,
+    sharedFiles: false,
+    stepGraceMs: stepGraceMs(config),
     maxStepsPerModel: config.maxSteps,
     maxOpenJobs: config.maxOpenTrainingJobs,
     maxBytesPerOwner: config.maxStepBytes,
@@ -100,3 +106,7 @@ export const createTraining: CreateExtension = async (service, store) => {
     },
   };
 };
+
+function stepGraceMs({ stepGrace, engineUrl }: Config): number {
+  return 1000 * (stepGrace ?? (engineUrl.length > 0 ? REMOTE_GRACE_SECONDS : 0));
+}

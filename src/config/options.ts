@@ -262,10 +262,17 @@ export const OPTIONS = {
   maxSteps: integer("Training", 1000, "Steps kept per model. Beyond that, the oldest unused ones are deleted.", {
     min: 1,
   }),
+  stepGrace: integer(
+    "Training",
+    null,
+    "How long the files of a deleted step stay for requests and engines that still use it. Default: 3600 with --engine-url, otherwise until no request uses it.",
+    { min: 0, max: 2_000_000 },
+    { placeholder: "SECONDS" },
+  ),
   maxStepBytes: integer(
     "Training",
     50 * 2 ** 30,
-    "Disk space for the steps of one token's models. Beyond that, new jobs get 429.",
+    "Disk space for the steps of one token's models. Deleted steps do not count. Beyond that, new jobs get 429.",
     { min: 2 ** 20 },
     { placeholder: "BYTES" },
   ),

@@ -196,6 +196,27 @@ const ownersByStatus: Migration = {
   postgres: "CREATE INDEX jobs_by_owner_and_status ON jobs (owner, status, seq);",
 };
 
+const removedSteps: Migration = {
+  name: "steps whose files are still to be deleted",
+  // folder: below the folder of all models. step: NULL = the model as a whole. removed_at: milliseconds since 1970.
+  sqlite: `
+    CREATE TABLE removed_steps (
+      folder TEXT PRIMARY KEY,
+      model_id TEXT NOT NULL,
+      step INTEGER,
+      removed_at INTEGER NOT NULL
+    );
+  `,
+  postgres: `
+    CREATE TABLE removed_steps (
+      folder TEXT COLLATE "C" PRIMARY KEY,
+      model_id TEXT COLLATE "C" NOT NULL,
+      step BIGINT,
+      removed_at BIGINT NOT NULL
+    );
+  `,
+};
+
 /** PostgreSQL begins with the last of these, which makes all tables at once. */
 const BEFORE_POSTGRES: readonly BeforePostgres[] = [training, tokens, deletedModels, rewardSpreads, runs, modelOrder];
 
@@ -204,6 +225,7 @@ export const MIGRATIONS: readonly Migration[] = [
   stepFiles,
   leases,
   ownersByStatus,
+  removedSteps,
 ];
 
 /** Why a program does not use a database that a newer one has changed. `option`: the one that chooses the database. */

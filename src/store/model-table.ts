@@ -142,6 +142,17 @@ export class ModelTable {
     return (await this.#sql.get<{ folder: string }>(sql, modelId, step))?.folder ?? null;
   }
 
+  /** The folders of all steps of all models. */
+  folders(): Promise<{ modelId: string; folder: string }[]> {
+    return this.#sql.all(`SELECT model_id AS "modelId", ${FOLDER} FROM steps`);
+  }
+
+  /** Whether a job that trains from this step is running, on whatever server. */
+  async isTrainedFrom(modelId: string, step: number): Promise<boolean> {
+    const sql = "SELECT 1 AS found FROM jobs WHERE model_id = ?1 AND status = 'RUNNING' AND from_step = ?2";
+    return (await this.#sql.get(sql, modelId, step)) !== undefined;
+  }
+
   /** Whether the row of any step of the model has this folder. */
   async hasFolder(modelId: string, folder: string): Promise<boolean> {
     const sql = "SELECT 1 AS found FROM steps WHERE model_id = ?1 AND COALESCE(folder, 'step-' || step) = ?2";
@@ -188,7 +199,7 @@ export class ModelTable {
     return (await this.#sql.get("SELECT 1 AS found FROM steps WHERE step > 0 LIMIT 1")) !== undefined;
   }
 
-  /** Bytes of all steps of an owner's models. */
+  /** Bytes of all steps of an owner's models. A removed step does not count, even while its files are still there. */
   async bytesOf(owner: string): Promise<number> {
     const sql = `SELECT CAST(SUM(bytes) AS BIGINT) AS bytes FROM steps JOIN models ON models.id = model_id
       WHERE owner = ?1`;

@@ -4,12 +4,14 @@ import { EventTable } from "./event-table.ts";
 import { JobTable } from "./job-table.ts";
 import { LeaseTable } from "./lease-table.ts";
 import { ModelTable } from "./model-table.ts";
+import { RemovedStepTable } from "./removed-step-table.ts";
 import { RunTable } from "./run-table.ts";
 import { ServerTable } from "./server-table.ts";
 import type { Sql, Store, TransactionOptions } from "./store.ts";
 
 export interface Tables {
   readonly modelTable: ModelTable;
+  readonly removedStepTable: RemovedStepTable;
   readonly runTable: RunTable;
   readonly jobTable: JobTable;
   readonly leaseTable: LeaseTable;
@@ -31,6 +33,7 @@ export function tablesOn(sql: Sql): Tables {
   const eventTable = new EventTable(sql);
   return {
     modelTable: new ModelTable(sql),
+    removedStepTable: new RemovedStepTable(sql),
     runTable: new RunTable(sql),
     jobTable: new JobTable(sql, eventTable),
     leaseTable: new LeaseTable(sql, eventTable),

@@ -1,11 +1,13 @@
 // Trainable models as clients see them: register, fork, list, roll back, log and delete.
 
 import { randomUUID } from "node:crypto";
+import { join } from "node:path";
 import type { ModelFilter, ModelRecord, StepRecord } from "../store/model-table.ts";
 import type { TrainingContext } from "./context.ts";
 import type { GroupLog } from "./data/group-metrics.ts";
 import type { JobRunner } from "./jobs/job-runner.ts";
 import type { Policies } from "./policies.ts";
+import type { FileUpkeep } from "./steps/file-upkeep.ts";
 import type { StepPublisher, StepSource } from "./steps/publish-step.ts";
 import type { StepRetention } from "./steps/step-retention.ts";
 import { TrainingError } from "./training-error.ts";
@@ -26,6 +28,7 @@ export class Models {
   readonly #policies: Policies;
   readonly #publisher: StepPublisher;
   readonly #retention: StepRetention;
+  readonly #files: FileUpkeep;
   readonly #runner: JobRunner;
 
   constructor(
@@ -33,12 +36,14 @@ export class Models {
     policies: Policies,
     publisher: StepPublisher,
     retention: StepRetention,
+    files: FileUpkeep,
     runner: JobRunner,
   ) {
     this.#context = context;
     this.#policies = policies;
     this.#publisher = publisher;
     this.#retention = retention;
+    this.#files = files;
     this.#runner = runner;
   }
 
@@ -81,15 +86,14 @@ export class Models {
 
   /** Deletes a model with its steps, jobs and their events. Whoever follows an open job first hears that it ended. */
   async delete(id: string, owner: string): Promise<{ deletedCheckpoints: number }> {
-    const { bases, workspace } = this.#context;
-    const model = await this.owned(id, owner);
+    const { workspace } = this.#context;
+    await this.owned(id, owner);
     let steps: StepRecord[] | null = null;
     while (!steps) {
       await this.#runner.cancelJobsOf(id, "its model was deleted");
       steps = await workspace.makingRoom(() => this.#deleteRows(id));
     }
-    for (const { folder } of steps) await this.#policies.unload(id, folder, bases.get(model.baseModel));
-    workspace.removeModel(id);
+    await this.#files.sweep();
     return { deletedCheckpoints: steps.length };
   }
 
@@ -162,11 +166,14 @@ export class Models {
 
   /** Deletes the model with its jobs and returns its steps. null = it has open jobs: without a row, none could end. */
   #deleteRows(id: string): Promise<StepRecord[] | null> {
-    return this.#context.transaction(async ({ jobTable, modelTable }) => {
+    return this.#context.transaction(async ({ jobTable, modelTable, removedStepTable }) => {
       if ((await jobTable.countOpenOf(id)) > 0) return null;
       const steps = await modelTable.steps(id);
       await jobTable.deleteOf(id);
       await modelTable.delete(id);
+      const gone = { modelId: id, removedAt: Date.now() };
+      for (const { step, folder } of steps) await removedStepTable.insert({ ...gone, step, folder: join(id, folder) });
+      await removedStepTable.insert({ ...gone, step: null, folder: id });
       return steps;
     });
   }

@@ -134,8 +134,10 @@ export class Policies {
     };
   }
 
-  inUse(modelId: string, step: number): boolean {
-    return this.#leases.has(stepKey(modelId, step));
+  /** Whether anybody here uses the files of a step; null = of any step of the model. */
+  inUse(modelId: string, step: number | null): boolean {
+    if (step !== null) return this.#leases.has(stepKey(modelId, step));
+    return [...this.#leases.keys()].some((key) => key.startsWith(stepKey(modelId, "")));
   }
 
   /** Loads a step before it is asked for. If that fails, the first request tries again and is told why. */
@@ -186,6 +188,6 @@ function parsePolicyName(text: string): PolicyName | null {
   return { entity: null, project: null, name: short[1]!, step: step === undefined ? null : Number(step) };
 }
 
-function stepKey(modelId: string, step: number): string {
+function stepKey(modelId: string, step: number | ""): string {
   return `${modelId}:${step}`;
 }

@@ -30,6 +30,7 @@ import { Models } from "./models.ts";
 import { Policies } from "./policies.ts";
 import { OperationAttempts } from "./runs/operation-attempt.ts";
 import { Runs } from "./runs/runs.ts";
+import { FileUpkeep } from "./steps/file-upkeep.ts";
 import { StepPublisher } from "./steps/publish-step.ts";
 import { StepRetention } from "./steps/step-retention.ts";
 
@@ -54,6 +55,7 @@ export class TrainingService {
   readonly bases: BaseModels;
   readonly #context: TrainingContext;
   readonly #curves: CurveWriter;
+  readonly #files: FileUpkeep;
   readonly #journal: JobJournal;
   readonly #runner: JobRunner;
   readonly #upkeep: JobUpkeep;
@@ -78,7 +80,8 @@ export class TrainingService {
     this.policies = new Policies(context);
     this.#curves = new CurveWriter(context);
     const publisher = new StepPublisher(context, this.policies);
-    const retention = new StepRetention(context, this.policies, this.#curves);
+    this.#files = new FileUpkeep(context, this.policies);
+    const retention = new StepRetention(context, this.policies, this.#files, this.#curves);
     this.#journal = new JobJournal(context);
     const jobs = new JobAttempts(context, this.#journal, this.policies, publisher);
     const operations = new OperationAttempts(context, this.#journal, this.policies, publisher);
@@ -88,7 +91,7 @@ export class TrainingService {
     this.#upkeep = new JobUpkeep(context, this.#journal, this.#runner);
     this.jobs = new Jobs(context, this.#journal, this.#runner);
     this.runs = new Runs(context, publisher, this.#journal, this.#runner, this.jobs);
-    this.models = new Models(context, this.policies, publisher, retention, this.#runner);
+    this.models = new Models(context, this.policies, publisher, retention, this.#files, this.#runner);
   }
 
   /** Puts right what a crash left behind, then starts waiting jobs. */
@@ -100,6 +103,8 @@ export class TrainingService {
       for (const { id } of await modelTable.all()) void this.#curves.write(id);
     }
     workspace.keepReserve();
+    await this.#files.sweep();
+    this.#files.start();
     await this.#warnOfRanks();
     this.#upkeep.start();
     await this.#runner.pump();
@@ -137,6 +142,7 @@ export class TrainingService {
     await this.#runner.close();
     await this.#upkeep.close();
     await this.#context.trainer.close();
+    await this.#files.close();
     await this.#curves.close();
   }
 

@@ -41,6 +41,7 @@ export interface BenchOptions {
   maxLoraRank?: number;
   maxParallelJobs?: number;
   maxStepsPerModel?: number;
+  stepGraceMs?: number;
   maxOpenJobs?: number;
   maxBytesPerOwner?: number;
   offersRuns?: boolean;
@@ -88,6 +89,8 @@ export async function trainingBench(options: BenchOptions = {}): Promise<Trainin
     log: options.log ?? createLog({ level: "error", format: "text" }),
     lora: { rank: 2, alpha: 4 },
     maxParallelJobs: options.maxParallelJobs ?? 2,
+    sharedFiles: false,
+    stepGraceMs: options.stepGraceMs ?? 0,
     maxStepsPerModel: options.maxStepsPerModel ?? 1000,
     maxOpenJobs: options.maxOpenJobs ?? 10_000,
     maxBytesPerOwner: options.maxBytesPerOwner ?? Number.MAX_SAFE_INTEGER,

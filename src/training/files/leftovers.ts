@@ -1,16 +1,20 @@
-// Clears files that the database does not know, at a start. Unfinished and deleted files are removed. Anything that may
-// be a trained model is only moved to orphans/: if the database is new or was restored from a backup, these files are
-// all that is left of it.
+// Clears files that the database does not know. Unfinished and deleted files are removed. Anything that may be a trained
+// model is only moved to orphans/: if the database is new or was restored from a backup, these files are all that is
+// left of it. Files that are younger than `minAgeMs` stay, because another server may be making them.
 
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isTemporaryName } from "../../system/durable-file.ts";
 
 export interface KnownFiles {
   /** Ids of open jobs. */
   jobs: ReadonlySet<string>;
+  /** Those of them that run. */
+  running: ReadonlySet<string>;
   /** By id. */
   models: ReadonlyMap<string, KnownModel>;
+  /** Folders of removed steps and models, below models/. They go when their time has come, not here. */
+  removed: ReadonlySet<string>;
 }
 
 export interface KnownModel {
@@ -33,7 +37,10 @@ const REMOVED = ".removed-";
 /** The folder of a step, and its number. Earlier versions named it by the number alone. */
 const STEP = /^step-(\d+)(?:-[0-9a-f]{12}(?:-\d+)?)?$/;
 
-/** A staging folder is beside its final place, so that publishing is a rename. */
+/**
+ * A staging folder is beside its final place, so that publishing is a rename. That of a job begins with the job's id;
+ * each attempt at the job has its own.
+ */
 export function stagingName(label: string): string {
   return `${STAGING}${label}`;
 }
@@ -43,13 +50,16 @@ export function removedName(modelId: string): string {
   return `${REMOVED}${modelId}`;
 }
 
-export function clearLeftovers(root: string, known: KnownFiles): Cleared {
+export function clearLeftovers(root: string, known: KnownFiles, minAgeMs: number): Cleared {
   const cleared: Cleared = { removed: [], movedAside: [] };
+  const isYoung = (...path: string[]) => minAgeMs > 0 && Date.now() - lastChange(join(root, ...path)) < minAgeMs;
   const remove = (...path: string[]) => {
+    if (isYoung(...path)) return;
     rmSync(join(root, ...path), { recursive: true, force: true });
     cleared.removed.push(join(...path));
   };
   const moveAside = (...path: string[]) => {
+    if (isYoung("models", ...path)) return;
     const to = freeName(join(root, "orphans", ...path));
     mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
     renameSync(join(root, "models", ...path), to);
@@ -59,11 +69,12 @@ export function clearLeftovers(root: string, known: KnownFiles): Cleared {
   for (const entry of readdirSync(join(root, "models"), { withFileTypes: true })) {
     const folder = join(root, "models", entry.name);
     const model = known.models.get(entry.name);
+    if (known.removed.has(entry.name)) continue;
     if (model) {
       for (const name of readdirSync(folder)) {
-        if (isUnfinished(name)) remove("models", entry.name, name);
+        if (isUnfinished(name) && !isStagingOf(known.running, name)) remove("models", entry.name, name);
         const step = STEP.exec(name);
-        if (!step || model.folders.has(name)) continue;
+        if (!step || model.folders.has(name) || known.removed.has(join(entry.name, name))) continue;
         if (isRest(Number(step[1]), model)) remove("models", entry.name, name);
         else moveAside(entry.name, name);
       }
@@ -82,6 +93,18 @@ function isRest(step: number, { nextStep, interrupted }: KnownModel): boolean {
 /** A step that was being made. Adapters are also written under a temporary name first. */
 function isUnfinished(name: string): boolean {
   return name.startsWith(STAGING) || isTemporaryName(name);
+}
+
+/** Adapters get the temporary name of their folder, which has a dot in front. */
+function isStagingOf(jobs: ReadonlySet<string>, name: string): boolean {
+  return [...jobs].some((id) => name.includes(stagingName(id)));
+}
+
+/** When a file or folder, or an entry of it, was changed last. Milliseconds since 1970. */
+function lastChange(path: string): number {
+  const changed = (file: string) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return changed(path);
+  return Math.max(changed(path), ...readdirSync(path).map((name) => changed(join(path, name))));
 }
 
 function freeName(path: string): string {

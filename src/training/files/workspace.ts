@@ -21,6 +21,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { OperatorError } from "../../errors/operator-error.ts";
 import type { StepFiles } from "../../store/model-table.ts";
@@ -170,12 +171,27 @@ export class Workspace {
     rmSync(going, { recursive: true, force: true });
   }
 
+  /** `folder`: as store/removed-step-table.ts has it. */
+  removedFolder(folder: string): string {
+    return join(this.#root, "models", folder);
+  }
+
+  async removeFolder(folder: string): Promise<void> {
+    await rm(this.removedFolder(folder), { recursive: true, force: true });
+  }
+
+  /** Removes the folder of a model if nothing is in it. */
+  removeEmptyModel(modelId: string): void {
+    const folder = this.modelFolder(modelId);
+    if (existsSync(folder) && readdirSync(folder).length === 0) rmSync(folder, { recursive: true, force: true });
+  }
+
   removeJob(jobId: string): void {
     rmSync(this.jobFolder(jobId), { recursive: true, force: true });
   }
 
-  clearLeftovers(known: KnownFiles): Cleared {
-    return clearLeftovers(this.#root, known);
+  clearLeftovers(known: KnownFiles, minAgeMs: number): Cleared {
+    return clearLeftovers(this.#root, known, minAgeMs);
   }
 
   /** Returns the name that it got: `name`, with a number if that is taken. A folder is never replaced. */

@@ -122,7 +122,7 @@ export class StepPublisher {
       workspace.removeStaging(staging);
       if (files) await this.#discard(id, files.folder);
       // whoever deleted the model may have removed its folder before these files came
-      if (!(await this.#mayExist(id))) workspace.removeModel(id);
+      if (!(await this.#mayExist(id))) workspace.removeEmptyModel(id);
       throw error;
     } finally {
       release();

@@ -1,32 +1,40 @@
 // Removes steps: those that clients delete, and the oldest ones when a model has too many. The row goes first, so that
-// nobody can ask for the step any more; then its adapter leaves the engine and its files go.
+// nobody can ask for the step any more. Its adapter and its files follow (file-upkeep.ts).
 
+import { join } from "node:path";
 import type { TrainingContext } from "../context.ts";
 import type { CurveWriter } from "../files/curves.ts";
 import type { Policies } from "../policies.ts";
+import type { FileUpkeep } from "./file-upkeep.ts";
 
 export class StepRetention {
   readonly #context: TrainingContext;
   readonly #policies: Policies;
+  readonly #files: FileUpkeep;
   readonly #curves: CurveWriter;
 
-  constructor(context: TrainingContext, policies: Policies, curves: CurveWriter) {
+  constructor(context: TrainingContext, policies: Policies, files: FileUpkeep, curves: CurveWriter) {
     this.#context = context;
     this.#policies = policies;
+    this.#files = files;
     this.#curves = curves;
   }
 
   /** Returns false if somebody uses the step, which then stays. */
   async remove(modelId: string, step: number): Promise<boolean> {
-    const { modelTable, bases, workspace } = this.#context;
-    const baseModel = (await modelTable.get(modelId))?.baseModel;
-    // nothing is awaited in between: whoever takes a lease now finds no row any more (Policies.hold)
-    if (this.#policies.inUse(modelId, step)) return false;
-    const folder = await workspace.makingRoom(() => modelTable.deleteStep(modelId, step));
-    if (folder === null) return true;
-    await this.#policies.unload(modelId, folder, baseModel === undefined ? null : bases.get(baseModel));
-    workspace.removeStep(modelId, folder);
-    return true;
+    const { transaction, workspace } = this.#context;
+    const removed = await workspace.makingRoom(() =>
+      transaction(async ({ modelTable, removedStepTable }) => {
+        // in here, because whoever takes a lease from now on finds no row any more (Policies.hold)
+        if (this.#policies.inUse(modelId, step) || (await modelTable.isTrainedFrom(modelId, step))) return false;
+        const folder = await modelTable.deleteStep(modelId, step);
+        if (folder === null) return true;
+        await removedStepTable.insert({ modelId, step, folder: join(modelId, folder), removedAt: Date.now() });
+        return true;
+      }),
+    );
+    if (removed) await this.#files.sweep();
+    return removed;
   }
 
   /** Follows every new step but the first: completes the curves, then removes the oldest steps beyond the limit. */

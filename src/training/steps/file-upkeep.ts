@@ -1,0 +1,71 @@
+// Deletes what is no longer needed. The files of removed steps and models stay for a grace time: requests that were
+// bound to a step before it was removed finish on it, here and on other servers, and an engine may load it once more.
+// Any server may do this at any time, also several at once: nothing here depends on who removed the step.
+
+import type { TrainingContext } from "../context.ts";
+import { clearFiles } from "../files/clear-files.ts";
+import type { Policies } from "../policies.ts";
+
+const SWEEP_MS = 60_000;
+
+/** Files without a row may be those of another server that is about to commit one. This old, they are not. */
+const LEFTOVER_MS = 3_600_000;
+const CLEAR_MS = 600_000;
+
+export class FileUpkeep {
+  readonly #context: TrainingContext;
+  readonly #policies: Policies;
+  readonly #timers: NodeJS.Timeout[] = [];
+  /** What runs now. */
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(context: TrainingContext, policies: Policies) {
+    this.#context = context;
+    this.#policies = policies;
+  }
+
+  start(): void {
+    this.#every(SWEEP_MS, () => this.sweep());
+    // otherwise the start has cleared them, and nobody else leaves any
+    if (this.#context.settings.sharedFiles) this.#every(CLEAR_MS, () => this.clear());
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.#timers.splice(0)) clearInterval(timer);
+    await Promise.all(this.#running);
+  }
+
+  /** Frees the adapters of removed steps, and deletes the files that nobody uses and whose grace is over. */
+  async sweep(): Promise<void> {
+    const { removedStepTable, workspace, bases, settings, log } = this.#context;
+    for (const { modelId, step, folder, removedAt } of await removedStepTable.all()) {
+      try {
+        const path = workspace.removedFolder(folder);
+        if (step !== null) for (const name of bases.names()) await bases.get(name)!.slots.forget(path);
+        if (removedAt > Date.now() - settings.stepGraceMs || this.#policies.inUse(modelId, step)) continue;
+        await workspace.removeFolder(folder);
+        await workspace.makingRoom(() => removedStepTable.delete(folder));
+      } catch (error) {
+        log.error("files of a removed step could not be deleted", { folder, error });
+      }
+    }
+  }
+
+  /** Clears away what servers left that are gone. */
+  async clear(): Promise<void> {
+    const minAgeMs = Math.max(LEFTOVER_MS, this.#context.settings.stepGraceMs);
+    await clearFiles(this.#context, { interrupted: new Set(), minAgeMs });
+  }
+
+  /** A failure is logged; the next time may go better. */
+  #every(ms: number, work: () => Promise<void>): void {
+    const timer = setInterval(() => {
+      const run = work()
+        .catch((error: unknown) => this.#context.log.error("files could not be looked through", { error }))
+        .finally(() => this.#running.delete(run));
+      this.#running.add(run);
+    }, ms);
+    timer.unref();
+    this.#timers.push(timer);
+  }
+}
