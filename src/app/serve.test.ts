@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -50,6 +50,22 @@ it("refuses a folder or an address of another server before it reads the weights
   // A start that failed leaves the folder free.
   await expect(start(0)).rejects.toThrow("read");
   await expect(start(0)).rejects.toThrow("read");
+});
+
+it("refuses a --storage that it cannot use before it reads the weights or makes anything there", async () => {
+  const storage = mkdtempSync(join(tmpdir(), "flywheel-storage-"));
+  const loadModel = vi.fn<LoadModel>().mockRejectedValue(new Error("read"));
+  const start = (data: string, folder: string) => {
+    const options = { data, storage: folder, port: 0, logLevel: "error" as const };
+    return startServer({ ...loadConfig({ env: {} }), ...options }, loadModel, [vi.fn()]);
+  };
+  const [one, other] = [1, 2].map(() => mkdtempSync(join(tmpdir(), "flywheel-serve-")));
+  await expect(start(one!, join(storage, "missing"))).rejects.toThrow(/does not exist/);
+  expect([loadModel.mock.calls, readdirSync(storage)]).toEqual([[], []]);
+  await expect(start(one!, storage)).rejects.toThrow("read");
+  await expect(start(other!, storage)).rejects.toThrow(/belongs to another database/);
+  expect(loadModel).toHaveBeenCalledTimes(1);
+  await expect(start(one!, storage)).rejects.toThrow("read");
 });
 
 it("refuses a missing adapter or a duplicate name before it reads the weights", async () => {

@@ -16,6 +16,7 @@ import { SCOPES, TokenStore } from "../store/tokens.ts";
 import { addressOf, isLoopback, listen, tryAddress } from "./listen.ts";
 import { checkLoraModules, loadLoraModules, readLoraModule } from "./lora-modules.ts";
 import { openStore } from "./open-store.ts";
+import { checkStorage } from "./training-folder.ts";
 
 /** A loaded model: its engine and its text side. `close` frees everything but the engine. */
 export interface LoadedModel extends Omit<ServiceParts, "config" | "tokens" | "metrics" | "log"> {
@@ -82,6 +83,7 @@ async function start(
   const adapters = config.loraModules.map(readLoraModule);
   checkLoraModules(adapters);
   const needsToken = await lacksToken(config, tokens);
+  if (extensions.length > 0) await checkStorage(config, store);
   await tryAddress(config);
   const metrics = new Metrics();
   const adaptersToCome = adapters.length > 0 || (await new ModelTable(store).hasTrainedSteps());

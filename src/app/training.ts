@@ -3,7 +3,6 @@
 
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { join } from "node:path";
 import { chatEncoder } from "../api/training/chat-encoder.ts";
 import { policySource } from "../api/training/policy-source.ts";
 import { trainingRoutes } from "../api/training/routes.ts";
@@ -16,10 +15,14 @@ import { TrainingService } from "../training/service.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { CreateExtension } from "./serve.ts";
 import { createTrainer, roundsOtherwise, trainedWeights } from "./trainer.ts";
+import { trainingFolder } from "./training-folder.ts";
 import { usableCores } from "./usable-cores.ts";
 
-/** Engines outside of this process may load the files of a step once more after it was removed. */
-const REMOTE_GRACE_SECONDS = 3600;
+/** Longer than a request: other servers and their engines may still read the files of a step that was removed. */
+const GRACE_SECONDS = 3600;
+
+/** What a network file system may take to show a new file to other machines. */
+const VISIBLE_MS = 120_000;
 
 export const createTraining: CreateExtension = async (service, store) => {
   const { config, engine, log, checkpoint, models: registry } = service;
@@ -53,7 +56,7 @@ export const createTraining: CreateExtension = async (service, store) => {
   };
   const training = new TrainingService({
     store,
-    folder: join(config.data, "training"),
+    folder: trainingFolder(config),
     // a model without files or adapter slots here cannot be trained; its jobs say so
     bases: new BaseModels(base && (engine.info.maxLoras > 0 || config.role === "worker") ? [base] : []),
     trainer,
@@ -62,7 +65,7 @@ export const createTraining: CreateExtension = async (service, store) => {
     server: { id, runsJobs: config.role !== "api", alone: config.database === null },
     lora: { rank: config.loraRank, alpha: config.loraAlpha },
     maxParallelJobs: config.maxTrainingJobs,
-    sharedFiles: false,
+    visibleMs: config.storage === null && config.database === null ? 0 : VISIBLE_MS,
     stepGraceMs: stepGraceMs(config),
     maxStepsPerModel: config.maxSteps,
     maxOpenJobs: config.maxOpenTrainingJobs,
@@ -107,6 +110,6 @@ export const createTraining: CreateExtension = async (service, store) => {
   };
 };
 
-function stepGraceMs({ stepGrace, engineUrl }: Config): number {
-  return 1000 * (stepGrace ?? (engineUrl.length > 0 ? REMOTE_GRACE_SECONDS : 0));
+function stepGraceMs({ stepGrace, engineUrl, database }: Config): number {
+  return 1000 * (stepGrace ?? (engineUrl.length > 0 || database !== null ? GRACE_SECONDS : 0));
 }

@@ -262,10 +262,16 @@ export const OPTIONS = {
   maxSteps: integer("Training", 1000, "Steps kept per model. Beyond that, the oldest unused ones are deleted.", {
     min: 1,
   }),
+  storage: text(
+    "Training",
+    null,
+    "Existing folder for adapters, optimizer states and job data. With --database, all servers need the same folder. Engines of --engine-url must see it at the same path. Default: inside --data.",
+    { placeholder: "DIR" },
+  ),
   stepGrace: integer(
     "Training",
     null,
-    "How long the files of a deleted step stay for requests and engines that still use it. Default: 3600 with --engine-url, otherwise until no request uses it.",
+    "How long the files of a deleted step stay for requests and engines that still use it. Default: 3600 with --engine-url or --database, otherwise until no request uses it.",
     { min: 0, max: 2_000_000 },
     { placeholder: "SECONDS" },
   ),

@@ -217,6 +217,19 @@ const removedSteps: Migration = {
   `,
 };
 
+const storage: Migration = {
+  name: "which folder has the files",
+  // One row. database_id: of this database. folder_id: of the folder of --storage; NULL = none was used yet.
+  sqlite: "CREATE TABLE storage (id INTEGER PRIMARY KEY, database_id TEXT NOT NULL, folder_id TEXT);",
+  postgres: `
+    CREATE TABLE storage (
+      id BIGINT PRIMARY KEY,
+      database_id TEXT COLLATE "C" NOT NULL,
+      folder_id TEXT COLLATE "C"
+    );
+  `,
+};
+
 /** PostgreSQL begins with the last of these, which makes all tables at once. */
 const BEFORE_POSTGRES: readonly BeforePostgres[] = [training, tokens, deletedModels, rewardSpreads, runs, modelOrder];
 
@@ -226,6 +239,7 @@ export const MIGRATIONS: readonly Migration[] = [
   leases,
   ownersByStatus,
   removedSteps,
+  storage,
 ];
 
 /** Why a program does not use a database that a newer one has changed. `option`: the one that chooses the database. */

@@ -6,6 +6,7 @@ import { NoAdapterSlot } from "../model/lora/adapter-host.ts";
 import type { ModelRecord, StepRecord } from "../store/model-table.ts";
 import type { BaseModel } from "./base-models.ts";
 import type { TrainingContext } from "./context.ts";
+import { becomesVisible } from "./files/visible-files.ts";
 import { TrainingError } from "./training-error.ts";
 
 export interface PolicyLease {
@@ -16,6 +17,9 @@ export interface PolicyLease {
   /** Idempotent. */
   release(): void;
 }
+
+/** Gives a signal that aborts when nobody waits for the policy any more. */
+type Gone = () => AbortSignal;
 
 type LoadableStep = Pick<StepRecord, "step" | "folder">;
 
@@ -72,7 +76,7 @@ export class Policies {
   }
 
   /** Makes the engine ready to answer as this policy. null when the owner has no such policy. */
-  async acquire(name: string, owner: string): Promise<PolicyLease | null> {
+  async acquire(name: string, owner: string, gone?: Gone): Promise<PolicyLease | null> {
     const found = await this.find(name, owner);
     if (!found) return null;
     const { model, step } = found;
@@ -81,12 +85,10 @@ export class Policies {
     if (step !== IDENTITY_STEP) assertServable(model, base);
     const held = await this.#tryHold(model.id, step);
     // removed meanwhile: a newer step has its name, or nothing has
-    if (!held) return this.acquire(name, owner);
+    if (!held) return this.acquire(name, owner, gone);
     try {
-      const slot =
-        step === IDENTITY_STEP
-          ? null
-          : await base.slots.lease(this.#context.workspace.stepFolder(model.id, held.folder));
+      const folder = this.#context.workspace.stepFolder(model.id, held.folder);
+      const slot = step === IDENTITY_STEP ? null : await this.#loaded(folder, () => base.slots.lease(folder), gone);
       const release = () => {
         slot?.release();
         held.release();
@@ -144,10 +146,23 @@ export class Policies {
   async loadAhead(model: ModelRecord, { step, folder }: LoadableStep, base: BaseModel): Promise<void> {
     if (step === IDENTITY_STEP || !isServable(model, base)) return;
     try {
-      await base.slots.preload(this.#context.workspace.stepFolder(model.id, folder));
+      const path = this.#context.workspace.stepFolder(model.id, folder);
+      await this.#loaded(path, () => base.slots.preload(path));
     } catch (error) {
       if (error instanceof NoAdapterSlot) return;
       this.#context.log.warn("a step could not be loaded ahead of its first request", { model: model.id, step, error });
+    }
+  }
+
+  /** Loads a step, once more if its files could not be seen at first. Nobody else waits for them meanwhile. */
+  async #loaded<R>(folder: string, load: () => Promise<R>, gone?: Gone): Promise<R> {
+    const { visibleMs } = this.#context.settings;
+    try {
+      return await load();
+    } catch (error) {
+      if (visibleMs === 0 || error instanceof NoAdapterSlot) throw error;
+      if (!(await becomesVisible(folder, visibleMs, gone?.()))) throw error;
+      return await load();
     }
   }
 

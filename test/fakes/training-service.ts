@@ -42,6 +42,7 @@ export interface BenchOptions {
   maxParallelJobs?: number;
   maxStepsPerModel?: number;
   stepGraceMs?: number;
+  visibleMs?: number;
   maxOpenJobs?: number;
   maxBytesPerOwner?: number;
   offersRuns?: boolean;
@@ -89,7 +90,7 @@ export async function trainingBench(options: BenchOptions = {}): Promise<Trainin
     log: options.log ?? createLog({ level: "error", format: "text" }),
     lora: { rank: 2, alpha: 4 },
     maxParallelJobs: options.maxParallelJobs ?? 2,
-    sharedFiles: false,
+    visibleMs: options.visibleMs ?? 0,
     stepGraceMs: options.stepGraceMs ?? 0,
     maxStepsPerModel: options.maxStepsPerModel ?? 1000,
     maxOpenJobs: options.maxOpenJobs ?? 10_000,

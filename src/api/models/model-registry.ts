@@ -15,8 +15,11 @@ export interface ModelCard {
 
 /** Names that exist only for some callers or change over time. */
 export interface ModelSource {
-  /** May load an adapter; throws 503 when no slot is free for it. */
-  resolve(name: string, principal: Principal): Promise<ServedModel | null>;
+  /**
+   * May load an adapter; throws 503 when no slot is free for it. `gone` gives a signal that aborts when the caller has
+   * left; it is asked for only if the load has to wait.
+   */
+  resolve(name: string, principal: Principal, gone?: () => AbortSignal): Promise<ServedModel | null>;
   list(principal: Principal): Promise<ModelCard[]>;
   /** null = this caller gets nothing under this name. */
   card(name: string, principal: Principal): Promise<ModelCard | null>;
@@ -59,7 +62,7 @@ export class ModelRegistry {
   }
 
   /** Throws 404 for a name that is not served. Absent, null and "" mean the base model. */
-  async resolve(name: string | null | undefined, principal: Principal): Promise<ServedModel> {
+  async resolve(name: string | null | undefined, principal: Principal, gone?: () => AbortSignal): Promise<ServedModel> {
     const plain = { recordsForTraining: false, policyVersion: null, release: () => {} };
     if (name === undefined || name === null || name === "" || this.names.includes(name)) {
       return { name: this.baseName, adapter: null, ...plain };
@@ -68,7 +71,7 @@ export class ModelRegistry {
     const adapter = this.#adapters.get(name);
     if (adapter !== undefined) return { name, adapter: adapter.version, ...plain, release: adapter.lease() };
     for (const source of this.#sources) {
-      const model = await source.resolve(name, principal);
+      const model = await source.resolve(name, principal, gone);
       if (model !== null) return model;
     }
     throw new ServiceError("model_not_found", `The model \`${name}\` does not exist.`, { param: "model" });

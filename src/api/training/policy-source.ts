@@ -8,8 +8,8 @@ import { fromPolicy } from "./training-errors.ts";
 
 export function policySource(training: TrainingService): ModelSource {
   return {
-    async resolve(name, principal) {
-      const lease = await training.policies.acquire(name, principal.id).catch((error: unknown) => {
+    async resolve(name, principal, gone) {
+      const lease = await training.policies.acquire(name, principal.id, gone).catch((error: unknown) => {
         throw fromPolicy(error);
       });
       if (!lease) return null;

@@ -6,6 +6,7 @@ import type { ModelRecord } from "../../store/model-table.ts";
 import type { BaseModel } from "../base-models.ts";
 import type { TrainingContext } from "../context.ts";
 import { OPTIMIZER_FILE, type TaskModel } from "../contract.ts";
+import { becomesVisible } from "../files/visible-files.ts";
 import { hasFile } from "../files/workspace.ts";
 import { assertServable } from "../policies.ts";
 
@@ -21,7 +22,7 @@ export interface StartingPoint {
 /** Throws with a message for the user if the job cannot run now. */
 export async function startingPoint(
   job: JobRecord,
-  { modelTable, bases, workspace }: TrainingContext,
+  { modelTable, bases, workspace, settings }: TrainingContext,
 ): Promise<StartingPoint> {
   // otherwise its events and files take the room needed to record its end
   if (!workspace.keepReserve()) throw new Error("the server's disk is full");
@@ -33,7 +34,10 @@ export async function startingPoint(
   assertServable(model, base);
   const newest = await modelTable.newestStep(model.id);
   if (!newest) throw new Error("its model was deleted");
-  return { model, base, from: newest.step, folder: workspace.stepFolder(model.id, newest.folder) };
+  const folder = workspace.stepFolder(model.id, newest.folder);
+  // if it stays invisible, the trainer says what is missing
+  await becomesVisible(folder, settings.visibleMs);
+  return { model, base, from: newest.step, folder };
 }
 
 export function taskModel({ base, folder }: StartingPoint, { settings }: TrainingContext): TaskModel {

@@ -27,7 +27,7 @@ export class FileUpkeep {
   start(): void {
     this.#every(SWEEP_MS, () => this.sweep());
     // otherwise the start has cleared them, and nobody else leaves any
-    if (this.#context.settings.sharedFiles) this.#every(CLEAR_MS, () => this.clear());
+    if (!this.#context.server.alone) this.#every(CLEAR_MS, () => this.clear());
   }
 
   async close(): Promise<void> {

@@ -15,6 +15,7 @@ import { DEFAULT_SEED } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
 import { OPTIMIZER_FILE } from "../contract.ts";
 import { copyStep, identityAdapter } from "../files/adapter-files.ts";
+import { becomesVisible } from "../files/visible-files.ts";
 import type { Policies } from "../policies.ts";
 import { TrainingError } from "../training-error.ts";
 
@@ -194,11 +195,12 @@ export class StepPublisher {
 
   /** Throws if the step is damaged or was removed. */
   async copyTo(staging: string, { model, step, withOptimizer }: StepSource): Promise<void> {
-    const { bases, modelTable, workspace } = this.#context;
+    const { bases, modelTable, workspace, settings } = this.#context;
     const name = await modelTable.folderOf(model.id, step);
     if (name === null) throw new TrainingError("unknown_step", { step });
     const folder = workspace.stepFolder(model.id, name);
     const base = bases.get(model.baseModel);
+    await becomesVisible(folder, settings.visibleMs);
     try {
       if (base) loadPeft(folder, readModelConfig(base.folder));
     } catch (cause) {

@@ -1,0 +1,87 @@
+import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, it } from "vitest";
+import { OperatorError } from "../../errors/operator-error.ts";
+import { openSqlite } from "../../store/sqlite.ts";
+import type { Store } from "../../store/store.ts";
+import { claimStorage } from "./storage-folder.ts";
+
+const open: Store[] = [];
+afterEach(async () => {
+  for (const store of open.splice(0)) await store.close();
+});
+
+function database(file = ":memory:"): Store {
+  const store = openSqlite(file);
+  open.push(store);
+  return store;
+}
+const newFolder = () => mkdtempSync(join(tmpdir(), "storage-"));
+async function refusal(folder: string, store: Store): Promise<string> {
+  const error = await claimStorage(folder, store).then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(OperatorError);
+  expect((error as Error).message).not.toContain("\n");
+  return (error as Error).message;
+}
+
+it("takes an empty folder for a database, and knows it again", async () => {
+  const [folder, store] = [newFolder(), database()];
+  await Promise.all([claimStorage(folder, store), claimStorage(folder, store)]);
+  expect(readdirSync(folder)).toEqual(["flywheel-storage.json"]);
+  await claimStorage(folder, store);
+});
+
+it("refuses the folder of another database, and leaves it as it is", async () => {
+  const [folder, other] = [newFolder(), database()];
+  await claimStorage(folder, database());
+  expect(await refusal(folder, other)).toMatch(/belongs to another database/);
+  expect(readdirSync(folder)).toEqual(["flywheel-storage.json"]);
+  // the refused database is still free to take another one
+  await claimStorage(newFolder(), other);
+});
+
+it("refuses a folder that is not the one of the other servers, and leaves nothing in it", async () => {
+  const [folder, local] = [newFolder(), newFolder()];
+  const file = join(newFolder(), "flywheel.db");
+  await claimStorage(folder, database(file));
+  expect(await refusal(local, database(file))).toMatch(/is not the folder with the files of this database/);
+  expect(readdirSync(local)).toEqual([]);
+});
+
+it("lets one of two servers begin that start at once on different folders", async () => {
+  const folders = [newFolder(), newFolder()];
+  const file = join(newFolder(), "flywheel.db");
+  const stores = [database(file), database(file)];
+  const results = await Promise.allSettled(folders.map((folder, i) => claimStorage(folder, stores[i]!)));
+  expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  const loser = folders[results.findIndex(({ status }) => status === "rejected")]!;
+  expect(readdirSync(loser)).toEqual([]);
+});
+
+it("goes on after a crash between the file and the row", async () => {
+  const [folder, store] = [newFolder(), database()];
+  await claimStorage(folder, store);
+  await store.run("UPDATE storage SET folder_id = NULL");
+  await claimStorage(folder, store);
+});
+
+it("says in one line what is wrong with a folder that cannot be used", async () => {
+  const [folder, store] = [newFolder(), database()];
+  expect(await refusal(join(folder, "missing"), store)).toMatch(/does not exist: make the folder, or mount it/);
+  writeFileSync(join(folder, "file"), "");
+  expect(await refusal(join(folder, "file"), store)).toMatch(/is not a folder/);
+  writeFileSync(join(folder, "flywheel-storage.json"), "{");
+  expect(await refusal(folder, store)).toMatch(/is damaged/);
+  rmSync(join(folder, "flywheel-storage.json"));
+  await claimStorage(folder, store);
+});
+
+it.skipIf(process.getuid?.() === 0)("refuses a folder that it cannot write to", async () => {
+  const folder = newFolder();
+  chmodSync(folder, 0o500);
+  expect(await refusal(folder, database())).toMatch(/cannot write to --storage/);
+});
