@@ -78,9 +78,13 @@ export class Jobs {
   /** The new job, or the one that has its idempotency key. */
   async #insert(draft: JobDraft, submission: Submission): Promise<{ job: JobRecord; created: boolean }> {
     const { owner, modelId, idempotencyKey, requestHash, spec } = submission;
+    const committed = async ({ jobTable }: Tables) => {
+      const job = await jobTable.get(draft.id);
+      return job ? { job, created: true } : undefined;
+    };
     try {
       await draft.input.finish();
-      return await this.#context.transaction(async (tx) => {
+      const insert = async (tx: Tables) => {
         const known = idempotencyKey === null ? null : await tx.jobTable.byIdempotencyKey(owner, idempotencyKey);
         if (known) return { job: known, created: false };
         // it may have been deleted while the data arrived
@@ -90,7 +94,8 @@ export class Jobs {
         const config = JSON.stringify(spec.config);
         const row = { id: draft.id, modelId, owner, kind: spec.kind, config, idempotencyKey, requestHash };
         return { job: await tx.jobTable.insert(row), created: true };
-      });
+      };
+      return await this.#context.transaction(insert, { committed });
     } catch (error) {
       await this.discard(draft);
       throw error;

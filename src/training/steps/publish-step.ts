@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
 import { loadPeft, savePeft } from "../../model/lora/peft.ts";
 import type { ModelRecord, StepFiles, StepRecord } from "../../store/model-table.ts";
-import type { Alongside } from "../../store/tables.ts";
+import type { Alongside, Tables } from "../../store/tables.ts";
 import type { BaseModel } from "../base-models.ts";
 import { DEFAULT_SEED } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
@@ -75,7 +75,7 @@ export class StepPublisher {
         savePeft(staging, identityAdapter(config, lora, seed), config, { baseModel: base.name });
       }
       const files = await workspace.publish(staging, model.id, step);
-      return await transaction(async (tx) => {
+      const insert = async (tx: Tables) => {
         if (await tx.modelTable.named(owner, entity, project, name)) {
           throw new TrainingError("model_exists", { model: `${entity}/${project}/${name}` });
         }
@@ -83,7 +83,9 @@ export class StepPublisher {
         await tx.modelTable.insertStep(model.id, step, null, files, {});
         await alongside?.(tx);
         return { ...record, nextStep: step + 1 };
-      });
+      };
+      const committed = async (tables: Tables) => (await tables.modelTable.get(model.id)) ?? undefined;
+      return await transaction(insert, { committed });
     } catch (error) {
       if (!(await this.#mayExist(model.id))) workspace.removeModel(model.id);
       throw error;
@@ -112,13 +114,18 @@ export class StepPublisher {
       await this.copyTo(staging, { model, step, withOptimizer: true });
       const made = await workspace.publish(staging, id, next);
       files = made;
-      return await transaction(async (tx) => {
+      const insert = async (tx: Tables) => {
         if (!(await tx.modelTable.get(id))) throw new TrainingError("unknown_model", { id });
         // a job that was submitted meanwhile may already train from the step before
         if ((await tx.jobTable.countOpenOf(id)) > 0) throw new TrainingError("model_busy", {});
         await tx.modelTable.insertStep(id, next, null, made, { rolled_back_to: step });
         return (await tx.modelTable.step(id, next))!;
-      });
+      };
+      const committed = async (tables: Tables) => {
+        const row = await tables.modelTable.step(id, next);
+        return row?.folder === made.folder ? row : undefined;
+      };
+      return await transaction(insert, { committed });
     } catch (error) {
       workspace.removeStaging(staging);
       if (files) await this.#discard(id, files.folder);
