@@ -54,8 +54,12 @@ export class Guard {
 
   async #reply(): Promise<Reply> {
     const reply = await new Promise<Reply>((resolve) => {
-      this.#process.once("message", resolve);
-      this.#process.once("exit", (code) => resolve({ failed: `its guard ended with ${code}` }));
+      const ended = (code: number | null) => resolve({ failed: `its guard ended with ${code}` });
+      this.#process.once("exit", ended);
+      this.#process.once("message", (message: Reply) => {
+        this.#process.off("exit", ended);
+        resolve(message);
+      });
     });
     if (reply.failed === undefined) return reply;
     await this.release();
