@@ -18,7 +18,9 @@ import { fixtureFolder } from "./runner-driver.ts";
 
 const base = fixtureFolder("llama");
 const adapter = loadPeft(base, readModelConfig(base));
-const optimizer = { ...RL_DEFAULTS.optimizer, learningRate: 1e-3 };
+// A first step of Adam divides each gradient by its own size, so where a gradient is almost 0 its rounding would decide.
+// A larger epsilon keeps differences as small as those of the gradients.
+const optimizer = { ...RL_DEFAULTS.optimizer, learningRate: 1e-3, epsilon: 1e-4 };
 const common = {
   ...{ baseModel: base, weights: "float32" as const, positionsPerBlock: 16, adapter: base },
   ...{ threads: 1, activationBytes: 1e9 },
@@ -113,7 +115,7 @@ describe("two passes and one update", () => {
       expect(gradNorm).toBeGreaterThan(0);
       const expected = await job(objective);
       expect((parts[0]!.loss + parts[1]!.loss) / (2 * active)).toBeCloseTo(expected, 5);
-      expect(distance("updated", "step")).toBeLessThan(1e-6);
+      expect(distance("updated", "step")).toBeLessThan(1e-7);
     },
   );
 });
