@@ -84,6 +84,29 @@ describe("transactions", () => {
     expect(await query(url, "SELECT owner FROM notes")).toEqual([{ owner: "you" }, { owner: "you" }]);
   });
 
+  it("get through to a row that others change all the time", async () => {
+    const store = await openStore();
+    await store.run(INSERT, "hot", "0");
+    let stopped = false;
+    const change = async (name: string) => {
+      while (!stopped) await store.transaction((tx) => tx.run("UPDATE notes SET owner = ?1 WHERE id = 'hot'", name));
+    };
+    const others = ["1", "2", "3"].map(change);
+    let runs = 0;
+    for (let i = 0; i < 5; i++) {
+      await store.transaction(async (tx) => {
+        runs++;
+        await tx.get("SELECT owner FROM notes WHERE id = 'hot'");
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        await tx.run("UPDATE notes SET owner = 'me' WHERE id = 'hot'");
+      });
+    }
+    stopped = true;
+    await Promise.all(others);
+    expect(runs).toBeGreaterThan(5);
+    expect(runs).toBeLessThanOrEqual(5 * 4);
+  });
+
   it("run again when another one made the same key, and then find it", async () => {
     const stores = await Promise.all([openStore(), openStore()]);
     const make = (store: Store) =>

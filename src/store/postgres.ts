@@ -2,7 +2,6 @@
 // one of two that get in each other's way, and it runs again here. Relaxed ones only lock the rows that they change: they
 // are many and short, and would end each other all the time.
 
-import { randomBytes } from "node:crypto";
 import type pg from "pg";
 import { CommitUnknown } from "../errors/commit-unknown.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
@@ -14,6 +13,8 @@ import type { Sql, SqlValue, Store, TransactionOptions } from "./store.ts";
 import { TRANSACTION_LIMIT_MS, TransactionScope, withinLimit } from "./transaction-scope.ts";
 
 const MAX_TRIES = 8;
+/** One that lost so many races, for example for a row that others change all the time, runs alone. */
+const MAX_TRIES_BESIDE_OTHERS = 3;
 /** A duplicate that is no race stays one. */
 const MAX_DUPLICATES = 3;
 /** The longest pause before the second try, in milliseconds; it doubles with every try. */
@@ -111,11 +112,11 @@ export class PostgresStore implements Store {
     for (let tries = 1; ; tries++) {
       const attempt = new Attempt(await this.#connections.take());
       try {
-        return await attempt.run(work, options.relaxed ?? false);
+        return await attempt.run(work, options.relaxed ?? false, tries > MAX_TRIES_BESIDE_OTHERS);
       } catch (error) {
         const fault = attempt.fault ?? error;
         if (attempt.committing && lostConnection(error)) {
-          const result = await this.#lookBack(attempt, options, error);
+          const result = await this.#lookBack(options, error);
           if (result !== undefined) return result;
         } else if (lostConnection(fault)) checkPatience(since, fault);
         else if (isTooSlow(fault)) throw unavailable(fault);
@@ -127,7 +128,7 @@ export class PostgresStore implements Store {
   }
 
   /** The result of a transaction whose commit got no answer; undefined = it did not take effect. */
-  async #lookBack<R>(attempt: Attempt, { committed }: TransactionOptions<R>, cause: unknown): Promise<R | undefined> {
+  async #lookBack<R>({ committed }: TransactionOptions<R>, cause: unknown): Promise<R | undefined> {
     const unknown = (why: unknown) => new CommitUnknown("the database was lost during a commit", { cause: why });
     if (committed === undefined) throw unknown(cause);
     const sql: Sql = {
@@ -137,7 +138,7 @@ export class PostgresStore implements Store {
     };
     try {
       // waits for the end of that transaction, which may still be going on in the server
-      await sql.all("SELECT pg_advisory_xact_lock(?1)", attempt.lock);
+      await sql.all(`DO $$ BEGIN LOCK TABLE ${EVERYONES_TABLE} IN EXCLUSIVE MODE; END $$`);
       return await committed(sql);
     } catch (error) {
       throw unknown(error);
@@ -147,8 +148,6 @@ export class PostgresStore implements Store {
 
 /** One run of a transaction's work. */
 class Attempt {
-  /** Held by the transaction until it ends, one way or the other. */
-  readonly lock = randomBytes(8).readBigInt64LE();
   /** Whether COMMIT was sent. */
   committing = false;
   /** The first statement that failed. After it, PostgreSQL refuses all others. */
@@ -159,7 +158,7 @@ class Attempt {
     this.#client = client;
   }
 
-  async run<R>(work: (tx: Sql) => Promise<R>, relaxed: boolean): Promise<R> {
+  async run<R>(work: (tx: Sql) => Promise<R>, relaxed: boolean, alone: boolean): Promise<R> {
     const tx = new TransactionScope({
       run: async (sql, ...params) => (await this.#query(sql, params)).rowCount ?? 0,
       get: async <Row>(sql: string, ...params: SqlValue[]) =>
@@ -167,7 +166,7 @@ class Attempt {
       all: async <Row>(sql: string, ...params: SqlValue[]) => (await this.#query(sql, params)).rows as Row[],
     });
     try {
-      await this.#client.query(begin(this.lock, relaxed));
+      await this.#client.query(begin(relaxed, alone));
       const result = await withinLimit(work(tx), TRANSACTION_LIMIT_MS);
       tx.end();
       // the work may have caught it, but nothing of the transaction is left
@@ -204,11 +203,19 @@ class Attempt {
   }
 }
 
-/** One round trip. The limits free the rows that it locks when this process hangs. */
-function begin(lock: bigint, relaxed: boolean): string {
-  return `BEGIN ISOLATION LEVEL ${relaxed ? "READ COMMITTED" : "SERIALIZABLE"}; SET LOCAL statement_timeout = ${STATEMENT_MS};
+/** Every transaction locks it until its end. */
+const EVERYONES_TABLE = "schema_version";
+
+/**
+ * One round trip. The limits free the rows that it locks when this process hangs. A transaction that runs alone waits
+ * until the others have ended, and they wait for it. Nothing here takes the snapshot: it is that of the first statement.
+ */
+function begin(relaxed: boolean, alone: boolean): string {
+  return `BEGIN ISOLATION LEVEL ${relaxed ? "READ COMMITTED" : "SERIALIZABLE"};
+    LOCK TABLE ${EVERYONES_TABLE} IN ${alone ? "EXCLUSIVE" : "ROW SHARE"} MODE;
+    SET LOCAL statement_timeout = ${STATEMENT_MS};
     SET LOCAL idle_in_transaction_session_timeout = ${TRANSACTION_LIMIT_MS};
-    ${relaxed ? "SET LOCAL synchronous_commit = off;" : ""} SELECT pg_advisory_xact_lock(${lock})`;
+    ${relaxed ? "SET LOCAL synchronous_commit = off" : ""}`;
 }
 
 /** Throws when a call has waited long enough for a server that comes and goes. */
