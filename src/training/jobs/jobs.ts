@@ -2,6 +2,7 @@
 // be listed, watched and cancelled. job-runner.ts runs it.
 
 import { randomUUID } from "node:crypto";
+import { CommitUnknown } from "../../errors/commit-unknown.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import { isFinal, type JobStatus } from "../../store/job-state.ts";
 import type { JobRecord } from "../../store/job-table.ts";
@@ -97,7 +98,8 @@ export class Jobs {
       };
       return await this.#context.transaction(insert, { committed });
     } catch (error) {
-      await this.discard(draft);
+      // a job that may have been accepted keeps its data
+      if (!(error instanceof CommitUnknown)) await this.discard(draft);
       throw error;
     }
   }
