@@ -16,6 +16,16 @@ const ENGINE_TESTS = [
   "vllm-routes",
 ];
 
+/** Tests of training that do not look into the database file. */
+const STORE_TESTS = [
+  "src/training/service.test.ts",
+  "src/training/service-models.test.ts",
+  "src/training/service-faults.test.ts",
+  "src/training/service-slots.test.ts",
+  "test/wire/training.test.ts",
+  "test/wire/training-runs.test.ts",
+];
+
 export default defineConfig({
   test: {
     // Only what hangs meets these: a busy host may be fifty times slower than an idle one, and no test sets a shorter limit.
@@ -31,6 +41,16 @@ export default defineConfig({
       {
         extends: true,
         test: { name: "all", include: ["src/**/*.test.ts", "test/**/*.test.ts", "models/**/*.test.ts"] },
+      },
+      {
+        // Tests of training, once more with the rows in PostgreSQL (--database).
+        extends: true,
+        test: {
+          name: "postgres",
+          include: STORE_TESTS,
+          env: { FLYWHEEL_TEST_STORE: "postgres" },
+          globalSetup: ["test/temporary-folder.ts", "test/postgres/project-server.ts"],
+        },
       },
       {
         // Tests that ask an engine, once more with the engine in another server (--engine-url).

@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll } from "vitest";
+import { afterAll, afterEach, beforeAll, inject } from "vitest";
 import { MIGRATIONS, type Migration } from "../src/store/migrations.ts";
 import { openPostgres } from "../src/store/open-postgres.ts";
 import { openSqlite } from "../src/store/sqlite.ts";
@@ -13,6 +13,9 @@ import { startPostgres, type TestPostgres } from "./postgres/start-postgres.ts";
 
 export const STORES = ["SQLite", "PostgreSQL"] as const;
 export type StoreKind = (typeof STORES)[number];
+
+/** Set by the project "postgres" of vitest.config.ts, which runs the tests of training once more on the other store. */
+export const PROJECT_STORE: StoreKind = process.env.FLYWHEEL_TEST_STORE === "postgres" ? "PostgreSQL" : "SQLite";
 
 export type OpenStore = (folder: string, migrations?: readonly Migration[]) => Promise<Store>;
 
@@ -29,7 +32,7 @@ function postgresStores(): OpenStore {
   let server: TestPostgres;
   const urls = new Map<string, string>();
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await startPostgres(PROJECT_STORE === "PostgreSQL" ? { source: inject("postgresUrl") } : {});
   });
   afterAll(() => server?.stop());
   return async (folder, migrations) => {

@@ -18,7 +18,7 @@ const MAX_TRIES_BESIDE_OTHERS = 3;
 /** A duplicate that is no race stays one. */
 const MAX_DUPLICATES = 3;
 /** The longest pause before the second try, in milliseconds; it doubles with every try. */
-const RETRY_MS = 8;
+const RETRY_MS = 2;
 /** PostgreSQL takes less than 8000 bytes. */
 const MAX_PAYLOAD_BYTES = 7_999;
 

@@ -1,42 +1,46 @@
 import { mkdtempSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { freshStores, STORES } from "../../test/stores.ts";
 import { DATABASE_FILE, openDataDir } from "./data-dir.ts";
-import { openSqlite } from "./sqlite.ts";
 import { TokenStore } from "./tokens.ts";
 
-it("creates, checks, lists and revokes", async () => {
-  const store = new TokenStore(openSqlite(":memory:"));
-  const { secret, record } = await store.create({ name: "ci", scopes: ["inference"], lifetime: null });
-  expect(secret).toMatch(/^fw_[0-9a-f]{8}_[\w-]{43}$/);
-  expect(await store.check(secret)).toEqual({ ok: true, token: record });
-  expect(await store.check(`${secret.slice(0, -1)}${secret.endsWith("A") ? "B" : "A"}`)).toEqual({
-    ok: false,
-    why: "unknown",
+describe.each(STORES)("%s", (kind) => {
+  const fresh = freshStores(kind);
+
+  it("creates, checks, lists and revokes", async () => {
+    const store = new TokenStore(await fresh());
+    const { secret, record } = await store.create({ name: "ci", scopes: ["inference"], lifetime: null });
+    expect(secret).toMatch(/^fw_[0-9a-f]{8}_[\w-]{43}$/);
+    expect(await store.check(secret)).toEqual({ ok: true, token: record });
+    expect(await store.check(`${secret.slice(0, -1)}${secret.endsWith("A") ? "B" : "A"}`)).toEqual({
+      ok: false,
+      why: "unknown",
+    });
+    expect(await store.check("")).toEqual({ ok: false, why: "unknown" });
+    expect((await store.revoke("ci")).map((t) => t.id)).toEqual([record.id]);
+    expect(await store.revoke("ci")).toEqual([]);
+    expect(await store.check(secret)).toEqual({ ok: false, why: "revoked" });
+    expect(await store.hasUsable()).toBe(false);
   });
-  expect(await store.check("")).toEqual({ ok: false, why: "unknown" });
-  expect((await store.revoke("ci")).map((t) => t.id)).toEqual([record.id]);
-  expect(await store.revoke("ci")).toEqual([]);
-  expect(await store.check(secret)).toEqual({ ok: false, why: "revoked" });
-  expect(await store.hasUsable()).toBe(false);
-});
 
-it("expires at the end of its lifetime", async () => {
-  let now = 1000;
-  const store = new TokenStore(openSqlite(":memory:"), () => now);
-  const { secret } = await store.create({ name: "short", scopes: ["admin"], lifetime: 60 });
-  now = 1059;
-  expect((await store.check(secret)).ok).toBe(true);
-  now = 1060;
-  expect(await store.check(secret)).toEqual({ ok: false, why: "expired" });
-});
+  it("expires at the end of its lifetime", async () => {
+    let now = 1000;
+    const store = new TokenStore(await fresh(), () => now);
+    const { secret } = await store.create({ name: "short", scopes: ["admin"], lifetime: 60 });
+    now = 1059;
+    expect((await store.check(secret)).ok).toBe(true);
+    now = 1060;
+    expect(await store.check(secret)).toEqual({ ok: false, why: "expired" });
+  });
 
-it("creates the first token only once", async () => {
-  const store = new TokenStore(openSqlite(":memory:"));
-  const first = { name: "first", scopes: ["admin"], lifetime: null } as const;
-  expect(await store.createFirst(first)).not.toBeNull();
-  expect(await store.createFirst(first)).toBeNull();
+  it("creates the first token only once", async () => {
+    const store = new TokenStore(await fresh());
+    const first = { name: "first", scopes: ["admin"], lifetime: null } as const;
+    expect(await store.createFirst(first)).not.toBeNull();
+    expect(await store.createFirst(first)).toBeNull();
+  });
 });
 
 it("stores no secret, in a file that only its owner can read", async () => {

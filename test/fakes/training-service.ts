@@ -8,7 +8,6 @@ import { AdapterSlots } from "../../src/engine/adapter-slots.ts";
 import { createLog, type Log } from "../../src/observe/log.ts";
 import type { JobEvent } from "../../src/store/event-table.ts";
 import type { JobRecord } from "../../src/store/job-table.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { BaseModels, limitsOf } from "../../src/training/base-models.ts";
 import { RL_DEFAULTS, type RlConfig } from "../../src/training/config.ts";
@@ -18,10 +17,13 @@ import type { TrajectoryGroup } from "../../src/training/data/trajectory.ts";
 import { ForkedProcess } from "../../src/training/process/forked-process.ts";
 import { ProcessTrainer } from "../../src/training/process/process-trainer.ts";
 import { TrainingService } from "../../src/training/service.ts";
+import { PROJECT_STORE, storesOf } from "../stores.ts";
 import { type AdapterEngine, adapterEngine } from "./adapter-engine.ts";
 import { toyEncoder, toyHistory } from "./toy-encoder.ts";
 
 export const LLAMA = new URL("../fixtures/llama", import.meta.url).pathname;
+
+const openStore = storesOf(PROJECT_STORE);
 
 export interface TrainingBench {
   service: TrainingService;
@@ -72,7 +74,7 @@ export async function trainingBench(options: BenchOptions = {}): Promise<Trainin
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "training-"));
   const engine = adapterEngine(LLAMA, options.maxLoras, options.maxLoraRank);
   const slots = new AdapterSlots(engine);
-  const opened = options.store ?? openSqlite(join(folder, "flywheel.db"));
+  const opened = options.store ?? (await openStore(folder));
   const store = options.wrapStore?.(opened) ?? opened;
   const trainer = options.trainer ?? fakeTrainer();
   const limits = { positionsPerBlock: 16, maxSequenceLength: 64, activationBytes: 2 ** 30, rank: 2 };

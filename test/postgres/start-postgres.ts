@@ -28,7 +28,8 @@ export interface TestPostgres {
 }
 
 export interface PostgresOptions {
-  source?: Source | undefined;
+  /** Or the URL of a running server. */
+  source?: Source | (string & {}) | undefined;
   /** Wait for the disk at every commit, as in production. */
   fsync?: boolean;
   /** The URLs use a loopback port and a password instead of the Unix socket. */
@@ -58,7 +59,9 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
   throw new Error(`FLYWHEEL_TEST_POSTGRES must be system, embedded or a URL, not ${source}`);
 }
 
-async function startOwn({ source, fsync = false, tcp = NO_SOCKETS, settings }: PostgresOptions): Promise<TestPostgres> {
+type OwnOptions = PostgresOptions & { source: Source | undefined };
+
+async function startOwn({ source, fsync = false, tcp = NO_SOCKETS, settings }: OwnOptions): Promise<TestPostgres> {
   const port = tcp ? await freePort() : 5432;
   const owner = findOwner();
   const programs = findPrograms(source);
