@@ -11,6 +11,7 @@ import { OperatorError } from "../errors/operator-error.ts";
 import { ServerTable } from "../store/server-table.ts";
 import { PACKAGE_VERSION } from "../system/version.ts";
 import { BaseModels, limitsOf } from "../training/base-models.ts";
+import { leaseTimes } from "../training/context.ts";
 import { TrainingService } from "../training/service.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { CreateExtension } from "./serve.ts";
@@ -63,6 +64,7 @@ export const createTraining: CreateExtension = async (service, store) => {
     log,
     observer: service.metrics,
     server: { id, runsJobs: config.role !== "api", alone: config.database === null },
+    times: leaseTimes(config.jobLease * 1000),
     lora: { rank: config.loraRank, alpha: config.loraAlpha },
     maxParallelJobs: config.maxTrainingJobs,
     visibleMs: config.storage === null && config.database === null ? 0 : VISIBLE_MS,

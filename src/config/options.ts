@@ -268,6 +268,13 @@ export const OPTIONS = {
     "Existing folder for adapters, optimizer states and job data. With --database, all servers need the same folder. Engines of --engine-url must see it at the same path. Default: inside --data.",
     { placeholder: "DIR" },
   ),
+  jobLease: integer(
+    "Training",
+    30,
+    "How long a job stays with a server that is not heard of, before another one takes it over. The same on all servers.",
+    { min: 3, max: 3600 },
+    { placeholder: "SECONDS" },
+  ),
   stepGrace: integer(
     "Training",
     null,

@@ -45,7 +45,12 @@ export interface LeaseTimes {
   poll: number;
 }
 
-export const LEASE_TIMES: LeaseTimes = { lease: 30_000, renew: 10_000, sweep: 5_000, poll: 2_000 };
+/** A holder that misses two renewals still has its lease. */
+export function leaseTimes(lease: number): LeaseTimes {
+  return { lease, renew: lease / 3, sweep: lease / 6, poll: 2_000 };
+}
+
+export const LEASE_TIMES = leaseTimes(30_000);
 
 export interface TrainingSettings {
   /** Shape of the adapters of new models. */
