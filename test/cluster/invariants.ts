@@ -13,9 +13,17 @@ export interface Evidence {
   /** Ids of jobs that were accepted. Without it, those in the table. */
   accepted?: readonly string[];
   /** Replies with a status of 500 or more that clients saw. */
-  serverErrors?: readonly { status: number; code: string }[];
+  serverErrors?: readonly ServerError[];
   /** Files without a row may be this old, in milliseconds: a server may be at work on them. */
   graceMs?: number;
+}
+
+export interface ServerError {
+  status: number;
+  /** What was asked, and the reply. */
+  message: string;
+  /** Whether it says when to try again. */
+  retryAfter: boolean;
 }
 
 interface JobFacts {
@@ -35,8 +43,6 @@ interface StepFacts {
   digest: string | null;
 }
 
-/** What a client may see while a server stops, the database is away or the disk is full. */
-const DECLARED = new Set(["engine_unavailable", "store_unavailable", "shutting_down", "storage_full"]);
 const FINAL = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
 const ENDS = new Set(["training_ended", "training_failed", "operation_ended"]);
 
@@ -132,8 +138,9 @@ async function filesOf(model: string, rows: readonly StepFacts[], place: string,
   return wrong;
 }
 
-function undeclared(errors: NonNullable<Evidence["serverErrors"]>): string[] {
+/** While a server stops, the database is away or the disk is full, clients are told so, and when to try again. */
+function undeclared(errors: readonly ServerError[]): string[] {
   return errors
-    .filter(({ status, code }) => status >= 500 && !DECLARED.has(code))
-    .map(({ status, code }) => `a client got ${status} ${code}`);
+    .filter(({ status, retryAfter }) => status !== 507 && !(status === 503 && retryAfter))
+    .map(({ status, message }) => `a client got ${status}: ${message}`);
 }

@@ -1,0 +1,18 @@
+// A minute of `npm run chaos`: bounded by faults, so that a slow machine has as many.
+
+import { rmSync } from "node:fs";
+import { expect, it } from "vitest";
+import { chaos } from "./chaos.ts";
+
+const SEED = 24;
+
+it("two API servers and two workers keep every promise while servers and the database fail", async () => {
+  const told: string[] = [];
+  const report = await chaos({ seed: SEED, ms: 60_000, faults: 20, say: (what) => told.push(what) });
+  // with what happened, so that a failure can be understood
+  expect(report.wrong, told.join("\n")).toEqual([]);
+  expect(report.faults).toBeGreaterThan(5);
+  expect(report.jobs.COMPLETED).toBeGreaterThan(5);
+  expect(report.comparedPolicies).toBeGreaterThan(0);
+  rmSync(report.folder, { recursive: true, force: true });
+});
