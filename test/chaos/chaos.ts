@@ -43,6 +43,8 @@ export interface ChaosReport {
 const KEY = "chaos";
 const CLIENTS = 3;
 const LEASE_MS = 3_000;
+/** What a killed worker was writing stays this long, in case that it is only slow. */
+const LEFTOVER_MS = 3_600_000;
 /** Jobs that are open when the faults end must end in this time. */
 const SETTLE_MS = 300_000;
 
@@ -94,7 +96,8 @@ export async function chaos({ seed, ms, faults, say }: ChaosOptions): Promise<Ch
       }
       wrong.push(...clients.flatMap((client) => client.wrong));
       const accepted = clients.flatMap((client) => [...client.accepted]);
-      wrong.push(...(await violations({ store, folder: storage, accepted, serverErrors: requests.serverErrors })));
+      const evidence = { store, folder: storage, accepted, serverErrors: requests.serverErrors, graceMs: LEFTOVER_MS };
+      wrong.push(...(await violations(evidence)));
       wrong.push(...(await unjustified(store)));
       const rows = await store.all<{ status: string; count: number }>(
         "SELECT status, CAST(COUNT(*) AS BIGINT) AS count FROM jobs GROUP BY status ORDER BY status",
