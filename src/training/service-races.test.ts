@@ -240,4 +240,17 @@ describe("in the moment between", () => {
     expect(await acquiring).toBeNull();
     expect(bench.service.policies.inUse(id, 1)).toBe(false);
   });
+
+  it("the look for the files of a step and their copy, the model may go", async () => {
+    const isFolder = (answer: unknown) => Object.keys(answer ?? {}).join() === "folder";
+    const { bench, release, isHeld } = await holding(isFolder);
+    const { id } = await newModel(bench);
+    const rollback = expect(bench.service.models.rollback(id, "me", 0)).rejects.toMatchObject({
+      code: "unknown_model",
+    });
+    await expect.poll(isHeld).toBe(true);
+    await bench.service.models.delete(id, "me");
+    release();
+    await rollback;
+  });
 });

@@ -129,9 +129,10 @@ export class StepPublisher {
     } catch (error) {
       workspace.removeStaging(staging);
       if (files) await this.#discard(id, files.folder);
-      // whoever deleted the model may have removed its folder before these files came
-      if (!(await this.#mayExist(id))) workspace.removeEmptyModel(id);
-      throw error;
+      if (await this.#mayExist(id)) throw error;
+      // whoever deleted the model may have removed its folder before these files came, or the files that were to be copied
+      workspace.removeEmptyModel(id);
+      throw new TrainingError("unknown_model", { id }, error);
     } finally {
       release();
     }
