@@ -162,6 +162,13 @@ describe("transactions", () => {
     expect(await ids()).toEqual(["a", "c"]);
   });
 
+  it("are kept when the server crashes, relaxed ones too", async () => {
+    const store = await openStore();
+    for (const id of ["a", "b", "c"]) await store.transaction((tx) => tx.run(INSERT, id, "me"), { relaxed: true });
+    await postgres().restart("immediate");
+    expect(await ids()).toEqual(["a", "b", "c"]);
+  });
+
   it("lose and double nothing while the server crashes again and again", async () => {
     const stores = await Promise.all([openStore(), openStore()]);
     const told: string[] = [];

@@ -209,13 +209,16 @@ const EVERYONES_TABLE = "schema_version";
 /**
  * One round trip. The limits free the rows that it locks when this process hangs. A transaction that runs alone waits
  * until the others have ended, and they wait for it. Nothing here takes the snapshot: it is that of the first statement.
+ *
+ * A relaxed transaction locks only the rows that it changes, but it waits for the disk like any other. Without that
+ * (synchronous_commit = off), PostgreSQL forgets it when its own process is killed, and with it an event that a client
+ * has already seen.
  */
 function begin(relaxed: boolean, alone: boolean): string {
   return `BEGIN ISOLATION LEVEL ${relaxed ? "READ COMMITTED" : "SERIALIZABLE"};
     LOCK TABLE ${EVERYONES_TABLE} IN ${alone ? "EXCLUSIVE" : "ROW SHARE"} MODE;
     SET LOCAL statement_timeout = ${STATEMENT_MS};
-    SET LOCAL idle_in_transaction_session_timeout = ${TRANSACTION_LIMIT_MS};
-    ${relaxed ? "SET LOCAL synchronous_commit = off" : ""}`;
+    SET LOCAL idle_in_transaction_session_timeout = ${TRANSACTION_LIMIT_MS}`;
 }
 
 /** Throws when a call has waited long enough for a server that comes and goes. */
