@@ -70,12 +70,17 @@ export class JobJournal {
    */
   async cancel(jobId: string, why: string): Promise<JobStatus | null> {
     const end = cancelled(why);
-    const { status, event } = await this.#context.transaction(async ({ jobTable }) => {
+    let asked: { status: JobStatus | null; event: JobEvent | null } = { status: null, event: null };
+    const work = async ({ jobTable }: Tables) => {
       const status = (await jobTable.get(jobId))?.status ?? null;
       if (status === null || isFinal(status)) return { status, event: null };
       await jobTable.requestCancel(jobId);
-      return { status, event: await jobTable.endWaiting(jobId, end) };
-    });
+      asked = { status, event: await jobTable.endWaiting(jobId, end) };
+      return asked;
+    };
+    const committed = async ({ jobTable }: Tables) =>
+      (await jobTable.get(jobId))?.cancelRequested ? asked : undefined;
+    const { status, event } = await this.#context.transaction(work, { committed });
     if (event) await this.#over(jobId, end, event);
     return status;
   }
