@@ -48,7 +48,7 @@ export async function* streamReply(
     const text = await response.text();
     throw new OperatorError(`the server answered ${response.status}: ${errorMessage(text)}`);
   }
-  for await (const data of serverSentEvents(response.body)) {
+  for await (const { data } of serverSentEvents(response.body)) {
     if (data === "[DONE]") return;
     const chunk = JSON.parse(data) as Chunk;
     if (chunk.error !== undefined) throw new OperatorError(chunk.error.message);

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ApiError as exported, FlywheelClient } from "./client.ts";
-import { ApiError } from "./http.ts";
+import { ApiError, isConnectionFault } from "./http.ts";
 import { learningRates } from "./learning-rates.ts";
-import { serverSentEvents } from "./server-sent-events.ts";
 
 /** A server made of canned answers; records what was asked. */
 function canned(answers: (() => Response | Error)[], maxRetries?: number) {
@@ -74,6 +73,30 @@ describe("client", () => {
     expect(asked[1]!.headers["last-event-id"]).toBe("2");
   });
 
+  it("knows a broken connection of Node and of every browser from a mistake in a program", () => {
+    const broken = [
+      "Failed to fetch",
+      "network error",
+      "NetworkError when attempting to fetch resource.",
+      "Load failed",
+    ];
+    for (const message of broken) expect(isConnectionFault(new TypeError(message))).toBe(true);
+    expect(isConnectionFault(new TypeError("terminated", { cause: new Error("other side closed") }))).toBe(true);
+    expect(isConnectionFault(new TypeError("x is not a function"))).toBe(false);
+    expect(isConnectionFault(new Error("Failed to fetch"))).toBe(false);
+  });
+
+  it("stops waiting for a retry when it is told to", async () => {
+    const stop = new AbortController();
+    const { client } = canned([
+      () => {
+        setTimeout(() => stop.abort(new Error("enough")), 5);
+        return Response.json({}, { status: 503, headers: { "retry-after": "60" } });
+      },
+    ]);
+    await expect(client.submit("m", [], { signal: stop.signal })).rejects.toThrow("enough");
+  });
+
   it("fails with the connection error when the server is gone", async () => {
     const { client, asked } = canned([() => new Response("id: 1\n"), broken], 0);
     await expect(client.events("j").next()).rejects.toThrow("fetch failed");
@@ -90,23 +113,6 @@ describe("client", () => {
     expect(ids).toEqual(["a", "b", "c"]);
     expect(asked[1]!.url).toContain("after=b");
   });
-});
-
-it("reads server-sent events however the network splits them", async () => {
-  const bytes = new TextEncoder().encode(": hello\n\nid: 1\ndata: é1\n\ndata: 2\n\n");
-  for (let size = 1; size < 8; size++) {
-    const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
-      bytes.slice(i * size, (i + 1) * size),
-    );
-    const seen: string[] = [];
-    for await (const data of serverSentEvents(
-      (async function* () {
-        yield* pieces;
-      })(),
-    ))
-      seen.push(data);
-    expect(seen).toEqual(["é1", "2"]);
-  }
 });
 
 it("computes constant, linear and cosine learning-rate schedules", () => {

@@ -1,9 +1,8 @@
 // A client for training: register a model, sample from its policy, submit scored trajectories, follow the job. It has no
-// dependencies besides Node. rollouts.ts gathers rollouts in groups.
-
-import { setTimeout as sleep } from "node:timers/promises";
+// dependencies, and runs in Node and in browsers. rollouts.ts gathers rollouts in groups.
 import { backoffMs, Connection, type ConnectionOptions, isConnectionFault } from "./http.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
+import { sleep } from "./sleep.ts";
 import type {
   ChatCompletion,
   Checkpoint,
@@ -172,7 +171,7 @@ export class FlywheelClient {
       if (response.body === null) return; // no more events
       const before: string | null = last;
       try {
-        for await (const data of serverSentEvents(response.body)) {
+        for await (const { data } of serverSentEvents(response.body)) {
           const event = JSON.parse(data) as TrainingEvent;
           last = event.id;
           yield event;
@@ -182,7 +181,7 @@ export class FlywheelClient {
         if (signal?.aborted || !isConnectionFault(error)) throw error;
       }
       emptyConnections = last === before ? emptyConnections + 1 : 0;
-      if (emptyConnections > 0) await sleep(backoffMs(emptyConnections - 1), undefined, { signal });
+      if (emptyConnections > 0) await sleep(backoffMs(emptyConnections - 1), signal);
     }
   }
 

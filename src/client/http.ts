@@ -3,7 +3,7 @@
 // is retried only after 429 and 503. Nothing is retried if the server says so (x-should-retry: false). The wait is
 // Retry-After, or else doubles each time.
 
-import { setTimeout as sleep } from "node:timers/promises";
+import { sleep } from "./sleep.ts";
 
 export interface ConnectionOptions {
   /** With or without /v1. */
@@ -34,9 +34,12 @@ export interface RequestOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** True if the connection failed or broke. fetch throws a TypeError with a cause for both. */
+/** How Chrome, Firefox and Safari say that a connection failed or broke. */
+const BROWSER_FAULT = /^(failed to fetch|network ?error|load failed|error in input stream)/i;
+
+/** True if the connection failed or broke. fetch throws a TypeError for both; Node gives it a cause, browsers do not. */
 export function isConnectionFault(error: unknown): boolean {
-  return error instanceof TypeError && error.cause !== undefined;
+  return error instanceof TypeError && (error.cause !== undefined || BROWSER_FAULT.test(error.message));
 }
 
 const RETRIED = new Set([408, 409, 429]);
@@ -54,7 +57,8 @@ export class Connection {
     this.#base = base.endsWith("/v1") ? base : `${base}/v1`;
     this.#apiKey = options.apiKey;
     this.#maxRetries = options.maxRetries ?? 4;
-    this.#fetch = options.fetch ?? fetch;
+    // Not `fetch` itself: browsers refuse to call it as a method.
+    this.#fetch = options.fetch ?? ((url, init) => fetch(url, init));
   }
 
   async json<Answer>(method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
@@ -71,7 +75,7 @@ export class Connection {
       options.signal?.throwIfAborted();
       const failure = result instanceof Response ? await failureOf(result) : result;
       if (attempt >= this.#maxRetries || !mayRepeat(result, repeatable)) throw failure;
-      await sleep(waitMs(result, attempt), undefined, { signal: options.signal });
+      await sleep(waitMs(result, attempt), options.signal);
     }
   }
 

@@ -185,7 +185,7 @@ export class Client {
   /** Whether the end came. */
   async #read(body: AsyncIterable<Uint8Array>, seen: TrainingEvent[]): Promise<boolean> {
     try {
-      for await (const data of serverSentEvents(body)) {
+      for await (const { data } of serverSentEvents(body)) {
         seen.push(JSON.parse(data));
         if (/^training_(ended|failed)$/.test(seen.at(-1)!.type)) return true;
       }
