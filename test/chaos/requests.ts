@@ -1,7 +1,7 @@
 // Requests of clients that know several servers. What gets no answer, or is refused for now, is sent again to another one.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ServerError } from "../cluster/invariants.ts";
+import type { ServerError } from "../training-invariants/violations.ts";
 import type { Chance } from "./chance.ts";
 
 /** A server that is paused does not answer. */

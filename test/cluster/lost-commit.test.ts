@@ -5,7 +5,7 @@ import { openPostgres } from "../../src/store/open-postgres.ts";
 import { ended, newModel, submit, trainingBench } from "../fakes/training-service.ts";
 import { startPostgresProxy } from "../postgres/postgres-proxy.ts";
 import { usePostgres } from "../postgres/use-postgres.ts";
-import { violations } from "./invariants.ts";
+import { violations } from "../training-invariants/violations.ts";
 
 const postgres = usePostgres();
 

@@ -9,8 +9,8 @@ import { FlywheelClient } from "../../src/client/client.ts";
 import type { ServerStatus, TrainingEvent } from "../../src/client/types.ts";
 import { openPostgres } from "../../src/store/open-postgres.ts";
 import { usePostgres } from "../postgres/use-postgres.ts";
+import { violations } from "../training-invariants/violations.ts";
 import { MODEL, run, type Served, serve } from "../wire/cli-process.ts";
-import { violations } from "./invariants.ts";
 
 const postgres = usePostgres();
 const KEY = "test-key";

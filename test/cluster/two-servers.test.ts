@@ -21,7 +21,7 @@ import {
   trainingBench,
 } from "../fakes/training-service.ts";
 import { STORES, storesOf } from "../stores.ts";
-import { violations } from "./invariants.ts";
+import { violations } from "../training-invariants/violations.ts";
 
 /** Leases that expire soon, so that tests need not wait. */
 const TIMES: LeaseTimes = { lease: 600, renew: 100, sweep: 50, poll: 50 };
@@ -88,6 +88,8 @@ describe.each(STORES)("two servers on %s", (kind) => {
     const seen: string[] = [];
     let live = 0;
     let last: string | null = null;
+    let stop = () => {};
+    let turn = Promise.resolve();
     await new Promise<void>((resolve) => {
       const follow = async () => {
         const events: JobEvent[] = await a.service.jobs.events(job.id, last, 100);
@@ -97,11 +99,12 @@ describe.each(STORES)("two servers on %s", (kind) => {
         if (seen.at(-1) === "training_ended") resolve();
         else live++;
       };
-      let turn = Promise.resolve();
-      a.service.jobs.watch(job.id, () => {
+      stop = a.service.jobs.watch(job.id, () => {
         turn = turn.then(follow);
       });
     });
+    stop();
+    await turn;
     expect(seen).toEqual(["training_started", ...new Array(8).fill("gradient_step"), "training_ended"]);
     expect(live).toBeGreaterThan(2);
     expect(await a.service.policies.find("agent", "me")).toMatchObject({ step: 1 });
