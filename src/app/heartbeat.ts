@@ -1,6 +1,7 @@
 // Says every few seconds, in the store, that this server is there, and what others may want to know of it.
 
 import type { Log } from "../observe/log.ts";
+import { SerialWork } from "../pacing/serial-work.ts";
 import type { ServerRecord, ServerTable } from "../store/server-table.ts";
 
 const BEAT_MS = 5_000;
@@ -9,8 +10,8 @@ export class Heartbeat {
   readonly #table: ServerTable;
   readonly #describe: () => ServerRecord;
   readonly #log: Log;
+  readonly #beats = new SerialWork();
   #timer: NodeJS.Timeout | null = null;
-  #beating: Promise<void> = Promise.resolve();
 
   constructor(table: ServerTable, describe: () => ServerRecord, log: Log) {
     this.#table = table;
@@ -29,7 +30,7 @@ export class Heartbeat {
   async close(): Promise<void> {
     if (this.#timer === null) return;
     clearInterval(this.#timer);
-    await this.#beating;
+    await this.#beats.idle();
     await this.#table.remove(this.#describe().id).catch((error: unknown) => {
       this.#log.warn("this server is still listed", { error });
     });
@@ -37,9 +38,8 @@ export class Heartbeat {
 
   /** One follows the other. A failure is logged; the next beat may go better. */
   #beat(): Promise<void> {
-    this.#beating = this.#beating
-      .then(() => this.#table.beat(this.#describe()))
+    return this.#beats
+      .run(() => this.#table.beat(this.#describe()))
       .catch((error: unknown) => this.#log.warn("the store does not know that this server is there", { error }));
-    return this.#beating;
   }
 }

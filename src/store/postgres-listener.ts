@@ -2,6 +2,7 @@
 // "" and looks for itself: after each connect, and again and again while there is no connection.
 
 import pg from "pg";
+import { SerialWork } from "../pacing/serial-work.ts";
 import { clientConfig } from "./postgres-connections.ts";
 
 const POLL_MS = 2_000;
@@ -23,8 +24,8 @@ export class PostgresListener {
   readonly #channels = new Map<string, Set<Heard>>();
   /** The connection that listens; null = there is none. */
   #client: pg.Client | null = null;
-  /** The last statement on it. They follow one another. */
-  #last: Promise<unknown> = Promise.resolve();
+  /** Statements on it follow one another. */
+  readonly #statements = new SerialWork();
   #listening: Promise<void> | null = null;
   #closed = false;
   /** Ends the connection, or the pause before the next one. */
@@ -116,9 +117,7 @@ export class PostgresListener {
   }
 
   #query(client: pg.Client, sql: string): Promise<unknown> {
-    const query = this.#last.catch(() => {}).then(() => client.query(sql));
-    this.#last = query;
-    return query;
+    return this.#statements.run(() => client.query(sql));
   }
 
   #lookAgain(): void {

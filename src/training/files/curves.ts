@@ -5,6 +5,7 @@
 import { mkdirSync } from "node:fs";
 import { appendFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { KeyedSerialWork } from "../../pacing/serial-work.ts";
 import type { TrainingContext } from "../context.ts";
 import { type CurveLine, cutCurve } from "./curve-file.ts";
 import { encodeEventFile, type ScalarPoint } from "./tensorboard.ts";
@@ -13,8 +14,8 @@ type CurveContext = Pick<TrainingContext, "modelTable" | "eventTable" | "workspa
 
 export class CurveWriter {
   readonly #context: CurveContext;
-  /** The last write of each model. */
-  readonly #writing = new Map<string, Promise<void>>();
+  /** By model. */
+  readonly #writes = new KeyedSerialWork();
 
   constructor(context: CurveContext) {
     this.#context = context;
@@ -22,20 +23,14 @@ export class CurveWriter {
 
   /** Appends what is missing for a model, one call after the other. Logs failures; the next call makes up for them. */
   write(modelId: string): Promise<void> {
-    const before = this.#writing.get(modelId) ?? Promise.resolve();
-    const work = before
-      .then(() => appendMissing(modelId, this.#context))
-      .catch((error) => this.#context.log.error("curves could not be written", { model: modelId, error }))
-      .finally(() => {
-        if (this.#writing.get(modelId) === work) this.#writing.delete(modelId);
-      });
-    this.#writing.set(modelId, work);
-    return work;
+    return this.#writes
+      .run(modelId, () => appendMissing(modelId, this.#context))
+      .catch((error) => this.#context.log.error("curves could not be written", { model: modelId, error }));
   }
 
   /** Waits for the writes that have begun. */
   async close(): Promise<void> {
-    await Promise.all(this.#writing.values());
+    await this.#writes.idle();
   }
 }
 

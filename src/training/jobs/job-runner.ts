@@ -4,6 +4,7 @@
 
 import { CommitUnknown } from "../../errors/commit-unknown.ts";
 import { StoreUnavailable } from "../../errors/store-unavailable.ts";
+import { SerialWork } from "../../pacing/serial-work.ts";
 import type { JobEnd, JobRecord } from "../../store/job-table.ts";
 import { type ClaimedJob, type Lease, LostLease } from "../../store/lease-table.ts";
 import type { TrainingContext } from "../context.ts";
@@ -45,8 +46,8 @@ export class JobRunner {
   readonly #attempt: AttemptJob;
   readonly #retention: StepRetention;
   readonly #running = new Map<string, RunningJob>();
-  /** The last look for jobs to start. */
-  #pumping: Promise<void> = Promise.resolve();
+  /** Looks for jobs to start follow one another, so that two cannot start more jobs than allowed. */
+  readonly #looks = new SerialWork();
   #closed = false;
 
   constructor(context: TrainingContext, journal: JobJournal, attempt: AttemptJob, retention: StepRetention) {
@@ -60,10 +61,9 @@ export class JobRunner {
     return this.#running.size;
   }
 
-  /** Starts what can be started. One look follows the other, so that two cannot start more jobs than allowed. */
+  /** Starts what can be started. */
   pump(): Promise<void> {
-    this.#pumping = this.#pumping.then(() => this.#startJobs());
-    return this.#pumping;
+    return this.#looks.run(() => this.#startJobs());
   }
 
   /** A job was added: this server starts it, or another one does. */
@@ -129,13 +129,13 @@ export class JobRunner {
     for (const { controller } of this.#running.values()) {
       controller.abort(new Stop("shutdown", "the server is stopping"));
     }
-    await this.#pumping;
+    await this.#looks.idle();
     await Promise.all([...this.#running.values()].map(({ done }) => done));
   }
 
   /** A job that was just claimed is among the running ones once the look that claimed it is over. */
   async #find(jobId: string): Promise<RunningJob | undefined> {
-    await this.#pumping;
+    await this.#looks.idle();
     return this.#running.get(jobId);
   }
 

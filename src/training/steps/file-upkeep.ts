@@ -2,6 +2,7 @@
 // bound to a step before it was removed finish on it, here and on other servers, and an engine may load it once more.
 // Any server may do this at any time, also several at once: nothing here depends on who removed the step.
 
+import { BackgroundWork } from "../../pacing/background-work.ts";
 import type { TrainingContext } from "../context.ts";
 import { clearFiles } from "../files/clear-files.ts";
 import type { Policies } from "../policies.ts";
@@ -15,24 +16,22 @@ const CLEAR_MS = 600_000;
 export class FileUpkeep {
   readonly #context: TrainingContext;
   readonly #policies: Policies;
-  readonly #timers: NodeJS.Timeout[] = [];
-  /** What runs now. */
-  readonly #running = new Set<Promise<void>>();
+  readonly #work: BackgroundWork;
 
   constructor(context: TrainingContext, policies: Policies) {
     this.#context = context;
     this.#policies = policies;
+    this.#work = new BackgroundWork((what, error) => context.log.error(what, { error }));
   }
 
   start(): void {
-    this.#every(SWEEP_MS, () => this.sweep());
+    this.#work.every(SWEEP_MS, "deleting files of removed steps", () => this.sweep());
     // otherwise the start has cleared them, and nobody else leaves any
-    if (!this.#context.server.alone) this.#every(CLEAR_MS, () => this.clear());
+    if (!this.#context.server.alone) this.#work.every(CLEAR_MS, "clearing away leftover files", () => this.clear());
   }
 
   async close(): Promise<void> {
-    for (const timer of this.#timers.splice(0)) clearInterval(timer);
-    await Promise.all(this.#running);
+    await this.#work.close();
   }
 
   /** Frees the adapters of removed steps, and deletes the files that nobody uses and whose grace is over. */
@@ -55,17 +54,5 @@ export class FileUpkeep {
   async clear(): Promise<void> {
     const minAgeMs = Math.max(LEFTOVER_MS, this.#context.settings.stepGraceMs);
     await clearFiles(this.#context, { interrupted: new Set(), minAgeMs });
-  }
-
-  /** A failure is logged; the next time may go better. */
-  #every(ms: number, work: () => Promise<void>): void {
-    const timer = setInterval(() => {
-      const run = work()
-        .catch((error: unknown) => this.#context.log.error("files could not be looked through", { error }))
-        .finally(() => this.#running.delete(run));
-      this.#running.add(run);
-    }, ms);
-    timer.unref();
-    this.#timers.push(timer);
   }
 }

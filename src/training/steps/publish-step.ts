@@ -8,6 +8,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
 import { loadPeft, savePeft } from "../../model/lora/peft.ts";
+import { KeyedSerialWork } from "../../pacing/serial-work.ts";
 import type { ModelRecord, StepFiles, StepRecord } from "../../store/model-table.ts";
 import type { Alongside, Tables } from "../../store/tables.ts";
 import type { BaseModel } from "../base-models.ts";
@@ -45,8 +46,8 @@ export type CommitStep = (step: number, insertStep: Alongside) => Promise<void>;
 export class StepPublisher {
   readonly #context: TrainingContext;
   readonly #policies: Policies;
-  /** The last publication of each model. */
-  readonly #publishing = new Map<string, Promise<unknown>>();
+  /** Publications of a model follow one another, so that no two take the same number. */
+  readonly #publications = new KeyedSerialWork();
 
   constructor(context: TrainingContext, policies: Policies) {
     this.#context = context;
@@ -96,7 +97,7 @@ export class StepPublisher {
 
   /** A copy of an older step as the newest one. Throws while the model has open jobs. */
   async publishCopy(model: ModelRecord, step: number): Promise<StepRecord> {
-    const made = await this.#inTurn(model.id, () => this.#copyAsNewest(model, step));
+    const made = await this.#publications.run(model.id, () => this.#copyAsNewest(model, step));
     const base = this.#context.bases.get(model.baseModel);
     if (base) await this.#policies.loadAhead(model, made, base);
     return made;
@@ -143,7 +144,7 @@ export class StepPublisher {
    * `commit` records the end of the job and calls `insertStep` in the same transaction.
    */
   publishTrained(trained: TrainedStep, commit: CommitStep): Promise<void> {
-    return this.#inTurn(trained.model.id, () => this.#publishTrained(trained, commit));
+    return this.#publications.run(trained.model.id, () => this.#publishTrained(trained, commit));
   }
 
   async #publishTrained(
@@ -164,18 +165,6 @@ export class StepPublisher {
       await this.#discard(model.id, files.folder);
       throw error;
     }
-  }
-
-  /** Publications of a model follow one another, so that no two take the same number. */
-  #inTurn<R>(modelId: string, work: () => Promise<R>): Promise<R> {
-    const turn = (this.#publishing.get(modelId) ?? Promise.resolve()).then(work);
-    const ended: Promise<unknown> = turn
-      .catch(() => {})
-      .finally(() => {
-        if (this.#publishing.get(modelId) === ended) this.#publishing.delete(modelId);
-      });
-    this.#publishing.set(modelId, ended);
-    return turn;
   }
 
   /**
