@@ -45,6 +45,9 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
+/** Workspace of the first token. */
+const FIRST_WORKSPACE = "default";
+
 /** How long the token in the printed curl line works. */
 const TRYOUT_SECONDS = 3600;
 
@@ -114,7 +117,12 @@ async function start(
     for (const extension of opened) await extension.listening?.(addressOf(app, config));
     // Last, so that a failed start makes no token.
     if (needsToken) {
-      const made = await tokens.createFirst({ name: "first", scopes: SCOPES, lifetime: null });
+      const made = await tokens.createFirst({
+        name: "first",
+        scopes: SCOPES,
+        lifetime: null,
+        workspace: FIRST_WORKSPACE,
+      });
       first = made?.secret ?? null;
     }
   } catch (error) {
@@ -162,7 +170,8 @@ async function lacksToken(config: Config, tokens: TokenStore): Promise<boolean> 
 function tryoutToken(config: Config, service: Service): RunningServer["token"] {
   if (config.role === "worker" || config.uds !== null || !isLoopback(config.host)) return null;
   const secret = `fw_try_${randomBytes(16).toString("base64url")}`;
-  const principal = { id: "tryout", name: "printed example", scopes: new Set(["inference"] as const) };
+  const workspace = { id: "tryout", name: "tryout", entity: "tryout" };
+  const principal = { id: "tryout", name: "printed example", scopes: new Set(["inference"] as const), workspace };
   service.auth.addKey(secret, principal, Date.now() + TRYOUT_SECONDS * 1000);
   return { secret, first: false };
 }

@@ -1,4 +1,4 @@
-// `flywheel tokens create | list | revoke`: manages access tokens in the server's database. A running server sees every change
+// `flywheel tokens create | list | revoke | join`: manages access tokens in the server's database. A running server sees every change
 // at once. A token's text is printed once, when it is created.
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -9,11 +9,19 @@ import { type Config, envName } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import { DATABASE_FILE } from "../store/data-dir.ts";
 import { SCOPES, type Scope, type TokenRecord, TokenStore } from "../store/tokens.ts";
+import { WORKSPACE_NAME } from "../store/workspaces.ts";
 import { addOptionFlags, givenFlags } from "./option-flags.ts";
 import { printTable } from "./table.ts";
 
 interface CommonOptions {
   json?: boolean;
+}
+
+interface CreateOptions extends CommonOptions {
+  name: string;
+  scope: string[];
+  lifetime: string;
+  workspace?: string;
 }
 
 /** Which server's tokens: its data directory, or its database. */
@@ -22,7 +30,7 @@ type Place = Pick<Config, "data" | "database" | "databaseListenUrl">;
 const PLACE = ["data", "database"] as const;
 
 export function addTokensCommand(program: Command): void {
-  const tokens = program.command("tokens").description("Create, list and revoke access tokens.");
+  const tokens = program.command("tokens").description("Create, list, revoke and join access tokens.");
 
   const create = tokens
     .command("create")
@@ -30,9 +38,15 @@ export function addTokensCommand(program: Command): void {
     .option("--name <NAME>", "what it is for", "unnamed")
     .option("--scope <SCOPE...>", `what it may do: ${SCOPES.join(", ")} (admin opens every route)`, ["inference"])
     .option("--lifetime <TIME>", "how long it is valid: 12h, 30d, 1y or `forever`", "forever")
+    .option("--workspace <NAME>", "whose policies and jobs it has (default: a workspace of its own)")
     .option("--json", "print JSON")
-    .action(async (options: CommonOptions & { name: string; scope: string[]; lifetime: string }) => {
-      const token = { name: options.name, scopes: readScopes(options.scope), lifetime: readLifetime(options.lifetime) };
+    .action(async (options: CreateOptions) => {
+      const token = {
+        name: options.name,
+        scopes: readScopes(options.scope),
+        lifetime: readLifetime(options.lifetime),
+        ...(options.workspace === undefined ? {} : { workspace: readWorkspace(options.workspace) }),
+      };
       await withTokens(placeOf(create), async (store) => {
         const { secret, record } = await store.create(token);
         console.log(options.json ? JSON.stringify({ token: secret, ...shown(record) }) : secret);
@@ -50,8 +64,15 @@ export function addTokensCommand(program: Command): void {
           console.log(JSON.stringify(rows));
           return;
         }
-        const cells = rows.map((row) => [row.id, row.scopes.join(","), row.created, row.state, row.name]);
-        printTable([["id", "scopes", "created", "state", "name"], ...cells]);
+        const cells = rows.map((row) => [
+          row.id,
+          row.scopes.join(","),
+          row.created,
+          row.state,
+          row.workspace,
+          row.name,
+        ]);
+        printTable([["id", "scopes", "created", "state", "workspace", "name"], ...cells]);
       });
     });
 
@@ -66,7 +87,21 @@ export function addTokensCommand(program: Command): void {
         for (const token of revoked) console.log(`revoked ${token.id} (${token.name})`);
       });
     });
-  for (const command of [create, list, revoke]) addOptionFlags(command, PLACE);
+
+  const join = tokens
+    .command("join")
+    .description("Move tokens to a workspace. Policies and jobs follow if no valid token stays in the old one.")
+    .argument("<ID|NAME>")
+    .requiredOption("--workspace <NAME>", "where to; it is made if there is none")
+    .action(async (idOrName: string, options: { workspace: string }) => {
+      const workspace = readWorkspace(options.workspace);
+      await withExistingTokens(placeOf(join), async (store) => {
+        const joined = await store.join(idOrName, workspace);
+        if (joined.length === 0) throw new OperatorError(`no token has the id or name ${idOrName}`);
+        for (const token of joined) console.log(`${token.id} (${token.name}) is in the workspace ${workspace}`);
+      });
+    });
+  for (const command of [create, list, revoke, join]) addOptionFlags(command, PLACE);
 }
 
 function placeOf(command: Command): Place {
@@ -111,6 +146,11 @@ function readScopes(given: readonly string[]): Scope[] {
   return [...new Set(scopes)] as Scope[];
 }
 
+function readWorkspace(name: string): string {
+  if (WORKSPACE_NAME.test(name)) return name;
+  throw new OperatorError("a workspace's name has 1 to 128 characters, no spaces around it and no control characters");
+}
+
 const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86400, w: 7 * 86400, y: 365 * 86400 };
 
 const LONGEST_LIFETIME = 1000 * UNITS.y!;
@@ -131,5 +171,12 @@ function shown(token: TokenRecord) {
   const expired = token.expiresAt !== null && token.expiresAt * 1000 <= Date.now();
   const validity = token.expiresAt === null ? "valid" : `valid until ${date(token.expiresAt)}`;
   const state = token.revokedAt !== null ? "revoked" : expired ? "expired" : validity;
-  return { id: token.id, name: token.name, scopes: token.scopes, created: date(token.createdAt), state };
+  return {
+    id: token.id,
+    name: token.name,
+    scopes: token.scopes,
+    created: date(token.createdAt),
+    state,
+    workspace: token.workspace.name,
+  };
 }

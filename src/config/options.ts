@@ -251,7 +251,7 @@ export const OPTIONS = {
     "Most jobs, of different models, that run at the same time. Each has a process with its own copy of the weights, kept for 120 s after its last job.",
     { min: 1, max: 64 },
   ),
-  maxOpenTrainingJobs: integer("Training", 10_000, "Most waiting and running jobs per token.", { min: 1 }),
+  maxOpenTrainingJobs: integer("Training", 10_000, "Most waiting and running jobs per workspace.", { min: 1 }),
   maxTrainingBodyBytes: integer(
     "Training",
     256 * 2 ** 20,
@@ -285,7 +285,7 @@ export const OPTIONS = {
   maxStepBytes: integer(
     "Training",
     50 * 2 ** 30,
-    "Disk space for the steps of one token's models. Deleted steps do not count. Beyond that, new jobs get 429.",
+    "Disk space for the steps of one workspace's models. Deleted steps do not count. Beyond that, new jobs get 429.",
     { min: 2 ** 20 },
     { placeholder: "BYTES" },
   ),

@@ -135,6 +135,12 @@ export const ERRORS = {
     meaning: "The token is valid but lacks the scope that this route requires.",
     fix: "Use a token that has the scope named in the message.",
   },
+  other_workspace: {
+    status: 403,
+    type: "PermissionDeniedError",
+    meaning: "An admin asked to train, roll back or log to a model of another workspace.",
+    fix: "Use a token of that workspace, made with `bin/flywheel tokens create --workspace NAME`. Or fork the model into your own.",
+  },
   model_not_found: {
     ...NOT_FOUND,
     meaning: "No served model, loaded adapter or policy has this name, or the policy's base model is no longer served.",
@@ -147,13 +153,13 @@ export const ERRORS = {
   },
   unknown_training_model: {
     ...NOT_FOUND,
-    meaning: "This token's owner has no trainable model with this id.",
-    fix: "GET /v1/preview/models lists the models of this token.",
+    meaning: "The token's workspace has no trainable model with this id.",
+    fix: "GET /v1/preview/models lists the models of the workspace.",
   },
   unknown_training_job: {
     ...NOT_FOUND,
-    meaning: "This token's owner has no training job with this id, or the event cursor does not belong to the job.",
-    fix: "GET /v1/preview/training-jobs lists the jobs of this token. Omit `after` to read events from the start.",
+    meaning: "The token's workspace has no training job with this id, or the event cursor does not belong to the job.",
+    fix: "GET /v1/preview/training-jobs lists the jobs of the workspace. Omit `after` to read events from the start.",
   },
   unknown_training_run: {
     status: 404,

@@ -3,6 +3,7 @@
 
 import type { EventTable, JobEvent } from "./event-table.ts";
 import type { JobStatus } from "./job-state.ts";
+import type { Owner } from "./model-table.ts";
 import type { Sql, SqlValue } from "./store.ts";
 
 /** The operations of a run. */
@@ -96,8 +97,9 @@ export class JobTable {
   }
 
   /** A whole job. */
-  owned(id: string, owner: string): Promise<JobRecord | null> {
-    return this.#job("WHERE id = ?1 AND owner = ?2 AND kind IN ('rl', 'sft')", id, owner);
+  owned(id: string, owner: Owner): Promise<JobRecord | null> {
+    const whole = "WHERE id = ?1 AND kind IN ('rl', 'sft')";
+    return owner === null ? this.#job(whole, id) : this.#job(`${whole} AND owner = ?2`, id, owner);
   }
 
   byIdempotencyKey(owner: string, key: string): Promise<JobRecord | null> {
@@ -106,13 +108,13 @@ export class JobTable {
 
   /** Whole jobs, newest first. `after`: id of the last one seen. */
   list(
-    owner: string,
+    owner: Owner,
     modelId: string | null,
     status: JobStatus | null,
     after: string | null,
     limit: number,
   ): Promise<JobRecord[]> {
-    const values: SqlValue[] = [owner];
+    const values: SqlValue[] = [];
     // a filter that is not used would keep the database from using an index for the others
     const only = (value: string | null, condition: (parameter: string) => string) => {
       if (value === null) return "";
@@ -120,7 +122,8 @@ export class JobTable {
       return ` AND ${condition(`?${values.length}`)}`;
     };
     const where =
-      "WHERE owner = ?1 AND kind IN ('rl', 'sft')" +
+      "WHERE kind IN ('rl', 'sft')" +
+      only(owner, (id) => `owner = ${id}`) +
       only(modelId, (id) => `model_id = ${id}`) +
       only(status, (one) => `status = ${one}`) +
       only(after, (id) => `seq < (SELECT seq FROM jobs WHERE id = ${id})`);

@@ -230,6 +230,44 @@ const storage: Migration = {
   `,
 };
 
+/** Every token gets a workspace with its own id, which owns what the token owned. */
+const fillWorkspaces = `
+    INSERT INTO workspaces (id, name, entity, created_at)
+      SELECT id, CASE
+        WHEN name = '' OR name LIKE 'api-key-%'
+          OR EXISTS (SELECT 1 FROM tokens AS other WHERE other.id <> tokens.id AND other.name = tokens.name)
+          OR EXISTS (SELECT 1 FROM tokens AS other WHERE other.name || '-' || other.id = tokens.name)
+        THEN name || '-' || id ELSE name END, CASE WHEN name = '' THEN id ELSE name END, created_at
+      FROM tokens;
+    UPDATE tokens SET workspace = id;
+  `;
+
+const workspaces: Migration = {
+  name: "workspaces",
+  // entity: of models that are registered without one. tokens.workspace: NULL = made by an older version while servers
+  // are updated; its workspace has its own id. created_at: Unix seconds.
+  sqlite: `
+    CREATE TABLE workspaces (
+      id TEXT PRIMARY KEY,
+      name TEXT NOT NULL UNIQUE,
+      entity TEXT NOT NULL,
+      created_at INTEGER NOT NULL
+    );
+    ALTER TABLE tokens ADD COLUMN workspace TEXT;
+    ${fillWorkspaces}
+  `,
+  postgres: `
+    CREATE TABLE workspaces (
+      id TEXT COLLATE "C" PRIMARY KEY,
+      name TEXT COLLATE "C" NOT NULL UNIQUE,
+      entity TEXT COLLATE "C" NOT NULL,
+      created_at BIGINT NOT NULL
+    );
+    ALTER TABLE tokens ADD COLUMN workspace TEXT COLLATE "C";
+    ${fillWorkspaces}
+  `,
+};
+
 /** PostgreSQL begins with the last of these, which makes all tables at once. */
 const BEFORE_POSTGRES: readonly BeforePostgres[] = [training, tokens, deletedModels, rewardSpreads, runs, modelOrder];
 
@@ -240,6 +278,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ownersByStatus,
   removedSteps,
   storage,
+  workspaces,
 ];
 
 /** Why a program does not use a database that a newer one has changed. `option`: the one that chooses the database. */

@@ -1,4 +1,4 @@
-// The rows of trainable models and their steps. A model belongs to one owner. A step number is never used twice,
+// The rows of trainable models and their steps. A model belongs to one owner, a workspace. A step number is never used twice,
 // because it comes from a counter that only grows. The files of a step are not handled here.
 
 import { randomUUID } from "node:crypto";
@@ -36,6 +36,9 @@ export interface StepRecord {
 /** The files of a step, in place and on disk. */
 export type StepFiles = Pick<StepRecord, "folder" | "bytes"> & { digest: string };
 
+/** Id of a workspace; null = any. */
+export type Owner = string | null;
+
 /** null or absent = any. */
 export type ModelFilter = Partial<Record<"entity" | "project" | "name" | "baseModel", string | null>>;
 
@@ -69,8 +72,8 @@ export class ModelTable {
     return this.#model("WHERE id = ?1", id);
   }
 
-  owned(id: string, owner: string): Promise<ModelRecord | null> {
-    return this.#model("WHERE id = ?1 AND owner = ?2", id, owner);
+  owned(id: string, owner: Owner): Promise<ModelRecord | null> {
+    return owner === null ? this.get(id) : this.#model("WHERE id = ?1 AND owner = ?2", id, owner);
   }
 
   named(owner: string, entity: string, project: string, name: string): Promise<ModelRecord | null> {
@@ -83,6 +86,13 @@ export class ModelTable {
     return this.#model("WHERE owner = ?1 AND name = ?2 ORDER BY created_at DESC, seq DESC LIMIT 1", owner, name);
   }
 
+  /** The newest model of any owner with this name, or with this full name. */
+  newestAnywhere(name: string, full: { entity: string; project: string } | null): Promise<ModelRecord | null> {
+    const newest = "ORDER BY created_at DESC, seq DESC LIMIT 1";
+    if (full === null) return this.#model(`WHERE name = ?1 ${newest}`, name);
+    return this.#model(`WHERE name = ?1 AND entity = ?2 AND project = ?3 ${newest}`, name, full.entity, full.project);
+  }
+
   /** Whether any owner has a model with this name. */
   async hasNamed(name: string): Promise<boolean> {
     return (await this.#sql.get("SELECT 1 AS found FROM models WHERE name = ?1 LIMIT 1", name)) !== undefined;
@@ -93,9 +103,9 @@ export class ModelTable {
   }
 
   /** Oldest first. `after`: id of the last model seen. If that is gone, the page is empty. */
-  list(owner: string, filter: ModelFilter, after: string | null, limit: number): Promise<ModelRecord[]> {
+  list(owner: Owner, filter: ModelFilter, after: string | null, limit: number): Promise<ModelRecord[]> {
     return this.#models(
-      `WHERE owner = ?1
+      `WHERE (CAST(?1 AS TEXT) IS NULL OR owner = ?1)
          AND (CAST(?2 AS TEXT) IS NULL OR entity = ?2) AND (CAST(?3 AS TEXT) IS NULL OR project = ?3)
          AND (CAST(?4 AS TEXT) IS NULL OR name = ?4) AND (CAST(?5 AS TEXT) IS NULL OR base_model = ?5)
          AND (CAST(?6 AS TEXT) IS NULL OR seq > (SELECT seq FROM models WHERE id = ?6))

@@ -2,6 +2,7 @@
 // are looked up by id, which is part of the token, and hashes are compared in constant time.
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Sql, Store } from "./store.ts";
+import { moveContents, openWorkspace, ownWorkspace, removeEmpty, type Workspace } from "./workspaces.ts";
 
 export const SCOPES = ["inference", "training", "admin"] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -10,6 +11,8 @@ export interface TokenRecord {
   id: string;
   name: string;
   scopes: readonly Scope[];
+  /** Owns what the token makes. */
+  workspace: Workspace;
   /** Unix time in seconds, like the other two. */
   createdAt: number;
   expiresAt: number | null;
@@ -21,6 +24,8 @@ export interface NewToken {
   scopes: readonly Scope[];
   /** Seconds; null = forever. */
   lifetime: number | null;
+  /** Name of its workspace, which is made if there is none. Default: one of its own. */
+  workspace?: string;
 }
 
 export interface CreatedToken {
@@ -33,8 +38,10 @@ export type TokenCheck = { ok: true; token: TokenRecord } | { ok: false; why: "u
 /** `fw_` + 8 hex characters (the id) + `_` + 43 base64url characters (256 random bits). */
 const TOKEN_FORM = /^fw_([0-9a-f]{8})_[A-Za-z0-9_-]{43}$/;
 
-const SELECT = `SELECT id, name, hash, scopes, created_at AS "createdAt", expires_at AS "expiresAt", revoked_at AS "revokedAt"
-  FROM tokens`;
+const SELECT = `SELECT tokens.id, tokens.name, hash, scopes, tokens.created_at AS "createdAt", expires_at AS "expiresAt",
+    revoked_at AS "revokedAt", COALESCE(workspace, tokens.id) AS "workspaceId",
+    COALESCE(workspaces.name, tokens.name) AS "workspaceName", COALESCE(entity, tokens.name) AS entity
+  FROM tokens LEFT JOIN workspaces ON workspaces.id = workspace`;
 
 export class TokenStore {
   readonly #store: Store;
@@ -57,15 +64,26 @@ export class TokenStore {
   }
 
   #create(token: NewToken, isWanted: (tx: Sql) => Promise<boolean>): Promise<CreatedToken | null> {
-    const made = draw(token, this.#now());
+    const now = this.#now();
+    const made = draw(token, now);
     const { id } = made.record;
     return this.#store.transaction<CreatedToken | null>(
       async (tx) => {
         if (!(await isWanted(tx))) return null;
-        await insert(tx, made);
-        return made;
+        const { workspace: name } = token;
+        const workspace = await (name === undefined
+          ? ownWorkspace(tx, made.record, now)
+          : openWorkspace(tx, name, now));
+        const created = { ...made, record: { ...made.record, workspace } };
+        await insert(tx, created);
+        return created;
       },
-      { committed: async (sql) => ((await sql.get(`${SELECT} WHERE id = ?1`, id)) ? made : undefined) },
+      {
+        committed: async (sql) => {
+          const record = await byId(sql, id);
+          return record && { ...made, record };
+        },
+      },
     );
   }
 
@@ -98,11 +116,44 @@ export class TokenStore {
     );
   }
 
+  /**
+   * Moves tokens, by id or exact name, to a workspace, which is made if there is none. If no valid token stays behind,
+   * the policies and jobs of their old workspace move along. Returns the tokens.
+   */
+  join(idOrName: string, workspace: string): Promise<TokenRecord[]> {
+    const now = this.#now();
+    const isNamed = (token: TokenRecord) => token.id === idOrName || token.name === idOrName;
+    return this.#store.transaction(
+      async (tx) => {
+        const all = await listOn(tx);
+        const moving = all.filter(isNamed);
+        if (moving.length === 0) return [];
+        const to = await openWorkspace(tx, workspace, now);
+        const left = new Map(moving.map((token) => [token.workspace.id, token.workspace]));
+        left.delete(to.id);
+        for (const { id } of moving) await tx.run("UPDATE tokens SET workspace = ?1 WHERE id = ?2", to.id, id);
+        for (const from of left.values()) {
+          const staying = all.filter((token) => token.workspace.id === from.id && !isNamed(token));
+          if (staying.some((token) => stateOf(token, now) === null)) continue;
+          await moveContents(tx, from, to);
+          await removeEmpty(tx, from);
+        }
+        return moving.map((token) => ({ ...token, workspace: to }));
+      },
+      {
+        committed: async (sql) => {
+          const named = (await listOn(sql)).filter(isNamed);
+          return named.every((token) => token.workspace.name === workspace) ? named : undefined;
+        },
+      },
+    );
+  }
+
   async check(secret: string): Promise<TokenCheck> {
     const id = TOKEN_FORM.exec(secret)?.[1];
     // what is no token, such as a key of --api-key, needs no database
     if (id === undefined) return { ok: false, why: "unknown" };
-    const row = await this.#store.get<TokenRow>(`${SELECT} WHERE id = ?1`, id);
+    const row = await this.#store.get<TokenRow>(`${SELECT} WHERE tokens.id = ?1`, id);
     // hashes and compares even without a row, so that timing does not reveal known ids
     const stored = Buffer.from(row?.hash ?? "0".repeat(64), "hex");
     if (!timingSafeEqual(stored, sha256(secret)) || row === undefined) return { ok: false, why: "unknown" };
@@ -112,12 +163,16 @@ export class TokenStore {
   }
 }
 
-interface TokenRow extends Omit<TokenRecord, "scopes"> {
+interface TokenRow extends Omit<TokenRecord, "scopes" | "workspace"> {
   scopes: string;
   hash: string;
+  workspaceId: string;
+  workspaceName: string;
+  entity: string;
 }
 
-function draw({ name, scopes, lifetime }: NewToken, createdAt: number): CreatedToken {
+/** A token without its workspace. */
+function draw({ name, scopes, lifetime }: NewToken, createdAt: number) {
   const id = randomBytes(4).toString("hex");
   const secret = `fw_${id}_${randomBytes(32).toString("base64url")}`;
   const expiresAt = lifetime === null ? null : createdAt + lifetime;
@@ -125,20 +180,29 @@ function draw({ name, scopes, lifetime }: NewToken, createdAt: number): CreatedT
 }
 
 async function insert(sql: Sql, { secret, record }: CreatedToken): Promise<void> {
-  const { id, name, scopes, createdAt, expiresAt } = record;
+  const { id, name, scopes, workspace, createdAt, expiresAt } = record;
   await sql.run(
-    "INSERT INTO tokens (id, name, hash, scopes, created_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    ...[id, name, sha256(secret).toString("hex"), scopes.join(" "), createdAt, expiresAt],
+    "INSERT INTO tokens (id, name, hash, scopes, workspace, created_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    ...[id, name, sha256(secret).toString("hex"), scopes.join(" "), workspace.id, createdAt, expiresAt],
   );
 }
 
 async function listOn(sql: Sql): Promise<TokenRecord[]> {
-  return (await sql.all<TokenRow>(`${SELECT} ORDER BY created_at, id`)).map(toRecord);
+  return (await sql.all<TokenRow>(`${SELECT} ORDER BY tokens.created_at, tokens.id`)).map(toRecord);
 }
 
-function toRecord({ hash: _, scopes, ...row }: TokenRow): TokenRecord {
+async function byId(sql: Sql, id: string): Promise<TokenRecord | undefined> {
+  const row = await sql.get<TokenRow>(`${SELECT} WHERE tokens.id = ?1`, id);
+  return row && toRecord(row);
+}
+
+function toRecord({ hash: _, scopes, workspaceId, workspaceName, entity, ...row }: TokenRow): TokenRecord {
   const known: readonly string[] = SCOPES;
-  return { ...row, scopes: scopes.split(" ").filter((scope): scope is Scope => known.includes(scope)) };
+  return {
+    ...row,
+    scopes: scopes.split(" ").filter((scope): scope is Scope => known.includes(scope)),
+    workspace: { id: workspaceId, name: workspaceName, entity },
+  };
 }
 
 /** Why the token is not valid; null = it is. */

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import type { ModelFilter, ModelRecord, StepRecord } from "../store/model-table.ts";
+import type { ModelFilter, ModelRecord, Owner, StepRecord } from "../store/model-table.ts";
 import type { Tables } from "../store/tables.ts";
 import type { TrainingContext } from "./context.ts";
 import type { GroupLog } from "./data/group-metrics.ts";
@@ -20,8 +20,8 @@ export interface NewModel extends Pick<ModelRecord, "owner" | "entity" | "projec
   /** null = the base model of the fork's source. */
   baseModel: string | null;
   returnExisting: boolean;
-  /** The step to fork; step null = the newest. */
-  from: { modelId: string; step: number | null } | null;
+  /** The step to fork, of a model of `owner`; step null = the newest. */
+  from: { modelId: string; step: number | null; owner: Owner } | null;
 }
 
 export class Models {
@@ -55,7 +55,7 @@ export class Models {
     if (existing && request.returnExisting) return existing;
     if (existing) throw new TrainingError("model_exists", { model: `${entity}/${project}/${name}` });
     assertFree(name, this.#context);
-    const source = request.from && (await this.#sourceOf(request.from, owner));
+    const source = request.from && (await this.#sourceOf(request.from));
     const baseModel = request.baseModel ?? source?.model.baseModel;
     const base = baseModel === undefined ? null : bases.get(baseModel);
     if (!base) throw new TrainingError("unknown_base_model", { baseModel, known: bases.names() });
@@ -75,18 +75,18 @@ export class Models {
     }
   }
 
-  async owned(id: string, owner: string): Promise<ModelRecord> {
+  async owned(id: string, owner: Owner): Promise<ModelRecord> {
     const model = await this.#context.modelTable.owned(id, owner);
     if (!model) throw new TrainingError("unknown_model", { id });
     return model;
   }
 
-  list(owner: string, filter: ModelFilter, after: string | null, limit: number): Promise<ModelRecord[]> {
+  list(owner: Owner, filter: ModelFilter, after: string | null, limit: number): Promise<ModelRecord[]> {
     return this.#context.modelTable.list(owner, filter, after, limit);
   }
 
   /** Deletes a model with its steps, jobs and their events. Whoever follows an open job first hears that it ended. */
-  async delete(id: string, owner: string): Promise<{ deletedCheckpoints: number }> {
+  async delete(id: string, owner: Owner): Promise<{ deletedCheckpoints: number }> {
     const { workspace } = this.#context;
     await this.owned(id, owner);
     let steps: StepRecord[] | null = null;
@@ -98,7 +98,7 @@ export class Models {
     return { deletedCheckpoints: steps.length };
   }
 
-  async step(id: string, owner: string, step: number | "latest"): Promise<StepRecord> {
+  async step(id: string, owner: Owner, step: number | "latest"): Promise<StepRecord> {
     const { modelTable } = this.#context;
     const model = await this.owned(id, owner);
     const found = await (step === "latest" ? modelTable.newestStep(model.id) : modelTable.step(model.id, step));
@@ -109,7 +109,7 @@ export class Models {
   /** The folder of a step. Its files stay until `release` is called. */
   async openStep(
     id: string,
-    owner: string,
+    owner: Owner,
     step: number | "latest",
   ): Promise<{ step: StepRecord; folder: string; release(): void }> {
     const found = await this.step(id, owner, step);
@@ -117,12 +117,12 @@ export class Models {
     return { step: found, folder, release: await this.#policies.hold(found.modelId, found.step) };
   }
 
-  async steps(id: string, owner: string): Promise<StepRecord[]> {
+  async steps(id: string, owner: Owner): Promise<StepRecord[]> {
     return this.#context.modelTable.steps((await this.owned(id, owner)).id);
   }
 
   /** Keeps the newest step and steps in use, and says which. */
-  async deleteSteps(id: string, owner: string, steps: readonly number[]) {
+  async deleteSteps(id: string, owner: Owner, steps: readonly number[]) {
     const { modelTable } = this.#context;
     const newest = (await modelTable.newestStep((await this.owned(id, owner)).id))?.step;
     const wanted = [...new Set(steps)];
@@ -182,7 +182,7 @@ export class Models {
     return this.#context.transaction(work, { committed });
   }
 
-  async #sourceOf({ modelId, step }: { modelId: string; step: number | null }, owner: string): Promise<StepSource> {
+  async #sourceOf({ modelId, step, owner }: NonNullable<NewModel["from"]>): Promise<StepSource> {
     const found = (await this.step(modelId, owner, step ?? "latest")).step;
     return { model: await this.owned(modelId, owner), step: found, withOptimizer: true };
   }

@@ -51,10 +51,11 @@ export class Policies {
     this.#context = context;
   }
 
-  /** The owner's policy of that name and its step, or null. */
-  async find(name: string, owner: string): Promise<{ model: ModelRecord; step: number } | null> {
+  /** The owner's policy of that name and its step, or null. With `anywhere`, one of another owner if it has none. */
+  async find(name: string, owner: string, anywhere = false): Promise<{ model: ModelRecord; step: number } | null> {
     const parsed = parsePolicyName(name);
-    const model = parsed && (await this.#modelOf(parsed, owner));
+    const own = parsed && (await this.#modelOf(parsed, owner));
+    const model = own ?? (parsed && anywhere ? await this.#anywhere(parsed) : null);
     const newest = model && (await this.#context.modelTable.newestStep(model.id));
     if (!parsed || !model || !newest) return null;
     const step = parsed.step ?? newest.step;
@@ -76,8 +77,8 @@ export class Policies {
   }
 
   /** Makes the engine ready to answer as this policy. null when the owner has no such policy. */
-  async acquire(name: string, owner: string, gone?: Gone): Promise<PolicyLease | null> {
-    const found = await this.find(name, owner);
+  async acquire(name: string, owner: string, gone?: Gone, anywhere = false): Promise<PolicyLease | null> {
+    const found = await this.find(name, owner, anywhere);
     if (!found) return null;
     const { model, step } = found;
     const base = this.#context.bases.get(model.baseModel);
@@ -85,7 +86,7 @@ export class Policies {
     if (step !== IDENTITY_STEP) assertServable(model, base);
     const held = await this.#tryHold(model.id, step);
     // removed meanwhile: a newer step has its name, or nothing has
-    if (!held) return this.acquire(name, owner, gone);
+    if (!held) return this.acquire(name, owner, gone, anywhere);
     try {
       const folder = this.#context.workspace.stepFolder(model.id, held.folder);
       const slot = step === IDENTITY_STEP ? null : await this.#loaded(folder, () => base.slots.lease(folder), gone);
@@ -169,6 +170,11 @@ export class Policies {
   /** Frees the adapter slot of a step that is being removed. */
   async unload(modelId: string, folder: string, base: BaseModel | null): Promise<void> {
     await base?.slots.forget(this.#context.workspace.stepFolder(modelId, folder));
+  }
+
+  #anywhere({ entity, project, name }: PolicyName): Promise<ModelRecord | null> {
+    const full = entity !== null && project !== null ? { entity, project } : null;
+    return this.#context.modelTable.newestAnywhere(name, full);
   }
 
   #modelOf({ entity, project, name }: PolicyName, owner: string): Promise<ModelRecord | null> {

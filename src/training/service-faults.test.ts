@@ -97,7 +97,7 @@ describe("faults", () => {
     writeFileSync(join(stepFolder(bench, model.id, 1), "adapter_model.safetensors"), "rubbish");
     await expect(models.rollback(model.id, "me", 1)).rejects.toMatchObject({ code: "damaged_step" });
     const fork = { ...{ owner: "me", entity: "team", project: "demo", name: "fork" }, baseModel: null };
-    const from = { modelId: model.id, step: 1 };
+    const from = { modelId: model.id, step: 1, owner: "me" };
     await expect(models.create({ ...fork, returnExisting: false, from })).rejects.toThrow(/step 1 are damaged/);
     expect((await models.steps(model.id, "me")).map(({ step }) => step)).toEqual([0, 1]);
     expect((await models.rollback(model.id, "me", 0)).step).toBe(2);

@@ -57,7 +57,7 @@ describe("models", () => {
       baseModel: null,
       returnExisting: false,
     };
-    const fork = await bench.service.models.create({ ...request, from: { modelId: model.id, step: 1 } });
+    const fork = await bench.service.models.create({ ...request, from: { modelId: model.id, step: 1, owner: "me" } });
     expect((await bench.service.models.steps(fork.id, "me")).map(({ step }) => step)).toEqual([1]);
     expect(weights(fork.id, 1)).toBe(weights(model.id, 1));
     await ended(bench, await submit(bench, fork.id));
@@ -109,7 +109,7 @@ describe("models", () => {
     const source = await newModel(bench);
     Object.assign(bench.service.bases.get("tiny")!, { name: "large", aliases: ["tiny"] });
     const fork = { ...{ owner: "me", entity: "team", project: "demo" }, returnExisting: false };
-    const from = { modelId: source.id, step: 0 };
+    const from = { modelId: source.id, step: 0, owner: "me" };
     for (const [i, baseModel] of [null, "tiny", "large"].entries()) {
       const made = await bench.service.models.create({ ...fork, name: `fork${i}`, baseModel, from });
       expect(made.baseModel).toBe("large");

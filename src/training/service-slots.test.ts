@@ -29,7 +29,7 @@ describe("steps and the engine's adapter slots", () => {
   const fork = (bench: TrainingBench, modelId: string) =>
     bench.service.models.create({
       ...{ owner: "me", entity: "team", project: "demo", name: "fork", baseModel: null, returnExisting: false },
-      from: { modelId, step: null },
+      from: { modelId, step: null, owner: "me" },
     });
 
   it("makes room for a policy by unloading the least recently used one", async () => {

@@ -216,7 +216,7 @@ describe("jobs", () => {
     for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, source.id));
     const fork = await bench.service.models.create({
       ...{ owner: "me", entity: "team", project: "demo", name: "fork", baseModel: null, returnExisting: false },
-      from: { modelId: source.id, step: 2 },
+      from: { modelId: source.id, step: 2, owner: "me" },
     });
     const config = { scaleLearningRateByRewardStdDev: true };
     const rates: unknown[] = [];
@@ -250,7 +250,7 @@ describe("jobs", () => {
       for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, source.id));
       const fork = await bench.service.models.create({
         ...{ owner: "me", entity: "team", project: "demo", name: "fork", baseModel: null, returnExisting: false },
-        from: { modelId: source.id, step: 2 },
+        from: { modelId: source.id, step: 2, owner: "me" },
       });
       return { bench, source, fork, references };
     }

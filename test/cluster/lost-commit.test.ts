@@ -38,7 +38,7 @@ it("registers, trains, rolls back and forks although the answer to every commit 
   expect(await losing(api.service.models.rollback(model.id, "me", 1))).toMatchObject({ step: 2 });
   lose();
   const names = { owner: "me", entity: "team", project: "demo", name: "fork", baseModel: null };
-  const from = { modelId: model.id, step: null };
+  const from = { modelId: model.id, step: null, owner: "me" };
   await losing(api.service.models.create({ ...names, returnExisting: false, from }));
   expect(proxy.faults.cuts).toBe(4);
   expect(await violations({ store, folder: `${api.folder}/training`, accepted: [job.id] })).toEqual([]);

@@ -111,6 +111,30 @@ describe("flywheel tokens and chat", () => {
     expect(code).toBe(1);
   });
 
+  it("puts tokens into workspaces and joins them", async () => {
+    const data = fresh();
+    const tokens = (...args: string[]) => run(["tokens", ...args, "--data", data]);
+    for (const args of [
+      ["--name", "ci"],
+      ["--name", "ci"],
+      ["--name", "app", "--workspace", "team"],
+    ]) {
+      expect((await tokens("create", ...args)).code).toBe(0);
+    }
+    const rows = async () =>
+      JSON.parse((await tokens("list", "--json")).out) as { id: string; name: string; workspace: string }[];
+    const [one, two] = (await rows()).filter(({ name }) => name === "ci");
+    expect([one!.workspace, two!.workspace].sort()).toEqual(["ci", expect.stringMatching(/^ci-[0-9a-f]{8}$/)]);
+    const joined = await tokens("join", "ci", "--workspace", "team");
+    expect(joined.out.trim().split("\n").sort()).toEqual(
+      [one!, two!].map(({ id }) => `${id} (ci) is in the workspace team`).sort(),
+    );
+    expect((await rows()).map(({ workspace }) => workspace)).toEqual(["team", "team", "team"]);
+    expect((await tokens("join", "nobody", "--workspace", "team")).err).toMatch(/no token has the id or name nobody/);
+    expect((await tokens("join", "ci", "--workspace", " ")).err).toMatch(/a workspace's name has 1 to 128 characters/);
+    expect((await tokens("create", "--workspace", "")).err).toMatch(/a workspace's name has 1 to 128 characters/);
+  });
+
   it("lists and revokes tokens only in a server's data folder, and creates nothing at a wrong path", async () => {
     const nowhere = join(fresh(), "typo");
     for (const command of [["list"], ["revoke", "ci"]]) {

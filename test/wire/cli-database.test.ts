@@ -18,7 +18,7 @@ it("serves and manages tokens in a PostgreSQL database, and never shows its pass
   const made = await run(["tokens", "create", "--name", "ci", "--json"], env);
   expect(made).toMatchObject({ code: 0, err: "" });
   const { token, id } = JSON.parse(made.out);
-  expect((await run(["tokens", "list", "--database", url])).out).toMatch(new RegExp(`${id} .* valid +ci`));
+  expect((await run(["tokens", "list", "--database", url])).out).toMatch(new RegExp(`${id} .* valid +ci +ci`));
 
   const data = mkdtempSync(join(tmpdir(), "flywheel-cli-"));
   const served = await serve(["--model", MODEL, "--port", "0", "--data", data], env);

@@ -18,7 +18,7 @@ export interface TrainingServer {
 }
 
 export interface CallOptions {
-  as?: "ann" | "bob" | "guest" | null;
+  as?: "ann" | "amy" | "bob" | "root" | "guest" | null;
   headers?: Record<string, string>;
   raw?: Uint8Array | string;
 }
@@ -30,10 +30,15 @@ export interface Answer {
   headers: Headers;
 }
 
+const workspace = (id: string, name: string) => ({ workspace: { id, name, entity: name } });
+
+/** Ann and Amy work in one workspace, Bob, the admin Root and Guest each in their own. */
 const PRINCIPALS: Record<string, Principal> = {
-  ann: { id: "1", name: "ann", scopes: new Set(["training"]) },
-  bob: { id: "2", name: "bob", scopes: new Set(["training", "inference"]) },
-  guest: { id: "3", name: "guest", scopes: new Set(["inference"]) },
+  ann: { id: "1", name: "ann", scopes: new Set(["training"]), ...workspace("1", "ann") },
+  amy: { id: "4", name: "amy", scopes: new Set(["training"]), ...workspace("1", "ann") },
+  bob: { id: "2", name: "bob", scopes: new Set(["training", "inference"]), ...workspace("b", "bob") },
+  root: { id: "5", name: "root", scopes: new Set(["training", "admin"]), ...workspace("r", "root") },
+  guest: { id: "3", name: "guest", scopes: new Set(["inference"]), ...workspace("g", "guest") },
 };
 
 export async function startTrainingServer(options: BenchOptions & { maxBytes?: number } = {}): Promise<TrainingServer> {

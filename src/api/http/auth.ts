@@ -3,16 +3,20 @@
 import { timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { ServiceError } from "../../errors/service-error.ts";
+import type { Owner } from "../../store/model-table.ts";
 import { SCOPES, type Scope, sha256, type TokenStore } from "../../store/tokens.ts";
+import { keyWorkspace, type Workspace } from "../../store/workspaces.ts";
 
 /** "public": no token needed; "any": any valid token; a scope: that scope, or admin. */
 export type Access = "public" | "any" | Scope;
 
 export interface Principal {
-  /** Token id, or `key-N` for the N-th --api-key. Owns what it creates. */
+  /** Token id, or `key-N` for the N-th --api-key. */
   id: string;
   name: string;
   scopes: ReadonlySet<Scope>;
+  /** Owns what the caller makes. */
+  workspace: Workspace;
 }
 
 interface StaticKey {
@@ -29,7 +33,8 @@ export class Authenticator {
   constructor(tokens: TokenStore, apiKeys: readonly string[]) {
     this.#tokens = tokens;
     apiKeys.forEach((key, i) => {
-      this.addKey(key, { id: `key-${i}`, name: `--api-key #${i + 1}`, scopes: new Set(SCOPES) });
+      const workspace = keyWorkspace(i);
+      this.addKey(key, { id: workspace.id, name: `--api-key #${i + 1}`, scopes: new Set(SCOPES), workspace });
     });
   }
 
@@ -54,7 +59,8 @@ export class Authenticator {
       const reason = { unknown: "is not known here", expired: "has expired", revoked: "was revoked" }[check.why];
       throw new ServiceError("invalid_token", `The token ${reason}.`);
     }
-    return { id: check.token.id, name: check.token.name, scopes: new Set(check.token.scopes) };
+    const { id, name, scopes, workspace } = check.token;
+    return { id, name, scopes: new Set(scopes), workspace };
   }
 }
 
@@ -68,6 +74,15 @@ export function authorize(principal: Principal, access: Access): void {
 export function principalOf(request: FastifyRequest): Principal {
   if (request.principal === null) throw new Error(`route ${request.routeOptions.url} reads the caller but is public`);
   return request.principal;
+}
+
+/** Whose policies and jobs the caller sees: the caller's workspace, or those of all for an admin. */
+export function readableBy({ scopes, workspace }: Principal): Owner {
+  return scopes.has("admin") ? null : workspace.id;
+}
+
+export function isAdmin({ scopes }: Principal): boolean {
+  return scopes.has("admin");
 }
 
 /** The challenge that goes with a 401 or 403. */

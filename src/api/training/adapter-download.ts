@@ -7,7 +7,7 @@ import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import type { TrainingService } from "../../training/service.ts";
 import { TrainingError } from "../../training/training-error.ts";
-import { principalOf } from "../http/auth.ts";
+import { principalOf, readableBy } from "../http/auth.ts";
 import { stepFrom } from "./step-param.ts";
 import { documented } from "./training.schema.ts";
 
@@ -26,7 +26,7 @@ export function registerAdapterDownload(app: FastifyInstance, { models }: Traini
     documented("Download the adapter of a step as a tar archive", {}),
     async (request, reply) => {
       const { id, step: wanted } = request.params;
-      const { step, folder, release } = await models.openStep(id, principalOf(request).id, stepFrom(wanted));
+      const { step, folder, release } = await models.openStep(id, readableBy(principalOf(request)), stepFrom(wanted));
       const files = filesIn(folder, step.step, release);
       const body = Readable.from(tarOf(files, Date.parse(step.createdAt) / 1000));
       body.once("close", release);

@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { isFinal } from "../../store/job-state.ts";
 import type { TrainingService } from "../../training/service.ts";
-import { principalOf } from "../http/auth.ts";
+import { principalOf, readableBy } from "../http/auth.ts";
 import type { Service } from "../service.ts";
 import { streamEvents } from "./event-stream.ts";
 import { page, pageQuery } from "./paging.ts";
@@ -26,7 +26,7 @@ export function registerTrainingJobs(app: FastifyInstance, service: Service, tra
       const { after, limit } = pageQuery(request.query);
       const { model_id, status = null } = readQuery(JobFilter, request.query);
       const modelId = model_id?.toLowerCase() ?? null;
-      const found = await jobs.list(principalOf(request).id, modelId, status, after, limit + 1);
+      const found = await jobs.list(readableBy(principalOf(request)), modelId, status, after, limit + 1);
       return page(found, limit, (job) => presentJob(job, false));
     },
   );
@@ -34,13 +34,13 @@ export function registerTrainingJobs(app: FastifyInstance, service: Service, tra
   app.get<JobPath>(
     "/v1/preview/training-jobs/:id",
     documented("One training job with its report", { response: JobBody }),
-    async (request) => presentJob(await jobs.owned(request.params.id, principalOf(request).id), true),
+    async (request) => presentJob(await jobs.owned(request.params.id, readableBy(principalOf(request))), true),
   );
 
   app.post<JobPath>(
     "/v1/preview/training-jobs/:id/cancel",
     documented("Cancel a training job", { response: JobBody }),
-    async (request) => presentJob(await jobs.cancel(request.params.id, principalOf(request).id), false),
+    async (request) => presentJob(await jobs.cancel(request.params.id, readableBy(principalOf(request))), false),
   );
 
   app.get<JobPath>(
@@ -50,7 +50,7 @@ export function registerTrainingJobs(app: FastifyInstance, service: Service, tra
       response: EventList,
     }),
     async (request, reply) => {
-      const job = await jobs.owned(request.params.id, principalOf(request).id);
+      const job = await jobs.owned(request.params.id, readableBy(principalOf(request)));
       const { after, limit } = pageQuery(request.query);
       if (wantsStream(request)) {
         const from = after ?? lastEventId(request);

@@ -4,7 +4,8 @@ import type { FastifyInstance } from "fastify";
 import type { Static } from "typebox";
 import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
 import type { TrainingService } from "../../training/service.ts";
-import { type Principal, principalOf } from "../http/auth.ts";
+import { type Principal, principalOf, readableBy } from "../http/auth.ts";
+import { ownModel } from "./own-model.ts";
 import { page, pageQuery } from "./paging.ts";
 import { presentModel, presentStep } from "./present.ts";
 import { stepFrom } from "./step-param.ts";
@@ -46,7 +47,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
       const { after, limit } = pageQuery(request.query);
       const { base_model, ...named } = readQuery(ModelFilter, request.query);
       const filter = { ...named, baseModel: base_model ?? null };
-      const found = await models.list(principalOf(request).id, filter, after, limit + 1);
+      const found = await models.list(readableBy(principalOf(request)), filter, after, limit + 1);
       return page(found, limit, presentModel);
     },
   );
@@ -54,7 +55,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
   app.get<ModelPath>(
     "/v1/preview/models/:id",
     documented("One trainable model", { response: TrainableModelBody }),
-    async (request) => presentModel(await models.owned(request.params.id, principalOf(request).id)),
+    async (request) => presentModel(await models.owned(request.params.id, readableBy(principalOf(request)))),
   );
 
   app.delete<ModelPath>(
@@ -62,7 +63,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     documented("Delete a model with everything it has", {}),
     async (request) => {
       const { id } = request.params;
-      const { deletedCheckpoints } = await models.delete(id, principalOf(request).id);
+      const { deletedCheckpoints } = await models.delete(id, readableBy(principalOf(request)));
       return { model_id: id, deleted_checkpoints: deletedCheckpoints, deleted_run: true };
     },
   );
@@ -72,7 +73,8 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     documented("Make a new step with the weights of an old one", { body: RollbackBody, response: CheckpointBody }),
     async (request) => {
       const { step } = readSmallBody(RollbackBody, request.body);
-      return presentStep(await models.rollback(request.params.id, principalOf(request).id, step));
+      const { id, owner } = await ownModel(training, request.params.id, principalOf(request));
+      return presentStep(await models.rollback(id, owner, step));
     },
   );
 
@@ -82,7 +84,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     async (request) => {
       const { after, limit } = pageQuery(request.query);
       const { order } = readQuery(StepOrder, request.query);
-      const steps = await models.steps(request.params.id, principalOf(request).id);
+      const steps = await models.steps(request.params.id, readableBy(principalOf(request)));
       if (order === "desc") steps.reverse();
       return page(afterId(steps, after).slice(0, limit + 1), limit, presentStep);
     },
@@ -93,7 +95,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     documented('One step, by number or "latest"', { response: CheckpointBody }),
     async (request) => {
       const { id, step } = request.params;
-      return presentStep(await models.step(id, principalOf(request).id, stepFrom(step)));
+      return presentStep(await models.step(id, readableBy(principalOf(request)), stepFrom(step)));
     },
   );
 
@@ -102,7 +104,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     documented("Delete steps; the newest and those in use stay", { body: StepsBody }),
     async (request) => {
       const { steps } = readSmallBody(StepsBody, request.body);
-      const result = await models.deleteSteps(request.params.id, principalOf(request).id, steps);
+      const result = await models.deleteSteps(request.params.id, readableBy(principalOf(request)), steps);
       return {
         deleted_count: result.deletedCount,
         not_found_steps: result.notFoundSteps,
@@ -118,17 +120,25 @@ async function createModel(
   principal: Principal,
 ): Promise<ModelRecord> {
   const { project, name, base_model: baseModel = null } = body;
-  const from = body.from ? { modelId: body.from.model_id, step: body.from.step ?? null } : null;
+  const source = body.from && { modelId: body.from.model_id, step: body.from.step ?? null };
+  const from = source ? { ...source, owner: readableBy(principal) } : null;
   if (baseModel === null && from === null) throw invalid(["body", "base_model"], "missing", "Field required");
   return training.models.create({
-    ...{ owner: principal.id, entity: body.entity ?? defaultEntity(principal), project, name, baseModel, from },
+    ...{
+      owner: principal.workspace.id,
+      entity: body.entity ?? defaultEntity(principal),
+      project,
+      name,
+      baseModel,
+      from,
+    },
     returnExisting: body.return_existing ?? false,
   });
 }
 
-/** The caller's name, reduced to characters allowed in a model's name. */
-export function defaultEntity({ name, id }: Principal): string {
-  const cleaned = name.replaceAll(/[^\w.-]+/g, "-").replaceAll(/^-+|-+$/g, "");
+/** That of the caller's workspace, reduced to characters allowed in a model's name. */
+export function defaultEntity({ workspace: { entity, id } }: Principal): string {
+  const cleaned = entity.replaceAll(/[^\w.-]+/g, "-").replaceAll(/^-+|-+$/g, "");
   return cleaned === "." || cleaned === ".." ? id : cleaned.slice(0, 128) || id;
 }
 

@@ -10,10 +10,11 @@ import { GroupLog } from "../../training/data/group-metrics.ts";
 import type { JobDraft, Submission as JobSubmission } from "../../training/jobs/jobs.ts";
 import { assertServable } from "../../training/policies.ts";
 import type { TrainingService } from "../../training/service.ts";
-import { principalOf } from "../http/auth.ts";
+import { type Principal, principalOf } from "../http/auth.ts";
 import type { Loc, Violations } from "../request/violations.ts";
 import { rlConfigFrom, sftConfigFrom } from "./config.wire.ts";
 import type { Streamed } from "./json-items.ts";
+import { ownModel } from "./own-model.ts";
 import { presentJob } from "./present.ts";
 import { previewRl, previewSft } from "./preview.ts";
 import { readSubmission } from "./submission.ts";
@@ -44,7 +45,7 @@ export function registerTrainingSubmissions(
       receive(request, training, groups, async ({ body, draft, submit }) => {
         const loc = ["body", "experimental_config"];
         const config = rlConfigFrom(body.experimental_config ?? {}, loc);
-        const target = await trainable(training, body.model_id, principalOf(request).id);
+        const target = await trainable(training, body.model_id, principalOf(request));
         const longest = target.base.maxSequenceLength;
         if (config.packedSequenceLength !== null && config.packedSequenceLength > longest) {
           const message = `Input should be at most ${longest}, the model's context`;
@@ -61,7 +62,7 @@ export function registerTrainingSubmissions(
     (request, reply) =>
       receive(request, training, examples, async ({ body, draft, submit }) => {
         const config = sftConfigFrom(body.config ?? {});
-        const target = await trainable(training, body.model_id, principalOf(request).id);
+        const target = await trainable(training, body.model_id, principalOf(request));
         if (body.dry_run) return streamedJson(reply, await previewSft(training, draft, target, config));
         return presentJob(await submit(target.modelId, { kind: "sft", config }), false);
       }),
@@ -71,8 +72,7 @@ export function registerTrainingSubmissions(
     "/v1/preview/models/:id/log",
     documented("Keep metrics of evaluated groups with the newest step", { body: LogBody }),
     async (request) => {
-      const owner = principalOf(request).id;
-      await training.models.owned(request.params.id, owner);
+      const { owner } = await ownModel(training, request.params.id, principalOf(request));
       const issues = noIssues();
       const log = new GroupLog();
       const { fields } = await readSubmission(request.raw, {
@@ -131,7 +131,7 @@ async function receive<S extends TSchema, Answer>(
     const body = readRest(schema, fields, issues);
     const submit: Received<S>["submit"] = async (modelId, spec) => {
       submitted = true;
-      const owner = principalOf(request).id;
+      const owner = principalOf(request).workspace.id;
       return training.jobs.submit(draft, { owner, modelId, spec, idempotencyKey, requestHash: hash });
     };
     return await work({ body, draft, submit });
@@ -153,13 +153,13 @@ function streamedJson(reply: FastifyReply, pieces: AsyncGenerator<string>): Read
   return Readable.from(pieces);
 }
 
-/** The model to train; 404 if it belongs to another caller. */
-async function trainable(training: TrainingService, modelId: string, owner: string) {
-  const model = await training.models.owned(modelId, owner);
+/** The model to train. */
+async function trainable(training: TrainingService, modelId: string, principal: Principal) {
+  const model = await ownModel(training, modelId, principal);
   const base = training.bases.get(model.baseModel);
   if (!base) throw new ServiceError("unknown_base_model", `The base model ${model.baseModel} is not here any more.`);
   assertServable(model, base);
-  return { modelId, owner, base };
+  return { modelId, owner: model.owner, base };
 }
 
 function idempotencyKeyOf({ headers }: FastifyRequest): string | null {

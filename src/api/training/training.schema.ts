@@ -90,7 +90,7 @@ export const Name = Type.String({
 
 export const NewModelBody = Type.Object(
   {
-    entity: orNull(Name, { description: "Default: the token's name." }),
+    entity: orNull(Name, { description: "Default: the name of the workspace." }),
     project: Name,
     name: Name,
     base_model: orNull(Type.String(), { description: "Required unless `from` is given." }),

@@ -6,6 +6,7 @@ import { CommitUnknown } from "../../errors/commit-unknown.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import { isFinal, type JobStatus } from "../../store/job-state.ts";
 import type { JobRecord } from "../../store/job-table.ts";
+import type { Owner } from "../../store/model-table.ts";
 import type { Tables } from "../../store/tables.ts";
 import type { RlConfig, SftConfig } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
@@ -111,14 +112,14 @@ export class Jobs {
     await klReferenceStep(config, modelId, newest + (await jobTable.countOpenOf(modelId)), modelTable);
   }
 
-  async owned(id: string, owner: string): Promise<JobRecord> {
+  async owned(id: string, owner: Owner): Promise<JobRecord> {
     const job = await this.#context.jobTable.owned(id, owner);
     if (!job) throw new TrainingError("unknown_job", { id });
     return job;
   }
 
   list(
-    owner: string,
+    owner: Owner,
     modelId: string | null,
     status: JobStatus | null,
     after: string | null,
@@ -128,7 +129,7 @@ export class Jobs {
   }
 
   /** A job that is over stays as it is. A running one ends soon after, on whichever server it runs. */
-  async cancel(id: string, owner: string): Promise<JobRecord> {
+  async cancel(id: string, owner: Owner): Promise<JobRecord> {
     const job = await this.owned(id, owner);
     if (isFinal(job.status)) return job;
     await this.stop(id);

@@ -48,18 +48,18 @@ export function registerTrainingRuns(app: FastifyInstance, training: TrainingSer
     async (request) => {
       const principal = principalOf(request);
       const body = readSmallBody(ResolveBody, request.body);
-      return presentRun(await runs.resolve(runFrom(body, principal.id, defaultEntity(principal))));
+      return presentRun(await runs.resolve(runFrom(body, principal.workspace.id, defaultEntity(principal))));
     },
   );
 
   app.get<RunPath>(RUN, documented("One training run", { response: RunBody }), async (request) =>
-    presentRun(await runs.view(request.params.id, principalOf(request).id)),
+    presentRun(await runs.view(request.params.id, principalOf(request).workspace.id)),
   );
 
   app.post<RunPath>(
     `${RUN}::close`,
     documented("Refuse further operations of a run", { response: RunBody }),
-    async (request) => presentRun(await runs.close(request.params.id, principalOf(request).id)),
+    async (request) => presentRun(await runs.close(request.params.id, principalOf(request).workspace.id)),
   );
 
   const command = <S extends TSchema>(name: string, summary: string, schema: S, from: (body: Static<S>) => Command) =>
@@ -67,7 +67,7 @@ export function registerTrainingRuns(app: FastifyInstance, training: TrainingSer
       `/v1/training/runs/:id/${name}`,
       documented(summary, { body: schema, response: OperationBody }),
       async (request) => {
-        const run = await runs.owned(request.params.id, principalOf(request).id);
+        const run = await runs.owned(request.params.id, principalOf(request).workspace.id);
         const body = readSmallBody(schema, request.body) as Static<S> & Numbered;
         const requestHash = createHash("sha256")
           .update(JSON.stringify([name, body]))
@@ -93,7 +93,7 @@ export function registerTrainingRuns(app: FastifyInstance, training: TrainingSer
     documented("Cancel an operation, or drop the gradients of a finished one", { response: OperationBody }),
     async (request) => {
       const { id, operation } = request.params;
-      return presentOperation(await runs.cancel(id, principalOf(request).id, operation));
+      return presentOperation(await runs.cancel(id, principalOf(request).workspace.id, operation));
     },
   );
 
@@ -112,14 +112,14 @@ export function registerTrainingRuns(app: FastifyInstance, training: TrainingSer
     async (request) => {
       const { id, operation } = request.params;
       const { request_id } = readSmallBody(ReleaseBody, request.body);
-      await runs.release(id, principalOf(request).id, operation);
+      await runs.release(id, principalOf(request).workspace.id, operation);
       return { operation_id: operation, request_id, released: true };
     },
   );
 
   function operationOf(request: FastifyRequest<OperationPath>) {
     const { id, operation } = request.params;
-    return runs.operation(id, principalOf(request).id, operation.toLowerCase());
+    return runs.operation(id, principalOf(request).workspace.id, operation.toLowerCase());
   }
 }
 
@@ -131,7 +131,7 @@ export function registerTrainingPasses(app: FastifyInstance, training: TrainingS
       `/v1/training/runs/:id/${kind}`,
       documented(summary, { body: PassBody, response: OperationBody }),
       async (request) => {
-        const run = await runs.owned(request.params.id, principalOf(request).id);
+        const run = await runs.owned(request.params.id, principalOf(request).workspace.id);
         const base = await runs.baseOf(run);
         const reader = new TokenMatrixReader(base, await base.limits());
         const issues = noIssues();
