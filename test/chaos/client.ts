@@ -3,8 +3,8 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { serverSentEvents } from "../../src/client/server-sent-events.ts";
-import type { Chance } from "./chance.ts";
-import type { Answer, Requests } from "./requests.ts";
+import type { Chance } from "../cluster/chance.ts";
+import type { Answer, Requests } from "../cluster/requests.ts";
 
 interface Model {
   id: string;

@@ -1,10 +1,10 @@
 // What happens to the fleet: servers are killed and paused, connections to the database are cut, and the database crashes.
 
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Chance } from "../cluster/chance.ts";
+import type { Member } from "../cluster/member.ts";
 import type { PostgresProxy } from "../postgres/postgres-proxy.ts";
 import type { TestPostgres } from "../postgres/start-postgres.ts";
-import type { Chance } from "./chance.ts";
-import type { Member } from "./member.ts";
 
 export interface Victims {
   members: readonly Member[];

@@ -22,6 +22,8 @@ process.on("exit", () => {
 
 export interface MemberOptions {
   name: string;
+  /** The folder of the project, or of another build of it. */
+  program: string;
   role: "api" | "worker";
   port: number;
   /** Further arguments of `flywheel serve`. */
@@ -62,6 +64,11 @@ export class Member {
     }
   }
 
+  /** Whether its process runs, paused or not. */
+  get alive(): boolean {
+    return this.#child !== null && running.has(this.#child);
+  }
+
   /** kill -9. */
   async kill(): Promise<void> {
     this.#ending = true;
@@ -77,7 +84,7 @@ export class Member {
     this.#child?.kill("SIGCONT");
   }
 
-  /** Asks it to end, and returns how it did. */
+  /** Asks it to end, and returns how it did: null if a signal ended it. */
   async stop(): Promise<number | null> {
     this.#ending = true;
     this.#child?.kill("SIGTERM");
@@ -91,10 +98,10 @@ export class Member {
 
   /** Whether it came to serve; false = it ended before. */
   async #tryStart(): Promise<boolean> {
-    const { args, env, role, port } = this.#options;
+    const { program, args, env, role, port } = this.#options;
     const words = ["serve", "--role", role, "--port", String(port), ...args];
-    const child = spawn(process.execPath, [join(ROOT, "bin", "flywheel"), ...words], {
-      cwd: ROOT,
+    const child = spawn(process.execPath, [join(program, "bin", "flywheel"), ...words], {
+      cwd: program,
       env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
