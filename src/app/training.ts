@@ -16,14 +16,11 @@ import { TrainingService } from "../training/service.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { CreateExtension } from "./serve.ts";
 import { createTrainer, roundsOtherwise, trainedWeights } from "./trainer.ts";
-import { trainingFolder } from "./training-folder.ts";
+import { openWorkspace } from "./training-folder.ts";
 import { usableCores } from "./usable-cores.ts";
 
 /** Longer than a request: other servers and their engines may still read the files of a step that was removed. */
 const GRACE_SECONDS = 3600;
-
-/** What a network file system may take to show a new file to other machines. */
-const VISIBLE_MS = 120_000;
 
 export const createTraining: CreateExtension = async (service, store) => {
   const { config, engine, log, checkpoint, models: registry } = service;
@@ -57,7 +54,7 @@ export const createTraining: CreateExtension = async (service, store) => {
   };
   const training = new TrainingService({
     store,
-    folder: trainingFolder(config),
+    workspace: openWorkspace(config),
     // a model without files or adapter slots here cannot be trained; its jobs say so
     bases: new BaseModels(base && (engine.info.maxLoras > 0 || config.role === "worker") ? [base] : []),
     trainer,
@@ -67,7 +64,6 @@ export const createTraining: CreateExtension = async (service, store) => {
     times: leaseTimes(config.jobLease * 1000),
     lora: { rank: config.loraRank, alpha: config.loraAlpha },
     maxParallelJobs: config.maxTrainingJobs,
-    visibleMs: config.storage === null && config.database === null ? 0 : VISIBLE_MS,
     stepGraceMs: stepGraceMs(config),
     maxStepsPerModel: config.maxSteps,
     maxOpenJobs: config.maxOpenTrainingJobs,

@@ -94,6 +94,11 @@ export class AdapterSlots {
     return this.#turns.run(async () => this.#lease(await this.#loadStep(step)));
   }
 
+  /** Whether a step is loaded. The engine may read its folder again. */
+  keeps(step: string): boolean {
+    return this.#versionOf(step) !== null;
+  }
+
   /** Loads a step before it is asked for. Throws NoAdapterSlot. */
   async preload(step: string): Promise<void> {
     await this.#turns.run(() => this.#loadStep(step));

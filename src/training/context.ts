@@ -57,8 +57,6 @@ export interface TrainingSettings {
   lora: LoraShape;
   /** Jobs that run at the same time, each of another model. */
   maxParallelJobs: number;
-  /** How long the files of a step may stay invisible after another server made them, in milliseconds. */
-  visibleMs: number;
   /** How long the files of a removed step stay, in milliseconds. 0 = until nobody here uses them. */
   stepGraceMs: number;
   /** Steps kept per model. The oldest go first, but never the newest or one in use. */

@@ -7,7 +7,7 @@ import type { Tables } from "../store/tables.ts";
 import type { TrainingContext } from "./context.ts";
 import type { GroupLog } from "./data/group-metrics.ts";
 import type { JobRunner } from "./jobs/job-runner.ts";
-import type { Policies } from "./policies.ts";
+import type { HeldStep, Policies } from "./policies.ts";
 import type { FileUpkeep } from "./steps/file-upkeep.ts";
 import type { StepPublisher, StepSource } from "./steps/publish-step.ts";
 import type { StepRetention } from "./steps/step-retention.ts";
@@ -106,15 +106,10 @@ export class Models {
     return found;
   }
 
-  /** The folder of a step. Its files stay until `release` is called. */
-  async openStep(
-    id: string,
-    owner: Owner,
-    step: number | "latest",
-  ): Promise<{ step: StepRecord; folder: string; release(): void }> {
+  /** A step and the folder with its adapter, whose files stay until `release` is called. */
+  async openStep(id: string, owner: Owner, step: number | "latest"): Promise<{ step: StepRecord } & HeldStep> {
     const found = await this.step(id, owner, step);
-    const folder = this.#context.workspace.stepFolder(found.modelId, found.folder);
-    return { step: found, folder, release: await this.#policies.hold(found.modelId, found.step) };
+    return { step: found, ...(await this.#policies.hold(found.modelId, found.step, "adapter", {})) };
   }
 
   async steps(id: string, owner: Owner): Promise<StepRecord[]> {

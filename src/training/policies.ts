@@ -2,11 +2,12 @@
 // request uses a step, the step is leased: its adapter stays loaded (engine/adapter-slots.ts) and its files stay on
 // disk. Step 0 changes nothing, so the base model answers for it.
 
+import type { SlotLease } from "../engine/adapter-slots.ts";
 import { NoAdapterSlot } from "../model/lora/adapter-host.ts";
 import type { ModelRecord, StepRecord } from "../store/model-table.ts";
 import type { BaseModel } from "./base-models.ts";
 import type { TrainingContext } from "./context.ts";
-import { becomesVisible } from "./files/visible-files.ts";
+import { type Access, DamagedFiles, type StepParts } from "./files/shared-files.ts";
 import { TrainingError } from "./training-error.ts";
 
 export interface PolicyLease {
@@ -14,6 +15,13 @@ export interface PolicyLease {
   step: number;
   /** Content version in the engine; null = the base model. */
   adapter: string | null;
+  /** Idempotent. */
+  release(): void;
+}
+
+export interface HeldStep {
+  /** Its path. */
+  folder: string;
   /** Idempotent. */
   release(): void;
 }
@@ -88,8 +96,7 @@ export class Policies {
     // removed meanwhile: a newer step has its name, or nothing has
     if (!held) return this.acquire(name, owner, gone, anywhere);
     try {
-      const folder = this.#context.workspace.stepFolder(model.id, held.folder);
-      const slot = step === IDENTITY_STEP ? null : await this.#loaded(folder, () => base.slots.lease(folder), gone);
+      const slot = step === IDENTITY_STEP ? null : await this.#slotOf(model, { step, folder: held.folder }, base, gone);
       const release = () => {
         slot?.release();
         held.release();
@@ -103,11 +110,17 @@ export class Policies {
     }
   }
 
-  /** Keeps the files of a step until the returned function is called. Throws if the step was removed. */
-  async hold(modelId: string, step: number): Promise<() => void> {
+  /** The folder of a step. Its files can be read until `release` is called. Throws if the step was removed. */
+  async hold(modelId: string, step: number, parts: StepParts, access: Access): Promise<HeldStep> {
     const held = await this.#tryHold(modelId, step);
     if (!held) throw new TrainingError("unknown_step", { step });
-    return held.release;
+    try {
+      await this.#fetch(modelId, { step, folder: held.folder }, parts, access);
+      return { folder: this.#context.workspace.stepFolder(modelId, held.folder), release: held.release };
+    } catch (error) {
+      held.release();
+      throw error;
+    }
   }
 
   /** Looks for the row after the lease is taken: whoever removes a step removes its row before it could see the lease. */
@@ -147,23 +160,30 @@ export class Policies {
   async loadAhead(model: ModelRecord, { step, folder }: LoadableStep, base: BaseModel): Promise<void> {
     if (step === IDENTITY_STEP || !isServable(model, base)) return;
     try {
-      const path = this.#context.workspace.stepFolder(model.id, folder);
-      await this.#loaded(path, () => base.slots.preload(path));
+      await this.#fetch(model.id, { step, folder }, "adapter", {});
+      await base.slots.preload(this.#context.workspace.stepFolder(model.id, folder));
     } catch (error) {
       if (error instanceof NoAdapterSlot) return;
       this.#context.log.warn("a step could not be loaded ahead of its first request", { model: model.id, step, error });
     }
   }
 
-  /** Loads a step, once more if its files could not be seen at first. Nobody else waits for them meanwhile. */
-  async #loaded<R>(folder: string, load: () => Promise<R>, gone?: Gone): Promise<R> {
-    const { visibleMs } = this.#context.settings;
+  /** Leases the adapter of a step whose files are held. */
+  async #slotOf(model: ModelRecord, step: LoadableStep, { slots }: BaseModel, gone?: Gone): Promise<SlotLease> {
+    const path = this.#context.workspace.stepFolder(model.id, step.folder);
+    // what is loaded needs no files; otherwise nobody else waits for them meanwhile
+    if (!slots.keeps(path)) {
+      const signal = gone?.();
+      await this.#fetch(model.id, step, "adapter", signal ? { signal } : {});
+    }
+    return slots.lease(path);
+  }
+
+  async #fetch(modelId: string, { step, folder }: LoadableStep, parts: StepParts, access: Access): Promise<void> {
     try {
-      return await load();
+      await this.#context.workspace.fetchStep(modelId, folder, parts, access);
     } catch (error) {
-      if (visibleMs === 0 || error instanceof NoAdapterSlot) throw error;
-      if (!(await becomesVisible(folder, visibleMs, gone?.()))) throw error;
-      return await load();
+      throw error instanceof DamagedFiles ? new TrainingError("damaged_step", { step }, error) : error;
     }
   }
 

@@ -19,7 +19,7 @@ import {
 } from "./context.ts";
 import type { Trainer } from "./contract.ts";
 import { CurveWriter } from "./files/curves.ts";
-import { Workspace } from "./files/workspace.ts";
+import type { Workspace } from "./files/workspace.ts";
 import { JobAttempts } from "./jobs/job-attempt.ts";
 import { JobJournal } from "./jobs/job-journal.ts";
 import { type AttemptJob, JobRunner } from "./jobs/job-runner.ts";
@@ -36,8 +36,8 @@ import { StepRetention } from "./steps/step-retention.ts";
 
 export interface TrainingOptions extends TrainingSettings {
   store: Store;
-  /** Folder for adapters, job data and curves. */
-  folder: string;
+  /** Where adapters, job data and curves are. */
+  workspace: Workspace;
   bases: BaseModels;
   trainer: Trainer;
   log: Log;
@@ -61,14 +61,14 @@ export class TrainingService {
   readonly #upkeep: JobUpkeep;
   #closed = false;
 
-  constructor({ store, folder, bases, trainer, log, observer, server, times, ...settings }: TrainingOptions) {
+  constructor({ store, workspace, bases, trainer, log, observer, server, times, ...settings }: TrainingOptions) {
     const context: TrainingContext = {
       ...tablesOn(store),
       transaction: transactionsOn(store),
       hints: store,
       server: server ?? { id: randomUUID(), runsJobs: true, alone: true },
       times: times ?? LEASE_TIMES,
-      workspace: new Workspace(folder),
+      workspace,
       bases,
       trainer,
       settings,
@@ -78,6 +78,10 @@ export class TrainingService {
     this.#context = context;
     this.bases = bases;
     this.policies = new Policies(context);
+    workspace.protect(
+      (modelId, step, path) =>
+        this.policies.inUse(modelId, step) || bases.names().some((name) => bases.get(name)!.slots.keeps(path)),
+    );
     this.#curves = new CurveWriter(context);
     const publisher = new StepPublisher(context, this.policies);
     this.#files = new FileUpkeep(context, this.policies);

@@ -14,6 +14,8 @@ import { RL_DEFAULTS, type RlConfig } from "../../src/training/config.ts";
 import type { LeaseTimes, ServerPart } from "../../src/training/context.ts";
 import type { Trainer } from "../../src/training/contract.ts";
 import type { TrajectoryGroup } from "../../src/training/data/trajectory.ts";
+import { SharedFolder } from "../../src/training/files/shared-folder.ts";
+import { Workspace } from "../../src/training/files/workspace.ts";
 import { ForkedProcess } from "../../src/training/process/forked-process.ts";
 import { ProcessTrainer } from "../../src/training/process/process-trainer.ts";
 import { TrainingService } from "../../src/training/service.ts";
@@ -45,6 +47,8 @@ export interface BenchOptions {
   maxStepsPerModel?: number;
   stepGraceMs?: number;
   visibleMs?: number;
+  /** By default in `folder`. */
+  workspace?: Workspace;
   maxOpenJobs?: number;
   maxBytesPerOwner?: number;
   offersRuns?: boolean;
@@ -72,6 +76,7 @@ export function fakeTrainer(stepMs = 2, env: Record<string, string> = {}): Proce
 
 export async function trainingBench(options: BenchOptions = {}): Promise<TrainingBench> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "training-"));
+  const training = join(folder, "training");
   const engine = adapterEngine(LLAMA, options.maxLoras, options.maxLoraRank);
   const slots = new AdapterSlots(engine);
   const opened = options.store ?? (await openStore(folder));
@@ -86,13 +91,12 @@ export async function trainingBench(options: BenchOptions = {}): Promise<Trainin
   };
   const service = new TrainingService({
     store,
-    folder: join(folder, "training"),
+    workspace: options.workspace ?? new Workspace(training, new SharedFolder(training, options.visibleMs ?? 0)),
     bases: new BaseModels([base]),
     trainer,
     log: options.log ?? createLog({ level: "error", format: "text" }),
     lora: { rank: 2, alpha: 4 },
     maxParallelJobs: options.maxParallelJobs ?? 2,
-    visibleMs: options.visibleMs ?? 0,
     stepGraceMs: options.stepGraceMs ?? 0,
     maxStepsPerModel: options.maxStepsPerModel ?? 1000,
     maxOpenJobs: options.maxOpenJobs ?? 10_000,

@@ -16,10 +16,8 @@ export async function clearFiles(
   options: ClearOptions,
 ): Promise<void> {
   const { workspace, log } = context;
-  const { removed, movedAside } = workspace.clearLeftovers(
-    await knownFiles(context, options.interrupted),
-    options.minAgeMs,
-  );
+  const known = await knownFiles(context, options.interrupted);
+  const { removed, movedAside } = await workspace.clearLeftovers(known, options.minAgeMs);
   if (removed.length > 0) log.info("removed files that belong to nothing", { count: removed.length });
   for (const { from, to } of movedAside) {
     log.warn("moved training files aside that the database does not know", { from, folder: to });

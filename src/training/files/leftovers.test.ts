@@ -20,7 +20,7 @@ function known(): KnownFiles {
   };
 }
 
-it("beside other servers, only what nobody can still be making goes", () => {
+it("beside other servers, only what nobody can still be making goes", async () => {
   const root = mkdtempSync(join(tmpdir(), "leftovers-"));
   const workspace = new Workspace(root);
   const make = (path: string, ageMs: number) => {
@@ -46,9 +46,9 @@ it("beside other servers, only what nobody can still be making goes", () => {
   ];
   const aside = join("models", "m", `step-3-${DIGEST}`);
   for (const path of [...stays, ...goes, aside]) make(path, HOUR_MS - 60_000);
-  expect(workspace.clearLeftovers(known(), HOUR_MS)).toEqual({ removed: [], movedAside: [] });
+  expect(await workspace.clearLeftovers(known(), HOUR_MS)).toEqual({ removed: [], movedAside: [] });
   for (const path of [...stays, ...goes, aside]) make(path, HOUR_MS + 60_000);
-  const { removed, movedAside } = workspace.clearLeftovers(known(), HOUR_MS);
+  const { removed, movedAside } = await workspace.clearLeftovers(known(), HOUR_MS);
   expect(removed.sort()).toEqual([...goes].sort());
   expect(movedAside.map(({ from }) => from)).toEqual([aside]);
   expect(stays.filter((path) => !existsSync(join(root, path)))).toEqual([]);

@@ -3,7 +3,7 @@
 
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { hasFile } from "./workspace.ts";
+import { hasFile } from "./has-file.ts";
 
 const FILES = ["adapter_config.json", "adapter_model.safetensors"];
 const FIRST_WAIT_MS = 100;

@@ -1,42 +1,34 @@
-// The files of training. Only this file and leftovers.ts move or delete them.
-//   models/<model>/step-<n>-<digest>/  a published step: PEFT adapter and optimizer state; never changes. Its row has
-//                              the name of the folder
+// The files of training: names and places. What other servers need of them goes through SharedFiles, and only that and
+// this file move or delete them.
+//   models/<model>/<step>/     a published step: PEFT adapter and optimizer state; never changes. Its row has the name
+//                              of the folder
 //   models/<model>/curves/     metrics.jsonl and TensorBoard files
 //   models/<model>/gradients/  of a run: the gradients that wait for its next optimizer step, a file per operation
 //   jobs/<job>/                data of an open job; removed when the job is over
 //   orphans/                   files that a start found and the database did not know
 //   reserve                    space kept free for when the disk is full
-// A step appears by renaming a folder whose files are already on disk. All names are our own ids and numbers.
+// All names are our own ids and numbers.
 
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
-import { rm } from "node:fs/promises";
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { OperatorError } from "../../errors/operator-error.ts";
 import type { StepFiles } from "../../store/model-table.ts";
-import { syncFolder } from "../../system/durable-file.ts";
 import { isDiskFull } from "./disk-full.ts";
-import { type Cleared, clearLeftovers, type KnownFiles, removedName, stagingName } from "./leftovers.ts";
+import { type Cleared, type KnownFiles, stagingName } from "./leftovers.ts";
+import type { Access, IsStepUsed, SharedFiles, StepParts } from "./shared-files.ts";
+import { SharedFolder } from "./shared-folder.ts";
 import { stepDigest } from "./step-digest.ts";
 
 const RESERVE_BYTES = 1 << 20;
 
 export class Workspace {
   readonly #root: string;
+  readonly #shared: SharedFiles;
 
-  constructor(root: string) {
+  /** By default only this server uses the folder. */
+  constructor(root: string, shared: SharedFiles = new SharedFolder(root, 0)) {
     this.#root = root;
+    this.#shared = shared;
     try {
       for (const folder of [join(root, "models"), join(root, "jobs")]) {
         mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -97,15 +89,25 @@ export class Workspace {
   }
 
   gradients(modelId: string, operationId: string): string {
-    return join(this.#gradientsFolder(modelId), `${operationId}.safetensors`);
+    return join(this.#root, gradientsPath(modelId, operationId));
   }
 
   createGradientsFolder(modelId: string): void {
-    mkdirSync(this.#gradientsFolder(modelId), { recursive: true, mode: 0o700 });
+    mkdirSync(join(this.modelFolder(modelId), "gradients"), { recursive: true, mode: 0o700 });
   }
 
-  removeGradients(modelId: string, operationId: string): void {
-    rmSync(this.gradients(modelId, operationId), { force: true });
+  shareGradients(modelId: string, operationId: string, access: Access): Promise<void> {
+    return this.#shared.share(gradientsPath(modelId, operationId), access);
+  }
+
+  /** Returns the path of the file, which can be read then. */
+  async fetchGradients(modelId: string, operationId: string, access: Access): Promise<string> {
+    await this.#shared.fetch(gradientsPath(modelId, operationId), access);
+    return this.gradients(modelId, operationId);
+  }
+
+  removeGradients(modelId: string, operationId: string): Promise<void> {
+    return this.#shared.removeFile(gradientsPath(modelId, operationId));
   }
 
   jobFolder(jobId: string): string {
@@ -114,7 +116,18 @@ export class Workspace {
 
   /** The submitted data: one example, trajectory or group as JSON per line. Version 0.1.0 kept another form in input.jsonl. */
   jobInput(jobId: string): string {
-    return join(this.jobFolder(jobId), "submission.jsonl");
+    return join(this.#root, inputPath(jobId));
+  }
+
+  shareInput(jobId: string, access: Access): Promise<void> {
+    return this.#shared.share(inputPath(jobId), access);
+  }
+
+  /** Returns the path of the file, which can be read then. */
+  async fetchInput(jobId: string, access: Access): Promise<string> {
+    this.createJobFolder(jobId);
+    await this.#shared.fetch(inputPath(jobId), access);
+    return this.jobInput(jobId);
   }
 
   /** `epoch`: of the attempt. One that was taken over may still write while the next one reads its own. */
@@ -143,32 +156,30 @@ export class Workspace {
     rmSync(folder, { recursive: true, force: true });
   }
 
-  /**
-   * Moves a complete staging folder into place, durably. The place is new: whoever else publishes this step, now or
-   * in an attempt that was interrupted, has another folder. So its files can go if its row cannot be committed.
-   */
-  async publish(staging: string, modelId: string, step: number): Promise<StepFiles> {
-    syncTree(staging);
+  /** Moves a complete staging folder into place. If this fails, the folder is still there. */
+  async publish(staging: string, modelId: string, step: number, access: Access = {}): Promise<StepFiles> {
     const digest = await stepDigest(staging);
     const bytes = folderBytes(staging);
-    const folder = this.#moveTo(modelId, stepFolderName(step, digest), staging);
-    // whoever clears away files without a row goes by their age
-    const now = new Date();
-    utimesSync(this.stepFolder(modelId, folder), now, now);
-    syncFolder(this.modelFolder(modelId));
-    syncFolder(join(this.#root, "models"));
+    const folder = await this.#shared.publishStep(staging, modelId, step, digest, access);
     return { folder, bytes, digest };
   }
 
-  removeStep(modelId: string, folder: string): void {
-    rmSync(this.stepFolder(modelId, folder), { recursive: true, force: true });
+  /** Makes the files of a step readable in its folder (SharedFiles.fetchStep). */
+  fetchStep(modelId: string, folder: string, parts: StepParts, access: Access): Promise<void> {
+    return this.#shared.fetchStep(modelId, folder, parts, access);
   }
 
-  /** Renames the folder first, so that a start recognises one that a crash left half deleted. */
-  removeModel(modelId: string): void {
-    const going = join(this.#root, "models", removedName(modelId));
-    if (existsSync(this.modelFolder(modelId))) renameSync(this.modelFolder(modelId), going);
-    rmSync(going, { recursive: true, force: true });
+  /** What is used stays readable here. */
+  protect(isUsed: IsStepUsed): void {
+    this.#shared.protect(isUsed);
+  }
+
+  removeStep(modelId: string, folder: string): Promise<void> {
+    return this.#shared.removeFolder(`models/${modelId}/${folder}`);
+  }
+
+  removeModel(modelId: string): Promise<void> {
+    return this.#shared.removeFolder(`models/${modelId}`);
   }
 
   /** `folder`: as store/removed-step-table.ts has it. */
@@ -176,8 +187,8 @@ export class Workspace {
     return join(this.#root, "models", folder);
   }
 
-  async removeFolder(folder: string): Promise<void> {
-    await rm(this.removedFolder(folder), { recursive: true, force: true });
+  removeFolder(folder: string): Promise<void> {
+    return this.#shared.removeFolder(`models/${folder}`);
   }
 
   /** Removes the folder of a model if nothing is in it. */
@@ -186,62 +197,24 @@ export class Workspace {
     if (existsSync(folder) && readdirSync(folder).length === 0) rmSync(folder, { recursive: true, force: true });
   }
 
-  removeJob(jobId: string): void {
-    rmSync(this.jobFolder(jobId), { recursive: true, force: true });
+  removeJob(jobId: string): Promise<void> {
+    return this.#shared.removeFolder(`jobs/${jobId}`);
   }
 
-  clearLeftovers(known: KnownFiles, minAgeMs: number): Cleared {
-    return clearLeftovers(this.#root, known, minAgeMs);
-  }
-
-  /** Returns the name that it got: `name`, with a number if that is taken. A folder is never replaced. */
-  #moveTo(modelId: string, name: string, staging: string): string {
-    for (let n = 1; ; n++) {
-      const folder = n === 1 ? name : `${name}-${n}`;
-      try {
-        // refused while the target has files
-        if (!existsSync(this.stepFolder(modelId, folder))) {
-          renameSync(staging, this.stepFolder(modelId, folder));
-          return folder;
-        }
-      } catch (error) {
-        if (!isTaken(error)) throw error;
-      }
-    }
-  }
-
-  #gradientsFolder(modelId: string): string {
-    return join(this.modelFolder(modelId), "gradients");
+  clearLeftovers(known: KnownFiles, minAgeMs: number): Promise<Cleared> {
+    return this.#shared.clear(known, minAgeMs);
   }
 }
 
-/** What a published step is called. Its row has the name, and nobody takes it apart but leftovers.ts. */
-function stepFolderName(step: number, digest: string): string {
-  return `step-${step}-${digest.slice(0, 12)}`;
+function gradientsPath(modelId: string, operationId: string): string {
+  return `models/${modelId}/gradients/${operationId}.safetensors`;
 }
 
-function isTaken(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code;
-  return code === "ENOTEMPTY" || code === "EEXIST";
+function inputPath(jobId: string): string {
+  return `jobs/${jobId}/submission.jsonl`;
 }
 
 /** Total size of the files in a folder, in bytes. */
 export function folderBytes(folder: string): number {
   return readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
-}
-
-export function hasFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
-}
-
-function syncTree(folder: string): void {
-  for (const name of readdirSync(folder)) {
-    const file = openSync(join(folder, name), "r+");
-    try {
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-  }
-  syncFolder(folder);
 }

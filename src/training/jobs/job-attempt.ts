@@ -18,6 +18,8 @@ import { type JobWork, workOf } from "./job-work.ts";
 import { optimizerStateIn, type StartingPoint, startingPoint, taskModel } from "./starting-point.ts";
 
 interface Attempt extends StartingPoint, ClaimedJob {
+  /** The folder of the step that it continues. */
+  folder: string;
   /** The folder that the new step is made in. */
   staging: string;
   signal: AbortSignal;
@@ -42,20 +44,21 @@ export class JobAttempts {
     const start = await startingPoint(job, this.#context);
     const { model, base, from } = start;
     const staging = workspace.newStaging(model.id, `${job.id}-${lease.epoch}`);
-    const releases = [await this.#policies.hold(model.id, from)];
+    const access = { signal, patient: true };
+    const held = [await this.#policies.hold(model.id, from, "all", access)];
     try {
       await transaction(({ leaseTable }) => leaseTable.start(lease, from), { relaxed: true });
       const work = await workOf(job, this.#context, { base, currentStep: from, signal });
-      for (const step of work.usedSteps) releases.push(await this.#policies.hold(model.id, step));
+      for (const step of work.usedSteps) held.push(await this.#policies.hold(model.id, step, "adapter", access));
       const report = JSON.stringify(work.report);
       await transaction(({ leaseTable }) => leaseTable.setReport(lease, report), { relaxed: true });
-      const attempt = { ...start, job, lease, staging, signal };
+      const attempt = { ...start, folder: held[0]!.folder, job, lease, staging, signal };
       const metrics = await this.#train(attempt, work);
       signal.throwIfAborted();
       await this.#publish(attempt, work, metrics);
     } finally {
       workspace.removeStaging(staging);
-      for (const release of releases) release();
+      for (const { release } of held) release();
     }
   }
 
@@ -63,7 +66,7 @@ export class JobAttempts {
   async #train(attempt: Attempt, work: JobWork): Promise<Record<string, number>> {
     const { job, lease, staging, signal } = attempt;
     const { workspace, eventTable, trainer } = this.#context;
-    const target = taskModel(attempt, this.#context);
+    const target = taskModel(attempt, attempt.folder, this.#context);
     if ((await eventTable.count(job.id, "training_started")) === 0) {
       // ART clients expect the number of gradient steps under this name
       await this.#journal.addEvent(lease, "training_started", { num_sequences: work.plan.length });
@@ -132,11 +135,11 @@ export class JobAttempts {
   }
 
   async #publish(
-    { job, lease, model, base, staging }: Attempt,
+    { job, lease, model, base, staging, signal }: Attempt,
     work: JobWork,
     metrics: Record<string, number>,
   ): Promise<void> {
-    const trained = { model, base, staging, jobId: job.id, metrics: { ...metrics, ...work.stepMetrics } };
+    const trained = { model, base, staging, jobId: job.id, metrics: { ...metrics, ...work.stepMetrics }, signal };
     await this.#publisher.publishTrained(trained, async (step, insertStep) => {
       const end = {
         status: "COMPLETED" as const,

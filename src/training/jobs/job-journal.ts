@@ -131,7 +131,7 @@ export class JobJournal {
     const { workspace, log } = this.#context;
     try {
       // files that cannot be deleted now are deleted at the next start
-      workspace.removeJob(jobId);
+      await workspace.removeJob(jobId);
       await this.#countEnd(jobId, end);
     } catch (error) {
       log.error("after the end of a training job", { job: jobId, error });

@@ -57,7 +57,8 @@ async function rlWork(job: JobRecord, context: TrainingContext, target: Target):
   const { modelTable, jobTable, workspace } = context;
   const { base, currentStep, signal } = target;
   const config = JSON.parse(job.config) as RlConfig;
-  const prepared = await prepareJob(readGroups(workspace.jobInput(job.id)), {
+  const input = await workspace.fetchInput(job.id, { signal, patient: true });
+  const prepared = await prepareJob(readGroups(input), {
     encoder: base.encoder,
     config,
     currentStep,
@@ -93,7 +94,7 @@ async function rlWork(job: JobRecord, context: TrainingContext, target: Target):
 
 async function sftWork(job: JobRecord, { workspace }: TrainingContext, { base, signal }: Target): Promise<JobWork> {
   const config = JSON.parse(job.config) as SftConfig;
-  const examples = readInput<SftExample>(workspace.jobInput(job.id));
+  const examples = readInput<SftExample>(await workspace.fetchInput(job.id, { signal, patient: true }));
   const { sequences, report } = await prepareSft(examples, base.encoder, config, await base.limits(signal), signal);
   const plan = planSft(
     sequences.map(({ example }) => example),

@@ -54,14 +54,20 @@ export class Jobs {
       const path = workspace.jobInput(id);
       return { id, path, input: await InputWriter.create(path) };
     } catch (error) {
-      workspace.removeJob(id);
+      await workspace.removeJob(id);
       throw error;
     }
   }
 
+  /** Nothing more comes. Every server can read the data when this returns. */
+  async seal({ id, input }: JobDraft): Promise<void> {
+    await input.finish();
+    await this.#context.workspace.shareInput(id, {});
+  }
+
   async discard(draft: JobDraft): Promise<void> {
     await draft.input.abandon();
-    this.#context.workspace.removeJob(draft.id);
+    await this.#context.workspace.removeJob(draft.id);
   }
 
   /** Accepts the job. Once this returns, the job will run or end with a reason, even if the process crashes. */
@@ -85,7 +91,7 @@ export class Jobs {
       return job ? { job, created: true } : undefined;
     };
     try {
-      await draft.input.finish();
+      await this.seal(draft);
       const insert = async (tx: Tables) => {
         const known = idempotencyKey === null ? null : await tx.jobTable.byIdempotencyKey(owner, idempotencyKey);
         if (known) return { job: known, created: false };

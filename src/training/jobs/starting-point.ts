@@ -6,8 +6,7 @@ import type { ModelRecord } from "../../store/model-table.ts";
 import type { BaseModel } from "../base-models.ts";
 import type { TrainingContext } from "../context.ts";
 import { OPTIMIZER_FILE, type TaskModel } from "../contract.ts";
-import { becomesVisible } from "../files/visible-files.ts";
-import { hasFile } from "../files/workspace.ts";
+import { hasFile } from "../files/has-file.ts";
 import { assertServable } from "../policies.ts";
 
 export interface StartingPoint {
@@ -15,14 +14,12 @@ export interface StartingPoint {
   base: BaseModel;
   /** The step that it continues. */
   from: number;
-  /** The folder of that step. */
-  folder: string;
 }
 
 /** Throws with a message for the user if the job cannot run now. */
 export async function startingPoint(
   job: JobRecord,
-  { modelTable, bases, workspace, settings }: TrainingContext,
+  { modelTable, bases, workspace }: TrainingContext,
 ): Promise<StartingPoint> {
   // otherwise its events and files take the room needed to record its end
   if (!workspace.keepReserve()) throw new Error("the server's disk is full");
@@ -34,18 +31,16 @@ export async function startingPoint(
   assertServable(model, base);
   const newest = await modelTable.newestStep(model.id);
   if (!newest) throw new Error("its model was deleted");
-  const folder = workspace.stepFolder(model.id, newest.folder);
-  // if it stays invisible, the trainer says what is missing
-  await becomesVisible(folder, settings.visibleMs);
-  return { model, base, from: newest.step, folder };
+  return { model, base, from: newest.step };
 }
 
-export function taskModel({ base, folder }: StartingPoint, { settings }: TrainingContext): TaskModel {
+/** `adapter`: the folder of the step that it continues. */
+export function taskModel({ base }: StartingPoint, adapter: string, { settings }: TrainingContext): TaskModel {
   return {
     baseModel: base.folder,
     weights: base.weights,
     positionsPerBlock: base.engine.info.positionsPerBlock,
-    adapter: folder,
+    adapter,
     threads: settings.threads,
     activationBytes: settings.activationBytes,
   };

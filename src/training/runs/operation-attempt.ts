@@ -28,6 +28,8 @@ import {
 } from "./operation.ts";
 
 interface Attempt extends StartingPoint, ClaimedJob {
+  /** The folder of the version that it works on. */
+  folder: string;
   signal: AbortSignal;
 }
 
@@ -51,11 +53,11 @@ export class OperationAttempts {
     if (start.from !== parentVersion) {
       throw new Error(`the run is at version ${start.from}, not ${parentVersion}: resolve the run again to continue`);
     }
-    const release = await this.#policies.hold(start.model.id, start.from);
+    const { folder, release } = await this.#policies.hold(start.model.id, start.from, "all", { signal, patient: true });
     try {
       await this.#context.transaction(({ leaseTable }) => leaseTable.start(lease, start.from), { relaxed: true });
       signal.throwIfAborted();
-      await this.#perform({ ...start, job, lease, signal }, command);
+      await this.#perform({ ...start, folder, job, lease, signal }, command);
     } finally {
       release();
     }
@@ -83,13 +85,15 @@ export class OperationAttempts {
   async #pass(attempt: Attempt, { kind, loss, wantsLogprobs, wantsTokenIds, matrices }: PassCommand): Promise<void> {
     const { workspace, trainer } = this.#context;
     const { job, lease, model, signal } = attempt;
-    const batch = workspace.jobInput(job.id);
+    const access = { signal, patient: true };
+    const batch = await workspace.fetchInput(job.id, access);
     const logprobs = wantsLogprobs ? workspace.jobLogprobs(job.id, lease.epoch) : null;
     const gradients = kind === "forward_backward" ? workspace.gradients(model.id, job.id) : null;
     if (gradients !== null) workspace.createGradientsFolder(model.id);
-    const task = { ...taskModel(attempt, this.#context), batch, loss, gradients, logprobs };
+    const task = { ...taskModel(attempt, attempt.folder, this.#context), batch, loss, gradients, logprobs };
     const result = await trainer.pass(task, signal);
     signal.throwIfAborted();
+    if (gradients !== null) await workspace.shareGradients(model.id, job.id, access);
     const tokenIds: PassOutcome["tokenIds"] = [];
     if (wantsTokenIds) for await (const { id, ids } of readInput<TokenMatrix>(batch)) tokenIds.push({ id, ids });
     const outcome: PassOutcome = {
@@ -105,13 +109,15 @@ export class OperationAttempts {
     const { job, model, signal } = attempt;
     const contributions = await runTable.contributions(model.id);
     if (contributions.length === 0) throw new Error("there are no gradients: send forward_backward before optim_step");
-    const target = taskModel(attempt, this.#context);
+    const target = taskModel(attempt, attempt.folder, this.#context);
     const ids = contributions.map(({ id }) => id);
+    const gradients: string[] = [];
+    for (const id of ids) gradients.push(await workspace.fetchGradients(model.id, id, { signal, patient: true }));
     await this.#staged(attempt, async (staging) => {
       const { gradNorm } = await trainer.update(
         {
           ...target,
-          gradients: ids.map((id) => workspace.gradients(model.id, id)),
+          gradients,
           optimizerState: optimizerStateIn(target.adapter),
           optimizer,
           output: staging,
@@ -130,14 +136,15 @@ export class OperationAttempts {
     const model = await this.#context.modelTable.get(source.modelId);
     if (!model) throw new Error("the model of the checkpoint was deleted");
     await this.#staged(attempt, async (staging) => {
-      await this.#publisher.copyTo(staging, { model, step: source.step, withOptimizer });
+      const access = { signal: attempt.signal, patient: true };
+      await this.#publisher.copyTo(staging, { model, step: source.step, withOptimizer }, access);
       const metrics = { loaded_step: source.step };
       await this.#newVersion(attempt, { ...attempt, staging, jobId: attempt.job.id, metrics }, {});
     });
   }
 
   async #newVersion(attempt: Attempt, trained: TrainedStep, outcome: object): Promise<void> {
-    const { runTable, workspace } = this.#context;
+    const { runTable } = this.#context;
     const { id } = attempt.model;
     // only these go: the next operation, on another server, may already write its own
     const used = await runTable.contributions(id);
@@ -147,7 +154,17 @@ export class OperationAttempts {
         await tx.runTable.consumeContributions(id, step);
       }),
     );
-    for (const operation of used) workspace.removeGradients(id, operation.id);
+    for (const operation of used) await this.#removeGradients(id, operation.id);
+  }
+
+  /** The end of the operation is recorded, so nothing that fails here changes it. */
+  async #removeGradients(modelId: string, operationId: string): Promise<void> {
+    const { workspace, log } = this.#context;
+    try {
+      await workspace.removeGradients(modelId, operationId);
+    } catch (error) {
+      log.error("gradients that are not needed any more are still there", { model: modelId, operationId, error });
+    }
   }
 
   /** Makes the run's version the newest step of the owner's model of that name, which is made if there is none. */
@@ -174,9 +191,9 @@ export class OperationAttempts {
     };
     await assertIdle(this.#context);
     await this.#staged({ ...attempt, model: target }, async (staging) => {
-      await this.#publisher.copyTo(staging, source);
+      await this.#publisher.copyTo(staging, source, { signal: attempt.signal, patient: true });
       const metrics = (await modelTable.step(model.id, from))?.metrics ?? {};
-      const trained = { model: target, base, staging, jobId: job.id, metrics, atLeast: from };
+      const trained = { ...attempt, model: target, staging, jobId: job.id, metrics, atLeast: from };
       await this.#publisher.publishTrained(trained, (step, insertStep) =>
         this.#finish(attempt, generation(target, step), null, 0, async (tx) => {
           await assertIdle(tx);

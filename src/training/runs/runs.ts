@@ -112,7 +112,7 @@ export class Runs {
     this.#checkOffered();
     let accepted = false;
     try {
-      await request.draft?.input.finish();
+      if (request.draft) await this.#jobs.seal(request.draft);
       const { job, created } = await this.#context.transaction((tx) => this.#insert(run, request, tx));
       accepted = created;
       if (created) await this.#runner.wake();

@@ -16,7 +16,7 @@ import { DEFAULT_SEED } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
 import { OPTIMIZER_FILE } from "../contract.ts";
 import { copyStep, identityAdapter } from "../files/adapter-files.ts";
-import { becomesVisible } from "../files/visible-files.ts";
+import type { Access } from "../files/shared-files.ts";
 import type { Policies } from "../policies.ts";
 import { TrainingError } from "../training-error.ts";
 
@@ -38,6 +38,8 @@ export interface TrainedStep {
   metrics: Record<string, number>;
   /** The lowest number that the step may have. */
   atLeast?: number;
+  /** Ends the wait for a storage that is away. */
+  signal: AbortSignal;
 }
 
 /** Commits a step by running `insertStep` in a transaction. */
@@ -66,7 +68,6 @@ export class StepPublisher {
   ): Promise<ModelRecord> {
     const { transaction, workspace } = this.#context;
     const { owner, entity, project, name, nextStep: step } = model;
-    const release = source && (await this.#policies.hold(source.model.id, source.step));
     try {
       const staging = workspace.newStaging(model.id, "first");
       if (source) await this.copyTo(staging, source);
@@ -88,10 +89,8 @@ export class StepPublisher {
       const committed = async (tables: Tables) => (await tables.modelTable.get(model.id)) ?? undefined;
       return await transaction(insert, { committed });
     } catch (error) {
-      if (!(await this.#mayExist(model.id))) workspace.removeModel(model.id);
+      if (!(await this.#mayExist(model.id))) await this.#removeModel(model.id);
       throw error;
-    } finally {
-      release?.();
     }
   }
 
@@ -108,7 +107,6 @@ export class StepPublisher {
     const { id } = model;
     const next = (await modelTable.get(id))?.nextStep;
     if (next === undefined) throw new TrainingError("unknown_model", { id });
-    const release = await this.#policies.hold(id, step);
     const staging = workspace.newStaging(id, `rollback-${randomUUID()}`);
     let files: StepFiles | null = null;
     try {
@@ -134,8 +132,6 @@ export class StepPublisher {
       // whoever deleted the model may have removed its folder before these files came, or the files that were to be copied
       workspace.removeEmptyModel(id);
       throw new TrainingError("unknown_model", { id }, error);
-    } finally {
-      release();
     }
   }
 
@@ -148,16 +144,16 @@ export class StepPublisher {
   }
 
   async #publishTrained(
-    { model, base, staging, jobId, metrics, atLeast = 0 }: TrainedStep,
+    { model, base, staging, jobId, metrics, atLeast = 0, signal }: TrainedStep,
     commit: CommitStep,
   ): Promise<void> {
     const { modelTable, workspace } = this.#context;
     const next = (await modelTable.get(model.id))?.nextStep;
     if (next === undefined) throw new Error("its model was deleted");
     const step = Math.max(next, atLeast);
-    const files = await workspace.publish(staging, model.id, step);
+    loadPeft(staging, readModelConfig(base.folder));
+    const files = await workspace.publish(staging, model.id, step, { signal, patient: true });
     try {
-      loadPeft(workspace.stepFolder(model.id, files.folder), readModelConfig(base.folder));
       await this.#policies.loadAhead(model, { step, folder: files.folder }, base);
       await commit(step, (tx) => tx.modelTable.insertStep(model.id, step, jobId, files, metrics));
     } catch (error) {
@@ -174,9 +170,18 @@ export class StepPublisher {
   async #discard(modelId: string, folder: string): Promise<void> {
     const { modelTable, workspace, log } = this.#context;
     try {
-      if (!(await modelTable.hasFolder(modelId, folder))) workspace.removeStep(modelId, folder);
+      if (!(await modelTable.hasFolder(modelId, folder))) await workspace.removeStep(modelId, folder);
     } catch (error) {
       log.error("files of a step that was not published are still there", { model: modelId, folder, error });
+    }
+  }
+
+  /** Removes the files of a model that has no row. What is left is cleared away later. */
+  async #removeModel(modelId: string): Promise<void> {
+    try {
+      await this.#context.workspace.removeModel(modelId);
+    } catch (error) {
+      this.#context.log.error("files of a model that was not made are still there", { model: modelId, error });
     }
   }
 
@@ -191,19 +196,23 @@ export class StepPublisher {
   }
 
   /** Throws if the step is damaged or was removed. */
-  async copyTo(staging: string, { model, step, withOptimizer }: StepSource): Promise<void> {
-    const { bases, modelTable, workspace, settings } = this.#context;
-    const name = await modelTable.folderOf(model.id, step);
-    if (name === null) throw new TrainingError("unknown_step", { step });
-    const folder = workspace.stepFolder(model.id, name);
-    const base = bases.get(model.baseModel);
-    await becomesVisible(folder, settings.visibleMs);
+  async copyTo(staging: string, { model, step, withOptimizer }: StepSource, access: Access = {}): Promise<void> {
+    const base = this.#context.bases.get(model.baseModel);
+    const held = await this.#policies.hold(model.id, step, withOptimizer ? "all" : "adapter", access);
     try {
-      if (base) loadPeft(folder, readModelConfig(base.folder));
-    } catch (cause) {
-      throw new TrainingError("damaged_step", { step }, cause);
+      if (base) assertSound(held.folder, step, base);
+      copyStep(held.folder, staging);
+    } finally {
+      held.release();
     }
-    copyStep(folder, staging);
     if (!withOptimizer) rmSync(join(staging, OPTIMIZER_FILE), { force: true });
+  }
+}
+
+function assertSound(folder: string, step: number, base: BaseModel): void {
+  try {
+    loadPeft(folder, readModelConfig(base.folder));
+  } catch (cause) {
+    throw new TrainingError("damaged_step", { step }, cause);
   }
 }

@@ -1,0 +1,100 @@
+// Shared files in a folder that every server sees: a local one of a single server, or one on a network file system. A step
+// appears by renaming a folder whose files are already on disk.
+
+import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { syncFolder } from "../../system/durable-file.ts";
+import { type Cleared, clearLeftovers, type KnownFiles, removedName } from "./leftovers.ts";
+import type { Access, SharedFiles, StepParts } from "./shared-files.ts";
+import { becomesVisible } from "./visible-files.ts";
+
+export class SharedFolder implements SharedFiles {
+  readonly #root: string;
+  /** How long files may stay invisible after another server made them, in milliseconds. */
+  readonly #visibleMs: number;
+
+  constructor(root: string, visibleMs: number) {
+    this.#root = root;
+    this.#visibleMs = visibleMs;
+  }
+
+  async publishStep(staging: string, modelId: string, step: number, digest: string): Promise<string> {
+    syncTree(staging);
+    const folder = this.#moveTo(modelId, `step-${step}-${digest.slice(0, 12)}`, staging);
+    // whoever clears away files without a row goes by their age
+    const now = new Date();
+    utimesSync(this.#stepFolder(modelId, folder), now, now);
+    syncFolder(join(this.#root, "models", modelId));
+    syncFolder(join(this.#root, "models"));
+    return folder;
+  }
+
+  async fetchStep(modelId: string, folder: string, _parts: StepParts, { signal }: Access): Promise<void> {
+    if (this.#visibleMs > 0) await becomesVisible(this.#stepFolder(modelId, folder), this.#visibleMs, signal);
+  }
+
+  async share(): Promise<void> {}
+
+  async fetch(): Promise<void> {}
+
+  async removeFile(path: string): Promise<void> {
+    rmSync(join(this.#root, path), { force: true });
+  }
+
+  async removeFolder(path: string): Promise<void> {
+    let folder = join(this.#root, path);
+    if (dirname(path) === "models" && existsSync(folder)) {
+      // so that a start recognises a model that a crash left half deleted
+      const going = join(this.#root, "models", removedName(basename(path)));
+      rmSync(going, { recursive: true, force: true });
+      renameSync(folder, going);
+      folder = going;
+    }
+    await rm(folder, { recursive: true, force: true });
+  }
+
+  async clear(known: KnownFiles, minAgeMs: number): Promise<Cleared> {
+    return clearLeftovers(this.#root, known, minAgeMs);
+  }
+
+  /** What is used stays anyway: nothing goes before its row, and then it has its grace. */
+  protect(): void {}
+
+  /** Returns the name that it got: `name`, with a number if that is taken. A folder is never replaced. */
+  #moveTo(modelId: string, name: string, staging: string): string {
+    for (let n = 1; ; n++) {
+      const folder = n === 1 ? name : `${name}-${n}`;
+      try {
+        // refused while the target has files
+        if (!existsSync(this.#stepFolder(modelId, folder))) {
+          renameSync(staging, this.#stepFolder(modelId, folder));
+          return folder;
+        }
+      } catch (error) {
+        if (!isTaken(error)) throw error;
+      }
+    }
+  }
+
+  #stepFolder(modelId: string, folder: string): string {
+    return join(this.#root, "models", modelId, folder);
+  }
+}
+
+function isTaken(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return code === "ENOTEMPTY" || code === "EEXIST";
+}
+
+function syncTree(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const file = openSync(join(folder, name), "r+");
+    try {
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+  }
+  syncFolder(folder);
+}
