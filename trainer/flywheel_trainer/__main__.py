@@ -26,7 +26,6 @@ from torch.distributed.device_mesh import DeviceMesh
 from . import PROTOCOL
 from .adapter import AdapterError
 from .batch import TooLong
-from .channel import Channel
 from .check import longest, must_divide
 from .model import ModelError, TrainableModel
 from .task import Cancelled, Hooks, TaskError, World, run_task

@@ -23,7 +23,10 @@ PARENT_SECONDS = 2
 
 
 class Channel:
-    """Messages from the server: limits, train, pass and update {id, task}, cancel {id}, ping. To it: hello, step, done, failed, cancelled, pong."""
+    """Messages from the server: limits, train, pass and update {id, task}, cancel {id}, ping.
+
+    To it: hello, step, done, failed, cancelled, pong.
+    """
 
     def __init__(self, where: str):
         """`where`: the path of the server's Unix socket, or HOST:PORT."""
