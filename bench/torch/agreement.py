@@ -64,10 +64,14 @@ def check_fixtures(dtype: str) -> None:
         say(f"references {family} {dtype}", **{name: float(f"{value:.2g}") for name, value in worst.items()}, **ok)
 
 
-def replies(count: int, length: int) -> list[dict]:
-    """Groups of 8 sampled replies by flywheel-mini itself; a long prompt, so that there is something to share."""
-    tokenizer = Tokenizer.from_file(os.path.join(MINI, "tokenizer.json"))
-    model = AutoModelForCausalLM.from_pretrained(MINI, dtype=torch.float32).to(DEVICE)
+def replies(count: int, length: int, folder: str = MINI, forced: bool = False) -> list[dict]:
+    """Groups of 8 sampled replies by the model itself; a long prompt, so that there is something to share.
+
+    A reply ends where the model ends it, or after `length` tokens. `forced`: it goes on to that length in any case.
+    """
+    tokenizer = Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).to(DEVICE)
+    end = model.config.eos_token_id
     torch.manual_seed(3)
     found = []
     for group in range(count):
@@ -77,22 +81,28 @@ def replies(count: int, length: int) -> list[dict]:
         ids = torch.tensor([prompt] * 8, device=DEVICE)
         out = model.generate(
             ids, attention_mask=torch.ones_like(ids), do_sample=True, temperature=1.0, top_p=1.0, top_k=0,
-            max_new_tokens=length, min_new_tokens=length, pad_token_id=0,
+            max_new_tokens=length, min_new_tokens=length if forced else 1, pad_token_id=0,
         )
         for i, row in enumerate(out[:, len(prompt):].tolist()):
+            row = row[: row.index(end) + 1] if end in row else row
             found.append(sequence(prompt, row, group, 1.0 if i % 2 else -0.6, -3.0))
     return found
 
 
-def pass_over(model: TrainableModel, home: str, data: list[dict], alone: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-probabilities of all trained tokens in the order of the batch, and the gradient of their weighted sum."""
+def pass_over(
+    model: TrainableModel, home: str, data: list[dict], alone: bool, scale: float | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Log-probabilities of all trained tokens in the order of the batch, and the gradient of their weighted sum.
+
+    `scale`: of the adapter, if not its own. 0 is the base model, which has no gradient.
+    """
     path = os.path.join(home, "sequences.jsonl")
     with open(path, "w", encoding="utf8") as file:
         file.write("\n".join(json.dumps({**one, "group": -1} if alone else one) for one in data))
     adapter = load_adapter(os.path.join(home, "start"), model.layers)
     params = flatten(adapter, DEVICE)
     gradient = torch.zeros_like(params)
-    model.set_adapter(params, adapter, adapter.scale, gradient)
+    model.set_adapter(params, adapter, adapter.scale if scale is None else scale, gradient)
     found = {}
     batch = read_batch(path)
     parts = [[one] for one in batch] if alone else [batch]
@@ -100,7 +110,8 @@ def pass_over(model: TrainableModel, home: str, data: list[dict], alone: bool) -
         for micro in plan_micro_batches(part, Memory(65_536, 65_536)):
             out = model.forward(micro).logprobs
             weights = torch.cat([torch.full((len(s.predicting),), s.advantage) for s in micro.rows.sequences])
-            out.backward(weights.to(out) / len(data))
+            if scale != 0:
+                out.backward(weights.to(out) / len(data))
             for one, values in zip(micro.rows.sequences, out.detach().cpu().double().split([len(s.predicting) for s in micro.rows.sequences])):
                 found[one.index] = values
     return torch.cat([found[index] for index in sorted(found)]), gradient.cpu().double()

@@ -208,7 +208,7 @@ def compare(shape: str, args, peak: float) -> None:
     del ours
     best: dict[str, dict] = {}
     sizes = [int(text) for text in args.sizes.split(",")]
-    for setting in args.settings.split(","):
+    for setting in filter(None, args.settings.split(",")):
         if time.monotonic() - BEGAN > args.seconds:
             break
         loop = Peft(config, setting)
@@ -244,7 +244,7 @@ def main() -> None:
     parser.add_argument("--shapes", default="1.7b,8b,0.5b,4b")
     parser.add_argument("--kinds", default="unshared,shared")
     parser.add_argument("--steps", type=int, default=3)
-    parser.add_argument("--settings", default="autocast,bf16", help="of the PEFT loop: autocast, bf16, compile")
+    parser.add_argument("--settings", default="autocast,bf16", help="of the PEFT loop: autocast, bf16, compile; empty: ours alone")
     parser.add_argument("--sizes", default="4,8,16,32", help="micro-batches of the PEFT loop")
     parser.add_argument("--accumulation", default="", help="shapes to compare 1 and 64 sequences per gradient step for")
     parser.add_argument("--scale", type=float, default=1.0, help="of the sequences' lengths")

@@ -98,6 +98,8 @@ def attend(
         raise ValueError(f"{type(module).__name__} does not pass its keyword arguments to attention")
     if softcap is not None:
         raise ValueError("attention with a soft cap is not supported")
+    # rotation may widen these two
+    query, key = query.to(value.dtype), key.to(value.dtype)
     if rows.blocks is None:
         out = _by_segment(query, key, value, rows, sliding_window, scaling)
     else:

@@ -42,7 +42,7 @@ class ModelError(Exception):
 
 
 class LoraLinear(nn.Module):
-    """y = W x + s B (A x). `a` and `b` are set before every pass."""
+    """y = W x + s B (A x), in the type of W. `a` and `b` are set before every pass."""
 
     def __init__(self, linear: nn.Linear):
         super().__init__()
@@ -52,6 +52,7 @@ class LoraLinear(nn.Module):
         self.scale = 0.0
 
     def forward(self, x: Tensor) -> Tensor:
+        x = x.to(self.weight.dtype)
         y = F.linear(x, self.weight, self.bias)
         if self.scale == 0.0:
             return y
@@ -166,14 +167,18 @@ class TrainableModel:
         ids = torch.tensor([[*rows.ids, *[0] * pad]], device=self.device)
         positions = torch.tensor([[*rows.positions, *[0] * pad]], device=self.device)
         mask = RowMask(rows, padded, self.windows, self.device, self.flex)
-        embedded = self.body.embed_tokens(ids)
+        embedded = self.embed(ids)
         # so that the first layer is compiled like all others
         embedded.requires_grad_(torch.is_grad_enabled())
         out = self.body(inputs_embeds=embedded, position_ids=positions, use_cache=False, rows=mask)
         hidden = out.last_hidden_state[0]
         read = torch.tensor(rows.read_rows, dtype=torch.long, device=self.device)
         targets = torch.tensor(rows.targets, dtype=torch.long, device=self.device)
-        return Pass(*head(hidden[read], self.head_weight, targets))
+        return Pass(*head(hidden[read].float(), self.head_weight, targets))
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """float32, so that what the layers add to stays float32. Rounding it after every addition costs digits."""
+        return self.body.embed_tokens(ids).float()
 
     def empty_pass(self) -> None:
         """Runs all layers for nothing, while other ranks that hold parts of them still need this one."""
@@ -219,10 +224,10 @@ def row_bytes(config, size: int) -> tuple[int, int]:
     heads = config.num_attention_heads
     head_dim = getattr(config, "head_dim", None) or hidden // heads
     projected = (heads + 2 * config.num_key_value_heads) * head_dim
-    # inputs of the maps, results of rotation and activation; norms keep float32
+    # inputs of the maps, results of rotation and activation; what layers add to is float32
     layer = size * (5 * hidden + 3 * projected + 4 * wide) + 4 * 2 * hidden
-    # all layers keep their input; one at a time is computed again, with its gradients
-    return config.num_hidden_layers * layer, int(config.num_hidden_layers * size * hidden + 1.5 * layer)
+    # all layers keep their input, float32; one at a time is computed again, with its gradients
+    return config.num_hidden_layers * layer, int(config.num_hidden_layers * 4 * hidden + 1.5 * layer)
 
 
 def check_trainable(model) -> None:
@@ -250,7 +255,7 @@ def check_trainable(model) -> None:
 
 
 def head(hidden: Tensor, weight: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """hidden [rows, width], weight [vocabulary, width], targets [rows] → logprobs and entropies, [rows] float32.
+    """hidden float32 [rows, width], weight [vocabulary, width], targets [rows] → logprobs and entropies, [rows] float32.
 
     Entropies are constants: they carry no gradient.
     """
@@ -290,10 +295,18 @@ class _Head(torch.autograd.Function):
 
 
 def _logits(hidden: Tensor, weight: Tensor) -> Tensor:
-    """float32, also from bfloat16 factors: logits rounded to bfloat16 would be off by a twentieth at 20."""
-    if hidden.dtype is not torch.float32 and _sums_stay_wide(hidden.device):
-        return torch.mm(hidden, weight.T, out_dtype=torch.float32)
-    return (hidden @ weight.T).float()
+    """hidden float32 [rows, width], weight [vocabulary, width] → float32, with bfloat16 products if the weight is so.
+
+    Nothing is rounded to bfloat16 alone: logits would be off by a twentieth at 20. Two bfloat16 numbers hold 16 bits of
+    a float32, so two products have its precision.
+    """
+    if weight.dtype is torch.float32 or hidden.device.type == "cpu":
+        return hidden @ weight.float().T
+    high = hidden.to(weight.dtype)
+    if not _sums_stay_wide(hidden.device):
+        return (high @ weight.T).float()
+    logits = torch.mm(high, weight.T, out_dtype=torch.float32)
+    return logits.add_(torch.mm((hidden - high).to(weight.dtype), weight.T, out_dtype=torch.float32))
 
 
 @functools.cache
