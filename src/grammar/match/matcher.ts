@@ -67,6 +67,18 @@ export class Matcher {
     return next;
   }
 
+  /**
+   * A configuration with the same mask, often the given one. Calls that are about to end have returned in it, and
+   * counted states stand for each other. So all positions of a long string lead to the same configuration.
+   */
+  maskLike(configuration: Configuration): Configuration {
+    const { kernel } = configuration;
+    const { sets, nodes } = this.stacks.returned(kernel);
+    const like = sets.map((set) => this.sets.maskLike(set));
+    const same = nodes === kernel.nodes && like.every((set, item) => set === kernel.sets[item]);
+    return same ? configuration : this.#of(like, nodes);
+  }
+
   /** Forgets what a configuration of an earlier epoch remembers. */
   renew(configuration: Configuration): void {
     if (configuration.epoch === this.epoch) return;
@@ -117,7 +129,11 @@ export class Matcher {
       nodes.push(items.nodes[item]!);
     }
     this.spend(1 + (items.sets.length >> 3));
-    if (sets.length <= 1) return sets.length === 0 ? null : this.only(sets[0]!, nodes[0]!);
+    return sets.length === 0 ? null : this.#of(sets, nodes);
+  }
+
+  #of(sets: readonly StateSet[], nodes: readonly StackNode[]): Configuration {
+    if (sets.length === 1) return this.only(sets[0]!, nodes[0]!);
     const key = sets.map((set, item) => `${set.id}.${nodes[item]!.id}`).join(" ");
     let known = this.#several.get(key);
     if (known === undefined) {

@@ -145,6 +145,29 @@ export class StackGraph {
     return { sets: ordered.map(([, set]) => set), nodes: ordered.map(([node]) => node), accepting, escaped };
   }
 
+  /** The same items, but where a call can only end, the items that it returns to. At most one per node. */
+  returned(kernel: Items): Items {
+    if (!kernel.sets.some(endsOnly)) return kernel;
+    const found = new Map<StackNode, StateSet>();
+    const ended = new Set<StackNode>();
+    let work = 0;
+    const add = (set: StateSet, node: StackNode): void => {
+      work++;
+      const { returns, parents } = node;
+      if (!endsOnly(set) || returns.length === 0) {
+        const before = found.get(node);
+        found.set(node, before === undefined ? set : this.#sets.union(before, set));
+      } else if (!ended.has(node)) {
+        ended.add(node);
+        for (let i = 0; i < returns.length; i++) add(this.#sets.single(returns[i]!), parents[i]!);
+      }
+    };
+    for (const [item, set] of kernel.sets.entries()) add(set, kernel.nodes[item]!);
+    this.#spend(work);
+    const ordered = [...found].sort(([a], [b]) => a.id - b.id);
+    return { sets: ordered.map(([, set]) => set), nodes: ordered.map(([node]) => node) };
+  }
+
   /** The interned twin of a node made at this position. Nodes on a cycle (left recursion) stay themselves. */
   #resolve(node: StackNode): StackNode {
     if (node.canonical || !node.fresh) return node.canonical ?? node;
@@ -176,4 +199,9 @@ export class StackGraph {
     node.fresh = false;
     return node;
   }
+}
+
+/** Nothing can follow in the rule. */
+function endsOnly({ final, states, calls }: StateSet): boolean {
+  return final && states.length === 0 && calls.length === 0;
 }

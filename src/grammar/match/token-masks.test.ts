@@ -46,6 +46,12 @@ const name = fc.constantFrom("a", "ab", "abc", "b", "é", "x y", "10");
 const text: fc.Arbitrary<JsonValue> = fc.oneof(
   fc.constant({ type: "string" }),
   fc.record({ type: fc.constant("string"), minLength: fc.nat(5), maxLength: fc.integer({ min: 5, max: 60 }) }),
+  // Longer than any token, so that many positions have the same mask.
+  fc.record({
+    type: fc.constant("string"),
+    minLength: fc.constantFrom(0, 1, 140),
+    maxLength: fc.integer({ min: 140, max: 300 }),
+  }),
   fc.record({
     type: fc.constant("string"),
     pattern: fc.constantFrom(
@@ -172,7 +178,42 @@ describe("TokenMasks", () => {
       { numRuns: 120, endOnFailure: true }, // shrinking a vocabulary takes minutes
     );
   }, 60_000);
+
+  it("shares one mask among all positions of a string that are far from its bounds", () => {
+    const masks = masksOf({ type: "string", minLength: 1, maxLength: 400 }, vocabularyOf([...'abc"{}: '].map(bytesOf)));
+    const maskAfter = (text: string) => masks.of(masks.matcher.advanceBytes(masks.matcher.start(), Buffer.from(text))!);
+    expect(maskAfter('"abc')).toBe(maskAfter(`"${"b".repeat(100)}`));
+    expect(maskAfter(`"${"b".repeat(398)}`)).not.toBe(maskAfter('"abc'));
+  });
+
+  it.each<Record<string, number>>([{ maxLength: 400 }, { maxLength: 20 }, { minLength: 1 }, {}])(
+    "looks at few tokens inside strings of every member, with %j",
+    (bounds) => {
+      const words = Array.from({ length: 16_000 }, (_, i) => String.fromCodePoint(0x4e00 + i));
+      const value = { type: "string", ...bounds };
+      const schema = { type: "object", properties: { a: value, b: value, c: value, d: value } };
+      const masks = masksOf(schema, vocabularyOf([...words, ...'abcxyz"{}:, \\'].map(bytesOf)));
+      let at = masks.matcher.start();
+      const work = ['{"a":"xy', 'z","b":"xy', 'z","c":"xy', 'z","d":"xyz'].map((text) => {
+        at = masks.matcher.advanceBytes(at, Buffer.from(text))!;
+        masks.matcher.allowance = 1_000_000;
+        masks.of(at);
+        return 1_000_000 - masks.matcher.allowance;
+      });
+      expect(Math.max(...work)).toBeLessThan(words.length / 40);
+    },
+  );
 });
+
+function masksOf(schema: JsonValue, tokens: TokenVocabulary): TokenMasks {
+  const program = compileConstraint({ shape: { kind: "json_schema", schema, json }, reasoning: null });
+  const trie = new TokenTrie(tokens);
+  return new TokenMasks(new Matcher(program), trie, new FreeText(trie));
+}
+
+function bytesOf(text: string): readonly number[] {
+  return [...Buffer.from(text)];
+}
 
 function compiled(output: OutputShape, prefix: ReasoningPrefix | null) {
   try {

@@ -56,21 +56,22 @@ export class TokenMasks {
   of(configuration: Configuration): Int32Array {
     if (configuration.mask && configuration.epoch === this.matcher.epoch) return configuration.mask;
     if (this.#epoch !== this.matcher.epoch || this.#cachedWords > MAX_MASK_WORDS) this.#reset();
-    const mask = configuration.exhausted ? new Int32Array(this.words) : this.#compute(configuration);
+    const like = this.matcher.maskLike(configuration);
+    if (like.mask === null || like.epoch !== this.matcher.epoch) {
+      const mask = like.exhausted ? new Int32Array(this.words) : this.#compute(like);
+      this.matcher.renew(like);
+      like.mask = mask;
+      this.#cachedWords += this.words;
+    }
     this.matcher.renew(configuration);
-    configuration.mask = mask;
-    this.#cachedWords += this.words;
-    return mask;
+    configuration.mask = like.mask;
+    return like.mask;
   }
 
   #compute(configuration: Configuration): Int32Array {
     const states = this.#statesOf(configuration);
     const free = this.#freeText.run(this.matcher, configuration);
-    // A frame of free text pays only if the same text occurs again, in a string with another caller.
-    if (free !== null && (states === null || !this.#seen.has(states))) {
-      if (states !== null) this.#seen.add(states);
-      return this.#walkExits(configuration, free, null);
-    }
+    if (free !== null && !this.#framePays(states)) return this.#walkExits(configuration, free, null);
     if (states === null) return this.#walkAll(configuration, null);
     const frame = this.#frameOf(states);
     if (frame.uncertain.length === 0) return frame.accepted;
@@ -79,11 +80,19 @@ export class TokenMasks {
     return mask;
   }
 
+  /** A frame of free text pays only if the same text occurs again, in a string with another caller. */
+  #framePays(states: StateSet | null): boolean {
+    if (states === null) return false;
+    if (this.#seen.has(states)) return this.#freeText.run(this.matcher, this.matcher.frame(states)) !== null;
+    this.#seen.add(states);
+    return false;
+  }
+
   /** The innermost states, which a frame belongs to; null if there are too many. */
   #statesOf({ kernel }: Configuration): StateSet | null {
     if (kernel.sets.length > MAX_FRAME_ITEMS) return null;
     const { sets } = this.matcher;
-    return kernel.sets.map((set) => sets.maskLike(set)).reduce((all, set) => sets.union(all, set));
+    return kernel.sets.reduce((all, set) => sets.union(all, set));
   }
 
   #frameOf(states: StateSet): Frame {
