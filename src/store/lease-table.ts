@@ -47,7 +47,8 @@ export class LeaseTable {
 
   /**
    * Marks the oldest waiting job RUNNING whose model has no older open job, and returns it with its lease. null = there
-   * is none. One statement: of servers that claim at once, each gets another job. Not for a transaction.
+   * is none. One statement: of servers that claim at once, each gets another job. Not for a transaction. A claim that
+   * fails with CommitUnknown may have claimed a job: it is among those held by the worker.
    */
   async claim(worker: string, ms: number): Promise<ClaimedJob | null> {
     const sql = `UPDATE jobs SET status = 'RUNNING', worker = ?1, lease_until = ${NOW} + ?2, epoch = epoch + 1,
@@ -111,6 +112,12 @@ export class LeaseTable {
     const values = [status, message, toStep, report, rewardStdDev, new Date().toISOString()];
     if ((await this.#sql.run(sql, lease.jobId, lease.epoch, ...values)) === 0) throw new LostLease(lease);
     return this.#events.add(lease.jobId, event.type, event.data, eventId);
+  }
+
+  /** The jobs that a server has claimed, with their leases. */
+  async heldBy(worker: string, ms: number): Promise<ClaimedJob[]> {
+    const sql = `SELECT ${JOB_COLUMNS}, epoch FROM jobs WHERE status = 'RUNNING' AND worker = ?1 ORDER BY seq`;
+    return (await this.#sql.all<LeasedRow>(sql, worker)).map((row) => claimed(row, ms));
   }
 
   /** The running jobs with their leases. `expired`: only those whose holder has not renewed in time. */

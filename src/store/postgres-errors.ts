@@ -19,13 +19,19 @@ export function isDuplicate(error: unknown): boolean {
 const SERVER_ENDS = /^(57P0[1-5]|25P03|08...)$/;
 
 /** The driver's own words, which have no code. */
-const DRIVER_LOST = /Connection terminated|not queryable|read timeout/;
+const DRIVER_NOT_SENT = "not queryable";
+const DRIVER_LOST = new RegExp(`Connection terminated|${DRIVER_NOT_SENT}|read timeout`);
 
 /** The connection is gone, or its server is silent. What was sent last may have been done. */
 export function lostConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = codeOf(error);
   return SERVER_ENDS.test(code) || /^E[A-Z]+$/.test(code) || DRIVER_LOST.test(error.message);
+}
+
+/** The connection was lost before this statement. */
+export function wasNotSent(error: unknown): boolean {
+  return error instanceof Error && error.message.includes(DRIVER_NOT_SENT);
 }
 
 /** The server gave up a statement that took too long. */

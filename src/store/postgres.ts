@@ -5,12 +5,13 @@
 import type pg from "pg";
 import { CommitUnknown } from "../errors/commit-unknown.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
-import { PostgresConnections, STATEMENT_MS, UNREACHABLE_MS, unavailable } from "./postgres-connections.ts";
-import { isDuplicate, isTooSlow, lostConnection, lostRace } from "./postgres-errors.ts";
+import { Attempt } from "./postgres-attempt.ts";
+import { PostgresConnections, UNREACHABLE_MS, unavailable } from "./postgres-connections.ts";
+import { isDuplicate, isTooSlow, lostConnection, lostRace, wasNotSent } from "./postgres-errors.ts";
 import { channelName, PostgresListener } from "./postgres-listener.ts";
+import { type TransactionId, tookEffect } from "./postgres-outcome.ts";
 import { forPostgres } from "./postgres-sql.ts";
 import type { Sql, SqlValue, Store, TransactionOptions } from "./store.ts";
-import { TRANSACTION_LIMIT_MS, TransactionScope, withinLimit } from "./transaction-scope.ts";
 
 const MAX_TRIES = 8;
 /** One that lost so many races, for example for a row that others change all the time, runs alone. */
@@ -19,6 +20,8 @@ const MAX_TRIES_BESIDE_OTHERS = 3;
 const MAX_DUPLICATES = 3;
 /** The longest pause before the second try, in milliseconds; it doubles with every try. */
 const RETRY_MS = 2;
+/** Statements that may run twice. */
+const READS = /^\s*SELECT\b/;
 /** PostgreSQL takes less than 8000 bytes. */
 const MAX_PAYLOAD_BYTES = 7_999;
 
@@ -44,10 +47,10 @@ export class PostgresStore implements Store {
   }
 
   all<Row>(sql: string, ...params: SqlValue[]): Promise<Row[]> {
-    return this.#call(() => this.#read<Row>(sql, params));
+    return this.#call(() => this.#statement<Row>({ text: forPostgres(sql), values: params }));
   }
 
-  transaction<R>(work: (tx: Sql) => Promise<R>, options: TransactionOptions<R> = {}): Promise<R> {
+  transaction<R>(work: (tx: Sql) => Promise<R>, options: TransactionOptions = {}): Promise<R> {
     return this.#call(() => this.#transaction(work, options));
   }
 
@@ -89,37 +92,40 @@ export class PostgresStore implements Store {
     }
   }
 
-  /** A read whose connection is lost is repeated. */
-  async #read<Row>(sql: string, params: SqlValue[]): Promise<Row[]> {
+  /** One statement without a transaction. When its connection is lost, it is repeated unless it may have changed something. */
+  async #statement<Row>(query: pg.QueryConfig): Promise<Row[]> {
     const since = performance.now();
     for (;;) {
       const client = await this.#connections.take();
       try {
-        const { rows } = await client.query(forPostgres(sql), params);
+        const { rows } = await client.query(query);
         client.release();
         return rows as Row[];
       } catch (error) {
         const lost = lostConnection(error);
         client.release(lost);
         if (!lost) throw error;
+        if (!READS.test(query.text) && !wasNotSent(error)) {
+          throw new CommitUnknown("the database was lost during a change", { cause: error });
+        }
         checkPatience(since, error);
       }
     }
   }
 
-  async #transaction<R>(work: (tx: Sql) => Promise<R>, options: TransactionOptions<R>): Promise<R> {
+  async #transaction<R>(work: (tx: Sql) => Promise<R>, { relaxed = false }: TransactionOptions): Promise<R> {
     const since = performance.now();
     for (let tries = 1; ; tries++) {
-      const attempt = new Attempt(await this.#connections.take());
+      const attempt = new Attempt<R>(await this.#connections.take());
       try {
-        return await attempt.run(work, options.relaxed ?? false, tries > MAX_TRIES_BESIDE_OTHERS);
+        return await attempt.run(work, { relaxed, alone: tries > MAX_TRIES_BESIDE_OTHERS });
       } catch (error) {
+        const { committing } = attempt;
         const fault = attempt.fault ?? error;
-        if (attempt.committing && lostConnection(error)) {
-          const result = await this.#lookBack(options, error);
-          if (result !== undefined) return result;
-        } else if (lostConnection(fault)) checkPatience(since, fault);
-        else if (isTooSlow(fault)) throw unavailable(fault);
+        if (lostConnection(fault)) {
+          if (committing !== null && (await this.#tookEffect(committing.id))) return committing.result;
+          checkPatience(since, fault);
+        } else if (isTooSlow(fault)) throw unavailable(fault);
         else if (lostRace(fault) && tries === MAX_TRIES) throw unavailable(fault);
         else if (!lostRace(fault) && !(isDuplicate(fault) && tries < MAX_DUPLICATES)) throw error;
       }
@@ -127,98 +133,13 @@ export class PostgresStore implements Store {
     }
   }
 
-  /** The result of a transaction whose commit got no answer; undefined = it did not take effect. */
-  async #lookBack<R>({ committed }: TransactionOptions<R>, cause: unknown): Promise<R | undefined> {
-    const unknown = (why: unknown) => new CommitUnknown("the database was lost during a commit", { cause: why });
-    if (committed === undefined) throw unknown(cause);
-    const sql: Sql = {
-      run: () => Promise.reject(new Error("looking back changes nothing")),
-      get: async <Row>(text: string, ...params: SqlValue[]) => (await this.#read<Row>(text, params))[0],
-      all: (text, ...params) => this.#read(text, params),
-    };
+  async #tookEffect(id: TransactionId): Promise<boolean> {
     try {
-      // waits for the end of that transaction, which may still be going on in the server
-      await sql.all(`DO $$ BEGIN LOCK TABLE ${EVERYONES_TABLE} IN EXCLUSIVE MODE; END $$`);
-      return await committed(sql);
-    } catch (error) {
-      throw unknown(error);
+      return await tookEffect(id, (query) => this.#statement(query));
+    } catch (cause) {
+      throw new CommitUnknown("the database was lost during a commit", { cause });
     }
   }
-}
-
-/** One run of a transaction's work. */
-class Attempt {
-  /** Whether COMMIT was sent. */
-  committing = false;
-  /** The first statement that failed. After it, PostgreSQL refuses all others. */
-  fault: unknown = null;
-  readonly #client: pg.PoolClient;
-
-  constructor(client: pg.PoolClient) {
-    this.#client = client;
-  }
-
-  async run<R>(work: (tx: Sql) => Promise<R>, relaxed: boolean, alone: boolean): Promise<R> {
-    const tx = new TransactionScope({
-      run: async (sql, ...params) => (await this.#query(sql, params)).rowCount ?? 0,
-      get: async <Row>(sql: string, ...params: SqlValue[]) =>
-        (await this.#query(sql, params)).rows[0] as Row | undefined,
-      all: async <Row>(sql: string, ...params: SqlValue[]) => (await this.#query(sql, params)).rows as Row[],
-    });
-    try {
-      await this.#client.query(begin(relaxed, alone));
-      const result = await withinLimit(work(tx), TRANSACTION_LIMIT_MS);
-      tx.end();
-      // the work may have caught it, but nothing of the transaction is left
-      if (this.fault !== null) throw this.fault;
-      this.committing = true;
-      await this.#client.query("COMMIT");
-      this.#client.release();
-      return result;
-    } catch (error) {
-      tx.end();
-      await this.#giveBack(error);
-      throw error;
-    }
-  }
-
-  async #query(sql: string, params: SqlValue[]): Promise<pg.QueryResult> {
-    try {
-      return await this.#client.query(forPostgres(sql), params);
-    } catch (error) {
-      this.fault ??= error;
-      throw error;
-    }
-  }
-
-  async #giveBack(error: unknown): Promise<void> {
-    if (lostConnection(error) || lostConnection(this.fault)) return this.#client.release(true);
-    try {
-      await this.#client.query("ROLLBACK");
-      this.#client.release();
-    } catch {
-      // a connection that cannot roll back is closed, which does the same
-      this.#client.release(true);
-    }
-  }
-}
-
-/** Every transaction locks it until its end. */
-const EVERYONES_TABLE = "schema_version";
-
-/**
- * One round trip. The limits free the rows that it locks when this process hangs. A transaction that runs alone waits
- * until the others have ended, and they wait for it. Nothing here takes the snapshot: it is that of the first statement.
- *
- * A relaxed transaction locks only the rows that it changes, but it waits for the disk like any other. Without that
- * (synchronous_commit = off), PostgreSQL forgets it when its own process is killed, and with it an event that a client
- * has already seen.
- */
-function begin(relaxed: boolean, alone: boolean): string {
-  return `BEGIN ISOLATION LEVEL ${relaxed ? "READ COMMITTED" : "SERIALIZABLE"};
-    LOCK TABLE ${EVERYONES_TABLE} IN ${alone ? "EXCLUSIVE" : "ROW SHARE"} MODE;
-    SET LOCAL statement_timeout = ${STATEMENT_MS};
-    SET LOCAL idle_in_transaction_session_timeout = ${TRANSACTION_LIMIT_MS}`;
 }
 
 /** Throws when a call has waited long enough for a server that comes and goes. */

@@ -46,7 +46,7 @@ class SqliteStore implements Store {
     return this.#all<Row>(sql, params);
   }
 
-  transaction<R>(work: (tx: Sql) => Promise<R>, { relaxed = false }: TransactionOptions<R> = {}): Promise<R> {
+  transaction<R>(work: (tx: Sql) => Promise<R>, { relaxed = false }: TransactionOptions = {}): Promise<R> {
     return this.#inTurn(async () => {
       // cannot be changed inside a transaction
       if (relaxed) this.#db.exec("PRAGMA synchronous = NORMAL");

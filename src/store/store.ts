@@ -4,7 +4,8 @@
 // Statements are plain SQL with parameters ?1, ?2 and so on. They keep to what SQLite and PostgreSQL have in common, except
 // that FOR UPDATE SKIP LOCKED may follow a SELECT; SQLite leaves it out.
 //
-// A call fails with StoreUnavailable when the database cannot be reached; then nothing was changed.
+// A call fails with StoreUnavailable when the database cannot be reached; then nothing was changed. It fails with
+// CommitUnknown when the database was lost in the middle of a change and cannot say whether it was made.
 
 export type SqlValue = string | number | bigint | Uint8Array | null;
 
@@ -12,22 +13,23 @@ export type SqlValue = string | number | bigint | Uint8Array | null;
 export interface Sql {
   /** Returns the number of rows changed. */
   run(sql: string, ...params: SqlValue[]): Promise<number>;
+  /** Reads the first row. */
   get<Row>(sql: string, ...params: SqlValue[]): Promise<Row | undefined>;
+  /**
+   * Reads rows. Outside a transaction, a SELECT whose answer was lost is repeated. A change that returns rows is one round
+   * trip there instead of a transaction's three; if its answer was lost, it fails with CommitUnknown.
+   */
   all<Row>(sql: string, ...params: SqlValue[]): Promise<Row[]>;
 }
 
-export interface TransactionOptions<R> {
+export interface TransactionOptions {
   /**
-   * Does not wait for the disk: the writes survive a crash of the process, but maybe not a power failure. For progress
-   * and the like, never for something that was promised to a client. Others may come between its statements, so
-   * it begins with a change of the row that gives it the right to the rest.
+   * For progress and the like, never for something that was promised to a client. Others may come between its statements,
+   * so it begins with a change of the row that gives it the right to the rest. PostgreSQL locks only the rows that it
+   * changes (READ COMMITTED). SQLite does not wait for the disk: the writes survive a crash of the process, but maybe not
+   * a power failure.
    */
   relaxed?: boolean;
-  /**
-   * Looks whether the transaction took effect after all, when the connection was lost in its commit. Returns its result,
-   * or undefined if it did not; then `work` is run again. Without this, such a transaction fails with CommitUnknown.
-   */
-  committed?(sql: Sql): Promise<R | undefined>;
 }
 
 export interface Store extends Sql {
@@ -36,7 +38,7 @@ export interface Store extends Sql {
    * when it lost a race, so it changes nothing but rows, and it uses only `tx`: a call of the store itself would wait
    * for this transaction to end.
    */
-  transaction<R>(work: (tx: Sql) => Promise<R>, options?: TransactionOptions<R>): Promise<R>;
+  transaction<R>(work: (tx: Sql) => Promise<R>, options?: TransactionOptions): Promise<R>;
   /**
    * Hints for whoever listens, also in other servers. They may get lost, so they are never the only news of something,
    * and this never fails. Channels are lower-case words.

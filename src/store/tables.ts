@@ -20,11 +20,7 @@ export interface Tables {
 }
 
 /** Commits all of `work` or nothing, as Store.transaction does. `work` uses the tables that it is given, no others. */
-export type Transaction = <R>(work: (tx: Tables) => Promise<R>, options?: TableOptions<R>) => Promise<R>;
-
-export interface TableOptions<R> extends Pick<TransactionOptions<R>, "relaxed"> {
-  committed?(tables: Tables): Promise<R | undefined>;
-}
+export type Transaction = <R>(work: (tx: Tables) => Promise<R>, options?: TransactionOptions) => Promise<R>;
 
 /** What is committed together with something else. */
 export type Alongside = (tx: Tables) => Promise<void>;
@@ -43,9 +39,5 @@ export function tablesOn(sql: Sql): Tables {
 }
 
 export function transactionsOn(store: Store): Transaction {
-  return (work, { relaxed = false, committed } = {}) =>
-    store.transaction((tx) => work(tablesOn(tx)), {
-      relaxed,
-      ...(committed && { committed: (sql) => committed(tablesOn(sql)) }),
-    });
+  return (work, options) => store.transaction((tx) => work(tablesOn(tx)), options);
 }

@@ -66,25 +66,14 @@ export class TokenStore {
   #create(token: NewToken, isWanted: (tx: Sql) => Promise<boolean>): Promise<CreatedToken | null> {
     const now = this.#now();
     const made = draw(token, now);
-    const { id } = made.record;
-    return this.#store.transaction<CreatedToken | null>(
-      async (tx) => {
-        if (!(await isWanted(tx))) return null;
-        const { workspace: name } = token;
-        const workspace = await (name === undefined
-          ? ownWorkspace(tx, made.record, now)
-          : openWorkspace(tx, name, now));
-        const created = { ...made, record: { ...made.record, workspace } };
-        await insert(tx, created);
-        return created;
-      },
-      {
-        committed: async (sql) => {
-          const record = await byId(sql, id);
-          return record && { ...made, record };
-        },
-      },
-    );
+    return this.#store.transaction(async (tx) => {
+      if (!(await isWanted(tx))) return null;
+      const { workspace: name } = token;
+      const workspace = await (name === undefined ? ownWorkspace(tx, made.record, now) : openWorkspace(tx, name, now));
+      const created = { ...made, record: { ...made.record, workspace } };
+      await insert(tx, created);
+      return created;
+    });
   }
 
   list(): Promise<TokenRecord[]> {
@@ -99,21 +88,12 @@ export class TokenStore {
   /** Revokes by id or exact name, and returns the revoked tokens. Several tokens may have the same name. */
   revoke(idOrName: string): Promise<TokenRecord[]> {
     const now = this.#now();
-    const named = async (sql: Sql, revokedAt: number | null) =>
-      (await listOn(sql)).filter((t) => (t.id === idOrName || t.name === idOrName) && t.revokedAt === revokedAt);
-    return this.#store.transaction(
-      async (tx) => {
-        const affected = await named(tx, null);
-        for (const token of affected) await tx.run("UPDATE tokens SET revoked_at = ?1 WHERE id = ?2", now, token.id);
-        return affected.map((token) => ({ ...token, revokedAt: now }));
-      },
-      {
-        committed: async (sql) => {
-          const revoked = await named(sql, now);
-          return revoked.length > 0 ? revoked : undefined;
-        },
-      },
-    );
+    return this.#store.transaction(async (tx) => {
+      const named = (await listOn(tx)).filter(({ id, name }) => id === idOrName || name === idOrName);
+      const affected = named.filter(({ revokedAt }) => revokedAt === null);
+      for (const token of affected) await tx.run("UPDATE tokens SET revoked_at = ?1 WHERE id = ?2", now, token.id);
+      return affected.map((token) => ({ ...token, revokedAt: now }));
+    });
   }
 
   /**
@@ -123,30 +103,22 @@ export class TokenStore {
   join(idOrName: string, workspace: string): Promise<TokenRecord[]> {
     const now = this.#now();
     const isNamed = (token: TokenRecord) => token.id === idOrName || token.name === idOrName;
-    return this.#store.transaction(
-      async (tx) => {
-        const all = await listOn(tx);
-        const moving = all.filter(isNamed);
-        if (moving.length === 0) return [];
-        const to = await openWorkspace(tx, workspace, now);
-        const left = new Map(moving.map((token) => [token.workspace.id, token.workspace]));
-        left.delete(to.id);
-        for (const { id } of moving) await tx.run("UPDATE tokens SET workspace = ?1 WHERE id = ?2", to.id, id);
-        for (const from of left.values()) {
-          const staying = all.filter((token) => token.workspace.id === from.id && !isNamed(token));
-          if (staying.some((token) => stateOf(token, now) === null)) continue;
-          await moveContents(tx, from, to);
-          await removeEmpty(tx, from);
-        }
-        return moving.map((token) => ({ ...token, workspace: to }));
-      },
-      {
-        committed: async (sql) => {
-          const named = (await listOn(sql)).filter(isNamed);
-          return named.every((token) => token.workspace.name === workspace) ? named : undefined;
-        },
-      },
-    );
+    return this.#store.transaction(async (tx) => {
+      const all = await listOn(tx);
+      const moving = all.filter(isNamed);
+      if (moving.length === 0) return [];
+      const to = await openWorkspace(tx, workspace, now);
+      const left = new Map(moving.map((token) => [token.workspace.id, token.workspace]));
+      left.delete(to.id);
+      for (const { id } of moving) await tx.run("UPDATE tokens SET workspace = ?1 WHERE id = ?2", to.id, id);
+      for (const from of left.values()) {
+        const staying = all.filter((token) => token.workspace.id === from.id && !isNamed(token));
+        if (staying.some((token) => stateOf(token, now) === null)) continue;
+        await moveContents(tx, from, to);
+        await removeEmpty(tx, from);
+      }
+      return moving.map((token) => ({ ...token, workspace: to }));
+    });
   }
 
   async check(secret: string): Promise<TokenCheck> {
@@ -189,11 +161,6 @@ async function insert(sql: Sql, { secret, record }: CreatedToken): Promise<void>
 
 async function listOn(sql: Sql): Promise<TokenRecord[]> {
   return (await sql.all<TokenRow>(`${SELECT} ORDER BY tokens.created_at, tokens.id`)).map(toRecord);
-}
-
-async function byId(sql: Sql, id: string): Promise<TokenRecord | undefined> {
-  const row = await sql.get<TokenRow>(`${SELECT} WHERE tokens.id = ?1`, id);
-  return row && toRecord(row);
 }
 
 function toRecord({ hash: _, scopes, workspaceId, workspaceName, entity, ...row }: TokenRow): TokenRecord {

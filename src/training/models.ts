@@ -3,7 +3,6 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { ModelFilter, ModelRecord, Owner, StepRecord } from "../store/model-table.ts";
-import type { Tables } from "../store/tables.ts";
 import type { TrainingContext } from "./context.ts";
 import type { GroupLog } from "./data/group-metrics.ts";
 import type { JobRunner } from "./jobs/job-runner.ts";
@@ -162,19 +161,16 @@ export class Models {
 
   /** Deletes the model with its jobs and returns its steps. null = it has open jobs: without a row, none could end. */
   #deleteRows(id: string): Promise<StepRecord[] | null> {
-    let steps: StepRecord[] = [];
-    const work = async ({ jobTable, modelTable, removedStepTable }: Tables) => {
+    return this.#context.transaction(async ({ jobTable, modelTable, removedStepTable }) => {
       if ((await jobTable.countOpenOf(id)) > 0) return null;
-      steps = await modelTable.steps(id);
+      const steps = await modelTable.steps(id);
       await jobTable.deleteOf(id);
       await modelTable.delete(id);
       const gone = { modelId: id, removedAt: Date.now() };
       for (const { step, folder } of steps) await removedStepTable.insert({ ...gone, step, folder: join(id, folder) });
       await removedStepTable.insert({ ...gone, step: null, folder: id });
       return steps;
-    };
-    const committed = async ({ modelTable }: Tables) => ((await modelTable.get(id)) ? undefined : steps);
-    return this.#context.transaction(work, { committed });
+    });
   }
 
   async #sourceOf({ modelId, step, owner }: NonNullable<NewModel["from"]>): Promise<StepSource> {

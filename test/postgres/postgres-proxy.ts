@@ -10,6 +10,10 @@ export interface PostgresProxy {
   url: string;
   /** Each entry cuts the connection of one COMMIT, the first entry first. */
   commitFaults: CommitFault[];
+  /** Each entry cuts the connection of one UPDATE outside a transaction that has this text, after the server made it. */
+  lostUpdates: string[];
+  /** How often clients have waited for the server: each time for one statement, or for several that were sent as one. */
+  roundTrips: number;
   /** Refuses and delays connections, and cuts all of them. */
   faults: FaultProxy;
 }
@@ -20,25 +24,29 @@ export async function startPostgresProxy(url: string): Promise<PostgresProxy> {
   const socketDir = own.searchParams.get("host");
   const port = Number(own.port || 5432);
   const target = socketDir === null ? { host: own.hostname, port } : { path: `${socketDir}/.s.PGSQL.${port}` };
-  const commitFaults: CommitFault[] = [];
-  const faults = await FaultProxy.start(target, () => new CommitObserver(commitFaults));
+  const seen: Seen = { commitFaults: [], lostUpdates: [], roundTrips: 0 };
+  const faults = await FaultProxy.start(target, () => new StatementObserver(seen));
   own.searchParams.delete("host");
   own.host = `127.0.0.1:${faults.port}`;
-  return { url: own.href, commitFaults, faults };
+  return Object.assign(seen, { url: own.href, faults });
 }
 
+type Seen = Pick<PostgresProxy, "commitFaults" | "lostUpdates" | "roundTrips">;
+
 /** Follows the messages of one connection. */
-class CommitObserver implements Observer {
-  readonly #faults: CommitFault[];
+class StatementObserver implements Observer {
+  readonly #seen: Seen;
   /** The first message, unlike the others, has no letter in front of its length. */
   #greeted = false;
   /** The beginning of a message whose end has not come yet. */
   #rest = Buffer.alloc(0);
   /** COMMIT is on its way, and its answer must not arrive. */
   #silenced = false;
+  /** So is an UPDATE, if it changes anything. */
+  #updateSilenced = false;
 
-  constructor(faults: CommitFault[]) {
-    this.#faults = faults;
+  constructor(seen: Seen) {
+    this.#seen = seen;
   }
 
   toServer(chunk: Buffer): Passage {
@@ -53,11 +61,15 @@ class CommitObserver implements Observer {
         end = start;
         break;
       }
-      if (this.#greeted && isCommit(bytes.subarray(start, end))) {
-        const fault = this.#faults.shift();
+      const message = bytes.subarray(start, end);
+      if (this.#greeted && endsRoundTrip(message)) this.#seen.roundTrips += 1;
+      if (this.#greeted && isCommit(message)) {
+        const fault = this.#seen.commitFaults.shift();
         if (fault === "before") return { bytes: bytes.subarray(0, start), cut: true };
         this.#silenced = fault === "after";
       }
+      const [lost] = this.#seen.lostUpdates;
+      if (lost !== undefined && message.includes(lost)) this.#updateSilenced = true;
       this.#greeted = true;
     }
     this.#rest = Buffer.from(bytes.subarray(end));
@@ -65,13 +77,22 @@ class CommitObserver implements Observer {
   }
 
   toClient(bytes: Buffer): Passage {
+    if (this.#updateSilenced && /UPDATE [1-9]\d*\0/.test(bytes.toString("latin1"))) {
+      this.#seen.lostUpdates.shift();
+      return { bytes: Buffer.alloc(0), cut: true };
+    }
     if (!this.#silenced) return { bytes, cut: false };
     this.#silenced = false;
     if (bytes.includes("COMMIT\0")) return { bytes: Buffer.alloc(0), cut: true };
     // The server refused to commit. The next COMMIT is cut instead.
-    this.#faults.unshift("after");
+    this.#seen.commitFaults.unshift("after");
     return { bytes, cut: false };
   }
+}
+
+/** A simple query, or the Sync after the messages of a prepared one. */
+function endsRoundTrip(message: Buffer): boolean {
+  return /^[QS]/.test(message.toString("latin1", 0, 1));
 }
 
 /** A simple query, or one that is prepared: both carry the text. */

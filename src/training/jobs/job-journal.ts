@@ -70,17 +70,12 @@ export class JobJournal {
    */
   async cancel(jobId: string, why: string): Promise<JobStatus | null> {
     const end = cancelled(why);
-    let asked: { status: JobStatus | null; event: JobEvent | null } = { status: null, event: null };
-    const work = async ({ jobTable }: Tables) => {
+    const { status, event } = await this.#context.transaction(async ({ jobTable }) => {
       const status = (await jobTable.get(jobId))?.status ?? null;
       if (status === null || isFinal(status)) return { status, event: null };
       await jobTable.requestCancel(jobId);
-      asked = { status, event: await jobTable.endWaiting(jobId, end) };
-      return asked;
-    };
-    const committed = async ({ jobTable }: Tables) =>
-      (await jobTable.get(jobId))?.cancelRequested ? asked : undefined;
-    const { status, event } = await this.#context.transaction(work, { committed });
+      return { status, event: await jobTable.endWaiting(jobId, end) };
+    });
     if (event) await this.#over(jobId, end, event);
     return status;
   }
@@ -105,17 +100,16 @@ export class JobJournal {
 
   /**
    * Commits an event with this id and what belongs to it. A job goes on while the database is away, so this waits for it.
-   * If the answer to a commit was lost, the event shows whether it took effect.
+   * If it was lost in a commit and is away for long, the event shows later whether the commit took effect.
    */
   async #record(relaxed: boolean, work: (tx: Tables, id: string) => Promise<JobEvent>): Promise<JobEvent> {
     const { transaction, eventTable, log } = this.#context;
     const id = randomUUID();
-    const committed = async (tables: Tables) => (await tables.eventTable.get(id)) ?? undefined;
     let unsure = false;
     for (let tries = 0; ; tries++) {
       try {
         const done = unsure ? await eventTable.get(id) : null;
-        return done ?? (await transaction((tx) => work(tx, id), { relaxed, committed }));
+        return done ?? (await transaction((tx) => work(tx, id), { relaxed }));
       } catch (error) {
         const away = error instanceof CommitUnknown || error instanceof StoreUnavailable;
         if (!away || this.#closed) throw error;

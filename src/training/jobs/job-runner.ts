@@ -48,6 +48,8 @@ export class JobRunner {
   readonly #running = new Map<string, RunningJob>();
   /** Looks for jobs to start follow one another, so that two cannot start more jobs than allowed. */
   readonly #looks = new SerialWork();
+  /** The answer to a claim was lost. */
+  #mayHoldMore = false;
   #closed = false;
 
   constructor(context: TrainingContext, journal: JobJournal, attempt: AttemptJob, retention: StepRetention) {
@@ -161,11 +163,22 @@ export class JobRunner {
   async #claim(): Promise<ClaimedJob | null> {
     const { leaseTable, server, times, log } = this.#context;
     try {
-      return await leaseTable.claim(server.id, times.lease);
+      const unheard = this.#mayHoldMore ? await this.#unheard() : null;
+      return unheard ?? (await leaseTable.claim(server.id, times.lease));
     } catch (error) {
       log.error("the next training job could not be looked up", { error });
+      this.#mayHoldMore ||= error instanceof CommitUnknown;
       return null;
     }
+  }
+
+  /** A job that was claimed for this server without its hearing of it: the answer was lost. */
+  async #unheard(): Promise<ClaimedJob | null> {
+    const { leaseTable, server, times } = this.#context;
+    const held = await leaseTable.heldBy(server.id, times.lease);
+    const unheard = held.find(({ job }) => !this.#running.has(job.id)) ?? null;
+    this.#mayHoldMore = unheard !== null;
+    return unheard;
   }
 
   async #run(claimed: ClaimedJob, signal: AbortSignal): Promise<void> {

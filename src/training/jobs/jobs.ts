@@ -86,10 +86,6 @@ export class Jobs {
   /** The new job, or the one that has its idempotency key. */
   async #insert(draft: JobDraft, submission: Submission): Promise<{ job: JobRecord; created: boolean }> {
     const { owner, modelId, idempotencyKey, requestHash, spec } = submission;
-    const committed = async ({ jobTable }: Tables) => {
-      const job = await jobTable.get(draft.id);
-      return job ? { job, created: true } : undefined;
-    };
     try {
       await this.seal(draft);
       const insert = async (tx: Tables) => {
@@ -103,7 +99,7 @@ export class Jobs {
         const row = { id: draft.id, modelId, owner, kind: spec.kind, config, idempotencyKey, requestHash };
         return { job: await tx.jobTable.insert(row), created: true };
       };
-      return await this.#context.transaction(insert, { committed });
+      return await this.#context.transaction(insert);
     } catch (error) {
       // a job that may have been accepted keeps its data
       if (!(error instanceof CommitUnknown)) await this.discard(draft);

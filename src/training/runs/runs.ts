@@ -3,6 +3,7 @@
 // model, in order; operation-attempt.ts runs them.
 
 import { randomUUID } from "node:crypto";
+import { CommitUnknown } from "../../errors/commit-unknown.ts";
 import { isFinal } from "../../store/job-state.ts";
 import type { JobRecord } from "../../store/job-table.ts";
 import type { RunRecord } from "../../store/run-table.ts";
@@ -110,17 +111,10 @@ export class Runs {
   /** Accepts an operation. Once this returns, it will run or end with a reason, even if the process crashes. */
   async submit(run: RunRecord, request: NewOperation): Promise<JobRecord> {
     this.#checkOffered();
-    let accepted = false;
-    try {
-      if (request.draft) await this.#jobs.seal(request.draft);
-      const { job, created } = await this.#context.transaction((tx) => this.#insert(run, request, tx));
-      accepted = created;
-      if (created) await this.#runner.wake();
-      await this.#journal.countJobs();
-      return job;
-    } finally {
-      if (!accepted && request.draft) await this.#jobs.discard(request.draft);
-    }
+    const { job, created } = await this.#accept(run, request);
+    if (created) await this.#runner.wake();
+    await this.#journal.countJobs();
+    return job;
   }
 
   async operation(runId: string, owner: string, id: string): Promise<JobRecord> {
@@ -149,6 +143,24 @@ export class Runs {
   async release(runId: string, owner: string, id: string): Promise<void> {
     const job = await this.operation(runId, owner, id);
     await this.#context.runTable.dropResult(job.id);
+  }
+
+  /** The new operation, or the one that this request made before. */
+  async #accept(run: RunRecord, request: NewOperation): Promise<{ job: JobRecord; created: boolean }> {
+    const { draft } = request;
+    const discard = async () => {
+      if (draft) await this.#jobs.discard(draft);
+    };
+    try {
+      if (draft) await this.#jobs.seal(draft);
+      const accepted = await this.#context.transaction((tx) => this.#insert(run, request, tx));
+      if (!accepted.created) await discard();
+      return accepted;
+    } catch (error) {
+      // one that may have been accepted keeps its data
+      if (!(error instanceof CommitUnknown)) await discard();
+      throw error;
+    }
   }
 
   async #insert(run: RunRecord, request: NewOperation, tx: Tables): Promise<{ job: JobRecord; created: boolean }> {

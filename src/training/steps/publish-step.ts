@@ -86,8 +86,7 @@ export class StepPublisher {
         await alongside?.(tx);
         return { ...record, nextStep: step + 1 };
       };
-      const committed = async (tables: Tables) => (await tables.modelTable.get(model.id)) ?? undefined;
-      return await transaction(insert, { committed });
+      return await transaction(insert);
     } catch (error) {
       if (!(await this.#mayExist(model.id))) await this.#removeModel(model.id);
       throw error;
@@ -120,11 +119,7 @@ export class StepPublisher {
         await tx.modelTable.insertStep(id, next, null, made, { rolled_back_to: step });
         return (await tx.modelTable.step(id, next))!;
       };
-      const committed = async (tables: Tables) => {
-        const row = await tables.modelTable.step(id, next);
-        return row?.folder === made.folder ? row : undefined;
-      };
-      return await transaction(insert, { committed });
+      return await transaction(insert);
     } catch (error) {
       workspace.removeStaging(staging);
       if (files) await this.#discard(id, files.folder);

@@ -24,17 +24,14 @@ export class StepRetention {
   async remove(modelId: string, step: number): Promise<boolean> {
     const { transaction, workspace } = this.#context;
     const removed = await workspace.makingRoom(() =>
-      transaction(
-        async ({ modelTable, removedStepTable }) => {
-          // in here, because whoever takes a lease from now on finds no row any more (Policies.hold)
-          if (this.#policies.inUse(modelId, step) || (await modelTable.isTrainedFrom(modelId, step))) return false;
-          const folder = await modelTable.deleteStep(modelId, step);
-          if (folder === null) return true;
-          await removedStepTable.insert({ modelId, step, folder: join(modelId, folder), removedAt: Date.now() });
-          return true;
-        },
-        { committed: async ({ modelTable }) => ((await modelTable.step(modelId, step)) ? undefined : true) },
-      ),
+      transaction(async ({ modelTable, removedStepTable }) => {
+        // in here, because whoever takes a lease from now on finds no row any more (Policies.hold)
+        if (this.#policies.inUse(modelId, step) || (await modelTable.isTrainedFrom(modelId, step))) return false;
+        const folder = await modelTable.deleteStep(modelId, step);
+        if (folder === null) return true;
+        await removedStepTable.insert({ modelId, step, folder: join(modelId, folder), removedAt: Date.now() });
+        return true;
+      }),
     );
     if (removed) await this.#files.sweep();
     return removed;
