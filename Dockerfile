@@ -35,6 +35,7 @@ COPY package.json LICENSE openapi.json ./
 COPY bin bin
 COPY models/flywheel-mini models/flywheel-mini
 COPY trainer/flywheel_trainer trainer/flywheel_trainer
+COPY trainer/flywheel_trainer_ray.py trainer/
 COPY --from=packages /app/node_modules node_modules
 COPY --from=build /app/dist dist
 RUN ln -s /app/bin/flywheel /usr/local/bin/flywheel && install -d -o node -g node /data

@@ -89,6 +89,14 @@ it("has everything that the npm package has, except the pages", () => {
   expect(missing.sort()).toEqual(["README.md", "docs"]);
 });
 
+it("has the trainer's package and its launchers, as the npm package does", () => {
+  const shipped = readdirSync(join(ROOT, "trainer"))
+    .filter((name) => name.startsWith("flywheel_"))
+    .map((name) => `trainer/${name}`);
+  expect(shipped.length).toBeGreaterThan(1);
+  expect(PACKAGE.files).toEqual(expect.arrayContaining(shipped));
+});
+
 /** Whether a path reaches the builder: the last pattern that matches decides. */
 function isSent(path: string): boolean {
   const patterns = read(".dockerignore")
