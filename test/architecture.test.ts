@@ -50,7 +50,10 @@ const inside: Record<string, readonly string[]> = {
   "model/hub": ["model/checkpoint"],
   "training/data": ["training"],
   "training/steps": ["training", "training/files"],
-  "training/jobs": ["training", "training/data", "training/files", "training/gradient", "training/steps"],
+  "training/records": ["training", "training/data", "training/files"],
+  "training/jobs": [
+    ...["training", "training/data", "training/files", "training/gradient", "training/records", "training/steps"],
+  ],
   "training/runs": ["training", "training/gradient", "training/jobs", "training/steps"],
   "training/files": ["training"],
   "training/gradient": ["training", "training/data", "training/gradient/algorithms"],

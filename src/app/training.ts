@@ -6,12 +6,14 @@ import { hostname } from "node:os";
 import { chatEncoder } from "../api/training/chat-encoder.ts";
 import { policySource } from "../api/training/policy-source.ts";
 import { trainingRoutes } from "../api/training/routes.ts";
+import { sizeAndAge } from "../config/option.ts";
 import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import { ServerTable } from "../store/server-table.ts";
 import { PACKAGE_VERSION } from "../system/version.ts";
 import { BaseModels, limitsOf } from "../training/base-models.ts";
 import { leaseTimes } from "../training/context.ts";
+import type { RecordBound } from "../training/records/record-bound.ts";
 import { TrainingService } from "../training/service.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { CreateExtension } from "./serve.ts";
@@ -21,6 +23,8 @@ import { usableCores } from "./usable-cores.ts";
 
 /** Longer than a request: other servers and their engines may still read the files of a step that was removed. */
 const GRACE_SECONDS = 3600;
+
+const DAY_MS = 86_400_000;
 
 export const createTraining: CreateExtension = async (service, store) => {
   const { config, engine, log, checkpoint, models: registry } = service;
@@ -68,6 +72,7 @@ export const createTraining: CreateExtension = async (service, store) => {
     maxStepsPerModel: config.maxSteps,
     maxOpenJobs: config.maxOpenTrainingJobs,
     maxBytesPerOwner: config.maxStepBytes,
+    keepRecords: recordBound(config),
     threads: config.trainingThreads ?? config.threads ?? usableCores(),
     activationBytes: config.trainingMemoryBytes,
     offersRuns: config.trainer === "onnx",
@@ -107,6 +112,11 @@ export const createTraining: CreateExtension = async (service, store) => {
     },
   };
 };
+
+function recordBound({ keepTrajectories }: Config): RecordBound {
+  const { bytes, days } = sizeAndAge(keepTrajectories);
+  return { bytes, ms: days * DAY_MS };
+}
 
 function stepGraceMs({ stepGrace, engineUrl, database }: Config): number {
   return 1000 * (stepGrace ?? (engineUrl.length > 0 || database !== null ? GRACE_SECONDS : 0));

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { OperatorError } from "../errors/operator-error.ts";
 import { loadConfig, shownConfig } from "./load.ts";
+import { sizeAndAge } from "./option.ts";
 
 function yaml(text: string): string {
   const path = join(mkdtempSync(join(tmpdir(), "flywheel-config-")), "config.yaml");
@@ -96,6 +97,21 @@ describe("loadConfig", () => {
 
   it("accepts any adapter rank when training is off", () => {
     expect(loadConfig({ flags: { maxLoraRank: "4", training: false } }).maxLoraRank).toBe(4);
+  });
+
+  it.each([
+    ["2Gi/30d", 2 ** 31, 30],
+    ["500M", 5e8, 30],
+    ["7d", 2 ** 31, 7],
+    ["0.5d/1Ki", 1024, 0.5],
+    [0, 0, 30],
+  ])("reads how much to keep, and how long: %s", (keepTrajectories, bytes, days) => {
+    const config = loadConfig({ file: yaml(`keep-trajectories: ${keepTrajectories}`) });
+    expect(sizeAndAge(config.keepTrajectories)).toEqual({ bytes, days });
+  });
+
+  it.each(["", "much", "2Gi/", "-1", "-3d", "1/2/3x"])("refuses to keep %j", (keepTrajectories) => {
+    expect(() => loadConfig({ flags: { keepTrajectories } })).toThrow(/--keep-trajectories expects a size, an age/);
   });
 
   it("allows a role of its own only to servers that share a database", () => {

@@ -218,6 +218,30 @@ export function json(group: OptionGroup, help: string) {
   return option<Record<string, unknown>>(group, {}, help, parse, { placeholder: "JSON" });
 }
 
+/** A size and an age, such as 2Gi/30d; `sizeAndAge` reads them. */
+export function kept(group: OptionGroup, initial: string, help: string) {
+  const parse = (raw: unknown): string => {
+    const text = String(raw);
+    const { bytes, days } = sizeAndAge(text);
+    if (!(Number.isSafeInteger(bytes) && bytes >= 0 && days >= 0)) {
+      throw new Error("expects a size, an age or both, such as 2Gi/30d, 500M or 7d; 0 for nothing");
+    }
+    return text;
+  };
+  return option<string>(group, initial, help, parse, { placeholder: "BYTES/DAYSd" });
+}
+
+/** What is not given is 2 GiB and 30 days. Not numbers if the text is neither. */
+export function sizeAndAge(text: string): { bytes: number; days: number } {
+  const found = { bytes: 2 * 2 ** 30, days: 30 };
+  for (const part of text.split("/", 3)) {
+    const days = /^\s*(\d+(?:\.\d+)?)\s*d\s*$/i.exec(part);
+    if (days) found.days = Number(days[1]);
+    else found.bytes = parseCount(part);
+  }
+  return found;
+}
+
 function asText(item: unknown): unknown {
   return typeof item === "object" && item !== null ? JSON.stringify(item) : item;
 }

@@ -19,6 +19,7 @@ const BAD_REQUEST = { status: 400, type: "BadRequestError" } as const;
 const UNAUTHORIZED = { status: 401, type: "AuthenticationError" } as const;
 const NOT_FOUND = { status: 404, type: "NotFoundError" } as const;
 const CONFLICT = { status: 409, type: "ConflictError" } as const;
+const GONE = { status: 410, type: "GoneError" } as const;
 const UNPROCESSABLE = { status: 422, type: "UnprocessableEntityError" } as const;
 const LIMITED = { status: 429, type: "RateLimitError" } as const;
 const UNAVAILABLE = { status: 503, type: "ServiceUnavailableError" } as const;
@@ -158,8 +159,15 @@ export const ERRORS = {
   },
   unknown_training_job: {
     ...NOT_FOUND,
-    meaning: "The token's workspace has no training job with this id, or the event cursor does not belong to the job.",
+    meaning:
+      "The token's workspace has no training job with this id, the event cursor does not belong to the job, or the job has no such group or trajectory.",
     fix: "GET /v1/preview/training-jobs lists the jobs of the workspace. Omit `after` to read events from the start.",
+  },
+  record_expired: {
+    ...GONE,
+    meaning:
+      "What the job was trained on is not kept any more, or never was: `--keep-trajectories` bounds it, and jobs of earlier versions have none.",
+    fix: "The job's report and events stay. Keep more with `--keep-trajectories`, for example 20Gi/90d.",
   },
   unknown_training_run: {
     status: 404,

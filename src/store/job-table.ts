@@ -96,6 +96,12 @@ export class JobTable {
     return (await this.#sql.get("SELECT 1 AS found FROM jobs WHERE id = ?1", id)) !== undefined;
   }
 
+  /** Of all jobs, whoever owns them. */
+  async ids(): Promise<Set<string>> {
+    const rows = await this.#sql.all<{ id: string }>("SELECT id FROM jobs WHERE kind IN ('rl', 'sft')");
+    return new Set(rows.map(({ id }) => id));
+  }
+
   /** A whole job. */
   owned(id: string, owner: Owner): Promise<JobRecord | null> {
     const whole = "WHERE id = ?1 AND kind IN ('rl', 'sft')";

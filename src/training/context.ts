@@ -8,6 +8,8 @@ import type { BaseModels } from "./base-models.ts";
 import type { Trainer } from "./contract.ts";
 import type { LoraShape } from "./files/adapter-files.ts";
 import type { Workspace } from "./files/workspace.ts";
+import type { RecordBound } from "./records/record-bound.ts";
+import type { Records } from "./records/records.ts";
 
 export interface TrainingContext extends Tables {
   /** For what must not be interrupted. Uses the tables that it passes on, not those of this context. */
@@ -18,6 +20,7 @@ export interface TrainingContext extends Tables {
   server: ServerPart;
   times: LeaseTimes;
   workspace: Workspace;
+  records: Records;
   bases: BaseModels;
   trainer: Trainer;
   settings: TrainingSettings;
@@ -65,6 +68,8 @@ export interface TrainingSettings {
   maxOpenJobs: number;
   /** Bytes of all steps of one owner. */
   maxBytesPerOwner: number;
+  /** How many records of jobs are kept, and how long. */
+  keepRecords: RecordBound;
   /** Threads of a trainer. */
   threads: number;
   /** Memory for the activations of a pass, in bytes. */

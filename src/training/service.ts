@@ -28,6 +28,7 @@ import { Jobs } from "./jobs/jobs.ts";
 import { recover } from "./jobs/recovery.ts";
 import { Models } from "./models.ts";
 import { Policies } from "./policies.ts";
+import { Records } from "./records/records.ts";
 import { OperationAttempts } from "./runs/operation-attempt.ts";
 import { Runs } from "./runs/runs.ts";
 import { FileUpkeep } from "./steps/file-upkeep.ts";
@@ -69,6 +70,7 @@ export class TrainingService {
       server: server ?? { id: randomUUID(), runsJobs: true, alone: true },
       times: times ?? LEASE_TIMES,
       workspace,
+      records: new Records(workspace.records, settings.keepRecords),
       bases,
       trainer,
       settings,
@@ -112,6 +114,11 @@ export class TrainingService {
     await this.#warnOfRanks();
     this.#upkeep.start();
     await this.#runner.pump();
+  }
+
+  /** Removes records of jobs that are beyond the bound, as happens now and then by itself. */
+  tidyRecords(): Promise<void> {
+    return this.#files.tidyRecords();
   }
 
   async stats(): Promise<{ running: number; pending: number }> {

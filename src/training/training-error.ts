@@ -17,6 +17,8 @@ export interface TrainingFaults {
   too_many_metrics: { step: number; limit: number };
   unknown_job: { id: string };
   unknown_event: { id: string };
+  record_expired: { id: string };
+  unknown_trajectory: { group: number; trajectory: number };
   idempotency_key_reused: object;
   unknown_run: { id: string };
   unknown_operation: { id: string };
@@ -59,6 +61,9 @@ const MESSAGES: { [Code in TrainingErrorCode]: (facts: TrainingFaults[Code]) => 
     `The training job ${id} runs on another server and has not stopped yet; try again in a minute.`,
   too_many_metrics: ({ step, limit }) => `Step ${step} would have more than ${limit} metrics.`,
   unknown_job: ({ id }) => `There is no training job ${id}.`,
+  record_expired: ({ id }) =>
+    `The record of job ${id} is gone: --keep-trajectories bounds what is kept, and for how long.`,
+  unknown_trajectory: ({ group, trajectory }) => `The job has no trajectory ${trajectory} in group ${group}.`,
   unknown_event: ({ id }) => `${id} is not an event of this job.`,
   idempotency_key_reused: () => "This Idempotency-Key belongs to a job with another body.",
   unknown_run: ({ id }) => `There is no training run ${id}.`,

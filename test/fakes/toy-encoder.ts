@@ -17,6 +17,7 @@ export const toyEncoder: ChatEncoder & { word(id: number): string } = {
     return id < 0 ? null : id;
   },
   encodeText: toyIds,
+  tokenTexts: (ids) => ids.map((id) => WORDS[id]!),
   encodePrompt(messages, tools) {
     const empty = messages.some(({ role }) => role === "think") ? "<think> NL </think> NL" : "";
     return [...toyEncoder.encodeConversation(messages, tools), ...toyIds(`<s> assistant NL ${empty}`)];

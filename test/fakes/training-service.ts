@@ -18,6 +18,7 @@ import { SharedFolder } from "../../src/training/files/shared-folder.ts";
 import { Workspace } from "../../src/training/files/workspace.ts";
 import { ForkedProcess } from "../../src/training/process/forked-process.ts";
 import { ProcessTrainer } from "../../src/training/process/process-trainer.ts";
+import type { RecordBound } from "../../src/training/records/record-bound.ts";
 import { TrainingService } from "../../src/training/service.ts";
 import { PROJECT_STORE, storesOf } from "../stores.ts";
 import { type AdapterEngine, adapterEngine } from "./adapter-engine.ts";
@@ -52,6 +53,7 @@ export interface BenchOptions {
   maxOpenJobs?: number;
   maxBytesPerOwner?: number;
   offersRuns?: boolean;
+  keepRecords?: RecordBound;
   /** Shared with other services; whoever made it closes it. */
   store?: Store;
   server?: ServerPart;
@@ -101,6 +103,7 @@ export async function trainingBench(options: BenchOptions = {}): Promise<Trainin
     maxStepsPerModel: options.maxStepsPerModel ?? 1000,
     maxOpenJobs: options.maxOpenJobs ?? 10_000,
     maxBytesPerOwner: options.maxBytesPerOwner ?? Number.MAX_SAFE_INTEGER,
+    keepRecords: options.keepRecords ?? { bytes: 2 ** 30, ms: 86_400_000 },
     threads: 1,
     activationBytes: 2 ** 30,
     isServedName: () => false,

@@ -5,6 +5,7 @@ import type { ChatTool } from "../../text/messages.ts";
 import { encodeChat } from "../../text/prompt.ts";
 import { PromptError } from "../../text/prompt-error.ts";
 import type { TextModel } from "../../text/text-model.ts";
+import { TokenTextWalk } from "../../text/token-text.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
 import { decodeUtf8, encodeUtf8 } from "../../text/utf8.ts";
 import type { ChatEncoder } from "../../training/data/chat-encoder.ts";
@@ -30,6 +31,10 @@ export function chatEncoder(text: TextModel, vocabSize: number): ChatEncoder {
       messages.length === 0 ? opening(text, tools) : encode(messages, tools, true, maxTokens),
     encodeConversation: (messages, tools) => encode(messages, tools, false),
     encodeText: (content) => tokenizer.encode(content, { addSpecialTokens: false }),
+    tokenTexts: (ids) => {
+      const walk = new TokenTextWalk(tokenizer);
+      return ids.map((id) => walk.advance(id).token);
+    },
     idOf: (token, bytes) => tokenOf(tokenizer, token, bytes ?? null),
   };
 }

@@ -67,37 +67,38 @@ describe("JsonItems", () => {
       { numRuns: 300 },
     );
     expect(read('{"groups":[{"members":[1,{"members":[2]}],"a":3},[4],{}],"b":5}', [1], IN_PARTS)).toEqual([
-      { path: ["groups", 0, "members", 0], value: 1 },
-      { path: ["groups", 0, "members", 1], value: { members: [2] } },
-      { path: ["groups", 0], value: { members: [], a: 3 } },
-      { path: ["groups", 1], value: [4] },
-      { path: ["groups", 2], value: {} },
-      { path: [], value: { groups: [], b: 5 } },
+      { path: ["groups", 0, "members", 0], value: 1, text: "1" },
+      { path: ["groups", 0, "members", 1], value: { members: [2] }, text: '{"members":[2]}' },
+      { path: ["groups", 0], value: { members: [], a: 3 }, text: null },
+      { path: ["groups", 1], value: [4], text: "[4]" },
+      { path: ["groups", 2], value: {}, text: null },
+      { path: [], value: { groups: [], b: 5 }, text: null },
     ]);
   });
 
   it("streams the arrays of an object that is a field", () => {
     const streamed = { batch: { items: null } };
     expect(read('{"a":1,"batch":{"kind":"x","items":[1,{"b":[2]}],"c":{}},"d":[3]}', [1], streamed)).toEqual([
-      { path: ["batch", "items", 0], value: 1 },
-      { path: ["batch", "items", 1], value: { b: [2] } },
-      { path: [], value: { a: 1, batch: { kind: "x", items: [], c: {} }, d: [3] } },
+      { path: ["batch", "items", 0], value: 1, text: "1" },
+      { path: ["batch", "items", 1], value: { b: [2] }, text: '{"b":[2]}' },
+      { path: [], value: { a: 1, batch: { kind: "x", items: [], c: {} }, d: [3] }, text: null },
     ]);
-    expect(read('{"batch":{}}', undefined, streamed)).toEqual([{ path: [], value: { batch: {} } }]);
+    expect(read('{"batch":{}}', undefined, streamed)).toEqual([{ path: [], value: { batch: {} }, text: null }]);
     expect(() => read('{"batch":{"items":[{]}}', undefined, streamed)).toThrow("batch.items[0] is not valid JSON");
     expect(() => read('{"batch":{"items":[]', undefined, streamed)).toThrow("ends too early");
   });
 
   it("reads empty containers and scalars", () => {
-    expect(read("{}")).toEqual([{ path: [], value: {} }]);
+    expect(read("{}")).toEqual([{ path: [], value: {}, text: null }]);
     expect(read(' {"groups" : [ ] , "n":-1.5e3,"t":true} \n')).toEqual([
-      { path: [], value: { groups: [], n: -1500, t: true } },
+      { path: [], value: { groups: [], n: -1500, t: true }, text: null },
     ]);
     // as Python writes them; whoever reads the field refuses it with its path
     expect(read('{"groups":[{"reward":NaN,"text":"a NaN"}]}')[0]).toEqual({
       ...{ path: ["groups", 0], value: { reward: Number.POSITIVE_INFINITY, text: "a NaN" } },
+      text: '{"reward":1e999,"text":"a NaN"}',
     });
-    expect(read('{"groups":null}')).toEqual([{ path: [], value: { groups: null } }]);
+    expect(read('{"groups":null}')).toEqual([{ path: [], value: { groups: null }, text: null }]);
   });
 
   it("finds non-finite numbers next to strings with any length and escapes", () => {

@@ -18,6 +18,8 @@ export interface JsonItem {
   path: readonly (string | number)[];
   /** Streamed arrays are empty here. */
   value: unknown;
+  /** The JSON that the value was read from; null if it was read in parts. */
+  text: string | null;
 }
 
 /** Per body. With the default size limit this is one item per 256 bytes. */
@@ -161,16 +163,17 @@ export class JsonItems {
     if (outer && isField) {
       outer.fields[outer.key] = fields;
       this.#place = "after-value";
-    } else if (outer) this.#element(outer, fields, items);
+    } else if (outer) this.#element(outer, { value: fields, text: null }, items);
     else {
-      items.push({ path: [], value: fields });
+      items.push({ path: [], value: fields, text: null });
       this.#place = "end";
     }
   }
 
   #finishValue(reader: ValueReader, items: JsonItem[]): void {
     const object = this.#open.at(-1)!;
-    const value = reader.parse();
+    const read = reader.parse();
+    const { value } = read;
     this.#value = null;
     if (this.#place === "key") {
       object.key = value as string;
@@ -179,12 +182,12 @@ export class JsonItems {
       object.fields[object.key] = value;
       object.values = reader.values;
       this.#place = "after-value";
-    } else this.#element(object, value, items);
+    } else this.#element(object, read, items);
   }
 
-  #element(object: OpenObject, value: unknown, items: JsonItem[]): void {
+  #element(object: OpenObject, read: Omit<JsonItem, "path">, items: JsonItem[]): void {
     if (++this.#count > MAX_ITEMS) throw new JsonSizeError(`the body has more than ${MAX_ITEMS} elements`, []);
-    items.push({ path: this.#path(), value });
+    items.push({ path: this.#path(), ...read });
     object.index++;
     this.#place = "after-element";
   }

@@ -81,8 +81,8 @@ export class ValueReader {
     this.#parts.push(bytes);
   }
 
-  parse(): unknown {
-    return parseValue(this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts));
+  parse(): ReadValue {
+    return readJson(this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts));
   }
 
   #inText(byte: number): boolean {
@@ -105,21 +105,28 @@ export class ValueReader {
   }
 }
 
+/** A value and the JSON that it was read from. NaN and Infinity are written as 1e999 there. */
+export interface ReadValue {
+  value: unknown;
+  text: string;
+}
+
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Python writes NaN and Infinity. Both are read as infinite, so the schema refuses them by field and path. */
-function parseValue(bytes: Uint8Array): unknown {
+function readJson(bytes: Uint8Array): ReadValue {
   const text = decode(bytes);
   try {
-    return parse(text);
+    return { value: parseValue(text), text };
   } catch (error) {
     const readable = withInfinities(text);
     if (readable === null) throw error;
-    return parse(readable);
+    return { value: parseValue(readable), text: readable };
   }
 }
 
-function parse(text: string): unknown {
+/** Throws if the text is not JSON. */
+export function parseValue(text: string): unknown {
   try {
     return JSON.parse(markPrintedNumbers(text));
   } catch (cause) {

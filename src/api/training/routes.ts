@@ -13,6 +13,7 @@ import type { Service } from "../service.ts";
 import { registerAdapterDownload } from "./adapter-download.ts";
 import { registerTrainingJobs } from "./jobs.route.ts";
 import { registerTrainingModels } from "./models.route.ts";
+import { registerTrainingRecords } from "./records.route.ts";
 import { registerTrainingPasses, registerTrainingRuns } from "./runs/runs.route.ts";
 import { registerTrainingStatus } from "./status.route.ts";
 import { registerTrainingSubmissions, type SubmitOptions } from "./submit.route.ts";
@@ -29,6 +30,7 @@ export function trainingRoutes(training: TrainingService, options: SubmitOptions
       registerTrainingModels(scope, training);
       registerAdapterDownload(scope, training);
       registerTrainingJobs(scope, service, training);
+      registerTrainingRecords(scope, training);
       registerTrainingStatus(scope, training);
       registerTrainingRuns(scope, training);
     });

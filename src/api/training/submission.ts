@@ -17,7 +17,7 @@ export interface SubmissionOptions {
   /** Measured after unpacking. */
   maxBytes: number;
   /** Awaited before reading on. */
-  onItem(value: unknown, path: JsonItem["path"]): Promise<void> | void;
+  onItem(item: JsonItem): Promise<void> | void;
 }
 
 export interface Submission {
@@ -40,9 +40,9 @@ export async function readSubmission(request: IncomingMessage, options: Submissi
         throw new ServiceError("body_too_large", `The body is larger than ${options.maxBytes} bytes.`);
       }
       hash.update(chunk);
-      for (const { path, value } of items.push(chunk)) {
-        if (path.length > 0) await options.onItem(value, path);
-        else fields = value as Record<string, unknown>;
+      for (const item of items.push(chunk)) {
+        if (item.path.length > 0) await options.onItem(item);
+        else fields = item.value as Record<string, unknown>;
       }
       await nextTurn(); // a fast sender's chunks arrive many at once; output streams must not wait for all of them
     }

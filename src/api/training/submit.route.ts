@@ -2,28 +2,35 @@
 // to its file.
 
 import { Readable } from "node:stream";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Static, TSchema } from "typebox";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
-import type { JobRecord } from "../../store/job-table.ts";
+import type { RlConfig, SftConfig } from "../../training/config.ts";
 import { GroupLog } from "../../training/data/group-metrics.ts";
-import type { JobDraft, Submission as JobSubmission } from "../../training/jobs/jobs.ts";
+import type { SftExample } from "../../training/data/prepare-sft.ts";
+import type { GroupPart } from "../../training/data/trajectory.ts";
 import { assertServable } from "../../training/policies.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { type Principal, principalOf } from "../http/auth.ts";
-import type { Loc, Violations } from "../request/violations.ts";
 import { rlConfigFrom, sftConfigFrom } from "./config.wire.ts";
-import type { Streamed } from "./json-items.ts";
 import { ownModel } from "./own-model.ts";
 import { presentJob } from "./present.ts";
 import { previewRl, previewSft } from "./preview.ts";
+import { type Expected, readRest, receive } from "./receive.ts";
+import { keepExample, keepGroupPart } from "./record.wire.ts";
 import { readSubmission } from "./submission.ts";
-import { documented, JobBody, LogBody, NewJobBody, NewSftJobBody } from "./training.schema.ts";
+import {
+  documented,
+  JobAgainBody,
+  JobBody,
+  LogBody,
+  NewJobBody,
+  NewSftJobBody,
+  SftJobAgainBody,
+} from "./training.schema.ts";
 import { MAX_METRICS } from "./trajectory.schema.ts";
 import { exampleFrom, GROUP_PARTS, groupPartFrom } from "./trajectory.wire.ts";
-import { invalid, noIssues, readTraining, throwIfAny } from "./validation.ts";
-
-const MAX_KEY_LENGTH = 255;
+import { invalid, noIssues } from "./validation.ts";
 
 export interface SubmitOptions {
   maxBytes: number;
@@ -35,17 +42,27 @@ export function registerTrainingSubmissions(
   training: TrainingService,
   options: SubmitOptions,
 ): void {
-  const groups = { schema: NewJobBody, streamed: GROUP_PARTS, itemFrom: groupPartFrom, ...options };
-  const examples = { schema: NewSftJobBody, streamed: { training_data: null }, itemFrom: exampleFrom, ...options };
+  const groups: Expected<typeof NewJobBody, typeof JobAgainBody, GroupPart> = {
+    ...{ kind: "rl", schema: NewJobBody, again: JobAgainBody, ...options },
+    ...{ field: "trajectory_groups", streamed: GROUP_PARTS, itemFrom: groupPartFrom, keep: keepGroupPart },
+  };
+  const examples: Expected<typeof NewSftJobBody, typeof SftJobAgainBody, SftExample> = {
+    ...{ kind: "sft", schema: NewSftJobBody, again: SftJobAgainBody, ...options },
+    ...{ field: "training_data", streamed: { training_data: null }, itemFrom: exampleFrom, keep: keepExample },
+  };
 
   app.post(
     "/v1/preview/training-jobs",
-    documented("Create a training job from scored trajectories", { body: NewJobBody, response: JobBody }),
+    documented("Create a training job from scored trajectories, or from those of another job", {
+      body: Type.Union([NewJobBody, JobAgainBody]),
+      response: JobBody,
+    }),
     (request, reply) =>
-      receive(request, training, groups, async ({ body, draft, submit }) => {
-        const loc = ["body", "experimental_config"];
-        const config = rlConfigFrom(body.experimental_config ?? {}, loc);
-        const target = await trainable(training, body.model_id, principalOf(request));
+      receive(request, training, groups, async ({ body, source, draft, submit }) => {
+        const loc = ["body", source ? "config" : "experimental_config"];
+        const given = "from_job" in body ? body.config : body.experimental_config;
+        const config = source && !given ? (JSON.parse(source.config) as RlConfig) : rlConfigFrom(given ?? {}, loc);
+        const target = await trainable(training, body.model_id ?? source!.modelId, principalOf(request));
         const longest = target.base.maxSequenceLength;
         if (config.packedSequenceLength !== null && config.packedSequenceLength > longest) {
           const message = `Input should be at most ${longest}, the model's context`;
@@ -58,11 +75,15 @@ export function registerTrainingSubmissions(
 
   app.post(
     "/v1/preview/sft-training-jobs",
-    documented("Create a supervised training job from examples", { body: NewSftJobBody, response: JobBody }),
+    documented("Create a supervised training job from examples, or from those of another job", {
+      body: Type.Union([NewSftJobBody, SftJobAgainBody]),
+      response: JobBody,
+    }),
     (request, reply) =>
-      receive(request, training, examples, async ({ body, draft, submit }) => {
-        const config = sftConfigFrom(body.config ?? {});
-        const target = await trainable(training, body.model_id, principalOf(request));
+      receive(request, training, examples, async ({ body, source, draft, submit }) => {
+        const config =
+          source && !body.config ? (JSON.parse(source.config) as SftConfig) : sftConfigFrom(body.config ?? {});
+        const target = await trainable(training, body.model_id ?? source!.modelId, principalOf(request));
         if (body.dry_run) return streamedJson(reply, await previewSft(training, draft, target, config));
         return presentJob(await submit(target.modelId, { kind: "sft", config }), false);
       }),
@@ -78,7 +99,7 @@ export function registerTrainingSubmissions(
       const { fields } = await readSubmission(request.raw, {
         streamed: GROUP_PARTS,
         maxBytes: options.maxBytes,
-        onItem(value, path) {
+        onItem({ value, path }) {
           const part = groupPartFrom(value, ["body", ...path], issues);
           if (issues.any || part === undefined) return;
           if ("histories" in part) log.addTrajectory(part);
@@ -95,58 +116,6 @@ export function registerTrainingSubmissions(
   );
 }
 
-interface Expected<S extends TSchema> extends SubmitOptions {
-  schema: S;
-  streamed: Streamed;
-  /** Returns undefined for an item with problems. */
-  itemFrom(value: unknown, loc: Loc, issues: Violations): unknown;
-}
-
-interface Received<S extends TSchema> {
-  body: Static<S>;
-  draft: JobDraft;
-  submit(modelId: string, spec: JobSubmission["spec"]): Promise<JobRecord>;
-}
-
-/** Reads the body. Streamed items go to a draft on disk, discarded unless `work` submits it. */
-async function receive<S extends TSchema, Answer>(
-  request: FastifyRequest,
-  training: TrainingService,
-  { schema, streamed, itemFrom, maxBytes }: Expected<S>,
-  work: (received: Received<S>) => Promise<Answer>,
-): Promise<Answer> {
-  const idempotencyKey = idempotencyKeyOf(request);
-  const issues = noIssues();
-  const draft = await training.jobs.draft();
-  let submitted = false;
-  try {
-    const { fields, hash } = await readSubmission(request.raw, {
-      streamed,
-      maxBytes,
-      async onItem(value, path) {
-        const item = itemFrom(value, ["body", ...path], issues);
-        if (!issues.any) await draft.input.append(item);
-      },
-    });
-    const body = readRest(schema, fields, issues);
-    const submit: Received<S>["submit"] = async (modelId, spec) => {
-      submitted = true;
-      const owner = principalOf(request).workspace.id;
-      return training.jobs.submit(draft, { owner, modelId, spec, idempotencyKey, requestHash: hash });
-    };
-    return await work({ body, draft, submit });
-  } finally {
-    if (!submitted) await training.jobs.discard(draft);
-  }
-}
-
-/** Reads the fields around the streamed items. Throws if these or the items have problems. */
-function readRest<S extends TSchema>(schema: S, fields: unknown, issues: Violations): Static<S> {
-  const body = readTraining(schema, fields, issues, ["body"]);
-  throwIfAny(issues);
-  return body as Static<S>;
-}
-
 /** Sends the pieces one by one. */
 function streamedJson(reply: FastifyReply, pieces: AsyncGenerator<string>): Readable {
   reply.type("application/json; charset=utf-8");
@@ -160,12 +129,4 @@ async function trainable(training: TrainingService, modelId: string, principal: 
   if (!base) throw new ServiceError("unknown_base_model", `The base model ${model.baseModel} is not here any more.`);
   assertServable(model, base);
   return { modelId, owner: model.owner, base };
-}
-
-function idempotencyKeyOf({ headers }: FastifyRequest): string | null {
-  const key = headers["idempotency-key"];
-  if (key === undefined || key === "") return null;
-  if (typeof key === "string" && key.length <= MAX_KEY_LENGTH) return key;
-  const message = `Use one key of at most ${MAX_KEY_LENGTH} characters`;
-  throw invalid(["header", "Idempotency-Key"], "string_too_long", message);
 }

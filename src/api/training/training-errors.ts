@@ -18,6 +18,8 @@ const WIRE: Readonly<Record<TrainingErrorCode, { code: ErrorCode; param?: string
   job_does_not_stop: { code: "model_busy" },
   too_many_metrics: { code: "invalid_training_request", param: "trajectory_groups" },
   unknown_job: { code: "unknown_training_job" },
+  record_expired: { code: "record_expired" },
+  unknown_trajectory: { code: "unknown_training_job" },
   unknown_event: { code: "unknown_training_job", param: "after" },
   idempotency_key_reused: { code: "idempotency_key_reused" },
   unknown_run: { code: "unknown_training_run" },

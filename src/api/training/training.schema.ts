@@ -7,11 +7,11 @@ import { AnyObject, ErrorBody, nullable, orNull, refused } from "../request/sche
 import { RlOptions, SftOptions } from "./config.schema.ts";
 import { ExampleBody, TrajectoryGroupBody } from "./trajectory.schema.ts";
 
-const Uuid = Type.String({ format: "uuid" });
-const Moment = Type.String({ format: "date-time" });
+export const Uuid = Type.String({ format: "uuid" });
+export const Moment = Type.String({ format: "date-time" });
 const Numbers = Type.Record(Type.String(), Type.Number());
 
-const listOf = <S extends TSchema>(item: S, title: string) =>
+export const listOf = <S extends TSchema>(item: S, title: string) =>
   Type.Object(
     {
       object: Type.Literal("list"),
@@ -126,6 +126,20 @@ export const NewJobBody = Type.Object(
     dry_run: orNull(Type.Boolean(), { description: "Show tokens, masks, advantages and verdicts; train nothing." }),
   },
   { title: "NewTrainingJob" },
+);
+
+const fromJob = {
+  from_job: Type.String({ format: "uuid", description: "A job whose kept data is used again instead of new data." }),
+  model_id: orNull(Uuid, { description: "Default: the model of that job." }),
+  dry_run: orNull(Type.Boolean(), { description: "Show what training would see; train nothing." }),
+};
+export const JobAgainBody = Type.Object(
+  { ...fromJob, config: orNull(RlOptions, { description: "Default: that of the job." }) },
+  { title: "TrainingJobAgain" },
+);
+export const SftJobAgainBody = Type.Object(
+  { ...fromJob, config: orNull(SftOptions, { description: "Default: that of the job." }) },
+  { title: "SftTrainingJobAgain" },
 );
 
 export const NewSftJobBody = Type.Object(

@@ -93,7 +93,9 @@ export const TrajectoryBody = Type.Object(
 export const TrajectoryGroupBody = Type.Object(
   {
     trajectories: orNull(Type.Array(TrajectoryBody)),
-    exceptions: orNull(Type.Array(Type.Unknown()), { description: "Failed rollouts; they are only counted." }),
+    exceptions: orNull(Type.Array(Type.Unknown()), {
+      description: "Failed rollouts. Training counts them; the job's record keeps them.",
+    }),
     metrics: Metrics,
   },
   { title: "TrajectoryGroup" },

@@ -15,6 +15,8 @@ export interface ChatEncoder {
   /** Ids of the rendered conversation without the opening of a reply. */
   encodeConversation(messages: readonly HistoryMessage[], tools: readonly ChatTool[] | null): number[];
   encodeText(text: string): number[];
+  /** The text of each token, for reading. A token that ends inside a character has none; the next one has it all. */
+  tokenTexts(ids: readonly number[]): string[];
   /** Id of the token with these bytes or, without bytes, this text. null when it is not exactly one token. */
   idOf(token: string, bytes?: readonly number[] | null): number | null;
 }

@@ -17,6 +17,13 @@ export type StepParts = "adapter" | "all";
 /** Whether somebody on this server uses the files of a step, which are in the folder `path`. */
 export type IsStepUsed = (modelId: string, step: number, path: string) => boolean;
 
+export interface SharedFile {
+  path: string;
+  bytes: number;
+  /** When it was written, in milliseconds since 1970. */
+  writtenAt: number;
+}
+
 export interface SharedFiles {
   /**
    * Moves a complete staging folder into place, durably and for all servers. Returns the name that it got inside the
@@ -33,7 +40,7 @@ export interface SharedFiles {
   /** Makes a complete local file readable on all servers. Its local copy may go. */
   share(path: string, access: Access): Promise<void>;
 
-  /** Makes a shared file readable on this server. */
+  /** Makes a shared file readable on this server. One that is not there is left to whoever reads it. */
   fetch(path: string, access: Access): Promise<void>;
 
   /** Removes a shared file everywhere. It need not exist. */
@@ -41,6 +48,9 @@ export interface SharedFiles {
 
   /** Removes a folder of shared files everywhere. It need not exist. */
   removeFolder(path: string): Promise<void>;
+
+  /** The shared files below a folder, which need not exist. Another server may remove some at any time. */
+  list(path: string): Promise<SharedFile[]>;
 
   /** Clears away what the rows do not know, if nobody can still be making it. */
   clear(known: KnownFiles, minAgeMs: number): Promise<Cleared>;

@@ -2,11 +2,11 @@
 // appears by renaming a folder whose files are already on disk.
 
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { readdir, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { syncFolder } from "../../system/durable-file.ts";
 import { type Cleared, clearLeftovers, type KnownFiles, removedName } from "./leftovers.ts";
-import type { Access, SharedFiles, StepParts } from "./shared-files.ts";
+import type { Access, SharedFile, SharedFiles, StepParts } from "./shared-files.ts";
 import { becomesVisible } from "./visible-files.ts";
 
 export class SharedFolder implements SharedFiles {
@@ -54,6 +54,19 @@ export class SharedFolder implements SharedFiles {
     await rm(folder, { recursive: true, force: true });
   }
 
+  async list(path: string): Promise<SharedFile[]> {
+    const found: SharedFile[] = [];
+    for (const entry of (await ifThere(readdir(join(this.#root, path), { withFileTypes: true }))) ?? []) {
+      const inside = `${path}/${entry.name}`;
+      if (entry.isDirectory()) found.push(...(await this.list(inside)));
+      else {
+        const stats = await ifThere(stat(join(this.#root, inside)));
+        if (stats) found.push({ path: inside, bytes: stats.size, writtenAt: stats.mtimeMs });
+      }
+    }
+    return found;
+  }
+
   async clear(known: KnownFiles, minAgeMs: number): Promise<Cleared> {
     return clearLeftovers(this.#root, known, minAgeMs);
   }
@@ -80,6 +93,14 @@ export class SharedFolder implements SharedFiles {
   #stepFolder(modelId: string, folder: string): string {
     return join(this.#root, "models", modelId, folder);
   }
+}
+
+/** Another server may remove a file at any time. */
+function ifThere<T>(found: Promise<T>): Promise<T | null> {
+  return found.catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return null;
+    throw error;
+  });
 }
 
 function isTaken(error: unknown): boolean {

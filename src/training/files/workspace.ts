@@ -5,6 +5,7 @@
 //   models/<model>/curves/     metrics.jsonl and TensorBoard files
 //   models/<model>/gradients/  of a run: the gradients that wait for its next optimizer step, a file per operation
 //   jobs/<job>/                data of an open job; removed when the job is over
+//   records/<model>/<job>/     what a job was given, for reading later (record-files.ts moves and deletes these)
 //   orphans/                   files that a start found and the database did not know
 //   reserve                    space kept free for when the disk is full
 // All names are our own ids and numbers.
@@ -15,6 +16,7 @@ import { OperatorError } from "../../errors/operator-error.ts";
 import type { StepFiles } from "../../store/model-table.ts";
 import { isDiskFull } from "./disk-full.ts";
 import { type Cleared, type KnownFiles, stagingName } from "./leftovers.ts";
+import { RecordFiles } from "./record-files.ts";
 import type { Access, IsStepUsed, SharedFiles, StepParts } from "./shared-files.ts";
 import { SharedFolder } from "./shared-folder.ts";
 import { stepDigest } from "./step-digest.ts";
@@ -22,6 +24,7 @@ import { stepDigest } from "./step-digest.ts";
 const RESERVE_BYTES = 1 << 20;
 
 export class Workspace {
+  readonly records: RecordFiles;
   readonly #root: string;
   readonly #shared: SharedFiles;
 
@@ -29,6 +32,7 @@ export class Workspace {
   constructor(root: string, shared: SharedFiles = new SharedFolder(root, 0)) {
     this.#root = root;
     this.#shared = shared;
+    this.records = new RecordFiles(root, shared);
     try {
       for (const folder of [join(root, "models"), join(root, "jobs")]) {
         mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -138,6 +142,16 @@ export class Workspace {
   /** What a pass reads from the model: float32 values. */
   jobLogprobs(jobId: string, epoch: number): string {
     return join(this.jobFolder(jobId), `logprobs-${epoch}`);
+  }
+
+  /** What the client sent, before it becomes part of the job's record. */
+  jobSent(jobId: string): string {
+    return join(this.jobFolder(jobId), "sent");
+  }
+
+  /** What an attempt made of it, likewise. */
+  jobPrepared(jobId: string, epoch: number): string {
+    return join(this.jobFolder(jobId), `prepared-${epoch}`);
   }
 
   createJobFolder(jobId: string): void {

@@ -11,6 +11,7 @@ import type { BatchSequence, StepMetrics } from "../contract.ts";
 import { averages } from "../data/group-metrics.ts";
 import { copyStep } from "../files/adapter-files.ts";
 import type { Policies } from "../policies.ts";
+import { writePrepared } from "../records/prepared-record.ts";
 import type { StepPublisher } from "../steps/publish-step.ts";
 import type { JobJournal } from "./job-journal.ts";
 import { type JobWarning, samplerWarning, smallStepsWarning } from "./job-warnings.ts";
@@ -53,12 +54,27 @@ export class JobAttempts {
       const report = JSON.stringify(work.report);
       await transaction(({ leaseTable }) => leaseTable.setReport(lease, report), { relaxed: true });
       const attempt = { ...start, folder: held[0]!.folder, job, lease, staging, signal };
+      await this.#keepPrepared(attempt, work);
       const metrics = await this.#train(attempt, work);
       signal.throwIfAborted();
       await this.#publish(attempt, work, metrics);
     } finally {
       workspace.removeStaging(staging);
       for (const { release } of held) release();
+    }
+  }
+
+  /** A record that cannot be written does not keep the job from training. */
+  async #keepPrepared({ job, lease, signal }: Attempt, { prepared: { tries, groups } }: JobWork): Promise<void> {
+    const { workspace, records, log } = this.#context;
+    if (!records.keeps) return;
+    const file = workspace.jobPrepared(job.id, lease.epoch);
+    try {
+      await writePrepared(file, tries, groups);
+      await records.publish(file, "prepared", job, { signal, patient: true });
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn("what a training job made of its data could not be kept", { job: job.id, error });
     }
   }
 

@@ -7,12 +7,13 @@ import type { OptimizerConfig, RlConfig, SftConfig } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
 import type { BatchSequence, GradientStepPlan, Objective } from "../contract.ts";
 import { groupCounts, rewardMetrics } from "../data/group-metrics.ts";
-import { prepareJob } from "../data/prepare.ts";
+import { type PreparedJob, prepareJob } from "../data/prepare.ts";
 import { type ExampleReport, prepareSft, type SftExample } from "../data/prepare-sft.ts";
 import type { TokenSequence } from "../data/token-sequence.ts";
 import type { TrajectoryReport } from "../data/verdict.ts";
 import { planRl, planSft } from "../gradient/gradient-plan.ts";
 import { rewardSpreadMultiplier } from "../gradient/learning-rate.ts";
+import type { PreparedTry } from "../records/prepared-record.ts";
 import { TrainingError } from "../training-error.ts";
 import { readGroups, readInput } from "./job-input.ts";
 import { klReferenceStep } from "./kl-reference.ts";
@@ -31,6 +32,8 @@ export interface JobWork {
   objective: Objective;
   optimizer: OptimizerConfig;
   report: JobReport;
+  /** For the job's record. */
+  prepared: { tries: PreparedTry[]; groups: number };
   /** For the gradient_step event of this step of the plan. ART reads the number of steps from `num_sequences`. */
   eventMetrics(index: number): Record<string, number>;
   /** Metrics of the new policy step. */
@@ -85,6 +88,7 @@ async function rlWork(job: JobRecord, context: TrainingContext, target: Target):
     },
     optimizer: config.optimizer,
     report: { trajectories: prepared.report, totals },
+    prepared: { tries: triesOf(prepared), groups: prepared.groups.length },
     eventMetrics: () => jobMetrics,
     stepMetrics: Object.fromEntries(Object.entries(rewards).map(([name, value]) => [`train/${name}`, value])),
     rewardStdDev: rewards.reward_std_dev ?? null,
@@ -95,7 +99,8 @@ async function rlWork(job: JobRecord, context: TrainingContext, target: Target):
 async function sftWork(job: JobRecord, { workspace }: TrainingContext, { base, signal }: Target): Promise<JobWork> {
   const config = JSON.parse(job.config) as SftConfig;
   const examples = readInput<SftExample>(await workspace.fetchInput(job.id, { signal, patient: true }));
-  const { sequences, report } = await prepareSft(examples, base.encoder, config, await base.limits(signal), signal);
+  const prepared = await prepareSft(examples, base.encoder, config, await base.limits(signal), signal);
+  const { sequences, report, tokenised } = prepared;
   const plan = planSft(
     sequences.map(({ example }) => example),
     config,
@@ -113,11 +118,27 @@ async function sftWork(job: JobRecord, { workspace }: TrainingContext, { base, s
     objective: { kind: "cross_entropy" },
     optimizer: config.optimizer,
     report: { examples: report, totals },
+    prepared: { tries: report.map((entry, i) => triedExample(entry, tokenised[i]!)), groups: report.length },
     eventMetrics: (index) => ({ ...jobMetrics, num_trajectories: examplesOf(plan[index]!) }),
     stepMetrics: {},
     rewardStdDev: null,
     usedSteps: [],
   };
+}
+
+function triesOf({ report, tokenised, sequences }: PreparedJob): PreparedTry[] {
+  const place = (of: { group: number; trajectory: number }) => `${of.group}/${of.trajectory}`;
+  const weights = new Map(sequences.map((sequence) => [place(sequence), sequence.weight]));
+  return report.map(({ group, trajectory, status, reason, advantage, tokens, trainableTokens }, i) => {
+    const weight = weights.get(place({ group, trajectory })) ?? 0;
+    return { group, status, reason, advantage, weight, tokens, trainableTokens, sequences: tokenised[i]! };
+  });
+}
+
+function triedExample(report: ExampleReport, sequences: TokenSequence[]): PreparedTry {
+  const { example, ...verdict } = report;
+  const signal = report.status === "trained" ? 1 : 0;
+  return { ...verdict, group: example, advantage: signal, weight: signal, sequences };
 }
 
 function batchSequence(

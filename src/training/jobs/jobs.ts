@@ -10,6 +10,8 @@ import type { Owner } from "../../store/model-table.ts";
 import type { Tables } from "../../store/tables.ts";
 import type { RlConfig, SftConfig } from "../config.ts";
 import type { TrainingContext } from "../context.ts";
+import type { RecordReader } from "../records/record-reader.ts";
+import { SentWriter } from "../records/sent-record.ts";
 import { TrainingError } from "../training-error.ts";
 import { InputWriter } from "./job-input.ts";
 import type { JobJournal, WatchJob } from "./job-journal.ts";
@@ -22,6 +24,8 @@ export interface JobDraft {
   input: InputWriter;
   /** The file that `input` writes. */
   path: string;
+  /** Keeps what the client sends; null = not kept. */
+  record: SentWriter | null;
 }
 
 export interface Submission {
@@ -44,15 +48,17 @@ export class Jobs {
     this.#runner = runner;
   }
 
-  async draft(): Promise<JobDraft> {
-    const { workspace } = this.#context;
+  /** `recorded`: whether what is sent can be read later, if this server keeps any. */
+  async draft({ recorded = false } = {}): Promise<JobDraft> {
+    const { workspace, records } = this.#context;
     // a job that is accepted must be able to end
     if (!workspace.keepReserve()) throw new TrainingError("storage_full", {});
     const id = randomUUID();
     try {
       workspace.createJobFolder(id);
       const path = workspace.jobInput(id);
-      return { id, path, input: await InputWriter.create(path) };
+      const record = recorded && records.keeps ? await SentWriter.create(workspace.jobSent(id)) : null;
+      return { id, path, input: await InputWriter.create(path), record };
     } catch (error) {
       await workspace.removeJob(id);
       throw error;
@@ -67,6 +73,7 @@ export class Jobs {
 
   async discard(draft: JobDraft): Promise<void> {
     await draft.input.abandon();
+    await draft.record?.abandon();
     await this.#context.workspace.removeJob(draft.id);
   }
 
@@ -78,7 +85,7 @@ export class Jobs {
       await this.#journal.countJobs();
       return job;
     }
-    await this.discard(draft);
+    await this.#refuse(draft, submission.modelId);
     if (job.requestHash !== submission.requestHash) throw new TrainingError("idempotency_key_reused", {});
     return job;
   }
@@ -88,6 +95,7 @@ export class Jobs {
     const { owner, modelId, idempotencyKey, requestHash, spec } = submission;
     try {
       await this.seal(draft);
+      await this.#keep(draft, modelId);
       const insert = async (tx: Tables) => {
         const known = idempotencyKey === null ? null : await tx.jobTable.byIdempotencyKey(owner, idempotencyKey);
         if (known) return { job: known, created: false };
@@ -102,9 +110,20 @@ export class Jobs {
       return await this.#context.transaction(insert);
     } catch (error) {
       // a job that may have been accepted keeps its data
-      if (!(error instanceof CommitUnknown)) await this.discard(draft);
+      if (!(error instanceof CommitUnknown)) await this.#refuse(draft, modelId);
       throw error;
     }
+  }
+
+  async #keep({ id, record }: JobDraft, modelId: string): Promise<void> {
+    if (!record) return;
+    await record.finish();
+    await this.#context.records.publish(this.#context.workspace.jobSent(id), "sent", { id, modelId });
+  }
+
+  async #refuse(draft: JobDraft, modelId: string): Promise<void> {
+    await this.#context.records.remove({ id: draft.id, modelId });
+    await this.discard(draft);
   }
 
   /** Throws if a job submitted now would have no reference for its KL penalty. */
@@ -112,6 +131,11 @@ export class Jobs {
     const { modelTable, jobTable } = tables;
     const newest = (await modelTable.newestStep(modelId))?.step ?? 0;
     await klReferenceStep(config, modelId, newest + (await jobTable.countOpenOf(modelId)), modelTable);
+  }
+
+  /** What the job was given and what became of it. Whoever opens it closes it. */
+  openRecord(job: JobRecord): Promise<RecordReader> {
+    return this.#context.records.open(job);
   }
 
   async owned(id: string, owner: Owner): Promise<JobRecord> {

@@ -12,6 +12,7 @@ const SWEEP_MS = 60_000;
 /** Files without a row may be those of another server that is about to commit one. This old, they are not. */
 const LEFTOVER_MS = 3_600_000;
 const CLEAR_MS = 600_000;
+const TIDY_MS = 120_000;
 
 export class FileUpkeep {
   readonly #context: TrainingContext;
@@ -26,6 +27,7 @@ export class FileUpkeep {
 
   start(): void {
     this.#work.every(SWEEP_MS, "deleting files of removed steps", () => this.sweep());
+    this.#work.every(TIDY_MS, "removing old records of jobs", () => this.tidyRecords());
     // otherwise the start has cleared them, and nobody else leaves any
     if (!this.#context.server.alone) this.#work.every(CLEAR_MS, "clearing away leftover files", () => this.clear());
   }
@@ -48,6 +50,13 @@ export class FileUpkeep {
         log.error("files of a removed step could not be deleted", { folder, error });
       }
     }
+  }
+
+  /** Removes records of jobs that are beyond the bound or belong to no job. */
+  async tidyRecords(): Promise<void> {
+    const { jobTable, records } = this.#context;
+    const known = await jobTable.ids();
+    await records.tidy((jobId) => known.has(jobId), LEFTOVER_MS);
   }
 
   /** Clears away what servers left that are gone. */

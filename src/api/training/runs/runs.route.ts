@@ -141,7 +141,7 @@ export function registerTrainingPasses(app: FastifyInstance, training: TrainingS
           const { fields, hash } = await readSubmission(request.raw, {
             streamed: { batch: { matrices: null } },
             maxBytes: options.maxBytes,
-            async onItem(value, path) {
+            async onItem({ value, path }) {
               const matrix = reader.read(value, ["body", ...path], issues);
               if (matrix && !issues.any) await draft.input.append(matrix);
             },

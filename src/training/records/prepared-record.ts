@@ -1,0 +1,67 @@
+// What a job made of its data: a verdict, an advantage, a weight and token sequences for every trajectory. There is a
+// line of sequences per trajectory and a row of verdicts per group.
+
+import { givingWay } from "../../pacing/give-way.ts";
+import type { TokenSequence } from "../data/token-sequence.ts";
+import { LineFileWriter } from "./line-file.ts";
+
+/** A trajectory or example as it was prepared. */
+export interface PreparedTry {
+  /** Index of its group; examples are groups of one. */
+  group: number;
+  status: string;
+  reason: string | null;
+  advantage: number;
+  /** Of each of its tokens; 0 when it is not trained. */
+  weight: number;
+  tokens: number;
+  trainableTokens: number;
+  sequences: readonly TokenSequence[];
+}
+
+export type TryVerdict = Omit<PreparedTry, "group" | "sequences">;
+
+export interface PreparedRow {
+  /** Number of the line of its first trajectory. */
+  line: number;
+  tries: TryVerdict[];
+}
+
+/** A sequence of a line. null = no log-probability. */
+export interface KeptSequence {
+  ids: number[];
+  mask: (0 | 1)[];
+  logprobs: (number | null)[];
+}
+
+/** `tries` are in the order of their groups. Groups without any have a row too. */
+export async function writePrepared(path: string, tries: Iterable<PreparedTry>, groups: number): Promise<void> {
+  const file = await LineFileWriter.create(path);
+  const giveWay = givingWay();
+  let row: PreparedRow = { line: 0, tries: [] };
+  let group = 0;
+  const rowsUntil = async (next: number) => {
+    for (; group < next; group++) {
+      await file.row(JSON.stringify(row));
+      row = { line: file.lines, tries: [] };
+    }
+  };
+  try {
+    for (const { group: own, sequences, ...verdict } of tries) {
+      await giveWay();
+      await rowsUntil(own);
+      row.tries.push(verdict);
+      await file.line(JSON.stringify(sequences.map(kept)));
+    }
+    await rowsUntil(groups);
+    await file.finish();
+  } catch (error) {
+    await file.abandon();
+    throw error;
+  }
+}
+
+/** JSON has no NaN, so an unknown log-probability becomes null. */
+function kept({ ids, mask, oldLogprobs }: TokenSequence): object {
+  return { ids, mask, logprobs: oldLogprobs };
+}

@@ -1,0 +1,103 @@
+// Reads the record of a job: pages of groups, one trajectory, or everything that was sent.
+
+import type { LineFile } from "./line-file.ts";
+import type { KeptSequence, PreparedRow, TryVerdict } from "./prepared-record.ts";
+import type { SentRow } from "./sent-record.ts";
+
+export interface KeptGroup {
+  group: number;
+  sent: SentRow;
+  /** One per trajectory; null before the job prepared its data. */
+  tries: TryVerdict[] | null;
+}
+
+export interface KeptTrajectory {
+  group: KeptGroup;
+  /** The trajectory or example as JSON, as it was sent. */
+  text: string;
+  /** Its group likewise, without trajectories; null for an example. */
+  groupText: string | null;
+  verdict: TryVerdict | null;
+  sequences: KeptSequence[];
+}
+
+/** `group` and `trajectory` are its indices; both are null for the fields of a group itself. */
+export interface SentText {
+  group: number;
+  trajectory: number | null;
+  text: string;
+}
+
+export class RecordReader {
+  readonly #sent: LineFile;
+  readonly #prepared: LineFile | null;
+
+  constructor(sent: LineFile, prepared: LineFile | null) {
+    this.#sent = sent;
+    this.#prepared = prepared;
+  }
+
+  async close(): Promise<void> {
+    await this.#sent.close();
+    await this.#prepared?.close();
+  }
+
+  get groupCount(): number {
+    return this.#sent.rowCount;
+  }
+
+  /** Groups [from, to), as far as there are so many. */
+  async groups(from: number, to: number): Promise<KeptGroup[]> {
+    const prepared = this.#prepared ? await all<PreparedRow>(this.#prepared.rows(from, to)) : [];
+    const sent = await all<SentRow>(this.#sent.rows(from, to));
+    return sent.map((row, i) => ({ group: from + i, sent: row, tries: prepared[i]?.tries ?? null }));
+  }
+
+  /** null if there is no such trajectory. */
+  async trajectory(index: number, trajectory: number): Promise<KeptTrajectory | null> {
+    const [group] = await this.groups(index, index + 1);
+    if (!group || trajectory >= group.sent.size) return null;
+    const { line, size, rewards } = group.sent;
+    const isExample = rewards.length < size;
+    const groupText = isExample ? null : await first(this.#sent.lines(line + size, line + size + 1));
+    return {
+      ...{ group, groupText, text: (await first(this.#sent.lines(line + trajectory, line + trajectory + 1)))! },
+      verdict: group.tries?.[trajectory] ?? null,
+      sequences: await this.#sequences(index, trajectory),
+    };
+  }
+
+  /** Everything that was sent, in order. */
+  async *texts(): AsyncGenerator<SentText> {
+    const lines = this.#sent.lines(0, this.#sent.lineCount);
+    let group = 0;
+    for await (const row of this.#sent.rows(0, this.groupCount)) {
+      const { size, rewards } = JSON.parse(row) as SentRow;
+      for (let trajectory = 0; trajectory < size; trajectory++) {
+        yield { group, trajectory, text: (await lines.next()).value };
+      }
+      if (rewards.length === size) yield { group, trajectory: null, text: (await lines.next()).value };
+      group++;
+    }
+  }
+
+  async #sequences(group: number, trajectory: number): Promise<KeptSequence[]> {
+    const prepared = this.#prepared;
+    const row = prepared && (await first(prepared.rows(group, group + 1)));
+    if (!row) return [];
+    const line = (JSON.parse(row) as PreparedRow).line + trajectory;
+    return JSON.parse((await first(prepared.lines(line, line + 1))) ?? "[]") as KeptSequence[];
+  }
+}
+
+async function all<T>(texts: AsyncGenerator<string>): Promise<T[]> {
+  const values: T[] = [];
+  for await (const text of texts) values.push(JSON.parse(text) as T);
+  return values;
+}
+
+async function first(texts: AsyncGenerator<string>): Promise<string | null> {
+  const { value, done } = await texts.next();
+  await texts.return(undefined);
+  return done ? null : value;
+}

@@ -1,0 +1,63 @@
+// The records of jobs: what was sent and what became of it, for reading later. Any server on the same storage may read
+// them. Records older or larger than the bound go, the oldest first; a deleted model takes its records with it.
+//   sent      what the client sent, from the moment the job is accepted
+//   prepared  verdicts and tokens, from the moment the job trains
+
+import type { RecordFiles, RecordOf } from "../files/record-files.ts";
+import type { Access } from "../files/shared-files.ts";
+import { TrainingError } from "../training-error.ts";
+import { LineFile } from "./line-file.ts";
+import { beyondBound, type RecordBound } from "./record-bound.ts";
+import { RecordReader } from "./record-reader.ts";
+
+export class Records {
+  readonly #files: RecordFiles;
+  readonly #bound: RecordBound;
+
+  constructor(files: RecordFiles, bound: RecordBound) {
+    this.#files = files;
+    this.#bound = bound;
+  }
+
+  /** Whether new jobs are recorded. */
+  get keeps(): boolean {
+    return this.#bound.bytes > 0 && this.#bound.ms > 0;
+  }
+
+  /** Moves a complete file into the record of a job. */
+  publish(file: string, name: "sent" | "prepared", job: RecordOf, access: Access = {}): Promise<void> {
+    return this.#files.publish(file, name, job, access);
+  }
+
+  /** The record of a job. Throws if it is gone or was never kept. Whoever opens it closes it. */
+  async open(job: RecordOf, access: Access = {}): Promise<RecordReader> {
+    const sent = await LineFile.open(await this.#files.fetch("sent", job, access));
+    if (!sent) throw new TrainingError("record_expired", { id: job.id });
+    try {
+      return new RecordReader(sent, await LineFile.open(await this.#files.fetch("prepared", job, access)));
+    } catch (error) {
+      await sent.close();
+      throw error;
+    }
+  }
+
+  remove(job: RecordOf): Promise<void> {
+    return this.#files.remove(job);
+  }
+
+  removeModel(modelId: string): Promise<void> {
+    return this.#files.removeModel(modelId);
+  }
+
+  /**
+   * Removes what is beyond the bound, and what belongs to no known job and is older than `strayMs`: its job may be about
+   * to be accepted elsewhere. Several servers may do this at once: all would remove the same records.
+   */
+  async tidy(isKnown: (jobId: string) => boolean, strayMs: number): Promise<void> {
+    const now = Date.now();
+    const found = await this.#files.list();
+    const strays = found.filter(({ id, at }) => !isKnown(id) && at <= now - strayMs);
+    const going = new Set([...strays, ...beyondBound(found, this.#bound, now)]);
+    for (const record of going) await this.#files.remove(record);
+  }
+}

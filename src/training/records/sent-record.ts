@@ -1,0 +1,83 @@
+// What a client sent for a job, kept as it was: a line per trajectory, then one for its group, and a row per group that
+// sums it up. An example of a supervised job is a group of one, without a line of its own for the group.
+
+import type { SftExample } from "../data/prepare-sft.ts";
+import { type HistoryMessage, messageOf, type Trajectory } from "../data/trajectory.ts";
+import { LineFileWriter } from "./line-file.ts";
+
+export interface SentRow {
+  /** Number of the group's first line. */
+  line: number;
+  /** Number of its trajectories. */
+  size: number;
+  /** The beginning of the first user turn. */
+  task: string | null;
+  rewards: number[];
+  notes: GroupNotes;
+}
+
+/** What a list of groups shows besides rewards. */
+export interface GroupNotes {
+  /** Failed rollouts. */
+  exceptions: { type: string | null; message: string }[];
+  /** null = none, or too large for a list. */
+  metadata: unknown;
+  logs: unknown;
+}
+
+const TASK_CHARS = 200;
+const NO_NOTES: GroupNotes = { exceptions: [], metadata: null, logs: null };
+
+export class SentWriter {
+  readonly #file: LineFileWriter;
+  #task: string | null = null;
+  #rewards: number[] = [];
+
+  private constructor(file: LineFileWriter) {
+    this.#file = file;
+  }
+
+  static async create(path: string): Promise<SentWriter> {
+    return new SentWriter(await LineFileWriter.create(path));
+  }
+
+  /** `text`: the JSON of the client. The group of a trajectory follows the last of them. */
+  async trajectory(text: string, { reward, histories }: Trajectory): Promise<void> {
+    this.#task ??= taskOf((histories[0]?.items ?? []).map(messageOf));
+    this.#rewards.push(reward);
+    await this.#file.line(text);
+  }
+
+  async group(text: string, notes: GroupNotes): Promise<void> {
+    const size = this.#rewards.length;
+    const row = { line: this.#file.lines - size, size, task: this.#task, rewards: this.#rewards, notes };
+    this.#task = null;
+    this.#rewards = [];
+    await this.#file.line(text);
+    await this.#row(row);
+  }
+
+  async example(text: string, { messages }: SftExample): Promise<void> {
+    const row = { line: this.#file.lines, size: 1, task: taskOf(messages), rewards: [], notes: NO_NOTES };
+    await this.#file.line(text);
+    await this.#row(row);
+  }
+
+  finish(): Promise<void> {
+    return this.#file.finish();
+  }
+
+  abandon(): Promise<void> {
+    return this.#file.abandon();
+  }
+
+  #row(row: SentRow): Promise<void> {
+    return this.#file.row(JSON.stringify(row));
+  }
+}
+
+function taskOf(messages: readonly HistoryMessage[]): string | null {
+  const turn = messages.find(({ role }) => role === "user");
+  // cuts no character in two
+  return turn ? [...turn.texts.join("\n").slice(0, 2 * TASK_CHARS)].slice(0, TASK_CHARS).join("") : null;
+}
