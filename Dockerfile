@@ -11,7 +11,8 @@ COPY package.json package-lock.json .npmrc ./
 RUN --mount=type=cache,target=/npm npm ci --cache /npm --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
-RUN npx tsc -p tsconfig.build.json --declaration false --sourceMap false
+COPY web web
+RUN npx tsc -p tsconfig.build.json --declaration false --sourceMap false && npx vite build web
 
 FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS packages
 ARG TARGETARCH

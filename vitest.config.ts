@@ -40,7 +40,11 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "all", include: ["src/**/*.test.ts", "test/**/*.test.ts", "models/**/*.test.ts"] },
+        test: {
+          name: "all",
+          include: ["src/**/*.test.ts", "test/**/*.test.ts", "models/**/*.test.ts", "web/**/*.test.{ts,tsx}"],
+          globalSetup: ["test/temporary-folder.ts", "test/web/find-browser.ts"],
+        },
       },
       {
         // Tests of training, once more with the rows in PostgreSQL (--database).

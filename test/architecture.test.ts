@@ -100,6 +100,28 @@ it("imports follow the arrows", () => {
   expect(wrong).toEqual([]);
 });
 
+it("the page imports the client and the pure parts of the trainer, and nothing of Node", () => {
+  const web = fileURLToPath(new URL("../web", import.meta.url));
+  const may = /^(client\/|training\/gradient\/|training\/data\/advantage\.ts$)/;
+  const pages = readdirSync(web, { recursive: true, encoding: "utf8" }).filter(
+    (file) => /\.tsx?$/.test(file) && !/\.test\.tsx?$/.test(file) && file !== "vite.config.ts",
+  );
+  expect(pages).not.toEqual([]);
+  const wrong = pages.flatMap((file) => {
+    const text = readFileSync(join(web, file), "utf8");
+    const names = [...text.matchAll(/(?:from|import\(?)\s*"([^"]+)"/g)].map((match) => match[1]!);
+    return names
+      .filter((name) => {
+        const to = name.startsWith(".") ? withSlashes(relative(src, resolve(web, dirname(file), name))) : name;
+        return name.startsWith(".") ? !to.startsWith("../web/") && !may.test(to) : name.startsWith("node:");
+      })
+      .map((name) => `${file} -> ${name}`);
+  });
+  expect(wrong).toEqual([]);
+  const long = pages.filter((file) => readFileSync(join(web, file), "utf8").split("\n").length > 251);
+  expect(long).toEqual([]);
+});
+
 it("only the edge knows HTTP", () => {
   const wrong = files
     .filter((file) => !["api", "app", "cli", "client"].includes(folderOf(file)) && !file.startsWith("engine/remote/"))

@@ -23,6 +23,7 @@ import { registerOpenApi } from "./openapi.ts";
 import { registerOps } from "./ops.route.ts";
 import { shuttingDown } from "./run/admission.ts";
 import type { Service } from "./service.ts";
+import { registerWeb } from "./web.route.ts";
 
 /** Time for a client to send its whole request; streams of output are not limited by it. */
 const REQUEST_TIMEOUT_MS = 300_000;
@@ -86,7 +87,8 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
   notFound(app);
 
   registerOpenApi(app);
-  const groups = service.config.role === "worker" ? [registerOps] : [...INFERENCE, registerOps, ...more];
+  const page = service.config.ui ? [registerWeb] : [];
+  const groups = service.config.role === "worker" ? [registerOps] : [...INFERENCE, registerOps, ...more, ...page];
   // Inside a plugin, so that the documentation collects them.
   app.register(async (scope) => {
     for (const group of groups) group(scope, service);

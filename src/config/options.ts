@@ -70,6 +70,7 @@ export const OPTIONS = {
     "all",
     "What this server does among those that share a --database: `api` answers requests and runs no training jobs, `worker` only runs training jobs, `all` does both.",
   ),
+  ui: flag("Server", true, "Serve the web page at /."),
   allowedOrigins: origins("Server", ["*"], "Web origins that may call from a browser (CORS)."),
   shutdownTimeout: seconds(
     "Server",

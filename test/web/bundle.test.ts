@@ -1,0 +1,58 @@
+// What can be said about the built page without a browser.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { expect, it } from "vitest";
+
+const folder = fileURLToPath(new URL("../../dist/web", import.meta.url));
+const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+  /\.(html|js|css|svg)$/.test(name),
+);
+const read = (name: string) => readFileSync(join(folder, name), "utf8");
+const scripts = files.filter((name) => name.endsWith(".js")).map(read);
+
+const MOST_BYTES = 90_000;
+
+it("is at most 90 kB, gzipped", () => {
+  const sizes = files.map((name) => gzipSync(read(name), { level: 9 }).length);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(MOST_BYTES);
+});
+
+it("names no address but the namespaces of the document", () => {
+  const addresses = files.flatMap((name) => [...read(name).matchAll(/https?:\/\/[\w.-]+[^"'`\s)]*/g)].map(String));
+  // preact-iso names its own page in an error message.
+  const known =
+    /^https:\/\/github\.com\/preactjs\/preact-iso#|^http:\/\/www\.w3\.org\/(1998\/Math\/MathML|1999\/xhtml|2000\/svg|1999\/xlink)/;
+  expect(addresses.filter((address) => !known.test(address))).toEqual([]);
+});
+
+it("runs no text and makes no HTML from text", () => {
+  for (const script of scripts) {
+    expect(script).not.toMatch(
+      /\beval\(|new Function\b|document\.write|insertAdjacentHTML|outerHTML|createContextualFragment/,
+    );
+    // Preact sets it from the property that the linter forbids us.
+    const uses = [...script.matchAll(/.{80}\.innerHTML.{80}/gs)].map(([text]) => text);
+    expect(uses.filter((use) => !use.includes("__html"))).toEqual([]);
+  }
+});
+
+it("has nothing inline, and a compressed form of every file", () => {
+  expect(read("index.html")).not.toMatch(/<style|<script(?![^>]* src=)|style=|\son\w+=/);
+  for (const name of [...files, "licenses.txt"]) {
+    expect([name, existsSync(join(folder, `${name}.br`)), existsSync(join(folder, `${name}.gz`))]).toEqual([
+      name,
+      true,
+      true,
+    ]);
+  }
+});
+
+it("carries the licences of what is bundled", () => {
+  const text = read("licenses.txt");
+  for (const name of ["preact", "@preact/signals", "preact-iso", "uplot", "marked", "diff"]) {
+    expect(text).toMatch(new RegExp(`^${name} \\d`, "m"));
+  }
+  expect(text).toContain("Permission is hereby granted");
+});

@@ -1,0 +1,84 @@
+// The frame of the page in a browser: signing in, the keyboard, a server that goes away and comes back.
+import { expect, it } from "vitest";
+import { shared } from "../wire/shared-server.ts";
+import { API_KEY, startTestServer, type TestServer } from "../wire/test-server.ts";
+import { inBrowser, seriousFindings, sidewaysScroll } from "./browser.ts";
+
+inBrowser("the frame of the page", (bench) => {
+  const server = shared<TestServer>(startTestServer);
+
+  it("signs in with a pasted token, for this tab", async () => {
+    const page = await bench.open(server.url);
+    expect(await page.title()).toBe("Flywheel");
+    await page.getByLabel("Token", { exact: true }).fill(`  ${API_KEY} `);
+    await page.getByRole("button", { name: "Enter" }).click();
+    await page.getByRole("navigation", { name: "Pages" }).waitFor();
+    await page.getByText("fake", { exact: true }).first().waitFor();
+    expect(
+      await page.evaluate("[sessionStorage.getItem('flywheel.key'), localStorage.getItem('flywheel.key')]"),
+    ).toEqual([API_KEY, null]);
+    await page.reload();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("button", { name: "Enter" }).waitFor();
+    expect(await page.evaluate("sessionStorage.getItem('flywheel.key')")).toBe(null);
+  });
+
+  it("keeps a token on this device when told to", async () => {
+    const page = await bench.open(server.url);
+    await page.getByLabel("Token", { exact: true }).fill(API_KEY);
+    await page.getByLabel("on this device").check();
+    await page.getByRole("button", { name: "Enter" }).click();
+    await page.getByRole("navigation", { name: "Pages" }).waitFor();
+    expect(await page.evaluate("localStorage.getItem('flywheel.key')")).toBe(API_KEY);
+  });
+
+  it("says what is wrong with a token, and keeps the address", async () => {
+    bench.announce(/401/);
+    const page = await bench.open(`${server.url}/?m=fake`);
+    await page.getByLabel("Token", { exact: true }).fill("fw_wrong");
+    await page.getByRole("button", { name: "Enter" }).click();
+    await page.getByRole("alert").filter({ hasText: "The token is not known here." }).waitFor();
+    expect(page.url()).toBe(`${server.url}/?m=fake`);
+  });
+
+  it("goes back to the form when the server refuses a key that was good once", async () => {
+    bench.announce(/401/);
+    const page = await bench.open(server.url, { key: "fw_expired" });
+    await page.getByRole("alert").filter({ hasText: "not known" }).waitFor();
+  });
+
+  it("lists its shortcuts and changes the theme by keyboard", async () => {
+    const page = await bench.open(server.url, { key: API_KEY });
+    await page.getByRole("navigation").waitFor();
+    await page.keyboard.press("?");
+    await page.getByRole("dialog").getByText("go to Play").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "hidden" });
+    await page.keyboard.press("t");
+    await page.keyboard.press("t");
+    expect(await page.evaluate("document.documentElement.dataset.theme")).toBe("dark");
+  });
+
+  it("shows a banner while the server is gone, and goes on by itself", async () => {
+    bench.announce(/ERR_/);
+    const own = await startTestServer();
+    const page = await bench.open(own.url, { key: API_KEY });
+    await page.getByRole("navigation").waitFor();
+    await own.close();
+    await page.getByText("The server does not answer.").waitFor();
+    const again = await startTestServer({ config: { port: Number(new URL(own.url).port) } });
+    await page.getByText("The server does not answer.").waitFor({ state: "detached" });
+    await again.close();
+  });
+
+  it.each(["light", "dark"] as const)("has no serious finding of axe and no sideways scroll, %s", async (theme) => {
+    const form = await bench.open(server.url, { theme, width: 360 });
+    await form.getByRole("button", { name: "Enter" }).waitFor();
+    expect(await seriousFindings(form)).toEqual([]);
+    expect(await sidewaysScroll(form)).toBe(0);
+    const page = await bench.open(`${server.url}/policies`, { theme, width: 360, key: API_KEY });
+    await page.getByRole("heading").first().waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(await sidewaysScroll(page)).toBe(0);
+  });
+});

@@ -1,0 +1,48 @@
+// Numbers, times and sizes as people read them.
+
+/** 3 significant digits, no exponent for everyday sizes: 0.0123, 1.5, 12,345. */
+export function number(value: number, digits = 3): string {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "–" : value > 0 ? "∞" : "−∞";
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential(1).replace("-", "−");
+  const options = size >= 1000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: digits };
+  return value.toLocaleString("en-US", options).replace("-", "−");
+}
+
+/** A share of one: 4 %, 0.3 %, 99.9 %. */
+export function percent(share: number): string {
+  if (!Number.isFinite(share)) return "–";
+  const value = share * 100;
+  if (value > 0 && value < 0.1) return "< 0.1 %";
+  const digits = (value > 0 && value < 1) || (value > 99 && value < 100) ? 1 : 0;
+  return `${value.toFixed(digits)} %`;
+}
+
+/** 5 ms, 1.8 s, 3 min, 3 h 12. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const minutes = Math.round(ms / 60_000);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours} h ${String(minutes % 60).padStart(2, "0")}`;
+  return `${Math.round(hours / 24)} days`;
+}
+
+export function ago(then: string, now: number): string {
+  const ms = now - Date.parse(then);
+  return ms < 5000 ? "just now" : `${duration(ms).replace(/\.\d/, "")} ago`;
+}
+
+export function bytes(count: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let size = count;
+  let unit = 0;
+  for (; size >= 999.5 && unit < units.length - 1; unit++) size /= 1000;
+  return `${unit === 0 || size >= 99.5 ? Math.round(size) : number(size, 2)} ${units[unit]}`;
+}
+
+/** "1 token", "2 tokens". */
+export function count(amount: number, noun: string): string {
+  return `${number(amount)} ${noun}${amount === 1 ? "" : "s"}`;
+}

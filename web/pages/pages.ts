@@ -1,0 +1,14 @@
+// Every page: its path, its name, and the key that goes there after "g". A page without a key is reached from others and
+// has no place in the rail. src/api/web.route.ts answers the same paths.
+import type { JSX } from "preact";
+import { Playground } from "./playground.tsx";
+
+export interface PageRow {
+  path: string;
+  title: string;
+  key: string | null;
+  /** Reads the parts of the path with useRoute(). */
+  component: () => JSX.Element;
+}
+
+export const PAGES: readonly PageRow[] = [{ path: "/", title: "Play", key: "c", component: Playground }];

@@ -1,0 +1,80 @@
+// The frame around every page: the rail, the state of the server, the banner, the help dialog and the shortcuts that work
+// everywhere.
+import { useSignal } from "@preact/signals";
+import { Route, Router, useLocation } from "preact-iso/router";
+import { useShortcuts } from "../keys.ts";
+import { NotFound } from "../pages/not-found.tsx";
+import { PAGES } from "../pages/pages.ts";
+import { forget } from "../session.ts";
+import { nextTheme, theme } from "../theme.ts";
+import { Banner } from "./banner.tsx";
+import { Help } from "./help.tsx";
+import { ServerState } from "./server-state.tsx";
+
+export function Shell() {
+  const location = useLocation();
+  const isHelpOpen = useSignal(false);
+  const toggleHelp = () => {
+    isHelpOpen.value = !isHelpOpen.value;
+  };
+  const toggleTheme = () => {
+    theme.value = nextTheme(theme.value);
+  };
+  useShortcuts([
+    ...PAGES.filter(({ key }) => key !== null).map(({ key, title, path }) => ({
+      keys: `g ${key}`,
+      what: `go to ${title}`,
+      run: () => location.route(path),
+    })),
+    { keys: "t", what: "change the theme", run: toggleTheme },
+    { keys: "?", what: "show this list", run: toggleHelp },
+  ]);
+  return (
+    <div class="shell">
+      <a class="skip" href="#content">
+        Skip to content
+      </a>
+      <nav class="rail" aria-label="Pages">
+        <a class="brand" href="/" aria-label="Flywheel, playground">
+          <span aria-hidden="true">◎</span> Flywheel
+        </a>
+        {PAGES.filter(({ key }) => key !== null).map(({ path, title }) => (
+          <a key={path} href={path} aria-current={isHere(location.path, path) ? "page" : undefined}>
+            {title}
+          </a>
+        ))}
+        <a href="/docs" target="_blank" rel="noreferrer">
+          API
+        </a>
+        <span class="spring" />
+        <button type="button" class="quiet" onClick={toggleTheme} title="Change the theme (t)">
+          Theme: {theme.value}
+        </button>
+        <button type="button" class="quiet" onClick={toggleHelp} title="Shortcuts (?)">
+          Keys
+        </button>
+        <button type="button" class="quiet" onClick={() => forget(null)}>
+          Sign out
+        </button>
+      </nav>
+      <div class="frame">
+        <Banner />
+        <ServerState />
+        <main id="content" tabIndex={-1}>
+          <Router>
+            {PAGES.map(({ path, component }) => (
+              <Route key={path} path={path} component={component} />
+            ))}
+            <Route default component={NotFound} />
+          </Router>
+        </main>
+      </div>
+      <Help isOpen={isHelpOpen.value} onClose={toggleHelp} />
+    </div>
+  );
+}
+
+/** A page's own parts belong to it: /policies/x is among the policies. */
+function isHere(path: string, page: string): boolean {
+  return page === "/" ? path === "/" : path === page || path.startsWith(`${page}/`);
+}

@@ -1,0 +1,56 @@
+// Who is signed in. The key stays in this tab (sessionStorage), or on this device (localStorage) if the user says so. Both
+// belong to the origin with its port; a cookie would go to every other program of the machine that has a port.
+import { signal } from "@preact/signals";
+import { ApiError, Connection } from "../src/client/http.ts";
+
+const STORAGE_KEY = "flywheel.key";
+
+export type Keep = "tab" | "device";
+
+/** The key that requests carry; null: nobody is signed in. */
+export const apiKey = signal<string | null>(stored());
+/** Why the sign-in form is shown again; null if there is nothing to say. */
+export const signedOutBecause = signal<string | null>(null);
+
+function stored(): string | null {
+  return sessionStorage.getItem(STORAGE_KEY) ?? localStorage.getItem(STORAGE_KEY);
+}
+
+/** Checks a key and keeps it. Throws what the server says against it. */
+export async function signIn(key: string, keep: Keep): Promise<void> {
+  await connect(key).json("GET", "/models");
+  remember(key, keep);
+}
+
+/** Swaps the one-time code of a link for a key. */
+export async function signInByCode(code: string): Promise<void> {
+  const session = await connect("").json<{ key: string }>("POST", "/sessions", { body: { code } });
+  remember(session.key, "tab");
+}
+
+/** Ends the session here; a key that was pasted stays valid. */
+export function forget(because: string | null): void {
+  sessionStorage.removeItem(STORAGE_KEY);
+  localStorage.removeItem(STORAGE_KEY);
+  signedOutBecause.value = because;
+  apiKey.value = null;
+}
+
+function remember(key: string, keep: Keep): void {
+  sessionStorage.removeItem(STORAGE_KEY);
+  localStorage.removeItem(STORAGE_KEY);
+  (keep === "tab" ? sessionStorage : localStorage).setItem(STORAGE_KEY, key);
+  signedOutBecause.value = null;
+  apiKey.value = key;
+}
+
+/** One request, without retries: the page shows a lost server and asks again when it is back. */
+export function connect(key: string): Connection {
+  return new Connection({ baseUrl: location.origin, apiKey: key, maxRetries: 0 });
+}
+
+/** The sentence of an error, without the status that the client puts before it. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error instanceof ApiError ? error.message.replace(/^\d{3}: /, "") : error.message;
+}
