@@ -186,8 +186,7 @@ export class JobTable {
   async endWaiting(id: string, { status, errorMessage, event }: JobEnd): Promise<JobEvent | null> {
     const sql = `UPDATE jobs SET status = ?2, error_message = ?3, training_end = ?4, updated_at = ?4
       WHERE id = ?1 AND status = 'PENDING'`;
-    const message = errorMessage === null ? null : plainText(errorMessage);
-    if ((await this.#sql.run(sql, id, status, message, new Date().toISOString())) === 0) return null;
+    if ((await this.#sql.run(sql, id, status, plainText(errorMessage), new Date().toISOString())) === 0) return null;
     return this.#events.add(id, event.type, event.data);
   }
 
@@ -210,8 +209,8 @@ export async function readJobs(sql: Sql, rest: string, ...params: SqlValue[]): P
 }
 
 /** Text for the database: PostgreSQL has none with U+0000. */
-export function plainText(text: string): string {
-  return text.replaceAll("\0", "\uFFFD");
+export function plainText(text: string | null): string | null {
+  return text === null ? null : text.replaceAll("\0", "\uFFFD");
 }
 
 export function jobOf(row: JobRow): JobRecord {

@@ -2,6 +2,7 @@
 // database, which only the holder can extend. Each claim has a higher epoch, and whatever a holder writes carries it.
 // So a server that was paused past its lease changes nothing any more once another one has taken the job over.
 
+import { DATABASE_NOW } from "./clock.ts";
 import type { EventTable, JobEvent } from "./event-table.ts";
 import { JOB_COLUMNS, type JobEnd, type JobRecord, type JobRow, jobOf, plainText } from "./job-table.ts";
 import type { Sql, SqlValue } from "./store.ts";
@@ -28,11 +29,8 @@ export class LostLease extends Error {
   }
 }
 
-/** Milliseconds since 1970 by the clock of the database. */
-const NOW = "(SELECT now_ms FROM clock)";
-
 /** A row from before there were leases has none. */
-const EXPIRED = `status = 'RUNNING' AND (lease_until IS NULL OR lease_until < ${NOW})`;
+const EXPIRED = `status = 'RUNNING' AND (lease_until IS NULL OR lease_until < ${DATABASE_NOW})`;
 
 type LeasedRow = JobRow & { epoch: number };
 
@@ -51,7 +49,7 @@ export class LeaseTable {
    * fails with CommitUnknown may have claimed a job: it is among those held by the worker.
    */
   async claim(worker: string, ms: number): Promise<ClaimedJob | null> {
-    const sql = `UPDATE jobs SET status = 'RUNNING', worker = ?1, lease_until = ${NOW} + ?2, epoch = epoch + 1,
+    const sql = `UPDATE jobs SET status = 'RUNNING', worker = ?1, lease_until = ${DATABASE_NOW} + ?2, epoch = epoch + 1,
         attempts = attempts + 1, updated_at = ?3
       WHERE seq = (
         SELECT seq FROM jobs AS next WHERE status = 'PENDING' AND NOT EXISTS (
@@ -65,7 +63,7 @@ export class LeaseTable {
 
   /** Extends the lease. */
   async renew(lease: Lease): Promise<{ cancelRequested: boolean }> {
-    const sql = `UPDATE jobs SET lease_until = ${NOW} + ?3 WHERE id = ?1 AND epoch = ?2 AND status = 'RUNNING'
+    const sql = `UPDATE jobs SET lease_until = ${DATABASE_NOW} + ?3 WHERE id = ?1 AND epoch = ?2 AND status = 'RUNNING'
       RETURNING cancel_requested AS "cancelRequested"`;
     const [row] = await this.#sql.all<{ cancelRequested: number }>(sql, lease.jobId, lease.epoch, lease.ms);
     if (!row) throw new LostLease(lease);
@@ -108,8 +106,7 @@ export class LeaseTable {
         progress = CASE WHEN CAST(?3 AS TEXT) = 'COMPLETED' THEN 1 ELSE progress END
       WHERE id = ?1 AND epoch = ?2 AND status = 'RUNNING'`;
     const { status, errorMessage, toStep, report, rewardStdDev, event } = end;
-    const message = errorMessage === null ? null : plainText(errorMessage);
-    const values = [status, message, toStep, report, rewardStdDev, new Date().toISOString()];
+    const values = [status, plainText(errorMessage), toStep, report, rewardStdDev, new Date().toISOString()];
     if ((await this.#sql.run(sql, lease.jobId, lease.epoch, ...values)) === 0) throw new LostLease(lease);
     return this.#events.add(lease.jobId, event.type, event.data, eventId);
   }
@@ -142,7 +139,7 @@ export class LeaseTable {
 
   /** Every write of a holder extends its lease. `set` has its values from ?4 on. */
   async #write({ jobId, epoch, ms }: Lease, set: string, ...values: SqlValue[]): Promise<void> {
-    const sql = `UPDATE jobs SET ${set}, lease_until = ${NOW} + ?3 WHERE id = ?1 AND epoch = ?2 AND status = 'RUNNING'`;
+    const sql = `UPDATE jobs SET ${set}, lease_until = ${DATABASE_NOW} + ?3 WHERE id = ?1 AND epoch = ?2 AND status = 'RUNNING'`;
     if ((await this.#sql.run(sql, jobId, epoch, ms, ...values)) === 0) throw new LostLease({ jobId, epoch, ms });
   }
 }

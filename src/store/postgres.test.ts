@@ -5,6 +5,7 @@ import { type PostgresProxy, startPostgresProxy } from "../../test/postgres/post
 import { query } from "../../test/postgres/start-postgres.ts";
 import { usePostgres } from "../../test/postgres/use-postgres.ts";
 import { CommitUnknown } from "../errors/commit-unknown.ts";
+import { isStoreAway } from "../errors/store-away.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { Migration } from "./migrations.ts";
 import { openPostgres } from "./open-postgres.ts";
@@ -196,7 +197,7 @@ describe("transactions", () => {
           told.push(await stores[name % 2]!.transaction(work));
         } catch (error) {
           // a server that is slow to come back
-          if (!(error instanceof StoreUnavailable || error instanceof CommitUnknown)) throw error;
+          if (!isStoreAway(error)) throw error;
         }
       }
     };

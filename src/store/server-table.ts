@@ -1,6 +1,7 @@
 // The servers that use this store, each as it last said of itself. A server that stops takes its row away; the row of
 // one that dies stays for a few minutes, so that operators see what is missing.
 
+import { DATABASE_NOW } from "./clock.ts";
 import type { Sql } from "./store.ts";
 
 export interface ServerRecord {
@@ -37,8 +38,6 @@ export interface SeenServer extends ServerRecord {
 /** How long the row of a server that died stays, in milliseconds. */
 const KEPT_MS = 5 * 60_000;
 
-const NOW = "(SELECT now_ms FROM clock)";
-
 export class ServerTable {
   readonly #sql: Sql;
 
@@ -49,11 +48,11 @@ export class ServerTable {
   /** Says that this server is there, and forgets those that have been silent for long. */
   async beat({ id, role, address, version, facts }: ServerRecord): Promise<void> {
     await this.#sql.run(
-      `INSERT INTO servers (id, role, address, version, seen_at, facts) VALUES (?1, ?2, ?3, ?4, ${NOW}, ?5)
-       ON CONFLICT (id) DO UPDATE SET role = ?2, address = ?3, version = ?4, seen_at = ${NOW}, facts = ?5`,
+      `INSERT INTO servers (id, role, address, version, seen_at, facts) VALUES (?1, ?2, ?3, ?4, ${DATABASE_NOW}, ?5)
+       ON CONFLICT (id) DO UPDATE SET role = ?2, address = ?3, version = ?4, seen_at = ${DATABASE_NOW}, facts = ?5`,
       ...[id, role, address, version, JSON.stringify(facts)],
     );
-    await this.#sql.run(`DELETE FROM servers WHERE seen_at < ${NOW} - ?1`, KEPT_MS);
+    await this.#sql.run(`DELETE FROM servers WHERE seen_at < ${DATABASE_NOW} - ?1`, KEPT_MS);
   }
 
   async remove(id: string): Promise<void> {
@@ -64,7 +63,7 @@ export class ServerTable {
   async list(): Promise<SeenServer[]> {
     type Row = Omit<SeenServer, "facts" | "running"> & { facts: string };
     const rows = await this.#sql.all<Row>(
-      `SELECT id, role, address, version, facts, ${NOW} - seen_at AS "silentMs" FROM servers ORDER BY role, address, id`,
+      `SELECT id, role, address, version, facts, ${DATABASE_NOW} - seen_at AS "silentMs" FROM servers ORDER BY role, address, id`,
     );
     const jobs = await this.#sql.all<RunningJobFacts & { worker: string | null }>(
       `SELECT id, model_id AS "modelId", kind, progress, worker FROM jobs WHERE status = 'RUNNING' ORDER BY seq`,

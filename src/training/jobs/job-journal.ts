@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
 import { CommitUnknown } from "../../errors/commit-unknown.ts";
-import { StoreUnavailable } from "../../errors/store-unavailable.ts";
+import { isStoreAway } from "../../errors/store-away.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import { isFinal, type JobStatus } from "../../store/job-state.ts";
 import type { JobEnd } from "../../store/job-table.ts";
@@ -111,8 +111,7 @@ export class JobJournal {
         const done = unsure ? await eventTable.get(id) : null;
         return done ?? (await transaction((tx) => work(tx, id), { relaxed }));
       } catch (error) {
-        const away = error instanceof CommitUnknown || error instanceof StoreUnavailable;
-        if (!away || this.#closed) throw error;
+        if (!isStoreAway(error) || this.#closed) throw error;
         unsure ||= error instanceof CommitUnknown;
         if (tries === 0) log.warn("what happens to a training job cannot be recorded yet", { error });
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));

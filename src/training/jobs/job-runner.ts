@@ -3,7 +3,7 @@
 // is full, the runner tries again until it can. A job whose lease is lost belongs to another server: the runner drops it.
 
 import { CommitUnknown } from "../../errors/commit-unknown.ts";
-import { StoreUnavailable } from "../../errors/store-unavailable.ts";
+import { isStoreAway } from "../../errors/store-away.ts";
 import { SerialWork } from "../../pacing/serial-work.ts";
 import type { JobEnd, JobRecord } from "../../store/job-table.ts";
 import { type ClaimedJob, type Lease, LostLease } from "../../store/lease-table.ts";
@@ -193,7 +193,7 @@ export class JobRunner {
         log.warn("training job dropped: another server has it, or it is over", { job: job.id, epoch: lease.epoch });
         return;
       }
-      const away = error instanceof StoreUnavailable || error instanceof CommitUnknown;
+      const away = isStoreAway(error);
       if (away) log.warn("training job put back: the database is away", { job: job.id, error });
       if (away || (error instanceof Stop && error.kind === "shutdown")) {
         await this.#requeue(lease);
