@@ -15,6 +15,7 @@ export class PacedEngine implements Engine {
       vocabSize,
       maxModelLen: 2048,
       positionsPerBlock: 16,
+      cacheTokens: null,
       linkSize: 16,
       policy: "priority",
       maxLoras: 0,

@@ -171,6 +171,8 @@ export function engineFacts(service: Service): EngineFacts {
     replicas: engine.replicas?.() ?? [],
     linkSize: engine.info.linkSize,
     positionsPerBlock: engine.info.positionsPerBlock,
+    cacheTokens: engine.info.cacheTokens,
+    maxModelLen: engine.info.maxModelLen,
     prefixCaching: config.enablePrefixCaching,
     maxLoras: engine.info.maxLoras,
     adapters: models.adapters().map((adapter) => adapter.name),

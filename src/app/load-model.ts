@@ -134,6 +134,7 @@ function withoutEngine(config: Config, { folder, model }: { folder: string; mode
     vocabSize: model.vocabSize,
     maxModelLen: Math.min(config.maxModelLen ?? model.maxPositions, model.maxPositions),
     positionsPerBlock: blockOfLinks(config.blockSize),
+    cacheTokens: null,
     linkSize: config.blockSize,
     policy: config.schedulingPolicy,
     maxLoras: 0,

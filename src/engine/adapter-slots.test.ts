@@ -11,6 +11,7 @@ function setup(maxLoras = 2) {
       vocabSize: 1,
       maxModelLen: 1,
       positionsPerBlock: 1,
+      cacheTokens: 1,
       linkSize: 1,
       policy: "fcfs" as const,
       maxLoras,

@@ -113,6 +113,8 @@ export interface ModelInfo {
   maxModelLen: number;
   /** Positions per block of key/value memory. */
   positionsPerBlock: number;
+  /** Positions that fit into the key/value memory; null = the engine does not say. */
+  cacheTokens: number | null;
   /** Tokens per link of the prefix cache, which reuses whole links. A block holds one link or several. */
   linkSize: number;
   /** Under "fcfs" the edge refuses non-zero priorities. */

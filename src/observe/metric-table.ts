@@ -47,11 +47,10 @@ export const METRICS = {
     "max_lora",
     "running_lora_adapters",
   ]),
-  "vllm:cache_config_info": gauge("Always 1. The labels describe the key/value cache.", [
-    "block_size",
-    "positions_per_block",
-    "enable_prefix_caching",
-  ]),
+  "vllm:cache_config_info": gauge(
+    "Always 1. The labels describe the key/value cache: its size, and how many requests of full length fit.",
+    ["block_size", "positions_per_block", "enable_prefix_caching", "kv_cache_size_tokens", "kv_cache_max_concurrency"],
+  ),
   "vllm:prompt_tokens_total": counter("Prompt tokens of requests whose prefill is done, including cached tokens."),
   "vllm:generation_tokens_total": counter("Tokens generated."),
   "vllm:num_preemptions_total": counter("Choices that were preempted: they gave up their memory and were recomputed."),

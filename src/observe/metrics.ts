@@ -32,6 +32,9 @@ export interface EngineFacts {
   linkSize: number;
   /** Positions per block of key/value memory. */
   positionsPerBlock: number;
+  /** Positions that fit into the key/value memory; null = not known. */
+  cacheTokens: number | null;
+  maxModelLen: number;
   prefixCaching: boolean;
   maxLoras: number;
   adapters: readonly string[];
@@ -172,7 +175,10 @@ export class Metrics {
       block_size: String(facts.linkSize),
       positions_per_block: String(facts.positionsPerBlock),
       enable_prefix_caching: String(facts.prefixCaching),
+      kv_cache_size_tokens: String(facts.cacheTokens ?? "None"),
+      kv_cache_max_concurrency: facts.cacheTokens === null ? "None" : String(facts.cacheTokens / facts.maxModelLen),
     };
+    this.#gauges.get("vllm:cache_config_info")!.reset();
     this.#gauge("vllm:cache_config_info", cache, 1);
     return this.#registry.metrics();
   }

@@ -21,6 +21,7 @@ export function adapterEngine(checkpoint: string, maxLoras = 4, maxLoraRank = 16
       vocabSize: 256,
       maxModelLen: 512,
       positionsPerBlock: 16,
+      cacheTokens: 512,
       linkSize: 16,
       policy: "fcfs",
       maxLoras,

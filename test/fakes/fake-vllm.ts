@@ -134,7 +134,7 @@ export class FakeVllm {
       "# HELP vllm:num_requests_running Number of requests in model execution batches.",
       'vllm:num_requests_running{engine="0",model_name="base"} 2.0',
       'vllm:num_requests_waiting{engine="0",model_name="base"} 1.0',
-      'vllm:cache_config_info{block_size="16",cache_dtype="auto",engine="0"} 1.0',
+      'vllm:cache_config_info{block_size="16",cache_dtype="auto",engine="0",kv_cache_size_tokens="8192"} 1.0',
       'vllm:lora_requests_info{max_lora="4",running_lora_adapters="",waiting_lora_adapters=""} 1.7e+09',
       `process_start_time_seconds ${this.startedAt}`,
       "",

@@ -31,6 +31,20 @@ it("constrains output and refuses what cannot be compiled, without harm to other
   for (const i of [4, 9]) expect(["yes", "no"]).toContain(texts[i]);
 });
 
+it("lets members come in any order, and undeclared ones, where the request says so", async () => {
+  const json = { type: "object", properties: { a: { const: 1 }, b: { const: 2 } }, required: ["a", "b"] };
+  const preferring = async (letter: string, options: object) => {
+    const structured_outputs = { json, disable_any_whitespace: true, ...options };
+    const logit_bias = { [letter.charCodeAt(0)]: 100 };
+    const reply = await server.chat({ ...babble, structured_outputs, logit_bias, max_tokens: 13 });
+    return reply.choices[0].message.content;
+  };
+  expect(await preferring("b", {})).toBe('{"a":1,"b":2}');
+  expect(await preferring("b", { any_property_order: true })).toBe('{"b":2,"a":1}');
+  expect(await preferring("z", {})).toBe('{"a":1,"b":2}');
+  expect(await preferring("z", { undeclared_properties: true })).toMatch(/^\{"z/);
+});
+
 describe("controls that leave no token", () => {
   const ids = (text: string) => [...Buffer.from(text)];
   const cases = [

@@ -39,6 +39,9 @@ describe("operations", () => {
     expect(moved('http_requests_total{method="POST",handler="/v1/chat/completions",status="4xx"}')).toBe(1);
     expect(moved('flywheel_rejected_requests_total{code="invalid_body"}')).toBe(1);
     expect(after.get(`vllm:num_requests_running{${labels}}`)).toBe(0);
+    const cache = [...after.keys()].find((name) => name.startsWith("vllm:cache_config_info"))!;
+    const [, size, concurrency] = /kv_cache_size_tokens="(\d+)",kv_cache_max_concurrency="([\d.]+)"/.exec(cache)!;
+    expect(Number(size) / Number(concurrency)).toBeCloseTo(2048);
     // Two prompts with their first tokens, and 2 x 12 steps of one token each.
     const steps = "vllm:iteration_tokens_total";
     expect(moved(`${steps}_count{${labels}}`)).toBe(26);

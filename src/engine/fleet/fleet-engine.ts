@@ -137,6 +137,10 @@ export class FleetEngine implements Engine {
       ...infos[0]!,
       vocabSize: least((info) => info.vocabSize),
       maxModelLen: least((info) => info.maxModelLen),
+      cacheTokens: infos.reduce<number | null>(
+        (sum, { cacheTokens }) => (sum === null || cacheTokens === null ? null : sum + cacheTokens),
+        0,
+      ),
       policy: infos.every(({ policy }) => policy === "priority") ? "priority" : "fcfs",
       maxLoras: least((info) => info.maxLoras),
       maxLoraRank: least((info) => info.maxLoraRank),

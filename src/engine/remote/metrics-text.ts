@@ -6,6 +6,7 @@ export interface ServerMetrics {
   blockSize: number | null;
   /** Only Flywheel tells: its attention adds numbers in blocks of this many, and so does the trainer. */
   positionsPerBlock: number | null;
+  cacheTokens: number | null;
   maxLoras: number | null;
   /** Seconds since 1970. */
   startedAt: string | null;
@@ -27,6 +28,7 @@ export function readMetrics(page: string): ServerMetrics {
   return {
     requests: running === undefined ? null : running + (sums.get("vllm:num_requests_waiting") ?? 0),
     blockSize: labelOf(labels.get("vllm:cache_config_info"), "block_size"),
+    cacheTokens: labelOf(labels.get("vllm:cache_config_info"), "kv_cache_size_tokens"),
     positionsPerBlock: labelOf(labels.get("vllm:cache_config_info"), "positions_per_block"),
     maxLoras: labelOf(labels.get("vllm:lora_requests_info"), "max_lora"),
     startedAt,

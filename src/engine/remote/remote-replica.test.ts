@@ -54,6 +54,7 @@ it("learns what the server serves", async () => {
     vocabSize: 100,
     maxModelLen: 512,
     positionsPerBlock: 16,
+    cacheTokens: 8192,
     linkSize: 16,
     policy: "priority",
     maxLoras: 4,

@@ -162,6 +162,7 @@ export class RemoteReplica implements Replica {
       vocabSize,
       maxModelLen: Math.min(maxModelLen, met.maxModelLen),
       positionsPerBlock: metrics.positionsPerBlock ?? block,
+      cacheTokens: metrics.cacheTokens,
       linkSize: block,
       policy: met.policy,
       maxLoras: metrics.maxLoras ?? maxLoras,

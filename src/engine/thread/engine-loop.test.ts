@@ -31,6 +31,7 @@ describe("the loop and its client on one thread", () => {
       vocabSize: 256,
       maxModelLen: 80,
       positionsPerBlock: 4,
+      cacheTokens: 80,
       linkSize: 2,
       policy: "fcfs",
       maxLoras: 3,

@@ -52,6 +52,7 @@ export class EngineLoop {
       vocabSize: runner.vocabSize,
       maxModelLen: maxModelLen(runner),
       positionsPerBlock: runner.positionsPerBlock,
+      cacheTokens: runner.numBlocks * runner.positionsPerBlock,
       linkSize: options.linkSize ?? runner.positionsPerBlock,
       policy: options.policy,
       maxLoras: adapters?.maxLoras ?? 0,
