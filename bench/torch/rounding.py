@@ -50,6 +50,13 @@ def by_hugging_face(folder: str, dtype: torch.dtype, data: list[dict], wide_head
     return torch.cat(found)
 
 
+def round_weights(folder: str) -> str:
+    """A copy of the checkpoint in bfloat16."""
+    copy = tempfile.mkdtemp()
+    AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).save_pretrained(copy)
+    return copy
+
+
 @contextmanager
 def changed(owner, name: str, value):
     before = getattr(owner, name)
@@ -65,15 +72,9 @@ def wide_output(self: LoraLinear, x: Tensor) -> Tensor:
     return F.linear(x.to(self.weight.dtype).float(), self.weight.float(), None if self.bias is None else self.bias.float())
 
 
-def narrow_logits(hidden: Tensor, weight: Tensor) -> Tensor:
-    return trainer_logits(hidden.to(weight.dtype).float(), weight)
-
-
 def exact_logits(hidden: Tensor, weight: Tensor) -> Tensor:
-    return hidden.float() @ weight.float().T
-
-
-trainer_logits = trainer._logits
+    logits = hidden.float() @ weight.float().T
+    return logits - logits.amax(-1, keepdim=True)
 
 
 def main() -> None:
@@ -107,13 +108,13 @@ def main() -> None:
     single = TrainableModel.load(args.model, "float32", DEVICE)
     ours("ours float32", single)
     ours("ours float32, one sequence at a time", single, alone=True)
+    rounded = round_weights(args.model)
+    say("hf float32, weights rounded to bfloat16", by_hugging_face(rounded, torch.float32, data, wide_head=False))
     say("hf bfloat16", by_hugging_face(args.model, torch.bfloat16, data, wide_head=False))
     say("hf bfloat16, logits float32", by_hugging_face(args.model, torch.bfloat16, data, wide_head=True))
     model = TrainableModel.load(args.model, "bfloat16", DEVICE)
     ours("ours bfloat16", model)
     ours("ours bfloat16, one sequence at a time", model, alone=True)
-    with changed(trainer, "_logits", narrow_logits):
-        ours("head rounds its input", model)
     with changed(trainer, "_logits", exact_logits):
         ours("head float32", model)
     with changed(model, "embed", model.body.embed_tokens):

@@ -96,7 +96,7 @@ class Ours:
         before = self.model.rows_done
         run_task(wanted, Hooks(on_step, lambda: False, lambda *_: self.model), World())
         each = [b - a for a, b in zip(times, times[1:])]
-        say(f"ours: {' '.join(f'{seconds:.2f}' for seconds in each[: warm + 3])}")
+        say(f"ours: {' '.join(f'{seconds:.2f}' for seconds in each[:12])}")
         rows = (self.model.rows_done - before) / (steps + warm)
         timed = each[warm:]
         return {"seconds": sorted(timed)[len(timed) // 2], "total": sum(timed), "rows": rows, "gib": peak_gib(), "first_s": round(each[0], 1)}

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
 from transformers import AttentionInterface
 
-from .batch import Rows, Segment
+from .batch import Rows, Segment, whole_numbers
 
 NAME = "flywheel"
 # Rows of a block of flex attention.
@@ -38,7 +38,7 @@ def _block_mask(rows: Rows, padded: int, window: int | None, device: torch.devic
     own = torch.full((padded,), PADDING, dtype=torch.int32)
     parent = torch.full((padded,), -1, dtype=torch.int32)
     position = torch.zeros(padded, dtype=torch.int32)
-    position[: len(rows.positions)] = torch.tensor(rows.positions, dtype=torch.int32)
+    position[: len(rows.positions)] = whole_numbers(rows.positions)
     count = padded // BLOCK
     some = torch.eye(count, dtype=torch.bool)
     whole = torch.zeros_like(some)

@@ -19,7 +19,7 @@ from transformers import AutoModelForCausalLM
 
 from .adapter import LINEARS, Adapter, unflatten
 from .attention import NAME, RowMask
-from .batch import Memory, MicroBatch, Rows, Segment
+from .batch import Memory, MicroBatch, Rows, Segment, whole_numbers
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 # Passes of a compiled model have at least so many rows, and a multiple of it.
@@ -30,6 +30,8 @@ MOST_SIZES = 128
 FEW_ROWS = 512
 # Bytes of float32 logits that exist at once.
 CHUNK_BYTES = {"cpu": 2**26, "cuda": 2**30}
+# Below the largest logit. Its probability is 0 in float32.
+LEAST_LOGIT = -1e30
 # Share of the free memory that activations may take. The rest is for the head's logits and for fragments.
 MEMORY_SHARE = 0.85
 
@@ -164,16 +166,15 @@ class TrainableModel:
         self.recompute = batch.recompute
         padded = padded_rows(len(rows.ids)) if self.flex else len(rows.ids)
         pad = padded - len(rows.ids)
-        ids = torch.tensor([[*rows.ids, *[0] * pad]], device=self.device)
-        positions = torch.tensor([[*rows.positions, *[0] * pad]], device=self.device)
+        ids = F.pad(whole_numbers(rows.ids), (0, pad))[None].to(self.device)
+        positions = F.pad(whole_numbers(rows.positions), (0, pad))[None].to(self.device)
         mask = RowMask(rows, padded, self.windows, self.device, self.flex)
         embedded = self.embed(ids)
         # so that the first layer is compiled like all others
         embedded.requires_grad_(torch.is_grad_enabled())
         out = self.body(inputs_embeds=embedded, position_ids=positions, use_cache=False, rows=mask)
         hidden = out.last_hidden_state[0]
-        read = torch.tensor(rows.read_rows, dtype=torch.long, device=self.device)
-        targets = torch.tensor(rows.targets, dtype=torch.long, device=self.device)
+        read, targets = (whole_numbers(values).to(self.device) for values in (rows.read_rows, rows.targets))
         return Pass(*head(hidden[read].float(), self.head_weight, targets))
 
     def embed(self, ids: Tensor) -> Tensor:
@@ -270,13 +271,12 @@ class _Head(torch.autograd.Function):
         totals = torch.empty_like(logprobs)
         for rows in _chunks(hidden, weight):
             logits = _logits(hidden[rows], weight)
-            total = logits.logsumexp(-1)
-            chosen = logits.gather(-1, targets[rows, None])[:, 0]
-            totals[rows] = total
-            logprobs[rows] = chosen - total
+            powers = logits.exp()
+            sums = powers.sum(-1)
+            totals[rows] = sums.log()
+            logprobs[rows] = logits.gather(-1, targets[rows, None])[:, 0] - totals[rows]
             # sum p (total - logit)
-            probabilities = (logits - total[:, None]).exp_()
-            entropies[rows] = total - torch.linalg.vecdot(probabilities, logits.nan_to_num(neginf=0.0))
+            entropies[rows] = totals[rows] - torch.linalg.vecdot(powers, logits) / sums
         ctx.save_for_backward(hidden, weight, targets, totals)
         ctx.mark_non_differentiable(entropies)
         return logprobs, entropies
@@ -288,25 +288,27 @@ class _Head(torch.autograd.Function):
         for rows in _chunks(hidden, weight):
             logits = _logits(hidden[rows], weight)
             # d logprob / d logits = onehot - p
-            d_logits = (logits - totals[rows, None]).exp_().mul_(-d_logprobs[rows, None])
+            d_logits = logits.sub_(totals[rows, None]).exp_().mul_(-d_logprobs[rows, None])
             d_logits.scatter_add_(-1, targets[rows, None], d_logprobs[rows, None])
-            d_hidden[rows] = d_logits.to(weight.dtype) @ weight
+            d_hidden[rows] = (d_logits.to(weight.dtype) @ weight).to(hidden.dtype)
         return d_hidden, None, None
 
 
 def _logits(hidden: Tensor, weight: Tensor) -> Tensor:
-    """hidden float32 [rows, width], weight [vocabulary, width] → float32, with bfloat16 products if the weight is so.
+    """hidden float32 [rows, width], weight [vocabulary, width] → float32, less the largest of each row.
 
-    Nothing is rounded to bfloat16 alone: logits would be off by a twentieth at 20. Two bfloat16 numbers hold 16 bits of
-    a float32, so two products have its precision.
+    Likely tokens are near 0 then, where float32 has the most digits. Sums of bfloat16 products stay float32: rounded to
+    bfloat16, a logit of 20 would be off by a twentieth.
     """
     if weight.dtype is torch.float32 or hidden.device.type == "cpu":
-        return hidden @ weight.float().T
-    high = hidden.to(weight.dtype)
-    if not _sums_stay_wide(hidden.device):
-        return (high @ weight.T).float()
-    logits = torch.mm(high, weight.T, out_dtype=torch.float32)
-    return logits.add_(torch.mm((hidden - high).to(weight.dtype), weight.T, out_dtype=torch.float32))
+        logits = hidden @ weight.float().T
+    elif _sums_stay_wide(hidden.device):
+        logits = torch.mm(hidden.to(weight.dtype), weight.T, out_dtype=torch.float32)
+    else:
+        logits = (hidden.to(weight.dtype) @ weight.T).float()
+    logits -= logits.amax(-1, keepdim=True)
+    # 0 times minus infinity is no number
+    return logits.clamp_(min=LEAST_LOGIT)
 
 
 @functools.cache
