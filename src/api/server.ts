@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import { ServiceError } from "../errors/service-error.ts";
+import { registerSessions } from "./access/sessions.route.ts";
 import { registerChat } from "./chat/chat.route.ts";
 import { registerChatBatch } from "./chat/chat-batch.route.ts";
 import { registerCompletions } from "./completions/completions.route.ts";
@@ -10,6 +11,7 @@ import { registerGenerate } from "./generate/generate.route.ts";
 import { authorize } from "./http/auth.ts";
 import { leftWhileSending } from "./http/client-gone.ts";
 import { applyCors, isPreflight } from "./http/cors.ts";
+import { hostCheck, misdirected } from "./http/host-check.ts";
 import { answerClientError, notFound, sendError, toWireError } from "./http/http-errors.ts";
 import { parseJsonObject } from "./http/json-body.ts";
 import { safeId } from "./http/request-id.ts";
@@ -22,6 +24,7 @@ import { registerTokenizerInfo } from "./models/tokenizer-info.route.ts";
 import { registerOpenApi } from "./openapi.ts";
 import { registerOps } from "./ops.route.ts";
 import { shuttingDown } from "./run/admission.ts";
+import { registerServerInfo } from "./server-info.route.ts";
 import type { Service } from "./service.ts";
 import { registerWeb } from "./web.route.ts";
 
@@ -30,7 +33,7 @@ const REQUEST_TIMEOUT_MS = 300_000;
 
 export type RouteGroup = (app: FastifyInstance, service: Service) => void;
 
-/** What answers chats and completions. */
+/** What answers chats and completions, and whoever asks about the server and themselves. */
 const INFERENCE: readonly RouteGroup[] = [
   registerChat,
   registerCompletions,
@@ -41,6 +44,8 @@ const INFERENCE: readonly RouteGroup[] = [
   registerTokenizerInfo,
   registerModels,
   registerLora,
+  registerSessions,
+  registerServerInfo,
 ];
 
 /** `more`: route groups beyond inference (training). A worker has only the routes for operators. */
@@ -97,8 +102,10 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
 }
 
 function addHooks(app: FastifyInstance, service: Service): void {
+  const isOurs = hostCheck(service.config);
   app.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id);
+    if (!isOurs(request.headers.host)) throw misdirected();
     applyCors(request, reply, service.config.allowedOrigins);
     if (isPreflight(request)) return reply.code(204).send();
     if (request.method === "OPTIONS") {

@@ -12,6 +12,7 @@ import type { WeightType } from "../model/linear/linear.ts";
 import type { Log } from "../observe/log.ts";
 import type { EngineFacts, Metrics } from "../observe/metrics.ts";
 import { Turns } from "../pacing/turns.ts";
+import type { SessionStore } from "../store/sessions.ts";
 import type { TokenStore } from "../store/tokens.ts";
 import { PACKAGE_VERSION } from "../system/version.ts";
 import type { ReasoningStyle } from "../text/reasoning/reasoning-style.ts";
@@ -42,9 +43,24 @@ export interface ServiceParts {
   /** The checkpoint behind the engine, if it is on this machine. Training needs it. */
   checkpoint?: ServedCheckpoint;
   tokens: TokenStore;
+  sessions: SessionStore;
   metrics: Metrics;
   log: Log;
+  /** What is known of the model beyond what the engine says. */
+  facts?: ModelFacts;
 }
+
+/** null = not known here: other servers run the model. */
+export interface ModelFacts {
+  parameters: number | null;
+  layers: number | null;
+  hiddenSize: number | null;
+  weightType: WeightType | null;
+  /** CPU threads of the engine. */
+  threads: number | null;
+}
+
+const NO_FACTS: ModelFacts = { parameters: null, layers: null, hiddenSize: null, weightType: null, threads: null };
 
 export interface ServedCheckpoint {
   folder: string;
@@ -62,6 +78,9 @@ export class Service {
   readonly toolFormat: ToolCallFormat | null;
   readonly log: Log;
   readonly auth: Authenticator;
+  readonly tokens: TokenStore;
+  readonly facts: ModelFacts;
+  readonly startedAt = new Date();
   readonly models: ModelRegistry;
   readonly adapterSlots: AdapterSlots;
   readonly adapters: AdapterManager;
@@ -87,7 +106,9 @@ export class Service {
     this.metrics = parts.metrics;
     this.log = parts.log;
     this.checkpoint = parts.checkpoint ?? null;
-    this.auth = new Authenticator(parts.tokens, config.apiKey);
+    this.facts = parts.facts ?? NO_FACTS;
+    this.tokens = parts.tokens;
+    this.auth = new Authenticator(parts.tokens, parts.sessions, config.apiKey);
     this.models = new ModelRegistry(parts.names, parts.root, engine.info.maxModelLen);
     this.adapterSlots = new AdapterSlots(engine);
     this.adapters = new AdapterManager(this.adapterSlots, this.models);

@@ -39,10 +39,6 @@ async function explained(config: Config, work: (address: Address) => Promise<unk
   }
 }
 
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
-}
-
 /** The address as clients use it. */
 export function addressOf(app: FastifyInstance, config: Config): string {
   if (config.uds !== null) return `unix:${config.uds}`;

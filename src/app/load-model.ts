@@ -1,11 +1,13 @@
 // Loads the model that a real server runs: finds the checkpoint, loads its text side, and starts the embedded engine or
 // connects to engines on other machines.
 import { loadSamplingDefaults } from "../api/request/generation-defaults.ts";
+import type { ModelFacts } from "../api/service.ts";
 import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import { GrammarService } from "../grammar/grammar-service.ts";
 import { tokenVocabulary } from "../grammar/match/token-vocabulary.ts";
 import { openCheckpoint } from "../model/checkpoint/checkpoint.ts";
+import { eachTensor } from "../model/checkpoint/expected-tensors.ts";
 import { GENERATION_FIELDS } from "../model/checkpoint/generation-config.ts";
 import { type ModelConfig, readModelConfig } from "../model/checkpoint/model-config.ts";
 import { readServedConfig } from "../model/checkpoint/served-config.ts";
@@ -22,6 +24,7 @@ import { idleEngine } from "./idle-engine.ts";
 import { BUNDLED_NAME, findModel, loadText } from "./model-files.ts";
 import { connectEngines, type EngineParts, type StartedEngine } from "./remote-engines.ts";
 import type { LoadedModel, LoadModel } from "./serve.ts";
+import { usableCores } from "./usable-cores.ts";
 
 /** Special tokens that a constrained reply may contain: parsers look for them, and structural tags use them. */
 const REPLY_MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<|python_tag|>"];
@@ -71,6 +74,7 @@ async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: 
     onFault: (error: Error) => log.error("engine fault", { error }),
     onState: (replica: string, state: string) => log.warn("an engine changed its state", { replica, state }),
   };
+  if (own !== null && config.role !== "worker") warnOfUnusedTensors(folder, log);
   const { engine, checkpoint } =
     own === null
       ? await connectEngines(config, { folder, model, fleet, log })
@@ -86,6 +90,7 @@ async function load(config: Config, log: Log, metrics: Metrics, adaptersToCome: 
     names: config.servedModelName.length > 0 ? [...new Set(config.servedModelName)] : [name],
     root: config.model === "bundled" ? BUNDLED_NAME : config.model,
     ...(checkpoint === null ? {} : { checkpoint }),
+    ...(own === null ? {} : { facts: factsOf(config, folder, own) }),
     close: async () => {
       await grammars.close();
       text.close();
@@ -101,7 +106,6 @@ interface EmbeddedParts extends EngineParts {
 
 async function embedded(config: Config, parts: EmbeddedParts): Promise<StartedEngine> {
   const { folder, model, fleet, log } = parts;
-  warnOfUnusedTensors(folder, log);
   const weightType = config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype;
   log.info("loading the weights", { folder, dtype: weightType });
   const engine = await createEmbeddedEngines({
@@ -141,6 +145,21 @@ function withoutEngine(config: Config, { folder, model }: { folder: string; mode
     maxLoraRank: config.maxLoraRank,
   });
   return { engine, checkpoint: { folder, weightType: config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype } };
+}
+
+function factsOf(config: Config, folder: string, model: ModelConfig): ModelFacts {
+  const checkpoint = openCheckpoint(folder);
+  checkpoint.close();
+  const sizes = [...eachTensor(checkpoint.tensors)].map(({ shape }) =>
+    shape.reduce((product, size) => product * size, 1),
+  );
+  return {
+    parameters: sizes.reduce((sum, size) => sum + size, 0),
+    layers: model.numLayers,
+    hiddenSize: model.hiddenSize,
+    weightType: config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype,
+    threads: config.threads ?? usableCores(),
+  };
 }
 
 /** Warns of weights that the model has no place for: config.json may belong to another model. Old exports' tables are fine. */

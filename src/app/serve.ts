@@ -11,15 +11,18 @@ import { createLog, type Log } from "../observe/log.ts";
 import { Metrics } from "../observe/metrics.ts";
 import { lockDataDir } from "../store/instance-lock.ts";
 import { ModelTable } from "../store/model-table.ts";
+import { SessionStore } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import { SCOPES, TokenStore } from "../store/tokens.ts";
-import { addressOf, isLoopback, listen, tryAddress } from "./listen.ts";
+import { FIRST_WORKSPACE } from "../store/workspaces.ts";
+import { isLoopback } from "../system/loopback.ts";
+import { addressOf, listen, tryAddress } from "./listen.ts";
 import { checkLoraModules, loadLoraModules, readLoraModule } from "./lora-modules.ts";
 import { openStore } from "./open-store.ts";
 import { checkStorage } from "./training-folder.ts";
 
 /** A loaded model: its engine and its text side. `close` frees everything but the engine. */
-export interface LoadedModel extends Omit<ServiceParts, "config" | "tokens" | "metrics" | "log"> {
+export interface LoadedModel extends Omit<ServiceParts, "config" | "tokens" | "sessions" | "metrics" | "log"> {
   close(): Promise<void>;
 }
 
@@ -41,12 +44,11 @@ export interface RunningServer {
   url: string;
   /** A token to show: the first one, made at this start, or one for trying out; null when neither was made. */
   token: { secret: string; first: boolean } | null;
+  /** A link that opens the page signed in, once; null = there is no page here, or its address is not a loopback one. */
+  link(): Promise<string | null>;
   /** Waits up to `shutdownTimeout` for running requests, then closes everything. */
   close(): Promise<void>;
 }
-
-/** Workspace of the first token. */
-const FIRST_WORKSPACE = "default";
 
 /** How long the token in the printed curl line works. */
 const TRYOUT_SECONDS = 3600;
@@ -95,7 +97,7 @@ async function start(
     loadModel(config, log, metrics, adaptersToCome),
     import("../api/server.ts"),
   ]);
-  const service = new Service({ ...model, config, tokens, metrics, log });
+  const service = new Service({ ...model, config, tokens, sessions: new SessionStore(store), metrics, log });
   const opened: Extension[] = [];
   /** Closes every part, even when one fails; then throws the first failure. */
   const closeAll = async () => {
@@ -132,9 +134,14 @@ async function start(
     throw error;
   }
   const listening = app;
+  const url = addressOf(listening, config);
   return {
     service,
-    url: addressOf(listening, config),
+    url,
+    link: async () => {
+      const isOpen = config.uds === null && isLoopback(config.host) && listening.hasRoute({ method: "GET", url: "/" });
+      return isOpen ? `${url}/#code=${(await service.auth.createOperatorCode()).code}` : null;
+    },
     token: first === null ? tryoutToken(config, service) : { secret: first, first: true },
     close: async () => {
       try {
@@ -171,7 +178,7 @@ function tryoutToken(config: Config, service: Service): RunningServer["token"] {
   if (config.role === "worker" || config.uds !== null || !isLoopback(config.host)) return null;
   const secret = `fw_try_${randomBytes(16).toString("base64url")}`;
   const workspace = { id: "tryout", name: "tryout", entity: "tryout" };
-  const principal = { id: "tryout", name: "printed example", scopes: new Set(["inference"] as const), workspace };
-  service.auth.addKey(secret, principal, Date.now() + TRYOUT_SECONDS * 1000);
+  const expiresAt = Math.floor(Date.now() / 1000) + TRYOUT_SECONDS;
+  service.auth.addKey(secret, { id: "tryout", name: "printed example", scopes: ["inference"], workspace, expiresAt });
   return { secret, first: false };
 }

@@ -1,4 +1,4 @@
-// The command line: `flywheel serve | chat | tokens | train | models | status | doctor | demo`. Each command registers itself. Errors that
+// The command line: `flywheel serve | open | chat | tokens | train | models | status | doctor | demo`. Each command registers itself. Errors that
 // the operator can fix are printed as one line, all others with a stack.
 import { Command } from "commander";
 import { OperatorError } from "../errors/operator-error.ts";
@@ -7,6 +7,7 @@ import { addChatCommand } from "./chat.command.ts";
 import { addDemoCommand } from "./demo/demo.command.ts";
 import { addDoctorCommand } from "./doctor/doctor.command.ts";
 import { addModelsCommand } from "./models.command.ts";
+import { addOpenCommand } from "./open.command.ts";
 import { dashed } from "./option-flags.ts";
 import { addServeCommand } from "./serve.command.ts";
 import { addStatusCommand } from "./status.command.ts";
@@ -19,6 +20,7 @@ export function createProgram(): Command {
     .version(PACKAGE_VERSION)
     .showHelpAfterError("(add --help to see the options)");
   addServeCommand(program);
+  addOpenCommand(program);
   addChatCommand(program);
   addTokensCommand(program);
   addTrainCommand(program);

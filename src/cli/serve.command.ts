@@ -42,6 +42,9 @@ export function addServeCommand(program: Command): void {
     const stopOnSignal = listenForSignals();
     const server = await startServer(config, loadModel, config.training ? [createTraining] : []);
     announce(server);
+    // On a terminal somebody reads it now. In a log it would be a key for whoever reads that.
+    const link = process.stdout.isTTY ? await server.link() : null;
+    if (link !== null) console.log(`open ${link}`);
     await stopOnSignal(server);
   });
 }

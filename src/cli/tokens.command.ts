@@ -1,16 +1,11 @@
 // `flywheel tokens create | list | revoke | join`: manages access tokens in the server's database. A running server sees every change
 // at once. A token's text is printed once, when it is created.
-import { statSync } from "node:fs";
-import { join } from "node:path";
 import type { Command } from "commander";
-import { openStore } from "../app/open-store.ts";
-import { loadConfig } from "../config/load.ts";
-import { type Config, envName } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
-import { DATABASE_FILE } from "../store/data-dir.ts";
 import { SCOPES, type Scope, type TokenRecord, TokenStore } from "../store/tokens.ts";
 import { WORKSPACE_NAME } from "../store/workspaces.ts";
-import { addOptionFlags, givenFlags } from "./option-flags.ts";
+import { addOptionFlags } from "./option-flags.ts";
+import { PLACE, placeOf, withExistingStore, withStore } from "./store-place.ts";
 import { printTable } from "./table.ts";
 
 interface CommonOptions {
@@ -23,11 +18,6 @@ interface CreateOptions extends CommonOptions {
   lifetime: string;
   workspace?: string;
 }
-
-/** Which server's tokens: its data directory, or its database. */
-type Place = Pick<Config, "data" | "database" | "databaseListenUrl">;
-
-const PLACE = ["data", "database"] as const;
 
 export function addTokensCommand(program: Command): void {
   const tokens = program.command("tokens").description("Create, list, revoke and join access tokens.");
@@ -47,8 +37,8 @@ export function addTokensCommand(program: Command): void {
         lifetime: readLifetime(options.lifetime),
         ...(options.workspace === undefined ? {} : { workspace: readWorkspace(options.workspace) }),
       };
-      await withTokens(placeOf(create), async (store) => {
-        const { secret, record } = await store.create(token);
+      await withStore(placeOf(create), async (store) => {
+        const { secret, record } = await new TokenStore(store).create(token);
         console.log(options.json ? JSON.stringify({ token: secret, ...shown(record) }) : secret);
       });
     });
@@ -58,8 +48,8 @@ export function addTokensCommand(program: Command): void {
     .description("List tokens. Their text is not stored.")
     .option("--json", "print JSON")
     .action(async (options: CommonOptions) => {
-      await withExistingTokens(placeOf(list), async (store) => {
-        const rows = (await store.list()).map(shown);
+      await withExistingStore(placeOf(list), async (store) => {
+        const rows = (await new TokenStore(store).list()).map(shown);
         if (options.json) {
           console.log(JSON.stringify(rows));
           return;
@@ -81,8 +71,8 @@ export function addTokensCommand(program: Command): void {
     .description("Revoke a token, effective at once.")
     .argument("<ID|NAME>")
     .action(async (idOrName: string) => {
-      await withExistingTokens(placeOf(revoke), async (store) => {
-        const revoked = await store.revoke(idOrName);
+      await withExistingStore(placeOf(revoke), async (store) => {
+        const revoked = await new TokenStore(store).revoke(idOrName);
         if (revoked.length === 0) throw new OperatorError(`no valid token has the id or name ${idOrName}`);
         for (const token of revoked) console.log(`revoked ${token.id} (${token.name})`);
       });
@@ -95,48 +85,13 @@ export function addTokensCommand(program: Command): void {
     .requiredOption("--workspace <NAME>", "where to; it is made if there is none")
     .action(async (idOrName: string, options: { workspace: string }) => {
       const workspace = readWorkspace(options.workspace);
-      await withExistingTokens(placeOf(join), async (store) => {
-        const joined = await store.join(idOrName, workspace);
+      await withExistingStore(placeOf(join), async (store) => {
+        const joined = await new TokenStore(store).join(idOrName, workspace);
         if (joined.length === 0) throw new OperatorError(`no token has the id or name ${idOrName}`);
         for (const token of joined) console.log(`${token.id} (${token.name}) is in the workspace ${workspace}`);
       });
     });
   for (const command of [create, list, revoke, join]) addOptionFlags(command, PLACE);
-}
-
-function placeOf(command: Command): Place {
-  const env = Object.fromEntries(PLACE.map((name) => [envName(name), process.env[envName(name)]]));
-  return loadConfig({ flags: givenFlags(command), env });
-}
-
-/** Fails if the folder has no database, instead of creating an empty one. */
-async function withExistingTokens(place: Place, work: (tokens: TokenStore) => Promise<void>): Promise<void> {
-  if (place.database === null && isMissing(join(place.data, DATABASE_FILE))) {
-    throw new OperatorError(`${place.data} is not the data directory of a server: it has no ${DATABASE_FILE}`);
-  }
-  await withTokens(place, work);
-}
-
-/** An unreadable file does not count as missing; opening it reports the reason. */
-function isMissing(file: string): boolean {
-  try {
-    return statSync(file, { throwIfNoEntry: false }) === undefined;
-  } catch {
-    return false;
-  }
-}
-
-async function withTokens(place: Place, work: (tokens: TokenStore) => Promise<void>): Promise<void> {
-  const store = await openStore(place);
-  try {
-    await work(new TokenStore(store));
-  } catch (error) {
-    if (error instanceof OperatorError) throw error;
-    const what = place.database === null ? `data directory ${place.data}` : "database";
-    throw new OperatorError(`cannot use the ${what}: ${(error as Error).message}`, { cause: error });
-  } finally {
-    await store.close();
-  }
 }
 
 function readScopes(given: readonly string[]): Scope[] {

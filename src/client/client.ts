@@ -8,7 +8,9 @@ import type {
   Checkpoint,
   DeletedCheckpoints,
   Message,
+  Principal,
   ServerStatus,
+  SessionCode,
   SftConfig,
   SftExample,
   TrainableModel,
@@ -67,6 +69,16 @@ export class FlywheelClient {
   /** Names of the models that can be trained. */
   baseModels(): Promise<string[]> {
     return this.#connection.json("GET", "/preview/base-models");
+  }
+
+  /** Who the key belongs to. */
+  me(): Promise<Principal> {
+    return this.#connection.json("GET", "/me");
+  }
+
+  /** A link that signs a browser in as this client, once. */
+  sessionCode(): Promise<SessionCode> {
+    return this.#connection.json("POST", "/session-codes");
   }
 
   /** The servers on the same database as the one that answers. */

@@ -169,3 +169,21 @@ export interface TrainingConfig {
   seed?: number;
   [field: string]: unknown;
 }
+
+export interface Principal {
+  id: string;
+  name: string;
+  scopes: ("inference" | "training" | "admin")[];
+  workspace: { id: string; name: string };
+  /** null = never. */
+  expires_at: string | null;
+  /** Whether the key is a browser's session. */
+  session: boolean;
+}
+
+export interface SessionCode {
+  /** Valid for 10 minutes, and once. */
+  code: string;
+  url: string;
+  expires_at: string;
+}

@@ -184,6 +184,17 @@ export function postgresUrl(group: OptionGroup, help: string) {
   return { ...option, parse };
 }
 
+/** A list of host names as browsers send them, or `*`. */
+export function hosts(group: OptionGroup, help: string) {
+  const option = list(group, [], help, { placeholder: "NAME" });
+  const parse = (raw: unknown) =>
+    option.parse(raw).map((name) => {
+      if (name === "*" || /^(\*\.)?[a-z\d_]([a-z\d_.-]*[a-z\d_])?$/i.test(name)) return name.toLowerCase();
+      throw new Error("expects names like api.example or *.example, without a scheme or a port, or *");
+    });
+  return { ...option, parse };
+}
+
 /** A list of web origins as browsers send them, or `*`. */
 export function origins(group: OptionGroup, initial: readonly string[], help: string) {
   const option = list(group, initial, help);

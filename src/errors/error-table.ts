@@ -1,22 +1,11 @@
 // Every error a client can get: its status, its `type` on the wire, what it means and how to fix it.
-// docs/reference/errors.md is generated from this table.
+// docs/reference/errors.md is generated from this table. access-errors.ts has the rows about callers and their rights.
 
-export interface ErrorRow {
-  status: number;
-  /** `error.type` on the wire. */
-  type: string;
-  meaning: string;
-  fix: string;
-  /**
-   * Seconds to wait before a retry (Retry-After), unless the error itself gives a better number. "useless" means that a
-   * retry cannot help; SDKs are told so (x-should-retry: false). Every 429 and 503 sets this field.
-   */
-  repeat?: number | "useless";
-}
+import { ACCESS_ERRORS } from "./access-errors.ts";
+import type { ErrorRow } from "./error-row.ts";
 
 const MALFORMED = { status: 400, type: "Bad Request" } as const;
 const BAD_REQUEST = { status: 400, type: "BadRequestError" } as const;
-const UNAUTHORIZED = { status: 401, type: "AuthenticationError" } as const;
 const NOT_FOUND = { status: 404, type: "NotFoundError" } as const;
 const CONFLICT = { status: 409, type: "ConflictError" } as const;
 const GONE = { status: 410, type: "GoneError" } as const;
@@ -120,28 +109,7 @@ export const ERRORS = {
       "The adapter request is incomplete, the name is taken, the adapter's rank is too large, or loaded adapters fill every slot.",
     fix: "Send both `lora_name` and `lora_path`. Use `load_inplace: true` to replace a loaded adapter. If no slot is free, unload an adapter or raise `--max-loras`.",
   },
-  missing_token: {
-    ...UNAUTHORIZED,
-    meaning: "The Authorization header is missing or does not have the form `Bearer TOKEN`.",
-    fix: "Send `Authorization: Bearer TOKEN`. Create a token with `bin/flywheel tokens create`.",
-  },
-  invalid_token: {
-    ...UNAUTHORIZED,
-    meaning: "The token is unknown, revoked or expired.",
-    fix: "Create a new token with `bin/flywheel tokens create`.",
-  },
-  insufficient_scope: {
-    status: 403,
-    type: "PermissionDeniedError",
-    meaning: "The token is valid but lacks the scope that this route requires.",
-    fix: "Use a token that has the scope named in the message.",
-  },
-  other_workspace: {
-    status: 403,
-    type: "PermissionDeniedError",
-    meaning: "An admin asked to train, roll back or log to a model of another workspace.",
-    fix: "Use a token of that workspace, made with `bin/flywheel tokens create --workspace NAME`. Or fork the model into your own.",
-  },
+  ...ACCESS_ERRORS,
   model_not_found: {
     ...NOT_FOUND,
     meaning: "No served model, loaded adapter or policy has this name, or the policy's base model is no longer served.",

@@ -2,7 +2,8 @@
 // that is thrown becomes `internal_error`, and its text stays out of the response.
 import { CommitUnknown } from "./commit-unknown.ts";
 import { EngineUnavailable } from "./engine-unavailable.ts";
-import { ERRORS, type ErrorCode, type ErrorRow } from "./error-table.ts";
+import type { ErrorRow } from "./error-row.ts";
+import { ERRORS, type ErrorCode } from "./error-table.ts";
 import { StoreUnavailable } from "./store-unavailable.ts";
 
 export interface ErrorDetails {

@@ -268,6 +268,46 @@ const workspaces: Migration = {
   `,
 };
 
+const sessions: Migration = {
+  name: "sessions of browsers",
+  // Of token_id, key_hash and workspace one is set: who the session stands for. Hashes: SHA-256, hex. Times: Unix
+  // seconds; until: when the session ends at the latest.
+  sqlite: `
+    CREATE TABLE session_codes (
+      hash TEXT PRIMARY KEY,
+      token_id TEXT,
+      key_hash TEXT,
+      workspace TEXT,
+      expires_at INTEGER NOT NULL,
+      until INTEGER NOT NULL
+    );
+    CREATE TABLE sessions (
+      hash TEXT PRIMARY KEY,
+      token_id TEXT,
+      key_hash TEXT,
+      workspace TEXT,
+      expires_at INTEGER NOT NULL
+    );
+  `,
+  postgres: `
+    CREATE TABLE session_codes (
+      hash TEXT COLLATE "C" PRIMARY KEY,
+      token_id TEXT COLLATE "C",
+      key_hash TEXT COLLATE "C",
+      workspace TEXT COLLATE "C",
+      expires_at BIGINT NOT NULL,
+      until BIGINT NOT NULL
+    );
+    CREATE TABLE sessions (
+      hash TEXT COLLATE "C" PRIMARY KEY,
+      token_id TEXT COLLATE "C",
+      key_hash TEXT COLLATE "C",
+      workspace TEXT COLLATE "C",
+      expires_at BIGINT NOT NULL
+    );
+  `,
+};
+
 /** PostgreSQL begins with the last of these, which makes all tables at once. */
 const BEFORE_POSTGRES: readonly BeforePostgres[] = [training, tokens, deletedModels, rewardSpreads, runs, modelOrder];
 
@@ -279,6 +319,7 @@ export const MIGRATIONS: readonly Migration[] = [
   removedSteps,
   storage,
   workspaces,
+  sessions,
 ];
 
 /** Why a program does not use a database that a newer one has changed. `option`: the one that chooses the database. */

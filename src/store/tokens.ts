@@ -2,7 +2,7 @@
 // are looked up by id, which is part of the token, and hashes are compared in constant time.
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Sql, Store } from "./store.ts";
-import { moveContents, openWorkspace, ownWorkspace, removeEmpty, type Workspace } from "./workspaces.ts";
+import { moveContents, openWorkspace, ownWorkspace, removeEmpty, type Workspace, workspaceOf } from "./workspaces.ts";
 
 export const SCOPES = ["inference", "training", "admin"] as const;
 export type Scope = (typeof SCOPES)[number];
@@ -119,6 +119,33 @@ export class TokenStore {
       }
       return moving.map((token) => ({ ...token, workspace: to }));
     });
+  }
+
+  /** The oldest valid token with the scope admin. */
+  async firstAdmin(): Promise<TokenRecord | null> {
+    const now = this.#now();
+    const found = (await this.list()).find((token) => token.scopes.includes("admin") && stateOf(token, now) === null);
+    return found ?? null;
+  }
+
+  /** The workspace with this id. One without a row, such as that of an --api-key, is named after its id. */
+  async workspace(id: string): Promise<Workspace> {
+    return (await workspaceOf(this.#store, id)) ?? { id, name: id, entity: id };
+  }
+
+  /** Makes the workspace if there is none with this name. */
+  openWorkspace(name: string): Promise<Workspace> {
+    const now = this.#now();
+    return this.#store.transaction((tx) => openWorkspace(tx, name, now));
+  }
+
+  /** A token whose holder was authenticated by other means. */
+  async checkId(id: string): Promise<TokenCheck> {
+    const row = await this.#store.get<TokenRow>(`${SELECT} WHERE tokens.id = ?1`, id);
+    if (row === undefined) return { ok: false, why: "unknown" };
+    const token = toRecord(row);
+    const why = stateOf(token, this.#now());
+    return why === null ? { ok: true, token } : { ok: false, why };
   }
 
   async check(secret: string): Promise<TokenCheck> {

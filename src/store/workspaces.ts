@@ -14,6 +14,9 @@ export interface Workspace {
   entity: string;
 }
 
+/** That of the first token. */
+export const FIRST_WORKSPACE = "default";
+
 /** What people may call one. The database cannot hold half a surrogate pair, and PostgreSQL no U+0000. */
 export const WORKSPACE_NAME = /^(?! )[^\p{Cc}\p{Cs}]{1,128}(?<! )$/u;
 
@@ -44,6 +47,10 @@ export async function ownWorkspace(tx: Sql, token: { id: string; name: string },
 
 async function workspaceNamed(sql: Sql, name: string): Promise<Workspace | null> {
   return (await sql.get<Workspace>("SELECT id, name, entity FROM workspaces WHERE name = ?1", name)) ?? null;
+}
+
+export async function workspaceOf(sql: Sql, id: string): Promise<Workspace | null> {
+  return (await sql.get<Workspace>("SELECT id, name, entity FROM workspaces WHERE id = ?1", id)) ?? null;
 }
 
 async function insert(tx: Sql, workspace: Workspace, now: number): Promise<Workspace> {

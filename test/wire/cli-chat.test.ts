@@ -135,6 +135,35 @@ describe("flywheel tokens and chat", () => {
     expect((await tokens("create", "--workspace", "")).err).toMatch(/a workspace's name has 1 to 128 characters/);
   });
 
+  it("opens the page with a link that signs in once, by a token or by the data folder", async () => {
+    const data = fresh();
+    const server = await serve([MODEL, "--port", "0", "--data", data]);
+    const redeem = async (link: string) => {
+      const response = await looseFetch(`${server.url}/v1/sessions`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ code: new URL(link).hash.replace("#code=", "") }),
+      });
+      return { status: response.status, body: await response.json() };
+    };
+    // the server says where it is
+    const byData = await run(["open", "jobs/7?tab=tokens", "--data", data]);
+    expect(byData).toMatchObject({ code: 0, err: "" });
+    expect(byData.out).toMatch(new RegExp(`^${server.url}/jobs/7\\?tab=tokens#code=[\\w-]{43}\n$`));
+    const first = await redeem(byData.out.trim());
+    expect(first.body.principal).toMatchObject({ name: "first", workspace: { name: "default" } });
+    expect((await redeem(byData.out.trim())).status).toBe(401);
+
+    const token = (await run(["tokens", "create", "--name", "app", "--data", data])).out.trim();
+    const byKey = await run(["open", "--url", server.url], { FLYWHEEL_API_KEY: token });
+    expect((await redeem(byKey.out.trim())).body.principal).toMatchObject({ name: "app", scopes: ["inference"] });
+    const refused = await run(["open", "--url", server.url, "--api-key", "wrong"]);
+    expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/401: The token is not known here/) });
+    server.process.kill("SIGTERM");
+    await server.exit;
+    expect((await run(["open", "--data", fresh()])).err).toMatch(/is not the data directory of a server/);
+  });
+
   it("lists and revokes tokens only in a server's data folder, and creates nothing at a wrong path", async () => {
     const nowhere = join(fresh(), "typo");
     for (const command of [["list"], ["revoke", "ci"]]) {

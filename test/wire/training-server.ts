@@ -30,15 +30,18 @@ export interface Answer {
   headers: Headers;
 }
 
-const workspace = (id: string, name: string) => ({ workspace: { id, name, entity: name } });
+const inWorkspace = (id: string, name: string) => ({
+  workspace: { id, name, entity: name },
+  ...{ expiresAt: null, holder: { kind: "operator", workspace: id } as const, isSession: false },
+});
 
 /** Ann and Amy work in one workspace, Bob, the admin Root and Guest each in their own. */
 const PRINCIPALS: Record<string, Principal> = {
-  ann: { id: "1", name: "ann", scopes: new Set(["training"]), ...workspace("1", "ann") },
-  amy: { id: "4", name: "amy", scopes: new Set(["training"]), ...workspace("1", "ann") },
-  bob: { id: "2", name: "bob", scopes: new Set(["training", "inference"]), ...workspace("b", "bob") },
-  root: { id: "5", name: "root", scopes: new Set(["training", "admin"]), ...workspace("r", "root") },
-  guest: { id: "3", name: "guest", scopes: new Set(["inference"]), ...workspace("g", "guest") },
+  ann: { id: "1", name: "ann", scopes: new Set(["training"]), ...inWorkspace("1", "ann") },
+  amy: { id: "4", name: "amy", scopes: new Set(["training"]), ...inWorkspace("1", "ann") },
+  bob: { id: "2", name: "bob", scopes: new Set(["training", "inference"]), ...inWorkspace("b", "bob") },
+  root: { id: "5", name: "root", scopes: new Set(["training", "admin"]), ...inWorkspace("r", "root") },
+  guest: { id: "3", name: "guest", scopes: new Set(["inference"]), ...inWorkspace("g", "guest") },
 };
 
 export async function startTrainingServer(options: BenchOptions & { maxBytes?: number } = {}): Promise<TrainingServer> {

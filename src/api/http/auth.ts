@@ -1,10 +1,19 @@
-// Who is calling, and may they? Tokens come from the store and from --api-key; both are compared by hash in constant
-// time. Runs before a body is read. A route without an `access` setting is closed to everyone but admins.
+// Who is calling, and may they? Tokens come from the store and from --api-key, and a browser's session key stands for one
+// of them. All are compared by hash. Runs before a body is read. A route without an `access` setting is closed to everyone
+// but admins.
 import { timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { ServiceError } from "../../errors/service-error.ts";
 import type { Owner } from "../../store/model-table.ts";
-import { SCOPES, type Scope, sha256, type TokenStore } from "../../store/tokens.ts";
+import {
+  isSessionKey,
+  operatorOf,
+  type Session,
+  type SessionCode,
+  type SessionHolder,
+  type SessionStore,
+} from "../../store/sessions.ts";
+import { SCOPES, type Scope, sha256, type TokenCheck, type TokenStore } from "../../store/tokens.ts";
 import { keyWorkspace, type Workspace } from "../../store/workspaces.ts";
 
 /** "public": no token needed; "any": any valid token; a scope: that scope, or admin. */
@@ -17,56 +26,124 @@ export interface Principal {
   scopes: ReadonlySet<Scope>;
   /** Owns what the caller makes. */
   workspace: Workspace;
+  /** Unix seconds; null = never. */
+  expiresAt: number | null;
+  /** What a session of this caller stands for. */
+  holder: SessionHolder;
+  /** Whether the caller came with the key of a session. */
+  isSession: boolean;
 }
+
+type KeyHolder = Pick<Principal, "id" | "name" | "workspace" | "expiresAt"> & { scopes: readonly Scope[] };
 
 interface StaticKey {
   hash: Buffer;
   principal: Principal;
-  /** Milliseconds since the epoch. */
-  expiresAt: number;
 }
 
 export class Authenticator {
   readonly #tokens: TokenStore;
+  readonly #sessions: SessionStore;
   readonly #keys: StaticKey[] = [];
 
-  constructor(tokens: TokenStore, apiKeys: readonly string[]) {
+  constructor(tokens: TokenStore, sessions: SessionStore, apiKeys: readonly string[]) {
     this.#tokens = tokens;
+    this.#sessions = sessions;
     apiKeys.forEach((key, i) => {
       const workspace = keyWorkspace(i);
-      this.addKey(key, { id: workspace.id, name: `--api-key #${i + 1}`, scopes: new Set(SCOPES), workspace });
+      this.addKey(key, { id: workspace.id, name: `--api-key #${i + 1}`, scopes: SCOPES, workspace, expiresAt: null });
     });
   }
 
   /** A key that lives in this process only. */
-  addKey(secret: string, principal: Principal, expiresAt: number = Number.POSITIVE_INFINITY): void {
-    this.#keys.push({ hash: sha256(secret), principal, expiresAt });
+  addKey(secret: string, { scopes, ...who }: KeyHolder): void {
+    const hash = sha256(secret);
+    const holder = { kind: "key", keyHash: hash.toString("hex") } as const;
+    this.#keys.push({ hash, principal: { ...who, scopes: new Set(scopes), holder, isSession: false } });
   }
 
   /** The caller named by an Authorization header; throws 401. */
   async authenticate(header: string | undefined): Promise<Principal> {
-    const secret = /^bearer +(\S+) *$/i.exec(header ?? "")?.[1];
-    if (secret === undefined) throw new ServiceError("missing_token", "Send the header `Authorization: Bearer TOKEN`.");
-    const hash = sha256(secret);
-    let found: Principal | null = null;
-    for (const key of this.#keys) {
-      if (timingSafeEqual(key.hash, hash) && key.expiresAt > Date.now()) found = key.principal;
-    }
+    const secret = bearerOf(header);
+    if (secret === null) throw new ServiceError("missing_token", "Send the header `Authorization: Bearer TOKEN`.");
+    if (isSessionKey(secret)) return this.#ofSession(await this.#sessions.check(secret));
+    const found = this.#keyWith(sha256(secret));
     const check = await this.#tokens.check(secret);
     // The store decides scopes, expiry and revocation of a token it knows, even if it was also given as --api-key.
     if (found !== null && !check.ok && check.why === "unknown") return found;
-    if (!check.ok) {
-      const reason = { unknown: "is not known here", expired: "has expired", revoked: "was revoked" }[check.why];
-      throw new ServiceError("invalid_token", `The token ${reason}.`);
-    }
-    const { id, name, scopes, workspace } = check.token;
-    return { id, name, scopes: new Set(scopes), workspace };
+    return ofToken(check);
   }
+
+  /** A one-time code for a session that stands for the caller and ends no later than the caller's token. */
+  createCode({ holder, expiresAt }: Principal): Promise<SessionCode> {
+    return this.#sessions.createCode(holder, expiresAt ?? undefined);
+  }
+
+  /** A one-time code for whoever runs the server: as the first --api-key, or as the data says. */
+  async createOperatorCode(): Promise<SessionCode> {
+    const key = this.#keys.find(({ principal }) => isAdmin(principal));
+    return this.#sessions.createCode(key?.principal.holder ?? (await operatorOf(this.#tokens)));
+  }
+
+  /** Exchanges a one-time code; throws 401. */
+  async redeem(code: string): Promise<{ key: string; principal: Principal }> {
+    const session = await this.#sessions.redeem(code);
+    if (session) return { key: session.key, principal: await this.#ofSession(session) };
+    throw new ServiceError("invalid_code", "The code is unknown, was used already, or is older than 10 minutes.");
+  }
+
+  /** Ends the session whose key is in an Authorization header. */
+  async endSession(header: string | undefined): Promise<void> {
+    await this.#sessions.end(bearerOf(header) ?? "");
+  }
+
+  async #ofSession(session: Session | null): Promise<Principal> {
+    const principal = session && (await this.#held(session.holder));
+    if (!principal) throw new ServiceError("invalid_token", "The session is over: sign in again.");
+    const expiresAt = Math.min(session.expiresAt, principal.expiresAt ?? Number.POSITIVE_INFINITY);
+    return { ...principal, expiresAt, isSession: true };
+  }
+
+  /** null = what the session stands for is not valid any more. */
+  async #held(holder: SessionHolder): Promise<Principal | null> {
+    if (holder.kind === "key") return this.#keyWith(Buffer.from(holder.keyHash, "hex"));
+    if (holder.kind === "token") {
+      const check = await this.#tokens.checkId(holder.tokenId);
+      return check.ok ? ofToken(check) : null;
+    }
+    const workspace = await this.#tokens.workspace(holder.workspace);
+    const who = { id: "operator", name: "operator", scopes: new Set(SCOPES), workspace };
+    return { ...who, expiresAt: null, holder, isSession: true };
+  }
+
+  /** Compares with every key, so that timing does not tell which one it was. */
+  #keyWith(hash: Buffer): Principal | null {
+    let found: Principal | null = null;
+    for (const { hash: known, principal } of this.#keys) {
+      const isAlive = principal.expiresAt === null || principal.expiresAt > Date.now() / 1000;
+      if (timingSafeEqual(known, hash) && isAlive) found = principal;
+    }
+    return found;
+  }
+}
+
+function bearerOf(header: string | undefined): string | null {
+  return /^bearer +(\S+) *$/i.exec(header ?? "")?.[1] ?? null;
+}
+
+function ofToken(check: TokenCheck): Principal {
+  if (check.ok) {
+    const { id, name, scopes, workspace, expiresAt } = check.token;
+    const holder = { kind: "token", tokenId: id } as const;
+    return { id, name, scopes: new Set(scopes), workspace, expiresAt, holder, isSession: false };
+  }
+  const reason = { unknown: "is not known here", expired: "has expired", revoked: "was revoked" }[check.why];
+  throw new ServiceError("invalid_token", `The token ${reason}.`);
 }
 
 /** Lets the caller pass or throws 403. */
 export function authorize(principal: Principal, access: Access): void {
-  if (access === "public" || access === "any" || principal.scopes.has(access) || principal.scopes.has("admin")) return;
+  if (access === "public" || access === "any" || principal.scopes.has(access) || isAdmin(principal)) return;
   throw new ServiceError("insufficient_scope", `This route needs a token with the scope "${access}".`);
 }
 
@@ -77,8 +154,8 @@ export function principalOf(request: FastifyRequest): Principal {
 }
 
 /** Whose policies and jobs the caller sees: the caller's workspace, or those of all for an admin. */
-export function readableBy({ scopes, workspace }: Principal): Owner {
-  return scopes.has("admin") ? null : workspace.id;
+export function readableBy(principal: Principal): Owner {
+  return isAdmin(principal) ? null : principal.workspace.id;
 }
 
 export function isAdmin({ scopes }: Principal): boolean {

@@ -1,7 +1,7 @@
 // Reads n, the number of choices, and checks its bounds.
 import { ServiceError } from "../../errors/service-error.ts";
 
-const MAX_CHOICES = 16384;
+export const MAX_CHOICES = 16384;
 
 export function readChoiceCount(n: number | null | undefined): number {
   const count = n ?? 1;

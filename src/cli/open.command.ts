@@ -1,0 +1,96 @@
+// `flywheel open [PATH]`: prints a link that signs a browser in once, and opens it. With a token, the link stands for that
+// token. Without one, whoever can read the server's data may make it, as with `flywheel tokens`.
+
+import { spawn } from "node:child_process";
+import type { Command } from "commander";
+import { OperatorError } from "../errors/operator-error.ts";
+import { ServerTable } from "../store/server-table.ts";
+import { operatorOf, SessionStore } from "../store/sessions.ts";
+import type { Store } from "../store/store.ts";
+import { TokenStore } from "../store/tokens.ts";
+import { addOptionFlags } from "./option-flags.ts";
+import { asUsageErrors, checkedUrl, clientFor } from "./server-target.ts";
+import { PLACE, placeOf, withExistingStore } from "./store-place.ts";
+
+interface OpenOptions {
+  url?: string;
+  apiKey?: string;
+  browser: boolean;
+}
+
+const DEFAULT_URL = "http://127.0.0.1:8000";
+
+/** A server that was silent for longer is gone. */
+const ALIVE_MS = 30_000;
+
+export function addOpenCommand(program: Command): void {
+  const command = program
+    .command("open")
+    .description("Open the page of a running server in a browser, signed in. The link works once, for 10 minutes.")
+    .argument("[PATH]", "where to go, such as policies or jobs/ID", "")
+    .option("--url <URL>", "base URL of the server [OPENAI_BASE_URL]")
+    .option("--api-key <KEY>", "sign in as this token; default: as the operator, by --data [FLYWHEEL_API_KEY]")
+    .option("--no-browser", "only print the link");
+  addOptionFlags(command, PLACE);
+  command.action(async (path: string, options: OpenOptions) => {
+    const apiKey = options.apiKey ?? (process.env.FLYWHEEL_API_KEY || undefined);
+    const link = await (apiKey === undefined ? linkByData(command, options) : linkByKey(options, apiKey));
+    const url = new URL(`${link.origin}/${path.replace(/^\/+/, "")}`);
+    url.hash = `code=${link.code}`;
+    console.log(url.href);
+    if (options.browser && process.stdout.isTTY) openBrowser(url.href);
+  });
+}
+
+interface Link {
+  /** Of the page, such as http://127.0.0.1:8000. */
+  origin: string;
+  code: string;
+}
+
+function linkByKey(options: OpenOptions, apiKey: string): Promise<Link> {
+  const url = options.url ?? (process.env.OPENAI_BASE_URL || DEFAULT_URL);
+  return asUsageErrors(url, async () => ({
+    origin: new URL(checkedUrl(url)).origin,
+    code: (await clientFor({ url, apiKey }).sessionCode()).code,
+  }));
+}
+
+async function linkByData(command: Command, { url }: OpenOptions): Promise<Link> {
+  return withExistingStore(placeOf(command), async (store) => {
+    const origin = url === undefined ? await runningServer(store) : new URL(checkedUrl(url)).origin;
+    const { code } = await new SessionStore(store).createCode(await operatorOf(new TokenStore(store)));
+    return { origin, code };
+  });
+}
+
+/** The server that uses this data, if it trains; one that does not is not listed. */
+async function runningServer(store: Store): Promise<string> {
+  const servers = await new ServerTable(store).list();
+  const alive = servers.find(({ address, role, silentMs }) => {
+    return role !== "worker" && silentMs < ALIVE_MS && address.startsWith("http");
+  });
+  const url = alive?.address ?? DEFAULT_URL;
+  try {
+    await fetch(`${url}/version`);
+    return url;
+  } catch (error) {
+    const hint = "is the server running? Give --url if it is elsewhere";
+    throw new OperatorError(`cannot reach ${url}: ${hint}`, { cause: error });
+  }
+}
+
+/** Tries; whoever reads the link can open it too. */
+function openBrowser(url: string): void {
+  const hasScreen = process.platform !== "linux" || process.env.DISPLAY || process.env.WAYLAND_DISPLAY;
+  if (!hasScreen) return;
+  const [program, ...args] =
+    process.platform === "darwin"
+      ? ["open", url]
+      : process.platform === "win32"
+        ? ["rundll32", "url.dll,FileProtocolHandler", url]
+        : ["xdg-open", url];
+  spawn(program!, args, { stdio: "ignore", detached: true })
+    .on("error", () => {})
+    .unref();
+}

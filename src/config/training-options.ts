@@ -1,0 +1,107 @@
+// The options of training: part of the table in options.ts.
+import { flag, integer, kept, type Option, oneOf, seconds, text } from "./option.ts";
+
+export const TRAINING_OPTIONS = {
+  training: flag("Training", true, "Run training jobs and serve trained policies. If off, their routes do not exist."),
+  trainer: oneOf(
+    "Training",
+    ["onnx", "torch"],
+    "onnx",
+    "What computes gradients: `onnx` in this package, on processors; `torch` with PyTorch, on GPUs (docs/guides/gpu-training.md).",
+  ),
+  trainerCommand: text(
+    "Training",
+    "torchrun --standalone --nproc-per-node=gpu -m flywheel_trainer",
+    "Command that starts the torch trainer. It may name another Python, other machines or a launcher.",
+    { placeholder: "COMMAND" },
+  ),
+  trainerAddress: text(
+    "Training",
+    null,
+    "Address of this machine where the torch trainer dials back over TCP, for a trainer on other machines. Default: a Unix socket.",
+    { placeholder: "HOST[:PORT]" },
+  ),
+  trainerDtype: oneOf(
+    "Training",
+    ["bfloat16", "float32"],
+    "bfloat16",
+    "Type of the frozen weights in the torch trainer. Use the one that is served.",
+  ),
+  trainerDeterministic: flag(
+    "Training",
+    false,
+    "The torch trainer gives the same bits for the same job on the same machine. Slower, and it counts all memory of its GPUs as its own.",
+  ),
+  trainerStallTimeout: seconds(
+    "Training",
+    1800,
+    "How long the torch trainer may take for one gradient step, loading the model included, before its job fails.",
+  ),
+  trainingThreads: integer(
+    "Training",
+    null,
+    "CPU threads of a training job. Default: --threads, or all cores the process may use.",
+    {
+      min: 1,
+      max: 1024,
+    },
+  ),
+  trainingMemoryBytes: integer(
+    "Training",
+    2 * 2 ** 30,
+    "Memory for the activations of a training job. Sequences that do not fit are left out and reported.",
+    { min: 2 ** 20 },
+    { placeholder: "BYTES" },
+  ),
+  maxTrainingJobs: integer(
+    "Training",
+    2,
+    "Most jobs, of different models, that run at the same time. Each has a process with its own copy of the weights, kept for 120 s after its last job.",
+    { min: 1, max: 64 },
+  ),
+  maxOpenTrainingJobs: integer("Training", 10_000, "Most waiting and running jobs per workspace.", { min: 1 }),
+  maxTrainingBodyBytes: integer(
+    "Training",
+    256 * 2 ** 20,
+    "Largest body of a training request, uncompressed. Larger ones get 413.",
+    { min: 1024 },
+    { placeholder: "BYTES" },
+  ),
+  maxSteps: integer("Training", 1000, "Steps kept per model. Beyond that, the oldest unused ones are deleted.", {
+    min: 1,
+  }),
+  storage: text(
+    "Training",
+    null,
+    "Existing folder for adapters, optimizer states and job data. With --database, all servers need the same folder. Engines of --engine-url must see it at the same path. Default: inside --data.",
+    { placeholder: "DIR" },
+  ),
+  jobLease: integer(
+    "Training",
+    30,
+    "How long a job stays with a server that is not heard of, before another one takes it over. The same on all servers.",
+    { min: 3, max: 3600 },
+    { placeholder: "SECONDS" },
+  ),
+  stepGrace: integer(
+    "Training",
+    null,
+    "How long the files of a deleted step stay for requests and engines that still use it. Default: 3600 with --engine-url or --database, otherwise until no request uses it.",
+    { min: 0, max: 2_000_000 },
+    { placeholder: "SECONDS" },
+  ),
+  maxStepBytes: integer(
+    "Training",
+    50 * 2 ** 30,
+    "Disk space for the steps of one workspace's models. Deleted steps do not count. Beyond that, new jobs get 429.",
+    { min: 2 ** 20 },
+    { placeholder: "BYTES" },
+  ),
+  keepTrajectories: kept(
+    "Training",
+    "2Gi/30d",
+    "How much of what jobs were trained on is kept for reading: BYTES, DAYS (30d) or both. Beyond that, the oldest go. 0 keeps none.",
+  ),
+  loraRank: integer("Training", 8, "Rank of new models' adapters. At most --max-lora-rank.", { min: 1, max: 512 }),
+  loraAlpha: integer("Training", 16, "Alpha of new models' adapters. They are scaled by alpha / rank.", { min: 1 }),
+} satisfies Record<string, Option<unknown>>;
