@@ -1,30 +1,17 @@
 // kill -9 of torchrun or of any rank at random moments: no process stays behind, and the task runs again and ends once.
 // FLYWHEEL_KILLS sets how many. Needs a Python with torch and transformers, named by FLYWHEEL_TORCH_PYTHON.
 
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { OBJECTIVES, PYTHON, run, torchTrainer } from "./torch-harness.ts";
+import { OBJECTIVES, PYTHON, processesWith, run, torchTrainer } from "./torch-harness.ts";
 
 const KILLS = Number(process.env.FLYWHEEL_KILLS ?? 5);
 const RANKS = 2;
 const WANTED = { family: "llama", objective: OBJECTIVES[0]!, steps: 4 } as const;
 
-/** Everything that was started with this value in its environment. */
-function processesWith(marker: string): number[] {
-  return readdirSync("/proc").flatMap((name) => {
-    try {
-      return /^\d+$/.test(name) && readFileSync(`/proc/${name}/environ`, "latin1").includes(marker)
-        ? [Number(name)]
-        : [];
-    } catch {
-      return []; // it has ended
-    }
-  });
-}
-
 describe.skipIf(!PYTHON || process.platform !== "linux")("the torch trainer", () => {
-  it(`survives ${KILLS} kills`, { timeout: 60_000 * (KILLS + 2) }, async () => {
+  it(`survives ${KILLS} kills`, { timeout: 180_000 * (KILLS + 2) }, async () => {
     const begun = Date.now();
     const undisturbed = await run(torchTrainer(RANKS), WANTED);
     const longest = Date.now() - begun;

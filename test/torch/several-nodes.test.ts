@@ -13,6 +13,7 @@ import {
   folder,
   OBJECTIVES,
   PYTHON,
+  processesWith,
   run,
   torchTrainer,
 } from "./torch-harness.ts";
@@ -30,14 +31,19 @@ function freePort(): Promise<number> {
   });
 }
 
+let made = 0;
+/** And that no process stays behind. */
 async function expectTheNumbersOfOne(command: string): Promise<void> {
   const one = await run(torchTrainer(), WANTED);
-  const trainer = commandTrainer(command, {}, { address: ADDRESS });
+  const marker = `NODES_MARKER=${process.pid}-${made++}`;
+  const trainer = commandTrainer(command, { NODES_MARKER: marker.split("=")[1]! }, { address: ADDRESS });
   const two = await run(trainer, WANTED);
   expectSameSteps(two.steps, one.steps, 1e-6);
   expectSameAdapters(two.output, one.output, 1e-6);
   expect(two.tokens).toBe(one.tokens);
+  if (process.platform === "linux") expect(processesWith(marker).length).toBeGreaterThan(1);
   await trainer.close();
+  if (process.platform === "linux") await expect.poll(() => processesWith(marker), { timeout: 30_000 }).toEqual([]);
 }
 
 describe.skipIf(!PYTHON)("several machines", { timeout: 400_000 }, () => {

@@ -1,7 +1,7 @@
 // What the tests of the PyTorch trainer share: its process, small tasks for it and for the embedded trainer, comparisons.
 
 import { execFile } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -62,6 +62,19 @@ export function commandTrainer(
   const trainer = new ProcessTrainer({ start, idleMs: 60_000, cancelGraceMs: 10_000, stallMs: 300_000, tries });
   trainers.push(trainer);
   return trainer;
+}
+
+/** Everything that was started with this value in its environment. On Linux. */
+export function processesWith(marker: string): number[] {
+  return readdirSync("/proc").flatMap((name) => {
+    try {
+      return /^\d+$/.test(name) && readFileSync(`/proc/${name}/environ`, "latin1").includes(marker)
+        ? [Number(name)]
+        : [];
+    } catch {
+      return []; // it has ended
+    }
+  });
 }
 
 /** The checkpoint alone: beside an adapter, transformers would load that too. */
