@@ -1,7 +1,91 @@
-// Talk to a model.
+// Talk to a model, or to several side by side.
+
+import { useEffect, useRef } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
 import { useTitle } from "../parts/use-title.ts";
+import { ColumnView } from "../playground/column-view.tsx";
+import { Composer } from "../playground/composer.tsx";
+import { OutputEditor } from "../playground/output-editor.tsx";
+import { fromQuery, toQuery } from "../playground/settings.ts";
+import { SidePanel } from "../playground/side-panel.tsx";
+import { change, columns, draft, settings } from "../playground/state.ts";
+import { Toolbar } from "../playground/toolbar.tsx";
 
 export function Playground() {
   useTitle("Playground");
-  return <h1>Playground</h1>;
+  useAddress();
+  return (
+    <div class="playground">
+      <h1 class="sr-only">Playground</h1>
+      <div class="stage">
+        <Toolbar />
+        <div class="row options">
+          <System />
+          <OutputEditor />
+        </div>
+        <div class="columns" data-columns={columns.value.length}>
+          {columns.value.length === 0 ? (
+            <Welcome />
+          ) : (
+            columns.value.map((column, i) => <ColumnView key={i} column={column} index={i} />)
+          )}
+        </div>
+        <Composer />
+      </div>
+      <SidePanel />
+    </div>
+  );
+}
+
+/**
+ * The address says what is set, and settings change the address, without an entry in the history for every letter. The bare
+ * address keeps what is set: it is the way back from another page.
+ */
+function useAddress(): void {
+  const { url } = useLocation();
+  const isRead = useRef(false);
+  useEffect(() => {
+    const query = new URL(url, location.origin).search.slice(1);
+    if (query !== "") {
+      settings.value = fromQuery(query);
+      draft.value = settings.value.prompt;
+    }
+    isRead.current = true;
+  }, [url]);
+  const query = toQuery(settings.value);
+  useEffect(() => {
+    if (!isRead.current || location.pathname !== "/") return;
+    const address = query === "" ? "/" : `/?${query}`;
+    if (location.pathname + location.search !== address) history.replaceState(history.state, "", address);
+  });
+}
+
+function System() {
+  const { system } = settings.value;
+  return (
+    <details class="system" open={system !== ""}>
+      <summary>System message</summary>
+      <label class="sr-only" for="system">
+        System message
+      </label>
+      <textarea
+        id="system"
+        rows={2}
+        value={system}
+        onInput={(event) => change({ system: event.currentTarget.value })}
+      />
+    </details>
+  );
+}
+
+function Welcome() {
+  return (
+    <div class="welcome">
+      <p>Nothing said yet.</p>
+      <p class="muted">
+        Add a model to compare, or ask for several answers at once. Every setting is in the address, so a link shares
+        it. Press <kbd>?</kbd> for the keyboard.
+      </p>
+    </div>
+  );
 }

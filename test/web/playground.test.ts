@@ -1,0 +1,172 @@
+// The playground in a browser, on a fake model that says what it is told (test/wire/test-server.ts).
+import type { Page } from "playwright-core";
+import { expect, it } from "vitest";
+import { shared } from "../wire/shared-server.ts";
+import { API_KEY, startTestServer } from "../wire/test-server.ts";
+import { inBrowser, seriousFindings, sidewaysScroll } from "./browser.ts";
+
+const HOSTILE = [
+  "<img src=x onerror=\"console.error('ran')\"><script>console.error('ran')</script>",
+  "[click](javascript:console.error%28'ran'%29) ![x](https://evil.example/pixel.png)",
+  "x".repeat(100_000),
+  "\u202eright to left\u202c \u05d0\u05d1\u05d2 \u0627\u0644\u0628\u062d\u0631",
+];
+
+inBrowser("the playground", (bench) => {
+  const server = shared(() => startTestServer({ runner: { maxPositions: 250_000, numBlocks: 20_000 } }));
+
+  const open = (query = "", options = {}) => bench.open(`${server.url}/${query}`, { key: API_KEY, ...options });
+  const ask = async (page: Page, text: string) => {
+    await page.getByLabel("Message", { exact: true }).fill(text);
+    await page.getByRole("button", { name: "Send" }).click();
+  };
+  const answer = (page: Page, number = 1) => page.getByRole("article", { name: new RegExp(`^Answer ${number} `) });
+
+  it("streams a reply as markdown, with its cost, and goes on with the conversation", async () => {
+    const page = await open();
+    await ask(page, "say:The **sea** is wide.");
+    await answer(page).getByText("The sea is wide.").waitFor();
+    expect(await answer(page).locator("strong").textContent()).toBe("sea");
+    await answer(page).getByText("21 tokens").waitFor();
+    await answer(page)
+      .getByText(/first after/)
+      .waitFor();
+    await ask(page, "say:And deep.");
+    await answer(page).getByText("And deep.").waitFor();
+    await page.getByText("The sea is wide.", { exact: false }).waitFor();
+    expect(new URL(page.url()).searchParams.get("q")).toBe("say:And deep.");
+  });
+
+  it("stops when told to", async () => {
+    const page = await open("?max_tokens=200000");
+    await ask(page, "go on");
+    await answer(page)
+      .getByText(/^[1-9]\d* tokens?$/)
+      .waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText("Stopped.").waitFor();
+    await expect.poll(() => server.service.admission.active).toBe(0);
+  });
+
+  it("shows an error of the server, and one in the middle of a reply", async () => {
+    bench.announce(/400/);
+    const page = await open("?temperature=9");
+    await ask(page, "hello");
+    await page.getByRole("alert").filter({ hasText: "temperature must be in [0, 2]" }).waitFor();
+    await page.route("**/v1/chat/completions", (route) =>
+      route.fulfill({
+        contentType: "text/event-stream",
+        body: 'data: {"choices":[{"index":0,"delta":{"content":"The se"}}]}\n\ndata: {"error":{"message":"The engine is gone."}}\n\n',
+      }),
+    );
+    await ask(page, "hello");
+    await page.getByRole("alert").filter({ hasText: "The engine is gone." }).waitFor();
+    await answer(page).getByText("The se").waitFor();
+  });
+
+  it.each(HOSTILE)("shows a hostile reply as text (%#)", async (text) => {
+    const page = await open("?view=text&top=0");
+    await page.route("**/v1/chat/completions", (route) => {
+      const chunk = { choices: [{ index: 0, delta: { content: text }, token_ids: [1] }] };
+      return route.fulfill({
+        contentType: "text/event-stream",
+        body: `data: ${JSON.stringify(chunk)}\n\ndata: {"choices":[{"index":0,"delta":{"content":"\\ud800 end"}}]}\n\ndata: [DONE]\n\n`,
+      });
+    });
+    await ask(page, "hello");
+    await answer(page).getByText("end").waitFor();
+    expect(await answer(page).locator("img, script, a[href^='javascript']").count()).toBe(0);
+    expect(await sidewaysScroll(page)).toBe(0);
+  });
+
+  it("tells about tokens by pointer and by keyboard, and goes on from an alternative", async () => {
+    const page = await open("?view=tokens&seed=1&max_tokens=9");
+    await ask(page, "say:wonderful");
+    const tokens = page.getByRole("listbox", { name: /^Tokens of answer 1/ });
+    await expect.poll(() => tokens.textContent()).toBe("wonderful");
+    await tokens.getByRole("option").nth(2).hover();
+    await page.getByText(/^n token 3, id 110, probability/).waitFor();
+    await tokens.focus();
+    for (const key of ["Home", "ArrowRight", "ArrowRight", "ArrowRight"]) await page.keyboard.press(key);
+    await page.getByText(/^d token 4, id 100, probability/).waitFor();
+    await page
+      .getByRole("button", { name: /^Continue with/ })
+      .first()
+      .click();
+    await answer(page, 2).getByText("from 1, token 4").waitFor();
+    const branch = page.getByRole("listbox", { name: /^Tokens of answer 2/ });
+    await expect.poll(() => branch.textContent()).toMatch(/^won.erful$/s);
+    await answer(page, 2).getByText("9 tokens").waitFor();
+  });
+
+  it("compares columns with the same seed and marks the first difference", async () => {
+    const page = await open("?m=fake&m=fake-alias&seed=5&view=tokens&max_tokens=8");
+    const bodies: { model: string; seed: number }[] = [];
+    page.on("request", (request) => {
+      if (request.url().endsWith("/v1/chat/completions")) bodies.push(request.postDataJSON());
+    });
+    await ask(page, "go on");
+    await page.getByText("same tokens").waitFor();
+    expect(bodies.map(({ model, seed }) => [model, seed])).toEqual([
+      ["fake", 5],
+      ["fake-alias", 5],
+    ]);
+    await page.getByLabel("coupled").uncheck();
+    await page.getByRole("button", { name: "Regenerate" }).click();
+    await page.getByText(/first differs: \d/).waitFor();
+    expect(await page.locator(".token.differs").count()).toBe(1);
+  });
+
+  it("samples several answers and counts them", async () => {
+    const page = await open("?n=4&temperature=0");
+    await ask(page, "say:blue");
+    await page.getByText("1 different of 4").waitFor();
+    expect(await page.getByRole("article").count()).toBe(4);
+  });
+
+  it("shows the error of a schema and of an expression at its place", async () => {
+    bench.announce(/400/);
+    const page = await open("?output=json");
+    await page.getByLabel("JSON schema", { exact: true }).last().fill('{"type":\n  oops}');
+    await page.getByText("Line 2, column 3: This is not JSON: expected a value.").waitFor();
+    await page.getByLabel("regex").check();
+    await page.getByLabel("regex", { exact: true }).last().fill("a(b");
+    await ask(page, "hello");
+    await page.getByText("Line 1, column 2: invalid regex: unclosed group, at position 1").waitFor();
+    await page.getByLabel("regex", { exact: true }).last().fill("ab");
+    await page.getByText("unclosed group").waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Regenerate" }).click();
+    await answer(page).getByText("ab", { exact: true }).waitFor();
+  });
+
+  it("shows the request, the same as programs, and the prompt with its ids", async () => {
+    const page = await open("?view=raw&temperature=0");
+    await ask(page, "say:hi");
+    await page.getByRole("button", { name: "Python" }).click();
+    await page.getByText("from openai import OpenAI").waitFor();
+    expect(await page.locator("pre", { hasText: "from openai" }).textContent()).not.toContain(API_KEY);
+    await page.getByLabel("prompt", { exact: true }).check();
+    await page.getByText(/\d+ tokens, \d+ of them from the prefix cache/).waitFor();
+    expect(await page.locator(".prompt-tokens li").count()).toBeGreaterThan(10);
+  });
+
+  it("scores a reply again and finds it identical", async () => {
+    const page = await open("?max_tokens=12&seed=3");
+    await ask(page, "go on");
+    await page.getByRole("button", { name: "Replay" }).click();
+    await page.getByText("identical ✓ 12/12").waitFor();
+  });
+
+  it.each(["light", "dark"] as const)("has no serious finding of axe and no sideways scroll, %s", async (theme) => {
+    const page = await open("?m=fake&m=fake-alias&view=tokens&n=2&max_tokens=8&output=regex&constraint=%5Ba-z%5D%2B", {
+      theme,
+    });
+    await ask(page, "go on");
+    await page.getByRole("listbox").first().focus();
+    await page.getByText(/token 1, id/).waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.setViewportSize({ width: 360, height: 700 });
+    expect(await sidewaysScroll(page)).toBe(0);
+    expect(await seriousFindings(page)).toEqual([]);
+  });
+});

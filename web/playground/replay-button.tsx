@@ -1,0 +1,44 @@
+// The button that proves a reply: scored again, bit for bit.
+import { useSignal } from "@preact/signals";
+import { number } from "../format.ts";
+import { messageOf } from "../session.ts";
+import { type ReplayResult, replay } from "./replay.ts";
+import type { Column } from "./state.ts";
+
+export function Replay({ column, index }: { column: Column; index: number }) {
+  const state = useSignal<"idle" | "busy" | ReplayResult | Error>("idle");
+  const run = async () => {
+    state.value = "busy";
+    state.value = await replay(column.exchange!, index).catch((error: unknown) => new Error(messageOf(error)));
+  };
+  return (
+    <p class="replay">
+      <button type="button" class="small" disabled={state.value === "busy"} onClick={run}>
+        Replay
+      </button>
+      <span role="status">
+        <Outcome state={state.value} />
+      </span>
+    </p>
+  );
+}
+
+function Outcome({ state }: { state: "idle" | "busy" | ReplayResult | Error }) {
+  if (state === "idle") return null;
+  if (state === "busy") return <span class="muted">scoring again…</span>;
+  if (state instanceof Error) return <span class="problem">{state.message}</span>;
+  const { same, total, firstDifference } = state;
+  if (firstDifference === null) {
+    return (
+      <span class="chip good">
+        identical ✓ {same}/{total}
+      </span>
+    );
+  }
+  const { at, sampled, again } = firstDifference;
+  return (
+    <span class="chip bad">
+      {same}/{total}; token {at + 1}: ln {number(sampled, 6)} then {again === null ? "nothing" : number(again, 6)}
+    </span>
+  );
+}

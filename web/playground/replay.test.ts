@@ -1,0 +1,20 @@
+import { expect, it } from "vitest";
+import { compareBits } from "./replay.ts";
+
+const tokens = (...pairs: [number, number][]) => pairs.map(([id, logprob]) => ({ id, logprob }));
+
+it("compares log-probabilities to the last bit", () => {
+  const sampled = tokens([1, -0.1], [2, -0.30000000000000004], [3, -2]);
+  expect(compareBits(sampled, tokens([1, -0.1], [2, -0.30000000000000004], [3, -2]))).toEqual({
+    same: 3,
+    total: 3,
+    firstDifference: null,
+  });
+  expect(compareBits(sampled, tokens([1, -0.1], [2, -0.3], [3, -2]))).toEqual({
+    same: 2,
+    total: 3,
+    firstDifference: { at: 1, sampled: -0.30000000000000004, again: -0.3 },
+  });
+  expect(compareBits(sampled, tokens([1, -0.1]))).toMatchObject({ same: 1, firstDifference: { at: 1, again: null } });
+  expect(compareBits(sampled, tokens([9, -0.1], [2, -0.30000000000000004], [3, -2])).same).toBe(2);
+});

@@ -1,0 +1,94 @@
+import { describe, expect, it } from "vitest";
+import {
+  addContinuation,
+  addEvent,
+  asChoice,
+  branchOff,
+  isRunning,
+  snapshot,
+  speedOf,
+  startExchange,
+} from "./reply.ts";
+
+const entry = (id: number, text: string) => ({
+  token: `token_id:${id}`,
+  logprob: -0.5,
+  bytes: [...new TextEncoder().encode(text)],
+});
+const chunk = (index: number, text: string, id: number, more = {}) =>
+  JSON.stringify({
+    model: "agent@3",
+    choices: [{ index, delta: { content: text }, logprobs: { content: [entry(id, text)] }, token_ids: [id], ...more }],
+    usage: { prompt_tokens_details: { cached_tokens: 12 } },
+  });
+const opening = JSON.stringify({
+  choices: [{ index: 0, delta: { role: "assistant", content: "" }, logprobs: null }],
+  prompt_token_ids: [1, 2, 3],
+});
+
+function streamed() {
+  const exchange = startExchange({ n: 2 }, 1000);
+  addEvent(exchange, opening, 1005);
+  addEvent(exchange, chunk(0, "The", 7), 1010);
+  addEvent(exchange, chunk(1, "A", 8), 1010);
+  addEvent(exchange, chunk(0, " sea", 9, { finish_reason: "stop", policy_version: 3 }), 1510);
+  addEvent(exchange, chunk(1, " lake", 10, { finish_reason: "length" }), 1510);
+  return exchange;
+}
+
+describe("an exchange", () => {
+  it("collects the choices of a stream", () => {
+    const exchange = streamed();
+    expect(isRunning(exchange)).toBe(true);
+    addEvent(exchange, "[DONE]", 1511);
+    expect(exchange).toMatchObject({ state: "done", model: "agent@3", promptIds: [1, 2, 3], cachedTokens: 12 });
+    expect(exchange.replies.map(({ content, tokenIds, finish }) => [content, tokenIds, finish])).toEqual([
+      ["The sea", [7, 9], "stop"],
+      ["A lake", [8, 10], "length"],
+    ]);
+    expect(exchange.replies[0]!.tokens.map(({ text }) => text)).toEqual(["The", " sea"]);
+    expect(speedOf(exchange)).toEqual({ firstTokenMs: 10, tokensPerSecond: 4 });
+  });
+
+  it("keeps what came before an error in the middle", () => {
+    const exchange = streamed();
+    addEvent(exchange, JSON.stringify({ error: { message: "The engine is gone.", code: 500 } }), 1600);
+    expect(exchange).toMatchObject({ state: "failed", error: { message: "The engine is gone.", param: null } });
+    expect(exchange.replies[0]!.content).toBe("The sea");
+  });
+
+  it("separates reasoning, and counts no speed before there is any", () => {
+    const exchange = startExchange({}, 0);
+    expect(speedOf(exchange)).toEqual({ firstTokenMs: null, tokensPerSecond: null });
+    addEvent(exchange, JSON.stringify({ choices: [{ index: 0, delta: { reasoning: "Hm." } }] }), 1);
+    expect(exchange.replies[0]).toMatchObject({ reasoning: "Hm.", content: "" });
+  });
+
+  it("gives a choice back as a reply without streaming has it", () => {
+    expect(asChoice(streamed(), 0)).toEqual({
+      index: 0,
+      message: { role: "assistant", content: "The sea" },
+      logprobs: { content: [entry(7, "The"), entry(9, " sea")] },
+      finish_reason: "stop",
+      token_ids: [7, 9],
+      prompt_token_ids: [1, 2, 3],
+      policy_version: 3,
+    });
+  });
+
+  it("branches off at a token", () => {
+    const branch = branchOff(streamed().replies[0]!, 0, 1, entry(20, " ocean"), 20);
+    expect(branch).toMatchObject({ content: "The ocean", tokenIds: [7, 20], branch: { of: 0, at: 1 }, finish: null });
+    addContinuation(branch, JSON.stringify({ choices: [{ text: " is", token_ids: [21], finish_reason: "length" }] }));
+    addContinuation(branch, "[DONE]");
+    expect(branch).toMatchObject({ content: "The ocean is", tokenIds: [7, 20, 21], finish: "length" });
+    expect(() => addContinuation(branch, JSON.stringify({ error: { message: "Gone." } }))).toThrow("Gone.");
+  });
+
+  it("has snapshots whose replies are new objects", () => {
+    const exchange = streamed();
+    const copy = snapshot(exchange);
+    expect(copy).toEqual(exchange);
+    expect(copy.replies[0]).not.toBe(exchange.replies[0]);
+  });
+});
