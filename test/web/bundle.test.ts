@@ -21,9 +21,9 @@ it("is at most 90 kB, gzipped", () => {
 
 it("names no address but the namespaces of the document", () => {
   const addresses = files.flatMap((name) => [...read(name).matchAll(/https?:\/\/[\w.-]+[^"'`\s)]*/g)].map(String));
-  // preact-iso names its own page in an error message.
+  // preact-iso and marked name their own pages in error messages.
   const known =
-    /^https:\/\/github\.com\/preactjs\/preact-iso#|^http:\/\/www\.w3\.org\/(1998\/Math\/MathML|1999\/xhtml|2000\/svg|1999\/xlink)/;
+    /^https:\/\/github\.com\/(preactjs\/preact-iso#|markedjs\/marked\.$)|^http:\/\/www\.w3\.org\/(1998\/Math\/MathML|1999\/xhtml|2000\/svg|1999\/xlink)/;
   expect(addresses.filter((address) => !known.test(address))).toEqual([]);
 });
 

@@ -50,6 +50,7 @@ inBrowser("the frame of the page", (bench) => {
   it("lists its shortcuts and changes the theme by keyboard", async () => {
     const page = await bench.open(server.url, { key: API_KEY });
     await page.getByRole("navigation").waitFor();
+    await page.keyboard.press("Escape"); // leaves the box for the message
     await page.keyboard.press("?");
     await page.getByRole("dialog").getByText("go to Play").waitFor();
     await page.keyboard.press("Escape");

@@ -5,15 +5,19 @@ import { useLocation } from "preact-iso/router";
 import { useTitle } from "../parts/use-title.ts";
 import { ColumnView } from "../playground/column-view.tsx";
 import { Composer } from "../playground/composer.tsx";
+import { ManyPrompts } from "../playground/many-prompts.tsx";
 import { OutputEditor } from "../playground/output-editor.tsx";
 import { fromQuery, toQuery } from "../playground/settings.ts";
 import { SidePanel } from "../playground/side-panel.tsx";
 import { change, columns, draft, settings } from "../playground/state.ts";
+import { TeachPanel } from "../playground/teach-panel.tsx";
+import { TimeMachine } from "../playground/time-machine.tsx";
 import { Toolbar } from "../playground/toolbar.tsx";
 
 export function Playground() {
   useTitle("Playground");
   useAddress();
+  const { panel } = settings.value;
   return (
     <div class="playground">
       <h1 class="sr-only">Playground</h1>
@@ -30,6 +34,9 @@ export function Playground() {
             columns.value.map((column, i) => <ColumnView key={i} column={column} index={i} />)
           )}
         </div>
+        {panel === "teach" && <TeachPanel />}
+        {panel === "time" && <TimeMachine />}
+        {panel === "many" && <ManyPrompts />}
         <Composer />
       </div>
       <SidePanel />

@@ -2,7 +2,8 @@
 import { useSignal } from "@preact/signals";
 import { number } from "../format.ts";
 import { messageOf } from "../session.ts";
-import { type ReplayResult, replay } from "./replay.ts";
+import type { ReplayResult } from "./bits.ts";
+import { replay } from "./replay.ts";
 import type { Column } from "./state.ts";
 
 export function Replay({ column, index }: { column: Column; index: number }) {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { compareBits } from "./replay.ts";
+import { compareBits } from "./bits.ts";
 
 const tokens = (...pairs: [number, number][]) => pairs.map(([id, logprob]) => ({ id, logprob }));
 

@@ -1,0 +1,87 @@
+// Trains on rated answers: finds or registers the policy, shows what would be trained, trains, and puts the new step beside
+// the old one, asked the same question with the same seed.
+import { signal } from "@preact/signals";
+import { FlywheelClient, type TrainingEvent, type TrajectoryGroup } from "../../src/client/client.ts";
+import { loadModels, models } from "../models.ts";
+import { listPolicies } from "../policies.ts";
+import { policyNamed } from "../policy-name.ts";
+import { postJson } from "../server.ts";
+import { apiKey, messageOf } from "../session.ts";
+import { change, lastSeed, regenerate } from "./state.ts";
+
+export interface Verdict {
+  trajectory: number;
+  status: string;
+  message: string | null;
+  reward: number;
+  advantage: number;
+}
+
+export type Lesson =
+  | { state: "idle" }
+  | { state: "looking" }
+  | { state: "looked"; verdicts: Verdict[] }
+  | { state: "training"; done: number; total: number | null; loss: number | null }
+  | { state: "trained"; name: string; from: number; step: number }
+  | { state: "failed"; message: string };
+
+export const lesson = signal<Lesson>({ state: "idle" });
+
+const PROJECT = "playground";
+
+/** The policy of this name; registered if it is new. */
+async function policyFor(name: string): Promise<{ id: string; name: string }> {
+  const known = policyNamed(name, await listPolicies());
+  if (known !== null) return known.policy;
+  const base = models.value[0]!.id;
+  return client().register({ project: PROJECT, name, base_model: base });
+}
+
+function client(): FlywheelClient {
+  return new FlywheelClient({ baseUrl: location.origin, apiKey: apiKey.value ?? "" });
+}
+
+export async function look(name: string, group: TrajectoryGroup, learningRate: number): Promise<void> {
+  lesson.value = { state: "looking" };
+  await attempt(async () => {
+    const { id } = await policyFor(name);
+    const { trajectories } = await postJson<{ trajectories: Verdict[] }>("/preview/training-jobs", {
+      model_id: id,
+      trajectory_groups: [group],
+      experimental_config: { learning_rate: learningRate },
+      dry_run: true,
+    });
+    lesson.value = { state: "looked", verdicts: trajectories };
+  });
+}
+
+export async function train(name: string, group: TrajectoryGroup, learningRate: number): Promise<void> {
+  lesson.value = { state: "training", done: 0, total: null, loss: null };
+  await attempt(async () => {
+    const policy = await policyFor(name);
+    const config = { learning_rate: learningRate };
+    const job = await client().train(policy.id, [group], { config, onEvent: note });
+    const [from, step] = [job.from_step!, job.step!];
+    lesson.value = { state: "trained", name: policy.name, from, step };
+    await loadModels();
+    change({ models: [`${policy.name}@${from}`, `${policy.name}@${step}`], isCoupled: true, seed: lastSeed.value });
+    await regenerate();
+  });
+}
+
+function note({ type, data }: TrainingEvent): void {
+  const now = lesson.value;
+  if (now.state !== "training") return;
+  if (type === "training_started") lesson.value = { ...now, total: data.num_sequences ?? null };
+  if (type === "gradient_step") {
+    lesson.value = { ...now, done: now.done + 1, loss: data["loss/train"] ?? data.loss ?? now.loss };
+  }
+}
+
+async function attempt(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    lesson.value = { state: "failed", message: messageOf(error) };
+  }
+}
