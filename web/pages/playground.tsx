@@ -13,6 +13,7 @@ import { change, columns, draft, settings } from "../playground/state.ts";
 import { TeachPanel } from "../playground/teach-panel.tsx";
 import { TimeMachine } from "../playground/time-machine.tsx";
 import { Toolbar } from "../playground/toolbar.tsx";
+import { ViewChoice } from "../playground/view-choice.tsx";
 
 export function Playground() {
   useTitle("Playground");
@@ -27,6 +28,7 @@ export function Playground() {
           <System />
           <OutputEditor />
         </div>
+        <ViewChoice />
         <div class="columns" data-columns={columns.value.length}>
           {columns.value.length === 0 ? (
             <Welcome />

@@ -1,19 +1,11 @@
 // Where the user writes.
 import { useEffect, useRef } from "preact/hooks";
 import { useShortcuts } from "../keys.ts";
-import type { Panel } from "./settings.ts";
-import { change, clear, columns, draft, isBusy, problem, regenerate, send, settings, stop } from "./state.ts";
-
-const PANEL_BUTTONS: readonly { name: Panel; word: string }[] = [
-  { name: "teach", word: "Teach" },
-  { name: "time", word: "Time machine" },
-  { name: "many", word: "Many prompts" },
-];
+import { change, clear, columns, draft, isBusy, problem, regenerate, send, stop } from "./state.ts";
 
 export function Composer() {
   const field = useRef<HTMLTextAreaElement>(null);
   const prompt = draft.value;
-  const { panel } = settings.value;
   const hasTalked = columns.value.length > 0;
   const submit = () => {
     if (prompt.trim() !== "" && !isBusy.value) void send(prompt);
@@ -73,17 +65,6 @@ export function Composer() {
         <button type="button" disabled={!hasTalked} onClick={clear}>
           New chat
         </button>
-        <span class="spring" />
-        {PANEL_BUTTONS.map(({ name, word }) => (
-          <button
-            key={name}
-            type="button"
-            aria-pressed={panel === name}
-            onClick={() => change({ panel: panel === name ? "none" : name })}
-          >
-            {word}
-          </button>
-        ))}
       </div>
     </form>
   );

@@ -1,8 +1,8 @@
 // Structured output: the kind, its text, and the error at its place.
 import { useEffect, useRef } from "preact/hooks";
+import { Choice } from "../parts/choice.tsx";
 import { isAboutConstraint, lineAndColumn, localProblem, type Place, serverProblem } from "./constraint.ts";
 import { OUTPUT_KINDS, type OutputKind } from "./settings.ts";
-import { Choice } from "./side-panel.tsx";
 import { change, columns, settings } from "./state.ts";
 
 const NAMES: Record<OutputKind, string> = {

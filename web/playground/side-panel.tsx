@@ -1,44 +1,18 @@
-// How to sample and how to show it.
-import type { ComponentChildren } from "preact";
+// How to sample, and how full the context is.
 import { number } from "../format.ts";
 import { facts } from "../server-facts.ts";
-import { COLOURS, type Colour, PARAMS, type ParamName, VIEWS, type View } from "./settings.ts";
-import { change, columnModels, columns, settings } from "./state.ts";
+import { PARAMS, type ParamName } from "./settings.ts";
+import { change, columns, settings } from "./state.ts";
 import { NumberField } from "./toolbar.tsx";
 
-const VIEW_NAMES: Record<View, string> = { text: "text", tokens: "tokens", raw: "raw JSON", prompt: "prompt" };
-const COLOUR_NAMES: Record<Colour, string> = {
-  surprise: "surprise",
-  difference: "A − B",
-  legal: "legal mass",
-};
-
 export function SidePanel() {
-  const { params, alternatives, view, colour, extra } = settings.value;
+  const { params, alternatives, extra } = settings.value;
   const setParam = (name: ParamName, value: number | null) => {
     const { [name]: _old, ...rest } = params;
     change({ params: value === null ? rest : { ...rest, [name]: value } });
   };
   return (
     <aside class="side-panel" aria-label="Settings">
-      <Choice
-        legend="View"
-        name="view"
-        names={VIEW_NAMES}
-        values={VIEWS}
-        value={view}
-        onChange={(v) => change({ view: v })}
-      />
-      {view === "tokens" && (
-        <Choice
-          legend="Colour"
-          name="colour"
-          names={COLOUR_NAMES}
-          values={COLOURS.filter((name) => name !== "difference" || columnModels.value.length > 1)}
-          value={colour}
-          onChange={(c) => change({ colour: c })}
-        />
-      )}
       <ContextFill />
       <details open>
         <summary>Sampling</summary>
@@ -102,29 +76,5 @@ function ContextFill() {
         {number(fullest)} of {number(most)}
       </span>
     </div>
-  );
-}
-
-interface ChoiceProps<Value extends string> {
-  legend: string;
-  name: string;
-  names: Record<Value, ComponentChildren>;
-  values: readonly Value[];
-  value: Value;
-  onChange: (value: Value) => void;
-}
-
-/** One of a few, as radio buttons. */
-export function Choice<Value extends string>({ legend, name, names, values, value, onChange }: ChoiceProps<Value>) {
-  return (
-    <fieldset class="choice">
-      <legend>{legend}</legend>
-      {values.map((one) => (
-        <label key={one}>
-          <input type="radio" name={name} checked={one === value} onChange={() => onChange(one)} />
-          {names[one]}
-        </label>
-      ))}
-    </fieldset>
   );
 }

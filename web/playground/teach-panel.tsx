@@ -2,10 +2,10 @@
 import { useSignal } from "@preact/signals";
 import { number, percent } from "../format.ts";
 import { models } from "../models.ts";
+import { Choice } from "../parts/choice.tsx";
 import { RatedAnswers } from "./rated-answers.tsx";
 import { asChoice, isRunning } from "./reply.ts";
 import type { Message } from "./request.ts";
-import { Choice } from "./side-panel.tsx";
 import { change, columns, settings } from "./state.ts";
 import { groupOf, RATINGS, type Rating, rewardsByOrder, rewardsByStars, whyUseless } from "./teach.ts";
 import { type Lesson, lesson, look, train } from "./teach-run.ts";
