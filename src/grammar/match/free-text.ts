@@ -8,7 +8,7 @@ import type { Configuration, Freedom } from "./configuration.ts";
 import type { Matcher } from "./matcher.ts";
 import type { Group, StateSet } from "./state-sets.ts";
 import type { TokenTrie } from "./token-trie.ts";
-import { NON_ASCII, SET_WORDS } from "./trie-contents.ts";
+import { LINE_ENDS, NON_ASCII, NOT_TEXT, SET_WORDS } from "./trie-contents.ts";
 
 /** What a mask can start from. */
 export interface FreeRun {
@@ -28,6 +28,13 @@ const MAX_ITEMS = 256;
 /** With more items than this, not all groups of characters are compared. */
 const MAX_COMPARED = 4;
 
+/** Characters that need no escape in a JSON string. */
+const JSON_CHARACTERS = new Int32Array(SET_WORDS);
+for (let entry = 0x20; entry <= LINE_ENDS; entry++) {
+  if (entry === 0x22 || entry === 0x5c || entry === NOT_TEXT) continue;
+  JSON_CHARACTERS[entry >> 5]! |= 1 << (entry & 31);
+}
+
 export class FreeText {
   readonly #trie: TokenTrie;
   readonly #slices: CharacterSlices;
@@ -35,6 +42,12 @@ export class FreeText {
   constructor(trie: TokenTrie) {
     this.#trie = trie;
     this.#slices = new CharacterSlices(trie);
+  }
+
+  /** Makes what strings in JSON need, so that the first of them need not wait for it. */
+  prepare(): void {
+    const set = this.#slices.set(JSON_CHARACTERS);
+    for (let length = 1; length <= SLICE_LENGTH; length++) this.#slices.slice(set, length);
   }
 
   /** Whether all tokens at and below the node are legal, given that the prefix that ends there led to `at`. */

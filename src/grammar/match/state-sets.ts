@@ -4,10 +4,16 @@
 
 import type { Program } from "../automaton/program.ts";
 import { type ByteRange, utf8Ranges } from "../automaton/utf8.ts";
-import { NON_ASCII, SET_WORDS } from "./trie-contents.ts";
+import { LINE_END_POINTS, LINE_ENDS, NON_ASCII, SET_WORDS } from "./trie-contents.ts";
 
-/** Byte sequences of all characters beyond ASCII. */
-const NON_ASCII_BYTES = [...utf8Ranges(0x80, 0xd7ff), ...utf8Ranges(0xe000, 0x10ffff)];
+/** Byte sequences of the line ends beyond ASCII, and of all other characters there. */
+const [LINE, PARAGRAPH] = LINE_END_POINTS;
+const LINE_END_BYTES = utf8Ranges(LINE, PARAGRAPH);
+const NON_ASCII_BYTES = [
+  ...utf8Ranges(0x80, LINE - 1),
+  ...utf8Ranges(PARAGRAPH + 1, 0xd7ff),
+  ...utf8Ranges(0xe000, 0x10ffff),
+];
 /** States that fewer ASCII characters leave are not worth analysing. */
 const WIDE = 26;
 
@@ -142,7 +148,10 @@ export class StateSets {
     return set.maskLike;
   }
 
-  /** All characters, grouped by where they lead. Those beyond ASCII are in a group only if they all lead there. */
+  /**
+   * All characters, grouped by where they lead. Those beyond ASCII are in a group only if they all lead there, with or
+   * without the line ends among them.
+   */
   groups(set: StateSet): ReadonlyMap<StateSet | null, Group> {
     if (set.groups !== null) return set.groups;
     const groups = new Map<StateSet | null, Group>();
@@ -155,9 +164,12 @@ export class StateSets {
         group.characters += characters;
       }
     }
-    const beyond = this.#nonAscii(set);
+    const beyond = this.#alongAll(set, NON_ASCII_BYTES);
     const group = beyond === undefined ? undefined : groups.get(beyond);
-    if (group) group.words[NON_ASCII >> 5]! |= 1 << (NON_ASCII & 31);
+    if (group !== undefined) {
+      group.words[NON_ASCII >> 5]! |= 1 << (NON_ASCII & 31);
+      if (this.#alongAll(set, LINE_END_BYTES) === beyond) group.words[LINE_ENDS >> 5]! |= 1 << (LINE_ENDS & 31);
+    }
     set.groups = groups;
     return groups;
   }
@@ -169,10 +181,10 @@ export class StateSets {
     return set.wide;
   }
 
-  /** Where every character beyond ASCII leads; undefined = to different places. */
-  #nonAscii(set: StateSet): StateSet | null | undefined {
+  /** Where all of these byte sequences lead; undefined = to different places. */
+  #alongAll(set: StateSet, sequences: readonly (readonly ByteRange[])[]): StateSet | null | undefined {
     let found: StateSet | null | undefined;
-    for (const ranges of NON_ASCII_BYTES) {
+    for (const ranges of sequences) {
       const end = this.#along(set, ranges);
       if (end === undefined || (found !== undefined && end !== found)) return undefined;
       found = end;

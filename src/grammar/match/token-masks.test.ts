@@ -19,7 +19,7 @@ const piece: fc.Arbitrary<readonly number[]> = fc.oneof(
   { weight: 2, arbitrary: textOf("abc", 1, 24) },
   { weight: 3, arbitrary: textOf('ab "\\,:{}[]\n', 1, 5) },
   { weight: 2, arbitrary: textOf("0123456789.-eE", 1, 4) },
-  { weight: 2, arbitrary: textOf("aé中\u{1f600}ß ", 1, 5) },
+  { weight: 2, arbitrary: textOf("aé中\u{1f600}ß\u2028…\u2029\u2000 ", 1, 5) },
   { weight: 1, arbitrary: textOf(" ", 1, 30) },
   {
     weight: 1,
@@ -63,6 +63,8 @@ const text: fc.Arbitrary<JsonValue> = fc.oneof(
       "^(ab|中)*$",
       "^\\w+( \\w+)*$",
       "^.{3,}$",
+      "^.*$",
+      "^\\S+$",
       "([0-9a-f]{2}:){2}",
     ),
   }),
@@ -186,23 +188,26 @@ describe("TokenMasks", () => {
     expect(maskAfter(`"${"b".repeat(398)}`)).not.toBe(maskAfter('"abc'));
   });
 
-  it.each<Record<string, number>>([{ maxLength: 400 }, { maxLength: 20 }, { minLength: 1 }, {}])(
-    "looks at few tokens inside strings of every member, with %j",
-    (bounds) => {
-      const words = Array.from({ length: 16_000 }, (_, i) => String.fromCodePoint(0x4e00 + i));
-      const value = { type: "string", ...bounds };
-      const schema = { type: "object", properties: { a: value, b: value, c: value, d: value } };
-      const masks = masksOf(schema, vocabularyOf([...words, ...'abcxyz"{}:, \\'].map(bytesOf)));
-      let at = masks.matcher.start();
-      const work = ['{"a":"xy', 'z","b":"xy', 'z","c":"xy', 'z","d":"xyz'].map((text) => {
-        at = masks.matcher.advanceBytes(at, Buffer.from(text))!;
-        masks.matcher.allowance = 1_000_000;
-        masks.of(at);
-        return 1_000_000 - masks.matcher.allowance;
-      });
-      expect(Math.max(...work)).toBeLessThan(words.length / 40);
-    },
-  );
+  it.each<Record<string, JsonValue>>([
+    { maxLength: 400 },
+    { maxLength: 20 },
+    { minLength: 1 },
+    {},
+    { pattern: "^.*$" },
+  ])("looks at few tokens inside strings of every member, with %j", (bounds) => {
+    const words = Array.from({ length: 16_000 }, (_, i) => String.fromCodePoint(0x4e00 + i));
+    const value = { type: "string", ...bounds };
+    const schema = { type: "object", properties: { a: value, b: value, c: value, d: value } };
+    const masks = masksOf(schema, vocabularyOf([...words, ...'abcxyz"{}:, \\'].map(bytesOf)));
+    let at = masks.matcher.start();
+    const work = ['{"a":"xy', 'z","b":"xy', 'z","c":"xy', 'z","d":"xyz'].map((text) => {
+      at = masks.matcher.advanceBytes(at, Buffer.from(text))!;
+      masks.matcher.allowance = 1_000_000;
+      masks.of(at);
+      return 1_000_000 - masks.matcher.allowance;
+    });
+    expect(Math.max(...work)).toBeLessThan(words.length / 40);
+  });
 });
 
 function masksOf(schema: JsonValue, tokens: TokenVocabulary): TokenMasks {

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { vocabularyOf } from "../../../test/grammar/walk.ts";
 import { TokenTrie } from "./token-trie.ts";
-import { NON_ASCII, NOT_TEXT, SET_WORDS, TrieContents } from "./trie-contents.ts";
+import { LINE_ENDS, NON_ASCII, NOT_TEXT, SET_WORDS, TrieContents } from "./trie-contents.ts";
 
 const words = Array.from("abcdefghijklmnop", (letter) => `t${letter}`);
-const trie = new TokenTrie(vocabularyOf([...words, "ta中é", "中a"]));
+const trie = new TokenTrie(vocabularyOf([...words, "ta中é", "中a", "\u2026", "\u2029", "t\u2026"]));
 const contents = new TrieContents(trie);
 
 function nodeOf(bytes: Iterable<number>): number {
@@ -27,6 +27,11 @@ test("a large subtree records the characters in it", () => {
 test("height counts characters, not bytes", () => {
   expect(contents.height[nodeOf(Buffer.from("ta"))]).toBe(2);
   expect(contents.height[nodeOf(Buffer.from("中").subarray(0, 1))]).toBe(1);
+});
+
+test("a first byte of a line end and of others counts as a line end's", () => {
+  expect(contents.entry[nodeOf([0xe2])]).toBe(LINE_ENDS);
+  expect(contents.entry[nodeOf([0x74, 0xe2])]).toBe(NON_ASCII);
 });
 
 test("a character ends at its last byte", () => {

@@ -1,12 +1,16 @@
 // Records which characters occur in the subtrees of a token trie, so that a subtree can be judged without walking it. Tokens
-// are read as UTF-8. Each ASCII character has an entry, all other characters share one, and bytes that are not text share
-// one.
+// are read as UTF-8. Each ASCII character has an entry. The others share one, except for the two line ends among them,
+// which the dot of a regular expression leaves out. Bytes that are not text share one.
 
 import type { TokenTrie } from "./token-trie.ts";
 
-/** Entries of a character set: 128 ASCII characters, then these two. */
+/** Entries of a character set: 128 ASCII characters, then these three. A set that holds LINE_ENDS holds NON_ASCII too. */
 export const NON_ASCII = 128;
 export const NOT_TEXT = 129;
+export const LINE_ENDS = 130;
+/** The line ends beyond ASCII. */
+export const LINE_END_POINTS = [0x2028, 0x2029] as const;
+const LINE_END_BYTES: readonly number[] = LINE_END_POINTS.map((point) => 0xe28080 + (point & 0x3f));
 /** 32-bit words of a character set. */
 export const SET_WORDS = 5;
 /** Subtrees with fewer tokens are walked. */
@@ -22,7 +26,10 @@ interface Expected {
 const BOUNDARY: Expected = { more: 0, low: 0, high: 0 };
 
 export class TrieContents {
-  /** Per node: the entry its byte belongs to. A first byte counts as NOT_TEXT if any byte of its character does. */
+  /**
+   * Per node: the entry its byte belongs to. A first byte counts as NOT_TEXT if any byte of its characters does, else as
+   * LINE_ENDS if one of them is a line end.
+   */
   readonly entry: Uint8Array;
   /** Per node, 1 = a character ends here. */
   readonly boundary: Uint8Array;
@@ -46,6 +53,8 @@ export class TrieContents {
     /** By level: what may follow (null: from here on it is not text), and the first byte of the open character. */
     const expected: (Expected | null)[] = [BOUNDARY];
     const firsts: number[] = [0];
+    /** By level: the bytes of the open character as a number. */
+    const spelled: number[] = [0];
     this.boundary[0] = 1;
     for (let node = 1; node < nodeCount; node++) {
       const level = depth[node]!;
@@ -54,12 +63,14 @@ export class TrieContents {
       const first = before === BOUNDARY ? node : firsts[level - 1]!;
       expected[level] = after;
       firsts[level] = first;
+      spelled[level] = (first === node ? 0 : spelled[level - 1]! << 8) | byte[node]!;
       if (after === null) {
         this.entry[node] = NOT_TEXT;
         this.entry[first] = NOT_TEXT;
       } else {
         this.entry[node] = byte[node]! < 0x80 ? byte[node]! : NON_ASCII;
         this.boundary[node] = after === BOUNDARY ? 1 : 0;
+        if (LINE_END_BYTES.includes(spelled[level]!) && this.entry[first] === NON_ASCII) this.entry[first] = LINE_ENDS;
       }
     }
   }
