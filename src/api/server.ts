@@ -82,7 +82,7 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
       reply.removeHeader("connection");
     }
     if (leftWhileSending(request.raw, error)) return sendError(reply, wire); // nobody reads it
-    if (wire.status === 500 || wire.code === "store_unavailable") {
+    if (wire.status === 500 || wire.code === "store_unavailable" || wire.code === "storage_unavailable") {
       const id = reply.getHeader("x-request-id");
       service.log.error("request failed", { id, url: request.routeOptions.url, error });
     }

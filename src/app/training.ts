@@ -56,9 +56,10 @@ export const createTraining: CreateExtension = async (service, store) => {
     engine,
     slots: service.adapterSlots,
   };
+  const files = await openWorkspace(config, log);
   const training = new TrainingService({
     store,
-    workspace: openWorkspace(config),
+    workspace: files.workspace,
     // a model without files or adapter slots here cannot be trained; its jobs say so
     bases: new BaseModels(base && (engine.info.maxLoras > 0 || config.role === "worker") ? [base] : []),
     trainer,
@@ -109,6 +110,7 @@ export const createTraining: CreateExtension = async (service, store) => {
     close: async () => {
       await heartbeat.close();
       await training.close();
+      files.close();
     },
   };
 };

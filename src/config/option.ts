@@ -2,6 +2,7 @@
 // options.ts has the table of options, load.ts the order of precedence.
 
 import { isJsonObject } from "../json/json-object.ts";
+import { s3Place } from "./s3-url.ts";
 
 export interface Option<T> {
   /** Description in `--help` and the docs. */
@@ -192,6 +193,17 @@ export function hosts(group: OptionGroup, help: string) {
       if (name === "*" || /^(\*\.)?[a-z\d_]([a-z\d_.-]*[a-z\d_])?$/i.test(name)) return name.toLowerCase();
       throw new Error("expects names like api.example or *.example, without a scheme or a port, or *");
     });
+  return { ...option, parse };
+}
+
+/** A folder, or a bucket in the form of s3-url.ts. */
+export function storage(group: OptionGroup, help: string) {
+  const option = text(group, null, help, { placeholder: "DIR|URL" });
+  const parse = (raw: unknown) => {
+    const place = option.parse(raw);
+    if (place !== null) s3Place(place);
+    return place;
+  };
   return { ...option, parse };
 }
 

@@ -1,5 +1,5 @@
 // The options of training: part of the table in options.ts.
-import { flag, integer, kept, type Option, oneOf, seconds, text } from "./option.ts";
+import { flag, integer, kept, type Option, oneOf, seconds, storage, text } from "./option.ts";
 
 export const TRAINING_OPTIONS = {
   training: flag("Training", true, "Run training jobs and serve trained policies. If off, their routes do not exist."),
@@ -70,11 +70,16 @@ export const TRAINING_OPTIONS = {
   maxSteps: integer("Training", 1000, "Steps kept per model. Beyond that, the oldest unused ones are deleted.", {
     min: 1,
   }),
-  storage: text(
+  storage: storage(
     "Training",
-    null,
-    "Existing folder for adapters, optimizer states and job data. With --database, all servers need the same folder. Engines of --engine-url must see it at the same path. Default: inside --data.",
-    { placeholder: "DIR" },
+    "Existing folder or S3 bucket (s3://BUCKET/PREFIX) for adapters, optimizer states and job data. With --database, all servers need the same one. Engines of --engine-url must see the folder at the same path. Default: inside --data.",
+  ),
+  storageCacheBytes: integer(
+    "Training",
+    20 * 2 ** 30,
+    "Disk space for local copies of steps from an S3 bucket. The least recently used go first; those in use stay.",
+    { min: 2 ** 20 },
+    { placeholder: "BYTES" },
   ),
   jobLease: integer(
     "Training",

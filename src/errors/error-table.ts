@@ -281,6 +281,12 @@ export const ERRORS = {
     fix: "Retry after `Retry-After` seconds. The operator finds the reason in the log.",
     repeat: 2,
   },
+  storage_unavailable: {
+    ...UNAVAILABLE,
+    meaning: "The server cannot reach the bucket of `--storage`, or is refused there. Nothing was changed.",
+    fix: "Retry after `Retry-After` seconds. The operator finds the reason in the log.",
+    repeat: 5,
+  },
   no_adapter_slot: {
     ...UNAVAILABLE,
     meaning: "Every adapter slot is in use by running requests or by adapters that the operator loaded.",

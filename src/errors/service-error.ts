@@ -4,6 +4,7 @@ import { CommitUnknown } from "./commit-unknown.ts";
 import { EngineUnavailable } from "./engine-unavailable.ts";
 import type { ErrorRow } from "./error-row.ts";
 import { ERRORS, type ErrorCode } from "./error-table.ts";
+import { StorageUnavailable } from "./storage-unavailable.ts";
 import { StoreUnavailable } from "./store-unavailable.ts";
 
 export interface ErrorDetails {
@@ -57,6 +58,11 @@ export function toServiceError(thrown: unknown): ServiceError {
   }
   if (thrown instanceof StoreUnavailable) {
     return new ServiceError("store_unavailable", "The database cannot be reached. Try again later.", { cause: thrown });
+  }
+  if (thrown instanceof StorageUnavailable) {
+    return new ServiceError("storage_unavailable", "The storage cannot be reached. Try again later.", {
+      cause: thrown,
+    });
   }
   if (thrown instanceof CommitUnknown) {
     const message = "The database was lost during the change. Look whether it took effect before you repeat it.";

@@ -4,6 +4,7 @@
 import type { AdapterSlots } from "../engine/adapter-slots.ts";
 import type { Engine } from "../engine/contract.ts";
 import { checkpointIdentity } from "../model/checkpoint/checkpoint.ts";
+import { orAborted } from "../pacing/or-aborted.ts";
 import type { LimitsTask, TrainedWeights, Trainer } from "./contract.ts";
 import type { ChatEncoder } from "./data/chat-encoder.ts";
 import type { LengthLimits } from "./data/length-limits.ts";
@@ -41,16 +42,6 @@ export function limitsOf(trainer: Trainer, task: LimitsTask): BaseModel["limits"
     );
     return signal ? orAborted(asked, signal) : asked;
   };
-}
-
-/** The promise, or a rejection with the signal's reason as soon as it aborts. */
-function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    if (signal.aborted) abort();
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }
 
 export class BaseModels {

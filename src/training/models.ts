@@ -86,14 +86,17 @@ export class Models {
 
   /** Deletes a model with its steps, jobs and their events. Whoever follows an open job first hears that it ended. */
   async delete(id: string, owner: Owner): Promise<{ deletedCheckpoints: number }> {
-    const { workspace, records } = this.#context;
+    const { workspace, records, log } = this.#context;
     await this.owned(id, owner);
     let steps: StepRecord[] | null = null;
     while (!steps) {
       await this.#runner.cancelJobsOf(id, "its model was deleted");
       steps = await workspace.makingRoom(() => this.#deleteRows(id));
     }
-    await records.removeModel(id);
+    await records.removeModel(id).catch((error: unknown) => {
+      // cleared away later, as they belong to no job any more
+      log.warn("records of a deleted model are still there", { model: id, error });
+    });
     await this.#files.sweep();
     return { deletedCheckpoints: steps.length };
   }

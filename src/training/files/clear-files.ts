@@ -17,11 +17,12 @@ export async function clearFiles(
 ): Promise<void> {
   const { workspace, log } = context;
   const known = await knownFiles(context, options.interrupted);
-  const { removed, movedAside } = await workspace.clearLeftovers(known, options.minAgeMs);
+  const { removed, movedAside, unknown } = await workspace.clearLeftovers(known, options.minAgeMs);
   if (removed.length > 0) log.info("removed files that belong to nothing", { count: removed.length });
   for (const { from, to } of movedAside) {
     log.warn("moved training files aside that the database does not know", { from, folder: to });
   }
+  for (const path of unknown) log.warn("the storage has a step that the database does not know", { path });
 }
 
 /** In one transaction: a job or a step that changes meanwhile must not be missed. */

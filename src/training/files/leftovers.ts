@@ -29,6 +29,8 @@ export interface Cleared {
   /** Paths below the root. */
   removed: string[];
   movedAside: { from: string; to: string }[];
+  /** Steps that were left where they are, though the database should know them. Told once. */
+  unknown: string[];
 }
 
 const STAGING = ".staging-";
@@ -51,7 +53,7 @@ export function removedName(modelId: string): string {
 }
 
 export function clearLeftovers(root: string, known: KnownFiles, minAgeMs: number): Cleared {
-  const cleared: Cleared = { removed: [], movedAside: [] };
+  const cleared: Cleared = { removed: [], movedAside: [], unknown: [] };
   const isYoung = (...path: string[]) => minAgeMs > 0 && Date.now() - lastChange(join(root, ...path)) < minAgeMs;
   const remove = (...path: string[]) => {
     if (isYoung(...path)) return;
@@ -86,13 +88,18 @@ export function clearLeftovers(root: string, known: KnownFiles, minAgeMs: number
 }
 
 /** A number is used once, so a lower one was deleted. An interrupted job makes the next one again. */
-function isRest(step: number, { nextStep, interrupted }: KnownModel): boolean {
+export function isRest(step: number, { nextStep, interrupted }: KnownModel): boolean {
   return step < nextStep || (step === nextStep && interrupted);
+}
+
+/** Whether a step is made in a folder of this name. */
+export function isStaging(name: string): boolean {
+  return name.startsWith(STAGING);
 }
 
 /** A step that was being made. Adapters are also written under a temporary name first. */
 function isUnfinished(name: string): boolean {
-  return name.startsWith(STAGING) || isTemporaryName(name);
+  return isStaging(name) || isTemporaryName(name);
 }
 
 /** Adapters get the temporary name of their folder, which has a dot in front. */
@@ -101,7 +108,7 @@ function isStagingOf(jobs: ReadonlySet<string>, name: string): boolean {
 }
 
 /** When a file or folder, or an entry of it, was changed last. Milliseconds since 1970. */
-function lastChange(path: string): number {
+export function lastChange(path: string): number {
   const changed = (file: string) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return changed(path);
   return Math.max(changed(path), ...readdirSync(path).map((name) => changed(join(path, name))));

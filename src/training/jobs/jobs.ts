@@ -71,10 +71,17 @@ export class Jobs {
     await this.#context.workspace.shareInput(id, {});
   }
 
-  async discard(draft: JobDraft): Promise<void> {
-    await draft.input.abandon();
-    await draft.record?.abandon();
-    await this.#context.workspace.removeJob(draft.id);
+  /** What cannot be removed now is cleared away later. */
+  async discard({ id, input, record }: JobDraft, modelId?: string): Promise<void> {
+    const { workspace, records, log } = this.#context;
+    await input.abandon();
+    await record?.abandon();
+    try {
+      await workspace.removeJob(id);
+      if (record && modelId !== undefined) await records.remove({ id, modelId });
+    } catch (error) {
+      log.warn("the data of a job that was not accepted is still there", { job: id, error });
+    }
   }
 
   /** Accepts the job. Once this returns, the job will run or end with a reason, even if the process crashes. */
@@ -85,7 +92,7 @@ export class Jobs {
       await this.#journal.countJobs();
       return job;
     }
-    await this.#refuse(draft, submission.modelId);
+    await this.discard(draft, submission.modelId);
     if (job.requestHash !== submission.requestHash) throw new TrainingError("idempotency_key_reused", {});
     return job;
   }
@@ -110,7 +117,7 @@ export class Jobs {
       return await this.#context.transaction(insert);
     } catch (error) {
       // a job that may have been accepted keeps its data
-      if (!(error instanceof CommitUnknown)) await this.#refuse(draft, modelId);
+      if (!(error instanceof CommitUnknown)) await this.discard(draft, modelId);
       throw error;
     }
   }
@@ -119,11 +126,6 @@ export class Jobs {
     if (!record) return;
     await record.finish();
     await this.#context.records.publish(this.#context.workspace.jobSent(id), "sent", { id, modelId });
-  }
-
-  async #refuse(draft: JobDraft, modelId: string): Promise<void> {
-    await this.#context.records.remove({ id: draft.id, modelId });
-    await this.discard(draft);
   }
 
   /** Throws if a job submitted now would have no reference for its KL penalty. */

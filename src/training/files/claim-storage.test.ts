@@ -5,7 +5,8 @@ import { afterEach, expect, it } from "vitest";
 import { OperatorError } from "../../errors/operator-error.ts";
 import { openSqlite } from "../../store/sqlite.ts";
 import type { Store } from "../../store/store.ts";
-import { claimStorage } from "./storage-folder.ts";
+import { claimStorage } from "./claim-storage.ts";
+import { FolderMarker } from "./folder-marker.ts";
 
 const open: Store[] = [];
 afterEach(async () => {
@@ -17,9 +18,10 @@ function database(file = ":memory:"): Store {
   open.push(store);
   return store;
 }
+const claim = (folder: string, store: Store) => claimStorage(new FolderMarker(folder), store);
 const newFolder = () => mkdtempSync(join(tmpdir(), "storage-"));
 async function refusal(folder: string, store: Store): Promise<string> {
-  const error = await claimStorage(folder, store).then(
+  const error = await claim(folder, store).then(
     () => null,
     (thrown: unknown) => thrown,
   );
@@ -30,24 +32,24 @@ async function refusal(folder: string, store: Store): Promise<string> {
 
 it("takes an empty folder for a database, and knows it again", async () => {
   const [folder, store] = [newFolder(), database()];
-  await Promise.all([claimStorage(folder, store), claimStorage(folder, store)]);
+  await Promise.all([claim(folder, store), claim(folder, store)]);
   expect(readdirSync(folder)).toEqual(["flywheel-storage.json"]);
-  await claimStorage(folder, store);
+  await claim(folder, store);
 });
 
 it("refuses the folder of another database, and leaves it as it is", async () => {
   const [folder, other] = [newFolder(), database()];
-  await claimStorage(folder, database());
+  await claim(folder, database());
   expect(await refusal(folder, other)).toMatch(/belongs to another database/);
   expect(readdirSync(folder)).toEqual(["flywheel-storage.json"]);
   // the refused database is still free to take another one
-  await claimStorage(newFolder(), other);
+  await claim(newFolder(), other);
 });
 
 it("refuses a folder that is not the one of the other servers, and leaves nothing in it", async () => {
   const [folder, local] = [newFolder(), newFolder()];
   const file = join(newFolder(), "flywheel.db");
-  await claimStorage(folder, database(file));
+  await claim(folder, database(file));
   expect(await refusal(local, database(file))).toMatch(/is not the folder with the files of this database/);
   expect(readdirSync(local)).toEqual([]);
 });
@@ -56,7 +58,7 @@ it("lets one of two servers begin that start at once on different folders", asyn
   const folders = [newFolder(), newFolder()];
   const file = join(newFolder(), "flywheel.db");
   const stores = [database(file), database(file)];
-  const results = await Promise.allSettled(folders.map((folder, i) => claimStorage(folder, stores[i]!)));
+  const results = await Promise.allSettled(folders.map((folder, i) => claim(folder, stores[i]!)));
   expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
   const loser = folders[results.findIndex(({ status }) => status === "rejected")]!;
   expect(readdirSync(loser)).toEqual([]);
@@ -64,9 +66,9 @@ it("lets one of two servers begin that start at once on different folders", asyn
 
 it("goes on after a crash between the file and the row", async () => {
   const [folder, store] = [newFolder(), database()];
-  await claimStorage(folder, store);
+  await claim(folder, store);
   await store.run("UPDATE storage SET folder_id = NULL");
-  await claimStorage(folder, store);
+  await claim(folder, store);
 });
 
 it("says in one line what is wrong with a folder that cannot be used", async () => {
@@ -77,7 +79,7 @@ it("says in one line what is wrong with a folder that cannot be used", async () 
   writeFileSync(join(folder, "flywheel-storage.json"), "{");
   expect(await refusal(folder, store)).toMatch(/is damaged/);
   rmSync(join(folder, "flywheel-storage.json"));
-  await claimStorage(folder, store);
+  await claim(folder, store);
 });
 
 it.skipIf(process.getuid?.() === 0)("refuses a folder that it cannot write to", async () => {
