@@ -6,6 +6,7 @@ import { followModels } from "./models.ts";
 import { takeCode } from "./one-time-code.ts";
 import { Shell } from "./parts/shell.tsx";
 import { SignIn } from "./parts/sign-in.tsx";
+import { followServer } from "./server-facts.ts";
 import { apiKey, forget, messageOf, signInByCode } from "./session.ts";
 import { applyTheme } from "./theme.ts";
 
@@ -14,6 +15,7 @@ listenForShortcuts();
 const code = takeCode();
 if (code !== null) await signInByCode(code).catch((error: unknown) => forget(messageOf(error)));
 followModels();
+followServer();
 
 function App() {
   return <LocationProvider>{apiKey.value === null ? <SignIn /> : <Shell />}</LocationProvider>;

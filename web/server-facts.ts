@@ -1,14 +1,60 @@
-// What the server says about itself, for placeholders and bounds.
-import { computed } from "@preact/signals";
-import { models } from "./models.ts";
+// What does not change while a server runs, and who is signed in: asked for after signing in, and again when a lost server is
+// back, because it may be another one.
+import { effect, signal } from "@preact/signals";
+import { getJson, recoveries } from "./server.ts";
+import { apiKey } from "./session.ts";
 
 export interface ServerFacts {
-  limits: { max_model_len: number };
+  version: string;
+  started_at: string;
+  model: {
+    id: string;
+    context_length: number;
+    parameters: number | null;
+    layers: number | null;
+    hidden_size: number | null;
+  };
+  dtype: string | null;
+  threads: number | null;
+  limits: { max_model_len: number; max_n: number; max_logprobs: number };
+  /** By field of a request. Fields that it does not name are off by default. */
   sampling_defaults: Record<string, number | null>;
+  features: { training: boolean; adapters: boolean; prefix_cache: boolean };
+}
+
+export interface Principal {
+  id: string;
+  name: string;
+  scopes: ("inference" | "training" | "admin")[];
+  expires_at: string | null;
+  workspace: { id: string; name: string };
+  /** Signed in by a link. */
+  session: boolean;
 }
 
 /** Null until the server has told. */
-export const facts = computed<ServerFacts | null>(() => {
-  const length = models.value[0]?.max_model_len;
-  return length == null ? null : { limits: { max_model_len: length }, sampling_defaults: {} };
-});
+export const facts = signal<ServerFacts | null>(null);
+export const me = signal<Principal | null>(null);
+
+export function followServer(): void {
+  effect(() => {
+    recoveries.value;
+    if (apiKey.value === null) {
+      me.value = null;
+      return;
+    }
+    const noted = () => {}; // server.ts has noted a refused key or a lost server
+    getJson<ServerFacts>("/server").then((found) => {
+      facts.value = found;
+    }, noted);
+    getJson<Principal>("/me").then((found) => {
+      me.value = found;
+    }, noted);
+  });
+}
+
+/** Whether the signed-in user may use what needs a scope. */
+export function may(scope: Principal["scopes"][number]): boolean {
+  const scopes = me.value?.scopes ?? [];
+  return scopes.includes(scope) || scopes.includes("admin");
+}

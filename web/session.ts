@@ -18,7 +18,7 @@ function stored(): string | null {
 
 /** Checks a key and keeps it. Throws what the server says against it. */
 export async function signIn(key: string, keep: Keep): Promise<void> {
-  await connect(key).json("GET", "/models");
+  await connect(key).json("GET", "/me");
   remember(key, keep);
 }
 
@@ -28,7 +28,18 @@ export async function signInByCode(code: string): Promise<void> {
   remember(session.key, "tab");
 }
 
-/** Ends the session here; a key that was pasted stays valid. */
+/** Ends the session of a link on the server too. A token that was pasted stays valid. */
+export async function signOut(isSession: boolean): Promise<void> {
+  const key = apiKey.value;
+  forget(null);
+  // The key expires by itself if the server cannot be reached.
+  if (key !== null && isSession)
+    await connect(key)
+      .request("DELETE", "/sessions/current")
+      .catch(() => {});
+}
+
+/** Forgets the key here. */
 export function forget(because: string | null): void {
   sessionStorage.removeItem(STORAGE_KEY);
   localStorage.removeItem(STORAGE_KEY);

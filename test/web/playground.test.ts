@@ -157,6 +157,38 @@ inBrowser("the playground", (bench) => {
     await page.getByText("identical ✓ 12/12").waitFor();
   });
 
+  it("rates answers by drag, by keyboard, by buttons and with stars", async () => {
+    const page = await open("?n=3&panel=teach&max_tokens=4&seed=1");
+    await ask(page, "go on");
+    const places = () => page.locator(".rated li > b").allTextContents();
+    const item = (number: number) => page.getByRole("listitem", { name: `Answer ${number}, place` });
+    await expect.poll(places).toEqual(["1", "2", "3"]);
+    await item(3).dragTo(item(1));
+    await expect.poll(places).toEqual(["3", "1", "2"]);
+    await item(3).focus();
+    await page.keyboard.press("Alt+ArrowDown");
+    await expect.poll(places).toEqual(["1", "3", "2"]);
+    await page.keyboard.press("Alt+ArrowDown"); // the answer that was moved still has the focus
+    await expect.poll(places).toEqual(["1", "2", "3"]);
+    await page.getByRole("button", { name: "Move answer 2 up" }).click();
+    await expect.poll(places).toEqual(["2", "1", "3"]);
+    expect(await page.locator(".rated li > :last-child").allTextContents()).toEqual(["1", "0.5", "0"]);
+    await page.getByLabel("with stars").check();
+    await page.getByText("All answers are rated alike").waitFor();
+    await page.getByRole("group", { name: "Stars for answer 2" }).locator("label").nth(4).click();
+    await expect.poll(() => page.locator(".rated li > :last-child").allTextContents()).toEqual(["0", "1", "0"]);
+    expect(await seriousFindings(page)).toEqual([]);
+  });
+
+  it("compares many prompts with the same seeds and pairs what is right", async () => {
+    const page = await open("?m=fake&m=fake-alias&panel=many&temperature=0");
+    await page.getByLabel("prompts, one per line").fill("say:blue\nsay:red\n\n");
+    await page.getByLabel(/right if it contains/).fill("^blue");
+    await page.getByRole("button", { name: "Compare", exact: true }).click();
+    await page.getByText("0 of 2 answered differently.").waitFor();
+    await page.getByText("Right: 1 by fake, 1 by fake-alias; only the first 0, only the second 0.").waitFor();
+  });
+
   it.each(["light", "dark"] as const)("has no serious finding of axe and no sideways scroll, %s", async (theme) => {
     const page = await open("?m=fake&m=fake-alias&view=tokens&n=2&max_tokens=8&output=regex&constraint=%5Ba-z%5D%2B", {
       theme,

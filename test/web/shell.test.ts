@@ -23,6 +23,23 @@ inBrowser("the frame of the page", (bench) => {
     expect(await page.evaluate("sessionStorage.getItem('flywheel.key')")).toBe(null);
   });
 
+  it("signs in by a one-time link, which leaves no trace in the address and works once", async () => {
+    bench.announce(/401/);
+    const { code } = await (await server.post("/v1/session-codes", {})).json();
+    const page = await bench.open(`${server.url}/?n=2#code=${code}`);
+    await page.getByRole("navigation", { name: "Pages" }).waitFor();
+    expect(page.url()).toBe(`${server.url}/?n=2`);
+    expect(await page.evaluate("history.length")).toBeLessThanOrEqual(2);
+    const key = (await page.evaluate("sessionStorage.getItem('flywheel.key')")) as string;
+    expect(key).not.toBe(API_KEY);
+    const stolen = await bench.open(`${server.url}/#code=${code}`);
+    await stolen.getByRole("alert").filter({ hasText: /code/ }).waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("button", { name: "Enter" }).waitFor();
+    const refused = () => fetch(`${server.url}/v1/me`, { headers: { authorization: `Bearer ${key}` } });
+    await expect.poll(async () => (await refused()).status).toBe(401);
+  });
+
   it("keeps a token on this device when told to", async () => {
     const page = await bench.open(server.url);
     await page.getByLabel("Token", { exact: true }).fill(API_KEY);

@@ -2,18 +2,23 @@
 // gone.
 import { useEffect, useState } from "preact/hooks";
 import { count } from "../format.ts";
-import { models } from "../models.ts";
 import { noteLost } from "../server.ts";
+import { facts } from "../server-facts.ts";
 
 const LOOK_MS = 5_000;
 
 export function ServerState() {
   const running = useLoad();
-  const base = models.value[0];
+  const server = facts.value;
   return (
     <header class="server-state">
-      {base && <b>{base.id}</b>}
-      {base?.max_model_len && <span>{count(base.max_model_len, "token")} of context</span>}
+      {server !== null && (
+        <>
+          <b>{server.model.id}</b>
+          {server.dtype !== null && <span>{server.dtype}</span>}
+          <span>{count(server.limits.max_model_len, "token")} of context</span>
+        </>
+      )}
       {running !== null && <span>{running} running</span>}
     </header>
   );

@@ -5,7 +5,8 @@ import { Route, Router, useLocation } from "preact-iso/router";
 import { useShortcuts } from "../keys.ts";
 import { NotFound } from "../pages/not-found.tsx";
 import { PAGES } from "../pages/pages.ts";
-import { forget } from "../session.ts";
+import { me } from "../server-facts.ts";
+import { signOut } from "../session.ts";
 import { nextTheme, theme } from "../theme.ts";
 import { Banner } from "./banner.tsx";
 import { Help } from "./help.tsx";
@@ -53,7 +54,12 @@ export function Shell() {
         <button type="button" class="quiet" onClick={toggleHelp} title="Shortcuts (?)">
           Keys
         </button>
-        <button type="button" class="quiet" onClick={() => forget(null)}>
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => void signOut(me.value?.session === true)}
+          title={me.value?.name}
+        >
           Sign out
         </button>
       </nav>

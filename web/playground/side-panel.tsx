@@ -54,10 +54,12 @@ export function SidePanel() {
   );
 }
 
-/** What the server does without the field. */
+/** What the server does without the field. Penalties and the shortest length have no default but "off". */
+const OFF: Partial<Record<ParamName, number>> = { min_tokens: 0, presence_penalty: 0, frequency_penalty: 0 };
+
 function shownDefault(name: ParamName): string {
-  const value = facts.value?.sampling_defaults[name];
-  return value === undefined || value === null ? "default" : number(value);
+  const value = facts.value?.sampling_defaults[name] ?? OFF[name];
+  return value === undefined || value === null ? "no limit" : number(value);
 }
 
 function ContextFill() {

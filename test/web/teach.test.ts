@@ -1,0 +1,70 @@
+// Teaching in the browser, with the bundled model and real gradients: eight answers are rated by hand, a step is trained, and
+// it answers beside the old one, asked the same with the same seed.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, it } from "vitest";
+import { loadModel } from "../../src/app/load-model.ts";
+import { startServer } from "../../src/app/serve.ts";
+import { createTraining } from "../../src/app/training.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { shared } from "../wire/shared-server.ts";
+import { inBrowser } from "./browser.ts";
+
+const data = mkdtempSync(join(tmpdir(), "flywheel-teach-"));
+afterAll(() => rmSync(data, { recursive: true, force: true }));
+
+inBrowser("teaching in the browser", (bench) => {
+  const server = shared(() => {
+    const flags = { model: "bundled", port: 0, data, apiKey: ["k"], logLevel: "error" };
+    return startServer(loadConfig({ env: {}, flags }), loadModel, [createTraining]);
+  });
+
+  it("makes short answers likelier when short answers are rated best", async () => {
+    const query = "n=8&seed=1&temperature=1&top_p=1&max_tokens=40&panel=teach";
+    const page = await bench.open(`${server.url}/?${query}`, { key: "k" });
+    await page.getByLabel("Message", { exact: true }).fill("Tell me about the sea.");
+    await page.getByRole("button", { name: "Send" }).click();
+    const train = page.getByRole("button", { name: "Train", exact: true });
+    await expect.poll(() => train.isEnabled()).toBe(true);
+    const answers = () =>
+      page.getByRole("region", { name: "my-agent@1" }).locator("article .markdown").allTextContents();
+    const before = await page.locator("article .markdown").allTextContents();
+    expect(before).toHaveLength(8);
+
+    // The shortest first, one step of the buttons at a time.
+    const places = async () => (await page.locator(".rated li > b").allTextContents()).map((text) => Number(text) - 1);
+    const wanted = before.map((_text, i) => i).sort((a, b) => before[a]!.length - before[b]!.length || a - b);
+    for (const [place, answer] of wanted.entries()) {
+      for (let at = (await places()).indexOf(answer); at > place; at--) {
+        await page.getByRole("button", { name: `Move answer ${answer + 1} up` }).click();
+      }
+    }
+    expect(await places()).toEqual(wanted);
+
+    await page.getByLabel("learning rate").fill("0.001");
+    await page.getByRole("button", { name: "Dry run" }).click();
+    await page.getByText("What training would see").waitFor();
+    expect(await page.locator(".verdicts tbody tr").count()).toBe(8);
+    const advantages = await page.locator(".verdicts tbody td:nth-child(3)").allTextContents();
+    expect(advantages[wanted[0]!]).not.toContain("−");
+    expect(advantages[wanted[7]!]).toContain("−");
+
+    await train.click();
+    await page
+      .getByText("my-agent is at step 1. It answers beside step 0, with the same seed.")
+      .waitFor({ timeout: 500_000 });
+    await expect.poll(async () => (await answers()).filter((text) => text !== "").length).toBe(8);
+    await expect.poll(() => page.getByRole("button", { name: "Stop" }).count()).toBe(0);
+    const after = await answers();
+    const length = (texts: readonly string[]) => texts.reduce((sum, text) => sum + text.length, 0);
+    expect(length(after)).toBeLessThan(length(before) * 0.8);
+    expect(new URL(page.url()).searchParams.getAll("m")).toEqual(["my-agent@0", "my-agent@1"]);
+
+    await page.getByRole("button", { name: "Time machine" }).click();
+    await expect.poll(() => page.locator(".heat-grid tbody tr").count()).toBe(2);
+    await expect.poll(() => page.locator(".heat-grid .heat").count()).toBeGreaterThan(10);
+    await page.getByRole("region", { name: "my-agent@1" }).getByRole("button", { name: "Replay" }).first().click();
+    await page.getByText(/identical ✓/).waitFor();
+  });
+});
