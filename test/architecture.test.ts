@@ -50,7 +50,7 @@ const inside: Record<string, readonly string[]> = {
   "model/hub": ["model/checkpoint"],
   "training/data": ["training"],
   "training/steps": ["training", "training/files"],
-  "training/records": ["training", "training/data", "training/files"],
+  "training/records": ["training", "training/data", "training/files", "training/gradient"],
   "training/jobs": [
     ...["training", "training/data", "training/files", "training/gradient", "training/records", "training/steps"],
   ],

@@ -137,6 +137,12 @@ export const ERRORS = {
       "What the job was trained on is not kept any more, or never was: `--keep-trajectories` bounds it, and jobs of earlier versions have none.",
     fix: "The job's report and events stay. Keep more with `--keep-trajectories`, for example 20Gi/90d.",
   },
+  no_token_numbers: {
+    ...NOT_FOUND,
+    meaning:
+      "The trainer kept no numbers per token: the job has not completed, its trainer is torch, or this trajectory was not trained.",
+    fix: "Wait for the job. Numbers exist for trained trajectories of completed jobs of the embedded trainer.",
+  },
   unknown_training_run: {
     status: 404,
     type: "NotFoundError",

@@ -79,6 +79,8 @@ export interface TrainerTask extends TaskModel {
   optimizer: OptimizerConfig;
   /** Folder to create, with adapter_config.json, adapter_model.safetensors and OPTIMIZER_FILE. Its parent exists. */
   output: string;
+  /** File for what was computed for every trained token (gradient/token-numbers.ts). A trainer need not write it. */
+  tokenNumbers: string | null;
 }
 
 /** One line of a pass's batch file: a sequence with values for each of its T positions and K targets per position. */

@@ -18,6 +18,7 @@ export interface TrainingFaults {
   unknown_job: { id: string };
   unknown_event: { id: string };
   record_expired: { id: string };
+  no_token_numbers: { id: string };
   unknown_trajectory: { group: number; trajectory: number };
   idempotency_key_reused: object;
   unknown_run: { id: string };
@@ -63,6 +64,8 @@ const MESSAGES: { [Code in TrainingErrorCode]: (facts: TrainingFaults[Code]) => 
   unknown_job: ({ id }) => `There is no training job ${id}.`,
   record_expired: ({ id }) =>
     `The record of job ${id} is gone: --keep-trajectories bounds what is kept, and for how long.`,
+  no_token_numbers: ({ id }) =>
+    `Job ${id} has no numbers per token here: it has not completed, its trainer keeps none (--trainer torch), or this trajectory was not trained.`,
   unknown_trajectory: ({ group, trajectory }) => `The job has no trajectory ${trajectory} in group ${group}.`,
   unknown_event: ({ id }) => `${id} is not an event of this job.`,
   idempotency_key_reused: () => "This Idempotency-Key belongs to a job with another body.",

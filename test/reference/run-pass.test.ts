@@ -75,7 +75,8 @@ async function job(objective: Objective) {
     loss = metrics.loss!;
   };
   const output = join(folder, "step");
-  await runTask({ ...common, batch, steps, objective, optimizer, optimizerState: null, output }, { ...hooks, onStep });
+  const task = { ...common, batch, steps, objective, optimizer, optimizerState: null, output, tokenNumbers: null };
+  await runTask(task, { ...hooks, onStep });
   return loss;
 }
 

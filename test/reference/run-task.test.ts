@@ -40,6 +40,7 @@ async function run(fields: { learningRates: number[]; tau?: number; weightDecay?
         : { kind: "policy", loss, precalculateLogprobs: false, reference: null },
     optimizer: { ...RL_DEFAULTS.optimizer, ...(fields.weightDecay && { weightDecay: fields.weightDecay }) },
     output: join(folder, "step"),
+    tokenNumbers: null,
     ...{ threads: 1, activationBytes: 1e9 },
   };
   const steps: StepMetrics[] = [];

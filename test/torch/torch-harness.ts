@@ -139,7 +139,12 @@ export function taskOf(wanted: Wanted): TrainerTask {
     adapter: wanted.from ?? fixture,
     optimizerState: wanted.from === undefined ? null : join(wanted.from, "optimizer.safetensors"),
     steps: Array.from({ length: wanted.steps }, () => ({ from: 0, to: 7, learningRate: wanted.learningRate ?? 1e-3 })),
-    ...{ objective: wanted.objective, optimizer: RL_DEFAULTS.optimizer, output: join(home, "step") },
+    ...{
+      objective: wanted.objective,
+      optimizer: RL_DEFAULTS.optimizer,
+      output: join(home, "step"),
+      tokenNumbers: null,
+    },
     ...{ threads: 1, activationBytes: wanted.activationBytes ?? 1e9 },
   };
 }

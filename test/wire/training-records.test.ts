@@ -199,6 +199,60 @@ describe("the record of a job", () => {
   });
 });
 
+describe("numbers per token", () => {
+  const path = (job: { id: string }, group: number, index: number) =>
+    `${JOBS}/${job.id}/groups/${group}/trajectories/${index}/tokens`;
+
+  it("are those of the trajectory's trained tokens, wherever the batch had it", async () => {
+    const counting = await startTrainingServer({ trainer: fakeTrainer(2, { FAKE_TRAINER_NUMBERS: "1" }) });
+    try {
+      const { id } = await newModel(counting);
+      const groups = [
+        group(trajectory("a1 <e>", 1), trajectory("a2 a3 a1 <e>", 0), trajectory("a1", 0.5)),
+        group(trajectory("a3", 1), trajectory("a2 a1 <e>", 0)),
+      ];
+      const job = await run(jobBody(id, groups), JOBS, counting);
+      const seen: number[] = [];
+      for (const [g, t] of [
+        [0, 0],
+        [0, 1],
+        [1, 0],
+        [1, 1],
+      ] as const) {
+        const { status, json } = await counting.call("GET", path(job, g, t));
+        expect(status).toBe(200);
+        expect(json).toMatchObject({
+          object: "token_numbers",
+          fields: ["new_logprob", "ratio", "clipped", "advantage", "weight", "gradient", "entropy", "reference_kl"],
+        });
+        const { json: of } = await counting.call("GET", path(job, g, t).replace("/tokens", ""));
+        const [{ positions, values }] = json.sequences;
+        expect(positions).toEqual(of.sequences[0].mask.flatMap((bit: number, i: number) => (bit === 1 ? [i] : [])));
+        expect(values.ratio).toEqual(positions.map(() => null));
+        const rows: number[] = values.new_logprob;
+        expect(rows).toEqual(positions.map((_: number, i: number) => rows[0]! + i));
+        seen.push(...rows);
+      }
+      // every row belongs to exactly one token
+      expect(seen.sort((a, b) => a - b)).toEqual(Array.from({ length: 10 }, (_, i) => i));
+      expect((await counting.call("GET", path(job, 0, 2))).status).toBe(404);
+      expect((await counting.call("GET", path(job, 0, 0), undefined, { as: "bob" })).status).toBe(404);
+    } finally {
+      await counting.close();
+    }
+  });
+
+  it("are absent when the trainer keeps none", async () => {
+    const { id } = await newModel(server);
+    const job = await run(jobBody(id));
+    const { status, json } = await server.call("GET", path(job, 0, 0));
+    expect({ status, message: json.error.message }).toMatchObject({
+      status: 404,
+      message: expect.stringMatching(/torch/),
+    });
+  });
+});
+
 describe("how long a record stays", () => {
   const tidy = (on: TrainingServer) => on.bench.service.tidyRecords();
 

@@ -3,6 +3,7 @@
 import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
 import type { JobRecord } from "../../store/job-table.ts";
 import { mean } from "../../training/data/advantage.ts";
+import { TOKEN_FIELDS } from "../../training/gradient/token-numbers.ts";
 import type { KeptSequence, TryVerdict } from "../../training/records/prepared-record.ts";
 import type { KeptGroup, KeptTrajectory } from "../../training/records/record-reader.ts";
 import type { GroupRow, TrajectoryRow } from "./record.schema.ts";
@@ -46,6 +47,28 @@ export function presentTrajectory(
     sequences: sequences.map((sequence) => presentSequence(sequence, advantage ?? 0, tokenTexts)),
     exceptions: groupText === null ? [] : exceptionsOf(JSON.parse(groupText)),
   };
+}
+
+/** `rows`: the trainer's numbers for the trained tokens of each sequence. */
+export function presentNumbers(sequences: readonly KeptSequence[], rows: readonly Float32Array[]) {
+  return {
+    object: "token_numbers" as const,
+    fields: TOKEN_FIELDS,
+    sequences: sequences.map((sequence, s) => ({
+      positions: trainedPositions(sequence),
+      values: Object.fromEntries(TOKEN_FIELDS.map((field, f) => [field, column(rows[s]!, f)])),
+    })),
+  };
+}
+
+export function trainedPositions({ mask }: KeptSequence): number[] {
+  return mask.flatMap((bit, i) => (bit === 1 ? [i] : []));
+}
+
+/** NaN becomes null in JSON. */
+function column(rows: Float32Array, field: number): number[] {
+  const count = rows.length / TOKEN_FIELDS.length;
+  return Array.from({ length: count }, (_, row) => rows[row * TOKEN_FIELDS.length + field]!);
 }
 
 /** Fields that were left out are empty or null. An example has `messages`. */

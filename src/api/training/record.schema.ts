@@ -1,6 +1,7 @@
 // What the routes of a job's record answer.
 
 import { type Static, Type } from "typebox";
+import { TOKEN_FIELDS } from "../../training/gradient/token-numbers.ts";
 import { AnyObject, nullable, orNull } from "../request/schema-parts.ts";
 import { listOf, Moment, Uuid } from "./training.schema.ts";
 
@@ -86,6 +87,24 @@ export const TrajectoryRecordBody = Type.Object(
     exceptions: Type.Array(RolloutException, { description: "Failed rollouts of its group." }),
   },
   { title: "TrajectoryRecord" },
+);
+
+const numbers = Object.fromEntries(TOKEN_FIELDS.map((field) => [field, Type.Array(nullable(Type.Number()))]));
+export const TokenNumbersBody = Type.Object(
+  {
+    object: Type.Literal("token_numbers"),
+    fields: Type.Array(Type.String()),
+    sequences: Type.Array(
+      Type.Object({
+        positions: Type.Array(Type.Integer({ description: "Indices of the trained tokens in the sequence." })),
+        values: Type.Object(numbers, {
+          description: "A list per field, one value per position; null = does not apply.",
+        }),
+      }),
+      { description: "As in the trajectory." },
+    ),
+  },
+  { title: "TokenNumbers" },
 );
 
 export type GroupRow = Static<typeof GroupBody>;

@@ -1,18 +1,19 @@
 // Routes that read the record of a job: what it was given, and what became of it.
 
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { JobRecord } from "../../store/job-table.ts";
 import type { RecordReader } from "../../training/records/record-reader.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { TrainingError } from "../../training/training-error.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
 import { page } from "./paging.ts";
-import { presentGroup, presentTrajectory } from "./record.present.ts";
-import { GroupList, GroupPage, TrajectoryRecordBody } from "./record.schema.ts";
+import { presentGroup, presentNumbers, presentTrajectory, trainedPositions } from "./record.present.ts";
+import { GroupList, GroupPage, TokenNumbersBody, TrajectoryRecordBody } from "./record.schema.ts";
 import { documented } from "./training.schema.ts";
 import { invalid, readQuery } from "./validation.ts";
 
 const DEFAULT_LIMIT = 20;
+const TRAJECTORY = "/v1/preview/training-jobs/:id/groups/:group/trajectories/:trajectory";
 
 interface TrajectoryPath {
   Params: { id: string; group: string; trajectory: string };
@@ -36,23 +37,45 @@ export function registerTrainingRecords(app: FastifyInstance, training: Training
   );
 
   app.get<TrajectoryPath>(
-    "/v1/preview/training-jobs/:id/groups/:group/trajectories/:trajectory",
+    TRAJECTORY,
     documented("One trajectory of a job as it was sent, with its verdict and tokens", {
       response: TrajectoryRecordBody,
     }),
     async (request) => {
-      const { params } = request;
-      const owner = readableBy(principalOf(request));
-      const job = await training.jobs.owned(params.id, owner);
-      const [group, trajectory] = [index(params.group, "group"), index(params.trajectory, "trajectory")];
-      const found = await reading(training, job, (record) => record.trajectory(group, trajectory));
-      if (!found) throw new TrainingError("unknown_trajectory", { group, trajectory });
-      const { baseModel } = await training.models.owned(job.modelId, owner);
+      const { job, index, found } = await find(training, request);
+      const { baseModel } = await training.models.owned(job.modelId, readableBy(principalOf(request)));
       const encoder = training.bases.get(baseModel)?.encoder;
       // without a tokenizer here, ids have to do
-      return presentTrajectory(job, trajectory, found, (ids) => encoder?.tokenTexts(ids) ?? []);
+      return presentTrajectory(job, index, found, (ids) => encoder?.tokenTexts(ids) ?? []);
     },
   );
+
+  app.get<TrajectoryPath>(
+    `${TRAJECTORY}/tokens`,
+    documented("What the trainer computed for every trained token of a trajectory", { response: TokenNumbersBody }),
+    async (request) => {
+      const { job, found } = await find(training, request);
+      const trained = found.sequences.filter(({ firstRow }) => firstRow !== null);
+      const rows: Float32Array[] = [];
+      for (const sequence of trained) {
+        const some = await training.jobs.tokenRows(job, sequence.firstRow!, trainedPositions(sequence).length);
+        if (some) rows.push(some);
+      }
+      if (trained.length === 0 || rows.length < trained.length) {
+        throw new TrainingError("no_token_numbers", { id: job.id });
+      }
+      return presentNumbers(trained, rows);
+    },
+  );
+}
+
+async function find(training: TrainingService, request: FastifyRequest<TrajectoryPath>) {
+  const { params } = request;
+  const job = await training.jobs.owned(params.id, readableBy(principalOf(request)));
+  const [group, index] = [indexFrom(params.group, "group"), indexFrom(params.trajectory, "trajectory")];
+  const found = await reading(training, job, (record) => record.trajectory(group, index));
+  if (!found) throw new TrainingError("unknown_trajectory", { group, trajectory: index });
+  return { job, index, found };
 }
 
 async function reading<T>(
@@ -68,7 +91,7 @@ async function reading<T>(
   }
 }
 
-function index(text: string, name: string): number {
+function indexFrom(text: string, name: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw invalid(["path", name], "int_parsing", "Input should be a whole number from 0", text);
 }

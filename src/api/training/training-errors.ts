@@ -19,6 +19,7 @@ const WIRE: Readonly<Record<TrainingErrorCode, { code: ErrorCode; param?: string
   too_many_metrics: { code: "invalid_training_request", param: "trajectory_groups" },
   unknown_job: { code: "unknown_training_job" },
   record_expired: { code: "record_expired" },
+  no_token_numbers: { code: "no_token_numbers" },
   unknown_trajectory: { code: "unknown_training_job" },
   unknown_event: { code: "unknown_training_job", param: "after" },
   idempotency_key_reused: { code: "idempotency_key_reused" },

@@ -154,6 +154,11 @@ export class Workspace {
     return join(this.jobFolder(jobId), `prepared-${epoch}`);
   }
 
+  /** What an attempt computed for every token, likewise. */
+  jobTokens(jobId: string, epoch: number): string {
+    return join(this.jobFolder(jobId), `tokens-${epoch}`);
+  }
+
   createJobFolder(jobId: string): void {
     mkdirSync(this.jobFolder(jobId), { recursive: true, mode: 0o700 });
   }

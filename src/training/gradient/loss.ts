@@ -31,6 +31,8 @@ export interface LossOutputs {
   gradient: Float64Array;
   /** Importance ratio per token at the configured level, before cap and mask. */
   ratio: Float64Array;
+  /** After tau and KL penalty, per token. */
+  advantage: Float64Array;
   /** Log-probability minus that of the reference, per token; null without a KL penalty. */
   klToReference: Float64Array | null;
 }
@@ -55,19 +57,21 @@ export function policyLoss(inputs: LossInputs, config: LossConfig): LossOutputs 
 
   const gradient = new Float64Array(size);
   const dRatio = new Float64Array(size);
+  const advantages = new Float64Array(size);
   const scale = 1 / Math.max(1, inputs.stepTokens);
   let loss = 0;
   for (let t = 0; t < size; t++) {
-    // 1. cap: a capped ratio is a constant
+    // 1. tau, 2. KL penalty: both change the advantage and carry no gradient
+    let advantage = inputs.advantages[t]! - (config.tau ?? 0) * difference[t]!;
+    if (kl) advantage += config.klPenaltyCoef * (kl.mean[t]! - kl.perToken[t]!);
+    advantages[t] = advantage;
+    // 3. cap: a capped ratio is a constant
     const capped = config.maxImportanceWeight !== null && ratios.ratio[t]! > config.maxImportanceWeight;
     let ratio = capped ? config.maxImportanceWeight! : ratios.ratio[t]!;
-    // 2. mask
+    // 4. mask
     const masked = config.maskProbRatio && !(ratio > clipLow && ratio < clipHigh);
     if (masked && !config.artExactMasking) continue;
     if (masked) ratio = 0;
-    // 3. tau, 4. KL penalty: both change the advantage and carry no gradient
-    let advantage = inputs.advantages[t]! - (config.tau ?? 0) * difference[t]!;
-    if (kl) advantage += config.klPenaltyCoef * (kl.mean[t]! - kl.perToken[t]!);
     // 5. the algorithm
     const term = algorithm.tokenLoss({ ratio, advantage, logprob: logprobs[t]!, clipLow, clipHigh });
     // 6. truncated importance sampling, 7. weight and mean
@@ -77,7 +81,7 @@ export function policyLoss(inputs: LossInputs, config: LossConfig): LossOutputs 
     dRatio[t] = capped || masked ? 0 : term.dRatio * factor;
   }
   backpropRatios(ratios, dRatio, starts, gradient);
-  return { loss, gradient, ratio: ratios.ratio, klToReference: kl?.perToken ?? null };
+  return { loss, gradient, ratio: ratios.ratio, advantage: advantages, klToReference: kl?.perToken ?? null };
 }
 
 /** The old log-probabilities, or the current ones where they are unknown. */

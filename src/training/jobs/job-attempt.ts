@@ -10,6 +10,7 @@ import type { TrainingContext } from "../context.ts";
 import type { BatchSequence, StepMetrics } from "../contract.ts";
 import { averages } from "../data/group-metrics.ts";
 import { copyStep } from "../files/adapter-files.ts";
+import { hasFile } from "../files/has-file.ts";
 import type { Policies } from "../policies.ts";
 import { writePrepared } from "../records/prepared-record.ts";
 import type { StepPublisher } from "../steps/publish-step.ts";
@@ -78,10 +79,22 @@ export class JobAttempts {
     }
   }
 
+  async #keepNumbers({ job, lease, signal }: Attempt): Promise<void> {
+    const { workspace, records, log } = this.#context;
+    const file = workspace.jobTokens(job.id, lease.epoch);
+    if (!hasFile(file)) return;
+    try {
+      await records.publish(file, "tokens", job, { signal, patient: true });
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn("what a trainer computed for every token could not be kept", { job: job.id, error });
+    }
+  }
+
   /** Fills the staging folder. Returns the averages of the gradient steps' metrics. */
   async #train(attempt: Attempt, work: JobWork): Promise<Record<string, number>> {
     const { job, lease, staging, signal } = attempt;
-    const { workspace, eventTable, trainer } = this.#context;
+    const { workspace, records, eventTable, trainer } = this.#context;
     const target = taskModel(attempt, attempt.folder, this.#context);
     if ((await eventTable.count(job.id, "training_started")) === 0) {
       // ART clients expect the number of gradient steps under this name
@@ -124,6 +137,7 @@ export class JobAttempts {
       objective: work.objective,
       optimizer: work.optimizer,
       output: staging,
+      tokenNumbers: records.keeps ? workspace.jobTokens(job.id, lease.epoch) : null,
     };
     try {
       const result = await trainer.train(task, onStep, AbortSignal.any([signal, failure.signal]));
@@ -134,6 +148,7 @@ export class JobAttempts {
       await recorded.catch(() => {});
     }
     await recorded;
+    await this.#keepNumbers(attempt);
     return averages(samples);
   }
 

@@ -8,7 +8,7 @@ import type { TrainingContext } from "../context.ts";
 import type { BatchSequence, GradientStepPlan, Objective } from "../contract.ts";
 import { groupCounts, rewardMetrics } from "../data/group-metrics.ts";
 import { type PreparedJob, prepareJob } from "../data/prepare.ts";
-import { type ExampleReport, prepareSft, type SftExample } from "../data/prepare-sft.ts";
+import { type ExampleReport, type PreparedSft, prepareSft, type SftExample } from "../data/prepare-sft.ts";
 import type { TokenSequence } from "../data/token-sequence.ts";
 import type { TrajectoryReport } from "../data/verdict.ts";
 import { planRl, planSft } from "../gradient/gradient-plan.ts";
@@ -100,7 +100,7 @@ async function sftWork(job: JobRecord, { workspace }: TrainingContext, { base, s
   const config = JSON.parse(job.config) as SftConfig;
   const examples = readInput<SftExample>(await workspace.fetchInput(job.id, { signal, patient: true }));
   const prepared = await prepareSft(examples, base.encoder, config, await base.limits(signal), signal);
-  const { sequences, report, tokenised } = prepared;
+  const { sequences, report } = prepared;
   const plan = planSft(
     sequences.map(({ example }) => example),
     config,
@@ -118,7 +118,7 @@ async function sftWork(job: JobRecord, { workspace }: TrainingContext, { base, s
     objective: { kind: "cross_entropy" },
     optimizer: config.optimizer,
     report: { examples: report, totals },
-    prepared: { tries: report.map((entry, i) => triedExample(entry, tokenised[i]!)), groups: report.length },
+    prepared: { tries: triedExamples(prepared), groups: report.length },
     eventMetrics: (index) => ({ ...jobMetrics, num_trajectories: examplesOf(plan[index]!) }),
     stepMetrics: {},
     rewardStdDev: null,
@@ -129,16 +129,31 @@ async function sftWork(job: JobRecord, { workspace }: TrainingContext, { base, s
 function triesOf({ report, tokenised, sequences }: PreparedJob): PreparedTry[] {
   const place = (of: { group: number; trajectory: number }) => `${of.group}/${of.trajectory}`;
   const weights = new Map(sequences.map((sequence) => [place(sequence), sequence.weight]));
+  const numbered = numbering(sequences);
   return report.map(({ group, trajectory, status, reason, advantage, tokens, trainableTokens }, i) => {
     const weight = weights.get(place({ group, trajectory })) ?? 0;
-    return { group, status, reason, advantage, weight, tokens, trainableTokens, sequences: tokenised[i]! };
+    return { group, status, reason, advantage, weight, tokens, trainableTokens, sequences: numbered(tokenised[i]!) };
   });
 }
 
-function triedExample(report: ExampleReport, sequences: TokenSequence[]): PreparedTry {
-  const { example, ...verdict } = report;
-  const signal = report.status === "trained" ? 1 : 0;
-  return { ...verdict, group: example, advantage: signal, weight: signal, sequences };
+function triedExamples({ report, tokenised, sequences }: PreparedSft): PreparedTry[] {
+  const numbered = numbering(sequences);
+  return report.map(({ example, ...verdict }, i) => {
+    const signal = verdict.status === "trained" ? 1 : 0;
+    return { ...verdict, group: example, advantage: signal, weight: signal, sequences: numbered(tokenised[i]!) };
+  });
+}
+
+/** Says where the trainer's numbers for the tokens of a sequence are. `batch`: the sequences in training order. */
+function numbering(batch: readonly TokenSequence[]): (sequences: TokenSequence[]) => PreparedTry["sequences"] {
+  // the batch has copies of the sequences with the same ids
+  const firstRows = new Map<readonly number[], number>();
+  let row = 0;
+  for (const { ids, mask } of batch) {
+    firstRows.set(ids, row);
+    for (const bit of mask) row += bit;
+  }
+  return (sequences) => sequences.map((sequence) => ({ ...sequence, firstRow: firstRows.get(sequence.ids) ?? null }));
 }
 
 function batchSequence(

@@ -140,6 +140,11 @@ export class Jobs {
     return this.#context.records.open(job);
   }
 
+  /** What the trainer computed for `count` tokens; null if it kept nothing. */
+  tokenRows(job: JobRecord, from: number, count: number): Promise<Float32Array | null> {
+    return this.#context.records.tokenRows(job, from, count);
+  }
+
   async owned(id: string, owner: Owner): Promise<JobRecord> {
     const job = await this.#context.jobTable.owned(id, owner);
     if (!job) throw new TrainingError("unknown_job", { id });

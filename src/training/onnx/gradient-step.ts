@@ -5,6 +5,7 @@ import type { Objective } from "../contract.ts";
 import { clipRange, knownLogprobs, type LossInputs, policyLoss } from "../gradient/loss.ts";
 import { type StepTokens, samplerDifference, stepDiagnostics } from "../gradient/loss-diagnostics.ts";
 import type { NamedTensors } from "../gradient/optimizer.ts";
+import { type TokenNumbers, TokenRows } from "../gradient/token-numbers.ts";
 import type { TaskSequence } from "./batch.ts";
 import type { MicroBatch } from "./packing/micro-batch.ts";
 import { type PackLimits, planMicroBatches } from "./packing/pack-plan.ts";
@@ -15,6 +16,8 @@ export interface StepResult {
   metrics: Record<string, number>;
   /** Metrics of how far the sampler is from the trainer, if the model is set to the weights that sampled. */
   samplerDifference: Record<string, number>;
+  /** What was computed for every trained token. */
+  tokens: TokenRows;
 }
 
 export interface PassOptions {
@@ -45,6 +48,7 @@ export async function gradientStep(
     klToReference: [],
   };
   const sampler: number[] = [];
+  const rows = new TokenRows(sequences);
   let loss = 0;
   for (const { batch, keeping } of batches) {
     const pass = await model.forward(batch, keeping, between);
@@ -56,6 +60,12 @@ export async function gradientStep(
       for (const value of part!.tokens[key]) tokens[key].push(value);
     }
     if (part) for (const { sequence, token } of batch.reads) sampler.push(bySequence.get(sequence)!.sampler[token]!);
+    for (const [i, { sequence, token }] of batch.reads.entries()) {
+      rows.set(sequence, token, {
+        ...{ new_logprob: pass.logprobs[i]!, entropy: pass.entropies[i]!, gradient: dLogprobs[i]! },
+        ...part?.numbers(i),
+      });
+    }
     await model.backward(pass, dLogprobs, gradients, between);
   }
   const counts = {
@@ -67,7 +77,7 @@ export async function gradientStep(
     objective.kind === "policy"
       ? { loss, policy_loss: loss, ...stepDiagnostics(tokens, clipRange(objective.loss)), ...counts }
       : { loss, ...counts };
-  return { gradients, metrics, samplerDifference: samplerDifference(tokens.logprobs, sampler) };
+  return { gradients, metrics, samplerDifference: samplerDifference(tokens.logprobs, sampler), tokens: rows };
 }
 
 /** Log-probabilities of every trained token under the model's current parameters, by sequence. */
@@ -108,7 +118,15 @@ function policyPart(
     stepTokens,
   };
   const result = policyLoss(inputs, loss);
+  const { low, high } = clipRange(loss);
   return {
+    /** Of the token that is read as the i-th. */
+    numbers: (i: number): Partial<TokenNumbers> => {
+      const ratio = result.ratio[i]!;
+      const clipped = ratio < low ? -1 : ratio > high ? 1 : 0;
+      const signal = { advantage: result.advantage[i]!, weight: inputs.weights[i]! };
+      return { ratio, clipped, ...signal, reference_kl: result.klToReference?.[i] ?? Number.NaN };
+    },
     loss: result.loss,
     gradient: result.gradient,
     tokens: {

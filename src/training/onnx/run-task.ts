@@ -1,6 +1,7 @@
 // Runs a trainer task: loads the adapter, precomputes what the objective needs, takes the gradient steps and saves the
 // result. The same task on the same files gives the same bits.
 
+import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { LINEAR_NAMES } from "../../model/checkpoint/expected-tensors.ts";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
@@ -39,6 +40,7 @@ export async function runTask(task: TrainerTask, hooks: TaskHooks): Promise<Trai
 
   let params = parametersOf(adapter);
   let state = loadOptimizerState(task.optimizerState, params, task.objective.kind);
+  if (task.tokenNumbers !== null) writeFileSync(task.tokenNumbers, "", { mode: 0o600 });
   for (const [i, { from, to, learningRate }] of task.steps.entries()) {
     model.setParameters(params, adapter.scale);
     const passes = { ...options, sequences: sequences.slice(from, to) };
@@ -54,6 +56,7 @@ export async function runTask(task: TrainerTask, hooks: TaskHooks): Promise<Trai
       gradient_step: i + 1,
     };
     checkStep(metrics, i, task);
+    if (task.tokenNumbers !== null) appendFileSync(task.tokenNumbers, new Uint8Array(step.tokens.values.buffer));
     hooks.onStep(metrics);
   }
   const tokens = model.rows - rowsBefore;

@@ -59,7 +59,13 @@ function task(first = 5, steps = 3): TrainerTask {
     ...{ baseModel: FIXTURE, weights: "float32", positionsPerBlock: 16, adapter: FIXTURE, optimizerState: null, batch },
     steps: Array.from({ length: steps }, () => ({ from: 0, to: 1, learningRate: 1e-3 })),
     objective: { kind: "policy", loss: RL_DEFAULTS.loss, precalculateLogprobs: false, reference: null },
-    ...{ optimizer: RL_DEFAULTS.optimizer, output: join(folder, "step"), threads: 1, activationBytes: 1e9 },
+    ...{
+      optimizer: RL_DEFAULTS.optimizer,
+      output: join(folder, "step"),
+      tokenNumbers: null,
+      threads: 1,
+      activationBytes: 1e9,
+    },
   };
 }
 

@@ -160,11 +160,8 @@ export class LineFile {
 
   /** null if there is no such file, or it is not complete. Whoever opens it closes it. */
   static async open(path: string): Promise<LineFile | null> {
-    const file = await open(path, "r").catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return null;
-      throw error;
-    });
-    if (file === null) return null;
+    const file = await openIfThere(path);
+    if (!file) return null;
     try {
       const table = await readTable(file);
       if (table) return new LineFile(file, table);
@@ -205,6 +202,14 @@ export class LineFile {
       yield* texts.slice(Math.max(0, from - first), end - first);
     }
   }
+}
+
+/** Opens a file for reading; null if there is none. */
+export function openIfThere(path: string): Promise<FileHandle | null> {
+  return open(path, "r").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return null;
+    throw error;
+  });
 }
 
 /** Index of the member that has this text. */

@@ -16,7 +16,8 @@ export interface PreparedTry {
   weight: number;
   tokens: number;
   trainableTokens: number;
-  sequences: readonly TokenSequence[];
+  /** `firstRow`: of its trained tokens in the trainer's numbers; null = not trained. */
+  sequences: readonly (TokenSequence & { firstRow: number | null })[];
 }
 
 export type TryVerdict = Omit<PreparedTry, "group" | "sequences">;
@@ -32,6 +33,8 @@ export interface KeptSequence {
   ids: number[];
   mask: (0 | 1)[];
   logprobs: (number | null)[];
+  /** Of its trained tokens in the trainer's numbers; null = not trained. */
+  firstRow: number | null;
 }
 
 /** `tries` are in the order of their groups. Groups without any have a row too. */
@@ -62,6 +65,6 @@ export async function writePrepared(path: string, tries: Iterable<PreparedTry>, 
 }
 
 /** JSON has no NaN, so an unknown log-probability becomes null. */
-function kept({ ids, mask, oldLogprobs }: TokenSequence): object {
-  return { ids, mask, logprobs: oldLogprobs };
+function kept({ ids, mask, oldLogprobs, firstRow }: PreparedTry["sequences"][number]): object {
+  return { ids, mask, logprobs: oldLogprobs, firstRow };
 }

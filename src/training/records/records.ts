@@ -2,11 +2,13 @@
 // them. Records older or larger than the bound go, the oldest first; a deleted model takes its records with it.
 //   sent      what the client sent, from the moment the job is accepted
 //   prepared  verdicts and tokens, from the moment the job trains
+//   tokens    what the trainer computed for every token, once it is done
 
 import type { RecordFiles, RecordOf } from "../files/record-files.ts";
 import type { Access } from "../files/shared-files.ts";
+import { TOKEN_ROW_BYTES } from "../gradient/token-numbers.ts";
 import { TrainingError } from "../training-error.ts";
-import { LineFile } from "./line-file.ts";
+import { LineFile, openIfThere } from "./line-file.ts";
 import { beyondBound, type RecordBound } from "./record-bound.ts";
 import { RecordReader } from "./record-reader.ts";
 
@@ -25,7 +27,7 @@ export class Records {
   }
 
   /** Moves a complete file into the record of a job. */
-  publish(file: string, name: "sent" | "prepared", job: RecordOf, access: Access = {}): Promise<void> {
+  publish(file: string, name: "sent" | "prepared" | "tokens", job: RecordOf, access: Access = {}): Promise<void> {
     return this.#files.publish(file, name, job, access);
   }
 
@@ -38,6 +40,19 @@ export class Records {
     } catch (error) {
       await sent.close();
       throw error;
+    }
+  }
+
+  /** Rows of what the trainer computed (gradient/token-numbers.ts); null if it kept none. */
+  async tokenRows(job: RecordOf, from: number, count: number): Promise<Float32Array | null> {
+    const file = await openIfThere(await this.#files.fetch("tokens", job, {}));
+    if (!file) return null;
+    try {
+      const bytes = new Uint8Array(count * TOKEN_ROW_BYTES);
+      const { bytesRead } = await file.read(bytes, 0, bytes.length, from * TOKEN_ROW_BYTES);
+      return bytesRead === bytes.length ? new Float32Array(bytes.buffer) : null;
+    } finally {
+      await file.close();
     }
   }
 
