@@ -13,6 +13,7 @@ it("two API servers and two workers keep every promise while servers and the dat
   expect(report.wrong, told.join("\n")).toEqual([]);
   expect(report.faults).toBeGreaterThan(5);
   expect(report.jobs.COMPLETED).toBeGreaterThan(5);
+  expect(report.gradientSteps).toBeGreaterThan(10);
   expect(report.comparedPolicies).toBeGreaterThan(0);
   rmSync(report.folder, { recursive: true, force: true });
 });

@@ -21,6 +21,7 @@ export interface ChaosReport {
   wrong: string[];
   faults: number;
   jobs: Record<string, number>;
+  gradientSteps: number;
   actions: Record<string, number>;
   repeatedRequests: number;
   /** Replies of 500 or more, by status. */
@@ -65,10 +66,14 @@ export async function chaos({ seed, ms, faults, say }: ChaosOptions): Promise<Ch
     const rows = await store.all<{ status: string; count: number }>(
       "SELECT status, CAST(COUNT(*) AS BIGINT) AS count FROM jobs GROUP BY status ORDER BY status",
     );
+    const steps = await store.get<{ count: number }>(
+      "SELECT CAST(COUNT(*) AS BIGINT) AS count FROM job_events WHERE type = 'gradient_step'",
+    );
     return {
       wrong,
       faults: caused,
       jobs: Object.fromEntries(rows.map(({ status, count }) => [status, count])),
+      gradientSteps: steps!.count,
       actions: sum(clients.map((client) => client.done)),
       repeatedRequests: requests.repeated,
       serverErrors: sum(requests.serverErrors.map(({ status }) => ({ [status]: 1 }))),

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { serverSentEvents } from "../../src/client/server-sent-events.ts";
 import type { Chance } from "../cluster/chance.ts";
 import type { Answer, Requests } from "../cluster/requests.ts";
+import { scoredGroup } from "../cluster/scored-group.ts";
 
 interface Model {
   id: string;
@@ -108,15 +109,8 @@ export class Client {
 
   async train(): Promise<void> {
     const model = this.#chance.pick(this.#models);
-    const groups = Array.from({ length: this.#chance.between(1, 6) }, () => ({
-      trajectories: [1, 0].map((reward) => ({
-        messages_and_choices: [
-          ...MESSAGES,
-          { role: "assistant", content: "abcdefgh".slice(0, this.#chance.between(1, 8)) },
-        ],
-        reward,
-      })),
-    }));
+    const reply = () => Array.from({ length: this.#chance.between(1, 8) }, () => this.#chance.between(5, 60));
+    const groups = Array.from({ length: this.#chance.between(1, 3) }, () => scoredGroup(reply(), reply()));
     const key = `${this.#name}-${++this.#made}`;
     const body = { model_id: model.id, trajectory_groups: groups };
     const headers = { "idempotency-key": key };

@@ -37,6 +37,7 @@ it(`${KILLS} kills of two workers, and some of API servers, change nothing that 
     const undisturbed = await Learner.register("undisturbed", requests, new Chance(SEED));
     while (undisturbed.learnt < Math.max(...learners.map(({ learnt }) => learnt))) await undisturbed.learn();
     const expected = await undisturbed.digests(store);
+    expect(new Set(expected).size).toBe(expected.length);
     for (const learner of learners) {
       expect(learner.learnt).toBeGreaterThan(0);
       expect(await learner.digests(store), learner.name).toEqual(expected.slice(0, learner.learnt + 1));

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Store } from "../../src/store/store.ts";
 import type { Chance } from "./chance.ts";
 import type { Requests } from "./requests.ts";
+import { scoredGroup } from "./scored-group.ts";
 
 const PREVIEW = "/v1/preview";
 const LOOK_MS = 100;
@@ -85,16 +86,8 @@ export class Learner {
 }
 
 /** Trajectory groups of a request. */
-export function batch(number: number, groups: number): unknown[] {
-  return Array.from({ length: groups }, (_, group) => ({
-    trajectories: [1, 0].map((reward) => ({
-      messages_and_choices: [
-        { role: "user", content: "a b c" },
-        { role: "assistant", content: "abcdefgh".slice((number + group + reward) % 7) },
-      ],
-      reward,
-    })),
-  }));
+function batch(number: number, groups: number): object[] {
+  return Array.from({ length: groups }, (_, group) => scoredGroup([5, 6, 10 + (number % 20)], [5, 7, 30 + group]));
 }
 
 function expectDone<Body>({ status, body }: { status: number; body: unknown }): Body {

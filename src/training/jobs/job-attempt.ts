@@ -181,7 +181,11 @@ export class JobAttempts {
         tokens: work.report.usage?.tokens ?? 0,
         event: { type: "training_ended", data: { step } },
       };
-      await this.#journal.finish(lease, end, insertStep);
+      await this.#journal.finish(lease, end, async (tx) => {
+        // first: whoever lost the job must hear that, and not that the other one has made the step already
+        await tx.leaseTable.renew(lease);
+        await insertStep(tx);
+      });
     });
   }
 }

@@ -224,7 +224,11 @@ export class OperationAttempts {
       report: JSON.stringify(outcome),
       event: { type: "operation_ended", data: {} },
     };
-    await this.#journal.finish(lease, end, alongside);
+    await this.#journal.finish(lease, end, async (tx) => {
+      // first: whoever lost the job must hear that, and not that the other one has made the step already
+      await tx.leaseTable.renew(lease);
+      await alongside?.(tx);
+    });
   }
 }
 
