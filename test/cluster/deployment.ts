@@ -27,13 +27,13 @@ export interface DeploymentOptions {
   stepMs?: number;
 }
 
-const KEY = "cluster";
 /** The shortest that an operator can choose. */
 export const LEASE_MS = 3_000;
 /** Jobs that are open when the faults end must end in this time. */
 const SETTLE_MS = 300_000;
 
 export class Deployment {
+  readonly key = "cluster";
   readonly postgres: TestPostgres;
   /** Between the servers and the database. */
   readonly proxy: PostgresProxy;
@@ -43,8 +43,9 @@ export class Deployment {
   readonly folder: string;
   readonly storage: string;
   readonly members: Member[] = [];
+  /** To the API servers. */
+  readonly requests: Requests;
   readonly #options: DeploymentOptions;
-  #requests: Requests | null = null;
 
   private constructor(
     options: DeploymentOptions,
@@ -57,6 +58,7 @@ export class Deployment {
     this.folder = mkdtempSync(join(tmpdir(), "flywheel-deployment-"));
     this.storage = join(this.folder, "storage");
     mkdirSync(this.storage);
+    this.requests = new Requests(() => this.role("api").map(({ url }) => url), this.key);
   }
 
   /** Returns when all servers serve. */
@@ -73,15 +75,6 @@ export class Deployment {
       await own.close();
       throw error;
     }
-  }
-
-  /** Requests to the API servers that were there when it was first asked for. */
-  get requests(): Requests {
-    this.#requests ??= new Requests(
-      this.role("api").map(({ url }) => url),
-      KEY,
-    );
-    return this.#requests;
   }
 
   role(role: "api" | "worker"): Member[] {
@@ -101,7 +94,7 @@ export class Deployment {
       args: [
         ...["--model", join(ROOT, "test/fixtures/llama"), "--served-model-name", "tiny", "--dtype", "float32"],
         ...["--trainer", "torch", "--trainer-dtype", "float32", "--trainer-command", trainer],
-        ...["--api-key", KEY, "--threads", "1", "--lora-rank", "4", "--lora-alpha", "8"],
+        ...["--api-key", this.key, "--threads", "1", "--lora-rank", "4", "--lora-alpha", "8"],
         ...["--job-lease", String(LEASE_MS / 1000), "--step-grace", "0", "--log-level", "info"],
         ...["--data", data, "--storage", this.storage, "--database", database, ...(this.#options.args ?? [])],
       ],

@@ -58,7 +58,7 @@ export class Member {
   /** Returns when it serves. */
   async start(): Promise<void> {
     const limit = Date.now() + START_LIMIT_MS;
-    while (!(await this.#tryStart())) {
+    while (!(await this.tryStart())) {
       if (Date.now() > limit) throw new Error(`${this.name} did not start: ${this.tail()}`);
       await sleep(500);
     }
@@ -67,6 +67,11 @@ export class Member {
   /** Whether its process runs, paused or not. */
   get alive(): boolean {
     return this.#child !== null && running.has(this.#child);
+  }
+
+  /** How the last process ended; null = it runs, or a signal ended it. */
+  get exitCode(): number | null {
+    return this.#child?.exitCode ?? null;
   }
 
   /** kill -9. */
@@ -89,7 +94,7 @@ export class Member {
     this.#ending = true;
     this.#child?.kill("SIGTERM");
     await this.#ended;
-    return this.#child?.exitCode ?? null;
+    return this.exitCode;
   }
 
   tail(): string {
@@ -97,7 +102,7 @@ export class Member {
   }
 
   /** Whether it came to serve; false = it ended before. */
-  async #tryStart(): Promise<boolean> {
+  async tryStart(): Promise<boolean> {
     const { program, args, env, role, port } = this.#options;
     const words = ["serve", "--role", role, "--port", String(port), ...args];
     const child = spawn(process.execPath, [join(program, "bin", "flywheel"), ...words], {

@@ -20,10 +20,11 @@ export class Requests {
   readonly serverErrors: ServerError[] = [];
   /** Requests that were sent again. */
   repeated = 0;
-  readonly #urls: readonly string[];
+  readonly #urls: () => readonly string[];
   readonly #key: string;
 
-  constructor(urls: readonly string[], key: string) {
+  /** `urls`: of the servers, also of those that are down. */
+  constructor(urls: () => readonly string[], key: string) {
     this.#urls = urls;
     this.#key = key;
   }
@@ -43,7 +44,7 @@ export class Requests {
   /** One try on any server; null = not now. The caller reads the body of an answer below 400. */
   async open(chance: Chance, path: string, headers: Record<string, string>): Promise<Response | null> {
     try {
-      const response = await fetch(chance.pick(this.#urls) + path, { headers: this.#headers(headers) });
+      const response = await fetch(chance.pick(this.#urls()) + path, { headers: this.#headers(headers) });
       if (response.status < 500 && response.status !== 429) return response;
       this.#note(response, `GET ${path}: ${await response.text()}`);
       return null;
@@ -60,7 +61,7 @@ export class Requests {
     headers: Record<string, string>,
   ): Promise<Answer | null> {
     try {
-      const response = await fetch(chance.pick(this.#urls) + path, {
+      const response = await fetch(chance.pick(this.#urls()) + path, {
         method,
         headers: this.#headers(body === undefined ? headers : { ...headers, "content-type": "application/json" }),
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
