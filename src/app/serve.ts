@@ -9,6 +9,7 @@ import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import { createLog, type Log } from "../observe/log.ts";
 import { Metrics } from "../observe/metrics.ts";
+import { makeDataDir } from "../store/data-dir.ts";
 import { lockDataDir } from "../store/instance-lock.ts";
 import { ModelTable } from "../store/model-table.ts";
 import { SessionStore } from "../store/sessions.ts";
@@ -89,6 +90,7 @@ async function start(
   checkLoraModules(adapters);
   const needsToken = await lacksToken(config, tokens);
   if (extensions.length > 0) await checkStorage(config, store);
+  makeDataDir(config.data);
   await tryAddress(config);
   const metrics = new Metrics();
   const adaptersToCome = adapters.length > 0 || (await new ModelTable(store).hasTrainedSteps());

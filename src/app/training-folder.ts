@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Config } from "../config/options.ts";
 import { s3Place } from "../config/s3-url.ts";
 import type { Log } from "../observe/log.ts";
+import { makeDataDir } from "../store/data-dir.ts";
 import { lockDataDir } from "../store/instance-lock.ts";
 import type { Store } from "../store/store.ts";
 import { claimStorage } from "../training/files/claim-storage.ts";
@@ -54,7 +55,10 @@ export async function checkStorage(config: Config, store: Store): Promise<void> 
     return claimStorage(new BucketMarker(await openBucket(place)), store);
   }
   const folder = trainingFolder(config);
-  if (config.storage === null) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (config.storage === null) {
+    makeDataDir(config.data);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  }
   await claimStorage(new FolderMarker(folder), store);
 }
 

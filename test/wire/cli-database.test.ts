@@ -1,9 +1,12 @@
 // `--database` as an operator types it.
 
-import { existsSync, mkdtempSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { openPostgres } from "../../src/store/open-postgres.ts";
+import { claimStorage } from "../../src/training/files/claim-storage.ts";
+import { FolderMarker } from "../../src/training/files/folder-marker.ts";
 import { query } from "../postgres/start-postgres.ts";
 import { usePostgres } from "../postgres/use-postgres.ts";
 import { MODEL, run, serve } from "./cli-process.ts";
@@ -55,4 +58,42 @@ it("refuses a database that it cannot use, in one line, and makes nothing", asyn
     expect(existsSync(data)).toBe(false);
   }
   expect(await query(url, "SELECT to_regclass('jobs') AS jobs")).toEqual([{ jobs: null }]);
+});
+
+it("refuses a newer schema and a folder that is not shared, in one line, and makes nothing", async () => {
+  const folder = () => mkdtempSync(join(tmpdir(), "flywheel-cli-"));
+  const [newer, url, other] = [
+    await postgres().createDatabase(),
+    await postgres().createDatabase(),
+    await postgres().createDatabase(),
+  ];
+  await query(newer, "CREATE TABLE schema_version (version BIGINT NOT NULL)");
+  await query(newer, "INSERT INTO schema_version VALUES (99)");
+  const [shared, foreign, local] = [folder(), folder(), folder()];
+  for (const [database, place] of [
+    [url, shared],
+    [other, foreign],
+  ] as const) {
+    const store = await openPostgres(database);
+    await claimStorage(new FolderMarker(place), store);
+    await store.close();
+  }
+  const cases = [
+    [newer, shared, /schema version 99, newer than this program knows \(\d+\): start the newer version/],
+    [url, join(shared, "missing"), /--storage .*missing does not exist: make the folder, or mount it there$/],
+    [url, local, /is not the folder with the files of this database.*Mount the shared folder there/],
+    [url, foreign, /belongs to another database: choose another folder/],
+  ] as const;
+  for (const [database, storage, line] of cases) {
+    const data = join(folder(), "new");
+    const options = ["--data", data, "--storage", storage, "--database", database];
+    const { code, out, err } = await run(["serve", "--model", MODEL, ...options]);
+    const last = err.trimEnd().split("\n").at(-1)!;
+    expect([code, out, last]).toEqual([1, "", expect.stringMatching(line)]);
+    expect(err).not.toMatch(/:flywheel-test@|\n +at /);
+    expect(existsSync(data)).toBe(false);
+  }
+  expect(readdirSync(local)).toEqual([]);
+  expect(readdirSync(shared)).toEqual(readdirSync(foreign));
+  expect(await query(newer, "SELECT to_regclass('jobs') AS jobs")).toEqual([{ jobs: null }]);
 });
