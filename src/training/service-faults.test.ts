@@ -12,8 +12,10 @@ import {
   scored,
   stepFolder,
   submit,
+  type TrainingBench,
   trainingBench,
 } from "../../test/fakes/training-service.ts";
+import { violations } from "../../test/training-invariants/violations.ts";
 import { JobTable } from "../store/job-table.ts";
 import { ModelTable } from "../store/model-table.ts";
 import { RL_DEFAULTS } from "./config.ts";
@@ -21,6 +23,11 @@ import { Workspace } from "./files/workspace.ts";
 import { JobJournal } from "./jobs/job-journal.ts";
 
 const start = benchesOfTest();
+const wrong = async ({ store, service, folder }: TrainingBench) => {
+  // a job ends before its files go
+  await expect.poll(() => service.stats()).toEqual({ running: 0, pending: 0 });
+  return violations({ store, folder: join(folder, "training") });
+};
 
 describe("faults", () => {
   it.each([
@@ -187,6 +194,7 @@ describe("faults", () => {
     await expect.poll(() => existsSync(reserve)).toBe(true);
     expect((await bench.service.models.step(model.id, "me", "latest")).step).toBe(1);
     finish.mockRestore();
+    expect(await wrong(bench)).toEqual([]);
   });
 
   it("accepts and starts no job while there is no space to record its end", async () => {
@@ -206,6 +214,7 @@ describe("faults", () => {
       keep.mockRestore();
     }
     expect((await ended(bench, await submit(bench, model.id))).at(-1)).toMatchObject({ data: { step: 2 } });
+    expect(await wrong(bench)).toEqual([]);
   });
 
   it("deletes and cancels on a full disk, using the reserve", async () => {

@@ -21,7 +21,7 @@ it("a job whose worker is killed completes once, on the other worker", async () 
   const env = { FLYWHEEL_DATABASE: database };
   const common = [MODEL, "--served-model-name", "tiny", "--data", data, "--port", "0", "--dtype", "float32"];
   const start = (role: string, until?: string) =>
-    serve([...common, "--role", role, "--threads", "1", "--api-key", KEY], env, until);
+    serve([...common, "--role", role, "--threads", "1", "--api-key", KEY, "--job-lease", "3"], env, until);
   const api = await start("api");
   const workers = [await start("worker", "listening on"), await start("worker", "listening on")];
 

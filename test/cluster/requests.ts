@@ -1,7 +1,7 @@
 // Requests of clients that know several servers. What gets no answer, or is refused for now, is sent again to another one.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ServerError } from "../training-invariants/violations.ts";
+import { OUTCOME_UNKNOWN, type ServerError } from "../training-invariants/violations.ts";
 import type { Chance } from "./chance.ts";
 
 /** A server that is paused does not answer. */
@@ -29,7 +29,7 @@ export class Requests {
     this.#key = key;
   }
 
-  /** Sends it until there is an answer other than "not now": 429, 503 or 507. */
+  /** Sends it until there is an answer other than "not now" (429, 503 or 507) and "look whether it took effect". */
   async send(chance: Chance, method: string, path: string, body?: unknown, headers = {}): Promise<Answer> {
     const limit = Date.now() + PATIENCE_MS;
     for (let tries = 0; ; tries++) {
@@ -69,7 +69,8 @@ export class Requests {
       });
       const text = await response.text();
       this.#note(response, `${method} ${path}: ${text}`);
-      if (NOT_NOW.has(response.status)) return null;
+      // whatever these clients ask for can be asked for twice
+      if (NOT_NOW.has(response.status) || text.includes(OUTCOME_UNKNOWN)) return null;
       return { status: response.status, body: text === "" ? null : JSON.parse(text) };
     } catch (error) {
       // the connection was refused or lost, or the server is silent

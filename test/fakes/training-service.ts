@@ -32,6 +32,7 @@ export interface TrainingBench {
   service: TrainingService;
   engine: AdapterEngine;
   slots: AdapterSlots;
+  store: Store;
   folder: string;
   close(): Promise<void>;
 }
@@ -116,6 +117,7 @@ export async function trainingBench(options: BenchOptions = {}): Promise<Trainin
     service,
     engine,
     slots,
+    store,
     folder,
     async close() {
       await service.close();

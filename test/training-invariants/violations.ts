@@ -4,7 +4,7 @@
 //   I2  the steps of a model are numbered without gaps and in the order of their jobs, and row, folder and digest agree
 //   I4  the events of a job are in order: one start, the gradient steps, one end
 //   I5  no folder of a row is missing, and none without a row is older than the grace
-//   I6  clients saw no failure of a server but those that say when to try again
+//   I6  clients saw no failure of a server but those that say when to try again, or to look first
 
 import type { Store } from "../../src/store/store.ts";
 import { tablesOn } from "../../src/store/tables.ts";
@@ -50,9 +50,13 @@ export async function violations({ store, folder, ...rest }: Evidence): Promise<
   ];
 }
 
+/** The reply when the database crashed during a commit: only the client can know what it wanted. */
+export const OUTCOME_UNKNOWN = "Look whether it took effect before you repeat it.";
+
 /** While a server stops, the database is away or the disk is full, clients are told so, and when to try again. */
 function undeclared(errors: readonly ServerError[]): string[] {
   return errors
     .filter(({ status, retryAfter }) => status !== 507 && !(status === 503 && retryAfter))
+    .filter(({ status, message }) => status !== 500 || !message.includes(OUTCOME_UNKNOWN))
     .map(({ status, message }) => `a client got ${status}: ${message}`);
 }

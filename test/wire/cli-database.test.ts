@@ -81,7 +81,7 @@ it("refuses a newer schema and a folder that is not shared, in one line, and mak
   const cases = [
     [newer, shared, /schema version 99, newer than this program knows \(\d+\): start the newer version/],
     [url, join(shared, "missing"), /--storage .*missing does not exist: make the folder, or mount it there$/],
-    [url, local, /is not the folder with the files of this database.*Mount the shared folder there/],
+    [url, local, /is not the folder with the files of this database: .*Mount the same shared folder/],
     [url, foreign, /belongs to another database: choose another folder/],
   ] as const;
   for (const [database, storage, line] of cases) {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { benchesOfTest, ended, newModel, stepFolder, submit } from "../../../test/fakes/training-service.ts";
+import { violations } from "../../../test/training-invariants/violations.ts";
 import { becomesVisible } from "./visible-files.ts";
 
 const start = benchesOfTest();
@@ -42,6 +43,8 @@ it("a job waits for the step that it continues", async () => {
   const job = await submit(bench, id);
   await later(300, show);
   expect((await ended(bench, job)).at(-1)).toMatchObject({ type: "training_ended", data: { step: 2 } });
+  await expect.poll(() => bench.service.stats()).toEqual({ running: 0, pending: 0 });
+  expect(await violations({ store: bench.store, folder: join(bench.folder, "training") })).toEqual([]);
 });
 
 it("the wait ends with the request, and when it takes too long", async () => {
