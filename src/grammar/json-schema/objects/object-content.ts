@@ -33,6 +33,8 @@ const MAX_NODES = 20_000;
 const MAX_UNORDERED = 8;
 /** Limit for undeclared members that a minimum requires. The graph has nodes for each set of their kinds. */
 const MAX_KINDS = 3;
+/** Among the kinds: a loose member. */
+const LOOSE = 1 << 30;
 
 interface Place {
   /** The object is empty so far or ends in a comma: a member must follow. */
@@ -43,7 +45,7 @@ interface Place {
   readonly count: number;
   /** Members known to have different names, counted as far as a minimum requires. */
   readonly different: number;
-  /** The kinds of undeclared members written, as a bitset. */
+  /** The kinds of undeclared and loose members written, as a bitset. */
   readonly kinds: number;
   readonly condition: Formula;
 }
@@ -69,10 +71,12 @@ export class ObjectContent {
     const { min, max, condition, anyOrder } = demands;
     const required = members.filter((member) => member.required);
     const remembered = new Set(atoms(condition).map(({ name }) => name));
-    const isLoose = (member: Member): boolean => anyOrder && !member.required && !remembered.has(member.name);
+    const optional = members.filter((member) => !member.required && !remembered.has(member.name));
+    // Loose members reach a minimum by one at most, because they may repeat. If that is too little, some are tracked.
+    const more = min > required.length + 1 ? Math.max(0, MAX_UNORDERED - members.length + optional.length) : 0;
     this.#comma = comma;
-    this.#loose = members.filter(isLoose);
-    this.#tracked = members.filter((member) => !isLoose(member));
+    this.#loose = anyOrder ? optional.slice(more) : [];
+    this.#tracked = members.filter((member) => !this.#loose.includes(member));
     this.#extras = extras;
     this.#condition = and(condition, ...required.map(({ name }) => has(name)));
     // No counting is needed if the required members reach the minimum anyway.
@@ -80,7 +84,7 @@ export class ObjectContent {
     this.#max = max !== null && (extras !== null || this.#loose.length > 0 || max < members.length) ? max : null;
     this.#anyOrder = anyOrder && this.#tracked.length <= MAX_UNORDERED;
     this.#extrasAnywhere = demands.extrasAnywhere || anyOrder;
-    const missing = this.#min - this.#tracked.length;
+    const missing = this.#min - this.#tracked.length - Math.min(1, this.#loose.length);
     this.#kinds = extras === null || this.#min === 0 ? [] : missing > 1 ? extras.kinds() : [extras.any];
   }
 
@@ -148,7 +152,9 @@ export class ObjectContent {
         this.#edges.push({ from, to, expression: empty });
       }
     }
-    for (const member of this.#loose) this.#write(member, place, from);
+    const first = place.different < this.#min && !(place.kinds & LOOSE);
+    const counted = first ? { ...place, different: place.different + 1, kinds: place.kinds | LOOSE } : place;
+    for (const member of this.#loose) this.#write(member, counted, from);
     if (left.length === 0 || this.#extrasAnywhere) this.#further(place, from);
   }
 
@@ -172,7 +178,7 @@ export class ObjectContent {
   #further(place: Place, from: number): void {
     if (!this.#extras) return;
     this.#edge(this.#extras.any, place, from);
-    if (place.different >= this.#min || bits(place.kinds) >= MAX_KINDS) return;
+    if (place.different >= this.#min || bits(place.kinds & ~LOOSE) >= MAX_KINDS) return;
     for (const [index, expression] of this.#kinds.entries()) {
       if (place.kinds & (1 << index)) continue;
       const different = place.different + 1;

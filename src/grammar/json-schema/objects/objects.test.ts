@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { acceptsText } from "../../../../test/grammar/accepts.ts";
 import { judge } from "../../../../test/grammar/judge.ts";
 import { keyOf, plainJson } from "../../../../test/grammar/walk.ts";
+import type { JsonValue } from "../keywords.ts";
 
 test("additional properties can satisfy minProperties", () => {
   judge(
@@ -78,6 +79,28 @@ test("by default, properties come in declared order and no others are allowed", 
   expect(accepts('{"b":null,"a":1}', { freeOrder: true })).toBe(true);
   expect(accepts('{"b":null,"d":1}', { freeOrder: true })).toBe(false);
   expect(accepts('{"d":1,"b":null,"e":2}', { openObjects: true })).toBe(true);
+});
+
+test.each([2, 12])("in free order, %s optional properties can reach a minimum, but no property twice", (count) => {
+  const names = Array.from({ length: count }, (_, index) => `p${index}`);
+  const properties = Object.fromEntries(names.map((name) => [name, { type: "integer" }]));
+  const json = { freeOrder: true };
+  const pairs = [
+    { p1: 1, p0: 1 },
+    { p0: 1, p1: 1 },
+  ];
+  const closed = { type: "object", properties, additionalProperties: false };
+  judge({ ...closed, minProperties: 1 }, { valid: [{ p1: 1 }, { p0: 1 }, ...pairs], invalid: [{}], json });
+  judge({ ...closed, minProperties: 2 }, { valid: pairs, invalid: [{}, { p0: 1 }], json });
+  judge({ ...closed, required: ["p1"], minProperties: 2 }, { valid: pairs, invalid: [{ p1: 1 }, { p0: 1 }], json });
+  const accepts = (schema: JsonValue, text: string): boolean =>
+    acceptsText(keyOf({ kind: "json_schema", schema, json: { ...plainJson, ...json } }), text);
+  for (const name of names) {
+    expect(accepts({ ...closed, minProperties: 2 }, `{"${name}":1,"${name}":2}`)).toBe(false);
+  }
+  const open = { ...closed, additionalProperties: true, minProperties: 3 };
+  expect(accepts(open, '{"p0":1,"x":1,"p1":1}')).toBe(true);
+  expect(accepts(open, '{"p0":1,"x":1}')).toBe(false);
 });
 
 test("in free order, all other rules still apply", () => {
