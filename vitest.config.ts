@@ -24,6 +24,7 @@ const STORE_TESTS = [
   "src/training/service-slots.test.ts",
   "test/wire/training.test.ts",
   "test/wire/training-runs.test.ts",
+  "test/s3/training.test.ts",
 ];
 
 export default defineConfig({

@@ -31,6 +31,9 @@ export async function openWorkspace(config: Config, log: Log): Promise<OpenedWor
   const { openBucket } = await import("../training/files/s3/open-bucket.ts");
   const { SharedBucket } = await import("../training/files/s3/shared-bucket.ts");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (config.engineUrl.length > 0) {
+    log.warn("engines load adapters by path: each must see this folder at the same path", { folder });
+  }
   // what a server makes here, another one would clear away
   const unlock = lockDataDir(folder);
   try {

@@ -47,7 +47,7 @@ it("a step whose worker is killed in the middle of its upload is published once,
   }));
   s3().fail({ kind: "hold", method: "PUT", match: /step-1-.*optimizer/ });
   const training = client.train(model.id, groups);
-  await expect.poll(() => s3().held, { timeout: 60_000 }).toBe(1);
+  await expect.poll(() => s3().held).toBe(1);
   worker.process.kill("SIGKILL");
   await worker.exit;
   s3().release();

@@ -11,7 +11,7 @@ const CONNECT_MS = 3_000;
 /** Between two bytes. */
 const SILENCE_MS = 15_000;
 /** Of one request, with pauses that grow. */
-const TRIES = 4;
+const TRIES = 3;
 
 type Sdk = Pick<typeof import("@aws-sdk/client-s3"), "S3">;
 
