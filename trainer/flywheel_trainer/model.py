@@ -10,7 +10,6 @@ import gc
 from dataclasses import dataclass
 
 import torch
-import torch._inductor.config as inductor_config
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import fully_shard
@@ -110,7 +109,6 @@ class TrainableModel:
         self.flex = device.type == "cuda" and self.dtype is torch.bfloat16
         if self.flex:
             torch._dynamo.config.recompile_limit = MOST_SIZES
-            keep_tuned_kernels()
         self.windows = {None, getattr(self.config, "sliding_window", None)}
         self.recompute = False
         for layer in self.body.layers:
@@ -213,16 +211,6 @@ class TrainableModel:
             budget = int((free - (2 * self.layer_bytes if self.sharded else 0)) * MEMORY_SHARE)
         kept, recomputed = row_bytes(self.config, self.dtype.itemsize)
         return Memory(rows=max(1, budget // kept), recomputed_rows=max(1, budget // recomputed))
-
-
-def keep_tuned_kernels() -> None:
-    """A layer from PyTorch's cache on disk must run as fast as one that was just compiled.
-
-    Kernels that are bundled into that cache lose their tuned settings (torch 2.11): a step of 24,000 rows of a 1.7 B model
-    took 0.78 s on an H200 instead of 0.62. Without the bundle the first step takes 9 s from the cache instead of 3.
-    """
-    if hasattr(inductor_config, "bundle_triton_into_fx_graph_cache"):
-        inductor_config.bundle_triton_into_fx_graph_cache = False
 
 
 def padded_rows(count: int) -> int:
