@@ -17,12 +17,13 @@ it("writes numbers with three digits", () => {
 });
 
 it("writes shares, times and sizes", () => {
-  expect([0, 0.0004, 0.004, 0.415, 0.999, 1].map(percent)).toEqual([
+  expect([0, 0.0004, 0.004, 0.415, 0.999, 0.9999, 1].map(percent)).toEqual([
     "0 %",
     "< 0.1 %",
     "0.4 %",
     "42 %",
     "99.9 %",
+    "> 99.9 %",
     "100 %",
   ]);
   expect([5.4, 1800, 200_000, 11_520_000, 9e8].map(duration)).toEqual(["5 ms", "1.8 s", "3 min", "3 h 12", "10 days"]);

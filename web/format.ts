@@ -14,6 +14,7 @@ export function percent(share: number): string {
   if (!Number.isFinite(share)) return "–";
   const value = share * 100;
   if (value > 0 && value < 0.1) return "< 0.1 %";
+  if (value > 99.9 && value < 100) return "> 99.9 %";
   const digits = (value > 0 && value < 1) || (value > 99 && value < 100) ? 1 : 0;
   return `${value.toFixed(digits)} %`;
 }

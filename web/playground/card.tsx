@@ -54,8 +54,10 @@ export function Card({ column, columnIndex, index }: { column: Column; columnInd
         <Markdown text={reply.content} />
       )}
       {reply.content === "" && reply.reasoning === "" && !isOver && <p class="muted">…</p>}
-      <Facts exchange={exchange} reply={reply} />
-      {isOver && reply.tokens.length > 0 && <Replay column={column} index={index} />}
+      <footer>
+        <Facts exchange={exchange} reply={reply} />
+        {isOver && reply.tokens.length > 0 && <Replay column={column} index={index} />}
+      </footer>
     </article>
   );
 }

@@ -5,6 +5,7 @@ import { number } from "../format.ts";
 import { postJson } from "../server.ts";
 import { messageOf } from "../session.ts";
 import { differenceOf, type Pair, promptsIn, type Side, summaryOf } from "./coupled.ts";
+import { Panel } from "./panel.tsx";
 import { chatBody } from "./request.ts";
 import { columnModels, settings } from "./state.ts";
 import { TokenReader, type WireEntry } from "./tokens.ts";
@@ -47,8 +48,7 @@ export function ManyPrompts() {
     isRunning.value = false;
   };
   return (
-    <section class="panel many" aria-label="Compare many prompts">
-      <h2>What did it learn?</h2>
+    <Panel title="What did it learn?" name="many">
       {b === undefined ? (
         <p>Add a second model to compare with.</p>
       ) : (
@@ -91,7 +91,7 @@ export function ManyPrompts() {
           {pairs.value.length > 0 && <Results pairs={pairs.value} pattern={pattern.value} a={a!} b={b} />}
         </>
       )}
-    </section>
+    </Panel>
   );
 }
 

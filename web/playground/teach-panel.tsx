@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { number, percent } from "../format.ts";
 import { models } from "../models.ts";
 import { Choice } from "../parts/choice.tsx";
+import { Panel } from "./panel.tsx";
 import { RatedAnswers } from "./rated-answers.tsx";
 import { asChoice, isRunning } from "./reply.ts";
 import type { Message } from "./request.ts";
@@ -37,8 +38,7 @@ export function TeachPanel() {
     return groupOf(exchange.body.messages as Message[], choices, rewards);
   };
   return (
-    <section class="panel teach" aria-label="Teach">
-      <h2>Teach</h2>
+    <Panel title="Teach" name="teach">
       <div class="row">
         <label class="number-field">
           <span>policy</span>
@@ -102,14 +102,13 @@ export function TeachPanel() {
       <div role="status">
         <Progress lesson={lesson.value} />
       </div>
-    </section>
+    </Panel>
   );
 }
 
 function FirstAsk() {
   return (
-    <section class="panel teach" aria-label="Teach">
-      <h2>Teach</h2>
+    <Panel title="Teach" name="teach">
       <p>
         Ask something with eight answers, put the answers in an order, and train. The new step then answers beside the
         old one.
@@ -122,7 +121,7 @@ function FirstAsk() {
           Eight answers, temperature 1
         </button>
       )}
-    </section>
+    </Panel>
   );
 }
 

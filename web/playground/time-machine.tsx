@@ -7,6 +7,7 @@ import { number, percent } from "../format.ts";
 import { listPolicies } from "../policies.ts";
 import { policyNamed } from "../policy-name.ts";
 import { apiKey, messageOf } from "../session.ts";
+import { Panel } from "./panel.tsx";
 import { isRunning } from "./reply.ts";
 import { score } from "./scoring.ts";
 import { spread } from "./spread.ts";
@@ -47,8 +48,7 @@ export function TimeMachine() {
   const pointed = cell.value === null ? undefined : rows.value.find(({ step }) => step === cell.value!.step);
   const token = pointed?.tokens?.[cell.value!.at];
   return (
-    <section class="panel time-machine" aria-label="Time machine">
-      <h2>Time machine</h2>
+    <Panel title="Time machine" name="time-machine">
       {!isOver && <p>Ask a policy something. Its answer is then scored under every step.</p>}
       {problem.value !== null && (
         <p class="problem" role="alert">
@@ -89,7 +89,7 @@ export function TimeMachine() {
           ? "Dark is likely, bright is surprising. Point at a cell, or reach it with Tab."
           : `step ${cell.value!.step}, ${label(token)}: ${percent(Math.exp(token.logprob))}`}
       </p>
-    </section>
+    </Panel>
   );
 }
 

@@ -1,0 +1,97 @@
+// `npm run web:screenshots`: the pictures of docs/guides/web.md and the README, from a fresh server with the bundled model.
+// Seeds and viewport are fixed, so the words on them stay the same; times and speeds are this machine's.
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { chromium, type Page } from "playwright-core";
+import { findBrowser } from "../../test/web/find-browser.ts";
+
+const root = fileURLToPath(new URL("../../../../", import.meta.url)); // from bench/dist/bench/web/
+const data = mkdtempSync(join(tmpdir(), "flywheel-screenshots-"));
+const KEY = "screenshots";
+const WAIT_MS = 300_000;
+
+async function startFlywheel(): Promise<{ child: ChildProcess; url: string }> {
+  const args = ["serve", "--port", "0", "--data", data, "--api-key", KEY, "--log-level", "error"];
+  const child = spawn(process.execPath, [join(root, "bin/flywheel"), ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  for await (const line of createInterface({ input: child.stdout })) {
+    const found = /^listening on (\S+)/.exec(line);
+    if (found) return { child, url: found[1]! };
+  }
+  throw new Error("the server did not start");
+}
+
+async function takePictures(url: string, executablePath: string): Promise<void> {
+  const browser = await chromium.launch({ executablePath });
+  const context = await browser.newContext({ viewport: { width: 1180, height: 760 }, colorScheme: "light" });
+  context.setDefaultTimeout(WAIT_MS);
+  await context.addInitScript(`sessionStorage.setItem("flywheel.key", ${JSON.stringify(KEY)})`);
+  const page = await context.newPage();
+  const shoot = async (name: string) => {
+    await page.screenshot({ path: join(root, "docs/images", `${name}.png`) });
+    console.log(`docs/images/${name}.png`);
+  };
+  const isIdle = () => page.getByRole("button", { name: "Send" }).waitFor();
+
+  await page.goto(`${url}/?n=8&seed=1&temperature=1&top_p=1&max_tokens=40&panel=teach`);
+  await page.getByLabel("Message", { exact: true }).fill("Tell me about the sea.");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByRole("article").first().waitFor();
+  await isIdle();
+  await page.evaluate("scrollTo(0, 0)");
+  await shoot("teach-1-answers");
+
+  await sortByLength(page);
+  await page.getByLabel("learning rate").fill("0.001");
+  await page.getByRole("heading", { name: "Teach" }).evaluate("node => node.scrollIntoView()");
+  await shoot("teach-2-order");
+
+  await page.getByRole("button", { name: "Dry run" }).click();
+  await page.locator(".verdicts").evaluate("node => node.scrollIntoView({ block: 'center' })");
+  await shoot("teach-3-dry-run");
+
+  await page.getByRole("button", { name: "Train", exact: true }).click();
+  await page.getByText(/gradient step [1-9]/).evaluate("node => node.scrollIntoView({ block: 'center' })");
+  await shoot("teach-4-training");
+
+  await page.getByText("It answers beside step 0").waitFor();
+  await isIdle();
+  await page.evaluate("scrollTo(0, 0)");
+  await shoot("teach-5-beside");
+
+  await page.goto(`${url}/?m=my-agent@0&m=my-agent@1&seed=3&temperature=1&top_p=1&max_tokens=40&view=tokens`);
+  await page.getByLabel("Message", { exact: true }).fill("Tell me about the sea.");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByText(/first differs/).waitFor();
+  await isIdle();
+  await page.getByRole("option", { name: "␣deep", exact: true }).first().hover();
+  await shoot("playground");
+  await browser.close();
+}
+
+/** The shortest answer first. */
+async function sortByLength(page: Page): Promise<void> {
+  const texts = await page.locator("article .markdown").allTextContents();
+  const wanted = texts.map((_text, i) => i).sort((a, b) => texts[a]!.length - texts[b]!.length || a - b);
+  for (const [place, answer] of wanted.entries()) {
+    const places = await page.locator(".rated li > b").allTextContents();
+    for (let at = places.indexOf(String(answer + 1)); at > place; at--) {
+      await page.getByRole("button", { name: `Move answer ${answer + 1} up` }).click();
+    }
+  }
+}
+
+const browser = findBrowser();
+if (browser === null) throw new Error("no browser: apt-get install --no-install-recommends chromium-headless-shell");
+const { child, url } = await startFlywheel();
+try {
+  await takePictures(url, browser);
+} finally {
+  child.kill();
+  rmSync(data, { recursive: true, force: true });
+}
