@@ -64,6 +64,20 @@ inBrowser("the playground", (bench) => {
     await answer(page).getByText("The se").waitFor();
   });
 
+  it("folds reasoning away from the answer", async () => {
+    const page = await open("?top=0");
+    const events = [{ reasoning: "Hm, the sea." }, { content: "Blue." }].map((delta) =>
+      JSON.stringify({ choices: [{ index: 0, delta, token_ids: [1] }] }),
+    );
+    const body = [...events, "[DONE]"].map((data) => `data: ${data}\n\n`).join("");
+    await page.route("**/v1/chat/completions", (route) => route.fulfill({ contentType: "text/event-stream", body }));
+    await ask(page, "What colour?");
+    await answer(page).getByText("Blue.").waitFor();
+    expect(await answer(page).getByText("Hm, the sea.").isVisible()).toBe(false);
+    await answer(page).getByText("Reasoning").click();
+    expect(await answer(page).getByText("Hm, the sea.").isVisible()).toBe(true);
+  });
+
   it.each(HOSTILE)("shows a hostile reply as text (%#)", async (text) => {
     const page = await open("?view=text&top=0");
     await page.route("**/v1/chat/completions", (route) => {
@@ -115,6 +129,28 @@ inBrowser("the playground", (bench) => {
     await page.getByRole("button", { name: "Regenerate" }).click();
     await page.getByText(/first differs: \d/).waitFor();
     expect(await page.locator(".token.differs").count()).toBe(1);
+  });
+
+  it("reads as a screen reader would read it", async () => {
+    const page = await open("?temperature=0");
+    await ask(page, "say:**blue**");
+    await page.getByText("9 tokens", { exact: true }).waitFor();
+    const heard = await page.getByRole("region", { name: "fake" }).ariaSnapshot();
+    expect(heard.replace(/9 tokens first .* cached/, "9 tokens …")).toMatchInlineSnapshot(`
+      "- region "fake":
+        - heading "fake" [level=2]
+        - text: user say:**blue**
+        - article "Answer 1 of fake":
+          - text: "1"
+          - button "Copy answer 1": copy
+          - paragraph:
+            - strong: blue
+          - paragraph: 9 tokens …
+          - paragraph:
+            - button "Replay"
+            - status"
+    `);
+    expect(await page.getByRole("navigation", { name: "Pages" }).ariaSnapshot()).toContain('link "Play"');
   });
 
   it("samples several answers and counts them", async () => {

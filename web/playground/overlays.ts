@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { percent } from "../format.ts";
 import { score } from "./scoring.ts";
 import type { Colour } from "./settings.ts";
-import { type Column, columns } from "./state.ts";
+import { type Column, columns, servedName } from "./state.ts";
 import { surprise, type Token } from "./tokens.ts";
 
 type Scores = readonly Token[] | "asked" | "failed";
@@ -40,8 +40,8 @@ function scored(column: Column, index: number, model: string): readonly Token[] 
 /** The model to compare with: the first column's, or for the first column the second's. */
 function otherModel(column: Column): string | null {
   const [first, second] = columns.value;
-  const other = column.model === first?.model ? second : first;
-  return other === undefined || other.model === column.model ? null : other.model;
+  const other = column === first ? second : first;
+  return other === undefined || servedName(other) === servedName(column) ? null : servedName(other);
 }
 
 function isConstrained(column: Column): boolean {
@@ -55,7 +55,7 @@ const FULL_DIFFERENCE = 3;
 export function heatOf(colour: Colour, column: Column, index: number): (token: Token, i: number) => number | null {
   if (colour === "surprise") return ({ logprob }) => surprise(logprob);
   if (colour === "legal") {
-    const free = isConstrained(column) ? scored(column, index, column.model) : null;
+    const free = isConstrained(column) ? scored(column, index, servedName(column)) : null;
     return (token, i) => (free === null ? null : 1 - legalMass(token, free[i]));
   }
   const other = otherModel(column);
@@ -72,7 +72,7 @@ export function notesOf(column: Column, index: number, at: number): string[] {
   const token = column.exchange!.replies[index]!.tokens[at]!;
   const notes: string[] = [];
   if (isConstrained(column)) {
-    const free = scored(column, index, column.model)?.[at];
+    const free = scored(column, index, servedName(column))?.[at];
     if (free !== undefined) {
       const wanted = free.top[0];
       notes.push(`the constraint left ${percent(legalMass(token, free))} of the model's probability`);

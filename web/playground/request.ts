@@ -1,5 +1,6 @@
 // The body of a chat request from the settings and the conversation.
 import { constraintFields } from "./constraint.ts";
+import { jsonError } from "./json-error.ts";
 import type { Settings } from "./settings.ts";
 
 export interface Message {
@@ -35,6 +36,8 @@ function logprobFields({ alternatives }: Settings): Body {
 /** Throws a sentence if the text is not a JSON object. */
 export function extraFields(text: string): Body {
   if (text.trim() === "") return {};
+  const error = jsonError(text);
+  if (error !== null) throw new Error(`More fields: ${error.message}`);
   const value: unknown = JSON.parse(text);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new Error("More fields must be one JSON object.");

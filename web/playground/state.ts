@@ -3,6 +3,7 @@
 import { batch, computed, signal } from "@preact/signals";
 import { models } from "../models.ts";
 import { messageOf } from "../session.ts";
+import { localProblem } from "./constraint.ts";
 import { branchOff, type Exchange, isRunning, snapshot } from "./reply.ts";
 import { chatBody, continuationBody, type Message } from "./request.ts";
 import { runChat, runContinuation } from "./run.ts";
@@ -47,7 +48,7 @@ export function change(part: Partial<Settings>): void {
 /** Asks every column the same, with what each of them said before. */
 export function send(prompt: string): Promise<void> {
   const before = columnModels.value.map((model, i) => {
-    const column = columns.value[i];
+    const column = columns.value[i] ?? columns.value[0]; // a new column joins the conversation of the first
     return {
       model,
       turns: column === undefined ? [] : turnsAfter(column),
@@ -84,6 +85,11 @@ export function clear(): void {
 }
 
 async function ask(next: readonly Column[], prompt: string): Promise<void> {
+  const wrong = localProblem(settings.value.output, settings.value.constraint);
+  if (wrong !== null) {
+    problem.value = wrong.message;
+    return;
+  }
   stop();
   stopper = new AbortController();
   const { signal: stopped } = stopper;
@@ -109,8 +115,9 @@ async function ask(next: readonly Column[], prompt: string): Promise<void> {
 
 /** Goes on from a token's alternative, as a new card of the column. */
 export async function continueFrom(column: number, of: number, at: number, alternative: Alternative): Promise<void> {
-  const { exchange, model } = columns.value[column]!;
+  const { exchange } = columns.value[column]!;
   if (exchange === null) return;
+  const model = servedName(columns.value[column]!);
   const entry: WireEntry = {
     token: `token_id:${alternative.id}`,
     logprob: alternative.logprob,
@@ -124,7 +131,12 @@ export async function continueFrom(column: number, of: number, at: number, alter
   stopper = new AbortController();
   const ids = [...exchange.promptIds, ...branch.tokenIds];
   try {
-    await runContinuation(continuationBody(exchange.body, ids, branch.tokenIds.length), branch, show, stopper.signal);
+    await runContinuation(
+      continuationBody({ ...exchange.body, model }, ids, branch.tokenIds.length),
+      branch,
+      show,
+      stopper.signal,
+    );
     const all = [...exchange.promptIds, ...branch.tokenIds];
     branch.tokens = await score(model, all, exchange.promptIds.length, settings.value.alternatives);
     branch.entries = branch.tokens.map(({ id, logprob }) => ({ token: `token_id:${id}`, logprob, bytes: null }));
@@ -137,6 +149,11 @@ export async function continueFrom(column: number, of: number, at: number, alter
 
 export function put(index: number, part: Partial<Column>): void {
   columns.value = columns.value.map((column, i) => (i === index ? { ...column, ...part } : column));
+}
+
+/** The name of what answered, with its step; the column's name before it has. */
+export function servedName({ model, exchange }: Column): string {
+  return exchange?.model ?? model;
 }
 
 /** What a column's user said last; null before the first question. */

@@ -1,18 +1,20 @@
 // How answers are shown, what colours their tokens, and which panel is open.
 import { Choice } from "../parts/choice.tsx";
+import { facts, may } from "../server-facts.ts";
 import { COLOURS, type Colour, type Panel, VIEWS, type View } from "./settings.ts";
 import { change, columnModels, settings } from "./state.ts";
 
 const VIEW_NAMES: Record<View, string> = { text: "text", tokens: "tokens", raw: "raw JSON", prompt: "prompt" };
 const COLOUR_NAMES: Record<Colour, string> = { surprise: "surprise", difference: "A − B", legal: "legal mass" };
-const PANEL_BUTTONS: readonly { name: Panel; word: string; title: string }[] = [
-  { name: "teach", word: "Teach", title: "Rate answers and train on them" },
-  { name: "time", word: "Time machine", title: "One answer under every step of its policy" },
+const PANEL_BUTTONS: readonly { name: Panel; word: string; title: string; trains?: true }[] = [
+  { name: "teach", word: "Teach", title: "Rate answers and train on them", trains: true },
+  { name: "time", word: "Time machine", title: "One answer under every step of its policy", trains: true },
   { name: "many", word: "Many prompts", title: "What two models answer to many prompts, with the same seeds" },
 ];
 
 export function ViewChoice() {
   const { view, colour, panel } = settings.value;
+  const canTrain = facts.value?.features.training === true && may("training");
   return (
     <div class="row options">
       <Choice
@@ -35,7 +37,7 @@ export function ViewChoice() {
       )}
       <span class="spring" />
       <div class="row">
-        {PANEL_BUTTONS.map(({ name, word, title }) => (
+        {PANEL_BUTTONS.filter(({ trains }) => trains === undefined || canTrain).map(({ name, word, title }) => (
           <button
             key={name}
             type="button"
