@@ -26,11 +26,16 @@ export function findBrowser(env: NodeJS.ProcessEnv = process.env): string | null
   return [...onPath, ...ELSEWHERE].find((file) => existsSync(file)) ?? null;
 }
 
-/** Runs once before all tests. */
-export function setup(): void {
-  if (findBrowser() !== null) return;
-  if (process.env.FLYWHEEL_REQUIRE_BROWSER === "1") {
+/** Says that tests will be skipped, or throws if they must not be. */
+export function tellIfMissing(found: string | null, env: NodeJS.ProcessEnv, tell: (line: string) => void): void {
+  if (found !== null) return;
+  if (env.FLYWHEEL_REQUIRE_BROWSER === "1") {
     throw new Error("no browser: apt-get install --no-install-recommends chromium-headless-shell");
   }
-  console.log("browser tests are skipped: no Chromium; FLYWHEEL_REQUIRE_BROWSER=1 makes this an error");
+  tell("browser tests are skipped: no Chromium; FLYWHEEL_REQUIRE_BROWSER=1 makes this an error");
+}
+
+/** Runs once before all tests. */
+export function setup(): void {
+  tellIfMissing(findBrowser(), process.env, console.log);
 }

@@ -53,6 +53,11 @@ export function Card({ column, columnIndex, index }: { column: Column; columnInd
       ) : (
         <Markdown text={reply.content} />
       )}
+      {reply.toolCalls.map(({ id, name, arguments: text }) => (
+        <pre key={id} class="tool-call">
+          {name}({text})
+        </pre>
+      ))}
       {reply.content === "" && reply.reasoning === "" && !isOver && <p class="muted">…</p>}
       <footer>
         <Facts exchange={exchange} reply={reply} />

@@ -64,6 +64,21 @@ describe("an exchange", () => {
     expect(exchange.replies[0]).toMatchObject({ reasoning: "Hm.", content: "" });
   });
 
+  it("puts tool calls together from their pieces", () => {
+    const exchange = startExchange({}, 0);
+    const pieces = [
+      { index: 0, id: "call-1", function: { name: "add", arguments: '{"a"' } },
+      { index: 0, function: { arguments: ":1}" } },
+    ];
+    for (const piece of pieces) {
+      addEvent(exchange, JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [piece] } }] }), 1);
+    }
+    expect(exchange.replies[0]!.toolCalls).toEqual([{ id: "call-1", name: "add", arguments: '{"a":1}' }]);
+    expect(asChoice(exchange, 0).message).toMatchObject({
+      tool_calls: [{ id: "call-1", type: "function", function: { name: "add", arguments: '{"a":1}' } }],
+    });
+  });
+
   it("gives a choice back as a reply without streaming has it", () => {
     expect(asChoice(streamed(), 0)).toEqual({
       index: 0,

@@ -10,9 +10,17 @@ export interface Branch {
   at: number;
 }
 
+export interface ToolCall {
+  id: string;
+  name: string;
+  /** JSON text, as the model wrote it. */
+  arguments: string;
+}
+
 export interface Reply {
   content: string;
   reasoning: string;
+  toolCalls: ToolCall[];
   tokens: Token[];
   /** As the wire had them, for training and for the raw view. */
   entries: WireEntry[];
@@ -40,6 +48,12 @@ export interface Exchange {
   events: string[];
 }
 
+interface ToolCallDelta {
+  index: number;
+  id?: string;
+  function?: { name?: string; arguments?: string };
+}
+
 interface Chunk {
   model?: string;
   error?: { message: string; param?: string | null };
@@ -47,7 +61,7 @@ interface Chunk {
   usage?: { prompt_tokens_details?: { cached_tokens: number } | null } | null;
   choices?: {
     index: number;
-    delta?: { content?: string | null; reasoning?: string | null };
+    delta?: { content?: string | null; reasoning?: string | null; tool_calls?: ToolCallDelta[] };
     /** Of /v1/completions, which has no delta. */
     text?: string;
     logprobs?: { content?: WireEntry[] } | null;
@@ -78,6 +92,7 @@ export function emptyReply(): Reply {
   return {
     content: "",
     reasoning: "",
+    toolCalls: [],
     tokens: [],
     entries: [],
     tokenIds: [],
@@ -111,6 +126,7 @@ export function addEvent(exchange: Exchange, data: string, now: number): void {
     const { delta } = choice;
     reply.content += delta?.content ?? choice.text ?? "";
     reply.reasoning += delta?.reasoning ?? "";
+    for (const call of delta?.tool_calls ?? []) addToolCall(reply, call);
     const entries = choice.logprobs?.content ?? [];
     addTokens(reply, entries, choice.token_ids ?? []);
     const isNews = entries.length > 0 || (choice.token_ids ?? []).length > 0 || Boolean(delta?.content);
@@ -122,6 +138,14 @@ export function addEvent(exchange: Exchange, data: string, now: number): void {
     reply.finish = choice.finish_reason ?? reply.finish;
     reply.policyVersion = choice.policy_version ?? reply.policyVersion;
   }
+}
+
+function addToolCall(reply: Reply, { index, id, function: part }: ToolCallDelta): void {
+  reply.toolCalls[index] ??= { id: "", name: "", arguments: "" };
+  const call = reply.toolCalls[index]!;
+  call.id = id ?? call.id;
+  call.name += part?.name ?? "";
+  call.arguments += part?.arguments ?? "";
 }
 
 export function addTokens(reply: Reply, entries: readonly WireEntry[], ids: readonly number[]): void {
@@ -185,10 +209,16 @@ export function addContinuation(reply: Reply, data: string): void {
 
 /** A choice as a chat completion without streaming would have returned it. */
 export function asChoice(exchange: Exchange, index: number): Record<string, unknown> {
-  const { content, reasoning, entries, tokenIds, finish, policyVersion } = exchange.replies[index]!;
+  const { content, reasoning, toolCalls, entries, tokenIds, finish, policyVersion } = exchange.replies[index]!;
+  const calls = toolCalls.map(({ id, ...call }) => ({ id, type: "function", function: call }));
   return {
     index,
-    message: { role: "assistant", content, ...(reasoning === "" ? {} : { reasoning }) },
+    message: {
+      role: "assistant",
+      content,
+      ...(reasoning === "" ? {} : { reasoning }),
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    },
     logprobs: entries.length === 0 ? null : { content: entries },
     finish_reason: finish,
     token_ids: tokenIds,
