@@ -23,6 +23,8 @@ const STORE_TESTS = [
   "src/training/service-faults.test.ts",
   "src/training/service-slots.test.ts",
   "test/wire/training.test.ts",
+  "test/wire/training-access.test.ts",
+  "test/wire/training-lists.test.ts",
   "test/wire/training-runs.test.ts",
   "test/s3/training.test.ts",
 ];

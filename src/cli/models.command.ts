@@ -30,15 +30,15 @@ export function addModelsCommand(program: Command): void {
 }
 
 async function listModels(client: FlywheelClient, { json }: ModelsOptions): Promise<void> {
-  const rows: (TrainableModel & { step: number })[] = [];
-  for await (const model of client.models()) rows.push({ ...model, step: await client.latestStep(model.id) });
+  const rows: TrainableModel[] = [];
+  for await (const model of client.models()) rows.push(model);
   if (json) {
     console.log(JSON.stringify(rows));
     return;
   }
   const cells = rows.map((row) => [
     row.name,
-    String(row.step),
+    String(row.latest_step),
     row.project,
     row.base_model,
     row.created_at.slice(0, 16),

@@ -8,6 +8,18 @@ export interface TrainableModel {
   base_model: string;
   /** Full name for inference. The newest step answers. */
   inference_name: string;
+  latest_step: number | null;
+  lora_rank: number;
+  lora_alpha: number;
+  /** Of all its steps. */
+  bytes: number;
+  open_jobs: number;
+  /** Of up to 30 steps, the newest last. */
+  recent_rewards: number[];
+  forked_from: { model_id: string; step: number } | null;
+  last_job: Pick<TrainingJob, "id" | "status" | "progress" | "updated_at" | "error_message"> | null;
+  /** Only for admins. */
+  workspace?: string;
   created_at: string;
 }
 
@@ -30,6 +42,11 @@ export interface Checkpoint {
   step: number;
   metrics: Record<string, number>;
   created_at: string;
+  job_id: string | null;
+  bytes: number;
+  origin: "training" | "registration" | "fork" | "rollback";
+  /** Whether the engine has its adapter loaded. */
+  loaded: boolean;
 }
 
 /** `kept_steps` are the newest step and steps in use. */
@@ -53,7 +70,22 @@ export interface TrainingJob {
   from_step: number | null;
   /** The step that the job created. */
   step: number | null;
+  /** As the server understood it, under the names of requests. */
+  config: Record<string, unknown>;
+  /** Number of starts. */
+  attempts: number;
+  totals: JobTotals | null;
+  gradient_steps: { done: number; total: number } | null;
   report?: JobReport | null;
+}
+
+export interface JobTotals {
+  groups: number;
+  trajectories: number;
+  trained: number;
+  by_status: Record<string, number>;
+  tokens: number;
+  trainable_tokens: number;
 }
 
 export interface JobReport {

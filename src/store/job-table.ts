@@ -41,6 +41,10 @@ export interface JobRecord {
   toStep: number | null;
   /** JSON of the JobReport, or of an operation's outcome; null until known. */
   report: string | null;
+  /** JSON of JobTotals; null = not known yet, or from an older version. */
+  totals: string | null;
+  /** How many gradient steps it has in all; null like the totals. */
+  gradientSteps: number | null;
   idempotencyKey: string | null;
   requestHash: string | null;
   trainingStart: string | null;
@@ -65,7 +69,7 @@ export interface JobEnd {
 
 /** The columns of a job under the names of JobRecord. */
 export const JOB_COLUMNS = `id, model_id AS "modelId", owner, kind, status, progress, error_message AS "errorMessage", config, attempts,
-  cancel_requested AS "cancelRequested", from_step AS "fromStep", to_step AS "toStep", report, idempotency_key AS "idempotencyKey",
+  cancel_requested AS "cancelRequested", from_step AS "fromStep", to_step AS "toStep", report, totals, gradient_steps AS "gradientSteps", idempotency_key AS "idempotencyKey",
   request_hash AS "requestHash", training_start AS "trainingStart", training_end AS "trainingEnd", created_at AS "createdAt",
   updated_at AS "updatedAt"`;
 

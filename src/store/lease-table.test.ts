@@ -35,7 +35,7 @@ describe.each(STORES)("leases on %s", (kind) => {
     return [
       ["renew", () => leaseTable.renew(lease)],
       ["start", () => leaseTable.start(lease, 0)],
-      ["setReport", () => leaseTable.setReport(lease, "{}")],
+      ["setReport", () => leaseTable.setReport(lease, "{}", "{}", 3)],
       ["setProgress", () => leaseTable.setProgress(lease, 0.5)],
       ["addEvent", () => store.transaction((tx) => tablesOn(tx).leaseTable.addEvent(lease, "gradient_step", {}))],
       ["requeue", () => leaseTable.requeue(lease, true)],

@@ -76,8 +76,9 @@ export class LeaseTable {
     await this.#write(lease, set, fromStep, new Date().toISOString());
   }
 
-  async setReport(lease: Lease, report: string): Promise<void> {
-    await this.#write(lease, "report = ?4", report);
+  /** All of it but the number of gradient steps is JSON. */
+  async setReport(lease: Lease, report: string, totals: string, gradientSteps: number): Promise<void> {
+    await this.#write(lease, "report = ?4, totals = ?5, gradient_steps = ?6", report, totals, gradientSteps);
   }
 
   async setProgress(lease: Lease, progress: number): Promise<void> {

@@ -308,6 +308,26 @@ const sessions: Migration = {
   `,
 };
 
+const lists: Migration = {
+  name: "what lists of models, steps and jobs show",
+  // forked_from: id of a model, which may be gone. reward: "train/reward" of the metrics. totals: JSON of JobTotals.
+  // gradient_steps: how many the job has in all; NULL = not known yet, or ended before this version.
+  sqlite: `
+    ALTER TABLE models ADD COLUMN forked_from TEXT;
+    ALTER TABLE models ADD COLUMN forked_step INTEGER;
+    ALTER TABLE steps ADD COLUMN reward REAL;
+    UPDATE steps SET reward = json_extract(metrics, '$."train/reward"');
+    ALTER TABLE jobs ADD COLUMN totals TEXT;
+    ALTER TABLE jobs ADD COLUMN gradient_steps INTEGER;
+  `,
+  postgres: `
+    ALTER TABLE models ADD COLUMN forked_from TEXT COLLATE "C", ADD COLUMN forked_step BIGINT;
+    ALTER TABLE steps ADD COLUMN reward DOUBLE PRECISION;
+    UPDATE steps SET reward = CAST(metrics::json ->> 'train/reward' AS DOUBLE PRECISION);
+    ALTER TABLE jobs ADD COLUMN totals TEXT COLLATE "C", ADD COLUMN gradient_steps BIGINT;
+  `,
+};
+
 /** PostgreSQL begins with the last of these, which makes all tables at once. */
 const BEFORE_POSTGRES: readonly BeforePostgres[] = [training, tokens, deletedModels, rewardSpreads, runs, modelOrder];
 
@@ -320,6 +340,7 @@ export const MIGRATIONS: readonly Migration[] = [
   storage,
   workspaces,
   sessions,
+  lists,
 ];
 
 /** Why a program does not use a database that a newer one has changed. `option`: the one that chooses the database. */

@@ -15,8 +15,15 @@ export interface ModelRecord {
   loraAlpha: number;
   /** Number of the next published step. */
   nextStep: number;
+  /** The model that it began as a copy of, which may be gone, and its step; null = none, or older than this record. */
+  forkedFrom: string | null;
+  forkedStep: number | null;
   createdAt: string;
 }
+
+/** A model to insert. */
+export type NewModelRow = Omit<ModelRecord, "createdAt" | "forkedFrom" | "forkedStep"> &
+  Partial<Pick<ModelRecord, "forkedFrom" | "forkedStep">>;
 
 export interface StepRecord {
   id: string;
@@ -30,8 +37,18 @@ export interface StepRecord {
   /** SHA-256 of its files (training/files/step-digest.ts); null = published by a version that took none. */
   digest: string | null;
   metrics: Record<string, number>;
+  origin: StepOrigin;
   createdAt: string;
 }
+
+/** How a step came about. */
+export type StepOrigin = "training" | "registration" | "fork" | "rollback";
+
+/** The metric of a step that names the one it copies. */
+export const ROLLED_BACK_TO = "rolled_back_to";
+
+/** The metric that lists of models show. */
+const REWARD = "train/reward";
 
 /** The files of a step, in place and on disk. */
 export type StepFiles = Pick<StepRecord, "folder" | "bytes"> & { digest: string };
@@ -44,10 +61,12 @@ export type ModelFilter = Partial<Record<"entity" | "project" | "name" | "baseMo
 
 /** The columns under the names of ModelRecord and StepRecord. */
 const MODEL = `id, owner, entity, project, name, base_model AS "baseModel", lora_rank AS "loraRank", lora_alpha AS "loraAlpha",
-  next_step AS "nextStep", created_at AS "createdAt"`;
+  next_step AS "nextStep", forked_from AS "forkedFrom", forked_step AS "forkedStep", created_at AS "createdAt"`;
 /** Versions that wrote no folder had this one. */
 const FOLDER = "COALESCE(folder, 'step-' || step) AS folder";
-const STEP = `id, model_id AS "modelId", step, job_id AS "jobId", bytes, ${FOLDER}, digest, metrics, created_at AS "createdAt"`;
+const IS_FORK = `CASE WHEN EXISTS (SELECT 1 FROM models WHERE models.id = model_id AND forked_step = step) THEN 1 ELSE 0 END`;
+const STEP = `id, model_id AS "modelId", step, job_id AS "jobId", bytes, ${FOLDER}, digest, metrics, ${IS_FORK} AS "isFork",
+  created_at AS "createdAt"`;
 
 export class ModelTable {
   readonly #sql: Sql;
@@ -56,15 +75,16 @@ export class ModelTable {
     this.#sql = sql;
   }
 
-  async insert(model: Omit<ModelRecord, "createdAt">): Promise<ModelRecord> {
-    const createdAt = new Date().toISOString();
-    const { id, owner, entity, project, name, baseModel, loraRank, loraAlpha, nextStep } = model;
+  async insert(model: NewModelRow): Promise<ModelRecord> {
+    const row = { forkedFrom: null, forkedStep: null, ...model, createdAt: new Date().toISOString() };
+    const { id, owner, entity, project, name, baseModel, loraRank, loraAlpha, nextStep } = row;
     await this.#sql.run(
-      `INSERT INTO models (id, owner, entity, project, name, base_model, lora_rank, lora_alpha, next_step, created_at)
-       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`,
-      ...[id, owner, entity, project, name, baseModel, loraRank, loraAlpha, nextStep, createdAt],
+      `INSERT INTO models (id, owner, entity, project, name, base_model, lora_rank, lora_alpha, next_step, forked_from,
+         forked_step, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)`,
+      ...[id, owner, entity, project, name, baseModel, loraRank, loraAlpha, nextStep],
+      ...[row.forkedFrom, row.forkedStep, row.createdAt],
     );
-    return { ...model, createdAt };
+    return row;
   }
 
   /** The model of any owner. Routes use `owned`. */
@@ -131,9 +151,10 @@ export class ModelTable {
     const moved = await this.#sql.run(sql, step + 1, modelId, step);
     if (moved !== 1) throw new Error(`model ${modelId} is gone, or step ${step} was already given`);
     await this.#sql.run(
-      `INSERT INTO steps (id, model_id, step, job_id, bytes, folder, digest, metrics, created_at)
-       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`,
-      ...[randomUUID(), modelId, step, jobId, bytes, folder, digest, JSON.stringify(metrics), new Date().toISOString()],
+      `INSERT INTO steps (id, model_id, step, job_id, bytes, folder, digest, metrics, reward, created_at)
+       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`,
+      ...[randomUUID(), modelId, step, jobId, bytes, folder, digest],
+      ...[JSON.stringify(metrics), metrics[REWARD] ?? null, new Date().toISOString()],
     );
   }
 
@@ -200,8 +221,8 @@ export class ModelTable {
   }
 
   async setMetrics(modelId: string, step: number, metrics: Record<string, number>): Promise<void> {
-    const sql = "UPDATE steps SET metrics = ?1 WHERE model_id = ?2 AND step = ?3";
-    await this.#sql.run(sql, JSON.stringify(metrics), modelId, step);
+    const sql = "UPDATE steps SET metrics = ?1, reward = ?2 WHERE model_id = ?3 AND step = ?4";
+    await this.#sql.run(sql, JSON.stringify(metrics), metrics[REWARD] ?? null, modelId, step);
   }
 
   /** Whether any model was trained. */
@@ -226,8 +247,19 @@ export class ModelTable {
   }
 
   async #steps(rest: string, ...params: SqlValue[]): Promise<StepRecord[]> {
-    type Row = Omit<StepRecord, "metrics"> & { metrics: string };
-    const rows = await this.#sql.all<Row>(`SELECT ${STEP} FROM steps ${rest}`, ...params);
-    return rows.map((row) => ({ ...row, metrics: JSON.parse(row.metrics) as Record<string, number> }));
+    const rows = await this.#sql.all<StepRow>(`SELECT ${STEP} FROM steps ${rest}`, ...params);
+    return rows.map(({ isFork, ...row }) => {
+      const metrics = JSON.parse(row.metrics) as Record<string, number>;
+      return { ...row, metrics, origin: originOf(row, metrics, isFork === 1) };
+    });
   }
+}
+
+type StepRow = Omit<StepRecord, "metrics" | "origin"> & { metrics: string; isFork: number };
+
+/** Forks from before they were recorded are known by their number: a model of its own begins with step 0. */
+function originOf({ jobId, step }: Pick<StepRow, "jobId" | "step">, metrics: object, isFork: boolean): StepOrigin {
+  if (jobId !== null) return "training";
+  if (ROLLED_BACK_TO in metrics) return "rollback";
+  return isFork || step > 0 ? "fork" : "registration";
 }

@@ -3,6 +3,7 @@
 import { EventTable } from "./event-table.ts";
 import { JobTable } from "./job-table.ts";
 import { LeaseTable } from "./lease-table.ts";
+import { ModelSummaryTable } from "./model-summary-table.ts";
 import { ModelTable } from "./model-table.ts";
 import { RemovedStepTable } from "./removed-step-table.ts";
 import { RunTable } from "./run-table.ts";
@@ -11,6 +12,7 @@ import type { Sql, Store, TransactionOptions } from "./store.ts";
 
 export interface Tables {
   readonly modelTable: ModelTable;
+  readonly modelSummaryTable: ModelSummaryTable;
   readonly removedStepTable: RemovedStepTable;
   readonly runTable: RunTable;
   readonly jobTable: JobTable;
@@ -29,6 +31,7 @@ export function tablesOn(sql: Sql): Tables {
   const eventTable = new EventTable(sql);
   return {
     modelTable: new ModelTable(sql),
+    modelSummaryTable: new ModelSummaryTable(sql),
     removedStepTable: new RemovedStepTable(sql),
     runTable: new RunTable(sql),
     jobTable: new JobTable(sql, eventTable),

@@ -29,6 +29,12 @@ export function keyWorkspace(position: number): Workspace {
   return { id: `key-${position}`, name, entity: name };
 }
 
+/** What to call a workspace without a row. */
+export function nameOfWorkspace(id: string): string {
+  const position = /^key-(\d+)$/.exec(id)?.[1];
+  return position === undefined ? id : keyWorkspace(Number(position)).name;
+}
+
 /** The workspace with this name, which is made if there is none. `now`: Unix seconds. */
 export async function openWorkspace(tx: Sql, name: string, now: number): Promise<Workspace> {
   const known = await workspaceNamed(tx, name);

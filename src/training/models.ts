@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
+import type { ModelSummary } from "../store/model-summary-table.ts";
 import type { ModelFilter, ModelRecord, Owner, StepRecord } from "../store/model-table.ts";
 import type { TrainingContext } from "./context.ts";
 import type { GroupLog } from "./data/group-metrics.ts";
@@ -82,6 +83,11 @@ export class Models {
 
   list(owner: Owner, filter: ModelFilter, after: string | null, limit: number): Promise<ModelRecord[]> {
     return this.#context.modelTable.list(owner, filter, after, limit);
+  }
+
+  /** What lists show of the models, in their order. */
+  summaries(models: readonly ModelRecord[]): Promise<ModelSummary[]> {
+    return this.#context.modelSummaryTable.of(models);
   }
 
   /** Deletes a model with its steps, jobs and their events. Whoever follows an open job first hears that it ended. */

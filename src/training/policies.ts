@@ -156,6 +156,13 @@ export class Policies {
     return [...this.#leases.keys()].some((key) => key.startsWith(stepKey(modelId, "")));
   }
 
+  /** Whether the engine here has the adapter of a step. Step 0 needs none. */
+  isLoaded(model: ModelRecord, { step, folder }: LoadableStep): boolean {
+    const base = this.#context.bases.get(model.baseModel);
+    if (base === null) return false;
+    return step === IDENTITY_STEP || base.slots.keeps(this.#context.workspace.stepFolder(model.id, folder));
+  }
+
   /** Loads a step before it is asked for. If that fails, the first request tries again and is told why. */
   async loadAhead(model: ModelRecord, { step, folder }: LoadableStep, base: BaseModel): Promise<void> {
     if (step === IDENTITY_STEP || !isServable(model, base)) return;

@@ -4,7 +4,7 @@ import type { FastifyInstance } from "fastify";
 import type { Static } from "typebox";
 import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
 import type { TrainingService } from "../../training/service.ts";
-import { type Principal, principalOf, readableBy } from "../http/auth.ts";
+import { isAdmin, type Principal, principalOf, readableBy } from "../http/auth.ts";
 import { ownModel } from "./own-model.ts";
 import { page, pageQuery } from "./paging.ts";
 import { presentModel, presentStep } from "./present.ts";
@@ -29,14 +29,20 @@ interface ModelPath {
 }
 
 export function registerTrainingModels(app: FastifyInstance, training: TrainingService): void {
-  const { models } = training;
+  const { models, policies } = training;
+  const presented = async (found: readonly ModelRecord[], principal: Principal) => {
+    const summaries = await models.summaries(found);
+    return found.map((model, i) => presentModel(model, summaries[i]!, isAdmin(principal)));
+  };
+  const shown = (model: ModelRecord, step: StepRecord) => presentStep(step, policies.isLoaded(model, step));
 
   app.post(
     "/v1/preview/models",
     documented("Register a trainable model", { body: NewModelBody, response: TrainableModelBody }),
     async (request) => {
       const body = readSmallBody(NewModelBody, request.body);
-      return presentModel(await createModel(training, body, principalOf(request)));
+      const principal = principalOf(request);
+      return (await presented([await createModel(training, body, principal)], principal))[0];
     },
   );
 
@@ -47,15 +53,19 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
       const { after, limit } = pageQuery(request.query);
       const { base_model, ...named } = readQuery(ModelFilter, request.query);
       const filter = { ...named, baseModel: base_model ?? null };
-      const found = await models.list(readableBy(principalOf(request)), filter, after, limit + 1);
-      return page(found, limit, presentModel);
+      const principal = principalOf(request);
+      const found = await models.list(readableBy(principal), filter, after, limit + 1);
+      return page(await presented(found, principal), limit, (model) => model);
     },
   );
 
   app.get<ModelPath>(
     "/v1/preview/models/:id",
     documented("One trainable model", { response: TrainableModelBody }),
-    async (request) => presentModel(await models.owned(request.params.id, readableBy(principalOf(request)))),
+    async (request) => {
+      const principal = principalOf(request);
+      return (await presented([await models.owned(request.params.id, readableBy(principal))], principal))[0];
+    },
   );
 
   app.delete<ModelPath>(
@@ -74,7 +84,7 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     async (request) => {
       const { step } = readSmallBody(RollbackBody, request.body);
       const { id, owner } = await ownModel(training, request.params.id, principalOf(request));
-      return presentStep(await models.rollback(id, owner, step));
+      return shown(await models.owned(id, owner), await models.rollback(id, owner, step));
     },
   );
 
@@ -84,9 +94,10 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     async (request) => {
       const { after, limit } = pageQuery(request.query);
       const { order } = readQuery(StepOrder, request.query);
-      const steps = await models.steps(request.params.id, readableBy(principalOf(request)));
+      const model = await models.owned(request.params.id, readableBy(principalOf(request)));
+      const steps = await models.steps(model.id, model.owner);
       if (order === "desc") steps.reverse();
-      return page(afterId(steps, after).slice(0, limit + 1), limit, presentStep);
+      return page(afterId(steps, after).slice(0, limit + 1), limit, (step) => shown(model, step));
     },
   );
 
@@ -95,7 +106,8 @@ export function registerTrainingModels(app: FastifyInstance, training: TrainingS
     documented('One step, by number or "latest"', { response: CheckpointBody }),
     async (request) => {
       const { id, step } = request.params;
-      return presentStep(await models.step(id, readableBy(principalOf(request)), stepFrom(step)));
+      const model = await models.owned(id, readableBy(principalOf(request)));
+      return shown(model, await models.step(model.id, model.owner, stepFrom(step)));
     },
   );
 

@@ -4,15 +4,20 @@
 import { givingWay } from "../../pacing/give-way.ts";
 import type { JobEvent } from "../../store/event-table.ts";
 import type { JobRecord } from "../../store/job-table.ts";
+import type { ModelSummary } from "../../store/model-summary-table.ts";
 import type { ModelRecord, StepRecord } from "../../store/model-table.ts";
 import type { PreparedJob } from "../../training/data/prepare.ts";
 import type { ExampleReport, PreparedSft } from "../../training/data/prepare-sft.ts";
 import type { TokenSequence } from "../../training/data/token-sequence.ts";
 import type { TrajectoryReport } from "../../training/data/verdict.ts";
+import type { JobTotals } from "../../training/jobs/job-totals.ts";
 import type { JobReport } from "../../training/jobs/job-work.ts";
 import { artifactName } from "../../training/policies.ts";
+import { presentConfig } from "./config.present.ts";
 
-export function presentModel(model: ModelRecord) {
+/** `withWorkspace`: for an admin, who sees models of several. */
+export function presentModel(model: ModelRecord, summary: ModelSummary, withWorkspace: boolean) {
+  const { lastJob, workspaceName } = summary;
   return {
     id: model.id,
     entity: model.entity,
@@ -22,11 +27,29 @@ export function presentModel(model: ModelRecord) {
     run_id: null,
     created_at: model.createdAt,
     inference_name: artifactName(model),
+    latest_step: summary.latestStep,
+    lora_rank: model.loraRank,
+    lora_alpha: model.loraAlpha,
+    bytes: summary.bytes,
+    open_jobs: summary.openJobs,
+    recent_rewards: summary.recentRewards,
+    forked_from: model.forkedFrom === null ? null : { model_id: model.forkedFrom, step: model.forkedStep },
+    last_job: lastJob && {
+      id: lastJob.id,
+      status: lastJob.status,
+      progress: lastJob.progress,
+      updated_at: lastJob.updatedAt,
+      error_message: lastJob.errorMessage,
+    },
+    ...(withWorkspace ? { workspace: workspaceName } : {}),
   };
 }
 
-export function presentStep(step: StepRecord) {
-  return { id: step.id, step: step.step, metrics: step.metrics, created_at: step.createdAt };
+export function presentStep(step: StepRecord, isLoaded: boolean) {
+  return {
+    ...{ id: step.id, step: step.step, metrics: step.metrics, created_at: step.createdAt },
+    ...{ job_id: step.jobId, bytes: step.bytes, origin: step.origin, loaded: isLoaded },
+  };
 }
 
 /** `withReport` adds the outcome of every trajectory. */
@@ -44,8 +67,21 @@ export function presentJob(job: JobRecord, withReport: boolean) {
     kind: job.kind,
     from_step: job.fromStep,
     step: job.toStep,
+    config: presentConfig(job),
+    attempts: job.attempts,
+    totals: job.totals === null ? null : presentTotals(JSON.parse(job.totals) as JobTotals),
+    gradient_steps: presentGradientSteps(job),
     ...(withReport ? { report: job.report === null ? null : presentReport(JSON.parse(job.report) as JobReport) } : {}),
   };
+}
+
+/** Progress counts gradient steps, so it tells how many are done. */
+export function presentGradientSteps({ progress, gradientSteps: total }: JobRecord) {
+  return total === null ? null : { done: Math.round((progress ?? 0) * total), total };
+}
+
+function presentTotals({ byStatus, trainableTokens, ...totals }: JobTotals) {
+  return { ...totals, by_status: byStatus, trainable_tokens: trainableTokens };
 }
 
 export function presentEvent({ id, type, data, createdAt }: JobEvent) {

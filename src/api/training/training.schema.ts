@@ -52,6 +52,23 @@ export const TrainableModelBody = Type.Object(
     run_id: Type.Null(),
     created_at: Moment,
     inference_name: Type.String({ description: "The name that selects the newest step in chat completions." }),
+    latest_step: nullable(Type.Integer()),
+    lora_rank: Type.Integer(),
+    lora_alpha: Type.Number(),
+    bytes: Type.Integer({ description: "Of all its steps." }),
+    open_jobs: Type.Integer({ description: "Jobs and operations that wait or run." }),
+    recent_rewards: Type.Array(Type.Number(), { description: "train/reward of up to 30 steps, the newest last." }),
+    forked_from: nullable(Type.Object({ model_id: Uuid, step: Type.Integer() })),
+    last_job: nullable(
+      Type.Object({
+        id: Uuid,
+        status: Type.String(),
+        progress: nullable(Type.Number()),
+        updated_at: Moment,
+        error_message: nullable(Type.String()),
+      }),
+    ),
+    workspace: Type.Optional(Type.String({ description: "Name of its workspace; only for admins." })),
   },
   { title: "TrainableModel" },
 );
@@ -106,7 +123,16 @@ export const NewModelBody = Type.Object(
 );
 
 export const CheckpointBody = Type.Object(
-  { id: Uuid, step: Type.Integer(), metrics: Numbers, created_at: Moment },
+  {
+    id: Uuid,
+    step: Type.Integer(),
+    metrics: Numbers,
+    created_at: Moment,
+    job_id: nullable(Uuid),
+    bytes: Type.Integer(),
+    origin: Type.Enum(["training", "registration", "fork", "rollback"]),
+    loaded: Type.Boolean({ description: "Whether the engine has its adapter loaded." }),
+  },
   { title: "Checkpoint" },
 );
 export const CheckpointList = listOf(CheckpointBody, "CheckpointList");
@@ -167,6 +193,19 @@ export const JobBody = Type.Object(
     kind: Type.String({ description: "rl or sft." }),
     from_step: nullable(Type.Integer()),
     step: nullable(Type.Integer({ description: "The step that the job created." })),
+    config: Type.Union([RlOptions, SftOptions], { description: "As the server understood it, with its defaults." }),
+    attempts: Type.Integer({ description: "Number of starts." }),
+    totals: nullable(
+      Type.Object({
+        groups: Type.Integer({ description: "0 in supervised jobs." }),
+        trajectories: Type.Integer({ description: "Or examples." }),
+        trained: Type.Integer(),
+        by_status: Type.Record(Type.String(), Type.Integer()),
+        tokens: Type.Integer(),
+        trainable_tokens: Type.Integer(),
+      }),
+    ),
+    gradient_steps: nullable(Type.Object({ done: Type.Integer(), total: Type.Integer() })),
     report: Type.Optional(nullable(AnyObject)),
   },
   { title: "TrainingJob" },

@@ -15,6 +15,7 @@ import type { Policies } from "../policies.ts";
 import { writePrepared } from "../records/prepared-record.ts";
 import type { StepPublisher } from "../steps/publish-step.ts";
 import type { JobJournal } from "./job-journal.ts";
+import { totalsOf } from "./job-totals.ts";
 import { type JobWarning, samplerWarning, smallStepsWarning } from "./job-warnings.ts";
 import { type JobWork, workOf } from "./job-work.ts";
 import { optimizerStateIn, type StartingPoint, startingPoint, taskModel } from "./starting-point.ts";
@@ -53,7 +54,9 @@ export class JobAttempts {
       const work = await workOf(job, this.#context, { base, currentStep: from, signal });
       for (const step of work.usedSteps) held.push(await this.#policies.hold(model.id, step, "adapter", access));
       const report = JSON.stringify(work.report);
-      await transaction(({ leaseTable }) => leaseTable.setReport(lease, report), { relaxed: true });
+      const totals = JSON.stringify(totalsOf(work.report));
+      const { length } = work.plan;
+      await transaction(({ leaseTable }) => leaseTable.setReport(lease, report, totals, length), { relaxed: true });
       const attempt = { ...start, folder: held[0]!.folder, job, lease, staging, signal };
       await this.#keepPrepared(attempt, work);
       const metrics = await this.#train(attempt, work);

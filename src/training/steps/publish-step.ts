@@ -9,7 +9,13 @@ import { join } from "node:path";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
 import { loadPeft, savePeft } from "../../model/lora/peft.ts";
 import { KeyedSerialWork } from "../../pacing/serial-work.ts";
-import type { ModelRecord, StepFiles, StepRecord } from "../../store/model-table.ts";
+import {
+  type ModelRecord,
+  type NewModelRow,
+  ROLLED_BACK_TO,
+  type StepFiles,
+  type StepRecord,
+} from "../../store/model-table.ts";
 import type { Alongside, Tables } from "../../store/tables.ts";
 import type { BaseModel } from "../base-models.ts";
 import { DEFAULT_SEED } from "../config.ts";
@@ -61,7 +67,7 @@ export class StepPublisher {
    * somebody else took its name. `alongside` is committed with it.
    */
   async publishFirst(
-    model: Omit<ModelRecord, "createdAt">,
+    model: NewModelRow,
     base: BaseModel,
     source: StepSource | null,
     { seed = DEFAULT_SEED, alongside }: { seed?: number; alongside?: Alongside } = {},
@@ -81,7 +87,8 @@ export class StepPublisher {
         if (await tx.modelTable.named(owner, entity, project, name)) {
           throw new TrainingError("model_exists", { model: `${entity}/${project}/${name}` });
         }
-        const record = await tx.modelTable.insert(model);
+        const forked = source ? { forkedFrom: source.model.id, forkedStep: source.step } : {};
+        const record = await tx.modelTable.insert({ ...model, ...forked });
         await tx.modelTable.insertStep(model.id, step, null, files, {});
         await alongside?.(tx);
         return { ...record, nextStep: step + 1 };
@@ -116,7 +123,7 @@ export class StepPublisher {
         if (!(await tx.modelTable.get(id))) throw new TrainingError("unknown_model", { id });
         // a job that was submitted meanwhile may already train from the step before
         if ((await tx.jobTable.countOpenOf(id)) > 0) throw new TrainingError("model_busy", {});
-        await tx.modelTable.insertStep(id, next, null, made, { rolled_back_to: step });
+        await tx.modelTable.insertStep(id, next, null, made, { [ROLLED_BACK_TO]: step });
         return (await tx.modelTable.step(id, next))!;
       };
       return await transaction(insert);
