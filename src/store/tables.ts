@@ -1,10 +1,12 @@
 // The tables of training, all on the same thing: the store, or one of its transactions.
 
+import { CurveTable } from "./curve-table.ts";
 import { EventTable } from "./event-table.ts";
 import { JobTable } from "./job-table.ts";
 import { LeaseTable } from "./lease-table.ts";
 import { ModelSummaryTable } from "./model-summary-table.ts";
 import { ModelTable } from "./model-table.ts";
+import { NewsTable } from "./news-table.ts";
 import { RemovedStepTable } from "./removed-step-table.ts";
 import { RunTable } from "./run-table.ts";
 import { ServerTable } from "./server-table.ts";
@@ -18,6 +20,8 @@ export interface Tables {
   readonly jobTable: JobTable;
   readonly leaseTable: LeaseTable;
   readonly eventTable: EventTable;
+  readonly curveTable: CurveTable;
+  readonly newsTable: NewsTable;
   readonly serverTable: ServerTable;
 }
 
@@ -37,6 +41,8 @@ export function tablesOn(sql: Sql): Tables {
     jobTable: new JobTable(sql, eventTable),
     leaseTable: new LeaseTable(sql, eventTable),
     eventTable,
+    curveTable: new CurveTable(sql),
+    newsTable: new NewsTable(sql),
     serverTable: new ServerTable(sql),
   };
 }

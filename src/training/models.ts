@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { ModelSummary } from "../store/model-summary-table.ts";
 import type { ModelFilter, ModelRecord, Owner, StepRecord } from "../store/model-table.ts";
 import type { TrainingContext } from "./context.ts";
+import { type CurveQuery, type Curves, readCurves } from "./curves.ts";
 import type { GroupLog } from "./data/group-metrics.ts";
 import type { JobRunner } from "./jobs/job-runner.ts";
 import type { HeldStep, Policies } from "./policies.ts";
@@ -83,6 +84,10 @@ export class Models {
 
   list(owner: Owner, filter: ModelFilter, after: string | null, limit: number): Promise<ModelRecord[]> {
     return this.#context.modelTable.list(owner, filter, after, limit);
+  }
+
+  async curves(id: string, owner: Owner, query: CurveQuery): Promise<Curves> {
+    return readCurves(this.#context, await this.owned(id, owner), query);
   }
 
   /** What lists show of the models, in their order. */
@@ -171,8 +176,10 @@ export class Models {
 
   /** Deletes the model with its jobs and returns its steps. null = it has open jobs: without a row, none could end. */
   #deleteRows(id: string): Promise<StepRecord[] | null> {
-    return this.#context.transaction(async ({ jobTable, modelTable, removedStepTable }) => {
+    return this.#context.transaction(async ({ jobTable, modelTable, removedStepTable, newsTable }) => {
       if ((await jobTable.countOpenOf(id)) > 0) return null;
+      const model = await modelTable.get(id);
+      if (model) await newsTable.modelDeleted(model, Date.now());
       const steps = await modelTable.steps(id);
       await jobTable.deleteOf(id);
       await modelTable.delete(id);

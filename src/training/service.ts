@@ -27,6 +27,7 @@ import { JobUpkeep } from "./jobs/job-upkeep.ts";
 import { Jobs } from "./jobs/jobs.ts";
 import { recover } from "./jobs/recovery.ts";
 import { Models } from "./models.ts";
+import { NewsFeed } from "./news.ts";
 import { Policies } from "./policies.ts";
 import { Records } from "./records/records.ts";
 import { OperationAttempts } from "./runs/operation-attempt.ts";
@@ -53,6 +54,7 @@ export class TrainingService {
   readonly jobs: Jobs;
   readonly runs: Runs;
   readonly policies: Policies;
+  readonly news: NewsFeed;
   readonly bases: BaseModels;
   readonly #context: TrainingContext;
   readonly #curves: CurveWriter;
@@ -95,6 +97,7 @@ export class TrainingService {
       (isOperation(claimed.job.kind) ? operations : jobs).run(claimed, signal);
     this.#runner = new JobRunner(context, this.#journal, attempt, retention);
     this.#upkeep = new JobUpkeep(context, this.#journal, this.#runner);
+    this.news = new NewsFeed(context, this.#journal);
     this.jobs = new Jobs(context, this.#journal, this.#runner);
     this.runs = new Runs(context, publisher, this.#journal, this.#runner, this.jobs);
     this.models = new Models(context, this.policies, publisher, retention, this.#files, this.#runner);
@@ -149,6 +152,7 @@ export class TrainingService {
 
   async close(): Promise<void> {
     this.#closed = true;
+    await this.news.close();
     this.#journal.close();
     await this.#runner.close();
     await this.#upkeep.close();

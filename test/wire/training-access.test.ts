@@ -41,6 +41,7 @@ describe("access", () => {
         ["GET", model],
         ["GET", `${model}/checkpoints`],
         ["GET", `${model}/checkpoints/latest`],
+        ["GET", `${model}/curves`],
         ["HEAD", `${model}/checkpoints/0/adapter`],
         ["GET", `/v1/preview/training-jobs/${job}`],
         ["GET", `/v1/preview/training-jobs/${job}/events`],

@@ -123,3 +123,36 @@ describe("a list", () => {
     expect(await get(`training-jobs/${json.id}`)).toMatchObject({ totals: null, gradient_steps: null });
   });
 });
+
+describe("curves", () => {
+  it("are columns over all gradient steps, and go on where a reply ended", async () => {
+    const { id } = await newModel(server);
+    await train(id, [goodGroup(), goodGroup()]);
+    const curves = await get(`models/${id}/curves`);
+    expect(curves).toMatchObject({ object: "curves", rows: 4, has_more: false });
+    expect(curves.columns.gradient_step).toEqual([1, 2, 3, 4]);
+    expect(curves.columns.step).toEqual([1, 1, 1, 1]);
+    expect(curves.columns.loss).toHaveLength(4);
+    expect(curves.all_keys).toEqual(expect.arrayContaining(["loss", "entropy", "reward"]));
+    expect(curves.all_keys).not.toContain("gradient_step");
+    await train(id);
+    const rest = await get(`models/${id}/curves?keys=loss,nothing&after=${curves.next}`);
+    expect(rest.columns).toEqual({
+      ...{ gradient_step: [5, 6], step: [2, 2], nothing: [null, null] },
+      loss: [expect.any(Number), expect.any(Number)],
+    });
+    expect(await get(`models/${id}/curves?after=${rest.next}`)).toMatchObject({ rows: 0, next: rest.next });
+  });
+
+  it("by step have the metrics of steps, logged ones too", async () => {
+    const { id } = await newModel(server);
+    await train(id);
+    const log = { split: "val", trajectory_groups: [goodGroup()] };
+    await server.call("POST", `/v1/preview/models/${id}/log`, log);
+    const curves = await get(`models/${id}/curves?x=step&keys=train/reward,val/reward`);
+    expect(curves.columns).toEqual({ step: [0, 1], "train/reward": [null, 0.5], "val/reward": [null, 0.5] });
+    expect(await get(`models/${id}/curves?x=step&after=1`)).toMatchObject({ rows: 0, next: 1 });
+    const refused = await server.call("GET", `/v1/preview/models/${id}/curves?x=time`);
+    expect(refused.status).toBe(422);
+  });
+});

@@ -64,7 +64,8 @@ export async function startTrainingServer(options: BenchOptions & { maxBytes?: n
     authorize(principal, access);
   });
   const log = createLog({ level: "error", format: "text" });
-  const service = { log, metrics: { rejected() {} }, config: { streamStallTimeout: 60 } };
+  const config = { streamStallTimeout: 60, streamBufferBytes: 2 ** 20 };
+  const service = { log, metrics: { rejected() {} }, config, auth: { authenticate: async () => {} } };
   trainingRoutes(bench.service, { maxBytes: options.maxBytes ?? 2 ** 20 })(app, service as unknown as Service);
   const url = await app.listen({ port: 0, host: "127.0.0.1" });
   return {

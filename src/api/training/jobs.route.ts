@@ -71,7 +71,7 @@ function wantsStream({ headers }: FastifyRequest): boolean {
 }
 
 /** Sent by an EventSource when it reconnects. */
-function lastEventId({ headers }: FastifyRequest): string | null {
+export function lastEventId({ headers }: FastifyRequest): string | null {
   const id = headers["last-event-id"];
   return typeof id === "string" && id !== "" ? id : null;
 }

@@ -76,7 +76,10 @@ export function presentJob(job: JobRecord, withReport: boolean) {
 }
 
 /** Progress counts gradient steps, so it tells how many are done. */
-export function presentGradientSteps({ progress, gradientSteps: total }: JobRecord) {
+export function presentGradientSteps({
+  progress,
+  gradientSteps: total,
+}: Pick<JobRecord, "progress" | "gradientSteps">) {
   return total === null ? null : { done: Math.round((progress ?? 0) * total), total };
 }
 

@@ -24,6 +24,9 @@ const RETRY_MS = 1_000;
 /** null: something may have happened elsewhere; the table knows. */
 export type WatchJob = (event: JobEvent | null) => void;
 
+/** Where those listen who watch all jobs. */
+const ANY_JOB = "";
+
 const NOTHING: Alongside = async () => {};
 
 export class JobJournal {
@@ -84,6 +87,11 @@ export class JobJournal {
   watch(jobId: string, listener: WatchJob): () => void {
     this.#watchers.on(jobId, listener);
     return () => this.#watchers.off(jobId, listener);
+  }
+
+  /** Calls `listener` when something may have happened to any job, until the returned function is called. */
+  watchAll(listener: WatchJob): () => void {
+    return this.watch(ANY_JOB, listener);
   }
 
   /** Something may have happened to the job, or to any job, elsewhere. */
@@ -150,7 +158,8 @@ export class JobJournal {
 
   /** A listener that fails does not affect the job. */
   #tellHere(jobId: string, event: JobEvent | null): void {
-    for (const listener of this.#watchers.listeners(jobId)) {
+    const ids = jobId === ANY_JOB ? [ANY_JOB] : [jobId, ANY_JOB];
+    for (const listener of ids.flatMap((id) => this.#watchers.listeners(id))) {
       try {
         listener(event);
       } catch (error) {
