@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import { ServiceError } from "../errors/service-error.ts";
 import { registerSessions } from "./access/sessions.route.ts";
+import { registerTokens } from "./access/tokens.route.ts";
 import { registerChat } from "./chat/chat.route.ts";
 import { registerChatBatch } from "./chat/chat-batch.route.ts";
 import { registerCompletions } from "./completions/completions.route.ts";
@@ -45,6 +46,7 @@ const INFERENCE: readonly RouteGroup[] = [
   registerModels,
   registerLora,
   registerSessions,
+  registerTokens,
   registerServerInfo,
 ];
 

@@ -26,6 +26,12 @@ export const ACCESS_ERRORS = {
     meaning: "DELETE /v1/sessions/current was called with a token, which is no session.",
     fix: "Revoke a token with `bin/flywheel tokens revoke`.",
   },
+  unknown_token: {
+    status: 404,
+    type: "NotFoundError",
+    meaning: "No token has this id.",
+    fix: "GET /v1/tokens lists the tokens.",
+  },
   misdirected_request: {
     status: 421,
     type: "MisdirectedRequestError",

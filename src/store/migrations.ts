@@ -215,6 +215,13 @@ const news: Migration = {
   `,
 };
 
+const tokenUse: Migration = {
+  name: "when tokens were used last",
+  // Unix seconds; NULL = never, or before this version.
+  sqlite: "ALTER TABLE tokens ADD COLUMN last_used_at INTEGER;",
+  postgres: "ALTER TABLE tokens ADD COLUMN last_used_at BIGINT;",
+};
+
 export const MIGRATIONS: readonly Migration[] = [
   // PostgreSQL begins with the last of these, which makes all tables at once
   ...BEFORE_POSTGRES.map((step) => ({ ...step, postgres: step === BEFORE_POSTGRES.at(-1) ? POSTGRES_BASELINE : "" })),
@@ -227,6 +234,7 @@ export const MIGRATIONS: readonly Migration[] = [
   sessions,
   lists,
   news,
+  tokenUse,
 ];
 
 /** Why a program does not use a database that a newer one has changed. `option`: the one that chooses the database. */

@@ -13,10 +13,12 @@ export interface TokenRecord {
   scopes: readonly Scope[];
   /** Owns what the token makes. */
   workspace: Workspace;
-  /** Unix time in seconds, like the other two. */
+  /** Unix time in seconds, like the others. */
   createdAt: number;
   expiresAt: number | null;
   revokedAt: number | null;
+  /** Within a minute. */
+  lastUsedAt: number | null;
 }
 
 export interface NewToken {
@@ -38,14 +40,19 @@ export type TokenCheck = { ok: true; token: TokenRecord } | { ok: false; why: "u
 /** `fw_` + 8 hex characters (the id) + `_` + 43 base64url characters (256 random bits). */
 const TOKEN_FORM = /^fw_([0-9a-f]{8})_[A-Za-z0-9_-]{43}$/;
 
+/** How exactly the last use is known. */
+const USE_SECONDS = 60;
+
 const SELECT = `SELECT tokens.id, tokens.name, hash, scopes, tokens.created_at AS "createdAt", expires_at AS "expiresAt",
-    revoked_at AS "revokedAt", COALESCE(workspace, tokens.id) AS "workspaceId",
+    revoked_at AS "revokedAt", last_used_at AS "lastUsedAt", COALESCE(workspace, tokens.id) AS "workspaceId",
     COALESCE(workspaces.name, tokens.name) AS "workspaceName", COALESCE(entity, tokens.name) AS entity
   FROM tokens LEFT JOIN workspaces ON workspaces.id = workspace`;
 
 export class TokenStore {
   readonly #store: Store;
   readonly #now: () => number;
+  /** When the use of each token was last recorded, by id. */
+  readonly #recorded = new Map<string, number>();
 
   /** `now`: Unix seconds. */
   constructor(store: Store, now: () => number = () => Math.floor(Date.now() / 1000)) {
@@ -96,6 +103,12 @@ export class TokenStore {
     });
   }
 
+  /** Whether there is such a token. One that was revoked before stays as it was. */
+  async revokeById(id: string): Promise<boolean> {
+    const sql = "UPDATE tokens SET revoked_at = COALESCE(revoked_at, ?1) WHERE id = ?2";
+    return (await this.#store.run(sql, this.#now(), id)) > 0;
+  }
+
   /**
    * Moves tokens, by id or exact name, to a workspace, which is made if there is none. If no valid token stays behind,
    * the policies and jobs of their old workspace move along. Returns the tokens.
@@ -143,9 +156,7 @@ export class TokenStore {
   async checkId(id: string): Promise<TokenCheck> {
     const row = await this.#store.get<TokenRow>(`${SELECT} WHERE tokens.id = ?1`, id);
     if (row === undefined) return { ok: false, why: "unknown" };
-    const token = toRecord(row);
-    const why = stateOf(token, this.#now());
-    return why === null ? { ok: true, token } : { ok: false, why };
+    return this.#judge(toRecord(row));
   }
 
   async check(secret: string): Promise<TokenCheck> {
@@ -156,9 +167,23 @@ export class TokenStore {
     // hashes and compares even without a row, so that timing does not reveal known ids
     const stored = Buffer.from(row?.hash ?? "0".repeat(64), "hex");
     if (!timingSafeEqual(stored, sha256(secret)) || row === undefined) return { ok: false, why: "unknown" };
-    const token = toRecord(row);
-    const why = stateOf(token, this.#now());
-    return why === null ? { ok: true, token } : { ok: false, why };
+    return this.#judge(toRecord(row));
+  }
+
+  #judge(token: TokenRecord): TokenCheck {
+    const now = this.#now();
+    const why = stateOf(token, now);
+    if (why !== null) return { ok: false, why };
+    this.#recordUse(token.id, now);
+    return { ok: true, token };
+  }
+
+  /** Once a minute. Nobody waits for it, and if it fails, the next use is recorded instead. */
+  #recordUse(id: string, now: number): void {
+    if (now - (this.#recorded.get(id) ?? 0) < USE_SECONDS) return;
+    this.#recorded.set(id, now);
+    const sql = "UPDATE tokens SET last_used_at = ?1 WHERE id = ?2 AND COALESCE(last_used_at, 0) < ?1";
+    this.#store.run(sql, now, id).catch(() => this.#recorded.delete(id));
   }
 }
 
@@ -175,7 +200,7 @@ function draw({ name, scopes, lifetime }: NewToken, createdAt: number) {
   const id = randomBytes(4).toString("hex");
   const secret = `fw_${id}_${randomBytes(32).toString("base64url")}`;
   const expiresAt = lifetime === null ? null : createdAt + lifetime;
-  return { secret, record: { id, name, scopes, createdAt, expiresAt, revokedAt: null } };
+  return { secret, record: { id, name, scopes, createdAt, expiresAt, revokedAt: null, lastUsedAt: null } };
 }
 
 async function insert(sql: Sql, { secret, record }: CreatedToken): Promise<void> {

@@ -112,8 +112,8 @@ describe.each(STORES)("workspaces on %s", (kind) => {
         name,
       );
     }
-    const migration = MIGRATIONS[at]!;
-    for (const sql of (kind === "SQLite" ? migration.sqlite : migration.postgres).split(";")) {
+    const later = MIGRATIONS.slice(at).map(({ sqlite, postgres }) => (kind === "SQLite" ? sqlite : postgres));
+    for (const sql of later.join(";").split(";")) {
       if (sql.trim() !== "") await store.run(sql);
     }
     const found = (await new TokenStore(store).list()).map(({ id, workspace }) => [id, workspace]);
