@@ -16,16 +16,14 @@ const ENGINE_TESTS = [
   "vllm-routes",
 ];
 
-/** Tests of training that do not look into the database file. */
+/** Tests of training, whose rows may be in either store. The tests of src/store have both in each file. */
 const STORE_TESTS = [
-  "src/training/service.test.ts",
-  "src/training/service-models.test.ts",
-  "src/training/service-faults.test.ts",
-  "src/training/service-slots.test.ts",
-  "test/wire/training.test.ts",
-  "test/wire/training-access.test.ts",
-  "test/wire/training-lists.test.ts",
-  "test/wire/training-runs.test.ts",
+  "src/training/service*.test.ts",
+  "src/training/jobs/*.test.ts",
+  "src/training/steps/*.test.ts",
+  "src/training/files/{curves,claim-storage,visible-files}.test.ts",
+  "test/wire/{training*,art-client,cli-training}.test.ts",
+  "test/e2e/{training*,remote-training}.test.ts",
   "test/s3/training.test.ts",
 ];
 

@@ -14,14 +14,19 @@ import { startPostgres, type TestPostgres } from "./postgres/start-postgres.ts";
 export const STORES = ["SQLite", "PostgreSQL"] as const;
 export type StoreKind = (typeof STORES)[number];
 
-/** Set by the project "postgres" of vitest.config.ts, which runs the tests of training once more on the other store. */
+/** Set by the project "postgres" of vitest.config.ts, which runs all tests of training once more on the other store. */
 export const PROJECT_STORE: StoreKind = process.env.FLYWHEEL_TEST_STORE === "postgres" ? "PostgreSQL" : "SQLite";
 
-export type OpenStore = (folder: string, migrations?: readonly Migration[]) => Promise<Store>;
+export interface OpenStore {
+  /** Also for a second connection to the same rows. */
+  (folder: string, migrations?: readonly Migration[]): Promise<Store>;
+  /** What --database is for a server of this folder; null = its rows are in the folder. */
+  database(folder: string): Promise<string | null>;
+}
 
 /** Call it at the top of a `describe`. */
 export function storesOf(kind: StoreKind): OpenStore {
-  return kind === "SQLite" ? openFile : postgresStores();
+  return kind === "SQLite" ? Object.assign(openFile, { database: async () => null }) : postgresStores();
 }
 
 async function openFile(folder: string, migrations = MIGRATIONS): Promise<Store> {
@@ -35,11 +40,14 @@ function postgresStores(): OpenStore {
     server = await startPostgres(PROJECT_STORE === "PostgreSQL" ? { source: inject("postgresUrl") } : {});
   });
   afterAll(() => server?.stop());
-  return async (folder, migrations) => {
+  const database = async (folder: string) => {
     const url = urls.get(folder) ?? (await server.createDatabase());
     urls.set(folder, url);
-    return openPostgres(url, null, migrations);
+    return url;
   };
+  const open = async (folder: string, migrations?: readonly Migration[]) =>
+    openPostgres(await database(folder), null, migrations);
+  return Object.assign(open, { database });
 }
 
 /** Returns a function that opens new stores, which are closed after each test. */

@@ -54,6 +54,8 @@ export class Policies {
   readonly #context: TrainingContext;
   /** Number of users of a step's files, by stepKey. */
   readonly #leases = new Map<string, number>();
+  /** The steps that are being removed, by stepKey. */
+  readonly #removals = new Map<string, Promise<boolean>>();
 
   constructor(context: TrainingContext) {
     this.#context = context;
@@ -123,8 +125,10 @@ export class Policies {
     }
   }
 
-  /** Looks for the row after the lease is taken: whoever removes a step removes its row before it could see the lease. */
+  /** null = the step was removed. */
   async #tryHold(modelId: string, step: number): Promise<{ folder: string; release: () => void } | null> {
+    // without a lease, for which the step's files would stay
+    if (await this.#isRemoved(modelId, step)) return null;
     const release = this.#lease(modelId, step);
     try {
       const folder = await this.#context.modelTable.folderOf(modelId, step);
@@ -135,6 +139,29 @@ export class Policies {
     }
     release();
     return null;
+  }
+
+  /**
+   * Removes the row of a step with `remove`, unless somebody here uses the step; then it stays, and this returns false.
+   * Whoever asks for the step meanwhile waits, and then finds no row.
+   */
+  async unlessUsed(modelId: string, step: number, remove: () => Promise<boolean>): Promise<boolean> {
+    if (await this.#isRemoved(modelId, step)) return true;
+    if (this.inUse(modelId, step)) return false;
+    const key = stepKey(modelId, step);
+    const removed = remove().finally(() => this.#removals.delete(key));
+    this.#removals.set(key, removed);
+    return removed;
+  }
+
+  /** Waits while the step is being removed, and returns whether it was. */
+  async #isRemoved(modelId: string, step: number): Promise<boolean> {
+    const key = stepKey(modelId, step);
+    for (let removal = this.#removals.get(key); removal; removal = this.#removals.get(key)) {
+      // whoever removes it hears of a failure
+      if (await removal.catch(() => false)) return true;
+    }
+    return false;
   }
 
   #lease(modelId: string, step: number): () => void {

@@ -109,7 +109,7 @@ describe("jobs", () => {
   it("cancels a waiting job at once and a running one within a step", async () => {
     const warnings: string[] = [];
     const log = createLog({ level: "warn", format: "text", write: (line) => warnings.push(line) });
-    const bench = await start({ trainer: fakeTrainer(30), maxParallelJobs: 1, log });
+    const bench = await start({ trainer: fakeTrainer(200), maxParallelJobs: 1, log });
     const model = await newModel(bench);
     const many = scored(...Array.from({ length: 40 }, (_, i) => ["a1 <e>", i % 2] as const));
     const running = await submit(bench, model.id, [many]);

@@ -13,19 +13,27 @@ import { gatherGroups } from "../../src/client/rollouts.ts";
 import type { TrainableModel, TrainingEvent } from "../../src/client/types.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/options.ts";
-import { folderOfStep, LLAMA } from "../fakes/training-service.ts";
+import { databaseOf, folderOfStep, LLAMA } from "../fakes/training-service.ts";
 import { type Loose, looseFetch } from "../wire/test-server.ts";
 
 const STEPS = 3;
 const messages = [{ role: "user", content: "a" }];
 const folders: string[] = [];
 
-function configOf(own: Partial<Config> = {}): Config {
+async function configOf(own: Partial<Config> = {}): Promise<Config> {
   const data = mkdtempSync(join(tmpdir(), "flywheel-remote-training-"));
   folders.push(data);
   return {
     ...loadConfig({ env: {} }),
-    ...{ port: 0, data, apiKey: ["key"], logLevel: "error" as const, model: LLAMA, servedModelName: ["tiny"] },
+    ...{
+      port: 0,
+      data,
+      database: await databaseOf(data),
+      apiKey: ["key"],
+      logLevel: "error" as const,
+      model: LLAMA,
+      servedModelName: ["tiny"],
+    },
     ...{ dtype: "int8" as const, threads: 1, loraRank: 4, loraAlpha: 8, ...own },
   };
 }
@@ -36,9 +44,9 @@ let embedded: RunningServer;
 let configs: { front: Config; embedded: Config };
 
 beforeAll(async () => {
-  engines = await Promise.all([startServer(configOf(), loadModel), startServer(configOf(), loadModel)]);
+  engines = await Promise.all([1, 2].map(async () => startServer(await configOf(), loadModel)));
   const engineUrl = engines.map(({ url }) => `${url},max=8`);
-  configs = { front: configOf({ engineUrl, engineApiKey: "key" }), embedded: configOf() };
+  configs = { front: await configOf({ engineUrl, engineApiKey: "key" }), embedded: await configOf() };
   front = await startServer(configs.front, loadModel, [createTraining]);
   embedded = await startServer(configs.embedded, loadModel, [createTraining]);
 });

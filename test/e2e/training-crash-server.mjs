@@ -1,9 +1,10 @@
-// A process to be killed. It opens the data directory in its arguments, resumes the jobs there, then submits new ones as fast
+// A process to be killed. It opens the data directory and the database in its arguments, resumes the jobs there, then submits new ones as fast
 // as they are accepted and prints their ids. Runs compiled code.
 import { join } from "node:path";
 import { AdapterSlots } from "../../dist/engine/adapter-slots.js";
 import { createLog } from "../../dist/observe/log.js";
 import { lockDataDir } from "../../dist/store/instance-lock.js";
+import { openPostgres } from "../../dist/store/open-postgres.js";
 import { openSqlite } from "../../dist/store/sqlite.js";
 import { BaseModels } from "../../dist/training/base-models.js";
 import { RL_DEFAULTS } from "../../dist/training/config.js";
@@ -11,7 +12,7 @@ import { ForkedProcess } from "../../dist/training/process/forked-process.js";
 import { ProcessTrainer } from "../../dist/training/process/process-trainer.js";
 import { TrainingService } from "../../dist/training/service.js";
 
-const [folder, checkpoint] = process.argv.slice(2);
+const [folder, checkpoint, database] = process.argv.slice(2);
 lockDataDir(folder);
 const engine = {
   info: { maxLoras: 4, maxLoraRank: 8 },
@@ -31,7 +32,7 @@ const base = {
   slots: new AdapterSlots(engine),
 };
 const service = new TrainingService({
-  store: openSqlite(join(folder, "flywheel.db")),
+  store: database ? await openPostgres(database) : openSqlite(join(folder, "flywheel.db")),
   folder: join(folder, "training"),
   bases: new BaseModels([base]),
   trainer: new ProcessTrainer({

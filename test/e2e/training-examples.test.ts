@@ -10,14 +10,15 @@ import { loadModel } from "../../src/app/load-model.ts";
 import { startServer } from "../../src/app/serve.ts";
 import { createTraining } from "../../src/app/training.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { LLAMA } from "../fakes/training-service.ts";
+import { databaseOf, LLAMA } from "../fakes/training-service.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples/", import.meta.url));
 
 /** What the command prints, with a server in its environment and `data` as its folder. */
 async function output(command: string, args: readonly string[], data: string): Promise<string> {
   const options = { port: 0, data, apiKey: ["key"], logLevel: "error" as const, threads: 1, model: LLAMA };
-  const server = await startServer({ ...loadConfig({ env: {} }), ...options }, loadModel, [createTraining]);
+  const config = { ...loadConfig({ env: {} }), ...options, database: await databaseOf(data) };
+  const server = await startServer(config, loadModel, [createTraining]);
   try {
     const env = {
       ...process.env,

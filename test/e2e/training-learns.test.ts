@@ -13,7 +13,7 @@ import { gatherGroups } from "../../src/client/rollouts.ts";
 import type { TrainingEvent, TrajectoryGroup } from "../../src/client/types.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/options.ts";
-import { folderOfStep, LLAMA } from "../fakes/training-service.ts";
+import { databaseOf, folderOfStep, LLAMA } from "../fakes/training-service.ts";
 
 const PROMPTS = ["a", "b", "c"];
 const GROUP = 8;
@@ -27,9 +27,10 @@ let server: RunningServer;
 let client: FlywheelClient;
 let config: Config;
 beforeAll(async () => {
+  const data = mkdtempSync(join(tmpdir(), "flywheel-learns-"));
   config = {
     ...loadConfig({ env: {} }),
-    ...{ port: 0, data: mkdtempSync(join(tmpdir(), "flywheel-learns-")), apiKey: ["key"], logLevel: "error" },
+    ...{ port: 0, data, database: await databaseOf(data), apiKey: ["key"], logLevel: "error" },
     ...{ model: LLAMA, servedModelName: ["tiny"], dtype: "int8", threads: 1, loraRank: 4, loraAlpha: 8 },
   };
   server = await startServer(config, loadModel, [createTraining]);

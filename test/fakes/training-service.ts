@@ -9,6 +9,7 @@ import { createLog, type Log } from "../../src/observe/log.ts";
 import type { JobEvent } from "../../src/store/event-table.ts";
 import type { JobRecord } from "../../src/store/job-table.ts";
 import type { Store } from "../../src/store/store.ts";
+import { type Tables, tablesOn } from "../../src/store/tables.ts";
 import { BaseModels, limitsOf } from "../../src/training/base-models.ts";
 import { RL_DEFAULTS, type RlConfig } from "../../src/training/config.ts";
 import type { LeaseTimes, ServerPart } from "../../src/training/context.ts";
@@ -27,6 +28,22 @@ import { toyEncoder, toyHistory } from "./toy-encoder.ts";
 export const LLAMA = new URL("../fixtures/llama", import.meta.url).pathname;
 
 const openStore = storesOf(PROJECT_STORE);
+
+/** --database of a server on this folder; null = its rows are in the folder. */
+export const databaseOf = openStore.database;
+
+/** Works on the rows of a bench, as another server on its database does. */
+export async function beside<R>(
+  { folder }: { folder: string },
+  work: (tables: Tables, store: Store) => Promise<R>,
+): Promise<R> {
+  const store = await openStore(folder);
+  try {
+    return await work(tablesOn(store), store);
+  } finally {
+    await store.close();
+  }
+}
 
 export interface TrainingBench {
   service: TrainingService;

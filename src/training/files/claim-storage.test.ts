@@ -2,24 +2,26 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
+import { PROJECT_STORE, storesOf } from "../../../test/stores.ts";
 import { OperatorError } from "../../errors/operator-error.ts";
-import { openSqlite } from "../../store/sqlite.ts";
 import type { Store } from "../../store/store.ts";
 import { claimStorage } from "./claim-storage.ts";
 import { FolderMarker } from "./folder-marker.ts";
 
+const openIn = storesOf(PROJECT_STORE);
 const open: Store[] = [];
 afterEach(async () => {
   for (const store of open.splice(0)) await store.close();
 });
 
-function database(file = ":memory:"): Store {
-  const store = openSqlite(file);
+const newFolder = () => mkdtempSync(join(tmpdir(), "storage-"));
+/** `of`: a folder, for one more connection to its database. */
+async function database(of = newFolder()): Promise<Store> {
+  const store = await openIn(of);
   open.push(store);
   return store;
 }
 const claim = (folder: string, store: Store) => claimStorage(new FolderMarker(folder), store);
-const newFolder = () => mkdtempSync(join(tmpdir(), "storage-"));
 async function refusal(folder: string, store: Store): Promise<string> {
   const error = await claim(folder, store).then(
     () => null,
@@ -31,15 +33,15 @@ async function refusal(folder: string, store: Store): Promise<string> {
 }
 
 it("takes an empty folder for a database, and knows it again", async () => {
-  const [folder, store] = [newFolder(), database()];
+  const [folder, store] = [newFolder(), await database()];
   await Promise.all([claim(folder, store), claim(folder, store)]);
   expect(readdirSync(folder)).toEqual(["flywheel-storage.json"]);
   await claim(folder, store);
 });
 
 it("refuses the folder of another database, and leaves it as it is", async () => {
-  const [folder, other] = [newFolder(), database()];
-  await claim(folder, database());
+  const [folder, other] = [newFolder(), await database()];
+  await claim(folder, await database());
   expect(await refusal(folder, other)).toMatch(/belongs to another database/);
   expect(readdirSync(folder)).toEqual(["flywheel-storage.json"]);
   // the refused database is still free to take another one
@@ -48,16 +50,16 @@ it("refuses the folder of another database, and leaves it as it is", async () =>
 
 it("refuses a folder that is not the one of the other servers, and leaves nothing in it", async () => {
   const [folder, local] = [newFolder(), newFolder()];
-  const file = join(newFolder(), "flywheel.db");
-  await claim(folder, database(file));
-  expect(await refusal(local, database(file))).toMatch(/is not the folder with the files of this database/);
+  const shared = newFolder();
+  await claim(folder, await database(shared));
+  expect(await refusal(local, await database(shared))).toMatch(/is not the folder with the files of this database/);
   expect(readdirSync(local)).toEqual([]);
 });
 
 it("lets one of two servers begin that start at once on different folders", async () => {
   const folders = [newFolder(), newFolder()];
-  const file = join(newFolder(), "flywheel.db");
-  const stores = [database(file), database(file)];
+  const shared = newFolder();
+  const stores = [await database(shared), await database(shared)];
   const results = await Promise.allSettled(folders.map((folder, i) => claim(folder, stores[i]!)));
   expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
   const loser = folders[results.findIndex(({ status }) => status === "rejected")]!;
@@ -65,14 +67,14 @@ it("lets one of two servers begin that start at once on different folders", asyn
 });
 
 it("goes on after a crash between the file and the row", async () => {
-  const [folder, store] = [newFolder(), database()];
+  const [folder, store] = [newFolder(), await database()];
   await claim(folder, store);
   await store.run("UPDATE storage SET folder_id = NULL");
   await claim(folder, store);
 });
 
 it("says in one line what is wrong with a folder that cannot be used", async () => {
-  const [folder, store] = [newFolder(), database()];
+  const [folder, store] = [newFolder(), await database()];
   expect(await refusal(join(folder, "missing"), store)).toMatch(/does not exist: make the folder, or mount it/);
   writeFileSync(join(folder, "file"), "");
   expect(await refusal(join(folder, "file"), store)).toMatch(/is not a folder/);
@@ -85,5 +87,5 @@ it("says in one line what is wrong with a folder that cannot be used", async () 
 it.skipIf(process.getuid?.() === 0)("refuses a folder that it cannot write to", async () => {
   const folder = newFolder();
   chmodSync(folder, 0o500);
-  expect(await refusal(folder, database())).toMatch(/cannot write to --storage/);
+  expect(await refusal(folder, await database())).toMatch(/cannot write to --storage/);
 });

@@ -1,23 +1,24 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { freshStores, PROJECT_STORE } from "../../../test/stores.ts";
 import { createLog } from "../../observe/log.ts";
 import { EventTable } from "../../store/event-table.ts";
 import { JobTable } from "../../store/job-table.ts";
 import { ModelTable } from "../../store/model-table.ts";
-import { openSqlite } from "../../store/sqlite.ts";
 import type { Store } from "../../store/store.ts";
 import { CurveWriter } from "./curves.ts";
 import { Workspace } from "./workspace.ts";
 
+const newStore = freshStores(PROJECT_STORE);
 let store: Store;
 let tables: { modelTable: ModelTable; eventTable: EventTable };
 let write: () => Promise<void>;
 let curves: string;
 let nextStep: number;
 beforeEach(async () => {
-  store = openSqlite(":memory:");
+  store = await newStore();
   tables = { modelTable: new ModelTable(store), eventTable: new EventTable(store) };
   const workspace = new Workspace(mkdtempSync(join(tmpdir(), "curves-")));
   const writer = new CurveWriter({ ...tables, workspace, log: createLog({ level: "error", format: "text" }) });
@@ -27,7 +28,6 @@ beforeEach(async () => {
   curves = workspace.curvesFolder("m");
   nextStep = 1;
 });
-afterEach(() => store.close());
 
 /** A step made in so many gradient steps, counted from 1 as the trainer does. */
 async function published(gradientSteps: number): Promise<void> {

@@ -2,12 +2,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { freshStores, PROJECT_STORE } from "../../../test/stores.ts";
 import { createLog } from "../../observe/log.ts";
-import { openSqlite } from "../../store/sqlite.ts";
 import { tablesOn, transactionsOn } from "../../store/tables.ts";
 import { Workspace } from "../files/workspace.ts";
 import { JobJournal } from "./job-journal.ts";
 
+const newStore = freshStores(PROJECT_STORE);
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "jobs-"));
@@ -15,7 +16,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 it("counts the tokens of a job's end without parsing its report", async () => {
-  const store = openSqlite(":memory:");
+  const store = await newStore();
   const { modelTable, jobTable, eventTable, leaseTable } = tablesOn(store);
   await modelTable.insert({
     ...{ id: "m", owner: "me", entity: "e", project: "p", name: "n", baseModel: "b" },
@@ -39,5 +40,4 @@ it("counts the tokens of a job's end without parsing its report", async () => {
     ...{ tokens: 22, rewardStdDev: null, event: { type: "training_ended", data: { step: 1 } } },
   });
   expect(told).toEqual([["COMPLETED", 22]]);
-  await store.close();
 });

@@ -1,17 +1,9 @@
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
+  beside,
   ended,
   fakeTrainer,
   folderOfStep,
@@ -22,7 +14,6 @@ import {
 } from "../../../test/fakes/training-service.ts";
 import { createLog } from "../../observe/log.ts";
 import { LeaseTable } from "../../store/lease-table.ts";
-import { openSqlite } from "../../store/sqlite.ts";
 import { temporaryBeside } from "../../system/durable-file.ts";
 import type { Trainer } from "../contract.ts";
 import { Workspace } from "../files/workspace.ts";
@@ -64,23 +55,27 @@ async function restart(between: () => unknown): Promise<void> {
   await between();
   await start();
 }
-/** The database and what is written beside it. */
-const database = () => readdirSync(folder).filter((name) => name.startsWith("flywheel.db"));
-const loseDatabase = () => {
-  for (const name of database()) rmSync(join(folder, name));
-};
+/** As if the database were new. */
+const loseRows = () =>
+  beside({ folder }, async (_tables, store) => {
+    for (const table of ["jobs", "models"]) await store.run(`DELETE FROM ${table}`);
+  });
+/** As if the database were from the time when this was the newest step. */
+const loseRowsAfter = (model: string, step: number) =>
+  beside({ folder }, async (_tables, store) => {
+    await store.run("DELETE FROM jobs WHERE to_step > ?1", step);
+    await store.run("DELETE FROM steps WHERE model_id = ?1 AND step > ?2", model, step);
+    await store.run("UPDATE models SET next_step = ?2 WHERE id = ?1", model, step + 1);
+  });
 /** As a dead server does. */
-async function leaveRunning(job: string): Promise<void> {
-  const store = openSqlite(join(folder, "flywheel.db"));
-  await store.run("UPDATE jobs SET status = 'RUNNING' WHERE id = ?1", job);
-  await store.close();
-}
+const leaveRunning = (job: string) =>
+  beside({ folder }, (_tables, store) => store.run("UPDATE jobs SET status = 'RUNNING' WHERE id = ?1", job));
 
 describe("a start", () => {
   it("moves unknown models aside and logs where", async () => {
     const id = await trainedModel();
     const trained = weights(1, "models", id);
-    await restart(loseDatabase);
+    await restart(loseRows);
     expect(readdirSync(at("models"))).toEqual([]);
     expect(weights(1, "orphans", id)).toBe(trained);
     expect(warnings()).toEqual([expect.stringContaining(`folder=${at("orphans", id)}`)]);
@@ -94,17 +89,9 @@ describe("a start", () => {
 
   it("moves aside steps that are newer than the database", async () => {
     const id = await trainedModel();
-    await restart(() => {
-      for (const name of database()) copyFileSync(join(folder, name), join(folder, `older ${name}`));
-    });
     for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, id));
     const trained = weights(3, "models", id);
-    await restart(() => {
-      loseDatabase();
-      for (const name of readdirSync(folder).filter((name) => name.startsWith("older "))) {
-        copyFileSync(join(folder, name), join(folder, name.slice("older ".length)));
-      }
-    });
+    await restart(() => loseRowsAfter(id, 1));
     expect(warnings()).toHaveLength(2);
     expect(stepsIn("orphans", id)).toEqual([2, 3]);
     await ended(bench, await submit(bench, id));

@@ -4,14 +4,13 @@ import { join } from "node:path";
 import { afterEach, expect, it, vi } from "vitest";
 import {
   benchesOfTest,
+  beside,
   ended,
   newModel,
   stepFolder,
   submit,
   type TrainingBench,
 } from "../../../test/fakes/training-service.ts";
-import { openSqlite } from "../../store/sqlite.ts";
-import { type Tables, transactionsOn } from "../../store/tables.ts";
 
 const HOUR_MS = 3_600_000;
 const start = benchesOfTest();
@@ -29,17 +28,8 @@ function passes(ms: number): void {
   const now = Date.now() + ms;
   vi.useFakeTimers({ toFake: ["Date"], now });
 }
-/** What another server on the same database does. */
-async function elsewhere<R>(bench: TrainingBench, work: (tx: Tables) => Promise<R>): Promise<R> {
-  const store = openSqlite(join(bench.folder, "flywheel.db"));
-  try {
-    return await transactionsOn(store)(work);
-  } finally {
-    await store.close();
-  }
-}
 const waiting = (bench: TrainingBench) =>
-  elsewhere(bench, async (tx) => (await tx.removedStepTable.all()).map(({ step }) => step));
+  beside(bench, async ({ removedStepTable }) => (await removedStepTable.all()).map(({ step }) => step));
 
 it("keeps the files of a removed step for the grace time, also over a restart, and serves it no more", async () => {
   const folder = mkdtempSync(join(tmpdir(), "grace-"));
@@ -66,7 +56,7 @@ it("keeps the files of a deleted model for the grace time, and does not count th
   const files = stepFolder(bench, id, 3);
   expect(await bench.service.models.delete(id, "me")).toEqual({ deletedCheckpoints: 4 });
   expect(existsSync(files)).toBe(true);
-  expect(await elsewhere(bench, (tx) => tx.modelTable.bytesOf("me"))).toBe(0);
+  expect(await beside(bench, ({ modelTable }) => modelTable.bytesOf("me"))).toBe(0);
   passes(HOUR_MS + 1000);
   const other = await newModel(bench, "other");
   await bench.service.models.delete(other.id, "me");
@@ -79,7 +69,7 @@ it("lets a request finish on a step that another server removed, and frees its s
   const id = await trained(bench);
   const files = stepFolder(bench, id, 1);
   const lease = (await bench.service.policies.acquire("agent@1", "me"))!;
-  await elsewhere(bench, async ({ modelTable, removedStepTable }) => {
+  await beside(bench, async ({ modelTable, removedStepTable }) => {
     const folder = join(id, (await modelTable.deleteStep(id, 1))!);
     await removedStepTable.insert({ modelId: id, step: 1, folder, removedAt: Date.now() });
   });
@@ -96,14 +86,12 @@ it("lets a request finish on a step that another server removed, and frees its s
 it("keeps a step that a job on another server trains from", async () => {
   const bench = await start();
   const id = await trained(bench);
-  await elsewhere(bench, async ({ jobTable }) => {
+  await beside(bench, async ({ jobTable }, store) => {
     const job = { id: "j", modelId: id, owner: "me", kind: "rl" as const, config: "{}" };
     await jobTable.insert({ ...job, idempotencyKey: null, requestHash: "" });
+    await store.run("UPDATE jobs SET status = 'RUNNING', from_step = 1 WHERE id = 'j'");
+    expect(await bench.service.models.deleteSteps(id, "me", [1, 2])).toMatchObject({ keptSteps: [1] });
+    await store.run("DELETE FROM jobs WHERE id = 'j'");
   });
-  const store = openSqlite(join(bench.folder, "flywheel.db"));
-  await store.run("UPDATE jobs SET status = 'RUNNING', from_step = 1 WHERE id = 'j'");
-  expect(await bench.service.models.deleteSteps(id, "me", [1, 2])).toMatchObject({ keptSteps: [1] });
-  await store.run("DELETE FROM jobs WHERE id = 'j'");
-  await store.close();
   expect(await bench.service.models.deleteSteps(id, "me", [1])).toMatchObject({ keptSteps: [], deletedCount: 1 });
 });

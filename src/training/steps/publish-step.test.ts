@@ -4,17 +4,18 @@ import { basename, join } from "node:path";
 import { afterEach, expect, it, vi } from "vitest";
 import {
   benchesOfTest,
+  beside,
   ended,
   newModel,
   stepFolder,
   submit,
   type TrainingBench,
 } from "../../../test/fakes/training-service.ts";
+import { PROJECT_STORE } from "../../../test/stores.ts";
 import { violations } from "../../../test/training-invariants/violations.ts";
 import { MIGRATIONS } from "../../store/migrations.ts";
 import { openSqlite } from "../../store/sqlite.ts";
-import type { Store } from "../../store/store.ts";
-import { type Tables, tablesOn, transactionsOn } from "../../store/tables.ts";
+import { transactionsOn } from "../../store/tables.ts";
 import { stepDigest } from "../files/step-digest.ts";
 import { Workspace } from "../files/workspace.ts";
 
@@ -25,15 +26,6 @@ afterEach(() => {
 
 const rootOf = ({ folder }: TrainingBench) => join(folder, "training");
 
-/** What another server on the same database and files sees. */
-async function beside<R>(bench: TrainingBench, work: (tables: Tables, store: Store) => Promise<R>): Promise<R> {
-  const store = openSqlite(join(bench.folder, "flywheel.db"));
-  try {
-    return await work(tablesOn(store), store);
-  } finally {
-    await store.close();
-  }
-}
 const wrong = (bench: TrainingBench, stepsDeleted = false) =>
   beside(bench, (_tables, store) => violations({ store, folder: rootOf(bench), stepsDeleted }));
 const row = (bench: TrainingBench, id: string, step: number) =>
@@ -145,42 +137,46 @@ it("keeps the files of a step when the answer to its commit is lost", async () =
   expect(await wrong(bench)).toEqual([]);
 });
 
-it("goes on with the folders of a data directory from before rows named them", async () => {
-  const made = await start();
-  const { id } = await newModel(made);
-  await ended(made, await submit(made, id));
-  const folder = mkdtempSync(join(tmpdir(), "old-data-"));
-  const older = openSqlite(
-    join(folder, "flywheel.db"),
-    MIGRATIONS.slice(
-      0,
-      MIGRATIONS.findIndex(({ name }) => name === "the files of steps"),
-    ),
-  );
-  await beside(made, async (_tables, store) => {
-    for (const table of ["models", "steps"]) {
-      const columns = (await older.all<{ name: string }>(`PRAGMA table_info(${table})`)).map(({ name }) => name);
-      for (const values of await store.all<Record<string, string>>(`SELECT ${columns.join()} FROM ${table}`)) {
-        const places = columns.map((_, i) => `?${i + 1}`).join();
-        await older.run(`INSERT INTO ${table} VALUES (${places})`, ...columns.map((column) => values[column]!));
+// PostgreSQL came later
+it.runIf(PROJECT_STORE === "SQLite")(
+  "goes on with the folders of a data directory from before rows named them",
+  async () => {
+    const made = await start();
+    const { id } = await newModel(made);
+    await ended(made, await submit(made, id));
+    const folder = mkdtempSync(join(tmpdir(), "old-data-"));
+    const older = openSqlite(
+      join(folder, "flywheel.db"),
+      MIGRATIONS.slice(
+        0,
+        MIGRATIONS.findIndex(({ name }) => name === "the files of steps"),
+      ),
+    );
+    await beside(made, async (_tables, store) => {
+      for (const table of ["models", "steps"]) {
+        const columns = (await older.all<{ name: string }>(`PRAGMA table_info(${table})`)).map(({ name }) => name);
+        for (const values of await store.all<Record<string, string>>(`SELECT ${columns.join()} FROM ${table}`)) {
+          const places = columns.map((_, i) => `?${i + 1}`).join();
+          await older.run(`INSERT INTO ${table} VALUES (${places})`, ...columns.map((column) => values[column]!));
+        }
       }
+    });
+    await older.close();
+    for (const step of [0, 1]) {
+      cpSync(stepFolder(made, id, step), join(folder, "training", "models", id, `step-${step}`), { recursive: true });
     }
-  });
-  await older.close();
-  for (const step of [0, 1]) {
-    cpSync(stepFolder(made, id, step), join(folder, "training", "models", id, `step-${step}`), { recursive: true });
-  }
 
-  const bench = await start({ folder });
-  const files = () => readdirSync(join(rootOf(bench), "models", id)).filter((name) => name !== "curves");
-  expect(files().sort()).toEqual(["step-0", "step-1"]);
-  expect(await row(bench, id, 1)).toMatchObject({ folder: "step-1", digest: null });
-  const lease = await bench.service.policies.acquire("agent@1", "me");
-  expect(basename(bench.engine.loads.at(-1)!)).toBe("step-1");
-  lease!.release();
-  expect((await bench.service.models.rollback(id, "me", 1)).folder).toMatch(/^step-2-[0-9a-f]{12}$/);
-  expect((await ended(bench, await submit(bench, id))).at(-1)).toMatchObject({ data: { step: 3 } });
-  expect(await bench.service.models.deleteSteps(id, "me", [1])).toMatchObject({ deletedCount: 1 });
-  expect(files()).not.toContain("step-1");
-  expect(await wrong(bench, true)).toEqual([]);
-});
+    const bench = await start({ folder });
+    const files = () => readdirSync(join(rootOf(bench), "models", id)).filter((name) => name !== "curves");
+    expect(files().sort()).toEqual(["step-0", "step-1"]);
+    expect(await row(bench, id, 1)).toMatchObject({ folder: "step-1", digest: null });
+    const lease = await bench.service.policies.acquire("agent@1", "me");
+    expect(basename(bench.engine.loads.at(-1)!)).toBe("step-1");
+    lease!.release();
+    expect((await bench.service.models.rollback(id, "me", 1)).folder).toMatch(/^step-2-[0-9a-f]{12}$/);
+    expect((await ended(bench, await submit(bench, id))).at(-1)).toMatchObject({ data: { step: 3 } });
+    expect(await bench.service.models.deleteSteps(id, "me", [1])).toMatchObject({ deletedCount: 1 });
+    expect(files()).not.toContain("step-1");
+    expect(await wrong(bench, true)).toEqual([]);
+  },
+);

@@ -23,16 +23,15 @@ export class StepRetention {
   /** Returns false if somebody uses the step, which then stays. */
   async remove(modelId: string, step: number): Promise<boolean> {
     const { transaction, workspace } = this.#context;
-    const removed = await workspace.makingRoom(() =>
+    const deleteRow = () =>
       transaction(async ({ modelTable, removedStepTable }) => {
-        // in here, because whoever takes a lease from now on finds no row any more (Policies.hold)
-        if (this.#policies.inUse(modelId, step) || (await modelTable.isTrainedFrom(modelId, step))) return false;
+        if (await modelTable.isTrainedFrom(modelId, step)) return false;
         const folder = await modelTable.deleteStep(modelId, step);
         if (folder === null) return true;
         await removedStepTable.insert({ modelId, step, folder: join(modelId, folder), removedAt: Date.now() });
         return true;
-      }),
-    );
+      });
+    const removed = await workspace.makingRoom(() => this.#policies.unlessUsed(modelId, step, deleteRow));
     if (removed) await this.#files.sweep();
     return removed;
   }
