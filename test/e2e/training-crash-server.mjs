@@ -8,6 +8,8 @@ import { openPostgres } from "../../dist/store/open-postgres.js";
 import { openSqlite } from "../../dist/store/sqlite.js";
 import { BaseModels } from "../../dist/training/base-models.js";
 import { RL_DEFAULTS } from "../../dist/training/config.js";
+import { SharedFolder } from "../../dist/training/files/shared-folder.js";
+import { Workspace } from "../../dist/training/files/workspace.js";
 import { ForkedProcess } from "../../dist/training/process/forked-process.js";
 import { ProcessTrainer } from "../../dist/training/process/process-trainer.js";
 import { TrainingService } from "../../dist/training/service.js";
@@ -31,9 +33,10 @@ const base = {
   engine,
   slots: new AdapterSlots(engine),
 };
+const training = join(folder, "training");
 const service = new TrainingService({
   store: database ? await openPostgres(database) : openSqlite(join(folder, "flywheel.db")),
-  folder: join(folder, "training"),
+  workspace: new Workspace(training, new SharedFolder(training, 0)),
   bases: new BaseModels([base]),
   trainer: new ProcessTrainer({
     start: () =>
@@ -47,7 +50,7 @@ const service = new TrainingService({
   log: createLog({ level: "error", format: "text" }),
   lora: { rank: 2, alpha: 4 },
   ...{ maxParallelJobs: 2, maxStepsPerModel: 1000, maxOpenJobs: 1000, maxBytesPerOwner: 1e12, threads: 1 },
-  activationBytes: 2 ** 30,
+  ...{ stepGraceMs: 0, keepRecords: { bytes: 2 ** 30, ms: 86_400_000 }, activationBytes: 2 ** 30 },
   isServedName: () => false,
   offersRuns: true,
 });
