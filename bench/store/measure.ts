@@ -48,14 +48,14 @@ export async function claims(db: Database, count: number, clients: number): Prom
   return result;
 }
 
-/** What a request for a policy asks before it is admitted: who calls, which model, its newest step, its folder. */
+/** What a request for a policy asks before it is admitted: who calls, then which model, its newest step and its folder. */
 export function reads(db: Database, count: number, clients: number, known: Known): Promise<Sample> {
   const [tokens, { modelTable }] = [new TokenStore(db.store), tablesOn(db.store)];
+  const policy = { entity: null, project: null, name: known.model.name, step: null };
   return sample(db, count, clients, async () => {
     if (!(await tokens.check(known.secret)).ok) throw new Error("the token was not found");
-    const model = await modelTable.newestNamed(known.owner, known.model.name);
-    const newest = await modelTable.newestStep(model!.id);
-    if ((await modelTable.folderOf(model!.id, newest!.step)) === null) throw new Error("the step was not found");
+    const found = await modelTable.policy(known.owner, policy);
+    if (!found?.files) throw new Error("the step was not found");
   });
 }
 

@@ -56,6 +56,16 @@ export type StepFiles = Pick<StepRecord, "folder" | "bytes"> & { digest: string 
 /** Id of a workspace; null = any. */
 export type Owner = string | null;
 
+/** What a client calls a policy, in parts. */
+export interface PolicyName {
+  /** Of both or of neither: null = any. */
+  entity: string | null;
+  project: string | null;
+  name: string;
+  /** null = the newest. */
+  step: number | null;
+}
+
 /** null or absent = any. */
 export type ModelFilter = Partial<Record<"entity" | "project" | "name" | "baseModel", string | null>>;
 
@@ -106,11 +116,30 @@ export class ModelTable {
     return this.#model("WHERE owner = ?1 AND name = ?2 ORDER BY created_at DESC, seq DESC LIMIT 1", owner, name);
   }
 
-  /** The newest model of any owner with this name, or with this full name. */
-  newestAnywhere(name: string, full: { entity: string; project: string } | null): Promise<ModelRecord | null> {
-    const newest = "ORDER BY created_at DESC, seq DESC LIMIT 1";
-    if (full === null) return this.#model(`WHERE name = ?1 ${newest}`, name);
-    return this.#model(`WHERE name = ?1 AND entity = ?2 AND project = ?3 ${newest}`, name, full.entity, full.project);
+  /**
+   * The model that a name means, with the step that it means. Several projects may use the same name; the newest model
+   * gets it. `owner` null: of any. `files` null = the model has no such step.
+   */
+  async policy(
+    owner: Owner,
+    { entity, project, name, step }: PolicyName,
+  ): Promise<{ model: ModelRecord; files: { step: number; folder: string } | null } | null> {
+    const [values, conditions]: [SqlValue[], string[]] = [[step], []];
+    for (const [column, value] of Object.entries({ owner, entity, project, name })) {
+      if (value === null) continue;
+      values.push(value);
+      conditions.push(`${column} = ?${values.length}`);
+    }
+    const [row] = await this.#sql.all<ModelRecord & { found: number | null; folder: string }>(
+      `SELECT named.*, step AS found, ${FOLDER} FROM (
+         SELECT ${MODEL} FROM models WHERE ${conditions.join(" AND ")} ORDER BY created_at DESC, seq DESC LIMIT 1
+       ) AS named LEFT JOIN steps ON model_id = named.id
+         AND step = COALESCE(CAST(?1 AS BIGINT), (SELECT MAX(step) FROM steps WHERE model_id = named.id))`,
+      ...values,
+    );
+    if (!row) return null;
+    const { found, folder, ...model } = row;
+    return { model, files: found === null ? null : { step: found, folder } };
   }
 
   /** Whether any owner has a model with this name. */

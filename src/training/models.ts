@@ -102,7 +102,7 @@ export class Models {
     let steps: StepRecord[] | null = null;
     while (!steps) {
       await this.#runner.cancelJobsOf(id, "its model was deleted");
-      steps = await workspace.makingRoom(() => this.#deleteRows(id));
+      steps = await workspace.makingRoom(() => this.#policies.removing(() => this.#deleteRows(id)));
     }
     await records.removeModel(id).catch((error: unknown) => {
       // cleared away later, as they belong to no job any more

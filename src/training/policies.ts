@@ -4,7 +4,7 @@
 
 import type { SlotLease } from "../engine/adapter-slots.ts";
 import { NoAdapterSlot } from "../model/lora/adapter-host.ts";
-import type { ModelRecord, StepRecord } from "../store/model-table.ts";
+import type { ModelRecord, PolicyName, StepRecord } from "../store/model-table.ts";
 import type { BaseModel } from "./base-models.ts";
 import type { TrainingContext } from "./context.ts";
 import { type Access, DamagedFiles, type StepParts } from "./files/shared-files.ts";
@@ -31,13 +31,7 @@ type Gone = () => AbortSignal;
 
 type LoadableStep = Pick<StepRecord, "step" | "folder">;
 
-/** A policy's name in parts. `step` null = the newest. */
-interface PolicyName {
-  entity: string | null;
-  project: string | null;
-  name: string;
-  step: number | null;
-}
+type FoundPolicy = LoadableStep & { model: ModelRecord };
 
 /** Step 0 is the base model, in forks too. */
 const IDENTITY_STEP = 0;
@@ -54,6 +48,9 @@ export class Policies {
   readonly #context: TrainingContext;
   /** Number of users of a step's files, by stepKey. */
   readonly #leases = new Map<string, number>();
+  /** How many removals of steps go on now, and how many have ended. */
+  #removing = 0;
+  #changes = 0;
   /** The steps that are being removed, by stepKey. */
   readonly #removals = new Map<string, Promise<boolean>>();
 
@@ -63,14 +60,17 @@ export class Policies {
 
   /** The owner's policy of that name and its step, or null. With `anywhere`, one of another owner if it has none. */
   async find(name: string, owner: string, anywhere = false): Promise<{ model: ModelRecord; step: number } | null> {
+    return this.#find(name, owner, anywhere);
+  }
+
+  /** In one read, because every request for a policy does it. */
+  async #find(name: string, owner: string, anywhere: boolean): Promise<FoundPolicy | null> {
+    const { modelTable } = this.#context;
     const parsed = parsePolicyName(name);
-    const own = parsed && (await this.#modelOf(parsed, owner));
-    const model = own ?? (parsed && anywhere ? await this.#anywhere(parsed) : null);
-    const newest = model && (await this.#context.modelTable.newestStep(model.id));
-    if (!parsed || !model || !newest) return null;
-    const step = parsed.step ?? newest.step;
-    if (step !== newest.step && !(await this.#context.modelTable.hasStep(model.id, step))) return null;
-    return { model, step };
+    if (!parsed) return null;
+    const own = await modelTable.policy(owner, parsed);
+    const found = own ?? (anywhere ? await modelTable.policy(null, parsed) : null);
+    return found && found.files !== null ? { model: found.model, ...found.files } : null;
   }
 
   /** Whether the options of this server allow it to serve this step (by default the newest). */
@@ -88,13 +88,15 @@ export class Policies {
 
   /** Makes the engine ready to answer as this policy. null when the owner has no such policy. */
   async acquire(name: string, owner: string, gone?: Gone, anywhere = false): Promise<PolicyLease | null> {
-    const found = await this.find(name, owner, anywhere);
+    const changes = this.#changes;
+    const found = await this.#find(name, owner, anywhere);
     if (!found) return null;
-    const { model, step } = found;
+    const { model, step, folder } = found;
     const base = this.#context.bases.get(model.baseModel);
     if (!base) throw new TrainingError("base_model_gone", { baseModel: model.baseModel, model: model.name });
     if (step !== IDENTITY_STEP) assertServable(model, base);
-    const held = await this.#tryHold(model.id, step);
+    const isStillThere = this.#removing === 0 && this.#changes === changes;
+    const held = isStillThere ? { folder, release: this.#lease(model.id, step) } : await this.#tryHold(model.id, step);
     // removed meanwhile: a newer step has its name, or nothing has
     if (!held) return this.acquire(name, owner, gone, anywhere);
     try {
@@ -149,9 +151,20 @@ export class Policies {
     if (await this.#isRemoved(modelId, step)) return true;
     if (this.inUse(modelId, step)) return false;
     const key = stepKey(modelId, step);
-    const removed = remove().finally(() => this.#removals.delete(key));
+    const removed = this.removing(remove).finally(() => this.#removals.delete(key));
     this.#removals.set(key, removed);
     return removed;
+  }
+
+  /** Deletes rows of steps with `remove`. Whoever has looked for a step before or meanwhile looks again. */
+  async removing<R>(remove: () => Promise<R>): Promise<R> {
+    this.#removing++;
+    try {
+      return await remove();
+    } finally {
+      this.#removing--;
+      this.#changes++;
+    }
   }
 
   /** Waits while the step is being removed, and returns whether it was. */
@@ -224,16 +237,6 @@ export class Policies {
   /** Frees the adapter slot of a step that is being removed. */
   async unload(modelId: string, folder: string, base: BaseModel | null): Promise<void> {
     await base?.slots.forget(this.#context.workspace.stepFolder(modelId, folder));
-  }
-
-  #anywhere({ entity, project, name }: PolicyName): Promise<ModelRecord | null> {
-    const full = entity !== null && project !== null ? { entity, project } : null;
-    return this.#context.modelTable.newestAnywhere(name, full);
-  }
-
-  #modelOf({ entity, project, name }: PolicyName, owner: string): Promise<ModelRecord | null> {
-    if (entity !== null && project !== null) return this.#context.modelTable.named(owner, entity, project, name);
-    return this.#context.modelTable.newestNamed(owner, name);
   }
 }
 

@@ -226,19 +226,21 @@ describe("in the moment between", () => {
     expect(await bench.service.jobs.owned(job!.id, "me")).toMatchObject({ status: "CANCELLED", toStep: null });
   });
 
-  it("the look for a step and its lease, the step may go", async () => {
+  it.each(["step", "model"])("the look for a step and its lease, the %s may go", async (what) => {
     let looking = false;
-    const found = (answer: unknown) => looking && (answer as { found?: number } | undefined)?.found === 1;
-    const { bench, release, isHeld } = await holding(found);
+    const isPolicy = (answer: unknown) => looking && (answer as { found?: number }[] | undefined)?.[0]?.found === 1;
+    const { bench, release, isHeld } = await holding(isPolicy);
+    const { models, policies } = bench.service;
     const { id } = await newModel(bench);
     for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, id));
     looking = true;
-    const acquiring = bench.service.policies.acquire("agent@1", "me");
+    const acquiring = policies.acquire("agent@1", "me");
     await expect.poll(isHeld).toBe(true);
-    expect(await bench.service.models.deleteSteps(id, "me", [1])).toMatchObject({ deletedCount: 1 });
+    if (what === "step") expect(await models.deleteSteps(id, "me", [1])).toMatchObject({ deletedCount: 1 });
+    else expect(await models.delete(id, "me")).toEqual({ deletedCheckpoints: 3 });
     release();
     expect(await acquiring).toBeNull();
-    expect(bench.service.policies.inUse(id, 1)).toBe(false);
+    expect(policies.inUse(id, 1)).toBe(false);
   });
 
   it("the look for the files of a step and their copy, the model may go", async () => {

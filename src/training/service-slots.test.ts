@@ -2,6 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
+import { lateStore } from "../../test/fakes/late-store.ts";
 import {
   benchesOfTest,
   ended,
@@ -14,6 +15,23 @@ import {
 } from "../../test/fakes/training-service.ts";
 
 const start = benchesOfTest();
+
+it("a policy is found in one read", async () => {
+  let reads = 0;
+  const count = async (answer?: unknown) => {
+    if (answer !== undefined) reads += 1;
+  };
+  // nothing else may read meanwhile
+  const times = { lease: 1e6, renew: 1e6, sweep: 1e6, poll: 1e6 };
+  const bench = await start({ times, wrapStore: (store) => lateStore(store, count) });
+  await bench.service.models.rollback((await newModel(bench)).id, "me", 0);
+  for (const name of ["agent", "agent@1", "wandb-artifact:///team/demo/agent:step1"]) {
+    reads = 0;
+    const lease = await bench.service.policies.acquire(name, "me");
+    expect([name, lease!.step, reads]).toEqual([name, 1, 1]);
+    lease!.release();
+  }
+});
 
 describe("steps and the engine's adapter slots", () => {
   /** A folder with an adapter of its own content, as an operator would name it. */
