@@ -19,6 +19,8 @@ export interface AttemptOptions {
   relaxed: boolean;
   /** Really is alone: the others wait for it. */
   alone: boolean;
+  /** Whether a connection plans each statement only once. */
+  prepares: boolean;
 }
 
 export class Attempt<R> {
@@ -34,11 +36,11 @@ export class Attempt<R> {
   }
 
   async run(work: (tx: Sql) => Promise<R>, options: AttemptOptions): Promise<R> {
+    const query = (sql: string, params: SqlValue[]) => this.#query(forPostgres(sql, params, options.prepares));
     const tx = new TransactionScope({
-      run: async (sql, ...params) => (await this.#query(sql, params)).rowCount ?? 0,
-      get: async <Row>(sql: string, ...params: SqlValue[]) =>
-        (await this.#query(sql, params)).rows[0] as Row | undefined,
-      all: async <Row>(sql: string, ...params: SqlValue[]) => (await this.#query(sql, params)).rows as Row[],
+      run: async (sql, ...params) => (await query(sql, params)).rowCount ?? 0,
+      get: async <Row>(sql: string, ...params: SqlValue[]) => (await query(sql, params)).rows[0] as Row | undefined,
+      all: async <Row>(sql: string, ...params: SqlValue[]) => (await query(sql, params)).rows as Row[],
     });
     try {
       const id = await this.#begin(options);
@@ -63,9 +65,9 @@ export class Attempt<R> {
     return results.at(-1)!.rows[0]!;
   }
 
-  async #query(sql: string, params: SqlValue[]): Promise<pg.QueryResult> {
+  async #query(query: pg.QueryConfig): Promise<pg.QueryResult> {
     try {
-      return await this.#client.query(forPostgres(sql), params);
+      return await this.#client.query(query);
     } catch (error) {
       this.fault ??= error;
       throw error;

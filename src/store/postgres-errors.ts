@@ -29,6 +29,14 @@ export function lostConnection(error: unknown): boolean {
   return SERVER_ENDS.test(code) || /^E[A-Z]+$/.test(code) || DRIVER_LOST.test(error.message);
 }
 
+/**
+ * The server does not have the statement that this connection prepared, or has one that it did not: a pooler such as
+ * PgBouncer gives each transaction another connection to the server. Nothing was done.
+ */
+export function isPooled(error: unknown): boolean {
+  return ["26000", "42P05"].includes(codeOf(error));
+}
+
 /** The connection was lost before this statement. */
 export function wasNotSent(error: unknown): boolean {
   return error instanceof Error && error.message.includes(DRIVER_NOT_SENT);

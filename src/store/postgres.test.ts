@@ -231,6 +231,28 @@ describe("a change outside a transaction", () => {
   });
 });
 
+describe("a pooler that gives each transaction another connection", () => {
+  it("makes the store do without prepared statements", async () => {
+    const store = await openStore();
+    const read = () => store.all<{ id: string }>("SELECT id FROM notes ORDER BY id");
+    const write = (id: string) => store.transaction((tx) => tx.run(INSERT, id, "me"));
+    const forget = () => store.all("DEALLOCATE ALL");
+    await write("a");
+    await read();
+    await forget();
+    expect(await read()).toEqual([{ id: "a" }]);
+    await write("b");
+
+    const other = await openStore();
+    await other.transaction((tx) => tx.run(INSERT, "c", "me"));
+    await other.all("DEALLOCATE ALL");
+    await other.transaction((tx) => tx.run(INSERT, "d", "me"));
+    expect(await read()).toHaveLength(4);
+    await forget();
+    expect(await read()).toHaveLength(4);
+  });
+});
+
 describe("a server that is away", () => {
   it("makes calls fail after 3 seconds, and serves them once it is back", async () => {
     const proxy = await openProxy();

@@ -7,7 +7,7 @@ import { CommitUnknown } from "../errors/commit-unknown.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import { Attempt } from "./postgres-attempt.ts";
 import { PostgresConnections, UNREACHABLE_MS, unavailable } from "./postgres-connections.ts";
-import { isDuplicate, isTooSlow, lostConnection, lostRace, wasNotSent } from "./postgres-errors.ts";
+import { isDuplicate, isPooled, isTooSlow, lostConnection, lostRace, wasNotSent } from "./postgres-errors.ts";
 import { channelName, PostgresListener } from "./postgres-listener.ts";
 import { type TransactionId, tookEffect } from "./postgres-outcome.ts";
 import { forPostgres } from "./postgres-sql.ts";
@@ -29,6 +29,8 @@ export class PostgresStore implements Store {
   readonly #connections: PostgresConnections;
   readonly #listener: PostgresListener;
   readonly #calls = new Set<Promise<unknown>>();
+  /** Until a pooler turns out to be in between. */
+  #prepares = true;
   #closing: Promise<void> | null = null;
 
   /** `listenUrl`: for LISTEN, which needs a connection of its own all the time. */
@@ -47,7 +49,7 @@ export class PostgresStore implements Store {
   }
 
   all<Row>(sql: string, ...params: SqlValue[]): Promise<Row[]> {
-    return this.#call(() => this.#statement<Row>({ text: forPostgres(sql), values: params }));
+    return this.#call(() => this.#statement<Row>((prepares) => forPostgres(sql, params, prepares)));
   }
 
   transaction<R>(work: (tx: Sql) => Promise<R>, options: TransactionOptions = {}): Promise<R> {
@@ -93,10 +95,12 @@ export class PostgresStore implements Store {
   }
 
   /** One statement without a transaction. When its connection is lost, it is repeated unless it may have changed something. */
-  async #statement<Row>(query: pg.QueryConfig): Promise<Row[]> {
+  async #statement<Row>(queryOf: (prepares: boolean) => pg.QueryConfig): Promise<Row[]> {
     const since = performance.now();
     for (;;) {
       const client = await this.#connections.take();
+      const prepares = this.#prepares;
+      const query = queryOf(prepares);
       try {
         const { rows } = await client.query(query);
         client.release();
@@ -104,6 +108,10 @@ export class PostgresStore implements Store {
       } catch (error) {
         const lost = lostConnection(error);
         client.release(lost);
+        if (prepares && isPooled(error)) {
+          this.#prepares = false;
+          continue;
+        }
         if (!lost) throw error;
         if (!READS.test(query.text) && !wasNotSent(error)) {
           throw new CommitUnknown("the database was lost during a change", { cause: error });
@@ -117,15 +125,17 @@ export class PostgresStore implements Store {
     const since = performance.now();
     for (let tries = 1; ; tries++) {
       const attempt = new Attempt<R>(await this.#connections.take());
+      const prepares = this.#prepares;
       try {
-        return await attempt.run(work, { relaxed, alone: tries > MAX_TRIES_BESIDE_OTHERS });
+        return await attempt.run(work, { relaxed, alone: tries > MAX_TRIES_BESIDE_OTHERS, prepares });
       } catch (error) {
         const { committing } = attempt;
         const fault = attempt.fault ?? error;
         if (lostConnection(fault)) {
           if (committing !== null && (await this.#tookEffect(committing.id))) return committing.result;
           checkPatience(since, fault);
-        } else if (isTooSlow(fault)) throw unavailable(fault);
+        } else if (prepares && isPooled(fault)) this.#prepares = false;
+        else if (isTooSlow(fault)) throw unavailable(fault);
         else if (lostRace(fault) && tries === MAX_TRIES) throw unavailable(fault);
         else if (!lostRace(fault) && !(isDuplicate(fault) && tries < MAX_DUPLICATES)) throw error;
       }
@@ -135,7 +145,7 @@ export class PostgresStore implements Store {
 
   async #tookEffect(id: TransactionId): Promise<boolean> {
     try {
-      return await tookEffect(id, (query) => this.#statement(query));
+      return await tookEffect(id, (query) => this.#statement(() => query));
     } catch (cause) {
       throw new CommitUnknown("the database was lost during a commit", { cause });
     }

@@ -40,6 +40,8 @@ class StatementObserver implements Observer {
   #greeted = false;
   /** The beginning of a message whose end has not come yet. */
   #rest = Buffer.alloc(0);
+  /** Texts of prepared statements by name. */
+  readonly #prepared = new Map<string, string>();
   /** COMMIT is on its way, and its answer must not arrive. */
   #silenced = false;
   /** So is an UPDATE, if it changes anything. */
@@ -69,11 +71,28 @@ class StatementObserver implements Observer {
         this.#silenced = fault === "after";
       }
       const [lost] = this.#seen.lostUpdates;
-      if (lost !== undefined && message.includes(lost)) this.#updateSilenced = true;
+      const text = this.#greeted ? this.#textOf(message) : "";
+      if (lost !== undefined && text.includes(lost)) this.#updateSilenced = true;
       this.#greeted = true;
     }
     this.#rest = Buffer.from(bytes.subarray(end));
     return { bytes: bytes.subarray(0, end), cut: false };
+  }
+
+  /** The statement that a message runs, or prepares to run at once. */
+  #textOf(message: Buffer): string {
+    const [first, second] = message.toString("latin1", 5).split("\0") as [string, string];
+    switch (message.toString("latin1", 0, 1)) {
+      case "Q":
+        return first;
+      case "P": // prepares it: its name, then the text
+        this.#prepared.set(first, second);
+        return second;
+      case "B": // runs it: a name of its result, then that of the statement
+        return this.#prepared.get(second) ?? "";
+      default:
+        return "";
+    }
   }
 
   toClient(bytes: Buffer): Passage {
