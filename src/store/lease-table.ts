@@ -49,12 +49,14 @@ export class LeaseTable {
    * fails with CommitUnknown may have claimed a job: it is among those held by the worker.
    */
   async claim(worker: string, ms: number): Promise<ClaimedJob | null> {
+    // the models of running jobs are few and read once, so hundreds of jobs that wait for one cost little
     const sql = `UPDATE jobs SET status = 'RUNNING', worker = ?1, lease_until = ${DATABASE_NOW} + ?2, epoch = epoch + 1,
         attempts = attempts + 1, updated_at = ?3
       WHERE seq = (
-        SELECT seq FROM jobs AS next WHERE status = 'PENDING' AND NOT EXISTS (
-            SELECT 1 FROM jobs AS other WHERE other.model_id = next.model_id AND other.status IN ('PENDING', 'RUNNING')
-              AND (other.status = 'RUNNING' OR other.seq < next.seq))
+        SELECT seq FROM jobs AS next WHERE status = 'PENDING'
+          AND model_id NOT IN (SELECT model_id FROM jobs WHERE status = 'RUNNING')
+          AND NOT EXISTS (SELECT 1 FROM jobs AS older WHERE older.model_id = next.model_id AND older.seq < next.seq
+            AND older.status IN ('PENDING', 'RUNNING'))
           ORDER BY seq LIMIT 1 FOR UPDATE SKIP LOCKED)
       RETURNING ${JOB_COLUMNS}, epoch`;
     const [row] = await this.#sql.all<LeasedRow>(sql, worker, ms, new Date().toISOString());
