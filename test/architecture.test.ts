@@ -41,6 +41,7 @@ const inside: Record<string, readonly string[]> = {
   "api/chat": ["api", "api/http", "api/request", "api/run"],
   "api/completions": ["api", "api/http", "api/request", "api/run"],
   "api/generate": ["api", "api/http", "api/request", "api/run"],
+  "api/serving": ["api", "api/http", "api/request", "api/run"],
   "api/training": ["api", "api/http", "api/request", "api/models", "api/training/runs"],
   "api/training/runs": ["api/http", "api/request", "api/training"],
   "engine/cache": ["engine"],

@@ -27,6 +27,8 @@ import { registerOps } from "./ops.route.ts";
 import { shuttingDown } from "./run/admission.ts";
 import { registerServerInfo } from "./server-info.route.ts";
 import type { Service } from "./service.ts";
+import { registerEngine } from "./serving/engine.route.ts";
+import { registerLogs } from "./serving/logs.route.ts";
 import { registerWeb } from "./web.route.ts";
 
 /** Time for a client to send its whole request; streams of output are not limited by it. */
@@ -48,6 +50,7 @@ const INFERENCE: readonly RouteGroup[] = [
   registerSessions,
   registerTokens,
   registerServerInfo,
+  registerEngine,
 ];
 
 /** `more`: route groups beyond inference (training). A worker has only the routes for operators. */
@@ -95,7 +98,8 @@ export function createServer(service: Service, more: readonly RouteGroup[] = [])
 
   registerOpenApi(app);
   const page = service.config.ui ? [registerWeb] : [];
-  const groups = service.config.role === "worker" ? [registerOps] : [...INFERENCE, registerOps, ...more, ...page];
+  const groups =
+    service.config.role === "worker" ? [registerOps] : [...INFERENCE, registerOps, registerLogs, ...more, ...page];
   // Inside a plugin, so that the documentation collects them.
   app.register(async (scope) => {
     for (const group of groups) group(scope, service);

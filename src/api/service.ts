@@ -10,6 +10,7 @@ import type { ToolCallFormat } from "../grammar/constraint.ts";
 import type { GrammarService } from "../grammar/grammar-service.ts";
 import type { WeightType } from "../model/linear/linear.ts";
 import type { Log } from "../observe/log.ts";
+import type { LogTail } from "../observe/log-tail.ts";
 import type { EngineFacts, Metrics } from "../observe/metrics.ts";
 import { Turns } from "../pacing/turns.ts";
 import type { SessionStore } from "../store/sessions.ts";
@@ -22,6 +23,7 @@ import { AdapterManager } from "./models/adapter-manager.ts";
 import { ModelRegistry } from "./models/model-registry.ts";
 import type { SamplingDefaults } from "./request/generation-defaults.ts";
 import { Admission, shuttingDown } from "./run/admission.ts";
+import { LiveRequests } from "./run/live-requests.ts";
 
 const TOOL_HINT = "stay text in content without --enable-auto-tool-choice --tool-call-parser NAME";
 
@@ -46,6 +48,8 @@ export interface ServiceParts {
   sessions: SessionStore;
   metrics: Metrics;
   log: Log;
+  /** The last lines of `log`. */
+  logTail: LogTail;
   /** What is known of the model beyond what the engine says. */
   facts?: ModelFacts;
 }
@@ -77,6 +81,7 @@ export class Service {
   readonly reasoning: ReasoningStyle | null;
   readonly toolFormat: ToolCallFormat | null;
   readonly log: Log;
+  readonly logTail: LogTail;
   readonly auth: Authenticator;
   readonly tokens: TokenStore;
   readonly facts: ModelFacts;
@@ -85,6 +90,7 @@ export class Service {
   readonly adapterSlots: AdapterSlots;
   readonly adapters: AdapterManager;
   readonly admission: Admission;
+  readonly live = new LiveRequests();
   /** Taken by every request before it is rendered and tokenised. */
   readonly turns = new Turns();
   readonly metrics: Metrics;
@@ -105,6 +111,7 @@ export class Service {
     this.toolFormat = parts.toolFormat;
     this.metrics = parts.metrics;
     this.log = parts.log;
+    this.logTail = parts.logTail;
     this.checkpoint = parts.checkpoint ?? null;
     this.facts = parts.facts ?? NO_FACTS;
     this.tokens = parts.tokens;

@@ -8,6 +8,7 @@ import { shownConfig } from "../config/load.ts";
 import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import { createLog, type Log } from "../observe/log.ts";
+import { LogTail } from "../observe/log-tail.ts";
 import { Metrics } from "../observe/metrics.ts";
 import { makeDataDir } from "../store/data-dir.ts";
 import { lockDataDir } from "../store/instance-lock.ts";
@@ -23,7 +24,8 @@ import { openStore } from "./open-store.ts";
 import { checkStorage } from "./training-folder.ts";
 
 /** A loaded model: its engine and its text side. `close` frees everything but the engine. */
-export interface LoadedModel extends Omit<ServiceParts, "config" | "tokens" | "sessions" | "metrics" | "log"> {
+export interface LoadedModel
+  extends Omit<ServiceParts, "config" | "tokens" | "sessions" | "metrics" | "log" | "logTail"> {
   close(): Promise<void>;
 }
 
@@ -62,7 +64,8 @@ export async function startServer(
   loadModel: LoadModel,
   extensions: readonly CreateExtension[] = [],
 ): Promise<RunningServer> {
-  const log = createLog({ level: config.logLevel, format: config.logFormat });
+  const logTail = new LogTail();
+  const log = createLog({ level: config.logLevel, format: config.logFormat, also: (line) => logTail.add(line) });
   log.info("starting", shownConfig(config));
   const store = await openStore(config);
   const held: (() => void | Promise<void>)[] = [() => store.close()];
@@ -72,7 +75,7 @@ export async function startServer(
   try {
     // Without extensions the file holds only tokens, which servers may share. They may share a PostgreSQL database anyway.
     if (extensions.length > 0 && config.database === null) held.push(lockDataDir(config.data));
-    return await start(config, loadModel, extensions, { log, store, release });
+    return await start(config, loadModel, extensions, { log, logTail, store, release });
   } catch (error) {
     await release();
     throw error;
@@ -83,7 +86,7 @@ async function start(
   config: Config,
   loadModel: LoadModel,
   extensions: readonly CreateExtension[],
-  { log, store, release }: { log: Log; store: Store; release: () => Promise<void> },
+  { log, logTail, store, release }: { log: Log; logTail: LogTail; store: Store; release: () => Promise<void> },
 ): Promise<RunningServer> {
   const tokens = new TokenStore(store);
   const adapters = config.loraModules.map(readLoraModule);
@@ -99,7 +102,7 @@ async function start(
     loadModel(config, log, metrics, adaptersToCome),
     import("../api/server.ts"),
   ]);
-  const service = new Service({ ...model, config, tokens, sessions: new SessionStore(store), metrics, log });
+  const service = new Service({ ...model, config, tokens, sessions: new SessionStore(store), metrics, log, logTail });
   const opened: Extension[] = [];
   /** Closes every part, even when one fails; then throws the first failure. */
   const closeAll = async () => {

@@ -99,6 +99,11 @@ export class AdapterSlots {
     return this.#versionOf(step) !== null;
   }
 
+  /** What is loaded, and the number of requests on each. */
+  list(): { version: string; requests: number }[] {
+    return [...this.#slots].map(([version, { leased }]) => ({ version, requests: leased }));
+  }
+
   /** Loads a step before it is asked for. Throws NoAdapterSlot. */
   async preload(step: string): Promise<void> {
     await this.#turns.run(() => this.#loadStep(step));

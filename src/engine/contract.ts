@@ -107,6 +107,16 @@ export interface StepTokens {
   sum: number;
 }
 
+/** One step of the model. */
+export interface EngineStep {
+  /** When it ended, in milliseconds since 1970. */
+  at: number;
+  /** Sequences that got their next token. */
+  decode: number;
+  /** Tokens of prompts. */
+  prefill: number;
+}
+
 export interface ModelInfo {
   vocabSize: number;
   /** Context length: prompt plus output. */
@@ -156,6 +166,8 @@ export interface Engine {
   /** Frees the slot. No request may be on the adapter. Does nothing when the version is not loaded. */
   unloadAdapter(version: string): Promise<void>;
   stats(): EngineStats;
+  /** The newest steps after the first `seen` ones, as far as they are still known. Absent: the engine does not tell. */
+  steps?(seen: number): EngineStep[];
   /** The engines behind this one, if it is a fleet. */
   replicas?(): ReplicaFacts[];
   /** false once the engine thread has died and could not be restarted, and while no replica of a fleet is ready. */

@@ -8,7 +8,7 @@ import type { Runner } from "../model/runner.ts";
 import type { SampledToken } from "../sampling/token-logprobs.ts";
 import { refusal } from "./admission.ts";
 import { KvCache } from "./cache/kv-cache.ts";
-import type { Finish, GenerateRequest } from "./contract.ts";
+import type { EngineStep, Finish, GenerateRequest } from "./contract.ts";
 import { TokenSource } from "./next-tokens.ts";
 import { errorFinish, RequestTable, type RoutedOutput } from "./request-table.ts";
 import { type ScheduledChunk, Scheduler } from "./scheduler.ts";
@@ -103,7 +103,7 @@ export class StepEngine {
       this.#stepTokens = 0;
       const logits = await this.#forward(batch);
       for (let i = 0; i < logits.length; i++) this.#advance(batch[i]!, logits[i]!);
-      this.#parts.stats.addStep(this.#stepTokens);
+      this.#parts.stats.addStep(this.#stepTokens, stepOf(batch));
     }
     this.#updateGauges();
     return this.#table.takeOutputs();
@@ -196,4 +196,14 @@ export class StepEngine {
     stats.set("waiting", this.#table.liveSequences - this.#scheduler.runningCount);
     stats.set("kvUsage", this.#kv.usage);
   }
+}
+
+/** Past its prompt, a chunk is the last token of a sequence, which gets the next one. */
+function stepOf(batch: readonly ScheduledChunk[]): EngineStep {
+  const step = { at: Date.now(), decode: 0, prefill: 0 };
+  for (const { sequence, chunk } of batch) {
+    if (chunk.start >= sequence.request.prompt.length) step.decode++;
+    else step.prefill += chunk.tokens.length;
+  }
+  return step;
 }

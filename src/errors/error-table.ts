@@ -120,6 +120,11 @@ export const ERRORS = {
     meaning: "There is nothing at this path.",
     fix: "GET /openapi.json lists the routes.",
   },
+  unknown_request: {
+    ...NOT_FOUND,
+    meaning: "No request with this id is in progress, or it is another token's.",
+    fix: "GET /v1/engine lists the requests in progress. One that has ended is not listed.",
+  },
   unknown_training_model: {
     ...NOT_FOUND,
     meaning: "The token's workspace has no trainable model with this id.",
@@ -175,6 +180,12 @@ export const ERRORS = {
     ...CONFLICT,
     meaning: "The base model or a loaded adapter already has this name, so requests could not reach a policy with it.",
     fix: "Choose another name.",
+  },
+  request_cancelled: {
+    ...CONFLICT,
+    meaning: "Somebody ended the request with DELETE /v1/engine/requests/ID: an admin, or the owner of the token.",
+    fix: "Send it again if it was not you.",
+    repeat: "useless",
   },
   model_busy: {
     ...CONFLICT,

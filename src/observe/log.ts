@@ -18,6 +18,17 @@ export interface LogOptions {
   format: "text" | "json";
   write?: (line: string) => void;
   now?: () => Date;
+  /** Gets the same lines. */
+  also?: (line: LogLine) => void;
+}
+
+export interface LogLine {
+  /** ISO 8601. */
+  at: string;
+  level: Level;
+  message: string;
+  /** Plain values. */
+  fields: Fields;
 }
 
 export function createLog(options: LogOptions): Log {
@@ -27,13 +38,20 @@ export function createLog(options: LogOptions): Log {
   const at = (level: Level) =>
     LEVELS.indexOf(level) < LEVELS.indexOf(options.level)
       ? () => {}
-      : (message: string, fields: Fields = {}) => write(`${printable(line(now(), level, message, fields))}\n`);
+      : (message: string, fields: Fields = {}) => {
+          const time = now();
+          write(`${printable(line(time, level, message, fields))}\n`);
+          options.also?.({ at: time.toISOString(), level, message, fields: plainFields(fields) });
+        };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
 function jsonLine(time: Date, level: Level, message: string, fields: Fields): string {
-  const plain = Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, showable(value)]));
-  return JSON.stringify({ time: time.toISOString(), level, message, ...plain });
+  return JSON.stringify({ time: time.toISOString(), level, message, ...plainFields(fields) });
+}
+
+function plainFields(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, showable(value)]));
 }
 
 function textLine(time: Date, level: Level, message: string, fields: Fields): string {

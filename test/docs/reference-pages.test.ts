@@ -14,9 +14,10 @@ it.each([
   expect(readFileSync(file, "utf8")).toBe(page());
 });
 
-it("every 429 and 503 says when to retry; quota_exceeded, run_conflict, 500 and 501 say that a retry is useless", () => {
+it("every 429 and 503 says when to retry; quotas, conflicts of runs, cancellation, 500 and 501 say that a retry is useless", () => {
   for (const [code, { status, repeat }] of Object.entries(ERRORS as Record<string, ErrorRow>)) {
-    const useless = ["quota_exceeded", "run_conflict"].includes(code) || status === 500 || status === 501;
+    const useless =
+      ["quota_exceeded", "run_conflict", "request_cancelled"].includes(code) || status === 500 || status === 501;
     const expected = useless ? "useless" : [429, 503].includes(status) ? expect.any(Number) : undefined;
     expect(repeat, code).toEqual(expected);
   }

@@ -1,6 +1,13 @@
 // The engine on the test's own thread: the same loop and client as the worker engine, without the thread.
 
-import type { Engine, EngineStats, GenerateRequest, Generation, ModelInfo } from "../../src/engine/contract.ts";
+import type {
+  Engine,
+  EngineStats,
+  EngineStep,
+  GenerateRequest,
+  Generation,
+  ModelInfo,
+} from "../../src/engine/contract.ts";
 import type { ModelHost } from "../../src/engine/model-host.ts";
 import { type SchedulingOptions, schedulingOptions } from "../../src/engine/scheduling.ts";
 import { StatCells } from "../../src/engine/stats.ts";
@@ -46,6 +53,10 @@ export class InProcessEngine implements Engine {
 
   unloadAdapter(version: string): Promise<void> {
     return this.#client.unloadAdapter(version);
+  }
+
+  steps(seen: number): EngineStep[] {
+    return this.#cells.steps(seen);
   }
 
   stats(): EngineStats {

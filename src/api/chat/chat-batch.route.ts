@@ -44,7 +44,7 @@ async function answerBatch(service: Service, request: FastifyRequest, reply: Fas
   service.logIgnored(request.id, ignored);
   service.assertServing();
   const requestId = requestIdOf(request, reply, body.request_id);
-  return admitted(service, request, { choices: chats.length, model: body.model }, async (model) => {
+  return admitted(service, request, { choices: chats.length, model: body.model }, async (model, live) => {
     const prepared: PreparedChat[] = [];
     let amount = 0;
     for (const [index, chat] of chats.entries()) {
@@ -54,7 +54,7 @@ async function answerBatch(service: Service, request: FastifyRequest, reply: Fas
       checkLogprobAmount(amount, "top_logprobs");
       prepared.push(one);
     }
-    const runs = prepared.map(({ run }) => new GenerationRun(service, { ...run, arrivedAt, clientGone: gone }));
+    const runs = prepared.map(({ run }) => new GenerationRun(service, { ...run, arrivedAt, clientGone: gone, live }));
     const collectors = prepared.map(({ facts, options }) => new ChatCollector(facts, options, 1));
     await collectRuns(runs, (run, output) => collectors[run]!.accept(output));
     if (gone.aborted) return reply.hijack();

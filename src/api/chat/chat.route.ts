@@ -60,9 +60,9 @@ export async function answerChat(
   if (body.tool_choice === undefined && (body.tools ?? []).length > 0) service.logUnparsedTools(principalOf(request));
   service.assertServing();
   const requestId = requestIdOf(request, reply, body.request_id);
-  return admitted(service, request, { choices: readChoiceCount(body.n), model: body.model }, async (model) => {
+  return admitted(service, request, { choices: readChoiceCount(body.n), model: body.model }, async (model, live) => {
     const prepared = await refusing(() => prepareChat(service, validated, model, requestId, client));
-    const run = new GenerationRun(service, { ...prepared.run, arrivedAt, clientGone: gone });
+    const run = new GenerationRun(service, { ...prepared.run, arrivedAt, clientGone: gone, live });
     return body.stream === true ? streamed(run, prepared) : whole(run, prepared);
   });
 

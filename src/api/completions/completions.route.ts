@@ -55,9 +55,9 @@ export async function answerCompletion(
   service.assertServing();
   const requestId = requestIdOf(request, reply, body.request_id);
   const choices = readChoiceCount(body.n) * prompts.length;
-  return admitted(service, request, { choices, model: body.model }, async (model) => {
+  return admitted(service, request, { choices, model: body.model }, async (model, live) => {
     const prepared = await refusing(() => prepareCompletion(service, body, prompts, model, requestId, gone));
-    const runs = prepared.runs.map((run) => new GenerationRun(service, { ...run, arrivedAt, clientGone: gone }));
+    const runs = prepared.runs.map((run) => new GenerationRun(service, { ...run, arrivedAt, clientGone: gone, live }));
     if (body.stream === true) {
       await streamRuns(service, reply, gone, runs, new CompletionChunks(prepared.facts, prepared.prompts));
       return reply;

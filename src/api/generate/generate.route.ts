@@ -47,9 +47,9 @@ async function answerTokens(service: Service, request: FastifyRequest, reply: Fa
   service.logIgnored(request.id, ignored);
   service.assertServing();
   const requestId = requestIdOf(request, reply, body.request_id);
-  return admitted(service, request, { choices: readChoiceCount(body.n), model: body.model }, async (model) => {
+  return admitted(service, request, { choices: readChoiceCount(body.n), model: body.model }, async (model, live) => {
     const prepared = await refusing(() => prepareTokens(service, body, model, requestId, gone));
-    const run = new GenerationRun(service, { ...prepared.run, arrivedAt, clientGone: gone });
+    const run = new GenerationRun(service, { ...prepared.run, arrivedAt, clientGone: gone, live });
     if (body.stream === true) {
       await streamRuns(service, reply, gone, [run], prepared.choices);
       return reply;

@@ -5,6 +5,7 @@ import { ServiceError } from "../../errors/service-error.ts";
 import type { Service } from "../service.ts";
 import { shuttingDown } from "./admission.ts";
 import type { ChoiceDelta, ChoiceOutput } from "./choice-output.ts";
+import type { LiveRequest } from "./live-requests.ts";
 
 export interface RunParts {
   request: GenerateRequest;
@@ -13,6 +14,8 @@ export interface RunParts {
   arrivedAt: number;
   /** Aborted when the client is gone. */
   clientGone: AbortSignal;
+  /** The request that this is a part of. */
+  live: LiveRequest;
 }
 
 export type RunOutput = PrefillOutput | UsageOutput | ChoiceDelta;
@@ -23,6 +26,7 @@ export class GenerationRun {
   readonly #lastTokenAt: number[] = [];
   #generation: Generation | null = null;
   #aborted = false;
+  #cancelled = false;
   #cachedTokens = 0;
   #submittedAt = 0;
   /** From `#submittedAt` on. */
@@ -62,6 +66,9 @@ export class GenerationRun {
     cut.addEventListener("abort", abort, { once: true });
     try {
       if (!clientGone.aborted && !cut.aborted) yield* this.#generate();
+      if (this.#cancelled && choices.some((choice) => choice.end === null)) {
+        throw new ServiceError("request_cancelled", "The request was ended through DELETE /v1/engine/requests.");
+      }
       if (cut.aborted && choices.some((choice) => choice.end === null)) throw shuttingDown();
       if (!this.#aborted && !clientGone.aborted && choices.some((choice) => choice.end === null)) {
         throw engineFailed("the engine ended before every choice was complete");
@@ -75,14 +82,21 @@ export class GenerationRun {
   }
 
   async *#generate(): AsyncGenerator<RunOutput> {
-    const { request, choices } = this.#parts;
+    const { request, choices, live } = this.#parts;
     this.#submittedAt = performance.now();
+    live.begins(request.promptTokenIds.length, request.priority, () => {
+      this.#cancelled = true;
+      this.abort();
+    });
     const generation = this.#service.engine.generate(request);
     this.#generation = generation;
     for await (const output of generation) {
       if (output.type !== "tokens") {
         this.#cachedTokens = output.cachedTokens ?? 0;
-        if (output.type === "prefill") this.#queuedMs = output.queuedMs ?? null;
+        if (output.type === "prefill") {
+          this.#queuedMs = output.queuedMs ?? null;
+          live.prefilled(this.#cachedTokens);
+        }
         yield output;
         continue;
       }
@@ -104,7 +118,10 @@ export class GenerationRun {
     const last = this.#lastTokenAt[index];
     if (last !== undefined) this.#service.metrics.interTokenLatency(this.#model, (now - last) / 1000 / tokens);
     this.#lastTokenAt[index] = now;
-    this.#firstTokenAt ??= now;
+    this.#parts.live.output += tokens;
+    if (this.#firstTokenAt !== null) return;
+    this.#firstTokenAt = now;
+    this.#service.live.firstToken(now - this.#parts.arrivedAt);
   }
 
   #record(): void {

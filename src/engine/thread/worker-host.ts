@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import type { AdapterInfo } from "../../model/lora/adapter-host.ts";
 import { compiledEntry } from "../../system/compiled-entry.ts";
-import type { Engine, EngineStats, GenerateRequest, Generation, ModelInfo } from "../contract.ts";
+import type { Engine, EngineStats, EngineStep, GenerateRequest, Generation, ModelInfo } from "../contract.ts";
 import { type SchedulingOptions, schedulingOptions } from "../scheduling.ts";
 import { StatCells } from "../stats.ts";
 import { EngineClient } from "./engine-client.ts";
@@ -99,6 +99,10 @@ export class WorkerEngine implements Engine {
     } finally {
       this.#adapters.delete(version); // also if the thread died: the next one must not load it again
     }
+  }
+
+  steps(seen: number): EngineStep[] {
+    return this.#cells.steps(seen);
   }
 
   stats(): EngineStats {

@@ -1,0 +1,100 @@
+// Routes that watch the engine: its queue, cache and throughput, the requests in progress, and a way to end one.
+
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { Type } from "typebox";
+import { ServiceError } from "../../errors/service-error.ts";
+import { isAdmin, type Principal, principalOf } from "../http/auth.ts";
+import { ErrorBody } from "../request/schema-parts.ts";
+import type { Service } from "../service.ts";
+import { EngineSnapshot } from "./engine.present.ts";
+import { EngineBody } from "./engine.schema.ts";
+import { EngineMonitor, type Reading } from "./engine-monitor.ts";
+import { OpenStreams } from "./open-streams.ts";
+
+export function registerEngine(app: FastifyInstance, service: Service): void {
+  const monitor = new EngineMonitor(service.engine, service.live);
+  const streams = new OpenStreams(app, service.config.streamStallTimeout);
+  app.addHook("onClose", async () => monitor.close());
+
+  app.get(
+    "/v1/engine",
+    {
+      config: { access: "any" },
+      schema: {
+        summary: "The engine now and in the last 15 minutes; a stream with Accept: text/event-stream",
+        tags: ["operations"],
+        response: { 200: EngineBody },
+      },
+    },
+    async (request, reply) => {
+      const caller = principalOf(request);
+      if (request.headers.accept?.includes("text/event-stream")) {
+        follow({ service, monitor, streams }, reply, caller);
+        return reply;
+      }
+      const now = new EngineSnapshot(service).for(caller);
+      const past = `"history":${JSON.stringify(monitor.history)},"steps":${JSON.stringify(monitor.steps)}`;
+      return reply.type("application/json; charset=utf-8").send(`${now},${past}}`);
+    },
+  );
+
+  app.delete<{ Params: { id: string } }>(
+    "/v1/engine/requests/:id",
+    {
+      config: { access: "any" },
+      schema: {
+        summary: "End a request in progress: one's own or, for admins, any",
+        tags: ["operations"],
+        response: { 204: Type.Null(), 404: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const caller = principalOf(request);
+      const live = service.live.get(request.params.id);
+      if (!live || !(isAdmin(caller) || live.caller.id === caller.id)) {
+        throw new ServiceError("unknown_request", `No request ${request.params.id} of yours is in progress.`);
+      }
+      live.cancel();
+      return reply.code(204).send();
+    },
+  );
+}
+
+/** Sends what every reading brings. A reader that is slow misses snapshots and gets the points and steps later. */
+function follow(
+  { service, monitor, streams }: { service: Service; monitor: EngineMonitor; streams: OpenStreams },
+  reply: FastifyReply,
+  caller: Principal,
+): void {
+  let held = "";
+  const stream = streams.open(reply, () => {
+    stream.send(held);
+    held = "";
+  });
+  stream.send(snapshotEvent(new EngineSnapshot(service), caller));
+  const stop = monitor.watch((reading) => {
+    const { snapshot, changes } = eventsOf(service, reading);
+    if (stream.blocked) held += changes;
+    else stream.send(snapshotEvent(snapshot, caller) + changes);
+  });
+  reply.raw.on("close", stop);
+}
+
+function snapshotEvent(snapshot: EngineSnapshot, caller: Principal): string {
+  return `event: snapshot\ndata: ${snapshot.for(caller)}}\n\n`;
+}
+
+/** Written once for all who watch. */
+const written = new WeakMap<Reading, { snapshot: EngineSnapshot; changes: string }>();
+
+function eventsOf(service: Service, reading: Reading) {
+  const known = written.get(reading);
+  if (known) return known;
+  const steps = reading.steps.length > 0 ? `event: steps\ndata: ${JSON.stringify(reading.steps)}\n\n` : "";
+  const made = {
+    snapshot: new EngineSnapshot(service, reading.stats),
+    changes: `event: point\ndata: ${JSON.stringify(reading.point)}\n\n${steps}`,
+  };
+  written.set(reading, made);
+  return made;
+}
