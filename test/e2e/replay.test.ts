@@ -1,115 +1,134 @@
-// Proof of replay over HTTP: a reply that was sampled token by token is scored again in one prefill, under the step that wrote
-// it, and every log-probability is the same to the last bit. A constrained reply has probabilities over legal tokens only, so
-// its request runs again with the same seed. The page's "Replay" does the same.
+// Proof of replay over HTTP, with the bundled model at its default precision: a sampled reply is scored again under the
+// step that sampled it, and the log-probabilities are the same to the last bit. Sampling ran token by token among other
+// requests; scoring computes the whole reply at once.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadModel } from "../../src/app/load-model.ts";
 import { type RunningServer, startServer } from "../../src/app/serve.ts";
 import { createTraining } from "../../src/app/training.ts";
-import { FlywheelClient } from "../../src/client/client.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { LLAMA } from "../fakes/training-service.ts";
+import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
+import { eachPair } from "../../src/model/lora/lora-adapter.ts";
+import { savePeft } from "../../src/model/lora/peft.ts";
+import { identityAdapter } from "../../src/training/files/adapter-files.ts";
+import { seededRandom } from "../../src/training/random.ts";
 
-interface Sampled {
-  tokenIds: number[];
-  logprobs: number[];
-}
-
-const MESSAGES = [{ role: "user", content: "Tell me about the sea." }];
+const MINI = fileURLToPath(new URL("../../models/flywheel-mini", import.meta.url));
 const data = mkdtempSync(join(tmpdir(), "flywheel-replay-"));
 let server: RunningServer;
-let client: FlywheelClient;
-let policy: { id: string; name: string };
+
+// biome-ignore lint/suspicious/noExplicitAny: replies are read without a schema
+type Loose = any;
+
+async function post(path: string, body: object): Promise<Loose> {
+  const headers = { authorization: "Bearer k", "content-type": "application/json" };
+  const reply = await fetch(server.url + path, { method: "POST", headers, body: JSON.stringify(body) });
+  const json = await reply.json();
+  expect(reply.status, JSON.stringify(json)).toBe(200);
+  return json;
+}
+
+/** An adapter that changes every layer: both factors of every linear map are random. */
+function writeAdapter(folder: string): void {
+  const config = readModelConfig(MINI);
+  const adapter = identityAdapter(config, { rank: 8, alpha: 16 }, 1);
+  const random = seededRandom(3);
+  for (const { pair } of eachPair(adapter.layers)) {
+    for (const factor of [pair.a, pair.b]) for (let i = 0; i < factor.length; i++) factor[i] = (random() - 0.5) / 20;
+  }
+  savePeft(folder, adapter, config, { baseModel: "flywheel-mini" });
+}
 
 beforeAll(async () => {
-  const config = {
-    ...loadConfig({ env: {} }),
-    ...{ port: 0, data, apiKey: ["key"], logLevel: "error" as const },
-    ...{ model: LLAMA, servedModelName: ["tiny"], dtype: "int8" as const, threads: 1, loraRank: 4, loraAlpha: 8 },
-  };
+  writeAdapter(join(data, "random"));
+  const flags = { model: "bundled", port: 0, data: join(data, "server"), apiKey: ["k"], logLevel: "error" };
+  const config = loadConfig({ env: {}, flags: { ...flags, loraModules: [`random=${join(data, "random")}`] } });
   server = await startServer(config, loadModel, [createTraining]);
-  client = new FlywheelClient({ baseUrl: server.url, apiKey: "key" });
-  policy = await client.register({ project: "p", name: "agent", base_model: "tiny" });
-  const { choices } = await client.chat({
-    model: "agent",
-    messages: MESSAGES,
-    n: 4,
-    max_tokens: 6,
-    temperature: 1,
-    seed: 1,
-  });
-  const trajectories = choices.map((choice, i) => ({ messages_and_choices: [...MESSAGES, choice], reward: i }));
-  await client.train(policy.id, [{ trajectories }], { config: { learning_rate: 1e-2 } });
+  await post("/v1/preview/models", { project: "p", name: "agent", base_model: "flywheel-mini" });
 });
-
 afterAll(async () => {
   await server?.close();
   rmSync(data, { recursive: true, force: true });
 });
 
-async function post<Reply>(path: string, body: unknown): Promise<Reply> {
-  const response = await fetch(`${server.url}${path}`, {
-    method: "POST",
-    headers: { authorization: "Bearer key", "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
-  if (!response.ok) throw new Error(await response.text());
-  return (await response.json()) as Reply;
+interface Reply {
+  prompt: number[];
+  ids: number[];
+  logprobs: number[];
 }
 
-async function sample(model: string, more: object = {}): Promise<{ promptIds: number[]; choices: Sampled[] }> {
-  const reply = await post<{
-    prompt_token_ids: number[];
-    choices: { token_ids: number[]; logprobs: { content: { logprob: number }[] } }[];
-  }>("/v1/chat/completions", {
-    ...{ model, messages: MESSAGES, n: 3, seed: 7, temperature: 1, max_tokens: 24 },
-    ...{ logprobs: true, return_token_ids: true, ...more },
-  });
-  const choices = reply.choices.map(({ token_ids, logprobs }) => ({
-    tokenIds: token_ids,
-    logprobs: logprobs.content.map(({ logprob }) => logprob),
-  }));
-  return { promptIds: reply.prompt_token_ids, choices };
-}
+const questions = ["Tell me about the sea.", "What is 412 + 99?", "Name three animals.", "Say yes, no or maybe."];
 
-/** The log-probabilities of a reply, from one prefill. */
-async function rescored(model: string, promptIds: readonly number[], tokenIds: readonly number[]): Promise<number[]> {
-  const prompt = [...promptIds, ...tokenIds];
-  const body = { model, prompt, max_tokens: 0, echo: true, prompt_logprobs: 1 };
-  const { choices } = await post<{ choices: { prompt_logprobs: (Record<string, { logprob: number }> | null)[] }[] }>(
-    "/v1/completions",
-    body,
+/** Asks all questions at once, so that the engine runs their tokens together. */
+function sample(model: string, more: object = {}): Promise<Reply[]> {
+  return Promise.all(
+    questions.map(async (content, seed) => {
+      const { choices, prompt_token_ids } = await post("/v1/chat/completions", {
+        ...{ model, messages: [{ role: "user", content }], max_tokens: 48, temperature: 1, top_p: 1, seed },
+        ...{ logprobs: true, return_token_ids: true, ...more },
+      });
+      const [choice] = choices;
+      return {
+        prompt: choice.prompt_token_ids ?? prompt_token_ids,
+        ids: choice.token_ids,
+        logprobs: choice.logprobs.content.map(({ logprob }: { logprob: number }) => logprob),
+      };
+    }),
   );
-  return tokenIds.map((id, i) => choices[0]!.prompt_logprobs[promptIds.length + i]![String(id)]!.logprob);
 }
 
-describe("replay", () => {
-  it.each(["tiny", "agent@0", "agent@1"])("of %s gives the same bits", async (model) => {
-    const { promptIds, choices } = await sample(model);
-    for (const { tokenIds, logprobs } of choices) {
-      expect(logprobs.length).toBeGreaterThan(0);
-      expect(await rescored(model, promptIds, tokenIds)).toEqual(logprobs);
-    }
-  });
+/** Log-probabilities of the reply after its prompt, in one pass and without a grammar. */
+async function score(model: string, { prompt, ids }: Reply): Promise<number[]> {
+  const body = { model, prompt: [...prompt, ...ids], echo: true, max_tokens: 0, logprobs: 0 };
+  const { choices } = await post("/v1/completions", body);
+  return choices[0].logprobs.token_logprobs.slice(prompt.length);
+}
 
-  it("under another step gives other numbers", async () => {
-    const { promptIds, choices } = await sample("agent@1");
-    const { tokenIds, logprobs } = choices[0]!;
-    expect(await rescored("agent@0", promptIds, tokenIds)).not.toEqual(logprobs);
-  });
+it.each(["flywheel-mini", "agent@0", "random"])("%s: scoring a reply gives the bits of sampling it", async (model) => {
+  const replies = await sample(model);
+  expect(new Set(replies.map(({ ids }) => ids.join())).size).toBe(questions.length);
+  for (const reply of replies) {
+    expect(reply.ids.length).toBeGreaterThan(0);
+    // toEqual compares numbers with Object.is
+    expect(await score(model, reply)).toEqual(reply.logprobs);
+  }
+});
 
-  it.each(["tiny", "agent@1"])("of a constrained reply of %s, asked again with its seed", async (model) => {
-    const structured = { structured_outputs: { regex: "[a-z]{3,12}" } };
-    const first = await sample(model, structured);
-    expect(await sample(model, structured)).toEqual(first);
-    // Legal tokens share all the probability, so each has at least what it had among all tokens.
-    const { tokenIds, logprobs } = first.choices[0]!;
-    const free = await rescored(model, first.promptIds, tokenIds);
-    free.forEach((logprob, i) => {
-      expect(logprob).toBeLessThanOrEqual(logprobs[i]! + 1e-6);
+it("random: its replies are not those of the base model", async () => {
+  const [reply] = await sample("random");
+  expect(await score("flywheel-mini", reply!)).not.toEqual(reply!.logprobs);
+});
+
+it.each(["flywheel-mini", "agent@0", "random"])("%s: a structured reply is repeated bit for bit", async (model) => {
+  const schema = {
+    type: "object",
+    properties: { answer: { type: "string", maxLength: 20 }, sure: { type: "boolean" } },
+    required: ["answer", "sure"],
+  };
+  const structured = { structured_outputs: { json: schema } };
+  const replies = await sample(model, structured);
+  // the same request with the same seed; now each alone
+  const again = [];
+  for (const [seed, content] of questions.entries()) {
+    const body = { model, messages: [{ role: "user", content }], max_tokens: 48, temperature: 1, top_p: 1, seed };
+    const { choices } = await post("/v1/chat/completions", {
+      ...body,
+      ...structured,
+      logprobs: true,
+      return_token_ids: true,
     });
-  });
+    again.push(choices[0]);
+  }
+  for (const [i, reply] of replies.entries()) {
+    expect(again[i].token_ids).toEqual(reply.ids);
+    expect(again[i].logprobs.content.map(({ logprob }: { logprob: number }) => logprob)).toEqual(reply.logprobs);
+    // Without the grammar a token is as likely or less: the rest is the mass of the tokens that the grammar forbids.
+    const free = await score(model, reply);
+    for (const [t, logprob] of reply.logprobs.entries()) expect(free[t]).toBeLessThanOrEqual(logprob + 1e-12);
+    expect(free.some((value, t) => value < reply.logprobs[t]! - 0.01)).toBe(true);
+  }
 });
