@@ -28,6 +28,7 @@ import { shuttingDown } from "./run/admission.ts";
 import { registerServerInfo } from "./server-info.route.ts";
 import type { Service } from "./service.ts";
 import { registerEngine } from "./serving/engine.route.ts";
+import { registerInspect } from "./serving/inspect.route.ts";
 import { registerLogs } from "./serving/logs.route.ts";
 import { registerWeb } from "./web.route.ts";
 
@@ -51,6 +52,7 @@ const INFERENCE: readonly RouteGroup[] = [
   registerTokens,
   registerServerInfo,
   registerEngine,
+  registerInspect,
 ];
 
 /** `more`: route groups beyond inference (training). A worker has only the routes for operators. */

@@ -16,6 +16,7 @@ import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { PromptError } from "../text/prompt-error.ts";
 import { reasoningStyle } from "../text/reasoning/reasoning-style.ts";
+import { REPLY_MARKERS } from "../text/reply-markers.ts";
 import type { Tokenizer } from "../text/tokenizer-contract.ts";
 import { toolCallFormat } from "../text/tools/tool-format.ts";
 import { blockOfLinks, DEFAULT_WEIGHT_TYPE } from "./embedded-engine.ts";
@@ -25,9 +26,6 @@ import { BUNDLED_NAME, findModel, loadText } from "./model-files.ts";
 import { connectEngines, type EngineParts, type StartedEngine } from "./remote-engines.ts";
 import type { LoadedModel, LoadModel } from "./serve.ts";
 import { usableCores } from "./usable-cores.ts";
-
-/** Special tokens that a constrained reply may contain: parsers look for them, and structural tags use them. */
-const REPLY_MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<|python_tag|>"];
 
 /** How many unused tensors a warning names. */
 const SHOWN_TENSORS = 5;
