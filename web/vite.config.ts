@@ -25,7 +25,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: false,
     reportCompressedSize: false,
-    rolldownOptions: { output: { codeSplitting: false } },
+    rolldownOptions: { output: { codeSplitting: false }, checks: { bundlerTimings: false } },
   },
   server: { proxy: { "^/(v1|tokenize|detokenize|health|load|version|metrics|docs|openapi.json)": target } },
   logLevel: "warn",
@@ -48,8 +48,9 @@ function finishFiles(): Plugin {
       for (const name of [...Object.keys(bundle), "licenses.txt"]) {
         const file = join(outDir, name);
         const bytes = readFileSync(file);
-        const size = { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
-        writeFileSync(`${file}.br`, brotliCompressSync(bytes, { params: size }));
+        // Quality 11 would save 3 % more and take longer than the whole bundle.
+        const params = { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
+        writeFileSync(`${file}.br`, brotliCompressSync(bytes, { params }));
         writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }));
       }
     },

@@ -2,6 +2,7 @@
 // has no place in the rail. src/api/web.route.ts answers the same paths.
 import type { JSX } from "preact";
 import { Playground } from "./playground.tsx";
+import { Serving } from "./serving.tsx";
 
 export interface PageRow {
   path: string;
@@ -11,4 +12,7 @@ export interface PageRow {
   component: () => JSX.Element;
 }
 
-export const PAGES: readonly PageRow[] = [{ path: "/", title: "Play", key: "c", component: Playground }];
+export const PAGES: readonly PageRow[] = [
+  { path: "/", title: "Play", key: "c", component: Playground },
+  { path: "/serving", title: "Serving", key: "s", component: Serving },
+];

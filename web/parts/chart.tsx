@@ -1,0 +1,105 @@
+// A line chart: uPlot on a canvas, and the same in words for those who cannot see it. Colours come from the style sheet and
+// follow the theme.
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import { number } from "../format.ts";
+import { theme } from "../theme.ts";
+
+export interface Series {
+  label: string;
+  /** Null is a gap. */
+  values: readonly (number | null)[];
+  /** A custom property of the style sheet, such as --accent. */
+  colour: string;
+}
+
+export interface ChartProps {
+  title: string;
+  xs: readonly number[];
+  series: readonly Series[];
+  /** Whether xs are seconds since 1970. */
+  isTime?: boolean;
+  height?: number;
+  format?: (value: number) => string;
+}
+
+export function Chart({ title, xs, series, isTime = false, height = 130, format = number }: ChartProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const chart = useRef<uPlot | null>(null);
+  const shape = series.map(({ label, colour }) => `${label} ${colour}`).join();
+  const shownTheme = theme.value;
+  useEffect(() => {
+    const node = place.current!;
+    const axis = { stroke: resolved(node, "--muted"), grid: { stroke: resolved(node, "--line"), width: 1 } };
+    const lines = series.map(({ label, colour }) => ({
+      label,
+      stroke: resolved(node, colour),
+      width: 1.5,
+      spanGaps: true,
+    }));
+    const made = new uPlot(
+      {
+        width: node.clientWidth,
+        height,
+        scales: { x: { time: isTime } },
+        axes: [
+          { ...axis, size: 26 },
+          { ...axis, size: 52, values: (_chart, ticks) => ticks.map((tick) => format(tick)) },
+        ],
+        series: [{}, ...lines],
+        legend: { show: false },
+        cursor: { y: false },
+      },
+      dataOf(xs, series),
+      node,
+    );
+    chart.current = made;
+    const watcher = new ResizeObserver(() => made.setSize({ width: node.clientWidth, height }));
+    watcher.observe(node);
+    return () => {
+      watcher.disconnect();
+      made.destroy();
+      chart.current = null;
+    };
+  }, [shape, isTime, height, shownTheme]);
+  useEffect(() => chart.current?.setData(dataOf(xs, series)));
+  return (
+    <figure class="chart">
+      <figcaption>
+        <b>{title}</b>
+        {series.map(({ label, values, colour }) => (
+          <span key={label} class="legend num" style={{ "--tint": `var(${colour})` }}>
+            {label} {format(lastOf(values))}
+            <span class="sr-only">, highest {format(highestOf(values))}</span>
+          </span>
+        ))}
+      </figcaption>
+      <div ref={place} aria-hidden="true" />
+    </figure>
+  );
+}
+
+function dataOf(xs: readonly number[], series: readonly Series[]): uPlot.AlignedData {
+  return [[...xs], ...series.map(({ values }) => [...values])];
+}
+
+function lastOf(values: readonly (number | null)[]): number {
+  return values.findLast((value) => value !== null) ?? Number.NaN;
+}
+
+function highestOf(values: readonly (number | null)[]): number {
+  return values.reduce<number>(
+    (most, value) => (value === null ? most : Math.max(most, value)),
+    Number.NEGATIVE_INFINITY,
+  );
+}
+
+/** A canvas cannot read custom properties, nor light-dark(). */
+function resolved(node: HTMLElement, property: string): string {
+  const probe = document.createElement("span");
+  probe.style.color = `var(${property})`;
+  node.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
