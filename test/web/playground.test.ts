@@ -175,6 +175,17 @@ inBrowser("the playground", (bench) => {
     await answer(page).getByText("ab", { exact: true }).waitFor();
   });
 
+  it("tells what a constraint did at a token", async () => {
+    const page = await open("?output=regex&constraint=a%5Bxy%5Db&view=tokens&colour=legal&seed=2");
+    await ask(page, "go on");
+    const tokens = page.getByRole("listbox", { name: /^Tokens of answer 1/ });
+    await expect.poll(() => tokens.textContent()).toMatch(/^a[xy]b/);
+    await tokens.getByRole("option").nth(0).hover();
+    await page.getByText(/the constraint left only this token, .* of the model's probability/).waitFor();
+    await tokens.getByRole("option").nth(1).hover();
+    await page.getByText(/the constraint left 2 tokens/).waitFor();
+  });
+
   it("shows the request, the same as programs, and the prompt with its ids", async () => {
     const page = await open("?view=raw&temperature=0");
     await ask(page, "say:hi");
