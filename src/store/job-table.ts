@@ -133,7 +133,8 @@ export class JobTable {
     };
     const where =
       "WHERE kind IN ('rl', 'sft')" +
-      only(owner, (id) => `owner = ${id}`) +
+      // a model has few of an owner's jobs: as an expression, the owner cannot tempt the database to read all of them
+      only(owner, (id) => (modelId === null ? `owner = ${id}` : `owner || '' = ${id}`)) +
       only(modelId, (id) => `model_id = ${id}`) +
       only(status, (one) => `status = ${one}`) +
       only(after, (id) => `seq < (SELECT seq FROM jobs WHERE id = ${id})`);
