@@ -1,6 +1,7 @@
 // Every page: its path, its name, and the key that goes there after "g". A page without a key is reached from others and
 // has no place in the rail. src/api/web.route.ts answers the same paths.
 import type { JSX } from "preact";
+import { Access } from "./access.tsx";
 import { Playground } from "./playground.tsx";
 import { Serving } from "./serving.tsx";
 
@@ -15,4 +16,5 @@ export interface PageRow {
 export const PAGES: readonly PageRow[] = [
   { path: "/", title: "Play", key: "c", component: Playground },
   { path: "/serving", title: "Serving", key: "s", component: Serving },
+  { path: "/access", title: "Access", key: "a", component: Access },
 ];

@@ -1,0 +1,86 @@
+// Makes a token. Its secret is shown once, here, and kept nowhere by the page.
+import { useSignal } from "@preact/signals";
+import { CopyButton } from "../parts/copy-button.tsx";
+import { postJson } from "../server.ts";
+import { messageOf } from "../session.ts";
+import { LIFETIMES, SCOPES, type TokenRow } from "./token-row.ts";
+
+const DAY_S = 86_400;
+
+export function NewToken({ onMade }: { onMade: () => void }) {
+  const made = useSignal<(TokenRow & { token: string }) | null>(null);
+  const problem = useSignal<string | null>(null);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    const days = LIFETIMES[Number(form.get("lifetime"))]!.days;
+    const workspace = String(form.get("workspace")).trim();
+    problem.value = null;
+    made.value = null;
+    try {
+      made.value = await postJson("/tokens", {
+        name: String(form.get("name")).trim(),
+        scopes: form.getAll("scope"),
+        ...(days === null ? {} : { lifetime_s: days * DAY_S }),
+        ...(workspace === "" ? {} : { workspace }),
+      });
+      onMade();
+    } catch (error) {
+      problem.value = messageOf(error);
+    }
+  };
+  return (
+    <section class="panel" aria-label="New token">
+      <h2>New token</h2>
+      <form class="row" onSubmit={submit}>
+        <label class="number-field">
+          <span>name</span>
+          <input name="name" required maxLength={128} autocomplete="off" />
+        </label>
+        <fieldset class="choice">
+          <legend>scopes</legend>
+          {SCOPES.map((scope) => (
+            <label key={scope}>
+              <input type="checkbox" name="scope" value={scope} defaultChecked={scope === "inference"} />
+              {scope}
+            </label>
+          ))}
+        </fieldset>
+        <label class="number-field">
+          <span>lifetime</span>
+          <select name="lifetime">
+            {LIFETIMES.map(({ label }, i) => (
+              <option key={label} value={i} selected={i === 1}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label class="number-field" title="Policies and jobs belong to a workspace. Empty: one of its own.">
+          <span>workspace</span>
+          <input name="workspace" autocomplete="off" placeholder="its own" />
+        </label>
+        <button type="submit" class="primary">
+          Make
+        </button>
+      </form>
+      <p class="problem" role="alert">
+        {problem.value}
+      </p>
+      <div role="status">{made.value !== null && <Secret name={made.value.name} token={made.value.token} />}</div>
+    </section>
+  );
+}
+
+function Secret({ name, token }: { name: string; token: string }) {
+  const line = `export FLYWHEEL_API_KEY=${token}`;
+  const curl = `curl -s ${location.origin}/v1/models -H "Authorization: Bearer $FLYWHEEL_API_KEY"`;
+  return (
+    <div class="secret">
+      <p>
+        <b>{name}</b> is shown once. Copy it now. <CopyButton text={token} what="the token" label="copy the token" />
+      </p>
+      <pre>{`${line}\n${curl}`}</pre>
+    </div>
+  );
+}
