@@ -3,6 +3,8 @@
 import type { JSX } from "preact";
 import { Access } from "./access.tsx";
 import { Playground } from "./playground.tsx";
+import { Policies } from "./policies.tsx";
+import { Policy } from "./policy.tsx";
 import { Serving } from "./serving.tsx";
 
 export interface PageRow {
@@ -15,6 +17,8 @@ export interface PageRow {
 
 export const PAGES: readonly PageRow[] = [
   { path: "/", title: "Play", key: "c", component: Playground },
+  { path: "/policies", title: "Policies", key: "p", component: Policies },
+  { path: "/policies/:id", title: "Policy", key: null, component: Policy },
   { path: "/serving", title: "Serving", key: "s", component: Serving },
   { path: "/access", title: "Access", key: "a", component: Access },
 ];

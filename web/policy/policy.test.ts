@@ -1,0 +1,37 @@
+import { expect, it } from "vitest";
+import { healthOf, smoothed } from "./health.ts";
+import { type JobSummary, jobWords, matches, type PolicyRow, verdictWords } from "./rows.ts";
+
+it("says in a few words how a job stands", () => {
+  const now = Date.parse("2026-11-17T12:00:00Z");
+  const job = (part: Partial<JobSummary>) =>
+    jobWords({ updated_at: "2026-11-17T11:57:00Z", progress: null, error_message: null, ...part } as JobSummary, now)
+      .text;
+  expect(job({ status: "RUNNING", progress: 0.61 })).toBe("● running 61 %");
+  expect(job({ status: "COMPLETED" })).toBe("✓ 3 min ago");
+  expect(job({ status: "FAILED", error_message: "disk full" })).toBe("✗ failed: disk full");
+  const totals = { trajectories: 9, trained: 5, by_status: { trained: 5, too_long: 0, zero_advantage: 4 } };
+  expect(verdictWords(totals)).toBe("5 trained · 4 zero_advantage");
+});
+
+it("filters by every word", () => {
+  const row = { name: "my-agent", project: "demo", base_model: "flywheel-mini" } as PolicyRow;
+  expect([matches(row, ""), matches(row, "DEMO agent"), matches(row, "demo other")]).toEqual([true, true, false]);
+});
+
+it("reads the curves", () => {
+  const texts = (columns: Record<string, (number | null)[]>) =>
+    healthOf(columns).map(({ mood, text }) => `${mood} ${text}`);
+  expect(texts({ "train/reward": [0, 0.1, 0.2, 0.8, 0.9, 1] })).toEqual(["good reward rising, now 1"]);
+  expect(texts({ "train/reward": [1, 0.9, null, 0.2, 0.1, 0] })[0]).toContain("bad reward falling");
+  expect(texts({ num_dropped_zero_adv: [50], num_trajectories: [100] })[0]).toContain("warn 50 % of tries");
+  expect(texts({ ratio_mean: [1.01] })).toEqual(["good ratios 1.01"]);
+  expect(texts({ kl_old_new_k3: [0.001, 0.001, 0.002, 0.5] })[0]).toContain("it jumped");
+  expect(texts({ entropy: [2, 1, 0.1] })[0]).toContain("all alike");
+  expect(texts({})).toEqual([]);
+});
+
+it("smooths without filling gaps", () => {
+  expect(smoothed([1, null, 3], 0.5)).toEqual([1, null, 2]);
+  expect(smoothed([1, 3], 0)).toEqual([1, 3]);
+});
