@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 
 const SHOWN_MS = 1500;
 
-export function CopyButton({ text, what, label = "copy" }: { text: string; what: string; label?: string }) {
+export function CopyButton({ text, what, label }: { text: string; what: string; label?: string }) {
   const state = useSignal("");
   const copy = async () => {
     state.value = await navigator.clipboard.writeText(text).then(
@@ -15,8 +15,13 @@ export function CopyButton({ text, what, label = "copy" }: { text: string; what:
     }, SHOWN_MS);
   };
   return (
-    <button type="button" class="small quiet" aria-label={`Copy ${what}`} onClick={copy}>
-      {state.value === "" ? label : <span role="status">{state.value}</span>}
+    <button
+      type="button"
+      class="small quiet"
+      aria-label={label === undefined ? `Copy ${what}` : undefined}
+      onClick={copy}
+    >
+      {state.value === "" ? (label ?? "copy") : <span role="status">{state.value}</span>}
     </button>
   );
 }
