@@ -94,7 +94,7 @@ inBrowser("the frame of the page", (bench) => {
     await form.getByRole("button", { name: "Enter" }).waitFor();
     expect(await seriousFindings(form)).toEqual([]);
     expect(await sidewaysScroll(form)).toBe(0);
-    const page = await bench.open(`${server.url}/policies`, { theme, width: 360, key: API_KEY });
+    const page = await bench.open(`${server.url}/access`, { theme, width: 360, key: API_KEY });
     await page.getByRole("heading").first().waitFor();
     expect(await seriousFindings(page)).toEqual([]);
     expect(await sidewaysScroll(page)).toBe(0);
