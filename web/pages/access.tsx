@@ -3,6 +3,7 @@ import { NewToken } from "../access/new-token.tsx";
 import { stateOf, type TokenRow } from "../access/token-row.ts";
 import { ago } from "../format.ts";
 import { ConfirmButton } from "../parts/confirm-button.tsx";
+import { TableScroll } from "../parts/table-scroll.tsx";
 import { useQuery } from "../parts/use-query.ts";
 import { useTitle } from "../parts/use-title.ts";
 import { callJson, getJson } from "../server.ts";
@@ -63,7 +64,7 @@ function Tokens({ own }: { own: string }) {
       <NewToken onMade={reload} />
       {error !== null && <p class="problem">{error}</p>}
       {data !== null && (
-        <div class="table-scroll">
+        <TableScroll label="Tokens">
           <table>
             <caption class="sr-only">Tokens of this server</caption>
             <thead>
@@ -86,7 +87,7 @@ function Tokens({ own }: { own: string }) {
               ))}
             </tbody>
           </table>
-        </div>
+        </TableScroll>
       )}
     </>
   );

@@ -3,6 +3,7 @@
 
 import { Lexer, type Token, type Tokens } from "marked";
 import { type ComponentChildren, h, type JSX } from "preact";
+import { TableScroll } from "./table-scroll.tsx";
 
 /** Longer texts are shown as they are: nobody reads their formatting, and lexing would take long. */
 const LONGEST = 60_000;
@@ -67,7 +68,7 @@ function table(token: Tokens.Table): JSX.Element {
     {},
     token.rows.map((row) => h("tr", {}, cells(row, "td"))),
   );
-  return h("div", { class: "table-scroll" }, h("table", {}, [head, body]));
+  return h(TableScroll, { label: "Table" }, h("table", {}, [head, body]));
 }
 
 function inline(tokens: readonly Token[] | undefined): ComponentChildren[] {

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { number } from "../format.ts";
+import { TableScroll } from "../parts/table-scroll.tsx";
 import { postJson } from "../server.ts";
 import { messageOf } from "../session.ts";
 import { differenceOf, type Pair, promptsIn, type Side, summaryOf } from "./coupled.ts";
@@ -121,7 +122,7 @@ function Results({ pairs, pattern, a, b }: { pairs: readonly Pair[]; pattern: st
         {right !== null &&
           ` Right: ${right.a} by ${a}, ${right.b} by ${b}; only the first ${right.onlyA}, only the second ${right.onlyB}.`}
       </p>
-      <div class="table-scroll">
+      <TableScroll label="Answers">
         <table>
           <thead>
             <tr>
@@ -144,7 +145,7 @@ function Results({ pairs, pattern, a, b }: { pairs: readonly Pair[]; pattern: st
             ))}
           </tbody>
         </table>
-      </div>
+      </TableScroll>
     </>
   );
 }
