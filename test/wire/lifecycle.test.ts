@@ -26,7 +26,7 @@ describe("a client that leaves", () => {
     const logged = vi.spyOn(server.service.log, "error");
     const head = `authorization: Bearer ${API_KEY}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n`;
     const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
-    socket.write(`POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n${head}\r\n{`);
+    socket.write(`POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n${head}\r\n{`);
     await pause(50);
     socket.destroy();
     await pause(50);
@@ -144,7 +144,7 @@ describe("shutdown", () => {
     const patient = { streamBufferBytes: 100_000_000, streamStallTimeout: 3600 };
     await start({ config: { maxLogprobs: 128, ...patient, shutdownTimeout: 0.1 } });
     await openSilently(hugeRequest());
-    await openSilently("POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{");
+    await openSilently("POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{");
     await expect.poll(() => server.service.admission.active).toBe(8);
     await server.close(); // and not after the hour of streamStallTimeout
     await start();
@@ -272,7 +272,7 @@ function hugeRequest(): string {
 function postRequest(json: object): string {
   const body = JSON.stringify(json);
   const head = `authorization: Bearer ${API_KEY}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}`;
-  return `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n${head}\r\n\r\n${body}`;
+  return `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n${head}\r\n\r\n${body}`;
 }
 
 /** Sends and does not read until asked to. */

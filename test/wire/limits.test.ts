@@ -63,7 +63,7 @@ describe("bodies", () => {
       socket.pause();
       socket.on("error", reject);
       socket.write(
-        `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${API_KEY}\r\n` +
+        `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${API_KEY}\r\n` +
           `content-type: application/json\r\ncontent-length: ${size}\r\n\r\n`,
       );
       const piece = "x".repeat(size / 100);

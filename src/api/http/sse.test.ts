@@ -10,7 +10,7 @@ async function stalled(stallTimeout: number, drive: (stream: EventStream, respon
   await once(server, "listening");
   const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
   socket.on("error", () => {});
-  socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  socket.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
   const [, response] = (await once(server, "request")) as [unknown, ServerResponse];
   const stream = new EventStream(response, { headers: {}, stallTimeout, onDrain() {} });
   const closed = once(response, "close");

@@ -28,7 +28,7 @@ it.each([
       received += bytes.length;
     });
   if (reads) read();
-  socket.write("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+  socket.write("GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
   await ended;
   if (!reads) read();
   await once(socket, "close");
@@ -43,7 +43,7 @@ it("sends the whole reply to a client that reads slowly", async () => {
   }).listen(0);
   await once(server, "listening");
   const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
-  socket.write("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+  socket.write("GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
   const start = performance.now();
   let received = 0;
   for await (const bytes of socket as AsyncIterable<Buffer>) {
@@ -68,7 +68,7 @@ it("restarts the timeout for the next reply, and closes the connection when it i
   }).listen(0);
   await once(server, "listening");
   const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
-  for (const path of ["/first", "/second"]) socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
+  for (const path of ["/first", "/second"]) socket.write(`GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`);
   let text = "";
   for await (const bytes of socket as AsyncIterable<Buffer>) text += bytes.toString("latin1");
   expect(text).toContain("/first");
