@@ -66,5 +66,11 @@ inBrowser("teaching in the browser", (bench) => {
     await expect.poll(() => page.locator(".heat-grid .heat").count()).toBeGreaterThan(10);
     await page.getByRole("region", { name: "my-agent@1" }).getByRole("button", { name: "Replay" }).first().click();
     await page.getByText(/identical ✓/).waitFor();
+
+    await page.getByRole("link", { name: "See what it learned from." }).click();
+    await page.getByText("COMPLETED").waitFor();
+    await page.getByText("from step 0 to step 1").waitFor();
+    await page.getByText("Tell me about the sea.").waitFor();
+    expect(await page.locator(".reward-bars > *").count()).toBe(8);
   });
 });

@@ -2,6 +2,7 @@
 // has no place in the rail. src/api/web.route.ts answers the same paths.
 import type { JSX } from "preact";
 import { Access } from "./access.tsx";
+import { Job } from "./job.tsx";
 import { Playground } from "./playground.tsx";
 import { Policies } from "./policies.tsx";
 import { Policy } from "./policy.tsx";
@@ -21,4 +22,5 @@ export const PAGES: readonly PageRow[] = [
   { path: "/policies/:id", title: "Policy", key: null, component: Policy },
   { path: "/serving", title: "Serving", key: "s", component: Serving },
   { path: "/access", title: "Access", key: "a", component: Access },
+  { path: "/jobs/:id", title: "Job", key: null, component: Job },
 ];

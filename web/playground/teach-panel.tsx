@@ -175,7 +175,8 @@ function Progress({ lesson: now }: { lesson: Lesson }) {
     case "trained":
       return (
         <p class="good">
-          {now.name} is at step {now.step}. It answers beside step {now.from}, with the same seed.
+          {now.name} is at step {now.step}. It answers beside step {now.from}, with the same seed.{" "}
+          <a href={`/jobs/${now.job}`}>See what it learned from.</a>
         </p>
       );
     case "failed":

@@ -22,7 +22,7 @@ export type Lesson =
   | { state: "looking" }
   | { state: "looked"; verdicts: Verdict[] }
   | { state: "training"; done: number; total: number | null; loss: number | null }
-  | { state: "trained"; name: string; from: number; step: number }
+  | { state: "trained"; name: string; from: number; step: number; job: string }
   | { state: "failed"; message: string };
 
 export const lesson = signal<Lesson>({ state: "idle" });
@@ -62,7 +62,7 @@ export async function train(name: string, group: TrajectoryGroup, learningRate: 
     const config = { learning_rate: learningRate };
     const job = await client().train(policy.id, [group], { config, onEvent: note });
     const [from, step] = [job.from_step!, job.step!];
-    lesson.value = { state: "trained", name: policy.name, from, step };
+    lesson.value = { state: "trained", name: policy.name, from, step, job: job.id };
     await loadModels();
     change({ models: [`${policy.name}@${from}`, `${policy.name}@${step}`], isCoupled: true, seed: lastSeed.value });
     await regenerate();

@@ -1,0 +1,83 @@
+// The two charts of a job: how rewards are spread, and whether length has to do with them.
+import { number } from "../format.ts";
+import { histogram, type Point, points, rangeOf, scale } from "./histogram.ts";
+import type { GroupRow } from "./records.ts";
+
+const WIDTH = 300;
+const HEIGHT = 110;
+
+export function Charts({ groups }: { groups: readonly GroupRow[] }) {
+  const rewards = groups.flatMap((group) => group.rewards);
+  if (rewards.length === 0) return null;
+  return (
+    <div class="job-charts">
+      <Rewards rewards={rewards} />
+      <RewardLength points={points(groups)} />
+    </div>
+  );
+}
+
+function Rewards({ rewards }: { rewards: readonly number[] }) {
+  const bins = histogram(rewards);
+  const most = Math.max(...bins.map(({ count }) => count));
+  const { low, high } = rangeOf(rewards);
+  const width = WIDTH / bins.length;
+  const label = `${rewards.length} rewards from ${number(low)} to ${number(high)}`;
+  return (
+    <figure>
+      <figcaption>Rewards</figcaption>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
+        {bins.map(({ from, to, count }, i) => {
+          // A bin with one try must be visible beside one with thousands.
+          const height = count === 0 ? 0 : Math.max(2, (count / most) * HEIGHT);
+          return (
+            <rect key={i} x={i * width + 0.5} y={HEIGHT - height} width={width - 1} height={height}>
+              <title>
+                {number(from)} to {number(to)}: {count}
+              </title>
+            </rect>
+          );
+        })}
+      </svg>
+      <p class="axis num" aria-hidden="true">
+        <span>{number(low)}</span>
+        <span>{number(high)}</span>
+      </p>
+    </figure>
+  );
+}
+
+function RewardLength({ points: all }: { points: readonly Point[] }) {
+  if (all.length === 0) return null;
+  const lengths = all.map(({ length }) => length);
+  const { low, high } = rangeOf(lengths);
+  const [x, y] = [scale(lengths), scale(all.map(({ reward }) => reward))];
+  // One path of dots for each colour: a job may have many thousands.
+  const dots = (isTrained: boolean) =>
+    all
+      .filter((point) => point.isTrained === isTrained)
+      .map(({ length, reward }) => `M${at(4 + x(length) * (WIDTH - 8))} ${at(HEIGHT - 4 - y(reward) * (HEIGHT - 8))}h0`)
+      .join("");
+  const left = dots(false);
+  return (
+    <figure>
+      <figcaption>Reward against length{left !== "" && <span class="left-out-key"> ● left out</span>}</figcaption>
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        role="img"
+        aria-label={`Rewards of ${all.length} tries of ${low} to ${high} tokens`}
+      >
+        <path class="dots" d={dots(true)} />
+        <path class="dots left-out" d={left} />
+      </svg>
+      <p class="axis num" aria-hidden="true">
+        <span>{number(low)} tokens</span>
+        <span>{number(high)}</span>
+      </p>
+    </figure>
+  );
+}
+
+function at(value: number): string {
+  return value.toFixed(1);
+}

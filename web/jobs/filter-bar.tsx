@@ -1,0 +1,59 @@
+// Fields that choose which groups are shown.
+import { useRef } from "preact/hooks";
+import { useShortcuts } from "../keys.ts";
+import { bound, type Filter } from "./filter.ts";
+
+export interface FilterBarProps {
+  filter: Filter;
+  /** Verdicts that occur. */
+  verdicts: readonly string[];
+  onChange: (filter: Filter) => void;
+}
+
+export function FilterBar({ filter, verdicts, onChange }: FilterBarProps) {
+  const text = useRef<HTMLInputElement>(null);
+  useShortcuts([{ keys: "/", what: "search the groups", run: () => text.current?.focus() }]);
+  const set = (change: Partial<Filter>) => onChange({ ...filter, ...change });
+  const options = [...new Set([...verdicts, ...(filter.verdict === "" ? [] : [filter.verdict])])].sort();
+  return (
+    <search class="row filter-bar">
+      <label>
+        verdict{" "}
+        <select value={filter.verdict} onChange={(event) => set({ verdict: event.currentTarget.value })}>
+          <option value="">all</option>
+          {options.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <RewardBound name="reward from" value={filter.least} onChange={(least) => set({ least })} />
+      <RewardBound name="to" value={filter.most} onChange={(most) => set({ most })} />
+      <label>
+        <span class="sr-only">Text in the task</span>
+        <input
+          ref={text}
+          type="search"
+          placeholder="text in the task  ( / )"
+          value={filter.text}
+          onInput={(event) => set({ text: event.currentTarget.value })}
+        />
+      </label>
+    </search>
+  );
+}
+
+function RewardBound(props: { name: string; value: number | null; onChange: (value: number | null) => void }) {
+  return (
+    <label>
+      {props.name}{" "}
+      <input
+        type="number"
+        step="any"
+        value={props.value ?? ""}
+        onChange={(event) => props.onChange(bound(event.currentTarget.value))}
+      />
+    </label>
+  );
+}

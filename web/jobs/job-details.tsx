@@ -1,0 +1,48 @@
+// Below the head of a job: its settings, why tries were left out, and warnings.
+import type { TrainingEvent, TrainingJob } from "../../src/client/types.ts";
+import { number } from "../format.ts";
+import { CopyButton } from "../parts/copy-button.tsx";
+import { reasonsOf } from "./left-out.ts";
+
+/** Sentences that are shown at once. */
+const MOST_REASONS = 20;
+
+export function JobDetails({ job, warnings }: { job: TrainingJob; warnings: readonly TrainingEvent[] }) {
+  const config = JSON.stringify(job.config, null, 2);
+  const reasons = reasonsOf(job.report);
+  return (
+    <div class="job-details">
+      {warnings.map(({ id, data }) => (
+        <p key={id} class="chip warn">
+          {data.message ?? data.code}
+        </p>
+      ))}
+      <details>
+        <summary>Configuration, as the server understood it</summary>
+        <CopyButton text={config} what="the configuration" />
+        <pre>{config}</pre>
+      </details>
+      {reasons.length > 0 && (
+        <details>
+          <summary>Left out, and why</summary>
+          <ul>
+            {reasons.slice(0, MOST_REASONS).map(({ status, message, count, group, trajectory }) => (
+              <li key={`${status} ${message}`}>
+                <b>
+                  {number(count)} {status}
+                </b>
+                : {message}{" "}
+                <span class="muted">
+                  ({count > 1 && "first "}group {group}, try {trajectory + 1})
+                </span>
+              </li>
+            ))}
+          </ul>
+          {reasons.length > MOST_REASONS && (
+            <p class="muted">and {number(reasons.length - MOST_REASONS)} more reasons</p>
+          )}
+        </details>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,118 @@
+// What a job is and how far it is, with the button that ends it.
+import { useSignal } from "@preact/signals";
+import type { TrainingEvent, TrainingJob } from "../../src/client/types.ts";
+import { bytes, count, duration, number } from "../format.ts";
+import { CopyButton } from "../parts/copy-button.tsx";
+import { postJson } from "../server.ts";
+import { messageOf } from "../session.ts";
+import { Verdicts } from "./group-list.tsx";
+import { LossLine } from "./loss-line.tsx";
+import { jobPath } from "./records.ts";
+
+const STATUS_CLASS: Partial<Record<TrainingJob["status"], string>> = {
+  COMPLETED: "good",
+  FAILED: "bad",
+  CANCELLED: "warn",
+};
+
+export interface JobHeadProps {
+  job: TrainingJob;
+  gradientSteps: readonly TrainingEvent[];
+  onChanged: () => void;
+}
+
+export function JobHead({ job, gradientSteps, onChanged }: JobHeadProps) {
+  const isOpen = job.status === "PENDING" || job.status === "RUNNING";
+  return (
+    <header class="job-head">
+      <div class="row">
+        <h1>
+          Job <span class="mono">{job.id.slice(0, 8)}</span>
+        </h1>
+        <CopyButton text={job.id} what="the id of the job" />
+        <span class={`chip ${STATUS_CLASS[job.status] ?? ""}`} role="status">
+          {job.status}
+        </span>
+        <span>
+          {job.kind === "sft" ? "supervised, " : ""}
+          {job.from_step !== null && `from step ${job.from_step}`}
+          {job.step !== null && ` to step ${job.step}`}
+        </span>
+        <Progress job={job} />
+        {isOpen && <Cancel id={job.id} onChanged={onChanged} />}
+      </div>
+      {job.error_message !== null && <p class="problem">{job.error_message}</p>}
+      <LossLine events={gradientSteps} />
+      <Totals job={job} />
+    </header>
+  );
+}
+
+function Progress({ job: { gradient_steps: steps, status } }: { job: TrainingJob }) {
+  if (steps === null || status === "COMPLETED") return null;
+  return (
+    <span class="num">
+      <progress value={steps.done} max={Math.max(1, steps.total)} aria-label="Gradient steps" /> {steps.done} of{" "}
+      {count(steps.total, "gradient step")}
+    </span>
+  );
+}
+
+/** Asks before it ends the job: what was trained so far is lost. */
+function Cancel({ id, onChanged }: { id: string; onChanged: () => void }) {
+  const state = useSignal<"idle" | "asking" | "busy">("idle");
+  const problem = useSignal("");
+  const cancel = async () => {
+    state.value = "busy";
+    problem.value = "";
+    await postJson(`${jobPath(id)}/cancel`, undefined).then(onChanged, (error: unknown) => {
+      problem.value = messageOf(error);
+    });
+    state.value = "idle";
+  };
+  if (state.value === "idle") {
+    return (
+      <>
+        <button type="button" class="danger" onClick={() => (state.value = "asking")}>
+          Cancel
+        </button>
+        <span role="alert" class="problem">
+          {problem.value}
+        </span>
+      </>
+    );
+  }
+  return (
+    <span class="row">
+      The job makes no step, and what it trained so far is lost.
+      <button type="button" class="danger" disabled={state.value === "busy"} onClick={cancel}>
+        Cancel the job
+      </button>
+      <button type="button" disabled={state.value === "busy"} onClick={() => (state.value = "idle")}>
+        Let it run
+      </button>
+    </span>
+  );
+}
+
+function Totals({
+  job: { totals, report, training_start: start, training_end: end, attempts, kind },
+}: {
+  job: TrainingJob;
+}) {
+  const usage = report?.usage ?? null;
+  const facts = [
+    totals !== null && count(totals.groups, kind === "sft" ? "example" : "group"),
+    totals !== null && kind !== "sft" && (totals.trajectories === 1 ? "1 try" : `${number(totals.trajectories)} tries`),
+    totals !== null && `${count(totals.tokens, "token")}, ${number(totals.trainable_tokens)} of them trained`,
+    start !== null && end !== null && duration(Date.parse(end) - Date.parse(start)),
+    usage !== null && `${bytes(usage.peak_bytes)} at the most`,
+    attempts > 1 && `started ${attempts} times`,
+  ].filter((fact) => fact !== false);
+  return (
+    <div class="row job-totals">
+      {totals !== null && <Verdicts verdicts={totals.by_status} />}
+      <span class="muted">{facts.join(" · ")}</span>
+    </div>
+  );
+}

@@ -1,0 +1,56 @@
+// A job with its groups, kept fresh by its events while it is open.
+import { useEffect, useState } from "preact/hooks";
+import { FlywheelClient, type TrainingEvent, type TrainingJob } from "../../src/client/client.ts";
+import { type Query, useQuery } from "../parts/use-query.ts";
+import { getJson, watched } from "../server.ts";
+import { apiKey } from "../session.ts";
+import { type Groups, jobPath, loadGroups } from "./records.ts";
+
+/** Events come faster than anyone reads. */
+const RELOAD_MS = 500;
+
+export interface LiveJob {
+  job: Query<TrainingJob>;
+  groups: Query<Groups>;
+  gradientSteps: readonly TrainingEvent[];
+  warnings: readonly TrainingEvent[];
+}
+
+/** `pages`: how many pages of groups to load. */
+export function useJob(id: string, pages: number): LiveJob {
+  const job = useQuery(id, (signal) => getJson<TrainingJob>(jobPath(id), { signal }));
+  const groups = useQuery(`${id} ${pages}`, (signal) => loadGroups(id, pages, signal));
+  const [events, setEvents] = useState<readonly TrainingEvent[]>([]);
+  const isKnown = job.data !== null;
+  useEffect(() => {
+    if (!isKnown) return;
+    const gone = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let seen: TrainingEvent[] = [];
+    const show = () => {
+      timer = undefined;
+      setEvents(seen);
+      job.reload();
+    };
+    const follow = async () => {
+      for await (const event of client().events(id, gone.signal)) {
+        seen = [...seen, event];
+        timer ??= setTimeout(show, RELOAD_MS);
+        if (event.type === "training_started") groups.reload(); // the verdicts are there now
+      }
+      job.reload();
+    };
+    // server.ts notes a refused key or a lost server
+    watched(follow()).catch(() => {});
+    return () => {
+      gone.abort();
+      clearTimeout(timer);
+    };
+  }, [id, isKnown]);
+  const ofType = (type: string) => events.filter((event) => event.type === type);
+  return { job, groups, gradientSteps: ofType("gradient_step"), warnings: ofType("training_warning") };
+}
+
+function client(): FlywheelClient {
+  return new FlywheelClient({ baseUrl: location.origin, apiKey: apiKey.value ?? "" });
+}

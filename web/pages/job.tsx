@@ -1,0 +1,90 @@
+// A training job: how far it is, what it was given, and what became of every group.
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { useLocation, useRoute } from "preact-iso/router";
+import { count, number } from "../format.ts";
+import { Charts } from "../jobs/charts.tsx";
+import { type Filter, filterFrom, filterGroups, queryOf } from "../jobs/filter.ts";
+import { FilterBar } from "../jobs/filter-bar.tsx";
+import { GroupList } from "../jobs/group-list.tsx";
+import { JobDetails } from "../jobs/job-details.tsx";
+import { JobHead } from "../jobs/job-head.tsx";
+import { GROUPS_PER_PAGE, type Groups } from "../jobs/records.ts";
+import { useJob } from "../jobs/use-job.ts";
+import { useTitle } from "../parts/use-title.ts";
+
+export function Job() {
+  const id = useRoute().params.id!;
+  return <JobOf key={id} id={id} />;
+}
+
+function JobOf({ id }: { id: string }) {
+  useTitle(`Job ${id.slice(0, 8)}`);
+  const [pages, setPages] = useState(1);
+  const { job, groups, gradientSteps, warnings } = useJob(id, pages);
+  if (job.data === null) {
+    return (
+      <section>
+        <h1>Job</h1>
+        {job.error === null ? <p class="muted">…</p> : <p role="alert">{job.error}</p>}
+      </section>
+    );
+  }
+  return (
+    <div class="job">
+      <JobHead job={job.data} gradientSteps={gradientSteps} onChanged={job.reload} />
+      <JobDetails job={job.data} warnings={warnings} />
+      <div role="alert" class="problem">
+        {job.error ?? groups.error}
+      </div>
+      {groups.data !== null && (
+        <GroupPart groups={groups.data} isSupervised={job.data.kind === "sft"} onMore={() => setPages(pages + 1)} />
+      )}
+    </div>
+  );
+}
+
+interface GroupPartProps {
+  groups: Groups;
+  isSupervised: boolean;
+  onMore: () => void;
+}
+
+function GroupPart({ groups: { rows, hasMore, missing }, isSupervised, onMore }: GroupPartProps) {
+  const [filter, setFilter] = useFilter();
+  const shown = useMemo(() => filterGroups(rows, filter), [rows, filter]);
+  const verdicts = useMemo(() => [...new Set(rows.flatMap((row) => Object.keys(row.verdicts)))], [rows]);
+  const charts = useMemo(() => <Charts groups={rows} />, [rows]);
+  if (missing !== null) return <p>{missing}</p>;
+  const noun = isSupervised ? "example" : "group";
+  return (
+    <section aria-label="Groups">
+      {charts}
+      <FilterBar filter={filter} verdicts={verdicts} onChange={setFilter} />
+      <p class="muted" role="status">
+        {shown.length === rows.length
+          ? count(rows.length, noun)
+          : `${number(shown.length)} of ${count(rows.length, noun)}`}
+        {hasMore && ". The job has more."}
+      </p>
+      <GroupList groups={shown} filter={filter} isSupervised={isSupervised} />
+      {hasMore && (
+        <button type="button" onClick={onMore}>
+          Load {number(GROUPS_PER_PAGE)} more
+        </button>
+      )}
+    </section>
+  );
+}
+
+/** The filter of the address. A change makes no entry in the history. */
+function useFilter(): [Filter, (filter: Filter) => void] {
+  const { url } = useLocation();
+  const [filter, setFilter] = useState(() => filterFrom(location.search));
+  useEffect(() => setFilter(filterFrom(location.search)), [url]);
+  const change = (next: Filter) => {
+    const query = queryOf(next);
+    history.replaceState(history.state, "", query === "" ? location.pathname : `${location.pathname}?${query}`);
+    setFilter(next);
+  };
+  return [filter, change];
+}
