@@ -68,7 +68,7 @@ function table(token: Tokens.Table): JSX.Element {
     {},
     token.rows.map((row) => h("tr", {}, cells(row, "td"))),
   );
-  return h(TableScroll, { label: "Table" }, h("table", {}, [head, body]));
+  return h(TableScroll, { label: "Table", children: h("table", {}, [head, body]) });
 }
 
 function inline(tokens: readonly Token[] | undefined): ComponentChildren[] {
