@@ -52,11 +52,13 @@ async function takePictures(url: string, executablePath: string): Promise<void> 
   await shoot("teach-2-order");
 
   await page.getByRole("button", { name: "Dry run" }).click();
-  await page.locator(".verdicts").evaluate("node => node.scrollIntoView({ block: 'center' })");
+  await page.locator(".verdicts").waitFor();
+  await page.evaluate("scrollTo(0, document.body.scrollHeight)");
   await shoot("teach-3-dry-run");
 
   await page.getByRole("button", { name: "Train", exact: true }).click();
-  await page.getByText(/gradient step [1-9]/).evaluate("node => node.scrollIntoView({ block: 'center' })");
+  await page.getByText(/gradient step [1-9]/).waitFor();
+  await page.evaluate("scrollTo(0, document.body.scrollHeight)");
   await shoot("teach-4-training");
 
   await page.getByText("It answers beside step 0").waitFor();
