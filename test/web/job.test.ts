@@ -75,6 +75,35 @@ const FINISHED: Story = {
   events: streamOf([stepEvent(1, 0.2), stepEvent(2, -0.1), endEvent]),
 };
 
+/** Try `index` of group 2: it calls a tool and answers in four tokens. */
+function trajectory(index: number) {
+  const call = { id: "1", type: "function", function: { name: "look", arguments: '{"at":"sea"}' } };
+  return {
+    ...{ object: "trajectory", job_id: ID, model_id: "m", group: 2, trajectory: index, size: 8, from_step: 14 },
+    ...{ reward: index === 2 ? 0.5 : 0, advantage: index === 2 ? 2.5 : -0.4, weight: 0.84 },
+    ...(index === 7 ? { status: "too_long", message: "it has 9,000 tokens" } : { status: "trained", message: null }),
+    messages_and_choices: [
+      { role: "user", content: "Name a fish. <img src=x onerror=\"console.error('ran')\">" },
+      { finish_reason: "tool_calls", message: { role: "assistant", content: null, tool_calls: [call] } },
+      { role: "tool", content: "waves" },
+      { finish_reason: "stop", message: { role: "assistant", content: `A cod ${index}.`, reasoning: "Hm, fish." } },
+    ],
+    ...{ tools: null, metadata: { difficulty: 2 }, metrics: { words: 3 }, logs: ["a line"] },
+    sequences: [
+      {
+        ...{ tokens: [1, 2, 3, 10 + index], token_strings: ["Name a fish.", "A", " cod", ` ${index}.`] },
+        ...{ mask: [0, 1, 1, 1], logprobs: [null, -0.1, -3, -6], advantages: [0, -0.4, -0.4, -0.4] },
+      },
+    ],
+    exceptions: [{ type: "TimeoutError", message: "no reply" }],
+  };
+}
+
+const NUMBERS = {
+  ...{ object: "token_numbers", fields: ["ratio", "gradient"] },
+  sequences: [{ positions: [1, 2, 3], values: { ratio: [1, 1.25, 0.5], gradient: [0.1, -0.2, 0.05] } }],
+};
+
 inBrowser("the page of a job", (bench) => {
   const server = shared(startTestServer);
 
@@ -90,6 +119,14 @@ inBrowser("the page of a job", (bench) => {
       const { status = 200, body } = story.groups(new URL(route.request().url()).searchParams.get("after"));
       return route.fulfill({ status, json: body });
     });
+    await page.route(`${root}/groups/2/trajectories/*`, (route) =>
+      route.fulfill({ json: trajectory(Number(route.request().url().split("/").at(-1))) }),
+    );
+    await page.route(`${root}/groups/2/trajectories/*/tokens`, (route) =>
+      route.request().url().includes("/7/")
+        ? route.fulfill({ status: 404, json: { error: { message: "The trainer kept no numbers for it." } } })
+        : route.fulfill({ json: NUMBERS }),
+    );
     await page.goto(`${server.url}/jobs/${ID}${path}`);
     return page;
   };
@@ -115,7 +152,7 @@ inBrowser("the page of a job", (bench) => {
     await page.getByText('"learning_rate": 0.000005').waitFor();
     await page.getByText("Left out, and why").click();
     await page.getByText("it has 9,000 tokens; a sequence may have 8,192").waitFor();
-    expect(await page.getByRole("button", { name: "Cancel" }).count()).toBe(0);
+    expect(await page.getByRole("button", { name: "cancel" }).count()).toBe(0);
     expect(await page.title()).toBe("Job 8f2c0000 · Flywheel");
   });
 
@@ -159,15 +196,15 @@ inBrowser("the page of a job", (bench) => {
       story.job = job({ status: "CANCELLED", step: null, report: null, error_message: "The job was cancelled." });
       return route.fulfill({ json: story.job });
     });
-    await page.getByRole("button", { name: "Cancel" }).click();
-    await page.getByRole("button", { name: "Let it run" }).click();
+    await page.getByRole("button", { name: "cancel" }).click();
+    await page.getByRole("button", { name: "No" }).click();
     expect(cancels).toBe(0);
-    await page.getByRole("button", { name: "Cancel" }).click();
-    await page.getByRole("button", { name: "Cancel the job" }).click();
+    await page.getByRole("button", { name: "cancel" }).click();
+    await page.getByRole("button", { name: "Yes, cancel" }).click();
     await page.getByText("CANCELLED", { exact: true }).waitFor();
     await page.getByText("The job was cancelled.").waitFor();
     expect(cancels).toBe(1);
-    expect(await page.getByRole("button", { name: "Cancel" }).count()).toBe(0);
+    expect(await page.getByRole("button", { name: "cancel" }).count()).toBe(0);
   });
 
   it("says that a record is gone, or that there is no such job", async () => {
@@ -204,6 +241,61 @@ inBrowser("the page of a job", (bench) => {
     await expect.poll(() => lines(page).count()).toBe(1500);
     await page.getByLabel("Text in the task").fill("Task 1499");
     await expect.poll(() => lines(page).count()).toBe(1);
+  });
+
+  it("shows a try as it was sent, and leads through its group", async () => {
+    bench.announce(/404/);
+    const page = await open(FINISHED);
+    await lines(page).nth(2).locator(".reward-bars > a").nth(2).click();
+    await page.getByRole("heading", { name: "Group 2, try 3 of 8" }).waitFor();
+    expect(new URL(page.url()).pathname).toBe(`/jobs/${ID}/2/2`);
+    await page.getByText("advantage 2.5").waitFor();
+    await page.locator(".turns").getByText("A cod 2.").waitFor();
+    await page.getByText('look({"at":"sea"})').waitFor();
+    expect(await page.getByText("Hm, fish.").isVisible()).toBe(false);
+    await page.getByText("Reasoning").click();
+    expect(await page.getByText("Hm, fish.").isVisible()).toBe(true);
+    for (const text of ['"difficulty": 2', '"words": 3', '"a line"', '"TimeoutError"'])
+      await page.getByText(text).waitFor();
+    await page.keyboard.press("[");
+    await page.getByRole("heading", { name: "Group 2, try 2 of 8" }).waitFor();
+    for (const number of [3, 4, 5, 6, 7, 8]) {
+      await page.keyboard.press("]");
+      await page.getByRole("heading", { name: `Group 2, try ${number} of 8` }).waitFor();
+    }
+    await page.getByText("it has 9,000 tokens").waitFor();
+    await page.getByText("The trainer kept no numbers for it.").waitFor();
+    expect(await page.getByRole("button", { name: "Next" }).isDisabled()).toBe(true);
+    await page.getByRole("link", { name: "Job 8f2c0000" }).click();
+    await page.getByText("COMPLETED").waitFor();
+  });
+
+  it("colours the tokens of a try, tells their numbers, and compares it with another try", async () => {
+    const page = await open(FINISHED, "/2/2?colour=gradient");
+    const script = `[...document.querySelectorAll(".token")].map((one) => one.style.getPropertyValue("--tint"))`;
+    const tints = () => page.evaluate(script);
+    await expect.poll(tints).toEqual(["", "var(--cold)", "var(--heat)", "var(--cold)"]);
+    await page.getByLabel("trained", { exact: true }).check();
+    await expect.poll(tints).toEqual(["", "var(--heat)", "var(--heat)", "var(--heat)"]);
+    expect(new URL(page.url()).search).toBe("?colour=mask");
+    await page.locator(".tokens").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    await page.getByText("trained, logprob −3, ratio 1.25, gradient −0.2").waitFor();
+    await page.getByLabel("Difference to").selectOption("try 5");
+    await expect.poll(() => page.locator("del").textContent()).toBe(" 4.");
+    expect(await page.locator("ins").textContent()).toBe(" 2.");
+    expect(new URL(page.url()).search).toBe("?colour=mask&diff=4");
+  });
+
+  it("shows a try accessibly, in both themes and on a narrow screen", async () => {
+    for (const options of [{}, { theme: "dark" }, { width: 360 }]) {
+      const page = await open(FINISHED, "/2/2?diff=4&colour=ratio", options);
+      await page.locator("ins").waitFor();
+      await page.locator(".tokens").first().focus();
+      expect(await seriousFindings(page)).toEqual([]);
+      expect(await sidewaysScroll(page)).toBe(0);
+    }
   });
 
   it("is accessible, in both themes and on a narrow screen", async () => {

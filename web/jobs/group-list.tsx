@@ -6,25 +6,27 @@ import { barHeight, rangeOf } from "./histogram.ts";
 import { type GroupRow, isAlike } from "./records.ts";
 
 export interface GroupListProps {
+  job: string;
   groups: readonly GroupRow[];
   filter: Filter;
   isSupervised: boolean;
 }
 
-export function GroupList({ groups, filter, isSupervised }: GroupListProps) {
+export function GroupList({ job, groups, filter, isSupervised }: GroupListProps) {
   // The same lines are not compared again when something else on the page changes.
   const lines = useMemo(() => {
     const { low, high } = rangeOf(groups.flatMap(({ rewards }) => rewards));
     return groups.map((group) => (
       <GroupLine
         key={group.group}
+        job={job}
         group={group}
         filter={filter}
         height={(reward) => barHeight(reward, low, high)}
         isSupervised={isSupervised}
       />
     ));
-  }, [groups, filter, isSupervised]);
+  }, [job, groups, filter, isSupervised]);
   return (
     <>
       <p class="group-line group-head muted" aria-hidden="true">
@@ -45,24 +47,31 @@ interface GroupLineProps extends Omit<GroupListProps, "groups"> {
   height: (reward: number) => number;
 }
 
-function GroupLine({ group, filter, height, isSupervised }: GroupLineProps) {
+function GroupLine({ job, group, filter, height, isSupervised }: GroupLineProps) {
   const { group: index, task, mean, spread, verdicts, exceptions } = group;
   return (
     <li class="group-line">
-      <span class="num">{index}</span>
+      <span class="num">
+        {group.trajectories.length === 0 ? index : <a href={`/jobs/${job}/${index}/0`}>{index}</a>}
+      </span>
       <span class="task" title={task ?? undefined}>
         {task ?? <span class="muted">no user turn</span>}
       </span>
       <span class="reward-bars" aria-hidden="true">
         {!isSupervised &&
           group.trajectories.map(({ trajectory, reward, status }) => (
-            <span
+            <a
               key={trajectory}
+              href={`/jobs/${job}/${index}/${trajectory}`}
+              // One stop of the Tab key for a group: the keys [ and ] lead on from its first try.
+              tabIndex={-1}
               class={fits({ status, reward }, filter) ? undefined : "dim"}
               data-status={status ?? undefined}
               style={{ "--height": `${reward === null ? 0 : height(reward) * 100}%` }}
               title={`try ${trajectory + 1}: reward ${reward === null ? "–" : number(reward)}, ${status ?? "no verdict yet"}`}
-            />
+            >
+              {" "}
+            </a>
           ))}
       </span>
       <span class="num">

@@ -33,7 +33,11 @@ export function JobDetails({ job, warnings }: { job: TrainingJob; warnings: read
                 </b>
                 : {message}{" "}
                 <span class="muted">
-                  ({count > 1 && "first "}group {group}, try {trajectory + 1})
+                  ({count > 1 && "first "}
+                  <a href={`/jobs/${job.id}/${group}/${trajectory}`}>
+                    group {group}, try {trajectory + 1}
+                  </a>
+                  )
                 </span>
               </li>
             ))}

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { TrainingEvent, TrainingJob } from "../../src/client/types.ts";
 import { bytes, count, duration, number } from "../format.ts";
+import { ConfirmButton } from "../parts/confirm-button.tsx";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { postJson } from "../server.ts";
 import { messageOf } from "../session.ts";
@@ -58,40 +59,19 @@ function Progress({ job: { gradient_steps: steps, status } }: { job: TrainingJob
   );
 }
 
-/** Asks before it ends the job: what was trained so far is lost. */
 function Cancel({ id, onChanged }: { id: string; onChanged: () => void }) {
-  const state = useSignal<"idle" | "asking" | "busy">("idle");
   const problem = useSignal("");
-  const cancel = async () => {
-    state.value = "busy";
-    problem.value = "";
-    await postJson(`${jobPath(id)}/cancel`, undefined).then(onChanged, (error: unknown) => {
+  const cancel = () =>
+    postJson(`${jobPath(id)}/cancel`, undefined).then(onChanged, (error: unknown) => {
       problem.value = messageOf(error);
     });
-    state.value = "idle";
-  };
-  if (state.value === "idle") {
-    return (
-      <>
-        <button type="button" class="danger" onClick={() => (state.value = "asking")}>
-          Cancel
-        </button>
-        <span role="alert" class="problem">
-          {problem.value}
-        </span>
-      </>
-    );
-  }
   return (
-    <span class="row">
-      The job makes no step, and what it trained so far is lost.
-      <button type="button" class="danger" disabled={state.value === "busy"} onClick={cancel}>
-        Cancel the job
-      </button>
-      <button type="button" disabled={state.value === "busy"} onClick={() => (state.value = "idle")}>
-        Let it run
-      </button>
-    </span>
+    <>
+      <ConfirmButton label="cancel" question="What it trained so far is lost. Cancel?" onConfirm={cancel} />
+      <span role="alert" class="problem">
+        {problem.value}
+      </span>
+    </>
   );
 }
 

@@ -2,6 +2,7 @@
 import { ApiError } from "../../src/client/http.ts";
 import { getJson } from "../server.ts";
 import { messageOf } from "../session.ts";
+import type { TokenNumbers } from "./trajectory.ts";
 
 export interface TryRow {
   trajectory: number;
@@ -66,4 +67,16 @@ export async function loadGroups(id: string, pages: number, signal: AbortSignal)
 /** All rewards are the same, so no try is better than another. */
 export function isAlike({ rewards }: Pick<GroupRow, "rewards">): boolean {
   return rewards.length > 0 && rewards.every((reward) => reward === rewards[0]);
+}
+
+export function tryPath(job: string, group: string | number, trajectory: string | number): string {
+  return `${jobPath(job)}/groups/${group}/trajectories/${trajectory}`;
+}
+
+/** A sentence if the trainer kept no numbers. */
+export async function loadNumbers(path: string, signal: AbortSignal): Promise<TokenNumbers | string> {
+  return getJson<TokenNumbers>(`${path}/tokens`, { signal }).catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 404) return messageOf(error);
+    throw error;
+  });
 }

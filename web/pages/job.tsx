@@ -37,19 +37,25 @@ function JobOf({ id }: { id: string }) {
         {job.error ?? groups.error}
       </div>
       {groups.data !== null && (
-        <GroupPart groups={groups.data} isSupervised={job.data.kind === "sft"} onMore={() => setPages(pages + 1)} />
+        <GroupPart
+          job={id}
+          groups={groups.data}
+          isSupervised={job.data.kind === "sft"}
+          onMore={() => setPages(pages + 1)}
+        />
       )}
     </div>
   );
 }
 
 interface GroupPartProps {
+  job: string;
   groups: Groups;
   isSupervised: boolean;
   onMore: () => void;
 }
 
-function GroupPart({ groups: { rows, hasMore, missing }, isSupervised, onMore }: GroupPartProps) {
+function GroupPart({ job, groups: { rows, hasMore, missing }, isSupervised, onMore }: GroupPartProps) {
   const [filter, setFilter] = useFilter();
   const shown = useMemo(() => filterGroups(rows, filter), [rows, filter]);
   const verdicts = useMemo(() => [...new Set(rows.flatMap((row) => Object.keys(row.verdicts)))], [rows]);
@@ -66,7 +72,7 @@ function GroupPart({ groups: { rows, hasMore, missing }, isSupervised, onMore }:
           : `${number(shown.length)} of ${count(rows.length, noun)}`}
         {hasMore && ". The job has more."}
       </p>
-      <GroupList groups={shown} filter={filter} isSupervised={isSupervised} />
+      <GroupList job={job} groups={shown} filter={filter} isSupervised={isSupervised} />
       {hasMore && (
         <button type="button" onClick={onMore}>
           Load {number(GROUPS_PER_PAGE)} more

@@ -7,6 +7,7 @@ import { Playground } from "./playground.tsx";
 import { Policies } from "./policies.tsx";
 import { Policy } from "./policy.tsx";
 import { Serving } from "./serving.tsx";
+import { Trajectory } from "./trajectory.tsx";
 
 export interface PageRow {
   path: string;
@@ -23,4 +24,5 @@ export const PAGES: readonly PageRow[] = [
   { path: "/serving", title: "Serving", key: "s", component: Serving },
   { path: "/access", title: "Access", key: "a", component: Access },
   { path: "/jobs/:id", title: "Job", key: null, component: Job },
+  { path: "/jobs/:id/:group/:trajectory", title: "Try", key: null, component: Trajectory },
 ];

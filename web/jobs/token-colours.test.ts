@@ -1,0 +1,27 @@
+import { expect, it } from "vitest";
+import { coloursOf } from "./token-colours.ts";
+import { numbersAt, type Sequence } from "./trajectory.ts";
+
+const sequence: Sequence = {
+  ...{ tokens: [5, 6, 7], token_strings: ["a", "b", "c"], mask: [0, 1, 1] },
+  ...{ logprobs: [null, -3, -9], advantages: [0, -2, -2] },
+};
+const numbers = { positions: [1, 2], values: { ratio: [1, Math.E], gradient: [0.5, -1], reference_kl: [null, null] } };
+
+it("colours trained tokens, unlikely ones and the sign of the advantage", () => {
+  expect(coloursOf("mask", sequence, undefined)).toEqual([null, 0.5, 0.5]);
+  expect(coloursOf("logprob", sequence, undefined)).toEqual([null, 0.5, 1]);
+  expect(coloursOf("advantage", sequence, undefined)).toEqual([0, -1, -1]);
+});
+
+it("colours by the trainer's numbers, the gradient in the direction that training goes", () => {
+  expect(coloursOf("ratio", sequence, numbers)).toEqual([null, 0, 1]);
+  expect(coloursOf("gradient", sequence, numbers)).toEqual([null, -0.5, 1]);
+  expect(coloursOf("gradient", sequence, undefined)).toEqual([null, null, null]);
+});
+
+it("tells the numbers of one token", () => {
+  expect(numbersAt(numbers, 2)).toEqual({ ratio: Math.E, gradient: -1 });
+  expect(numbersAt(numbers, 0)).toEqual({});
+  expect(numbersAt(undefined, 0)).toEqual({});
+});

@@ -1,0 +1,46 @@
+// What colours the tokens of a try. 1 is full heat, −1 is full cold, null is no colour.
+import type { Sequence, TokenNumbers } from "./trajectory.ts";
+
+export const COLOURS = ["mask", "advantage", "logprob", "ratio", "gradient"] as const;
+export type Colour = (typeof COLOURS)[number];
+
+export const COLOUR_NAMES: Record<Colour, string> = {
+  mask: "trained",
+  advantage: "advantage",
+  logprob: "log-probability",
+  ratio: "ratio",
+  gradient: "what the gradient asked",
+};
+
+/** Nats of surprise with the deepest colour. */
+const FULL_SURPRISE = 6;
+/** |ln ratio| with the deepest colour. */
+const FULL_RATIO = 0.5;
+
+/** The colour of every token. Heat: trained, better than its group, unlikely, likelier than when sampled, made likelier. */
+export function coloursOf(
+  colour: Colour,
+  { mask, logprobs, advantages }: Sequence,
+  numbers: TokenNumbers["sequences"][number] | undefined,
+): (number | null)[] {
+  if (colour === "mask") return mask.map((bit) => (bit === 1 ? 0.5 : null));
+  if (colour === "logprob") return logprobs.map((value) => (value === null ? null : clamp(-value / FULL_SURPRISE)));
+  if (colour === "advantage") return byLargest(advantages);
+  const values = mask.map((): number | null => null);
+  numbers?.positions.forEach((at, row) => {
+    values[at] = numbers.values[colour]?.[row] ?? null;
+  });
+  if (colour === "ratio") return values.map((value) => (value === null ? null : clamp(Math.log(value) / FULL_RATIO)));
+  // Training goes down the gradient.
+  return byLargest(values.map((value) => (value === null ? null : -value)));
+}
+
+/** Relative to the largest, whatever its sign. */
+function byLargest(values: readonly (number | null)[]): (number | null)[] {
+  const largest = values.reduce<number>((most, value) => Math.max(most, Math.abs(value ?? 0)), 0);
+  return values.map((value) => (value === null || largest === 0 ? null : value / largest));
+}
+
+function clamp(value: number): number {
+  return Math.max(-1, Math.min(1, value));
+}

@@ -1,0 +1,21 @@
+// What another try of the group has that this one has not, and the other way round.
+import { useMemo } from "preact/hooks";
+import { useQuery } from "../parts/use-query.ts";
+import { getJson } from "../server.ts";
+import { tokenDiff } from "./token-diff.ts";
+import type { Sequence, Trajectory } from "./trajectory.ts";
+
+export function TryDiff({ path, sequences }: { path: string; sequences: readonly Sequence[] }) {
+  const { data, error } = useQuery(path, (signal) => getJson<Trajectory>(path, { signal }));
+  const rows = useMemo(() => data && tokenDiff(data.sequences, sequences), [data, sequences]);
+  if (error !== null) return <p class="problem">{error}</p>;
+  if (data === null) return <p class="muted">…</p>;
+  if (rows === null) return <p>The tries differ in too many places to compare them.</p>;
+  return (
+    <p class="try-tokens tokens">
+      {rows.map(({ kind, text }, i) =>
+        kind === "both" ? text : kind === "mine" ? <ins key={i}>{text}</ins> : <del key={i}>{text}</del>,
+      )}
+    </p>
+  );
+}

@@ -1,0 +1,72 @@
+// The tokens of a try, coloured, with the numbers of the one that was reached.
+import { useState } from "preact/hooks";
+import { number } from "../format.ts";
+import { Choice } from "../parts/choice.tsx";
+import { useQuery } from "../parts/use-query.ts";
+import { TokenText } from "../playground/token-text.tsx";
+import { label } from "../playground/tokens.ts";
+import { loadNumbers } from "./records.ts";
+import { COLOUR_NAMES, COLOURS, type Colour, coloursOf } from "./token-colours.ts";
+import { numbersAt, type Sequence, type TokenNumbers, tokensOf } from "./trajectory.ts";
+
+export interface TryTokensProps {
+  path: string;
+  sequences: readonly Sequence[];
+  colour: Colour;
+  onColour: (colour: Colour) => void;
+}
+
+export function TryTokens({ path, sequences, colour, onColour }: TryTokensProps) {
+  const { data, error } = useQuery(path, (signal) => loadNumbers(path, signal));
+  const numbers = data === null || typeof data === "string" ? [] : data.sequences;
+  if (sequences.length === 0) return <p>It was left out before it was tokenised, so there are no tokens.</p>;
+  return (
+    <>
+      <Choice legend="Colour" name="colour" names={COLOUR_NAMES} values={COLOURS} value={colour} onChange={onColour} />
+      <p class="muted">{typeof data === "string" ? data : error}</p>
+      {sequences.map((sequence, i) => (
+        <SequenceTokens
+          key={`${path} ${i}`}
+          sequence={sequence}
+          // The numbers leave out sequences that were not trained, so fewer cannot be told apart.
+          numbers={numbers.length === sequences.length ? numbers[i] : undefined}
+          colour={colour}
+          name={`Tokens of sequence ${i + 1}`}
+        />
+      ))}
+    </>
+  );
+}
+
+interface SequenceTokensProps {
+  sequence: Sequence;
+  numbers: TokenNumbers["sequences"][number] | undefined;
+  colour: Colour;
+  name: string;
+}
+
+function SequenceTokens({ sequence, numbers, colour, name }: SequenceTokensProps) {
+  const [active, setActive] = useState<number | null>(null);
+  const tokens = tokensOf(sequence);
+  const colours = coloursOf(colour, sequence, numbers);
+  return (
+    <div class="try-tokens">
+      <TokenText
+        tokens={tokens}
+        heat={(_token, i) => colours[i] ?? null}
+        active={active}
+        onActive={setActive}
+        differsAt={null}
+        branchAt={null}
+        label={name}
+      />
+      {active !== null && (
+        <p class="token-panel num" aria-live="polite">
+          <b class="mono">{label(tokens[active]!)}</b> token {active + 1}, id {tokens[active]!.id},{" "}
+          {sequence.mask[active] === 1 ? "trained" : "not trained"}, logprob {number(tokens[active]!.logprob)}
+          {Object.entries(numbersAt(numbers, active)).map(([field, value]) => `, ${field} ${number(value)}`)}
+        </p>
+      )}
+    </div>
+  );
+}
