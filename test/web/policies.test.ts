@@ -30,26 +30,32 @@ inBrowser("the pages of policies", (bench) => {
   );
   const client = () => new FlywheelClient({ baseUrl: server.url, apiKey: KEY });
 
+  /** Four tries, rewarded 0 to 3. */
+  const submit = async (id: string, model: string) => {
+    const messages = [{ role: "user", content: "hello" }];
+    const { choices } = await client().chat({ model, messages, n: 4, max_tokens: 4, temperature: 1, seed: 1 });
+    const trajectories = choices.map((choice, i) => ({ messages_and_choices: [...messages, choice], reward: i }));
+    return client().submit(id, [{ trajectories }]);
+  };
+
   it("registers a policy, and shows its job and its new step as they happen", async () => {
     const page = await bench.open(`${server.url}/policies`, { key: KEY });
     await page.getByText("None yet.").waitFor();
+    await page.getByText("flywheel train FILE.jsonl --model my-agent").waitFor();
     await page.getByLabel("new policy").fill("agent");
     await page.getByRole("button", { name: "Register" }).click();
-    await page.getByRole("link", { name: "agent" }).click();
+    await page.getByRole("link", { name: "agent", exact: true }).click();
     await page.getByRole("heading", { name: "agent" }).waitFor();
     const id = decodeURIComponent(new URL(page.url()).pathname.split("/").at(-1)!);
 
-    const messages = [{ role: "user", content: "hello" }];
-    const { choices } = await client().chat({ model: "agent", messages, n: 4, max_tokens: 4, temperature: 1, seed: 1 });
-    const trajectories = choices.map((choice, i) => ({ messages_and_choices: [...messages, choice], reward: i }));
-    await client().submit(id, [{ trajectories }]);
-    const jobs = page.getByRole("region", { name: "Jobs" });
+    await submit(id, "agent");
+    const jobs = page.getByRole("region", { name: "Jobs", exact: true });
     await jobs.getByText("0 → 1").waitFor();
     await jobs.getByText(/✓/).waitFor();
     await jobs.getByText("4 trained").waitFor();
-    const steps = page.getByRole("region", { name: "Steps" });
+    const steps = page.getByRole("region", { name: "Steps", exact: true });
     await steps.getByRole("row").filter({ hasText: "newest" }).getByText("1", { exact: true }).waitFor();
-    await page.getByRole("region", { name: "Curves" }).getByText("entropy").waitFor();
+    await page.getByRole("region", { name: "Curves" }).getByText("entropy", { exact: true }).waitFor();
     expect(await seriousFindings(page)).toEqual([]);
 
     await steps.getByRole("button", { name: "Roll back to step 0" }).click();
@@ -61,18 +67,96 @@ inBrowser("the pages of policies", (bench) => {
     await steps.getByRole("row").filter({ hasText: "newest" }).getByText("2", { exact: true }).waitFor();
   });
 
+  it("shows progress in the list without asking for it", async () => {
+    const { id } = await client().register({ project: "p", name: "lively", base_model: "tiny" });
+    const page = await bench.open(`${server.url}/policies?filter=lively`, { key: KEY });
+    const row = page.getByRole("row").filter({ hasText: "lively" });
+    await row.getByRole("link", { name: "Chat with lively" }).waitFor();
+    const { id: job } = await submit(id, "lively");
+    await row.getByText(/✓/).waitFor();
+    await row.getByText("1", { exact: true }).waitFor();
+    await row.getByText("1.5").waitFor();
+    expect((await client().job(job)).status).toBe("COMPLETED");
+    await row.getByRole("link", { name: "Chat with lively" }).click();
+    await expect.poll(() => new URL(page.url()).search).toContain("m=lively");
+  });
+
+  it("keeps the view of the curves in the address, and has their numbers as tables", async () => {
+    const { id } = await client().register({ project: "p", name: "curved", base_model: "tiny" });
+    for (let step = 1; step <= 3; step++) {
+      await submit(id, "curved");
+      await expect.poll(() => client().latestStep(id), { timeout: 60_000 }).toBe(step);
+    }
+    const page = await bench.open(`${server.url}/policies/${id}`, { key: KEY, theme: "dark" });
+    const curves = page.getByRole("region", { name: "Curves" });
+    const health = page.getByRole("region", { name: "Health" });
+    await health.getByText("0 % of tries all alike").waitFor();
+    await health.getByText(/rewarded as its whole group teaches nothing/).waitFor();
+    await health.getByText(/^reward flat at 1.5$/).waitFor();
+    await curves.getByText("numbers of reward").click();
+    const numbers = curves.getByRole("region", { name: "Numbers of reward" });
+    await numbers.getByRole("row", { name: "3 1.5" }).waitFor();
+    expect(await curves.locator("canvas").count()).toBeGreaterThan(3);
+
+    await page.setViewportSize({ width: 360, height: 800 });
+    await expect.poll(() => sidewaysScroll(page)).toBe(0);
+    await curves.getByLabel("gradient steps").check();
+    await curves.getByLabel("log scale").check();
+    await curves.getByLabel("metrics (regex)").fill("^(loss|kl_old_new)");
+    await curves.getByLabel(/^smooth/).fill("0.5");
+    await curves.getByText("kl_old_new_k1", { exact: true }).waitFor();
+    expect(await curves.getByText("entropy", { exact: true }).count()).toBe(0);
+    await page.reload();
+    await curves.getByText("kl_old_new_k1", { exact: true }).waitFor();
+    expect(await curves.getByLabel("gradient steps").isChecked()).toBe(true);
+    expect(await curves.getByLabel("log scale").isChecked()).toBe(true);
+    expect(await curves.getByLabel(/^smooth/).inputValue()).toBe("0.5");
+    await curves.getByLabel("metrics (regex)").fill("(");
+    await curves.getByText("“(” is no regular expression.").waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+  });
+
+  it("forks and downloads a step", async () => {
+    const { id } = await client().register({ project: "p", name: "source", base_model: "tiny" });
+    const page = await bench.open(`${server.url}/policies/${id}`, { key: KEY, width: 360 });
+    const steps = page.getByRole("region", { name: "Steps", exact: true });
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      steps.getByRole("button", { name: "Download the adapter of step 0" }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe("source-step-0.tar");
+    expect(await sidewaysScroll(page)).toBe(0);
+    await steps.getByRole("button", { name: "Fork step 0" }).click();
+    await steps.getByLabel("Name of the fork of step 0").fill("copy-of-source");
+    expect(await sidewaysScroll(page)).toBe(0);
+    await steps.getByRole("button", { name: "Make" }).click();
+    await page.getByRole("heading", { name: "copy-of-source" }).waitFor();
+    await page.getByRole("link", { name: "forked at step 0" }).click();
+    await page.getByRole("heading", { name: "source", exact: true }).waitFor();
+  });
+
+  it("says that there is no such policy", async () => {
+    bench.announce(/404/);
+    const page = await bench.open(`${server.url}/policies/00000000-0000-0000-0000-000000000000`, { key: KEY });
+    await page
+      .getByRole("alert")
+      .filter({ hasText: /There is no model/ })
+      .getByRole("link", { name: "All policies" })
+      .waitFor();
+  });
+
   it("filters, fits 360 pixels, and asks before it deletes", async () => {
     await client().register({ project: "p", name: "other", base_model: "tiny" });
     const page = await bench.open(`${server.url}/policies?filter=oth`, { key: KEY, width: 360, theme: "dark" });
-    await page.getByRole("link", { name: "other" }).waitFor();
-    expect(await page.getByRole("link", { name: "agent" }).count()).toBe(0);
+    await page.getByRole("link", { name: "other", exact: true }).waitFor();
+    expect(await page.getByRole("link", { name: "agent", exact: true }).count()).toBe(0);
     expect(await seriousFindings(page)).toEqual([]);
     expect(await sidewaysScroll(page)).toBe(0);
-    await page.getByRole("link", { name: "other" }).click();
+    await page.getByRole("link", { name: "other", exact: true }).click();
     await page.getByRole("button", { name: "Delete other" }).click();
     expect(await sidewaysScroll(page)).toBe(0);
     await page.getByRole("button", { name: "Yes, delete" }).click();
     await page.getByRole("heading", { name: "Policies" }).waitFor();
-    await expect.poll(() => page.getByRole("link", { name: "other" }).count()).toBe(0);
+    await expect.poll(() => page.getByRole("link", { name: "other", exact: true }).count()).toBe(0);
   });
 });

@@ -1,67 +1,78 @@
 // One policy: how it does, its curves, its steps and its jobs.
-import { useLocation, useRoute } from "preact-iso/router";
-import { bytes } from "../format.ts";
-import { ConfirmButton } from "../parts/confirm-button.tsx";
-import { CopyButton } from "../parts/copy-button.tsx";
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { useRoute } from "preact-iso/router";
 import { useQuery } from "../parts/use-query.ts";
 import { useTitle } from "../parts/use-title.ts";
-import { Curves } from "../policy/curves.tsx";
 import { Jobs } from "../policy/jobs.tsx";
+import { hasGradientStep, mergeJobs } from "../policy/news.ts";
+import { PolicyHeader } from "../policy/policy-header.tsx";
+import { Progress } from "../policy/progress.tsx";
 import type { JobRow, PolicyRow, StepRow } from "../policy/rows.ts";
 import { Steps } from "../policy/steps.tsx";
-import { callJson, getJson } from "../server.ts";
+import { getJson } from "../server.ts";
 import { useNews } from "../use-news.ts";
 
 export function Policy() {
   const { id } = useRoute().params as { id: string };
+  // Another policy is another page: nothing of the one before stays.
+  return <PolicyPage key={id} id={id} />;
+}
+
+function PolicyPage({ id }: { id: string }) {
   const path = `/preview/models/${encodeURIComponent(id)}`;
-  const { route } = useLocation();
   const policy = useQuery(path, (signal) => getJson<PolicyRow>(path, { signal }));
   const steps = useQuery(`${path} steps`, (signal) =>
-    getJson<{ data: StepRow[] }>(`${path}/checkpoints`, { query: { order: "desc", limit: 100 }, signal }),
+    getJson<{ data: StepRow[]; has_more: boolean }>(`${path}/checkpoints`, {
+      query: { order: "desc", limit: 100 },
+      signal,
+    }),
   );
-  const jobs = useQuery(`${path} jobs`, (signal) =>
+  const listed = useQuery(`${path} jobs`, (signal) =>
     getJson<{ data: JobRow[] }>("/preview/training-jobs", { query: { model_id: id, limit: 50 }, signal }),
   );
+  const jobs = useSignal<readonly JobRow[]>([]);
+  useEffect(() => {
+    if (listed.data !== null) jobs.value = listed.data.data;
+  }, [listed.data]);
+  const turn = useSignal(0);
+  const gradientTurn = useSignal(0);
   const reload = () => {
     policy.reload();
     steps.reload();
-    jobs.reload();
+    listed.reload();
+    turn.value += 1;
+    gradientTurn.value += 1;
   };
-  useNews(reload);
+  useNews((news) => {
+    const merged = mergeJobs(jobs.value, id, news);
+    jobs.value = merged.rows;
+    if (merged.isStale) reload();
+    else if (hasGradientStep(jobs.value, news)) gradientTurn.value += 1;
+  });
   useTitle(policy.data?.name ?? "Policy");
-  const remove = async () => {
-    await callJson("DELETE", path);
-    route("/policies");
-  };
-  if (policy.data === null)
-    return policy.error === null ? <p class="muted">…</p> : <p class="problem">{policy.error}</p>;
-  const { name, project, base_model, lora_rank, lora_alpha, inference_name, latest_step } = policy.data;
+  const problem = policy.error ?? steps.error ?? listed.error;
   return (
     <div class="serving">
-      <div class="row">
-        <h1>{name}</h1>
-        <span class="muted">
-          {project} · from {base_model} · rank {lora_rank}, alpha {lora_alpha} · {bytes(policy.data.bytes)}
-        </span>
-        <CopyButton text={inference_name} what="the name for requests" label="copy the full name" />
-        <span class="spring" />
-        <a href={`/?m=${encodeURIComponent(name)}`}>Chat</a>
-        <a href={`/?m=${encodeURIComponent(`${name}@0`)}&m=${encodeURIComponent(name)}&panel=many`}>
-          Compare 0 and {latest_step}
-        </a>
-        <ConfirmButton
-          label="delete"
-          name={`Delete ${name}`}
-          question="All its steps, jobs and curves go."
-          onConfirm={() => void remove()}
-        />
-      </div>
-      <Curves path={path} turn={latest_step} />
-      <div class="two">
-        <Steps policy={policy.data} rows={steps.data?.data ?? []} onChange={reload} />
-        <Jobs rows={jobs.data?.data ?? []} onChange={reload} />
-      </div>
+      {problem !== null && (
+        <p class="problem" role="alert">
+          {problem} <a href="/policies">All policies</a>
+        </p>
+      )}
+      {policy.data === null && problem === null && <p class="muted">Loading…</p>}
+      {policy.data !== null && (
+        <>
+          <PolicyHeader policy={policy.data} />
+          <Progress path={path} turn={String(turn.value)} gradientTurn={String(gradientTurn.value)} jobs={jobs.value} />
+          <Steps
+            policy={policy.data}
+            rows={steps.data?.data ?? []}
+            hasMore={steps.data?.has_more === true}
+            onChange={reload}
+          />
+          <Jobs rows={jobs.value} onChange={reload} />
+        </>
+      )}
     </div>
   );
 }

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { number } from "../format.ts";
 import { theme } from "../theme.ts";
+import { ChartTable } from "./chart-table.tsx";
 
 export interface Series {
   label: string;
@@ -21,13 +22,21 @@ export interface ChartProps {
   isTime?: boolean;
   height?: number;
   format?: (value: number) => string;
+  /** Powers of ten at equal distances. Values that have no logarithm keep the scale linear. */
+  isLog?: boolean;
+  /** What the curve means. */
+  note?: string | null;
+  /** What an x is. With it, the numbers can be opened as a table. */
+  xName?: string;
 }
 
-export function Chart({ title, xs, series, isTime = false, height = 130, format = number }: ChartProps) {
+export function Chart(props: ChartProps) {
+  const { title, xs, series, isTime = false, height = 130, format = number, note, xName } = props;
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   const shape = series.map(({ label, colour }) => `${label} ${colour}`).join();
   const shownTheme = theme.value;
+  const isLog = props.isLog === true && hasLogarithms(series);
   useEffect(() => {
     const node = place.current!;
     const axis = { stroke: resolved(node, "--muted"), grid: { stroke: resolved(node, "--line"), width: 1 } };
@@ -41,10 +50,10 @@ export function Chart({ title, xs, series, isTime = false, height = 130, format 
       {
         width: node.clientWidth,
         height,
-        scales: { x: { time: isTime } },
+        scales: { x: { time: isTime }, ...(isLog ? { y: { distr: 3 } } : {}) },
         axes: [
           { ...axis, size: 26 },
-          { ...axis, size: 52, values: (_chart, ticks) => ticks.map((tick) => format(tick)) },
+          { ...axis, size: 60, values: (_chart, ticks) => ticks.map((tick) => (tick === null ? "" : format(tick))) },
         ],
         series: [{}, ...lines],
         legend: { show: false },
@@ -61,7 +70,7 @@ export function Chart({ title, xs, series, isTime = false, height = 130, format 
       made.destroy();
       chart.current = null;
     };
-  }, [shape, isTime, height, shownTheme]);
+  }, [shape, isTime, isLog, height, shownTheme]);
   useEffect(() => chart.current?.setData(dataOf(xs, series)));
   return (
     <figure class="chart">
@@ -74,13 +83,21 @@ export function Chart({ title, xs, series, isTime = false, height = 130, format 
           </span>
         ))}
       </figcaption>
+      {note != null && <p class="muted note">{note}</p>}
+      {props.isLog === true && !isLog && <p class="muted note">Linear: some values are not above zero.</p>}
       <div ref={place} aria-hidden="true" />
+      {xName !== undefined && <ChartTable title={title} xName={xName} xs={xs} series={series} format={format} />}
     </figure>
   );
 }
 
 function dataOf(xs: readonly number[], series: readonly Series[]): uPlot.AlignedData {
   return [[...xs], ...series.map(({ values }) => [...values])];
+}
+
+function hasLogarithms(series: readonly Series[]): boolean {
+  const values = series.flatMap((one) => one.values).filter((value) => value !== null);
+  return values.length > 0 && values.every((value) => value > 0);
 }
 
 function lastOf(values: readonly (number | null)[]): number {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { healthOf, smoothed } from "./health.ts";
-import { type JobSummary, jobWords, matches, type PolicyRow, verdictWords } from "./rows.ts";
+import { type JobRow, type JobSummary, jobWords, matches, type PolicyRow, verdictWords } from "./rows.ts";
 
 it("says in a few words how a job stands", () => {
   const now = Date.parse("2026-11-17T12:00:00Z");
@@ -20,14 +20,18 @@ it("filters by every word", () => {
 });
 
 it("reads the curves", () => {
-  const texts = (columns: Record<string, (number | null)[]>) =>
-    healthOf(columns).map(({ mood, text }) => `${mood} ${text}`);
+  const texts = (columns: Record<string, (number | null)[]>, totals: JobRow["totals"] = null) =>
+    healthOf(columns, totals).map(({ mood, text, meaning }) => {
+      expect(meaning).toMatch(/^[A-Z].*\.$/);
+      return `${mood} ${text}`;
+    });
   expect(texts({ "train/reward": [0, 0.1, 0.2, 0.8, 0.9, 1] })).toEqual(["good reward rising, now 1"]);
   expect(texts({ "train/reward": [1, 0.9, null, 0.2, 0.1, 0] })[0]).toContain("bad reward falling");
-  expect(texts({ num_dropped_zero_adv: [50], num_trajectories: [100] })[0]).toContain("warn 50 % of tries");
+  const alike = (zero_advantage: number) => texts({}, { trajectories: 8, trained: 2, by_status: { zero_advantage } });
+  expect([alike(4), alike(2)]).toEqual([["warn 50 % of tries all alike"], ["good 25 % of tries all alike"]]);
   expect(texts({ ratio_mean: [1.01] })).toEqual(["good ratios 1.01"]);
   expect(texts({ kl_old_new_k3: [0.001, 0.001, 0.002, 0.5] })[0]).toContain("it jumped");
-  expect(texts({ entropy: [2, 1, 0.1] })[0]).toContain("all alike");
+  expect(texts({ entropy: [2, 1, 0.1] })[0]).toContain("warn entropy fell");
   expect(texts({})).toEqual([]);
 });
 

@@ -1,0 +1,78 @@
+// Which charts are shown of a policy's curves, and what each of them means.
+
+export interface ChartRow {
+  title: string;
+  /** One line each. */
+  keys: readonly string[];
+  /** What the curve means; null if the page does not know. */
+  meaning: string | null;
+}
+
+export type Columns = Readonly<Record<string, readonly (number | null)[]>>;
+
+/** The first charts, in this order. Names in one list share a chart; `instead` is shown where none of them is there. */
+const MAIN = [
+  {
+    title: "reward",
+    keys: ["train/reward", "val/reward"],
+    instead: "reward",
+    meaning: "Mean reward of the tries. It should rise; val/ is what it was not trained on.",
+  },
+  { title: "entropy", keys: ["entropy"], meaning: "How open each next token is. Near zero, tries become all alike." },
+  {
+    title: "KL, old to new",
+    keys: ["kl_old_new_k3"],
+    meaning: "How far a job moved from the policy that wrote its tries. A jump is a step too far.",
+  },
+  { title: "loss", keys: ["loss"], meaning: "What a gradient step lowers. In RL it need not fall: watch the reward." },
+  {
+    title: "gradient norm",
+    keys: ["grad_norm"],
+    meaning: "Size of the gradient before it is clipped. Spikes are rare tries.",
+  },
+  {
+    title: "clipped share",
+    keys: ["clip_frac_low", "clip_frac_high"],
+    meaning:
+      "Share of tokens whose ratio left the allowed range. High: the learning rate is too large, or tries too old.",
+  },
+] as const satisfies readonly (ChartRow & { instead?: string })[];
+
+const PLACES = new Set(["step", "gradient_step"]);
+
+/** Every name that matches the pattern, or the main ones without it. Throws if the pattern is no regular expression. */
+export function chartsOf(columns: Columns, pattern: string): ChartRow[] {
+  const has = (key: string) => columns[key]?.some((value) => value !== null) === true;
+  if (pattern !== "") {
+    const wanted = new RegExp(pattern, "i");
+    const keys = Object.keys(columns).filter((key) => !PLACES.has(key) && has(key) && wanted.test(key));
+    return keys.map((key) => ({ title: key, keys: [key], meaning: meaningOf(key) }));
+  }
+  return MAIN.map(({ title, keys, meaning, ...more }) => {
+    const found: string[] = keys.filter(has);
+    const instead = "instead" in more && found.length === 0 && has(more.instead) ? [more.instead] : [];
+    return { title, keys: [...found, ...instead], meaning };
+  }).filter(({ keys }) => keys.length > 0);
+}
+
+function meaningOf(key: string): string | null {
+  return (
+    MAIN.find((row) => ([...row.keys] as string[]).includes(key) || ("instead" in row && row.instead === key))
+      ?.meaning ?? null
+  );
+}
+
+export interface CurvePage {
+  columns: Record<string, (number | null)[]>;
+  next: number;
+  has_more: boolean;
+}
+
+/** The rows of `before` with those of `more` below. A metric that one of them lacks has gaps there. */
+export function withRows(before: CurvePage, more: CurvePage, x: string): CurvePage {
+  const height = ({ columns }: CurvePage) => columns[x]?.length ?? 0;
+  const column = (page: CurvePage, key: string) => page.columns[key] ?? new Array<null>(height(page)).fill(null);
+  const keys = new Set([...Object.keys(before.columns), ...Object.keys(more.columns)]);
+  const columns = Object.fromEntries([...keys].map((key) => [key, [...column(before, key), ...column(more, key)]]));
+  return { columns, next: more.next, has_more: more.has_more };
+}

@@ -1,0 +1,72 @@
+// Makes a new policy that begins with a step of this one, and goes there. It asks for the name, in place.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
+import { postJson } from "../server.ts";
+import { messageOf } from "../session.ts";
+import type { PolicyRow } from "./rows.ts";
+
+export function ForkButton({ policy, step }: { policy: PolicyRow; step: number }) {
+  const { route } = useLocation();
+  const isAsking = useSignal(false);
+  const problem = useSignal<string | null>(null);
+  const name = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (isAsking.value) name.current?.select();
+  }, [isAsking.value]);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    try {
+      const made = await postJson<PolicyRow>("/preview/models", {
+        project: policy.project,
+        name: name.current!.value.trim(),
+        base_model: policy.base_model,
+        from: { model_id: policy.id, step },
+      });
+      route(`/policies/${encodeURIComponent(made.id)}`);
+    } catch (error) {
+      problem.value = messageOf(error);
+    }
+  };
+  if (!isAsking.value) {
+    return (
+      <button
+        type="button"
+        class="small"
+        aria-label={`Fork step ${step}`}
+        onClick={() => {
+          isAsking.value = true;
+        }}
+      >
+        fork
+      </button>
+    );
+  }
+  return (
+    <form class="row" onSubmit={submit}>
+      <input
+        ref={name}
+        required
+        aria-label={`Name of the fork of step ${step}`}
+        defaultValue={`${policy.name}-fork-${step}`}
+        autocomplete="off"
+      />
+      <button type="submit" class="small">
+        Make
+      </button>
+      <button
+        type="button"
+        class="small"
+        onClick={() => {
+          isAsking.value = false;
+          problem.value = null;
+        }}
+      >
+        No
+      </button>
+      <span class="problem" role="alert">
+        {problem.value}
+      </span>
+    </form>
+  );
+}

@@ -1,0 +1,59 @@
+// What a policy is, and what can be done with all of it.
+import { useSignal } from "@preact/signals";
+import { useLocation } from "preact-iso/router";
+import { bytes } from "../format.ts";
+import { ConfirmButton } from "../parts/confirm-button.tsx";
+import { CopyButton } from "../parts/copy-button.tsx";
+import { callJson } from "../server.ts";
+import { messageOf } from "../session.ts";
+import { ForkButton } from "./fork-button.tsx";
+import type { PolicyRow } from "./rows.ts";
+
+export function PolicyHeader({ policy }: { policy: PolicyRow }) {
+  const { route } = useLocation();
+  const problem = useSignal<string | null>(null);
+  const { id, name, project, base_model, lora_rank, lora_alpha, inference_name, latest_step, forked_from } = policy;
+  const remove = () => {
+    problem.value = null;
+    callJson("DELETE", `/preview/models/${encodeURIComponent(id)}`).then(
+      () => route("/policies"),
+      (error: unknown) => {
+        problem.value = messageOf(error);
+      },
+    );
+  };
+  const address = (...models: string[]) => `/?${new URLSearchParams(models.map((model) => ["m", model]))}`;
+  return (
+    <header class="policy-header">
+      <div class="row">
+        <h1>{name}</h1>
+        <span class="spring" />
+        <a href={address(name)}>Chat</a>
+        {latest_step > 0 && <a href={`${address(`${name}@0`, name)}&panel=many`}>Compare 0 and {latest_step}</a>}
+        <ForkButton policy={policy} step={latest_step} />
+        <ConfirmButton
+          label="delete"
+          name={`Delete ${name}`}
+          question="All its steps, jobs and curves go."
+          onConfirm={remove}
+        />
+      </div>
+      <p class="muted">
+        {project} · from {base_model} · rank {lora_rank}, alpha {lora_alpha} · {bytes(policy.bytes)}
+        {forked_from !== null && (
+          <>
+            {" · "}
+            <a href={`/policies/${encodeURIComponent(forked_from.model_id)}`}>forked at step {forked_from.step}</a>
+          </>
+        )}
+      </p>
+      <p class="row">
+        <code class="full-name">{inference_name}</code>
+        <CopyButton text={inference_name} what="the name for requests" />
+      </p>
+      <p class="problem" role="alert">
+        {problem.value}
+      </p>
+    </header>
+  );
+}
