@@ -167,7 +167,7 @@ inBrowser("the page of a job", (bench) => {
     await page.getByLabel("to", { exact: true }).fill("0.7");
     await page.keyboard.press("Tab");
     await expect.poll(() => lines(page).count()).toBe(2);
-    expect(await page.locator(".reward-bars > .dim").count()).toBe(14);
+    await expect.poll(() => page.locator(".reward-bars > .dim").count()).toBe(14);
     await page.locator("h1").click();
     await page.keyboard.press("/");
     await page.keyboard.type("FISH");

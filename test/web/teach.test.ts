@@ -67,6 +67,7 @@ inBrowser("teaching in the browser", (bench) => {
     await page.getByRole("region", { name: "my-agent@1" }).getByRole("button", { name: "Replay" }).first().click();
     await page.getByText(/identical ✓/).waitFor();
 
+    await page.getByRole("button", { name: "Teach", exact: true }).click();
     await page.getByRole("link", { name: "See what it learned from." }).click();
     await page.getByText("COMPLETED").waitFor();
     await page.getByText("from step 0 to step 1").waitFor();
