@@ -7,13 +7,12 @@ export interface FilterBarProps {
   filter: Filter;
   /** Verdicts that occur. */
   verdicts: readonly string[];
-  onChange: (filter: Filter) => void;
+  onChange: (change: Partial<Filter>) => void;
 }
 
-export function FilterBar({ filter, verdicts, onChange }: FilterBarProps) {
+export function FilterBar({ filter, verdicts, onChange: set }: FilterBarProps) {
   const text = useRef<HTMLInputElement>(null);
   useShortcuts([{ keys: "/", what: "search the groups", run: () => text.current?.focus() }]);
-  const set = (change: Partial<Filter>) => onChange({ ...filter, ...change });
   const options = [...new Set([...verdicts, ...(filter.verdict === "" ? [] : [filter.verdict])])].sort();
   return (
     <search class="row filter-bar">

@@ -83,11 +83,13 @@ function GroupPart({ job, groups: { rows, hasMore, missing }, isSupervised, onMo
 }
 
 /** The filter of the address. A change makes no entry in the history. */
-function useFilter(): [Filter, (filter: Filter) => void] {
+function useFilter(): [Filter, (change: Partial<Filter>) => void] {
   const { url } = useLocation();
   const [filter, setFilter] = useState(() => filterFrom(location.search));
   useEffect(() => setFilter(filterFrom(location.search)), [url]);
-  const change = (next: Filter) => {
+  const change = (part: Partial<Filter>) => {
+    // Two changes may come before the page is drawn again; the address has the first already.
+    const next = { ...filterFrom(location.search), ...part };
     const query = queryOf(next);
     history.replaceState(history.state, "", query === "" ? location.pathname : `${location.pathname}?${query}`);
     setFilter(next);
