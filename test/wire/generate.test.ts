@@ -180,9 +180,10 @@ describe("sampling_params", () => {
 
   it.skipIf(IS_REMOTE)("make no text without stop strings", async () => {
     const push = vi.spyOn(OutputText.prototype, "push");
-    await generate(ids("go"), { max_tokens: 4 });
+    const four = { max_tokens: 4, ignore_eos: true };
+    await generate(ids("go"), four);
     expect(push).not.toHaveBeenCalled();
-    await generate(ids("go"), { max_tokens: 4, stop: ["never"] });
+    await generate(ids("go"), { ...four, stop: ["never"] });
     expect(push).toHaveBeenCalledTimes(4);
     push.mockRestore();
   });
