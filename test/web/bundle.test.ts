@@ -51,7 +51,7 @@ it("has nothing inline, and a compressed form of every file", () => {
 
 it("carries the licences of what is bundled", () => {
   const text = read("licenses.txt");
-  for (const name of ["preact", "@preact/signals", "preact-iso", "uplot", "marked", "diff"]) {
+  for (const name of ["preact", "@preact/signals", "preact-iso", "uplot", "marked"]) {
     expect(text).toMatch(new RegExp(`^${name} \\d`, "m"));
   }
   expect(text).toContain("Permission is hereby granted");
