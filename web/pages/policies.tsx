@@ -1,12 +1,14 @@
 // The caller's policies: where each stands and how its reward moved.
+
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { TrainableModel } from "../../src/client/types.ts";
 import { useQuery } from "../parts/use-query.ts";
 import { useTitle } from "../parts/use-title.ts";
 import { mergePolicies } from "../policy/news.ts";
 import { PolicyTable } from "../policy/policy-table.tsx";
 import { Register } from "../policy/register.tsx";
-import { matches, type PolicyRow } from "../policy/rows.ts";
+import { matches } from "../policy/rows.ts";
 import { getJson } from "../server.ts";
 import { useNews } from "../use-news.ts";
 
@@ -14,7 +16,7 @@ export function Policies() {
   useTitle("Policies");
   const filter = useSignal(new URLSearchParams(location.search).get("filter") ?? "");
   const { data, error, reload } = useQuery("policies", listPolicies);
-  const rows = useSignal<readonly PolicyRow[] | null>(null);
+  const rows = useSignal<readonly TrainableModel[] | null>(null);
   useEffect(() => {
     if (data !== null) rows.value = data;
   }, [data]);
@@ -75,10 +77,10 @@ function Empty() {
   );
 }
 
-async function listPolicies(signal: AbortSignal): Promise<PolicyRow[]> {
-  const rows: PolicyRow[] = [];
+async function listPolicies(signal: AbortSignal): Promise<TrainableModel[]> {
+  const rows: TrainableModel[] = [];
   for (let after: string | null = null; ; after = rows.at(-1)!.id) {
-    const page: { data: PolicyRow[]; has_more: boolean } = await getJson("/preview/models", {
+    const page: { data: TrainableModel[]; has_more: boolean } = await getJson("/preview/models", {
       query: { limit: 100, after },
       signal,
     });

@@ -1,14 +1,15 @@
 // One policy: how it does, its curves, its steps and its jobs.
+
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useRoute } from "preact-iso/router";
+import type { Checkpoint, TrainableModel, TrainingJob } from "../../src/client/types.ts";
 import { useQuery } from "../parts/use-query.ts";
 import { useTitle } from "../parts/use-title.ts";
 import { Jobs } from "../policy/jobs.tsx";
 import { hasGradientStep, mergeJobs } from "../policy/news.ts";
 import { PolicyHeader } from "../policy/policy-header.tsx";
 import { Progress } from "../policy/progress.tsx";
-import type { JobRow, PolicyRow, StepRow } from "../policy/rows.ts";
 import { Steps } from "../policy/steps.tsx";
 import { getJson } from "../server.ts";
 import { useNews } from "../use-news.ts";
@@ -21,17 +22,17 @@ export function Policy() {
 
 function PolicyPage({ id }: { id: string }) {
   const path = `/preview/models/${encodeURIComponent(id)}`;
-  const policy = useQuery(path, (signal) => getJson<PolicyRow>(path, { signal }));
+  const policy = useQuery(path, (signal) => getJson<TrainableModel>(path, { signal }));
   const steps = useQuery(`${path} steps`, (signal) =>
-    getJson<{ data: StepRow[]; has_more: boolean }>(`${path}/checkpoints`, {
+    getJson<{ data: Checkpoint[]; has_more: boolean }>(`${path}/checkpoints`, {
       query: { order: "desc", limit: 100 },
       signal,
     }),
   );
   const listed = useQuery(`${path} jobs`, (signal) =>
-    getJson<{ data: JobRow[] }>("/preview/training-jobs", { query: { model_id: id, limit: 50 }, signal }),
+    getJson<{ data: TrainingJob[] }>("/preview/training-jobs", { query: { model_id: id, limit: 50 }, signal }),
   );
-  const jobs = useSignal<readonly JobRow[]>([]);
+  const jobs = useSignal<readonly TrainingJob[]>([]);
   useEffect(() => {
     if (listed.data !== null) jobs.value = listed.data.data;
   }, [listed.data]);

@@ -1,12 +1,13 @@
 // Makes a new policy that begins with a step of this one, and goes there. It asks for the name, in place.
+
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
+import type { TrainableModel } from "../../src/client/types.ts";
 import { postJson } from "../server.ts";
 import { messageOf } from "../session.ts";
-import type { PolicyRow } from "./rows.ts";
 
-export function ForkButton({ policy, step }: { policy: PolicyRow; step: number }) {
+export function ForkButton({ policy, step }: { policy: TrainableModel; step: number }) {
   const { route } = useLocation();
   const isAsking = useSignal(false);
   const problem = useSignal<string | null>(null);
@@ -17,7 +18,7 @@ export function ForkButton({ policy, step }: { policy: PolicyRow; step: number }
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     try {
-      const made = await postJson<PolicyRow>("/preview/models", {
+      const made = await postJson<TrainableModel>("/preview/models", {
         project: policy.project,
         name: name.current!.value.trim(),
         base_model: policy.base_model,

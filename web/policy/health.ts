@@ -1,6 +1,6 @@
 // A reading of the curves: what looks well, what does not, and what to do about it.
 import { number, percent } from "../format.ts";
-import type { JobRow, Mood } from "./rows.ts";
+import type { Mood, Verdicts } from "./rows.ts";
 
 export interface Sign {
   mood: Mood;
@@ -16,7 +16,7 @@ const FAR_RATIO = 0.2;
 type Column = readonly (number | null)[];
 
 /** One row per step of the policy; the totals of its last RL job. Signs without data are left out. */
-export function healthOf(columns: Readonly<Record<string, Column>>, totals: JobRow["totals"]): Sign[] {
+export function healthOf(columns: Readonly<Record<string, Column>>, totals: Verdicts | null): Sign[] {
   const signs = [rewardSign(columns), alikeSign(totals), ratioSign(columns), klSign(columns), entropySign(columns)];
   return signs.filter((sign) => sign !== null);
 }
@@ -44,7 +44,7 @@ function rewardSign(columns: Readonly<Record<string, Column>>): Sign | null {
   return { mood: "", text: `reward flat at ${number(mean(values))}`, meaning };
 }
 
-function alikeSign(totals: JobRow["totals"]): Sign | null {
+function alikeSign(totals: Verdicts | null): Sign | null {
   if (totals === null || totals.trajectories === 0) return null;
   const share = (totals.by_status.zero_advantage ?? 0) / totals.trajectories;
   const isHigh = share > MANY_ALIKE;

@@ -1,12 +1,14 @@
 // The jobs of a policy, the newest first.
+
 import { useSignal } from "@preact/signals";
+import type { TrainingJob } from "../../src/client/types.ts";
 import { ConfirmButton } from "../parts/confirm-button.tsx";
 import { TableScroll } from "../parts/table-scroll.tsx";
 import { postJson } from "../server.ts";
 import { messageOf } from "../session.ts";
-import { type JobRow, jobWords, verdictWords } from "./rows.ts";
+import { jobWords, verdictWords } from "./rows.ts";
 
-export function Jobs({ rows, onChange }: { rows: readonly JobRow[]; onChange: () => void }) {
+export function Jobs({ rows, onChange }: { rows: readonly TrainingJob[]; onChange: () => void }) {
   const problem = useSignal<string | null>(null);
   const cancel = (id: string) => {
     problem.value = null;
@@ -48,7 +50,7 @@ export function Jobs({ rows, onChange }: { rows: readonly JobRow[]; onChange: ()
   );
 }
 
-function Row({ row, onCancel }: { row: JobRow; onCancel: () => void }) {
+function Row({ row, onCancel }: { row: TrainingJob; onCancel: () => void }) {
   const { text, mood } = jobWords(row, Date.now());
   const isOpen = row.status === "PENDING" || row.status === "RUNNING";
   const short = row.id.slice(0, 8);

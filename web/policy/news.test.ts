@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
+import type { TrainableModel } from "../../src/client/types.ts";
 import { hasGradientStep, mergeJobs, mergePolicies, type News } from "./news.ts";
-import type { JobSummary, PolicyRow } from "./rows.ts";
+import type { JobSummary } from "./rows.ts";
 
 const job = (id: string, part: Partial<JobSummary> = {}): JobSummary => ({
   ...{ id, status: "RUNNING", progress: 0.1, updated_at: "a", error_message: null },
@@ -13,7 +14,7 @@ const told = (id: string, status: JobSummary["status"], progress: number): News 
 const policies = [
   { id: "p", last_job: job("j") },
   { id: "q", last_job: null },
-] as PolicyRow[];
+] as TrainableModel[];
 
 it("puts the progress of a job into the row of its policy", () => {
   const { rows, isStale } = mergePolicies(policies, [told("j", "RUNNING", 0.4), told("j", "RUNNING", 0.6)]);

@@ -1,6 +1,7 @@
 // What happened to policies, steps and jobs, and what it changes in rows that are shown. Progress, the most frequent of them,
 // goes into the rows at once. Everything else changes numbers that only the server has, such as sizes: ask again.
-import type { JobSummary, PolicyRow } from "./rows.ts";
+import type { TrainableModel } from "../../src/client/types.ts";
+import type { JobSummary } from "./rows.ts";
 
 export type News =
   | { event: "job"; data: Pick<JobSummary, "id" | "status" | "progress" | "updated_at"> & { model_id: string } }
@@ -16,7 +17,7 @@ export interface Merged<Row> {
 }
 
 /** News of the list of policies. */
-export function mergePolicies(rows: readonly PolicyRow[], news: readonly News[]): Merged<PolicyRow> {
+export function mergePolicies(rows: readonly TrainableModel[], news: readonly News[]): Merged<TrainableModel> {
   let now = rows;
   let isStale = false;
   for (const { event, data } of news) {

@@ -1,15 +1,16 @@
 // What a policy is, and what can be done with all of it.
+
 import { useSignal } from "@preact/signals";
 import { useLocation } from "preact-iso/router";
+import type { TrainableModel } from "../../src/client/types.ts";
 import { bytes } from "../format.ts";
 import { ConfirmButton } from "../parts/confirm-button.tsx";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { callJson } from "../server.ts";
 import { messageOf } from "../session.ts";
 import { ForkButton } from "./fork-button.tsx";
-import type { PolicyRow } from "./rows.ts";
 
-export function PolicyHeader({ policy }: { policy: PolicyRow }) {
+export function PolicyHeader({ policy }: { policy: TrainableModel }) {
   const { route } = useLocation();
   const problem = useSignal<string | null>(null);
   const { id, name, project, base_model, lora_rank, lora_alpha, inference_name, latest_step, forked_from } = policy;
@@ -29,8 +30,8 @@ export function PolicyHeader({ policy }: { policy: PolicyRow }) {
         <h1>{name}</h1>
         <span class="spring" />
         <a href={address(name)}>Chat</a>
-        {latest_step > 0 && <a href={`${address(`${name}@0`, name)}&panel=many`}>Compare 0 and {latest_step}</a>}
-        <ForkButton policy={policy} step={latest_step} />
+        {Boolean(latest_step) && <a href={`${address(`${name}@0`, name)}&panel=many`}>Compare 0 and {latest_step}</a>}
+        {latest_step !== null && <ForkButton policy={policy} step={latest_step} />}
         <ConfirmButton
           label="delete"
           name={`Delete ${name}`}

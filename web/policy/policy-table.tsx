@@ -1,11 +1,12 @@
 // Policies as a table.
+import type { TrainableModel } from "../../src/client/types.ts";
 import { bytes, number } from "../format.ts";
 import { Sparkline } from "../parts/sparkline.tsx";
 import { TableScroll } from "../parts/table-scroll.tsx";
-import { jobWords, type PolicyRow } from "./rows.ts";
+import { jobWords } from "./rows.ts";
 
 /** `all`: where the origins of forks are looked up. */
-export function PolicyTable({ rows, all }: { rows: readonly PolicyRow[]; all: readonly PolicyRow[] }) {
+export function PolicyTable({ rows, all }: { rows: readonly TrainableModel[]; all: readonly TrainableModel[] }) {
   return (
     <TableScroll label="Table of policies">
       <table>
@@ -35,7 +36,7 @@ export function PolicyTable({ rows, all }: { rows: readonly PolicyRow[]; all: re
   );
 }
 
-function Row({ row, all }: { row: PolicyRow; all: readonly PolicyRow[] }) {
+function Row({ row, all }: { row: TrainableModel; all: readonly TrainableModel[] }) {
   const { forked_from, recent_rewards, last_job, open_jobs } = row;
   const parent = forked_from === null ? undefined : all.find(({ id }) => id === forked_from.model_id);
   const job = last_job === null ? null : jobWords(last_job, Date.now());

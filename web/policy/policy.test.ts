@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
+import type { TrainableModel } from "../../src/client/types.ts";
 import { healthOf, smoothed } from "./health.ts";
-import { type JobRow, type JobSummary, jobWords, matches, type PolicyRow, verdictWords } from "./rows.ts";
+import { type JobSummary, jobWords, matches, type Verdicts, verdictWords } from "./rows.ts";
 
 it("says in a few words how a job stands", () => {
   const now = Date.parse("2026-11-17T12:00:00Z");
@@ -15,12 +16,12 @@ it("says in a few words how a job stands", () => {
 });
 
 it("filters by every word", () => {
-  const row = { name: "my-agent", project: "demo", base_model: "flywheel-mini" } as PolicyRow;
+  const row = { name: "my-agent", project: "demo", base_model: "flywheel-mini" } as TrainableModel;
   expect([matches(row, ""), matches(row, "DEMO agent"), matches(row, "demo other")]).toEqual([true, true, false]);
 });
 
 it("reads the curves", () => {
-  const texts = (columns: Record<string, (number | null)[]>, totals: JobRow["totals"] = null) =>
+  const texts = (columns: Record<string, (number | null)[]>, totals: Verdicts | null = null) =>
     healthOf(columns, totals).map(({ mood, text, meaning }) => {
       expect(meaning).toMatch(/^[A-Z].*\.$/);
       return `${mood} ${text}`;

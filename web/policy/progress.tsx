@@ -1,10 +1,11 @@
 // How a policy does: a reading of its curves, and the curves. What is set is in the address.
+
 import { useSignal } from "@preact/signals";
+import type { TrainingJob } from "../../src/client/types.ts";
 import { CurveBar } from "./curve-bar.tsx";
 import { type CurveSettings, curveQuery, curveSettingsFrom } from "./curve-settings.ts";
 import { Curves } from "./curves.tsx";
 import { healthOf } from "./health.ts";
-import type { JobRow } from "./rows.ts";
 import { useCurves } from "./use-curves.ts";
 
 export interface ProgressProps {
@@ -14,7 +15,7 @@ export interface ProgressProps {
   /** Changes when there is a new gradient step. */
   gradientTurn: string;
   /** The newest first. */
-  jobs: readonly JobRow[];
+  jobs: readonly TrainingJob[];
 }
 
 export function Progress({ path, turn, gradientTurn, jobs }: ProgressProps) {

@@ -1,47 +1,12 @@
 // Policies, their steps and jobs as the server lists them, and what to say about them.
+import type { JobTotals, TrainableModel } from "../../src/client/types.ts";
 import { ago, percent } from "../format.ts";
 
-export interface JobSummary {
-  id: string;
-  status: "PENDING" | "RUNNING" | "COMPLETED" | "FAILED" | "CANCELLED";
-  progress: number | null;
-  updated_at: string;
-  error_message: string | null;
-}
+/** What a list of policies says about the last job. */
+export type JobSummary = NonNullable<TrainableModel["last_job"]>;
 
-export interface PolicyRow {
-  id: string;
-  project: string;
-  name: string;
-  base_model: string;
-  inference_name: string;
-  created_at: string;
-  latest_step: number;
-  lora_rank: number;
-  lora_alpha: number;
-  bytes: number;
-  open_jobs: number;
-  recent_rewards: number[];
-  forked_from: { model_id: string; step: number } | null;
-  last_job: JobSummary | null;
-}
-
-export interface StepRow {
-  id: string;
-  step: number;
-  metrics: Record<string, number>;
-  created_at: string;
-  job_id: string | null;
-  bytes: number;
-  origin: string;
-}
-
-export interface JobRow extends JobSummary {
-  kind: string;
-  from_step: number | null;
-  step: number | null;
-  totals: { trajectories: number; trained: number; by_status: Record<string, number> } | null;
-}
+/** How many tries of a job there were, and what became of them. */
+export type Verdicts = Pick<JobTotals, "trajectories" | "trained" | "by_status">;
 
 export type Mood = "good" | "warn" | "bad" | "";
 
@@ -65,7 +30,7 @@ export function jobWords(
 }
 
 /** Verdicts of a job, the most frequent first. */
-export function verdictWords(totals: JobRow["totals"]): string {
+export function verdictWords(totals: Verdicts | null): string {
   if (totals === null) return "";
   const parts = Object.entries(totals.by_status)
     .filter(([, count]) => count > 0)
@@ -73,7 +38,7 @@ export function verdictWords(totals: JobRow["totals"]): string {
   return parts.map(([status, count]) => `${count} ${status}`).join(" · ");
 }
 
-export function matches(row: PolicyRow, filter: string): boolean {
+export function matches(row: TrainableModel, filter: string): boolean {
   const words = filter.toLowerCase().split(/\s+/);
   const text = `${row.name} ${row.project} ${row.base_model}`.toLowerCase();
   return words.every((word) => text.includes(word));

@@ -1,12 +1,13 @@
 // The steps of a policy: chat with one, roll back to it, fork it, download it.
+
 import { useSignal } from "@preact/signals";
+import type { Checkpoint, TrainableModel } from "../../src/client/types.ts";
 import { bytes, number } from "../format.ts";
 import { ConfirmButton } from "../parts/confirm-button.tsx";
 import { TableScroll } from "../parts/table-scroll.tsx";
 import { call, postJson } from "../server.ts";
 import { messageOf } from "../session.ts";
 import { ForkButton } from "./fork-button.tsx";
-import type { PolicyRow, StepRow } from "./rows.ts";
 
 /** Columns of the table; the first name that a step has counts. */
 const METRICS = [
@@ -18,9 +19,9 @@ const METRICS = [
 ];
 
 export interface StepsProps {
-  policy: PolicyRow;
+  policy: TrainableModel;
   /** The newest first. */
-  rows: readonly StepRow[];
+  rows: readonly Checkpoint[];
   /** Older steps are not among the rows. */
   hasMore: boolean;
   onChange: () => void;
@@ -119,7 +120,7 @@ export function Steps({ policy, rows, hasMore, onChange }: StepsProps) {
   );
 }
 
-function metricOf({ metrics }: StepRow, keys: readonly string[]): number | undefined {
+function metricOf({ metrics }: Checkpoint, keys: readonly string[]): number | undefined {
   return keys.map((key) => metrics[key]).find((value) => value !== undefined);
 }
 
