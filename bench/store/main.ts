@@ -73,7 +73,7 @@ try {
   const pages: Row[] = [];
   const reading = new Map(databases.map((db) => [db.name, lookups(db, known.get(db.name)!)]));
   for (const what of Object.keys(reading.get(databases[0]!.name)!)) {
-    pages.push(await rounds(what, (db) => lookup(db, quick ? 10 : 50, reading.get(db.name)![what]!)));
+    pages.push(await rounds(what, (db) => lookup(db, count, reading.get(db.name)![what]!)));
   }
   for (const db of databases) await addBusyModel(db.store, BUSY.past, BUSY.waiting);
   const busy = await measure(
@@ -86,7 +86,7 @@ try {
       tables: [empty, full, busy],
       lookups: pages,
       command: `npm run bench:store${quick ? " -- --quick" : ""}`,
-      conditions: `${roundCount} rounds of ${count} operations, of pages ${quick ? 10 : 50}; both databases wait for the disk at a commit, except for events. Niceness ${getPriority()}.`,
+      conditions: `${roundCount} rounds of ${count} operations; both databases wait for the disk at a commit, except for events. Niceness ${getPriority()}.`,
     },
     machine,
   );
