@@ -86,7 +86,10 @@ export async function startTrainingServer(options: BenchOptions & { maxBytes?: n
       return { status: response.status, json: text === "" ? null : JSON.parse(text), headers: response.headers };
     },
     async close() {
-      await app.close();
+      const closed = app.close();
+      // A client that gave up a stream may have opened a connection for the next one, which would wait for its headers.
+      app.server.closeAllConnections();
+      await closed;
       await bench.close();
     },
   };
