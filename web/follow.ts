@@ -7,7 +7,7 @@ import { call, watched } from "./server.ts";
 
 const WAIT_MS = 1_000;
 
-/** `path` is below /v1. Ends when the signal does; throws what the server says against the request. */
+/** `path` is below /v1. Ends when the signal or the server says so; throws what the server says against the request. */
 export async function follow(
   path: string,
   onEvent: (event: ServerSentEvent) => void,
@@ -18,7 +18,8 @@ export async function follow(
     try {
       const headers = { accept: "text/event-stream", ...(last === null ? {} : { "last-event-id": last }) };
       const response = await call("GET", path, { headers, signal });
-      const events = serverSentEvents(response.body!);
+      if (response.body === null) return; // there will be no more
+      const events = serverSentEvents(response.body);
       for (;;) {
         const { done, value } = await watched(events.next());
         if (done) break;

@@ -12,7 +12,7 @@ const outDir = join(root, "dist/web");
 const target = process.env.FLYWHEEL_URL ?? "http://127.0.0.1:8000";
 
 /** What ends up in the bundle. */
-const BUNDLED = ["preact", "@preact/signals", "@preact/signals-core", "preact-iso", "uplot", "marked"];
+const BUNDLED = ["preact", "@preact/signals", "@preact/signals-core", "preact-iso", "uplot"];
 
 export default defineConfig({
   root: fileURLToPath(new URL(".", import.meta.url)),
@@ -29,24 +29,18 @@ export default defineConfig({
   },
   server: { proxy: { "^/(v1|tokenize|detokenize|health|load|version|metrics|docs|openapi.json)": target } },
   logLevel: "warn",
-  plugins: [onlyTheLexer(), finishFiles()],
+  plugins: [onlyLines(), finishFiles()],
 });
 
-/**
- * Of marked the page needs its lexer only. The rest hangs on an instance that the module makes when it is loaded, which keeps
- * the bundler from leaving it out.
- */
-function onlyTheLexer(): Plugin {
+/** Of uPlot the page needs lines only. It keeps its other shapes in an object, so the bundler cannot leave them out. */
+function onlyLines(): Plugin {
   return {
-    name: "flywheel-only-the-lexer",
+    name: "flywheel-only-lines",
     apply: "build",
     transform(code, id) {
-      if (!id.endsWith("/marked/lib/marked.esm.js")) return null;
-      const cut = code.replace(
-        /var (\w+)=new \w+;function \w+\(\w,\w\)\{return \1\.parse\(.*export\{.*?(\w+) as Lexer,.*$/s,
-        "export{$2 as Lexer};",
-      );
-      if (cut === code) this.error("marked has another shape than web/vite.config.ts expects");
+      if (!id.endsWith("/uplot/dist/uPlot.esm.js")) return null;
+      const cut = code.replaceAll(/\(paths\.(?:stepped|bars|spline)\s*=\s*\w+\);/g, "");
+      if (cut === code) this.error("uPlot has another shape than web/vite.config.ts expects");
       return { code: cut, map: null };
     },
   };

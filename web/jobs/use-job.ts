@@ -1,9 +1,9 @@
 // A job with its groups, kept fresh by its events while it is open.
 import { useEffect, useState } from "preact/hooks";
-import { FlywheelClient, type TrainingEvent, type TrainingJob } from "../../src/client/client.ts";
+import type { TrainingEvent, TrainingJob } from "../../src/client/types.ts";
 import { type Query, useQuery } from "../parts/use-query.ts";
-import { getJson, watched } from "../server.ts";
-import { apiKey } from "../session.ts";
+import { getJson } from "../server.ts";
+import { followJob } from "./job-events.ts";
 import { type Groups, jobPath, loadGroups } from "./records.ts";
 
 /** Events come faster than anyone reads. */
@@ -32,16 +32,13 @@ export function useJob(id: string, pages: number): LiveJob {
       setEvents(seen);
       job.reload();
     };
-    const follow = async () => {
-      for await (const event of client().events(id, gone.signal)) {
-        seen = [...seen, event];
-        timer ??= setTimeout(show, RELOAD_MS);
-        if (event.type === "training_started") groups.reload(); // the verdicts are there now
-      }
-      job.reload();
+    const note = (event: TrainingEvent) => {
+      seen = [...seen, event];
+      timer ??= setTimeout(show, RELOAD_MS);
+      if (event.type === "training_started") groups.reload(); // the verdicts are there now
     };
     // server.ts notes a refused key or a lost server
-    watched(follow()).catch(() => {});
+    followJob(id, note, gone.signal).catch(() => {});
     return () => {
       gone.abort();
       clearTimeout(timer);
@@ -49,8 +46,4 @@ export function useJob(id: string, pages: number): LiveJob {
   }, [id, isKnown]);
   const ofType = (type: string) => events.filter((event) => event.type === type);
   return { job, groups, gradientSteps: ofType("gradient_step"), warnings: ofType("training_warning") };
-}
-
-function client(): FlywheelClient {
-  return new FlywheelClient({ baseUrl: location.origin, apiKey: apiKey.value ?? "" });
 }

@@ -1,8 +1,8 @@
 // One answer: its text or its tokens, what it cost, and what can be done with it.
 import { useSignal } from "@preact/signals";
 import { count, duration, number } from "../format.ts";
+import { Markdown } from "../markdown/markdown.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
-import { Markdown } from "../parts/markdown.ts";
 import { heatOf, notesOf } from "./overlays.ts";
 import { Replay } from "./replay-button.tsx";
 import { type Exchange, isRunning, type Reply, speedOf } from "./reply.ts";

@@ -1,6 +1,6 @@
 // One model's side of the conversation: what was said before, the newest question, and its answers as cards.
 import { number, percent } from "../format.ts";
-import { Markdown } from "../parts/markdown.ts";
+import { Markdown } from "../markdown/markdown.ts";
 import { Card } from "./card.tsx";
 import { isAboutConstraint } from "./constraint.ts";
 import { distribution } from "./distribution.ts";

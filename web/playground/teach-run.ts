@@ -1,12 +1,14 @@
 // Trains on rated answers: finds or registers the policy, shows what would be trained, trains, and puts the new step beside
 // the old one, asked the same question with the same seed.
 import { signal } from "@preact/signals";
-import { FlywheelClient, type TrainingEvent, type TrajectoryGroup } from "../../src/client/client.ts";
+import type { TrainableModel, TrainingEvent, TrainingJob, TrajectoryGroup } from "../../src/client/types.ts";
+import { followJob } from "../jobs/job-events.ts";
+import { jobPath } from "../jobs/records.ts";
 import { loadModels, models } from "../models.ts";
 import { listPolicies } from "../policies.ts";
 import { policyNamed } from "../policy-name.ts";
-import { postJson } from "../server.ts";
-import { apiKey, messageOf } from "../session.ts";
+import { getJson, postJson } from "../server.ts";
+import { messageOf } from "../session.ts";
 import { change, lastSeed, regenerate } from "./state.ts";
 
 export interface Verdict {
@@ -34,11 +36,8 @@ async function policyFor(name: string): Promise<{ id: string; name: string }> {
   const known = policyNamed(name, await listPolicies());
   if (known !== null) return known.policy;
   const base = models.value[0]!.id;
-  return client().register({ project: PROJECT, name, base_model: base });
-}
-
-function client(): FlywheelClient {
-  return new FlywheelClient({ baseUrl: location.origin, apiKey: apiKey.value ?? "" });
+  const body = { project: PROJECT, name, base_model: base, return_existing: true };
+  return postJson<TrainableModel>("/preview/models", body);
 }
 
 export async function look(name: string, group: TrajectoryGroup, learningRate: number): Promise<void> {
@@ -59,8 +58,14 @@ export async function train(name: string, group: TrajectoryGroup, learningRate: 
   lesson.value = { state: "training", done: 0, total: null, loss: null };
   await attempt(async () => {
     const policy = await policyFor(name);
-    const config = { learning_rate: learningRate };
-    const job = await client().train(policy.id, [group], { config, onEvent: note });
+    const { id } = await postJson<TrainingJob>("/preview/training-jobs", {
+      model_id: policy.id,
+      trajectory_groups: [group],
+      experimental_config: { learning_rate: learningRate },
+    });
+    await followJob(id, note, new AbortController().signal);
+    const job = await getJson<TrainingJob>(jobPath(id));
+    if (job.status !== "COMPLETED") throw new Error(job.error_message ?? "The training job failed.");
     const [from, step] = [job.from_step!, job.step!];
     lesson.value = { state: "trained", name: policy.name, from, step, job: job.id };
     await loadModels();

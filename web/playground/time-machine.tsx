@@ -2,11 +2,10 @@
 // shows when each token was learned or forgotten.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { FlywheelClient } from "../../src/client/client.ts";
 import { number, percent } from "../format.ts";
-import { listPolicies } from "../policies.ts";
+import { listPolicies, stepsOf } from "../policies.ts";
 import { policyNamed } from "../policy-name.ts";
-import { apiKey, messageOf } from "../session.ts";
+import { messageOf } from "../session.ts";
 import { Panel } from "./panel.tsx";
 import { isRunning } from "./reply.ts";
 import { score } from "./scoring.ts";
@@ -133,9 +132,7 @@ async function scoreSteps(
 ): Promise<void> {
   const named = policyNamed(model, await listPolicies(signal));
   if (named === null) throw new Error(`${model} is no policy: it has one step only. Teach it something first.`);
-  const client = new FlywheelClient({ baseUrl: location.origin, apiKey: apiKey.value ?? "" });
-  const steps: number[] = [];
-  for await (const { step } of client.checkpoints(named.policy.id)) steps.push(step);
+  const steps = await stepsOf(named.policy.id, signal);
   let rows: Row[] = spread(steps, MOST_STEPS).map((step) => ({ step, tokens: null }));
   show(rows);
   const waiting = rows.map(({ step }) => step);

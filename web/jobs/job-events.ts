@@ -1,0 +1,22 @@
+// The events of one job, to its end.
+import type { TrainingEvent } from "../../src/client/types.ts";
+import { follow } from "../follow.ts";
+import { jobPath } from "./records.ts";
+
+/** Returns when the job is over or the signal says so. */
+export async function followJob(
+  id: string,
+  onEvent: (event: TrainingEvent) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const over = new AbortController();
+  await follow(
+    `${jobPath(id)}/events`,
+    ({ data }) => {
+      const event = JSON.parse(data) as TrainingEvent;
+      onEvent(event);
+      if (event.type === "training_ended" || event.type === "training_failed") over.abort();
+    },
+    AbortSignal.any([signal, over.signal]),
+  );
+}
