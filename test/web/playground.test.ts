@@ -110,7 +110,7 @@ inBrowser("the playground", (bench) => {
     await answer(page, 2).getByText("from 1, token 4").waitFor();
     const branch = page.getByRole("listbox", { name: /^Tokens of answer 2/ });
     await expect.poll(() => branch.textContent()).toMatch(/^won.erful$/s);
-    await answer(page, 2).getByText("9 tokens").waitFor();
+    await answer(page, 2).getByText("9 tokens", { exact: true }).waitFor();
   });
 
   it("compares columns with the same seed and marks the first difference", async () => {
