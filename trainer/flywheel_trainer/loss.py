@@ -12,6 +12,8 @@ from torch import Tensor
 
 # Ratios stop growing at e^50: beyond every sensible clip or cap, and their gradients still fit in a float32.
 LARGEST_LOG_RATIO = 50.0
+# Added to the number of tokens that the ratio of a sequence is a mean over, as ART does.
+COUNT_EPSILON = 1e-8
 
 # Default epsilon and epsilon_high of each algorithm; None: the same as epsilon.
 ALGORITHMS: dict[str, tuple[float, float | None]] = {"cispo": (1.0, 4.0), "ppo": (0.2, None)}
@@ -67,12 +69,18 @@ class _Sequences:
 
     def __init__(self, counts: Tensor):
         self._of = torch.repeat_interleave(torch.arange(len(counts)), counts)
-        self._counts = counts.clamp(min=1).double()
+        self._counts = counts.double()
 
     def mean(self, values: Tensor) -> Tensor:
         """The mean over its sequence, for every token."""
-        sums = torch.zeros(len(self._counts), dtype=torch.float64).index_add_(0, self._of, values)
-        return (sums / self._counts)[self._of]
+        return (self._sums(values) / self._counts.clamp(min=1))[self._of]
+
+    def ratio_mean(self, values: Tensor) -> Tensor:
+        """The same, as the ratio of a sequence takes it."""
+        return (self._sums(values) / (self._counts + COUNT_EPSILON))[self._of]
+
+    def _sums(self, values: Tensor) -> Tensor:
+        return torch.zeros(len(self._counts), dtype=torch.float64).index_add_(0, self._of, values)
 
 
 def policy_loss(inputs: LossInputs, config: dict) -> LossOutputs:
@@ -111,13 +119,13 @@ def policy_loss(inputs: LossInputs, config: dict) -> LossOutputs:
     if not config["artExactMasking"]:
         factor = torch.where(masked, 0.0, factor)
     d_ratio = torch.where(capped | masked, 0.0, d_ratio * factor)
-    gradient = d_logprob * factor + d_ratio * own + sequences.mean(d_ratio * shared)
+    gradient = d_logprob * factor + d_ratio * own + sequences.ratio_mean(d_ratio * shared)
     return LossOutputs(float((term * factor).sum()), gradient, old, raw, kl)
 
 
 def _ratios(difference: Tensor, sequences: _Sequences, level: str) -> tuple[Tensor, Tensor, Tensor]:
     """The ratio per token, and its derivatives through the token itself and through the mean of its sequence."""
-    mean = sequences.mean(difference)
+    mean = sequences.ratio_mean(difference)
     token, sequence = ratio_of(difference), ratio_of(mean)
     zero = torch.zeros_like(token)
     if level == "token":

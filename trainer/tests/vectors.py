@@ -1,6 +1,6 @@
 """Computes the 48 loss vectors. Prints the largest differences from their expected values as JSON.
 
-Argument: training-vectors.json.
+`unequal` counts the values that differ when they are rounded as the vectors are. Argument: training-vectors.json.
 """
 
 import json
@@ -13,6 +13,8 @@ from flywheel_trainer.loss import LossInputs, policy_loss
 
 # A masked token contributes nothing, except in these vectors: they record what ART does.
 ART_MASKING = {"L22", "L25"}
+# What the vectors are rounded to.
+LOSS_DECIMALS, GRADIENT_DECIMALS = 9, 10
 
 
 def config_of(vector: dict) -> dict:
@@ -40,7 +42,7 @@ def tensor(values: list | None) -> torch.Tensor | None:
 
 def compare(path: str) -> dict[str, float]:
     vectors = [vector for vector in json.load(open(path, encoding="utf8")) if vector["kind"] == "loss"]
-    worst = {"count": len(vectors), "loss": 0.0, "gradient": 0.0}
+    worst = {"count": len(vectors), "loss": 0.0, "gradient": 0.0, "unequal": 0}
     for vector in vectors:
         size = len(vector["new"])
         _, counts = torch.tensor(vector.get("seq") or [0] * size).unique_consecutive(return_counts=True)
@@ -56,8 +58,10 @@ def compare(path: str) -> dict[str, float]:
         )
         found = policy_loss(inputs, config_of(vector))
         worst["loss"] = max(worst["loss"], abs(found.loss - vector["expected_loss"]))
-        off = (found.gradient - tensor(vector["expected_dloss_dnew"])).abs().max()
-        worst["gradient"] = max(worst["gradient"], float(off))
+        expected = vector["expected_dloss_dnew"]
+        worst["gradient"] = max(worst["gradient"], float((found.gradient - tensor(expected)).abs().max()))
+        worst["unequal"] += round(found.loss, LOSS_DECIMALS) != vector["expected_loss"]
+        worst["unequal"] += sum(round(a, GRADIENT_DECIMALS) != b for a, b in zip(found.gradient.tolist(), expected, strict=True))
     return worst
 
 

@@ -15,6 +15,9 @@ export interface Ratios {
 /** Ratios stop growing at e^50: beyond every sensible clip or cap, and its gradients still fit in a float32. */
 const LARGEST_LOG_RATIO = 50;
 
+/** Added to the number of tokens that a mean is taken over, as ART does. It shows in the ninth digit of a ratio. */
+const COUNT_EPSILON = 1e-8;
+
 /** The ratio of two probabilities whose logarithms differ by this much. */
 export function ratioOf(difference: number): number {
   return Math.exp(Math.min(difference, LARGEST_LOG_RATIO));
@@ -34,7 +37,7 @@ export function importanceRatios(
     const [from, to] = [starts[s]!, starts[s + 1]!];
     let sum = 0;
     for (let t = from; t < to; t++) sum += difference[t]!;
-    const mean = sum / Math.max(1, to - from);
+    const mean = sum / (to - from + COUNT_EPSILON);
     const sequence = ratioOf(mean);
     for (let t = from; t < to; t++) {
       const token = ratioOf(difference[t]!);
@@ -74,7 +77,7 @@ export function backpropRatios(
     const [from, to] = [starts[s]!, starts[s + 1]!];
     let throughMean = 0;
     for (let t = from; t < to; t++) throughMean += dRatio[t]! * shared[t]!;
-    throughMean /= Math.max(1, to - from);
+    throughMean /= to - from + COUNT_EPSILON;
     for (let t = from; t < to; t++) into[t] = into[t]! + dRatio[t]! * own[t]! + throughMean;
   }
 }

@@ -11,6 +11,9 @@ import { stepDiagnostics } from "./loss-diagnostics.ts";
 /** The least log-probability the interface knows. */
 const LEAST = -9999;
 
+/** The ratio of a sequence is a mean over its tokens and so much of one more, as ART has it. */
+const COUNT_EPSILON = 1e-8;
+
 const LEVELS: readonly ImportanceSamplingLevel[] = ["token", "sequence", "average", "geometric_average"];
 
 interface Token {
@@ -106,7 +109,7 @@ describe("log-probabilities at the ends of their range", () => {
       return [...policyLoss(inputs(tokens, { split: 8, precalculated: false }), geometric).ratio];
     };
     // mean 800: the logarithms are (-800 + 800) / 2 and (2400 + 800) / 2
-    const [first, second] = ratiosOf(-800, 2400 - 1e-9);
+    const [first, second] = ratiosOf(-800, 2400 + 800 * COUNT_EPSILON);
     expect(first).toBeCloseTo(1, 6);
     expect(second).toBeGreaterThan(1e20);
   });
@@ -182,7 +185,8 @@ function plainLoss(given: LossInputs, cfg: LossConfig): { loss: number; gradient
       indices.reduce((sum, t) => sum + value(t), 0) / Math.max(1, indices.length);
     const old = (t: number) => (Number.isNaN(given.oldLogprobs[t]!) ? given.logprobs[t]! : given.oldLogprobs[t]!);
     const d = (t: number) => given.logprobs[t]! - old(t);
-    const whole = Math.exp(meanOf(d));
+    const tokens = indices.length + COUNT_EPSILON;
+    const whole = Math.exp(indices.reduce((sum, t) => sum + d(t), 0) / tokens);
     const levels = {
       token: (t: number) => [Math.exp(d(t)), Math.exp(d(t)), 0],
       sequence: () => [whole, 0, whole],
@@ -217,7 +221,7 @@ function plainLoss(given: LossInputs, cfg: LossConfig): { loss: number; gradient
         if (!capped && !masked) through.set(t, { own: -a * factor * own, shared: -a * factor * shared });
       } else result.loss += -clip(used) * a * factor;
     }
-    const shared = indices.reduce((sum, t) => sum + (through.get(t)?.shared ?? 0), 0) / Math.max(1, indices.length);
+    const shared = indices.reduce((sum, t) => sum + (through.get(t)?.shared ?? 0), 0) / tokens;
     for (const t of indices) result.gradient[t] = result.gradient[t]! + (through.get(t)?.own ?? 0) + shared;
   }
   return result;
