@@ -62,6 +62,20 @@ describe.skipIf(!PYTHON)("the torch trainer", { timeout: 300_000 }, () => {
     expect(Object.keys(found).length).toBeGreaterThanOrEqual(7);
   });
 
+  it.each(["llama", "gemma3"] as const)(
+    "gives shared prompts the bits of separate ones with sums in float64, as on GPUs that have them (%s)",
+    async (family) => {
+      const output = await python(join(PACKAGE, "tests/wide.py"), checkpoint(family), fixtureFolder(family));
+      const found = JSON.parse(output) as Record<string, number>;
+      expect(found.shared).toBeLessThanOrEqual(1e-6);
+      expect(found.logprobs).toBeLessThanOrEqual(1e-5);
+      expect(found.plain).toBeLessThanOrEqual(1e-4);
+      for (const [name, off] of Object.entries(found)) {
+        if (name.includes("gradient")) expect(off, name).toBeLessThanOrEqual(1e-5);
+      }
+    },
+  );
+
   it.each(["qwen3", "gemma3"] as const)(
     "takes the steps of the embedded trainer, and either continues the other (%s)",
     async (family) => {

@@ -5,12 +5,14 @@ family that does so works. bfloat16 on CUDA uses flex attention with a block mas
 which is exact, simple and fast enough to compare with.
 """
 
+import functools
 from typing import Iterable
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
+from torch.utils.checkpoint import checkpoint
 from transformers import AttentionInterface
 
 from .batch import Rows, Segment, whole_numbers
@@ -19,6 +21,22 @@ NAME = "flywheel"
 # Rows of a block of flex attention.
 BLOCK = 128
 PADDING = -2
+# Scores in float64 that exist at once.
+MOST_SCORES = 2**26
+# Compute capabilities of GPUs that multiply float64 about as fast as float32: P100, V100, A100, H100 and H200, B200.
+FAST_FLOAT64 = {(6, 0), (7, 0), (8, 0), (9, 0), (10, 0)}
+
+
+@functools.cache
+def widens(dtype: torch.dtype, device: torch.device) -> bool:
+    """Whether sums of this type are computed in float64 on this device and rounded once.
+
+    CUDA adds up the same float32 product in another order when it has another number of rows. Log-probabilities are off
+    by more than 1e-5 then; in float64 the order does not show.
+    """
+    if dtype is not torch.float32 or device.type != "cuda":
+        return False
+    return torch.cuda.get_device_capability(device) in FAST_FLOAT64
 
 
 class RowMask:
@@ -111,6 +129,7 @@ AttentionInterface.register(NAME, attend)
 
 
 def _by_segment(query, key, value, rows: RowMask, window: int | None, scaling: float | None) -> Tensor:
+    product = _wide_product if widens(query.dtype, query.device) else F.scaled_dot_product_attention
     parts = []
     for segment, parent in zip(rows.segments, rows.parents, strict=True):
         own = slice(segment.row, segment.row + segment.count)
@@ -123,5 +142,19 @@ def _by_segment(query, key, value, rows: RowMask, window: int | None, scaling: f
         sees = k_at <= q_at
         if window is not None:
             sees &= q_at - k_at < window
-        parts.append(F.scaled_dot_product_attention(query[:, :, own], k, v, sees, scale=scaling, enable_gqa=True))
+        parts.append(product(query[:, :, own], k, v, sees, scale=scaling, enable_gqa=True))
     return torch.cat(parts, 2)
+
+
+def _wide_product(query: Tensor, key: Tensor, value: Tensor, sees: Tensor, **options) -> Tensor:
+    """In float64. The scores of some rows exist at a time, and once more in the backward pass."""
+
+    def some(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
+        return F.scaled_dot_product_attention(q.double(), k.double(), v.double(), seen, **options).to(q.dtype)
+
+    size = max(1, MOST_SCORES // (query.shape[1] * key.shape[2]))
+    parts = zip(query.split(size, 2), sees.split(size), strict=True)
+    outputs = [
+        checkpoint(some, q, key, value, seen, use_reentrant=False, preserve_rng_state=False) for q, seen in parts
+    ]
+    return torch.cat(outputs, 2)

@@ -18,7 +18,7 @@ from torch.utils.checkpoint import checkpoint
 from transformers import AutoModelForCausalLM
 
 from .adapter import LINEARS, Adapter, unflatten
-from .attention import NAME, RowMask
+from .attention import NAME, RowMask, widens
 from .batch import Memory, MicroBatch, Rows, Segment, whole_numbers
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -46,20 +46,44 @@ class ModelError(Exception):
 class LoraLinear(nn.Module):
     """y = W x + s B (A x), in the type of W. `a` and `b` are set before every pass."""
 
-    def __init__(self, linear: nn.Linear):
+    def __init__(self, linear: nn.Linear, wide: bool):
+        """`wide`: float32 with sums in float64."""
         super().__init__()
         self.weight, self.bias = linear.weight, linear.bias
+        self.wide = wide
         self.a: Tensor | None = None
         self.b: Tensor | None = None
         self.scale = 0.0
 
     def forward(self, x: Tensor) -> Tensor:
         x = x.to(self.weight.dtype)
-        y = F.linear(x, self.weight, self.bias)
+        product = _WideProduct.apply if self.wide else F.linear
+        y = product(x, self.weight, self.bias)
         if self.scale == 0.0:
             return y
-        narrow = F.linear(x, self.a.to(x.dtype))
-        return y + F.linear(narrow * self.scale, self.b.to(x.dtype))
+        narrow = product(x, self.a.to(x.dtype), None)
+        return y + product(narrow * self.scale, self.b.to(x.dtype), None)
+
+
+class _WideProduct(torch.autograd.Function):
+    """x Wᵀ + bias of float32 tensors, summed in float64 and rounded once. Keeps only float32 for the backward pass."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        y = x.double() @ weight.double().T
+        return (y if bias is None else y + bias).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, d_y: Tensor):
+        x, weight = ctx.saved_tensors
+        d_y = d_y.double()
+        d_x = d_weight = None
+        if ctx.needs_input_grad[0]:
+            d_x = (d_y @ weight.double()).to(x.dtype)
+        if ctx.needs_input_grad[1]:
+            d_weight = (d_y.flatten(0, -2).T @ x.double().flatten(0, -2)).to(weight.dtype)
+        return d_x, d_weight, None
 
 
 @dataclass
@@ -103,7 +127,7 @@ class TrainableModel:
             for name, path in LINEARS.items():
                 parent, _, child = path.rpartition(".")
                 owner = layer.get_submodule(parent)
-                replaced = LoraLinear(getattr(owner, child))
+                replaced = LoraLinear(getattr(owner, child), widens(self.dtype, device))
                 setattr(owner, child, replaced)
                 self.linears[f"{index}.{name}"] = replaced
         self.flex = device.type == "cuda" and self.dtype is torch.bfloat16
@@ -290,7 +314,10 @@ class _Head(torch.autograd.Function):
             # d logprob / d logits = onehot - p
             d_logits = logits.sub_(totals[rows, None]).exp_().mul_(-d_logprobs[rows, None])
             d_logits.scatter_add_(-1, targets[rows, None], d_logprobs[rows, None])
-            d_hidden[rows] = (d_logits.to(weight.dtype) @ weight).to(hidden.dtype)
+            if widens(weight.dtype, weight.device):
+                d_hidden[rows] = (d_logits.double() @ weight.double()).to(hidden.dtype)
+            else:
+                d_hidden[rows] = (d_logits.to(weight.dtype) @ weight).to(hidden.dtype)
         return d_hidden, None, None
 
 
@@ -300,7 +327,9 @@ def _logits(hidden: Tensor, weight: Tensor) -> Tensor:
     Likely tokens are near 0 then, where float32 has the most digits. Sums of bfloat16 products stay float32: rounded to
     bfloat16, a logit of 20 would be off by a twentieth.
     """
-    if weight.dtype is torch.float32 or hidden.device.type == "cpu":
+    if widens(weight.dtype, weight.device):
+        logits = hidden.double() @ weight.double().T
+    elif weight.dtype is torch.float32 or hidden.device.type == "cpu":
         logits = hidden @ weight.float().T
     elif _sums_stay_wide(hidden.device):
         logits = torch.mm(hidden.to(weight.dtype), weight.T, out_dtype=torch.float32)
@@ -308,7 +337,7 @@ def _logits(hidden: Tensor, weight: Tensor) -> Tensor:
         logits = (hidden.to(weight.dtype) @ weight.T).float()
     logits -= logits.amax(-1, keepdim=True)
     # 0 times minus infinity is no number
-    return logits.clamp_(min=LEAST_LOGIT)
+    return logits.float().clamp_(min=LEAST_LOGIT)
 
 
 @functools.cache
