@@ -144,9 +144,8 @@ export const ERRORS = {
   },
   no_token_numbers: {
     ...NOT_FOUND,
-    meaning:
-      "The trainer kept no numbers per token: the job has not completed, its trainer is torch, or this trajectory was not trained.",
-    fix: "Wait for the job. Numbers exist for trained trajectories of completed jobs of the embedded trainer.",
+    meaning: "The trainer kept no numbers per token: the job has not completed, or this trajectory was not trained.",
+    fix: "Wait for the job. Numbers exist for trained trajectories of completed jobs.",
   },
   unknown_training_run: {
     status: 404,

@@ -79,7 +79,7 @@ export interface TrainerTask extends TaskModel {
   optimizer: OptimizerConfig;
   /** Folder to create, with adapter_config.json, adapter_model.safetensors and OPTIMIZER_FILE. Its parent exists. */
   output: string;
-  /** File for what was computed for every trained token (gradient/token-numbers.ts). A trainer need not write it. */
+  /** File for what was computed for every trained token (gradient/token-numbers.ts); null = not wanted. */
   tokenNumbers: string | null;
 }
 

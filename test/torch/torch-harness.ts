@@ -96,6 +96,8 @@ export interface Wanted {
   shared?: boolean;
   activationBytes?: number;
   learningRate?: number;
+  /** Keeps the numbers of every trained token. */
+  numbers?: boolean;
 }
 
 export const OBJECTIVES: readonly Objective[] = [
@@ -143,7 +145,7 @@ export function taskOf(wanted: Wanted): TrainerTask {
       objective: wanted.objective,
       optimizer: RL_DEFAULTS.optimizer,
       output: join(home, "step"),
-      tokenNumbers: null,
+      tokenNumbers: wanted.numbers ? join(home, "numbers") : null,
     },
     ...{ threads: 1, activationBytes: wanted.activationBytes ?? 1e9 },
   };
@@ -153,7 +155,7 @@ export async function run(trainer: ProcessTrainer, wanted: Wanted) {
   const task = taskOf(wanted);
   const steps: StepMetrics[] = [];
   const { tokens } = await trainer.train(task, (metrics) => steps.push(metrics), new AbortController().signal);
-  return { steps, tokens, output: task.output };
+  return { steps, tokens, output: task.output, numbers: numbersOf(task) };
 }
 
 export async function embedded(wanted: Wanted) {
@@ -170,10 +172,17 @@ export async function embedded(wanted: Wanted) {
         return model;
       },
     });
-    return { steps, tokens, output: task.output };
+    return { steps, tokens, output: task.output, numbers: numbersOf(task) };
   } finally {
     await (model as TrainableModel | null)?.close();
   }
+}
+
+/** The rows of the task's file, one after the other; empty if it keeps none. */
+function numbersOf({ tokenNumbers }: TrainerTask): Float32Array {
+  if (tokenNumbers === null) return new Float32Array(0);
+  const bytes = readFileSync(tokenNumbers);
+  return new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
 }
 
 export function expectSameSteps(found: readonly StepMetrics[], wanted: readonly StepMetrics[], bound = 1e-4): void {

@@ -1,8 +1,8 @@
 """The policy loss of a gradient step and its derivative with respect to every token's log-probability.
 
-A port of the server's src/training/gradient/{loss,importance,loss-diagnostics}.ts, in float64 and vectorised. Both are
-tested against the same vectors. The derivative is written out, not left to autograd: caps, masks and clips then mean
-the same in both trainers. The order of the numbered steps matters.
+A port of the server's src/training/gradient/{loss,importance,loss-diagnostics,token-numbers}.ts, in float64 and
+vectorised. Both are tested against the same vectors. The derivative is written out, not left to autograd: caps, masks
+and clips then mean the same in both trainers. The order of the numbered steps matters.
 """
 
 from dataclasses import dataclass
@@ -48,6 +48,8 @@ class LossOutputs:
     """The old log-probabilities, or the current ones where they are unknown."""
     ratio: Tensor
     """Importance ratio at the configured level, before cap and mask."""
+    advantage: Tensor
+    """After tau and KL penalty."""
     kl_to_reference: Tensor | None
 
 
@@ -120,7 +122,7 @@ def policy_loss(inputs: LossInputs, config: dict) -> LossOutputs:
         factor = torch.where(masked, 0.0, factor)
     d_ratio = torch.where(capped | masked, 0.0, d_ratio * factor)
     gradient = d_logprob * factor + d_ratio * own + sequences.ratio_mean(d_ratio * shared)
-    return LossOutputs(float((term * factor).sum()), gradient, old, raw, kl)
+    return LossOutputs(float((term * factor).sum()), gradient, old, raw, advantage, kl)
 
 
 def _ratios(difference: Tensor, sequences: _Sequences, level: str) -> tuple[Tensor, Tensor, Tensor]:
@@ -190,6 +192,22 @@ def step_diagnostics(tokens: StepTokens, config: dict) -> dict[str, float]:
         "adv_std": _spread(tokens.advantages),
         "probs_corr": _probability_correlation(tokens.old, tokens.logprobs),
     }
+
+
+# The numbers of a trained token in a job's file, in this order.
+TOKEN_FIELDS = ("new_logprob", "ratio", "clipped", "advantage", "weight", "gradient", "entropy", "reference_kl")
+
+
+def token_numbers(fields: dict[str, Tensor]) -> Tensor:
+    """A row of float32 per token. NaN = does not apply. `fields`: those that apply, by name."""
+    some = next(iter(fields.values()))
+    return torch.stack([fields.get(name, torch.full_like(some, torch.nan)) for name in TOKEN_FIELDS], -1).float()
+
+
+def clipped(ratio: Tensor, config: dict) -> Tensor:
+    """-1 below the clip interval, 1 above it, else 0."""
+    low, high = clip_range(config)
+    return (ratio > high).double() - (ratio < low).double()
 
 
 def sampler_difference(logprobs: Tensor, sampler: Tensor) -> dict[str, float]:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from .adapter import AdamState, Adapter, flatten, load_adapter, save_step, unflatten
 from .batch import MicroBatch, Sequence, each_token, plan_micro_batches, read_batch, share_of_rank
-from .loss import LossInputs, StepTokens, policy_loss, sampler_difference, step_diagnostics
+from .loss import LossInputs, StepTokens, clipped, policy_loss, sampler_difference, step_diagnostics, token_numbers
 from .model import TrainableModel
 
 # Number of tokens that the trained weights are tried on.
@@ -68,6 +68,9 @@ class StepPart:
 
     loss: float
     tokens: dict[int, dict[str, Tensor]]
+    """Values for the metrics, by the names of StepTokens."""
+    numbers: dict[int, Tensor]
+    """Rows of `token_numbers`, if the task keeps them."""
 
 
 def run_task(task: dict, hooks: Hooks, world: World) -> dict:
@@ -86,6 +89,7 @@ class _Runner:
         self.params = flatten(adapter, model.device)
         self.memory = model.memory(task["activationBytes"])
         self.rows_before = model.rows_done
+        self.keeps_numbers = task.get("tokenNumbers") is not None
 
     def run(self, started: float) -> dict:
         task, params = self.task, self.params
@@ -96,13 +100,15 @@ class _Runner:
         for index, plan in enumerate(task["steps"]):
             gradient.zero_()
             self.model.set_adapter(params, self.adapter, self.adapter.scale, gradient)
-            metrics = self._step(self.sequences[plan["from"] : plan["to"]], first=index == 0)
+            metrics, numbers = self._step(self.sequences[plan["from"] : plan["to"]], first=index == 0)
             self.world.sum(gradient)
             norm = state.update(params, gradient, task["optimizer"], plan["learningRate"])
             self.world.broadcast(params)
             metrics |= {"grad_norm": norm, "learning_rate": plan["learningRate"], "gradient_step": index + 1}
             self._check_step(metrics, index)
             if self.world.rank == 0:
+                if numbers is not None:
+                    _write(task["tokenNumbers"], numbers, first=index == 0)
                 self.hooks.on_step(metrics)
         return self._finish(state, started)
 
@@ -163,7 +169,8 @@ class _Runner:
             for index, values in part.items():
                 setattr(self.sequences[index], key, values)
 
-    def _step(self, sequences: list[Sequence], first: bool) -> dict:
+    def _step(self, sequences: list[Sequence], first: bool) -> tuple[dict, bytes | None]:
+        """The metrics, and the numbers of every trained token in the order of the batch if the task keeps them."""
         trained = sum(len(sequence.predicting) for sequence in sequences)
         part = self._pass_over(share_of_rank(sequences, self.world.rank, self.world.size), trained)
         parts = self.world.gather(part)
@@ -175,8 +182,9 @@ class _Runner:
             "num_tokens": sum(len(sequence.ids) for sequence in sequences),
             "num_datums": len(sequences),
         }
+        numbers = self._numbers(sequences, parts) if self.keeps_numbers else None
         if self.policy is None:
-            return {"loss": loss, **counts}
+            return {"loss": loss, **counts}, numbers
         found = {index: tokens for part in parts for index, tokens in part.tokens.items()}
 
         def joined(name: str) -> Tensor:
@@ -187,11 +195,15 @@ class _Runner:
         diagnostics = step_diagnostics(tokens, self.policy["loss"])
         if first:
             diagnostics |= sampler_difference(tokens.logprobs, each_token(sequences, lambda s: s.sampler))
-        return {"loss": loss, "policy_loss": loss, **diagnostics, **counts}
+        return {"loss": loss, "policy_loss": loss, **diagnostics, **counts}, numbers
+
+    def _numbers(self, sequences: list[Sequence], parts: list[StepPart]) -> bytes:
+        found = {index: rows for part in parts for index, rows in part.numbers.items()}
+        return b"".join(found[sequence.index].numpy().astype("<f4").tobytes() for sequence in sequences)
 
     def _pass_over(self, sequences: list[Sequence], step_tokens: int) -> StepPart | None:
         """Forward and backward over this rank's sequences. None when the task was cancelled and others must know."""
-        part = StepPart(0.0, {})
+        part = StepPart(0.0, {}, {})
         batches = self._even(plan_micro_batches(sequences, self.memory))
         # ranks that hold parts of the model must stop at the same place
         if self.model.sharded and any(self.world.gather(self.hooks.cancelled())):
@@ -204,7 +216,8 @@ class _Runner:
                 continue
             members = batch.rows.sequences
             result = self.model.forward(batch)
-            logprobs = result.logprobs.detach().double().cpu()
+            logprobs, entropies = result.logprobs.detach().double().cpu(), result.entropies.double().cpu()
+            fields = {"new_logprob": logprobs, "entropy": entropies}
             if self.policy is None:
                 gradient = torch.full_like(logprobs, -1 / step_tokens)
                 part.loss += -float(logprobs.sum()) / step_tokens
@@ -218,13 +231,18 @@ class _Runner:
                     "old": loss.old,
                     "ratios": loss.ratio,
                     "advantages": inputs.advantages,
-                    "entropies": result.entropies.double().cpu(),
+                    "entropies": entropies,
                 }
+                fields |= {"ratio": loss.ratio, "clipped": clipped(loss.ratio, self.policy["loss"])}
+                fields |= {"advantage": loss.advantage, "weight": inputs.weights}
                 if loss.kl_to_reference is not None:
-                    named["kl_to_reference"] = loss.kl_to_reference
+                    named["kl_to_reference"] = fields["reference_kl"] = loss.kl_to_reference
                 split = {name: values.split(_counts(members)) for name, values in named.items()}
                 for i, member in enumerate(members):
                     part.tokens[member.index] = {name: values[i] for name, values in split.items()}
+            if self.keeps_numbers:
+                rows = token_numbers({**fields, "gradient": gradient}).split(_counts(members))
+                part.numbers |= {member.index: own for member, own in zip(members, rows)}
             if len(logprobs) > 0:
                 result.logprobs.backward(gradient.to(result.logprobs))
         return part
@@ -272,6 +290,13 @@ class _Runner:
         rate, decay = self.task["steps"][step]["learningRate"], self.task["optimizer"]["weightDecay"]
         cause = f"the learning rate ({rate:g})"
         return f"{cause} or weight_decay ({decay:g})" if rate * decay > 1 else cause
+
+
+def _write(path: str, rows: bytes, first: bool) -> None:
+    """The first rows replace what an attempt that failed has left."""
+    flags = os.O_CREAT | os.O_WRONLY | (os.O_TRUNC if first else os.O_APPEND)
+    with open(os.open(path, flags, 0o600), "wb") as file:
+        file.write(rows)
 
 
 def _counts(sequences: list[Sequence]) -> list[int]:
