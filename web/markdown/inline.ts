@@ -19,9 +19,12 @@ const ADDRESS = /(?:https?:\/\/|www\.)[^\s<]+/y;
 const ANGLE_ADDRESS = /<(https?:\/\/[^\s<>]+)>/y;
 const ENTITY = /&(amp|lt|gt|quot|#39|nbsp);/y;
 const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", nbsp: "\u00a0" };
+/** Spaces before the target are taken all at once, so that a long run of them is not tried in every length. */
 const DESTINATION =
-  / *(?:<([^<>\n]*)>|([^\s()<]*(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*\)/y;
+  / *(?! )(?:<([^<>\n]*)>|([^\s()<]*(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*\)/y;
 
+/** Characters of a name that a text gives to an address. */
+const LONGEST_NAME = 999;
 /** Elements inside one another. Deeper marks stay as they are written. */
 const DEEPEST = 16;
 
@@ -127,8 +130,9 @@ export function inline(text: string, targets: Targets, isLink = false): Componen
     const found = text[close + 1] === "(" ? tried(DESTINATION, close + 2) : null;
     if (found !== null) return { target: found[1] ?? found[2]!, end: found.index + found[0].length };
     const nameEnd = text[close + 1] === "[" ? brackets.get(close + 1) : undefined;
-    const name = nameEnd === undefined ? "" : text.slice(close + 2, nameEnd);
-    const target = targets.get((name === "" ? text.slice(open + 1, close) : name).toLowerCase());
+    const isNamed = nameEnd !== undefined && nameEnd > close + 2;
+    const [from, to] = isNamed ? [close + 2, nameEnd] : [open + 1, close];
+    const target = to - from > LONGEST_NAME ? undefined : targets.get(text.slice(from, to).toLowerCase());
     return target === undefined ? null : { target, end: (nameEnd ?? close) + 1 };
   }
 
