@@ -12,10 +12,10 @@ import { admitted } from "../run/admitted.ts";
 import { collectRuns } from "../run/collect-runs.ts";
 import { GenerationRun } from "../run/generation-run.ts";
 import type { Service } from "../service.ts";
+import { chatRules } from "./chat.answer.ts";
 import { type PreparedChat, prepareChat } from "./chat.prepare.ts";
 import { ChatCollector, chatReplyJson } from "./chat.response.ts";
 import { ChatReply } from "./chat.response-schema.ts";
-import { chatRules } from "./chat.route.ts";
 import { BatchRequest } from "./chat.schema.ts";
 import { validateBatch } from "./chat.validate.ts";
 

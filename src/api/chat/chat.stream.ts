@@ -1,10 +1,12 @@
 // The streaming chat reply: deltas in, `data:` events out. Every key is where clients of this dialect expect it
 // (docs/reference/wire.md). Output that cannot be sent yet is merged (chat.pending.ts).
+import type { ServiceError } from "../../errors/service-error.ts";
 import type { ReplyDelta } from "../../text/reply-parser.ts";
+import { DONE } from "../http/sse.ts";
 import type { ChoiceDelta } from "../run/choice-output.ts";
 import type { RunOutput } from "../run/generation-run.ts";
 import { chunkUsage, type ReplyFacts, usageOf } from "../run/reply-facts.ts";
-import type { ChunkSource } from "../run/stream-runs.ts";
+import { type ChunkSource, failedCompletion } from "../run/stream-runs.ts";
 import { PendingChunk, sizeOf } from "./chat.pending.ts";
 import { type ChatReplyOptions, wireFinishReason } from "./chat.reply-options.ts";
 
@@ -73,11 +75,15 @@ export class ChatChunks implements ChunkSource {
 
   /** The usage of the whole request, if asked for. */
   closing(): string {
-    if (!this.#facts.includeUsage) return "";
+    if (!this.#facts.includeUsage) return DONE;
     const sum = (key: "tokens" | "reasoningTokens") => this.#sent.reduce((total, sent) => total + sent[key], 0);
     const counts = { completion: sum("tokens"), cached: this.#cachedTokens, reasoning: sum("reasoningTokens") };
     const usage = chunkUsage(usageOf(this.#facts, counts));
-    return this.#data({ choices: [], system_fingerprint: this.#facts.systemFingerprint, usage });
+    return this.#data({ choices: [], system_fingerprint: this.#facts.systemFingerprint, usage }) + DONE;
+  }
+
+  failure(error: ServiceError): string {
+    return failedCompletion(error);
   }
 
   /** One role chunk per choice, then the echo. */

@@ -33,6 +33,13 @@ export function validateChat(raw: unknown, rules: ChatRules): ValidatedChat {
   return { body, shape: checkRules(body, source, rules), ignored };
 }
 
+/** A chat that another dialect was translated into. */
+export function translatedChat(body: ChatBody, rules: ChatRules, ignored: string[]): ValidatedChat {
+  const source = { ...body };
+  checkMessageCount(body.messages, source, rules);
+  return { body, shape: checkRules(body, source, rules), ignored };
+}
+
 /** Reads conversations with the same settings, as one chat for each. */
 export function validateBatch(raw: unknown, rules: ChatRules): ValidatedChat[] {
   const { value, ignored } = readBody(BatchRequest, raw ?? null);

@@ -1,9 +1,11 @@
 // Chunks of streamed text completions. This dialect has no role chunks. The first chunk of each choice carries the
 // prompt's ids and the echo. The last one, or the usage chunk, carries the fingerprint.
 
+import type { ServiceError } from "../../errors/service-error.ts";
+import { DONE } from "../http/sse.ts";
 import type { RunOutput } from "../run/generation-run.ts";
 import { chunkUsage, type ReplyFacts, usageOf } from "../run/reply-facts.ts";
-import type { ChunkSource } from "../run/stream-runs.ts";
+import { type ChunkSource, failedCompletion } from "../run/stream-runs.ts";
 import type { PromptChoices } from "./completions.response.ts";
 
 export class CompletionChunks implements ChunkSource {
@@ -42,11 +44,15 @@ export class CompletionChunks implements ChunkSource {
   }
 
   closing(): string {
-    if (!this.#facts.includeUsage) return "";
+    if (!this.#facts.includeUsage) return DONE;
     const total = this.#prompts.reduce((sum, prompt) => sum + prompt.shownTokens, 0);
     const cached = this.#prompts.reduce((sum, prompt) => sum + prompt.cachedTokens, 0);
     const usage = chunkUsage(usageOf(this.#facts, { completion: total, cached, reasoning: 0 }));
-    return `data: ${this.#head},"choices":[]${this.#fingerprint},"usage":${JSON.stringify(usage)}}\n\n`;
+    return `data: ${this.#head},"choices":[]${this.#fingerprint},"usage":${JSON.stringify(usage)}}\n\n${DONE}`;
+  }
+
+  failure(error: ServiceError): string {
+    return failedCompletion(error);
   }
 
   get #fingerprint(): string {

@@ -1,11 +1,13 @@
 // Builds replies of token ids, whole or in chunks. Chunks have no model and no time, as in vLLM.
 import type { PrefillOutput } from "../../engine/contract.ts";
+import type { ServiceError } from "../../errors/service-error.ts";
 import type { Tokenizer } from "../../text/tokenizer-contract.ts";
+import { DONE } from "../http/sse.ts";
 import type { ChoiceEnd } from "../run/choice-output.ts";
 import type { RunOutput } from "../run/generation-run.ts";
 import { jsonWith, promptLogprobsJson, type WireLogprob, type WireTokenLogprob } from "../run/logprobs.wire.ts";
 import { chunkUsage, type ReplyFacts, type UsageCounts, usageOf } from "../run/reply-facts.ts";
-import type { ChunkSource } from "../run/stream-runs.ts";
+import { type ChunkSource, failedCompletion } from "../run/stream-runs.ts";
 
 export interface TokenReplyOptions {
   promptTokenIds: readonly number[];
@@ -78,7 +80,11 @@ export class TokenChoices implements ChunkSource {
   }
 
   closing(): string {
-    return this.#facts.includeUsage ? this.#event("", this.#usage(this.#taken)) : "";
+    return (this.#facts.includeUsage ? this.#event("", this.#usage(this.#taken)) : "") + DONE;
+  }
+
+  failure(error: ServiceError): string {
+    return failedCompletion(error);
   }
 
   /** The whole reply as JSON text; every choice must have ended. */

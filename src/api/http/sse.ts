@@ -5,6 +5,11 @@ import { ReaderClock } from "./stalled-reader.ts";
 
 export const DONE = "data: [DONE]\n\n";
 
+/** One event with a name, as dialects that have several kinds of events send them. */
+export function namedEvent(name: string, json: string): string {
+  return `event: ${name}\ndata: ${json}\n\n`;
+}
+
 export interface EventStreamOptions {
   headers: Readonly<Record<string, string | number | string[] | undefined>>;
   /** Seconds. */
@@ -46,7 +51,7 @@ export class EventStream {
     return this.#cutOff;
   }
 
-  /** `events`: complete `data: …` blocks. Nothing happens once the connection is gone or the stream has ended. */
+  /** `events`: complete blocks, each with its empty line. Nothing happens once the connection is gone or the stream has ended. */
   send(events: string): void {
     if (events === "" || !this.#open || this.#response.write(events) || this.#blocked) return;
     this.#blocked = true;

@@ -2,21 +2,28 @@
 // merges it, and it is sent when the socket drains. A client that makes it hold back more than `streamBufferBytes` is too slow
 // to serve: its stream is cut and its work aborted.
 import type { FastifyReply } from "fastify";
-import { errorEnvelope } from "../../errors/service-error.ts";
+import { errorEnvelope, type ServiceError } from "../../errors/service-error.ts";
 import { toWireError } from "../http/http-errors.ts";
 import { DONE, EventStream } from "../http/sse.ts";
 import type { Service } from "../service.ts";
 import type { GenerationRun, RunOutput } from "./generation-run.ts";
 
-/** Turns outputs into `data:` events. */
+/** Turns outputs into events of one dialect. */
 export interface ChunkSource {
   accept(run: number, output: RunOutput): void;
   /** Events for everything accepted since the last call. */
   take(): string;
   /** Roughly the bytes `take` would give. */
   readonly size: number;
-  /** Events after the last output, before [DONE]. */
-  closing(): string;
+  /** The last events, after every output. */
+  closing(): string | Promise<string>;
+  /** The last events of a stream that fails. */
+  failure(error: ServiceError): string | Promise<string>;
+}
+
+/** How the stream of a completion fails: an error envelope as its last event. */
+export function failedCompletion(error: ServiceError): string {
+  return `data: ${JSON.stringify(errorEnvelope(error))}\n\n${DONE}`;
 }
 
 export async function streamRuns(
@@ -34,13 +41,13 @@ export async function streamRuns(
   });
   try {
     await Promise.all(runs.map((run, index) => forward(run, index)));
-    events.end(source.take() + source.closing() + DONE);
+    events.end(source.take() + (await source.closing()));
   } catch (error) {
     for (const run of runs) run.abort();
     const wire = toWireError(error);
     if (wire.status === 500) service.log.error("stream failed", { id: reply.getHeader("x-request-id"), error });
     if (!gone.aborted) service.metrics.streamAborted(wire.code === "shutting_down" ? "shutdown" : "error");
-    events.end(`${source.take()}data: ${JSON.stringify(errorEnvelope(wire))}\n\n${DONE}`);
+    events.end(source.take() + (await source.failure(wire)));
   }
   if (gone.aborted) service.metrics.streamAborted(events.cutOff ? "slow_client" : "client_gone");
 
