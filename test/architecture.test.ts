@@ -39,6 +39,8 @@ const inside: Record<string, readonly string[]> = {
   "api/run": ["api", "api/http", "api/request"],
   "api/models": ["api", "api/http", "api/request", "api/run"],
   "api/chat": ["api", "api/http", "api/request", "api/run"],
+  "api/responses": ["api", "api/http", "api/request", "api/run", "api/chat"],
+  "api/messages": ["api", "api/http", "api/request", "api/run", "api/chat"],
   "api/completions": ["api", "api/http", "api/request", "api/run"],
   "api/generate": ["api", "api/http", "api/request", "api/run"],
   "api/serving": ["api", "api/http", "api/request", "api/run"],

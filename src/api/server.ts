@@ -9,7 +9,7 @@ import { registerChat } from "./chat/chat.route.ts";
 import { registerChatBatch } from "./chat/chat-batch.route.ts";
 import { registerCompletions } from "./completions/completions.route.ts";
 import { registerGenerate } from "./generate/generate.route.ts";
-import { authorize } from "./http/auth.ts";
+import { authorize, credentialsOf } from "./http/auth.ts";
 import { leftWhileSending } from "./http/client-gone.ts";
 import { applyCors, isPreflight } from "./http/cors.ts";
 import { hostCheck, misdirected } from "./http/host-check.ts";
@@ -18,12 +18,14 @@ import { parseJsonObject } from "./http/json-body.ts";
 import { safeId } from "./http/request-id.ts";
 import { cutStalledReader } from "./http/stalled-reader.ts";
 import { registerInvocations } from "./invocations.route.ts";
+import { registerMessages } from "./messages/messages.route.ts";
 import { registerLora } from "./models/lora.route.ts";
 import { registerModels } from "./models/models.route.ts";
 import { registerTokenize } from "./models/tokenize.route.ts";
 import { registerTokenizerInfo } from "./models/tokenizer-info.route.ts";
 import { registerOpenApi } from "./openapi.ts";
 import { registerOps } from "./ops.route.ts";
+import { registerResponses } from "./responses/responses.route.ts";
 import { shuttingDown } from "./run/admission.ts";
 import { registerServerInfo } from "./server-info.route.ts";
 import type { Service } from "./service.ts";
@@ -40,6 +42,8 @@ export type RouteGroup = (app: FastifyInstance, service: Service) => void;
 /** What answers chats and completions, and whoever asks about the server and themselves. */
 const INFERENCE: readonly RouteGroup[] = [
   registerChat,
+  registerResponses,
+  registerMessages,
   registerCompletions,
   registerGenerate,
   registerChatBatch,
@@ -122,7 +126,7 @@ function addHooks(app: FastifyInstance, service: Service): void {
     const unknownPath = request.is404 && !request.url.startsWith("/v1");
     const access = request.routeOptions.config?.access ?? (request.is404 ? "any" : "admin");
     if (access === "public" || unknownPath) return;
-    const principal = await service.auth.authenticate(request.headers.authorization);
+    const principal = await service.auth.authenticate(credentialsOf(request));
     authorize(principal, access);
     request.principal = principal;
     if (service.admission.draining) {

@@ -13,6 +13,7 @@ import type { Log } from "../observe/log.ts";
 import type { LogTail } from "../observe/log-tail.ts";
 import type { EngineFacts, Metrics } from "../observe/metrics.ts";
 import { Turns } from "../pacing/turns.ts";
+import type { ResponseTable } from "../store/response-table.ts";
 import type { SessionStore } from "../store/sessions.ts";
 import type { TokenStore } from "../store/tokens.ts";
 import { PACKAGE_VERSION } from "../system/version.ts";
@@ -46,6 +47,7 @@ export interface ServiceParts {
   checkpoint?: ServedCheckpoint;
   tokens: TokenStore;
   sessions: SessionStore;
+  responses: ResponseTable;
   metrics: Metrics;
   log: Log;
   /** The last lines of `log`. */
@@ -84,6 +86,8 @@ export class Service {
   readonly logTail: LogTail;
   readonly auth: Authenticator;
   readonly tokens: TokenStore;
+  /** Kept replies of the Responses API. */
+  readonly responses: ResponseTable;
   readonly facts: ModelFacts;
   readonly startedAt = new Date();
   readonly models: ModelRegistry;
@@ -115,6 +119,7 @@ export class Service {
     this.checkpoint = parts.checkpoint ?? null;
     this.facts = parts.facts ?? NO_FACTS;
     this.tokens = parts.tokens;
+    this.responses = parts.responses;
     this.auth = new Authenticator(parts.tokens, parts.sessions, config.apiKey);
     this.models = new ModelRegistry(parts.names, parts.root, engine.info.maxModelLen);
     this.adapterSlots = new AdapterSlots(engine);

@@ -5,6 +5,7 @@ import type { FastifyInstance } from "fastify";
 import type { RouteGroup } from "../api/server.ts";
 import { Service, type ServiceParts } from "../api/service.ts";
 import { shownConfig } from "../config/load.ts";
+import { sizeAndAge } from "../config/option.ts";
 import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import { createLog, type Log } from "../observe/log.ts";
@@ -13,6 +14,7 @@ import { Metrics } from "../observe/metrics.ts";
 import { makeDataDir } from "../store/data-dir.ts";
 import { lockDataDir } from "../store/instance-lock.ts";
 import { ModelTable } from "../store/model-table.ts";
+import { ResponseTable } from "../store/response-table.ts";
 import { SessionStore } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import { SCOPES, TokenStore } from "../store/tokens.ts";
@@ -25,7 +27,7 @@ import { checkStorage } from "./training-folder.ts";
 
 /** A loaded model: its engine and its text side. `close` frees everything but the engine. */
 export interface LoadedModel
-  extends Omit<ServiceParts, "config" | "tokens" | "sessions" | "metrics" | "log" | "logTail"> {
+  extends Omit<ServiceParts, "config" | "tokens" | "sessions" | "responses" | "metrics" | "log" | "logTail"> {
   close(): Promise<void>;
 }
 
@@ -102,7 +104,9 @@ async function start(
     loadModel(config, log, metrics, adaptersToCome),
     import("../api/server.ts"),
   ]);
-  const service = new Service({ ...model, config, tokens, sessions: new SessionStore(store), metrics, log, logTail });
+  const sessions = new SessionStore(store);
+  const responses = new ResponseTable(store, sizeAndAge(config.keepResponses));
+  const service = new Service({ ...model, config, tokens, sessions, responses, metrics, log, logTail });
   const opened: Extension[] = [];
   /** Closes every part, even when one fails; then throws the first failure. */
   const closeAll = async () => {

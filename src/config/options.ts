@@ -10,6 +10,7 @@ import {
   integer,
   integerOrAuto,
   json,
+  kept,
   list,
   type Option,
   oneOf,
@@ -126,6 +127,12 @@ export const OPTIONS = {
   returnTokensAsTokenIds: flag("Chat", false, "Default for return_tokens_as_token_ids."),
   enablePromptTokensDetails: flag("Chat", true, "Report cached prompt tokens in usage."),
   enableForceIncludeUsage: flag("Chat", false, "Send usage in every chunk and at the end of every stream."),
+
+  keepResponses: kept(
+    "Chat",
+    "1Gi/30d",
+    "How much of the replies of /v1/responses each workspace keeps for reading and continuing: BYTES, DAYS (30d) or both. Beyond that, the least recently used go. 0 keeps none.",
+  ),
 
   dtype: oneOf(
     "Engine",

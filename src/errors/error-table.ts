@@ -125,6 +125,12 @@ export const ERRORS = {
     meaning: "No request with this id is in progress, or it is another token's.",
     fix: "GET /v1/engine lists the requests in progress. One that has ended is not listed.",
   },
+  unknown_response: {
+    ...NOT_FOUND,
+    meaning:
+      "The token's workspace has no stored response with this id, or one that its conversation contains is gone. Responses go when they are deleted, were not used for long, or when the workspace has too many (`--keep-responses`).",
+    fix: "Send the conversation as `input`, without `previous_response_id`.",
+  },
   unknown_training_model: {
     ...NOT_FOUND,
     meaning: "The token's workspace has no trainable model with this id.",

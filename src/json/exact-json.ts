@@ -49,7 +49,7 @@ export function markNumbers(text: string): string {
 
 /** The same, only in the fields of tools and tool calls that templates print. Strings cannot match: quotes are escaped. */
 export function markPrintedNumbers(text: string): string {
-  const printedField = /"(?:parameters|arguments)"\s*:\s*(?=[{[])/g;
+  const printedField = /"(?:parameters|arguments|input_schema|input)"\s*:\s*(?=[{[])/g;
   const parts: string[] = [];
   let copied = 0;
   while (printedField.exec(text) !== null) {

@@ -222,6 +222,38 @@ const tokenUse: Migration = {
   postgres: "ALTER TABLE tokens ADD COLUMN last_used_at BIGINT;",
 };
 
+const responses: Migration = {
+  name: "replies of the Responses API",
+  // owner: a workspace. previous_id: a response that may be gone. used_at: milliseconds since 1970. bytes: of response and
+  // input, which are JSON.
+  sqlite: `
+    CREATE TABLE responses (
+      id TEXT PRIMARY KEY,
+      owner TEXT NOT NULL,
+      previous_id TEXT,
+      used_at INTEGER NOT NULL,
+      bytes INTEGER NOT NULL,
+      response TEXT NOT NULL,
+      input TEXT NOT NULL
+    );
+    CREATE INDEX responses_by_use ON responses (used_at);
+    CREATE INDEX responses_by_owner ON responses (owner, used_at, bytes);
+  `,
+  postgres: `
+    CREATE TABLE responses (
+      id TEXT COLLATE "C" PRIMARY KEY,
+      owner TEXT COLLATE "C" NOT NULL,
+      previous_id TEXT COLLATE "C",
+      used_at BIGINT NOT NULL,
+      bytes BIGINT NOT NULL,
+      response TEXT COLLATE "C" NOT NULL,
+      input TEXT COLLATE "C" NOT NULL
+    );
+    CREATE INDEX responses_by_use ON responses (used_at);
+    CREATE INDEX responses_by_owner ON responses (owner, used_at, bytes);
+  `,
+};
+
 export const MIGRATIONS: readonly Migration[] = [
   // PostgreSQL begins with the last of these, which makes all tables at once
   ...BEFORE_POSTGRES.map((step) => ({ ...step, postgres: step === BEFORE_POSTGRES.at(-1) ? POSTGRES_BASELINE : "" })),
@@ -235,6 +267,7 @@ export const MIGRATIONS: readonly Migration[] = [
   lists,
   news,
   tokenUse,
+  responses,
 ];
 
 /** Why a program does not use a database that a newer one has changed. `option`: the one that chooses the database. */

@@ -139,10 +139,10 @@ describe("routes", () => {
     for (const [path, hint] of [
       ["/chat/completions", /base URL ends with \/v1/],
       ["/models/fake", /base URL ends with \/v1/],
-      ["/v1/responses", /Responses API is not offered/],
-      ["/v1/responses/resp_1/cancel", /Responses API is not offered/],
+      ["/v1/embeddings", /Embeddings are not offered: this server runs models that generate text/],
+      ["/v1/rerank", /Embeddings are not offered/],
       ["/api/chat", /Ollama's API is not offered/],
-      ["/v1/embeddings", /^There is nothing at this path\.$/],
+      ["/v1/audio/speech", /^There is nothing at this path\.$/],
     ] as const) {
       const answer = await server.post(path, {});
       expect(answer.status, path).toBe(404);

@@ -127,6 +127,12 @@ export class Authenticator {
   }
 }
 
+/** The Authorization header; clients of Anthropic's API send their token as x-api-key. */
+export function credentialsOf({ headers }: Pick<FastifyRequest, "headers">): string | undefined {
+  const key = headers["x-api-key"];
+  return headers.authorization ?? (typeof key === "string" ? `Bearer ${key}` : undefined);
+}
+
 function bearerOf(header: string | undefined): string | null {
   return /^bearer +(\S+) *$/i.exec(header ?? "")?.[1] ?? null;
 }
@@ -175,6 +181,8 @@ export function challenge(error: ServiceError): string | null {
 declare module "fastify" {
   interface FastifyContextConfig {
     access?: Access;
+    /** The shape of the route's errors, if it is not OpenAI's. */
+    errors?: "messages";
   }
   interface FastifyRequest {
     /** Set for every route that is not public. */

@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { ErrorCode } from "../../errors/error-table.ts";
 import { errorEnvelope, ServiceError, toServiceError } from "../../errors/service-error.ts";
 import { challenge } from "./auth.ts";
+import { messagesError } from "./messages-error.ts";
 
 /** Errors of the framework, by its code. */
 const FRAMEWORK: Record<string, { code: ErrorCode; message: string }> = {
@@ -29,7 +30,9 @@ export function toWireError(thrown: unknown): ServiceError {
 
 export function sendError(reply: FastifyReply, error: ServiceError): FastifyReply {
   reply.headers(errorHeaders(error));
-  return reply.code(error.status).type("application/json; charset=utf-8").send(errorEnvelope(error));
+  const { id, routeOptions } = reply.request;
+  const body = routeOptions.config?.errors === "messages" ? messagesError(error, id) : errorEnvelope(error);
+  return reply.code(error.status).type("application/json; charset=utf-8").send(body);
 }
 
 export function errorHeaders(error: ServiceError): Record<string, string> {
@@ -65,8 +68,8 @@ export function notFound(app: FastifyInstance): void {
 /** The unknown paths that clients ask for most, because of an SDK's or another server's defaults. */
 function whyNothing(path: string, isRoute: (path: string) => boolean): string {
   if (isRoute(`/v1${path}`)) return `There is nothing at this path: a client's base URL ends with /v1 here.`;
-  if (/^(\/v1)?\/responses\b/.test(path)) {
-    return "The Responses API is not offered: set the client to chat completions (/v1/chat/completions).";
+  if (/^(\/v1)?\/(embeddings|rerank|score|pooling)\b/.test(path)) {
+    return "Embeddings are not offered: this server runs models that generate text, and their states are not trained to compare texts.";
   }
   if (path.startsWith("/api/")) {
     return "Ollama's API is not offered: use an OpenAI client with a base URL that ends with /v1.";

@@ -1,0 +1,125 @@
+// Items of the Responses API → messages of a chat. One turn of the assistant is several items: reasoning, a message, and a
+// function call for each tool. Templates expect them as one message.
+import { ServiceError } from "../../errors/service-error.ts";
+import { isJsonObject, type JsonObject } from "../../json/json-object.ts";
+import type { WireMessage } from "../request/message.schema.ts";
+
+export type Item = JsonObject;
+
+/** Part type → the field that holds its text. */
+const TEXT_PARTS = new Map([
+  ["input_text", "text"],
+  ["output_text", "text"],
+  ["text", "text"],
+  ["reasoning_text", "text"],
+  ["summary_text", "text"],
+  ["refusal", "refusal"],
+]);
+
+const MEDIA = /^input_(image|file|audio)$/;
+const ROLES = new Set(["user", "assistant", "system", "developer"]);
+
+/** `path` locates an item in errors, for example `input.3`. */
+export function refuseItem(path: string, message: string): ServiceError {
+  return new ServiceError("unsupported_content", `${path}: ${message}`, { param: path });
+}
+
+/** Adds items to a conversation, in order. */
+export class Conversation {
+  readonly messages: WireMessage[] = [];
+  /** The assistant's turn that the next item may belong to. */
+  #turn: WireMessage | null = null;
+
+  add(item: Item, path: string): void {
+    const type = item.type ?? "message";
+    switch (type) {
+      case "message":
+        this.#message(item, path);
+        break;
+      case "function_call":
+        this.#call(item, path);
+        break;
+      case "function_call_output":
+        this.#result(item, path);
+        break;
+      case "reasoning":
+        this.#reasoning(item, path);
+        break;
+      default:
+        throw refuseItem(path, `items of the type ${JSON.stringify(type)} are not supported: ${reason(type)}.`);
+    }
+  }
+
+  #message(item: Item, path: string): void {
+    const { role } = item;
+    if (typeof role !== "string" || !ROLES.has(role)) {
+      throw refuseItem(path, "a message needs a role: user, assistant, system or developer.");
+    }
+    const content = textParts(item.content, `${path}.content`);
+    if (role !== "assistant") {
+      this.#turn = null;
+      this.messages.push({ role, content });
+      return;
+    }
+    const turn = this.#turn?.content === null && this.#turn.tool_calls == null ? this.#turn : this.#newTurn();
+    turn.content = content;
+  }
+
+  #call(item: Item, path: string): void {
+    const turn = this.#turn ?? this.#newTurn();
+    const id = textOf(item.call_id, `${path}.call_id`);
+    const call = { name: textOf(item.name, `${path}.name`), arguments: textOf(item.arguments, `${path}.arguments`) };
+    turn.tool_calls ??= [];
+    turn.tool_calls.push({ id, type: "function", function: call });
+  }
+
+  #result(item: Item, path: string): void {
+    this.#turn = null;
+    const id = textOf(item.call_id, `${path}.call_id`);
+    this.messages.push({ role: "tool", content: textParts(item.output, `${path}.output`), tool_call_id: id });
+  }
+
+  #reasoning(item: Item, path: string): void {
+    const shown = textParts(item.content ?? [], `${path}.content`);
+    const parts = shown.length > 0 ? shown : textParts(item.summary ?? [], `${path}.summary`);
+    if (parts.length === 0) {
+      if ((item.encrypted_content ?? null) === null) return;
+      throw refuseItem(path, "encrypted reasoning cannot be read here: leave the item out or send its content.");
+    }
+    this.#newTurn().reasoning = parts.map(({ text }) => text).join("\n");
+  }
+
+  #newTurn(): WireMessage {
+    this.#turn = { role: "assistant", content: null };
+    this.messages.push(this.#turn);
+    return this.#turn;
+  }
+}
+
+function reason(type: unknown): string {
+  if (type === "item_reference") return "the response with this item is not stored here";
+  if (typeof type !== "string") return "a type is a string";
+  return /_call(_output)?$|^mcp_/.test(type)
+    ? "they belong to tools that OpenAI hosts"
+    : "use message, function_call, function_call_output or reasoning";
+}
+
+function textParts(content: unknown, path: string): { type: "text"; text: string }[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  if (!Array.isArray(content)) throw refuseItem(path, "expected a string or a list of parts.");
+  return content.map((part: unknown, index) => {
+    const at = `${path}.${index}`;
+    if (!isJsonObject(part)) throw refuseItem(at, "a part is an object.");
+    const field = TEXT_PARTS.get(String(part.type));
+    if (field === undefined) {
+      const why = MEDIA.test(String(part.type)) ? "this model reads text only" : "use input_text or output_text";
+      throw refuseItem(at, `parts of the type ${JSON.stringify(part.type)} are not supported: ${why}.`);
+    }
+    return { type: "text", text: textOf(part[field], `${at}.${field}`) };
+  });
+}
+
+function textOf(value: unknown, path: string): string {
+  if (typeof value === "string") return value;
+  throw refuseItem(path, "expected a string.");
+}

@@ -1,0 +1,158 @@
+// The output of a response: parsed parts of a reply in, items out, and the events that announce them. A whole response and a
+// streamed one are built here, so they have the same items.
+import type { ReplyDelta } from "../../text/reply-parser.ts";
+import type { WireTokenLogprob } from "../run/logprobs.wire.ts";
+
+type Status = "in_progress" | "completed" | "incomplete";
+
+interface TextPart {
+  type: "output_text" | "reasoning_text";
+  text: string;
+  annotations?: [];
+  logprobs?: WireTokenLogprob[];
+}
+
+export type OutputItem = { id: string; status: Status } & (
+  | { type: "reasoning"; summary: []; content: TextPart[]; encrypted_content: null }
+  | { type: "message"; role: "assistant"; content: TextPart[] }
+  | { type: "function_call"; call_id: string; name: string; arguments: string }
+);
+
+/** Takes an event: its type and its other fields. */
+export type Emit = (type: string, fields: Readonly<Record<string, unknown>>) => void;
+
+export interface OutputOptions {
+  /** 32 hexadecimal digits of the response's id. Ids of items contain it, so that an item can be found again. */
+  key: string;
+  logprobs: boolean;
+  /** false: only the first tool call is shown. */
+  parallelToolCalls: boolean;
+}
+
+const PREFIXES = { reasoning: "rs", message: "msg", function_call: "fc" } as const;
+
+export class OutputItems {
+  readonly items: OutputItem[] = [];
+  readonly #options: OutputOptions;
+  readonly #emit: Emit;
+  /** Text of the open item that was not announced yet. */
+  #unsent = "";
+  #unsentLogprobs: WireTokenLogprob[] = [];
+  /** Index of the call that the open item is. */
+  #call = -1;
+
+  constructor(options: OutputOptions, emit: Emit) {
+    this.#options = options;
+    this.#emit = emit;
+  }
+
+  /** Characters that `flush` would announce. */
+  get unsent(): number {
+    return this.#unsent.length + 64 * this.#unsentLogprobs.length;
+  }
+
+  add(part: ReplyDelta): void {
+    if (part.kind !== "tool_call") {
+      const item = this.#opened(part.kind === "reasoning" ? "reasoning" : "message");
+      item.content[0]!.text += part.text;
+      this.#unsent += part.text;
+      return;
+    }
+    if (part.index > 0 && !this.#options.parallelToolCalls) return;
+    if (part.name !== undefined) this.#openCall(part.index, part.name);
+    const item = this.#open;
+    if (item?.type !== "function_call" || this.#call !== part.index) return;
+    item.arguments += part.argumentsText ?? "";
+    this.#unsent += part.argumentsText ?? "";
+  }
+
+  /** Log probabilities of tokens that are not reasoning. They belong to the message, if there is one. */
+  addLogprobs(logprobs: readonly WireTokenLogprob[]): void {
+    const item = this.#open;
+    if (!this.#options.logprobs || item?.type !== "message") return;
+    item.content[0]!.logprobs!.push(...logprobs);
+    this.#unsentLogprobs.push(...logprobs);
+  }
+
+  /** Announces what was added since the last call. */
+  flush(): void {
+    const item = this.#open;
+    if (item === undefined || (this.#unsent === "" && this.#unsentLogprobs.length === 0)) return;
+    const delta = this.#unsent;
+    const logprobs = this.#unsentLogprobs;
+    this.#unsent = "";
+    this.#unsentLogprobs = [];
+    if (item.type === "function_call") this.#event("response.function_call_arguments.delta", { delta });
+    else if (item.type === "reasoning") this.#event("response.reasoning_text.delta", { content_index: 0, delta });
+    else this.#event("response.output_text.delta", { content_index: 0, delta, logprobs });
+  }
+
+  /** The output is over. A reply that says nothing is an empty message. */
+  end(status: "completed" | "incomplete"): void {
+    if (status === "completed" && !this.items.some(({ type }) => type !== "reasoning")) this.#opened("message");
+    this.#close(status);
+  }
+
+  get #open(): OutputItem | undefined {
+    const last = this.items.at(-1);
+    return last?.status === "in_progress" ? last : undefined;
+  }
+
+  #opened(type: "reasoning" | "message"): Extract<OutputItem, { type: "reasoning" | "message" }> {
+    const open = this.#open;
+    if (open?.type === type) return open;
+    this.#close("completed");
+    const empty = { id: this.#id(type), status: "in_progress" } as const;
+    const item: Extract<OutputItem, { type: "reasoning" | "message" }> =
+      type === "reasoning"
+        ? { ...empty, type, summary: [], content: [], encrypted_content: null }
+        : { ...empty, type, role: "assistant", content: [] };
+    this.#announce(item);
+    item.content.push(
+      type === "reasoning"
+        ? { type: "reasoning_text", text: "" }
+        : { type: "output_text", text: "", annotations: [], logprobs: [] },
+    );
+    this.#event("response.content_part.added", { content_index: 0, part: item.content[0] });
+    return item;
+  }
+
+  #openCall(index: number, name: string): void {
+    this.#close("completed");
+    this.#call = index;
+    const id = this.#id("function_call");
+    const call_id = id.replace(/^fc/, "call");
+    this.#announce({ id, type: "function_call", status: "in_progress", call_id, name, arguments: "" });
+  }
+
+  #announce(item: OutputItem): void {
+    this.items.push(item);
+    this.#emit("response.output_item.added", { output_index: this.items.length - 1, item });
+  }
+
+  #close(status: "completed" | "incomplete"): void {
+    const item = this.#open;
+    if (item === undefined) return;
+    this.flush();
+    if (item.type === "function_call") {
+      this.#event("response.function_call_arguments.done", { name: item.name, arguments: item.arguments });
+    } else {
+      const part = item.content[0]!;
+      const { text } = part;
+      if (item.type === "reasoning") this.#event("response.reasoning_text.done", { content_index: 0, text });
+      else this.#event("response.output_text.done", { content_index: 0, text, logprobs: part.logprobs });
+      this.#event("response.content_part.done", { content_index: 0, part });
+    }
+    item.status = status;
+    this.#emit("response.output_item.done", { output_index: this.items.length - 1, item });
+  }
+
+  /** An event about the open item. */
+  #event(type: string, fields: Readonly<Record<string, unknown>>): void {
+    this.#emit(type, { item_id: this.items.at(-1)!.id, output_index: this.items.length - 1, ...fields });
+  }
+
+  #id(type: OutputItem["type"]): string {
+    return `${PREFIXES[type]}_${this.#options.key}_${this.items.length}`;
+  }
+}

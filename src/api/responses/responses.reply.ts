@@ -1,0 +1,107 @@
+// The reply of the Responses API, whole or as events. Events are numbered from 0 and come in this order: created, in_progress,
+// the events of each item, and at last completed, incomplete or failed. Text that cannot be sent yet is merged.
+import type { ServiceError } from "../../errors/service-error.ts";
+import { namedEvent } from "../http/sse.ts";
+import type { ChoiceDelta, ChoiceEnd } from "../run/choice-output.ts";
+import type { RunOutput } from "../run/generation-run.ts";
+import type { ChunkSource } from "../run/stream-runs.ts";
+import { OutputItems, type OutputOptions } from "./output-items.ts";
+import { type ResponseFacts, type ResponseState, responseJson } from "./response-object.ts";
+
+/** Keeps a response for later, given as JSON. false: it could not be kept. null: nobody asked for that. */
+export type Keep = ((response: string) => Promise<boolean>) | null;
+
+export class ResponseReply implements ChunkSource {
+  readonly #facts: ResponseFacts;
+  readonly #keep: Keep;
+  readonly #items: OutputItems;
+  readonly #counts = { completion: 0, cached: 0, reasoning: 0 };
+  #events = "";
+  #sequence = 0;
+  #opened = false;
+  #end: ChoiceEnd | null = null;
+
+  constructor(facts: ResponseFacts, options: OutputOptions, keep: Keep, streams: boolean) {
+    this.#facts = facts;
+    this.#keep = keep;
+    this.#items = new OutputItems(options, (type, fields) => {
+      if (streams) this.#event(type, JSON.stringify(fields).slice(1, -1));
+    });
+  }
+
+  get size(): number {
+    return this.#events.length + this.#items.unsent;
+  }
+
+  accept(_run: number, output: RunOutput): void {
+    if (output.type !== "delta") {
+      this.#counts.cached = output.cachedTokens ?? 0;
+      return;
+    }
+    this.#open();
+    this.#add(output);
+  }
+
+  take(): string {
+    this.#items.flush();
+    const events = this.#events;
+    this.#events = "";
+    return events;
+  }
+
+  async closing(): Promise<string> {
+    if (this.#end === null) return ""; // the client is gone
+    const response = await this.toJson();
+    this.#event(`response.${this.#status}`, `"response":${response}`);
+    return this.take();
+  }
+
+  failure(error: ServiceError): string {
+    this.#open();
+    const failed = { status: "failed", error: { code: errorCode(error), message: error.message } } as const;
+    this.#event("response.failed", `"response":${this.#json({ ...failed, store: false })}`);
+    return this.take();
+  }
+
+  /** The whole response. The output must have ended. */
+  async toJson(): Promise<string> {
+    const ended = { status: this.#status, error: null };
+    this.#items.end(this.#status);
+    const kept = this.#keep !== null && (await this.#keep(this.#json({ ...ended, store: true })));
+    return this.#json({ ...ended, store: kept });
+  }
+
+  get #status(): "completed" | "incomplete" {
+    return this.#end?.reason === "length" ? "incomplete" : "completed";
+  }
+
+  #add(delta: ChoiceDelta): void {
+    for (const part of delta.parts) this.#items.add(part);
+    this.#items.addLogprobs(delta.logprobs.slice(delta.reasoningTokens));
+    this.#counts.completion += delta.tokenIds.length;
+    this.#counts.reasoning += delta.reasoningTokens;
+    this.#end = delta.end ?? this.#end;
+  }
+
+  #open(): void {
+    if (this.#opened) return;
+    this.#opened = true;
+    const response = this.#json({ status: "in_progress", error: null, store: this.#keep !== null });
+    this.#event("response.created", `"response":${response}`);
+    this.#event("response.in_progress", `"response":${response}`);
+  }
+
+  #json(state: Pick<ResponseState, "status" | "error" | "store">): string {
+    return responseJson(this.#facts, { ...state, output: this.#items.items, counts: this.#counts });
+  }
+
+  /** `members`: the other fields as JSON, without braces. */
+  #event(type: string, members: string): void {
+    this.#events += namedEvent(type, `{"type":"${type}","sequence_number":${this.#sequence++},${members}}`);
+  }
+}
+
+function errorCode({ status }: ServiceError): string {
+  if (status === 429) return "rate_limit_exceeded";
+  return status < 500 ? "invalid_prompt" : "server_error";
+}

@@ -1,0 +1,140 @@
+// /v1/responses, OpenAI's Responses API: create, read, delete. A response belongs to the workspace of its token.
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { ServiceError } from "../../errors/service-error.ts";
+import type { StoredResponse } from "../../store/response-table.ts";
+import { principalOf } from "../http/auth.ts";
+import { errorReplies } from "../request/schema-parts.ts";
+import type { Service } from "../service.ts";
+import type { Item } from "./items.ts";
+import { answerResponse } from "./responses.answer.ts";
+import { DeletedResponse, InputItems, ResponseEvent, ResponseObject } from "./responses.response-schema.ts";
+import { ResponsesRequest } from "./responses.schema.ts";
+
+interface ById {
+  Params: { id: string };
+  Querystring: Record<string, string | undefined>;
+}
+
+const access = { config: { access: "inference" as const } };
+const common = { tags: ["inference"] };
+
+export function registerResponses(app: FastifyInstance, service: Service): void {
+  app.post(
+    "/v1/responses",
+    {
+      ...access,
+      schema: {
+        ...common,
+        summary: "A response",
+        description: "OpenAI's Responses API. With stream: true the reply is text/event-stream, without [DONE].",
+        body: ResponsesRequest,
+        response: {
+          200: {
+            description: "The response",
+            content: {
+              "application/json": { schema: ResponseObject },
+              "text/event-stream": { schema: ResponseEvent },
+            },
+          },
+          ...errorReplies(400, 401, 404, 429),
+        },
+      },
+    },
+    (request, reply) => answerResponse(service, request, reply),
+  );
+  app.get<ById>(
+    "/v1/responses/:id",
+    {
+      ...access,
+      schema: { ...common, summary: "A stored response", response: { 200: ResponseObject, ...errorReplies(400, 404) } },
+    },
+    async (request, reply) => {
+      if (request.query.stream === "true") {
+        const message = "A stored response cannot be streamed again: read it without stream.";
+        throw new ServiceError("invalid_value", message, { param: "stream" });
+      }
+      const { response } = await stored(service, request);
+      return reply.type("application/json; charset=utf-8").send(response);
+    },
+  );
+  app.delete<ById>(
+    "/v1/responses/:id",
+    {
+      ...access,
+      schema: {
+        ...common,
+        summary: "Delete a stored response",
+        response: { 200: DeletedResponse, ...errorReplies(404) },
+      },
+    },
+    async (request) => {
+      const { id } = request.params;
+      if (!(await service.responses.delete(ownerOf(request), id))) throw unknown(id);
+      return { id, object: "response", deleted: true };
+    },
+  );
+  app.get<ById>(
+    "/v1/responses/:id/input_items",
+    {
+      ...access,
+      schema: {
+        ...common,
+        summary: "The input of a stored response",
+        response: { 200: InputItems, ...errorReplies(400, 404) },
+      },
+    },
+    async (request) => {
+      const { input } = await stored(service, request);
+      return page(JSON.parse(input) as Item[], request.query);
+    },
+  );
+  app.post<ById>(
+    "/v1/responses/:id/cancel",
+    {
+      ...access,
+      schema: { ...common, summary: "Always refused", response: errorReplies(400, 404) },
+    },
+    async (request) => {
+      await stored(service, request);
+      const message =
+        "Only background responses can be cancelled, and this server has none. Close the connection to end a response.";
+      throw new ServiceError("invalid_value", message);
+    },
+  );
+}
+
+function ownerOf(request: FastifyRequest): string {
+  return principalOf(request).workspace.id;
+}
+
+async function stored(service: Service, request: FastifyRequest<ById>): Promise<StoredResponse> {
+  const { id } = request.params;
+  const found = await service.responses.get(ownerOf(request), id);
+  if (found === null) throw unknown(id);
+  return found;
+}
+
+function unknown(id: string): ServiceError {
+  return new ServiceError("unknown_response", `Response with id '${id.slice(0, 100)}' not found.`);
+}
+
+/** `limit`: 1 to 100, by default 20. `order`: newest first unless it is asc. `after`: the id of an item. */
+function page(items: readonly Item[], { limit: wanted = "20", order = "desc", after }: ById["Querystring"]) {
+  const limit = Number(wanted);
+  if (!Number.isInteger(limit) || limit < 1 || limit > 100) {
+    throw new ServiceError("invalid_value", "limit must be an integer from 1 to 100.", { param: "limit" });
+  }
+  if (order !== "asc" && order !== "desc") {
+    throw new ServiceError("invalid_value", "order must be asc or desc.", { param: "order" });
+  }
+  const ordered = order === "asc" ? items : items.toReversed();
+  const start = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1;
+  const data = ordered.slice(start, start + limit);
+  return {
+    object: "list",
+    data,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: start + limit < ordered.length,
+  };
+}

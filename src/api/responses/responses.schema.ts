@@ -1,0 +1,83 @@
+// Wire schema of a request of the Responses API. Items, tools and tool choices have many variants, most of which are hosted
+// by OpenAI; items.ts and tools.ts read them and say why one is refused.
+import { type Static, Type } from "typebox";
+import { samplingFields } from "../request/sampling.schema.ts";
+import { AnyObject, int64, orNull, refused } from "../request/schema-parts.ts";
+
+const TextFormat = Type.Object({
+  type: Type.Enum(["text", "json_object", "json_schema"]),
+  name: orNull(Type.String()),
+  description: orNull(Type.String()),
+  schema: orNull(AnyObject, { description: "json_schema: the JSON Schema that the output must follow." }),
+  strict: orNull(Type.Boolean(), { description: "Accepted without effect: the output always follows the schema." }),
+});
+
+const Reasoning = Type.Object({
+  effort: orNull(Type.Enum(["none", "minimal", "low", "medium", "high", "xhigh", "max"]), {
+    description: "Passed to the chat template as low, medium or high; none turns thinking off.",
+  }),
+  summary: orNull(Type.String(), { description: "Accepted without effect: the reasoning itself is returned." }),
+  generate_summary: orNull(Type.String(), { description: "Older name of summary." }),
+});
+
+const { model, seed, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty } = samplingFields;
+
+export const ResponsesRequest = Type.Object(
+  {
+    model,
+    input: Type.Optional(
+      Type.Union([Type.String(), Type.Array(AnyObject)], {
+        description:
+          "A user message, or items: message, function_call, function_call_output, reasoning and item_reference.",
+      }),
+    ),
+    instructions: orNull(Type.String(), { description: "A system message in front. Not inherited by continuations." }),
+    previous_response_id: orNull(Type.String(), { description: "Continue this stored response." }),
+    store: orNull(Type.Boolean(), { default: true, description: "Keep the response for reading and continuing." }),
+    stream: orNull(Type.Boolean(), { default: false }),
+    stream_options: orNull(AnyObject, { description: "Accepted without effect." }),
+    max_output_tokens: orNull(Type.Integer({ minimum: 1 }), { description: "Output budget, reasoning included." }),
+    temperature: orNull(Type.Number(), { description: "[0, 2]; 0 is greedy. Default: the model's own, else 1." }),
+    top_p: orNull(Type.Number(), { description: "(0, 1]. Default: the model's own, else 1." }),
+    tools: orNull(Type.Array(AnyObject), { description: "Functions. Hosted tools are refused." }),
+    tool_choice: Type.Optional(
+      Type.Union([Type.Enum(["none", "auto", "required"]), AnyObject, Type.Null()], {
+        description: "Also {type: function, name} and {type: allowed_tools, mode, tools}.",
+      }),
+    ),
+    parallel_tool_calls: orNull(Type.Boolean(), { default: true, description: "false: at most one parsed call." }),
+    max_tool_calls: orNull(Type.Integer(), { description: "Accepted without effect: it counts hosted tools." }),
+    text: orNull(Type.Object({ format: orNull(TextFormat), verbosity: orNull(Type.String()) })),
+    reasoning: orNull(Reasoning),
+    include: orNull(Type.Array(Type.String()), {
+      description: "message.output_text.logprobs adds log probabilities. Other values have no effect.",
+    }),
+    top_logprobs: orNull(Type.Integer({ minimum: 0 }), { description: "Alternatives per token of the message." }),
+    truncation: orNull(Type.Enum(["auto", "disabled"]), {
+      default: "disabled",
+      description: "auto: cut a prompt that is too long at its beginning.",
+    }),
+    metadata: orNull(
+      Type.Record(Type.String(), Type.String({ maxLength: 512 }), {
+        maxProperties: 16,
+        propertyNames: { maxLength: 64 },
+      }),
+      { description: "At most 16 texts, returned with the response." },
+    ),
+    ...{ seed, top_k, min_p, repetition_penalty, frequency_penalty, presence_penalty },
+    chat_template_kwargs: orNull(AnyObject, { description: "Additional template variables." }),
+    cache_salt: orNull(Type.String({ minLength: 1 }), { description: "Isolates this request's prefix-cache entries." }),
+    priority: Type.Optional(int64({ default: 0, description: "Lower values are scheduled earlier." })),
+    prompt_cache_key: orNull(Type.String(), { description: "Accepted without effect: prefixes are found by content." }),
+    safety_identifier: orNull(Type.String(), { description: "Accepted without effect." }),
+    service_tier: orNull(Type.String(), { description: "Accepted without effect." }),
+    user: orNull(Type.String(), { description: "Accepted without effect." }),
+    background: orNull(Type.Boolean(), { description: "true is refused: a response runs while its client waits." }),
+    conversation: orNull(refused("conversations are not offered here: use previous_response_id")),
+    prompt: orNull(refused("prompt templates are not offered here: send instructions and input")),
+    context_management: orNull(refused("compaction is not offered here: send fewer items")),
+  },
+  { title: "ResponsesRequest" },
+);
+
+export type ResponsesBody = Static<typeof ResponsesRequest>;
