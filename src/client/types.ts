@@ -81,6 +81,8 @@ export interface TrainingJob {
 
 export interface JobTotals {
   groups: number;
+  /** Those whose rewards differ; null for jobs of earlier versions. */
+  trainable_groups: number | null;
   trajectories: number;
   trained: number;
   by_status: Record<string, number>;

@@ -15,7 +15,7 @@ function job(change: Partial<TrainingJob> = {}): TrainingJob {
     ...{ created_at: "2026-01-01T00:00:00Z", updated_at: "2026-01-01T00:00:11Z", from_step: 14, step: 15 },
     config: { learning_rate: 5e-6, loss_fn: "cispo" },
     totals: {
-      ...{ groups: 3, trajectories: 24, trained: 15, tokens: 6210, trainable_tokens: 1200 },
+      ...{ groups: 3, trainable_groups: 2, trajectories: 24, trained: 15, tokens: 6210, trainable_tokens: 1200 },
       by_status: { trained: 15, zero_advantage: 8, too_long: 1 },
     },
     gradient_steps: { done: 3, total: 3 },
@@ -101,7 +101,7 @@ function trajectory(index: number) {
 
 const NUMBERS = {
   ...{ object: "token_numbers", fields: ["ratio", "gradient"] },
-  sequences: [{ positions: [1, 2, 3], values: { ratio: [1, 1.25, 0.5], gradient: [0.1, -0.2, 0.05] } }],
+  sequences: [{ sequence: 0, positions: [1, 2, 3], values: { ratio: [1, 1.25, 0.5], gradient: [0.1, -0.2, 0.05] } }],
 };
 
 inBrowser("the page of a job", (bench) => {

@@ -88,7 +88,13 @@ describe("a list", () => {
     expect(row).toMatchObject({
       ...{ id: job, attempts: 1, gradient_steps: { done: 2, total: 2 } },
       config: { learning_rate: 0.5, alt_k2_tau: 0.1, loss_fn: "cispo", seed: 3407, grad_accumulation_sequences: 1 },
-      totals: { groups: 2, trajectories: 4, trained: 2, by_status: { trained: 2, zero_advantage: 2 } },
+      totals: {
+        groups: 2,
+        trainable_groups: 1,
+        trajectories: 4,
+        trained: 2,
+        by_status: { trained: 2, zero_advantage: 2 },
+      },
     });
     const { report, ...one } = await get(`training-jobs/${job}`);
     expect(one).toEqual(row);

@@ -48,7 +48,7 @@ describe("the record of a job", () => {
     const report = job.report.trajectories[0];
     expect(json.data[0].trajectories[0]).toEqual({
       ...{ trajectory: 0, reward: 1, status: "trained", reason: null, advantage: report.advantage },
-      ...{ tokens: report.num_tokens, trainable_tokens: report.num_trainable_tokens },
+      ...{ tokens: report.num_tokens, trainable_tokens: report.num_trainable_tokens, initial_policy_version: null },
     });
     expect(json.data[1]).toMatchObject({ verdicts: { zero_advantage: 2 }, mean: 1, spread: 0 });
     expect(json.data[1].trajectories[1]).toMatchObject({ status: "zero_advantage", reason: "zero_advantage" });
@@ -102,7 +102,16 @@ describe("the record of a job", () => {
         mask: [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1],
         logprobs: [...Array(9).fill(null), -0.5, -0.5],
         advantages: [...Array(9).fill(0), report.advantage, report.advantage],
+        ...{ gradient_step: expect.any(Number), gradient_step_tokens: 2 },
       },
+    ]);
+    const { json: list } = await server.call("GET", `${JOBS}/${job.id}/groups`);
+    const versions = list.data.map((row: { trajectories: { initial_policy_version: number | null }[] }) =>
+      row.trajectories.map(({ initial_policy_version }) => initial_policy_version),
+    );
+    expect(versions).toEqual([
+      [null, null],
+      [0, null],
     ]);
   });
 
@@ -242,6 +251,40 @@ describe("numbers per token", () => {
     }
   });
 
+  it("name the sequence and the gradient step that they belong to", async () => {
+    const counting = await startTrainingServer({ trainer: fakeTrainer(2, { FAKE_TRAINER_NUMBERS: "1" }) });
+    try {
+      const { id } = await newModel(counting);
+      const [first, second] = [trajectory("a1 <e>", 1), trajectory("a2 a3 <e>", 0)];
+      const more = { additional_histories: [{ messages_and_choices: trajectory("a3 a3 a3", 0).messages_and_choices }] };
+      const groups = [group({ ...first, ...more }, second), group(trajectory("a3", 1), trajectory("a2 <e>", 0))];
+      const experimental_config = { grad_accumulation_sequences: 2 };
+      const job = await run(jobBody(id, groups, { experimental_config }), JOBS, counting);
+      const { json } = await counting.call("GET", path(job, 0, 0));
+      const { json: of } = await counting.call("GET", path(job, 0, 0).replace("/tokens", ""));
+      expect(of.sequences).toHaveLength(2);
+      expect(json.sequences.map(({ sequence }: { sequence: number }) => sequence)).toEqual([0, 1]);
+      const tokensOf = new Map<number, { stated: number; trained: number }>();
+      for (const [g, t] of [
+        [0, 0],
+        [0, 1],
+        [1, 0],
+        [1, 1],
+      ] as const) {
+        const { json: one } = await counting.call("GET", path(job, g, t).replace("/tokens", ""));
+        for (const { gradient_step: step, gradient_step_tokens: stated, mask } of one.sequences) {
+          const before = tokensOf.get(step)?.trained ?? 0;
+          tokensOf.set(step, { stated, trained: before + mask.filter((bit: number) => bit === 1).length });
+        }
+      }
+      // five sequences, two a step
+      expect([...tokensOf.keys()].sort()).toEqual([0, 1, 2]);
+      for (const { stated, trained } of tokensOf.values()) expect(trained).toBe(stated);
+    } finally {
+      await counting.close();
+    }
+  });
+
   it("are absent when the trainer keeps none", async () => {
     const { id } = await newModel(server);
     const job = await run(jobBody(id));
@@ -348,6 +391,33 @@ describe("using the data of a job again", () => {
     const body = jobBody(id, groups, { experimental_config: config, dry_run: true });
     expect(other).toEqual((await server.call("POST", JOBS, body)).json);
     expect(other.trajectories[0].advantage).not.toEqual(again.trajectories[0].advantage);
+  });
+
+  it("takes other rewards for some trajectories, and keeps them with the new job", async () => {
+    const { id } = await newModel(server);
+    const made = (reward: number) => [group(trajectory("a1 <e>", reward), trajectory("a2 <e>", 1)), goodGroup()];
+    const job = await run(jobBody(id, made(1)));
+    const rewards = [{ group: 0, trajectory: 0, reward: 0.25 }];
+    const dry = (await server.call("POST", JOBS, { from_job: job.id, dry_run: true, rewards })).json;
+    expect(dry).toEqual((await server.call("POST", JOBS, jobBody(id, made(0.25), { dry_run: true }))).json);
+    const again = await run({ from_job: job.id, rewards });
+    const { json: list } = await server.call("GET", `${JOBS}/${again.id}/groups`);
+    expect(list.data.map((row: { rewards: number[] }) => row.rewards)).toEqual([
+      [0.25, 1],
+      [1, 0],
+    ]);
+    const { json: kept } = await server.call("GET", `${JOBS}/${again.id}/groups/0/trajectories/0`);
+    expect(kept).toMatchObject({ reward: 0.25, metadata: { scenario_id: "s" } });
+    for (const [wrong, reason] of [
+      [[{ group: 0, trajectory: 2, reward: 1 }], /no trajectory 2 in group 0/],
+      [[{ group: 0, trajectory: 0, reward: "1" }], /rewards/],
+    ] as const) {
+      const { status, json } = await server.call("POST", JOBS, { from_job: job.id, rewards: wrong });
+      expect({ status, message: json.error.message }).toMatchObject({
+        status: 422,
+        message: expect.stringMatching(reason),
+      });
+    }
   });
 
   it("trains it once more, on another model, with a record of its own", async () => {

@@ -6,7 +6,15 @@ function group(index: number, task: string, tries: [status: string, reward: numb
   return {
     ...{ group: index, task, rewards: [], mean: null, spread: null, verdicts: {}, exceptions: [] },
     trajectories: tries.map(([status, reward], trajectory) => ({
-      ...{ trajectory, reward, status, advantage: null, tokens: null, trainable_tokens: null },
+      ...{
+        trajectory,
+        reward,
+        status,
+        advantage: null,
+        tokens: null,
+        trainable_tokens: null,
+        initial_policy_version: null,
+      },
     })),
   };
 }

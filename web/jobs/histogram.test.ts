@@ -16,7 +16,7 @@ it("takes more values than a call takes arguments", () => {
 });
 
 it("draws tries that have a reward and a length", () => {
-  const row = { trajectory: 0, advantage: 0, trainable_tokens: 1 };
+  const row = { trajectory: 0, advantage: 0, trainable_tokens: 1, initial_policy_version: null };
   const trajectories = [
     { ...row, reward: 1, tokens: 10, status: "trained" },
     { ...row, reward: 0, tokens: 30, status: "too_long" },

@@ -12,6 +12,8 @@ export interface TryRow {
   status: string | null;
   tokens: number | null;
   trainable_tokens: number | null;
+  /** The step it began with. */
+  initial_policy_version: number | null;
 }
 
 export interface RolloutException {

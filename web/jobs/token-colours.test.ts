@@ -5,8 +5,13 @@ import { numbersAt, type Sequence } from "./trajectory.ts";
 const sequence: Sequence = {
   ...{ tokens: [5, 6, 7], token_strings: ["a", "b", "c"], mask: [0, 1, 1] },
   ...{ logprobs: [null, -3, -9], advantages: [0, -2, -2] },
+  ...{ gradient_step: 0, gradient_step_tokens: 2 },
 };
-const numbers = { positions: [1, 2], values: { ratio: [1, Math.E], gradient: [0.5, -1], reference_kl: [null, null] } };
+const numbers = {
+  sequence: 0,
+  positions: [1, 2],
+  values: { ratio: [1, Math.E], gradient: [0.5, -1], reference_kl: [null, null] },
+};
 
 it("colours trained tokens, unlikely ones and the sign of the advantage", () => {
   expect(coloursOf("mask", sequence, undefined)).toEqual([null, 0.5, 0.5]);

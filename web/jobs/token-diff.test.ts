@@ -5,6 +5,7 @@ import type { Sequence } from "./trajectory.ts";
 const sequence = (...texts: string[]): Sequence => ({
   ...{ tokens: texts.map((_text, i) => i), token_strings: texts },
   ...{ mask: texts.map(() => 1 as const), logprobs: texts.map(() => -1), advantages: texts.map(() => 1) },
+  ...{ gradient_step: null, gradient_step_tokens: null },
 });
 
 it("joins what both have, and what only one has", () => {

@@ -8,6 +8,8 @@ export interface Sequence {
   mask: (0 | 1)[];
   logprobs: (number | null)[];
   advantages: number[];
+  gradient_step: number | null;
+  gradient_step_tokens: number | null;
 }
 
 export interface Trajectory extends TryRow {
@@ -27,7 +29,7 @@ export interface Trajectory extends TryRow {
 
 /** By the names of fields; a value per trained token. */
 export interface TokenNumbers {
-  sequences: { positions: number[]; values: Record<string, (number | null)[]> }[];
+  sequences: { sequence: number; positions: number[]; values: Record<string, (number | null)[]> }[];
 }
 
 export function tokensOf({ tokens, token_strings, logprobs }: Sequence): Token[] {

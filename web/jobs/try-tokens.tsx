@@ -28,8 +28,7 @@ export function TryTokens({ path, sequences, colour, onColour }: TryTokensProps)
         <SequenceTokens
           key={`${path} ${i}`}
           sequence={sequence}
-          // The numbers leave out sequences that were not trained, so fewer cannot be told apart.
-          numbers={numbers.length === sequences.length ? numbers[i] : undefined}
+          numbers={numbers.find((one) => one.sequence === i)}
           colour={colour}
           name={`Tokens of sequence ${i + 1}`}
         />

@@ -83,8 +83,9 @@ export function presentGradientSteps({
   return total === null ? null : { done: Math.round((progress ?? 0) * total), total };
 }
 
-function presentTotals({ byStatus, trainableTokens, ...totals }: JobTotals) {
-  return { ...totals, by_status: byStatus, trainable_tokens: trainableTokens };
+function presentTotals({ byStatus, trainableTokens, trainableGroups, ...totals }: JobTotals) {
+  const counts = { trainable_tokens: trainableTokens, trainable_groups: trainableGroups ?? null };
+  return { ...totals, by_status: byStatus, ...counts };
 }
 
 export function presentEvent({ id, type, data, createdAt }: JobEvent) {

@@ -11,8 +11,9 @@ import type { TrainingService } from "../../training/service.ts";
 import { type Principal, principalOf, readableBy } from "../http/auth.ts";
 import type { Loc, Violations } from "../request/violations.ts";
 import type { JsonItem, Streamed } from "./json-items.ts";
-import { sentItems } from "./record.wire.ts";
+import { sentItems, withRewards } from "./record.wire.ts";
 import { readSubmission } from "./submission.ts";
+import type { NewReward } from "./training.schema.ts";
 import { invalid, noIssues, readTraining, throwIfAny } from "./validation.ts";
 
 const MAX_KEY_LENGTH = 255;
@@ -96,7 +97,9 @@ async function takeAgain(
   const record = await training.jobs.openRecord(job);
   try {
     const giveWay = givingWay();
-    for await (const item of sentItems(record.texts(), field)) {
+    const sent = sentItems(record.texts(), field);
+    const rewards = (fields.rewards ?? []) as NewReward[]; // checked with the rest of the body
+    for await (const item of withRewards(sent, rewards)) {
       await onItem(item);
       await giveWay();
     }

@@ -23,6 +23,7 @@ export function presentGroup({ group, sent, tries }: KeptGroup): GroupRow {
       return {
         ...{ trajectory: i, reward: rewards[i] ?? null, ...presentVerdict(verdict) },
         ...{ tokens: verdict?.tokens ?? null, trainable_tokens: verdict?.trainableTokens ?? null },
+        initial_policy_version: sent.versions?.[i] ?? null,
       };
     }),
     ...notes,
@@ -49,14 +50,22 @@ export function presentTrajectory(
   };
 }
 
-/** `rows`: the trainer's numbers for the trained tokens of each sequence. */
-export function presentNumbers(sequences: readonly KeptSequence[], rows: readonly Float32Array[]) {
+/** What the trainer computed for the trained tokens of a sequence of a trajectory. */
+export interface SequenceNumbers {
+  /** Its index in the trajectory. */
+  index: number;
+  sequence: KeptSequence;
+  rows: Float32Array;
+}
+
+export function presentNumbers(found: readonly SequenceNumbers[]) {
   return {
     object: "token_numbers" as const,
     fields: TOKEN_FIELDS,
-    sequences: sequences.map((sequence, s) => ({
+    sequences: found.map(({ index, sequence, rows }) => ({
+      sequence: index,
       positions: trainedPositions(sequence),
-      values: Object.fromEntries(TOKEN_FIELDS.map((field, f) => [field, column(rows[s]!, f)])),
+      values: Object.fromEntries(TOKEN_FIELDS.map((field, f) => [field, column(rows, f)])),
     })),
   };
 }
@@ -95,12 +104,13 @@ function presentVerdict(verdict: TryVerdict | undefined) {
 }
 
 function presentSequence(
-  { ids, mask, logprobs }: KeptSequence,
+  { ids, mask, logprobs, step, stepTokens }: KeptSequence,
   advantage: number,
   tokenTexts: (ids: readonly number[]) => string[],
 ) {
   return {
     ...{ tokens: ids, token_strings: tokenTexts(ids), mask, logprobs },
     advantages: mask.map((bit) => (bit === 1 ? advantage : 0)),
+    ...{ gradient_step: step ?? null, gradient_step_tokens: stepTokens ?? null },
   };
 }

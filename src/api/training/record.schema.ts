@@ -32,6 +32,7 @@ const GroupBody = Type.Object(
         ...verdict,
         tokens: nullable(Type.Integer()),
         trainable_tokens: nullable(Type.Integer()),
+        initial_policy_version: nullable(Type.Integer({ description: "The step that it began with, as sent." })),
       }),
     ),
     exceptions: Type.Array(RolloutException, { description: "The first 100, shortened to 500 characters." }),
@@ -81,6 +82,12 @@ export const TrajectoryRecordBody = Type.Object(
         mask: Type.Array(Type.Integer({ description: "1 where the token is trained." })),
         logprobs: Type.Array(nullable(Type.Number({ description: "The sampler's." }))),
         advantages: Type.Array(Type.Number()),
+        gradient_step: nullable(
+          Type.Integer({ description: "Index of the gradient step that trained it; null if it was not trained." }),
+        ),
+        gradient_step_tokens: nullable(
+          Type.Integer({ description: "Trained tokens of that gradient step; its loss is their mean." }),
+        ),
       }),
       { description: "Empty for what was left out before it was tokenised." },
     ),
@@ -96,12 +103,13 @@ export const TokenNumbersBody = Type.Object(
     fields: Type.Array(Type.String()),
     sequences: Type.Array(
       Type.Object({
+        sequence: Type.Integer({ description: "Index of the sequence in the trajectory." }),
         positions: Type.Array(Type.Integer({ description: "Indices of the trained tokens in the sequence." })),
         values: Type.Object(numbers, {
           description: "A list per field, one value per position; null = does not apply.",
         }),
       }),
-      { description: "As in the trajectory." },
+      { description: "Those of the trajectory that were trained." },
     ),
   },
   { title: "TokenNumbers" },

@@ -8,6 +8,8 @@ import type { SentText } from "../../training/records/record-reader.ts";
 import type { GroupNotes, SentWriter } from "../../training/records/sent-record.ts";
 import type { JsonItem } from "./json-items.ts";
 import { parseValue } from "./json-value.ts";
+import type { NewReward } from "./training.schema.ts";
+import { invalid } from "./validation.ts";
 
 /** In a list of groups. One trajectory shows all of it. */
 const MOST_EXCEPTIONS = 100;
@@ -34,6 +36,32 @@ export async function* sentItems(texts: AsyncIterable<SentText>, field: string):
         : [field, group];
     yield { path, value: parseValue(text), text };
   }
+}
+
+/** The items of a job with other rewards for some trajectories. Throws if one of these is not among them. */
+export async function* withRewards(
+  items: AsyncIterable<JsonItem>,
+  rewards: readonly NewReward[],
+): AsyncGenerator<JsonItem> {
+  const waiting = new Map(rewards.map(({ group, trajectory, reward }) => [`${group}/${trajectory}`, reward]));
+  for await (const item of items) {
+    const place = `${item.path[1]}/${item.path[3]}`;
+    const reward = waiting.get(place);
+    if (reward === undefined || !isJsonObject(item.value)) {
+      yield item;
+      continue;
+    }
+    waiting.delete(place);
+    yield { path: item.path, value: { ...item.value, reward }, text: null };
+  }
+  const [unknown] = waiting.keys();
+  if (unknown === undefined) return;
+  const [group, trajectory] = unknown.split("/");
+  throw invalid(
+    ["body", "rewards"],
+    "value_error",
+    `Value error, that job has no trajectory ${trajectory} in group ${group}`,
+  );
 }
 
 export interface RolloutException {

@@ -7,7 +7,13 @@ import type { TrainingService } from "../../training/service.ts";
 import { TrainingError } from "../../training/training-error.ts";
 import { principalOf, readableBy } from "../http/auth.ts";
 import { page } from "./paging.ts";
-import { presentGroup, presentNumbers, presentTrajectory, trainedPositions } from "./record.present.ts";
+import {
+  presentGroup,
+  presentNumbers,
+  presentTrajectory,
+  type SequenceNumbers,
+  trainedPositions,
+} from "./record.present.ts";
 import { GroupList, GroupPage, TokenNumbersBody, TrajectoryRecordBody } from "./record.schema.ts";
 import { documented } from "./training.schema.ts";
 import { invalid, readQuery } from "./validation.ts";
@@ -55,16 +61,15 @@ export function registerTrainingRecords(app: FastifyInstance, training: Training
     documented("What the trainer computed for every trained token of a trajectory", { response: TokenNumbersBody }),
     async (request) => {
       const { job, found } = await find(training, request);
-      const trained = found.sequences.filter(({ firstRow }) => firstRow !== null);
-      const rows: Float32Array[] = [];
-      for (const sequence of trained) {
-        const some = await training.jobs.tokenRows(job, sequence.firstRow!, trainedPositions(sequence).length);
-        if (some) rows.push(some);
+      const numbers: SequenceNumbers[] = [];
+      for (const [index, sequence] of found.sequences.entries()) {
+        if (sequence.firstRow === null) continue;
+        const rows = await training.jobs.tokenRows(job, sequence.firstRow, trainedPositions(sequence).length);
+        if (!rows) throw new TrainingError("no_token_numbers", { id: job.id });
+        numbers.push({ index, sequence, rows });
       }
-      if (trained.length === 0 || rows.length < trained.length) {
-        throw new TrainingError("no_token_numbers", { id: job.id });
-      }
-      return presentNumbers(trained, rows);
+      if (numbers.length === 0) throw new TrainingError("no_token_numbers", { id: job.id });
+      return presentNumbers(numbers);
     },
   );
 }

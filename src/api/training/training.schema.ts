@@ -1,7 +1,7 @@
 // Requests and replies of the training routes. The same schemas read requests and generate the OpenAPI document.
 // trajectory.schema.ts has the training data, config.schema.ts the options of a job.
 
-import { type TObject, type TSchema, Type } from "typebox";
+import { type Static, type TObject, type TSchema, Type } from "typebox";
 import { JOB_STATUSES } from "../../store/job-state.ts";
 import { AnyObject, ErrorBody, nullable, orNull, refused } from "../request/schema-parts.ts";
 import { RlOptions, SftOptions } from "./config.schema.ts";
@@ -159,8 +159,18 @@ const fromJob = {
   model_id: orNull(Uuid, { description: "Default: the model of that job." }),
   dry_run: orNull(Type.Boolean(), { description: "Show what training would see; train nothing." }),
 };
+const NewReward = Type.Object({
+  group: Type.Integer({ minimum: 0 }),
+  trajectory: Type.Integer({ minimum: 0 }),
+  reward: Type.Number(),
+});
+export type NewReward = Static<typeof NewReward>;
 export const JobAgainBody = Type.Object(
-  { ...fromJob, config: orNull(RlOptions, { description: "Default: that of the job." }) },
+  {
+    ...fromJob,
+    config: orNull(RlOptions, { description: "Default: that of the job." }),
+    rewards: orNull(Type.Array(NewReward), { description: "Rewards of some trajectories, instead of those sent." }),
+  },
   { title: "TrainingJobAgain" },
 );
 export const SftJobAgainBody = Type.Object(
@@ -198,6 +208,9 @@ export const JobBody = Type.Object(
     totals: nullable(
       Type.Object({
         groups: Type.Integer({ description: "0 in supervised jobs." }),
+        trainable_groups: nullable(
+          Type.Integer({ description: "Groups whose rewards differ; null for jobs of earlier versions." }),
+        ),
         trajectories: Type.Integer({ description: "Or examples." }),
         trained: Type.Integer(),
         by_status: Type.Record(Type.String(), Type.Integer()),

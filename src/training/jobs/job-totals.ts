@@ -5,6 +5,8 @@ import type { JobReport } from "./job-work.ts";
 export interface JobTotals {
   /** 0 for examples, which have no groups. */
   groups: number;
+  /** Groups whose rewards differ, so that there is something to learn. Absent in totals of earlier versions. */
+  trainableGroups?: number;
   /** Or examples. */
   trajectories: number;
   trained: number;
@@ -21,6 +23,7 @@ export function totalsOf({ trajectories, examples, totals }: JobReport): JobTota
   for (const { status } of entries) byStatus[status] = (byStatus[status] ?? 0) + 1;
   return {
     groups: totals.num_groups_submitted ?? 0,
+    trainableGroups: totals.num_groups_trainable ?? 0,
     trajectories: entries.length,
     trained: byStatus.trained ?? 0,
     byStatus,

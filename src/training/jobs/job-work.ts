@@ -9,11 +9,11 @@ import type { BatchSequence, GradientStepPlan, Objective } from "../contract.ts"
 import { groupCounts, rewardMetrics } from "../data/group-metrics.ts";
 import { type PreparedJob, prepareJob } from "../data/prepare.ts";
 import { type ExampleReport, type PreparedSft, prepareSft, type SftExample } from "../data/prepare-sft.ts";
-import type { TokenSequence } from "../data/token-sequence.ts";
+import { type TokenSequence, tokenCounts } from "../data/token-sequence.ts";
 import type { TrajectoryReport } from "../data/verdict.ts";
 import { planRl, planSft } from "../gradient/gradient-plan.ts";
 import { rewardSpreadMultiplier } from "../gradient/learning-rate.ts";
-import type { PreparedTry } from "../records/prepared-record.ts";
+import type { PreparedTry, TrainedPlace } from "../records/prepared-record.ts";
 import { TrainingError } from "../training-error.ts";
 import { readGroups, readInput } from "./job-input.ts";
 import { klReferenceStep } from "./kl-reference.ts";
@@ -88,7 +88,7 @@ async function rlWork(job: JobRecord, context: TrainingContext, target: Target):
     },
     optimizer: config.optimizer,
     report: { trajectories: prepared.report, totals },
-    prepared: { tries: triesOf(prepared), groups: prepared.groups.length },
+    prepared: { tries: triesOf(prepared, plan), groups: prepared.groups.length },
     eventMetrics: () => jobMetrics,
     stepMetrics: Object.fromEntries(Object.entries(rewards).map(([name, value]) => [`train/${name}`, value])),
     rewardStdDev: rewards.reward_std_dev ?? null,
@@ -118,7 +118,7 @@ async function sftWork(job: JobRecord, { workspace }: TrainingContext, { base, s
     objective: { kind: "cross_entropy" },
     optimizer: config.optimizer,
     report: { examples: report, totals },
-    prepared: { tries: triedExamples(prepared), groups: report.length },
+    prepared: { tries: triedExamples(prepared, plan), groups: report.length },
     eventMetrics: (index) => ({ ...jobMetrics, num_trajectories: examplesOf(plan[index]!) }),
     stepMetrics: {},
     rewardStdDev: null,
@@ -126,34 +126,44 @@ async function sftWork(job: JobRecord, { workspace }: TrainingContext, { base, s
   };
 }
 
-function triesOf({ report, tokenised, sequences }: PreparedJob): PreparedTry[] {
+function triesOf({ report, tokenised, sequences }: PreparedJob, plan: readonly GradientStepPlan[]): PreparedTry[] {
   const place = (of: { group: number; trajectory: number }) => `${of.group}/${of.trajectory}`;
   const weights = new Map(sequences.map((sequence) => [place(sequence), sequence.weight]));
-  const numbered = numbering(sequences);
+  const placed = places(sequences, plan);
   return report.map(({ group, trajectory, status, reason, advantage, tokens, trainableTokens }, i) => {
     const weight = weights.get(place({ group, trajectory })) ?? 0;
-    return { group, status, reason, advantage, weight, tokens, trainableTokens, sequences: numbered(tokenised[i]!) };
+    return { group, status, reason, advantage, weight, tokens, trainableTokens, sequences: placed(tokenised[i]!) };
   });
 }
 
-function triedExamples({ report, tokenised, sequences }: PreparedSft): PreparedTry[] {
-  const numbered = numbering(sequences);
+function triedExamples(
+  { report, tokenised, sequences }: PreparedSft,
+  plan: readonly GradientStepPlan[],
+): PreparedTry[] {
+  const placed = places(sequences, plan);
   return report.map(({ example, ...verdict }, i) => {
     const signal = verdict.status === "trained" ? 1 : 0;
-    return { ...verdict, group: example, advantage: signal, weight: signal, sequences: numbered(tokenised[i]!) };
+    return { ...verdict, group: example, advantage: signal, weight: signal, sequences: placed(tokenised[i]!) };
   });
 }
 
-/** Says where the trainer's numbers for the tokens of a sequence are. `batch`: the sequences in training order. */
-function numbering(batch: readonly TokenSequence[]): (sequences: TokenSequence[]) => PreparedTry["sequences"] {
+/** Says where each sequence is trained. `batch`: the sequences in training order. */
+function places(
+  batch: readonly TokenSequence[],
+  plan: readonly GradientStepPlan[],
+): (sequences: readonly TokenSequence[]) => PreparedTry["sequences"] {
   // the batch has copies of the sequences with the same ids
-  const firstRows = new Map<readonly number[], number>();
+  const found = new Map<readonly number[], TrainedPlace>();
   let row = 0;
-  for (const { ids, mask } of batch) {
-    firstRows.set(ids, row);
-    for (const bit of mask) row += bit;
+  for (const [step, { from, to }] of plan.entries()) {
+    const members = batch.slice(from, to);
+    const { trainableTokens: stepTokens } = tokenCounts(members);
+    for (const { ids, mask } of members) {
+      found.set(ids, { firstRow: row, step, stepTokens });
+      for (const bit of mask) row += bit;
+    }
   }
-  return (sequences) => sequences.map((sequence) => ({ ...sequence, firstRow: firstRows.get(sequence.ids) ?? null }));
+  return (sequences) => sequences.map((sequence) => ({ ...sequence, trained: found.get(sequence.ids) ?? null }));
 }
 
 function batchSequence(

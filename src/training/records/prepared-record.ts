@@ -16,8 +16,17 @@ export interface PreparedTry {
   weight: number;
   tokens: number;
   trainableTokens: number;
-  /** `firstRow`: of its trained tokens in the trainer's numbers; null = not trained. */
-  sequences: readonly (TokenSequence & { firstRow: number | null })[];
+  sequences: readonly (TokenSequence & { trained: TrainedPlace | null })[];
+}
+
+/** Where and with what a sequence was trained. */
+export interface TrainedPlace {
+  /** Of its trained tokens in the trainer's numbers. */
+  firstRow: number;
+  /** Index of its gradient step. */
+  step: number;
+  /** Trained tokens of that step; its loss is their mean. */
+  stepTokens: number;
 }
 
 export type TryVerdict = Omit<PreparedTry, "group" | "sequences">;
@@ -35,6 +44,9 @@ export interface KeptSequence {
   logprobs: (number | null)[];
   /** Of its trained tokens in the trainer's numbers; null = not trained. */
   firstRow: number | null;
+  /** Absent if it was not trained, and in records of earlier versions. */
+  step?: number;
+  stepTokens?: number;
 }
 
 /** `tries` are in the order of their groups. Groups without any have a row too. */
@@ -65,6 +77,6 @@ export async function writePrepared(path: string, tries: Iterable<PreparedTry>, 
 }
 
 /** JSON has no NaN, so an unknown log-probability becomes null. */
-function kept({ ids, mask, oldLogprobs, firstRow }: PreparedTry["sequences"][number]): object {
-  return { ids, mask, logprobs: oldLogprobs, firstRow };
+function kept({ ids, mask, oldLogprobs, trained }: PreparedTry["sequences"][number]): object {
+  return { ids, mask, logprobs: oldLogprobs, ...(trained ?? { firstRow: null }) };
 }

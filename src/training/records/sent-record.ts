@@ -13,6 +13,8 @@ export interface SentRow {
   /** The beginning of the first user turn. */
   task: string | null;
   rewards: number[];
+  /** The policy steps that its trajectories began with. Absent in records of earlier versions, and for an example. */
+  versions?: (number | null)[];
   notes: GroupNotes;
 }
 
@@ -32,6 +34,7 @@ export class SentWriter {
   readonly #file: LineFileWriter;
   #task: string | null = null;
   #rewards: number[] = [];
+  #versions: (number | null)[] = [];
 
   private constructor(file: LineFileWriter) {
     this.#file = file;
@@ -42,17 +45,20 @@ export class SentWriter {
   }
 
   /** `text`: the JSON of the client. The group of a trajectory follows the last of them. */
-  async trajectory(text: string, { reward, histories }: Trajectory): Promise<void> {
+  async trajectory(text: string, { reward, histories, initialPolicyVersion }: Trajectory): Promise<void> {
     this.#task ??= taskOf((histories[0]?.items ?? []).map(messageOf));
     this.#rewards.push(reward);
+    this.#versions.push(initialPolicyVersion);
     await this.#file.line(text);
   }
 
   async group(text: string, notes: GroupNotes): Promise<void> {
     const size = this.#rewards.length;
-    const row = { line: this.#file.lines - size, size, task: this.#task, rewards: this.#rewards, notes };
+    const [rewards, versions] = [this.#rewards, this.#versions];
+    const row = { line: this.#file.lines - size, size, task: this.#task, rewards, versions, notes };
     this.#task = null;
     this.#rewards = [];
+    this.#versions = [];
     await this.#file.line(text);
     await this.#row(row);
   }
