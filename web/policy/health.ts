@@ -9,7 +9,7 @@ export interface Sign {
   meaning: string;
 }
 
-/** Share of tries without an advantage above which much of the sampling is wasted. */
+/** Share of groups without a difference above which much of the sampling is wasted. */
 const MANY_ALIKE = 0.4;
 const FAR_RATIO = 0.2;
 
@@ -45,13 +45,13 @@ function rewardSign(columns: Readonly<Record<string, Column>>): Sign | null {
 }
 
 function alikeSign(totals: Verdicts | null): Sign | null {
-  if (totals === null || totals.trajectories === 0) return null;
-  const share = (totals.by_status.zero_advantage ?? 0) / totals.trajectories;
+  if (totals === null || totals.groups === 0 || totals.trainable_groups === null) return null;
+  const share = 1 - totals.trainable_groups / totals.groups;
   const isHigh = share > MANY_ALIKE;
   return {
     mood: isHigh ? "warn" : "good",
-    text: `${percent(share)} of tries all alike`,
-    meaning: `In the last job. A try that is rewarded as its whole group teaches nothing.${isHigh ? " Choose harder or easier tasks." : ""}`,
+    text: `${percent(share)} of groups all alike`,
+    meaning: `In the last job. A group whose tries are all rewarded alike teaches nothing.${isHigh ? " Choose harder or easier tasks." : ""}`,
   };
 }
 

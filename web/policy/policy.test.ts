@@ -11,7 +11,13 @@ it("says in a few words how a job stands", () => {
   expect(job({ status: "RUNNING", progress: 0.61 })).toBe("● running 61 %");
   expect(job({ status: "COMPLETED" })).toBe("✓ 3 min ago");
   expect(job({ status: "FAILED", error_message: "disk full" })).toBe("✗ failed: disk full");
-  const totals = { trajectories: 9, trained: 5, by_status: { trained: 5, too_long: 0, zero_advantage: 4 } };
+  const totals = {
+    groups: 2,
+    trainable_groups: 1,
+    trajectories: 9,
+    trained: 5,
+    by_status: { trained: 5, too_long: 0, zero_advantage: 4 },
+  };
   expect(verdictWords(totals)).toBe("5 trained · 4 zero_advantage");
 });
 
@@ -28,8 +34,11 @@ it("reads the curves", () => {
     });
   expect(texts({ "train/reward": [0, 0.1, 0.2, 0.8, 0.9, 1] })).toEqual(["good reward rising, now 1"]);
   expect(texts({ "train/reward": [1, 0.9, null, 0.2, 0.1, 0] })[0]).toContain("bad reward falling");
-  const alike = (zero_advantage: number) => texts({}, { trajectories: 8, trained: 2, by_status: { zero_advantage } });
-  expect([alike(4), alike(2)]).toEqual([["warn 50 % of tries all alike"], ["good 25 % of tries all alike"]]);
+  // A try may equal the mean of a group that is not all alike, so tries say nothing about groups.
+  const alike = (groups: number, trainable_groups: number | null) =>
+    texts({}, { groups, trainable_groups, trajectories: 9, trained: 2, by_status: { zero_advantage: 7 } });
+  expect([alike(4, 2), alike(4, 3)]).toEqual([["warn 50 % of groups all alike"], ["good 25 % of groups all alike"]]);
+  expect([alike(0, 0), alike(4, null)]).toEqual([[], []]);
   expect(texts({ ratio_mean: [1.01] })).toEqual(["good ratios 1.01"]);
   expect(texts({ kl_old_new_k3: [0.001, 0.001, 0.002, 0.5] })[0]).toContain("it jumped");
   expect(texts({ entropy: [2, 1, 0.1] })[0]).toContain("warn entropy fell");

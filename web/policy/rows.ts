@@ -6,7 +6,7 @@ import { ago, percent } from "../format.ts";
 export type JobSummary = NonNullable<TrainableModel["last_job"]>;
 
 /** How many tries of a job there were, and what became of them. */
-export type Verdicts = Pick<JobTotals, "trajectories" | "trained" | "by_status">;
+export type Verdicts = Pick<JobTotals, "groups" | "trainable_groups" | "trajectories" | "trained" | "by_status">;
 
 export type Mood = "good" | "warn" | "bad" | "";
 
