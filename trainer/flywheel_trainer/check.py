@@ -78,7 +78,8 @@ def needs(folder: str, dtype: str, rank: int) -> dict:
     text = model.config.get_text_config()
     parameters = sum(parameter.numel() for parameter in model.parameters())
     sides = sum(sum(layer.get_submodule(path).weight.shape) for layer in model.model.layers for path in LINEARS.values())
-    kept, recomputed = row_bytes(text, DTYPES[dtype].itemsize)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    kept, recomputed = row_bytes(text, DTYPES[dtype], device)
     return {
         "type": text.model_type,
         "parameters": parameters,

@@ -233,7 +233,7 @@ class TrainableModel:
                 free = total - self.weight_bytes - OVERHEAD_BYTES
             # the layer that runs and the next one are whole
             budget = int((free - (2 * self.layer_bytes if self.sharded else 0)) * MEMORY_SHARE)
-        kept, recomputed = row_bytes(self.config, self.dtype.itemsize)
+        kept, recomputed = row_bytes(self.config, self.dtype, self.device)
         return Memory(rows=max(1, budget // kept), recomputed_rows=max(1, budget // recomputed))
 
 
@@ -243,16 +243,19 @@ def padded_rows(count: int) -> int:
     return -(-count // step) * step
 
 
-def row_bytes(config, size: int) -> tuple[int, int]:
+def row_bytes(config, dtype: torch.dtype, device: torch.device) -> tuple[int, int]:
     """Bytes of one row when all layers keep what the backward pass needs, and when they compute it again."""
-    hidden, wide = config.hidden_size, config.intermediate_size
+    size, hidden, wide = dtype.itemsize, config.hidden_size, config.intermediate_size
     heads = config.num_attention_heads
     head_dim = getattr(config, "head_dim", None) or hidden // heads
     projected = (heads + 2 * config.num_key_value_heads) * head_dim
     # inputs of the maps, results of rotation and activation; what layers add to is float32
     layer = size * (5 * hidden + 3 * projected + 4 * wide) + 4 * 2 * hidden
+    # input and output of a product in float64, and their gradients
+    product = 2 * 8 * (hidden + wide) if widens(dtype, device) else 0
     # all layers keep their input, float32; one at a time is computed again, with its gradients
-    return config.num_hidden_layers * layer, int(config.num_hidden_layers * 4 * hidden + 1.5 * layer)
+    recomputed = int(config.num_hidden_layers * 4 * hidden + 1.5 * layer)
+    return config.num_hidden_layers * layer + product, recomputed + product
 
 
 def check_trainable(model) -> None:
