@@ -1,41 +1,61 @@
-// Encodes weights for llama.cpp: float32, float16, and its two oldest block formats. A block is 32 consecutive weights of a
-// row with one float16 scale. Rounding follows llama.cpp's reference code.
+// Encodes weights for llama.cpp: float32, float16, bfloat16, its two oldest block formats, and two with large blocks. In the
+// old ones a block is 32 consecutive weights of a row with one float16 scale, and rounding follows llama.cpp's code.
 
-import { narrowToFloat16 } from "../../src/model/checkpoint/half-floats.ts";
+import { narrowToBfloat16, narrowToFloat16 } from "../../src/model/checkpoint/half-floats.ts";
+import { encodeQ4K, encodeQ6K, LARGE_BLOCK, Q4_K_BYTES, Q6_K_BYTES } from "./ggml-large-blocks.ts";
 
-export type GgmlType = "f32" | "f16" | "q8_0" | "q4_0";
+export type GgmlType = "f32" | "f16" | "bf16" | "q8_0" | "q4_0" | "q4_K" | "q6_K";
 
 /** Type numbers in GGUF files. */
-export const GGML_TYPE: Readonly<Record<GgmlType, number>> = { f32: 0, f16: 1, q4_0: 2, q8_0: 8 };
+export const GGML_TYPE: Readonly<Record<GgmlType, number>> = {
+  ...{ f32: 0, f16: 1, bf16: 30, q4_0: 2, q8_0: 8, q4_K: 12, q6_K: 14 },
+};
 
 export const BLOCK = 32;
+
+/** A row is a multiple of this many weights. */
+export function blockOf(type: GgmlType): number {
+  if (type === "q4_K" || type === "q6_K") return LARGE_BLOCK;
+  return type === "q8_0" || type === "q4_0" ? BLOCK : 1;
+}
 
 export function encodedBytes(type: GgmlType, elements: number): number {
   switch (type) {
     case "f32":
       return elements * 4;
     case "f16":
+    case "bf16":
       return elements * 2;
     case "q8_0":
       return (elements / BLOCK) * (2 + BLOCK);
     case "q4_0":
       return (elements / BLOCK) * (2 + BLOCK / 2);
+    case "q4_K":
+      return (elements / LARGE_BLOCK) * Q4_K_BYTES;
+    case "q6_K":
+      return (elements / LARGE_BLOCK) * Q6_K_BYTES;
     default:
       return type satisfies never;
   }
 }
 
-/** In block formats, the length of a row is a multiple of 32. */
+/** The length of a row is a multiple of the block. */
 export function encode(type: GgmlType, weights: Float32Array): Uint8Array {
   switch (type) {
     case "f32":
       return new Uint8Array(weights.buffer, weights.byteOffset, weights.byteLength);
     case "f16":
       return new Uint8Array(narrowToFloat16(weights).buffer);
+    case "bf16":
+      return new Uint8Array(narrowToBfloat16(weights).buffer);
     case "q8_0":
       return encodeQ8(weights);
     case "q4_0":
       return encodeQ4(weights);
+    case "q4_K":
+      return encodeQ4K(weights);
+    case "q6_K":
+      return encodeQ6K(weights);
     default:
       return type satisfies never;
   }

@@ -7,7 +7,7 @@ import type { LinearName, TensorSpec } from "../../src/model/checkpoint/expected
 import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { inverseFrequencies } from "../../src/model/checkpoint/rope.ts";
 import type { FamilyName } from "../../src/model/families/family.ts";
-import { BLOCK, type GgmlType } from "./ggml-blocks.ts";
+import { blockOf, type GgmlType } from "./ggml-blocks.ts";
 import { type GgufTensor, type GgufValue, writeGguf } from "./gguf.ts";
 
 const ARCHITECTURE: Readonly<Partial<Record<FamilyName, string>>> = {
@@ -17,7 +17,9 @@ const ARCHITECTURE: Readonly<Partial<Record<FamilyName, string>>> = {
   qwen3: "qwen3",
 };
 
-const FILE_TYPE: Readonly<Record<GgmlType, number>> = { f32: 0, f16: 1, q4_0: 2, q8_0: 7 };
+const FILE_TYPE: Readonly<Record<GgmlType, number>> = {
+  ...{ f32: 0, f16: 1, bf16: 32, q4_0: 2, q8_0: 7, q4_K: 14, q6_K: 18 },
+};
 
 const LINEAR: Readonly<Record<LinearName, string>> = {
   q: "attn_q",
@@ -29,15 +31,24 @@ const LINEAR: Readonly<Record<LinearName, string>> = {
   down: "ffn_down",
 };
 
-/** Writes matrices as `type`, and norms and biases as f32. In a q4_0 file the output head is q8_0, because ours is int8. */
-export function writeGgufModel(checkpoint: Checkpoint, path: string, type: GgmlType): void {
+/**
+ * Writes matrices as `type`, and norms and biases as f32. In a q4_0 file the output head is q8_0, because ours is int8.
+ * `tokenizer` replaces entries of the placeholder.
+ */
+export function writeGgufModel(
+  checkpoint: Checkpoint,
+  path: string,
+  type: GgmlType,
+  tokenizer: Readonly<Record<string, GgufValue>> = {},
+): void {
   const { config } = checkpoint;
   const architecture = ARCHITECTURE[config.family];
   const windowed = config.layers.some((layer) => layer.window !== null);
   if (architecture === undefined || windowed) {
     throw new Error(`the benchmark writes no GGUF for ${config.family} models${windowed ? " with windows" : ""}`);
   }
-  writeGguf(path, metadata(config, architecture, type), tensors(checkpoint, architecture, type));
+  const entries = { ...metadata(config, architecture, type), ...tokenizer };
+  writeGguf(path, entries, tensors(checkpoint, architecture, type));
 }
 
 function metadata(config: ModelConfig, architecture: string, type: GgmlType): Record<string, GgufValue> {
@@ -82,7 +93,7 @@ function tensors(checkpoint: Checkpoint, architecture: string, type: GgmlType): 
     result.push({
       name,
       shape: spec.shape,
-      type: spec.shape.at(-1)! % BLOCK === 0 || wanted === "f32" ? wanted : "f16",
+      type: spec.shape.at(-1)! % blockOf(wanted) === 0 ? wanted : "f16",
       read: () => change(checkpoint.tensor(spec.name).read()),
     });
   };

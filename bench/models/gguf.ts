@@ -8,7 +8,9 @@ export type GgufValue =
   | { type: "uint32"; value: number }
   | { type: "float32"; value: number }
   | { type: "string"; value: string }
+  | { type: "bool"; value: boolean }
   | { type: "strings"; value: readonly string[] }
+  | { type: "float32s"; value: readonly number[] }
   | { type: "int32s"; value: readonly number[] };
 
 export interface GgufTensor {
@@ -20,7 +22,7 @@ export interface GgufTensor {
 }
 
 const ALIGNMENT = 32;
-const VALUE_TYPE = { uint32: 4, int32: 5, float32: 6, string: 8, array: 9 } as const;
+const VALUE_TYPE = { uint32: 4, int32: 5, float32: 6, bool: 7, string: 8, array: 9 } as const;
 
 export function writeGguf(
   path: string,
@@ -59,10 +61,16 @@ function encodeValue(entry: GgufValue): Buffer {
       bytes.writeFloatLE(entry.value);
       return Buffer.concat([uint32(VALUE_TYPE.float32), bytes]);
     }
+    case "bool":
+      return Buffer.concat([uint32(VALUE_TYPE.bool), Buffer.of(entry.value ? 1 : 0)]);
     case "string":
       return Buffer.concat([uint32(VALUE_TYPE.string), text(entry.value)]);
     case "strings":
       return array(VALUE_TYPE.string, entry.value.map(text));
+    case "float32s": {
+      const bytes = Buffer.from(Float32Array.from(entry.value).buffer);
+      return Buffer.concat([array(VALUE_TYPE.float32, [], entry.value.length), bytes]);
+    }
     case "int32s": {
       const bytes = Buffer.alloc(4 * entry.value.length);
       for (const [i, value] of entry.value.entries()) bytes.writeInt32LE(value, 4 * i);

@@ -4,10 +4,13 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
+import { isGguf } from "../model/gguf/is-gguf.ts";
+import { readGgufMetadata } from "../model/gguf/open-gguf.ts";
 import { createProgressBar, createProgressLines } from "../model/hub/download-progress.ts";
 import { resolveModel } from "../model/hub/hub.ts";
 import type { Log } from "../observe/log.ts";
-import { loadTextModel, type TextModel } from "../text/text-model.ts";
+import { ggufTextFiles } from "../text/gguf/gguf-text-files.ts";
+import { loadTextModel, type TextModel, textModelOf } from "../text/text-model.ts";
 
 export const BUNDLED_NAME = "flywheel-mini";
 
@@ -19,6 +22,10 @@ export async function findModel(
 ): Promise<{ folder: string; name: string }> {
   if (config.model === "bundled") {
     return { folder: fileURLToPath(new URL(`../../models/${BUNDLED_NAME}`, import.meta.url)), name: BUNDLED_NAME };
+  }
+  if (isGguf(config.model)) {
+    if (!existsSync(config.model)) throw new OperatorError(`--model: there is no file ${config.model}`);
+    return { folder: config.model, name: basename(config.model).replace(/(-00001-of-\d{5})?\.gguf$/i, "") };
   }
   const model = config.revision === null ? config.model : `${config.model}@${config.revision}`;
   const env = {
@@ -37,13 +44,16 @@ export async function findModel(
   return { folder, name: origin?.repository ?? (basename(config.model) || config.model) };
 }
 
-/** The tokenizer and chat templates, under the options that concern them. */
-export function loadText(folder: string, config: Config): Promise<TextModel> {
-  return loadTextModel(folder, {
+/** The tokenizer and chat templates, under the options that concern them. `folder`: or a GGUF file. */
+export async function loadText(folder: string, config: Config): Promise<TextModel> {
+  const options = {
     chatTemplate: readTemplate(config.chatTemplate),
     chatTemplateKwargs: config.defaultChatTemplateKwargs,
     contentFormat: config.chatTemplateContentFormat,
-  });
+  };
+  return isGguf(folder)
+    ? textModelOf(ggufTextFiles(readGgufMetadata(folder)), options)
+    : loadTextModel(folder, options);
 }
 
 /** The content of the file, or the text itself. */

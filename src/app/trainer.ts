@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { ServedCheckpoint } from "../api/service.ts";
 import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
+import { isGguf } from "../model/gguf/is-gguf.ts";
 import type { Log } from "../observe/log.ts";
 import { compiledEntry } from "../system/compiled-entry.ts";
 import type { LimitsTask, TrainedWeights, Trainer } from "../training/contract.ts";
@@ -61,8 +62,14 @@ export function pythonPath(): { PYTHONPATH: string } {
 }
 
 /** What a base model is trained as. Throws OperatorError for options that do not fit. */
-export function trainedWeights({ trainer, trainerDtype }: Config, { weightType }: ServedCheckpoint): TrainedWeights {
+export function trainedWeights(
+  { trainer, trainerDtype }: Config,
+  { folder, weightType }: ServedCheckpoint,
+): TrainedWeights {
   if (trainer === "onnx") return weightType;
+  if (isGguf(folder)) {
+    throw new OperatorError("--trainer torch cannot read GGUF files: give the model's folder, or --trainer onnx");
+  }
   if (weightType !== "float32") {
     throw new OperatorError(
       `--trainer torch trains unrounded weights, and this server samples from ${weightType} ones: add --dtype float32`,

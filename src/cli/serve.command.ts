@@ -53,6 +53,7 @@ const HELP_EXAMPLES = `
 Examples:
   flywheel serve                                    the bundled model
   flywheel serve ./my-model --port 0                a checkpoint folder, on any free port
+  flywheel serve model.gguf                         a GGUF file
   flywheel serve org/name --api-key secret          a model from the Hugging Face cache or hub
   flywheel tokens create --name ci --lifetime 30d   a token for it
 

@@ -26,12 +26,12 @@ export const OPTIONS = {
   model: text(
     "Model",
     "bundled",
-    "Model to serve: a Hugging Face checkpoint folder, org/name[@revision] on the hub, or `bundled`.",
+    "Model to serve: a Hugging Face checkpoint folder, a GGUF file, org/name[@revision] on the hub, or `bundled`.",
   ),
   servedModelName: list(
     "Model",
     [],
-    "Names that clients may use for the model. Replies carry the first. Default: org/name, or the folder's name.",
+    "Names that clients may use for the model. Replies carry the first. Default: org/name, or the name of the folder or file.",
   ),
   revision: text("Model", null, "Branch, tag or commit to download."),
   downloadDir: text("Model", null, "Hugging Face cache folder. Default: HF_HUB_CACHE, or the folder hub in HF_HOME.", {

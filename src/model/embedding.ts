@@ -1,42 +1,54 @@
-// The embedding matrix, kept in its stored type and widened row by row. Looking up a token costs nothing beside the
+// The embedding matrix, kept in its stored format and widened row by row. Looking up a token costs nothing beside the
 // model, and there is no float32 copy of the largest matrix.
 
+import { BLOCK_FORMATS, type BlockFormat, isWeightDtype } from "./checkpoint/block-formats.ts";
 import type { Checkpoint, TensorReader } from "./checkpoint/checkpoint.ts";
 import { CheckpointError } from "./checkpoint/checkpoint-error.ts";
 import { firstNonFinite } from "./checkpoint/finite.ts";
-import { widenBfloat16, widenFloat16 } from "./checkpoint/half-floats.ts";
 
 export class Embedding {
-  readonly #rows: Float32Array | Uint16Array;
-  readonly #widen: (row: Uint16Array, target: Float32Array, offset: number) => void;
+  readonly #bytes: Uint8Array;
+  readonly #format: BlockFormat;
+  /** Bytes of one row. */
+  readonly #stride: number;
   readonly #width: number;
   readonly #scale: number;
 
   /**
-   * `tensor`: [vocab, hidden] in F32, F16 or BF16. `scale` multiplies every embedding (Gemma). `shared`: the tensor's
-   * bytes, if other threads use them too.
+   * `tensor`: [vocab, hidden]. `scale` multiplies every embedding (Gemma). `shared`: the tensor's bytes, if other threads
+   * use them too.
    */
   constructor(tensor: TensorReader, scale: number, shared?: SharedArrayBuffer) {
+    if (!isWeightDtype(tensor.dtype)) throw new Error(`an embedding cannot be ${tensor.dtype}`);
+    this.#format = BLOCK_FORMATS[tensor.dtype];
     this.#width = tensor.shape[1]!;
+    this.#stride = (this.#width / this.#format.values) * this.#format.bytes;
     this.#scale = Math.fround(scale);
-    const bytes = shared === undefined ? tensor.bytes() : new Uint8Array(shared);
-    const Stored = tensor.dtype === "F32" ? Float32Array : Uint16Array;
-    this.#rows = new Stored(bytes.buffer as ArrayBuffer, bytes.byteOffset, tensor.elements);
-    const bad = firstNonFinite(this.#rows, tensor.dtype as "F32" | "F16" | "BF16");
-    if (bad !== -1) {
-      throw new CheckpointError(tensor.file, `tensor "${tensor.name}" has a value that is not finite at ${bad}`);
-    }
-    this.#widen = tensor.dtype === "BF16" ? widenBfloat16 : widenFloat16;
+    this.#bytes = shared === undefined ? tensor.bytes() : new Uint8Array(shared);
+    this.#checkValues(tensor);
   }
 
   /** Writes the embedding of `token` at row `row` of `target` [n, hidden]. */
   copyTo(token: number, target: Float32Array, row: number): void {
-    const stored = this.#rows.subarray(token * this.#width, (token + 1) * this.#width);
     const offset = row * this.#width;
-    if (stored instanceof Uint16Array) this.#widen(stored, target, offset);
-    else target.set(stored, offset);
+    this.#widen(token, target.subarray(offset, offset + this.#width));
     if (this.#scale === 1) return;
     for (let i = offset; i < offset + this.#width; i++) target[i] = target[i]! * this.#scale;
+  }
+
+  #widen(token: number, values: Float32Array): void {
+    this.#format.widen(this.#bytes.subarray(token * this.#stride, (token + 1) * this.#stride), values);
+  }
+
+  #checkValues({ name, file, shape }: TensorReader): void {
+    const values = new Float32Array(this.#width);
+    for (let token = 0; token < shape[0]!; token++) {
+      this.#widen(token, values);
+      const bad = firstNonFinite(values, "F32");
+      if (bad === -1) continue;
+      const at = token * this.#width + bad;
+      throw new CheckpointError(file, `tensor "${name}" has a value that is not finite at ${at}`);
+    }
   }
 }
 

@@ -7,7 +7,7 @@ import { PromptError } from "./prompt-error.ts";
 import type { ContentFormatOption } from "./template/inspect.ts";
 import { TemplateSandbox } from "./template/sandbox.ts";
 import type { Tokenizer } from "./tokenizer-contract.ts";
-import { readTextFiles } from "./tokenizer-files.ts";
+import { readTextFiles, type TextFiles } from "./tokenizer-files.ts";
 
 export interface TextModelOptions {
   /** The operator's template, which replaces the model's default: its text, or the name of one of the model's. */
@@ -132,7 +132,10 @@ export class TextModel {
 }
 
 export async function loadTextModel(folder: string, options: TextModelOptions = {}): Promise<TextModel> {
-  const files = await readTextFiles(folder);
+  return textModelOf(await readTextFiles(folder), options);
+}
+
+export function textModelOf(files: TextFiles, options: TextModelOptions = {}): TextModel {
   const tokenizer = new HfTokenizer(files);
   const { specialTokens, longestToken } = tokenizer;
   const { chatTemplates, tokenizerConfig } = files;

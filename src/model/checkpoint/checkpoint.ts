@@ -1,15 +1,19 @@
-// A checkpoint folder: configuration and weights, checked against each other before anything is served. Weights are
-// read tensor by tensor on demand and not kept. Close it once everything is loaded.
+// A checkpoint, which is a folder or a GGUF file: configuration and weights, checked against each other before anything is
+// served. Weights are read tensor by tensor on demand and not kept. Close it once everything is loaded.
 
 import { familyNamed } from "../families/registry.ts";
+import { openGgufWeights } from "../gguf/gguf-weights.ts";
+import { isGguf } from "../gguf/is-gguf.ts";
+import { isWeightDtype } from "./block-formats.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { eachTensor, expectedTensors, type ModelTensors } from "./expected-tensors.ts";
 import { isFolder } from "./folder.ts";
 import { type ModelConfig, readModelConfig } from "./model-config.ts";
-import type { TensorEntry } from "./safetensors-header.ts";
-import { openWeightFiles, type WeightFiles } from "./weight-files.ts";
+import type { StoredTensor, WeightFiles } from "./weight-file.ts";
+import { openWeightFiles } from "./weight-files.ts";
 
 export interface Checkpoint {
+  /** The folder or the GGUF file. */
   readonly folder: string;
   readonly config: ModelConfig;
   /** The model's tensors by role. Every one is present with this shape. */
@@ -25,10 +29,10 @@ export interface Checkpoint {
   close(): void;
 }
 
-export interface TensorReader extends Readonly<Pick<TensorEntry, "name" | "dtype" | "shape" | "elements">> {
+export interface TensorReader extends StoredTensor {
   /** Where it is stored, for messages. */
   readonly file: string;
-  /** The values as float32, row-major. Reads the file on every call. F32, F16 and BF16 only. */
+  /** The values as float32, row-major. Reads the file on every call. See block-formats.ts. */
   read(): Float32Array;
   /** Fills `values` with the tensor's values from number `first` on. */
   readPart(first: number, values: Float32Array): void;
@@ -44,11 +48,12 @@ export function reopenCheckpoint(folder: string, identity: string): Checkpoint {
   throw new CheckpointError(folder, "changed since the server started; restart the server");
 }
 
-/** Opens and checks a checkpoint folder. Throws CheckpointError. */
+/** Opens and checks a checkpoint folder or a GGUF file. Throws CheckpointError. */
 export function openCheckpoint(folder: string): Checkpoint {
-  if (!isFolder(folder)) throw new CheckpointError(folder, "no such folder");
+  const isFile = isGguf(folder);
+  if (!isFile && !isFolder(folder)) throw new CheckpointError(folder, "no such folder");
   const config = readModelConfig(folder);
-  const files = openWeightFiles(folder);
+  const files = isFile ? openGgufWeights(folder) : openWeightFiles(folder);
   try {
     const tensors = expectedTensors(config, tensorPrefix(config, files));
     const used = new Set<string>();
@@ -94,16 +99,13 @@ function checkTensor(folder: string, files: WeightFiles, name: string, shape: re
   }
   const entry = file.entry(name);
   if (entry.shape.length !== shape.length || entry.shape.some((size, i) => size !== shape[i])) {
-    const sizes = `expected [${shape}] after config.json, found [${entry.shape}]`;
+    const source = isGguf(folder) ? "its metadata" : "config.json";
+    const sizes = `expected [${shape}] after ${source}, found [${entry.shape}]`;
     throw new CheckpointError(file.path, `tensor "${name}" has the wrong shape: ${sizes}`);
   }
-  if (!isLoadable(entry)) {
+  if (!isWeightDtype(entry.dtype)) {
     throw new CheckpointError(file.path, `tensor "${name}" has dtype ${entry.dtype}, expected F32, F16 or BF16`);
   }
-}
-
-function isLoadable(entry: TensorEntry): boolean {
-  return entry.dtype === "F32" || entry.dtype === "F16" || entry.dtype === "BF16";
 }
 
 function readerOf(folder: string, files: WeightFiles, name: string): TensorReader {

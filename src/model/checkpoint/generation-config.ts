@@ -5,6 +5,8 @@
 
 import { join } from "node:path";
 import type { JsonObject } from "../../json/json-object.ts";
+import { readGgufGeneration } from "../gguf/gguf-config.ts";
+import { isGguf } from "../gguf/is-gguf.ts";
 import { ConfigFields } from "./config-fields.ts";
 import { readJsonObject, readOptionalJsonObject } from "./json-file.ts";
 
@@ -32,8 +34,9 @@ export const GENERATION_FIELDS: readonly string[] = [
   "eos_token_id",
 ];
 
-/** Reads `generation_config.json` in a folder. If a model has none, all fields are null; a folder named for the file must have it. */
+/** Reads `generation_config.json` in a folder, or what stands for it in a GGUF file. If a model has none, all fields are null; a folder named for the file must have it. */
 export function readGenerationConfig(folder: string, { mustExist = false } = {}): GenerationDefaults {
+  if (isGguf(folder)) return parseGenerationConfig(folder, readGgufGeneration(folder));
   const file = join(folder, "generation_config.json");
   const read = mustExist ? readJsonObject : readOptionalJsonObject;
   return parseGenerationConfig(file, read(file, 2 ** 20) ?? {});

@@ -3,6 +3,8 @@
 
 /** The float32 bit pattern of each of the 65,536 float16 values. Built on first use. */
 let float16Table: Uint32Array | null = null;
+/** The same table, as numbers. */
+let float16Values: Float32Array | null = null;
 
 /** Widens `source.length` float16 values into `target` from `offset` on. */
 export function widenFloat16(source: Uint16Array, target: Float32Array, offset: number): void {
@@ -10,6 +12,13 @@ export function widenFloat16(source: Uint16Array, target: Float32Array, offset: 
   const table = float16Table;
   const bits = new Uint32Array(target.buffer, target.byteOffset + offset * 4, source.length);
   for (let i = 0; i < source.length; i++) bits[i] = table[source[i]!]!;
+}
+
+/** The value of one float16. */
+export function valueOfFloat16(bits: number): number {
+  float16Table ??= buildFloat16Table();
+  float16Values ??= new Float32Array(float16Table.buffer);
+  return float16Values[bits]!;
 }
 
 /** Widens `source.length` bfloat16 values into `target` from `offset` on. */

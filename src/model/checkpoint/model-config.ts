@@ -2,13 +2,13 @@
 // parseModelConfig makes it from config.json as written by transformers 4 (rope_theta, rope_scaling) or transformers 5
 // (rope_parameters, layer_types). ../families/ has what differs between model families; checkpoint.ts reads weights.
 
-import { join } from "node:path";
 import type { JsonObject } from "../../json/json-object.ts";
 import type { FamilyName, FamilyTraits, ModelTraits } from "../families/family.ts";
 import { familyOf } from "../families/registry.ts";
+import { isGguf } from "../gguf/is-gguf.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { ConfigFields, MAX_INTEGER } from "./config-fields.ts";
-import { readJsonObject } from "./json-file.ts";
+import { readConfigJson } from "./config-json.ts";
 import { parseRope, type RopeSpec, refusePartialRotary } from "./rope.ts";
 
 export interface ModelConfig extends ModelTraits {
@@ -50,10 +50,12 @@ const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map([
   ["gelu_pytorch_tanh", "gelu_tanh"],
 ]);
 
-/** Reads `config.json` in a checkpoint folder. */
+/** Reads `config.json` in a checkpoint folder, or what stands for it in a GGUF file. */
 export function readModelConfig(folder: string): ModelConfig {
-  const file = join(folder, "config.json");
-  return parseModelConfig(file, readJsonObject(file, 16 * 2 ** 20));
+  const { file, json } = readConfigJson(folder);
+  const config = parseModelConfig(file, json);
+  // Folders of some families have norms without their offset, GGUF files never.
+  return isGguf(folder) ? { ...config, normWeightOffset: 0 } : config;
 }
 
 /** `file` is only for error messages. */

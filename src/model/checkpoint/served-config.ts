@@ -1,9 +1,8 @@
 // What a server needs to know from config.json when another one runs the model. It knows no model family, so it also
 // reads models that the embedded engine cannot run.
 
-import { join } from "node:path";
 import { ConfigFields } from "./config-fields.ts";
-import { readJsonObject } from "./json-file.ts";
+import { readConfigJson } from "./config-json.ts";
 
 export interface ServedConfig {
   vocabSize: number;
@@ -12,8 +11,8 @@ export interface ServedConfig {
 }
 
 export function readServedConfig(folder: string): ServedConfig {
-  const file = join(folder, "config.json");
-  const top = new ConfigFields(file, readJsonObject(file, 16 * 2 ** 20));
+  const { file, json } = readConfigJson(folder);
+  const top = new ConfigFields(file, json);
   // Multimodal checkpoints keep the language model's fields in an object of their own.
   const fields = top.object("text_config") ?? top;
   const outermost = top.raw("eos_token_id") === undefined ? fields : top;

@@ -8,17 +8,12 @@ import { isJsonObject } from "../../json/json-object.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { readJsonObject } from "./json-file.ts";
 import { SafetensorsFile } from "./safetensors.ts";
+import type { WeightFiles } from "./weight-file.ts";
 
 export const SINGLE_FILE = "model.safetensors";
 /** The file that says which shard holds each tensor. */
 export const INDEX_FILE = "model.safetensors.index.json";
 const LARGEST_INDEX_BYTES = 100 * 2 ** 20;
-
-export interface WeightFiles {
-  /** The file that holds each tensor. */
-  byTensor: ReadonlyMap<string, SafetensorsFile>;
-  close(): void;
-}
 
 export function openWeightFiles(folder: string): WeightFiles {
   const single = join(folder, SINGLE_FILE);
@@ -89,5 +84,5 @@ function insteadFound(folder: string): string {
   const pickled = names.find((name) => name.endsWith(".bin") || name.endsWith(".pth") || name.endsWith(".pt"));
   if (pickled !== undefined) return `; ${pickled} is a pickled checkpoint: convert it to safetensors first`;
   const gguf = names.find((name) => name.endsWith(".gguf"));
-  return gguf === undefined ? "" : `; ${gguf} is a GGUF file: use the model's safetensors version`;
+  return gguf === undefined ? "" : `; ${gguf} is a GGUF file: give its own path`;
 }

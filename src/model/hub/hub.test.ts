@@ -92,7 +92,7 @@ describe("folders", () => {
 });
 
 test.each(["/models/llama.Q4_K_M.gguf", "models/llama.GGUF"])("%j is told apart from a hub name", async (model) => {
-  expect(await refusal(model)).toMatch(/is a GGUF file: give the original checkpoint/);
+  expect(await refusal(model)).toMatch(/is a GGUF file: give the path of one that exists/);
   expect(hub.requests).toEqual([]);
 });
 

@@ -42,7 +42,7 @@ export async function resolveModel(model: string, options: HubOptions = {}): Pro
   if (isFolder(model)) return { folder: model, origin: null };
   if (/\.gguf$/i.test(model)) {
     throw new HubError(
-      `"${model}" is a GGUF file: give the original checkpoint, a folder or organisation/name with safetensors`,
+      `"${model}" is a GGUF file: give the path of one that exists, or a folder or organisation/name with safetensors`,
     );
   }
   const match = /^([A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*)(?:@([\w][\w./-]*))?$/.exec(model);

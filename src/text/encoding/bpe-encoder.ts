@@ -4,12 +4,14 @@
 
 import { encodeUtf8 } from "../utf8.ts";
 import { byteToChar, byteToken } from "./byte-alphabet.ts";
-import { MergeTable } from "./merge-table.ts";
+import { type Merge, MergeTable } from "./merge-table.ts";
 
 export interface BpeModelJson {
   vocab: Record<string, number>;
   /** "a b" or ["a", "b"], best first. */
   merges: (string | [string, string])[];
+  /** One rank for each merge, if several may have the same; else they are ranked in order. */
+  merge_ranks?: number[];
   unk_token?: string | null;
   fuse_unk?: boolean;
   byte_fallback?: boolean;
@@ -41,7 +43,7 @@ export class BpeEncoder {
     this.#byteIds = Int32Array.from(byteToChar, (char, byte) => vocab.get(byteLevel ? char : byteToken(byte)) ?? -1);
     this.#hasEveryByte = !this.#byteIds.includes(-1);
     this.#byteFallback = !byteLevel && (model.byte_fallback ?? false);
-    this.#merges = new MergeTable(readMerges(model.merges, vocab));
+    this.#merges = new MergeTable(readMerges(model, vocab));
   }
 
   /** Appends the ids of one pre-token. */
@@ -112,16 +114,14 @@ function spell(word: string): string {
 }
 
 /** Skips merges whose parts or result are not in the vocabulary: they can never apply. */
-function readMerges(
-  merges: BpeModelJson["merges"],
-  vocab: ReadonlyMap<string, number>,
-): (readonly [number, number, number])[] {
-  const known: (readonly [number, number, number])[] = [];
-  for (const merge of merges) {
+function readMerges({ merges, merge_ranks: ranks }: BpeModelJson, vocab: ReadonlyMap<string, number>): Merge[] {
+  const known: Merge[] = [];
+  for (const [i, merge] of merges.entries()) {
     const [left, right] = typeof merge === "string" ? merge.split(" ", 2) : merge;
     if (left === undefined || right === undefined) continue;
     const ids = [vocab.get(left), vocab.get(right), vocab.get(left + right)] as const;
-    if (ids[0] !== undefined && ids[1] !== undefined && ids[2] !== undefined) known.push([ids[0], ids[1], ids[2]]);
+    if (ids[0] === undefined || ids[1] === undefined || ids[2] === undefined) continue;
+    known.push({ left: ids[0], right: ids[1], merged: ids[2], rank: ranks?.[i] ?? i });
   }
   return known;
 }

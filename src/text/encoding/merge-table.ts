@@ -6,6 +6,14 @@ const SCAN_LIMIT = 32;
 /** Heap keys are rank * positions + position, exact in a double. */
 const MAX_POSITIONS = 2 ** 30;
 
+/** Two ids that become one. Lower ranks first. */
+export interface Merge {
+  left: number;
+  right: number;
+  merged: number;
+  rank: number;
+}
+
 export class MergeTable {
   readonly #mask: number;
   // Open addressing over the pair (left, right); left -2 marks a free slot.
@@ -14,8 +22,8 @@ export class MergeTable {
   readonly #rank: Int32Array;
   readonly #merged: Int32Array;
 
-  /** Ids of [left, right, merged], best first. */
-  constructor(merges: readonly (readonly [number, number, number])[]) {
+  /** Of merges of the same pair the first counts. */
+  constructor(merges: readonly Merge[]) {
     let size = 16;
     while (size < merges.length * 2) size *= 2;
     this.#mask = size - 1;
@@ -23,14 +31,14 @@ export class MergeTable {
     this.#right = new Int32Array(size);
     this.#rank = new Int32Array(size);
     this.#merged = new Int32Array(size);
-    merges.forEach(([left, right, merged], rank) => {
+    for (const { left, right, merged, rank } of merges) {
       const slot = this.#slot(left, right);
-      if (this.#left[slot] !== -2) return;
+      if (this.#left[slot] !== -2) continue;
       this.#left[slot] = left;
       this.#right[slot] = right;
       this.#rank[slot] = rank;
       this.#merged[slot] = merged;
-    });
+    }
   }
 
   /** Merges `symbols[0..length)` in place and gives the new length. */
