@@ -65,7 +65,7 @@ const MESSAGES: { [Code in TrainingErrorCode]: (facts: TrainingFaults[Code]) => 
   record_expired: ({ id }) =>
     `The record of job ${id} is gone: --keep-trajectories bounds what is kept, and for how long.`,
   no_token_numbers: ({ id }) =>
-    `Job ${id} has no numbers per token here: it has not completed, its trainer keeps none (--trainer torch), or this trajectory was not trained.`,
+    `Job ${id} has no numbers per token here: it has not completed, its trainer kept none, or this trajectory was not trained.`,
   unknown_trajectory: ({ group, trajectory }) => `The job has no trajectory ${trajectory} in group ${group}.`,
   unknown_event: ({ id }) => `${id} is not an event of this job.`,
   idempotency_key_reused: () => "This Idempotency-Key belongs to a job with another body.",

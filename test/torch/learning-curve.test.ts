@@ -1,5 +1,5 @@
 // The demonstration's tasks, trained by both trainers from the same rollouts: every metric of every gradient step must
-// agree. Two servers with the bundled model, one for each trainer. FLYWHEEL_CURVE_STEPS sets the number of training jobs
+// agree, and every number that is kept for a token. Two servers with the bundled model, one for each trainer. FLYWHEEL_CURVE_STEPS sets the number of training jobs
 // of each task. Needs a Python with torch and transformers, named by FLYWHEEL_TORCH_PYTHON.
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -60,10 +60,9 @@ describe.skipIf(!PYTHON)("the demonstration's tasks", { timeout: MINUTES * 60_00
     );
     for (let step = 0; step < STEPS; step++) {
       const groups = await rollOut(clients[0]!, models[0]!.name, task, step);
-      const [onnx, torch] = [
-        await metricsOf(0, models[0]!.id, task, groups),
-        await metricsOf(1, models[1]!.id, task, groups),
-      ];
+      const jobs = [await train(0, models[0]!.id, task, groups), await train(1, models[1]!.id, task, groups)];
+      const [onnx, torch] = jobs.map(({ metrics }) => metrics) as [Metrics[], Metrics[]];
+      expectSameNumbers(...((await Promise.all(jobs.map(numbersPerToken))) as [TokenNumbers[], TokenNumbers[]]));
       expect(torch).toHaveLength(onnx.length);
       expect(onnx.length).toBeGreaterThan(0);
       // later, the second server's policy is only close to the one that sampled
@@ -108,14 +107,66 @@ function rollOut(client: FlywheelClient, model: string, task: DemoTask, step: nu
   });
 }
 
-/** Trains a job and returns the metrics of its gradient steps. */
-async function metricsOf(server: number, modelId: string, { batch }: DemoTask, groups: TrajectoryGroup[]) {
-  const found: Record<string, number>[] = [];
-  await clients[server]!.train(modelId, groups, {
+type Metrics = Record<string, number>;
+
+interface TrainedJob {
+  server: number;
+  id: string;
+  groups: TrajectoryGroup[];
+  /** Of its gradient steps. */
+  metrics: Metrics[];
+}
+
+async function train(
+  server: number,
+  modelId: string,
+  { batch }: DemoTask,
+  groups: TrajectoryGroup[],
+): Promise<TrainedJob> {
+  const metrics: Metrics[] = [];
+  const { id } = await clients[server]!.train(modelId, groups, {
     config: { learning_rate: batch.learningRate, grad_accumulation_sequences: PROMPTS === null ? batch.accumulate : 8 },
     onEvent: ({ type, data }) => {
-      if (type === "gradient_step") found.push(data as Record<string, number>);
+      if (type === "gradient_step") metrics.push(data as Metrics);
     },
   });
+  return { server, id, groups, metrics };
+}
+
+interface TokenNumbers {
+  sequences: { positions: number[]; values: Record<string, (number | null)[]> }[];
+}
+
+/** Of every trajectory of the job that was trained. */
+async function numbersPerToken({ server, id, groups }: TrainedJob): Promise<TokenNumbers[]> {
+  const found: TokenNumbers[] = [];
+  for (const [g, { trajectories }] of groups.entries()) {
+    for (const t of trajectories.keys()) {
+      const path = `/v1/preview/training-jobs/${id}/groups/${g}/trajectories/${t}/tokens`;
+      const reply = await fetch(`${servers[server]!.url}${path}`, { headers: { authorization: "Bearer key" } });
+      if (reply.status === 200) found.push((await reply.json()) as TokenNumbers);
+      // a try whose advantage is 0 was not trained
+      else expect(await reply.text()).toContain("this trajectory was not trained");
+    }
+  }
   return found;
+}
+
+function expectSameNumbers(onnx: TokenNumbers[], torch: TokenNumbers[]): void {
+  expect(onnx.length).toBeGreaterThan(0);
+  const flat = (found: TokenNumbers[]) => found.flatMap(({ sequences }) => sequences);
+  const [wanted, got] = [flat(onnx), flat(torch)];
+  expect(got.map(({ positions }) => positions)).toEqual(wanted.map(({ positions }) => positions));
+  for (const [s, { values }] of wanted.entries()) {
+    for (const [name, list] of Object.entries(values)) {
+      for (const [i, want] of list.entries()) {
+        const value = got[s]!.values[name]![i]!;
+        if (want === null) expect(value, name).toBeNull();
+        else {
+          const off = Math.abs(value - want) / Math.max(1, Math.abs(want));
+          expect(off, `sequence ${s}, ${name}: ${value}, ${want}`).toBeLessThanOrEqual(BOUND);
+        }
+      }
+    }
+  }
 }
