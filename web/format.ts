@@ -4,7 +4,7 @@
 export function number(value: number, digits = 3): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "–" : value > 0 ? "∞" : "−∞";
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential(1).replace("-", "−");
+  if (size !== 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential(1).replaceAll("-", "−");
   const options = size >= 1000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: digits };
   return value.toLocaleString("en-US", options).replace("-", "−");
 }

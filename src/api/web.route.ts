@@ -11,6 +11,7 @@ export const PAGE_PATHS = [
   "/policies",
   "/policies/:id",
   "/jobs/:id",
+  "/jobs/:id/lab",
   "/jobs/:id/:group/:trajectory",
   "/serving",
   "/access",

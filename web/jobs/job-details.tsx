@@ -2,6 +2,7 @@
 import type { TrainingEvent, TrainingJob } from "../../src/client/types.ts";
 import { number } from "../format.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
+import { AgainPanel } from "./again-panel.tsx";
 import { reasonsOf } from "./left-out.ts";
 
 /** Sentences that are shown at once. */
@@ -22,6 +23,7 @@ export function JobDetails({ job, warnings }: { job: TrainingJob; warnings: read
         <CopyButton text={config} what="the configuration" />
         <pre>{config}</pre>
       </details>
+      <AgainPanel job={job} />
       {reasons.length > 0 && (
         <details>
           <summary>Left out, and why</summary>

@@ -23,6 +23,14 @@ it("colours by the trainer's numbers, the gradient in the direction that trainin
   expect(coloursOf("ratio", sequence, numbers)).toEqual([null, 0, 1]);
   expect(coloursOf("gradient", sequence, numbers)).toEqual([null, -0.5, 1]);
   expect(coloursOf("gradient", sequence, undefined)).toEqual([null, null, null]);
+  const more = {
+    ...numbers,
+    values: { clipped: [0, -1], entropy: [1, 2], reference_kl: [-0.5, 0.25], moved: [0.1, 0] },
+  };
+  expect(coloursOf("clipped", sequence, more)).toEqual([null, 0, -1]);
+  expect(coloursOf("entropy", sequence, more)).toEqual([null, 0.5, 1]);
+  expect(coloursOf("reference_kl", sequence, more)).toEqual([null, -1, 0.5]);
+  expect(coloursOf("moved", sequence, more)).toEqual([null, 1, 0]);
 });
 
 it("tells the numbers of one token", () => {

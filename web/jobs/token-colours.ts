@@ -1,15 +1,24 @@
 // What colours the tokens of a try. 1 is full heat, −1 is full cold, null is no colour.
 import type { Sequence, TokenNumbers } from "./trajectory.ts";
 
-export const COLOURS = ["mask", "advantage", "logprob", "ratio", "gradient"] as const;
-export type Colour = (typeof COLOURS)[number];
+/** Those that a user chooses from. The last five are the trainer's. */
+export const COLOURS = [
+  ...(["mask", "advantage", "logprob"] as const),
+  ...(["gradient", "ratio", "clipped", "entropy", "reference_kl"] as const),
+];
+/** "moved": by how much a step changed the log-probability. */
+export type Colour = (typeof COLOURS)[number] | "moved";
 
 export const COLOUR_NAMES: Record<Colour, string> = {
   mask: "trained",
   advantage: "advantage",
   logprob: "log-probability",
-  ratio: "ratio",
   gradient: "what the gradient asked",
+  ratio: "ratio",
+  clipped: "clipped",
+  entropy: "entropy",
+  reference_kl: "KL to the reference",
+  moved: "what the step did",
 };
 
 /** Nats of surprise with the deepest colour. */
@@ -17,7 +26,10 @@ const FULL_SURPRISE = 6;
 /** |ln ratio| with the deepest colour. */
 const FULL_RATIO = 0.5;
 
-/** The colour of every token. Heat: trained, better than its group, unlikely, likelier than when sampled, made likelier. */
+/**
+ * The colour of every token. Heat: trained, better than its group, unlikely, likelier than when sampled or in the reference,
+ * clipped from above, open, made likelier.
+ */
 export function coloursOf(
   colour: Colour,
   { mask, logprobs, advantages }: Sequence,
@@ -30,9 +42,11 @@ export function coloursOf(
   numbers?.positions.forEach((at, row) => {
     values[at] = numbers.values[colour]?.[row] ?? null;
   });
+  if (colour === "clipped") return values;
   if (colour === "ratio") return values.map((value) => (value === null ? null : clamp(Math.log(value) / FULL_RATIO)));
   // Training goes down the gradient.
-  return byLargest(values.map((value) => (value === null ? null : -value)));
+  if (colour === "gradient") return byLargest(values.map((value) => (value === null ? null : -value)));
+  return byLargest(values);
 }
 
 /** Relative to the largest, whatever its sign. */

@@ -44,7 +44,7 @@ interface SequenceTokensProps {
   name: string;
 }
 
-function SequenceTokens({ sequence, numbers, colour, name }: SequenceTokensProps) {
+export function SequenceTokens({ sequence, numbers, colour, name }: SequenceTokensProps) {
   const [active, setActive] = useState<number | null>(null);
   const tokens = tokensOf(sequence);
   const colours = coloursOf(colour, sequence, numbers);

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { Access } from "./access.tsx";
 import { Job } from "./job.tsx";
+import { Lab } from "./lab.tsx";
 import { Playground } from "./playground.tsx";
 import { Policies } from "./policies.tsx";
 import { Policy } from "./policy.tsx";
@@ -24,5 +25,6 @@ export const PAGES: readonly PageRow[] = [
   { path: "/serving", title: "Serving", key: "s", component: Serving },
   { path: "/access", title: "Access", key: "a", component: Access },
   { path: "/jobs/:id", title: "Job", key: null, component: Job },
+  { path: "/jobs/:id/lab", title: "Loss lab", key: null, component: Lab },
   { path: "/jobs/:id/:group/:trajectory", title: "Try", key: null, component: Trajectory },
 ];

@@ -1,6 +1,7 @@
 // One try of a job: what was said, what its tokens were worth, and how it differs from the other tries of its group.
 import { useLocation, useRoute } from "preact-iso/router";
 import { number } from "../format.ts";
+import { AskedGot } from "../jobs/asked-got.tsx";
 import { Conversation } from "../jobs/conversation.tsx";
 import { tryPath } from "../jobs/records.ts";
 import { COLOURS, type Colour } from "../jobs/token-colours.ts";
@@ -63,6 +64,21 @@ export function Trajectory() {
         colour={colour}
         onColour={(next: Colour) => go(at, { colour: next })}
       />
+      {data.status === "trained" && (
+        <>
+          <div class="row">
+            <button
+              type="button"
+              aria-pressed={query.asked === "yes"}
+              onClick={() => go(at, { asked: query.asked === "yes" ? "" : "yes" })}
+            >
+              Asked and got
+            </button>
+            <a href={`/jobs/${id}/lab?at=${data.group}.${data.trajectory}`}>Loss lab</a>
+          </div>
+          {query.asked === "yes" && <AskedGot id={id!} path={path} sequences={data.sequences} />}
+        </>
+      )}
       <label>
         Difference to{" "}
         <select value={other ?? ""} onChange={(event) => go(at, { diff: event.currentTarget.value })}>
