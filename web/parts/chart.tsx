@@ -5,6 +5,7 @@ import uPlot from "uplot";
 import { number } from "../format.ts";
 import { theme } from "../theme.ts";
 import { ChartTable } from "./chart-table.tsx";
+import { onlyValue, tickLabels } from "./tick-labels.ts";
 
 export interface Series {
   label: string;
@@ -37,6 +38,7 @@ export function Chart(props: ChartProps) {
   const shape = series.map(({ label, colour }) => `${label} ${colour}`).join();
   const shownTheme = theme.value;
   const isLog = props.isLog === true && hasLogarithms(series);
+  const only = onlyValue(series.map(({ values }) => values));
   useEffect(() => {
     const node = place.current!;
     const axis = { stroke: resolved(node, "--muted"), grid: { stroke: resolved(node, "--line"), width: 1 } };
@@ -50,10 +52,16 @@ export function Chart(props: ChartProps) {
       {
         width: node.clientWidth,
         height,
-        scales: { x: { time: isTime }, ...(isLog ? { y: { distr: 3 } } : {}) },
+        scales: {
+          x: { time: isTime },
+          y: { ...(isLog ? { distr: 3 } : {}), ...(only === null ? {} : flatScale(only)) },
+        },
         axes: [
           { ...axis, size: 26 },
-          { ...axis, size: 60, values: (_chart, ticks) => ticks.map((tick) => (tick === null ? "" : format(tick))) },
+          {
+            ...{ ...axis, size: 60, values: (_chart, ticks) => tickLabels(ticks, format) },
+            ...(only === null ? {} : { splits: () => [only] }),
+          },
         ],
         series: [{}, ...lines],
         legend: { show: false },
@@ -70,7 +78,7 @@ export function Chart(props: ChartProps) {
       made.destroy();
       chart.current = null;
     };
-  }, [shape, isTime, isLog, height, shownTheme]);
+  }, [shape, isTime, isLog, only, height, shownTheme]);
   useEffect(() => chart.current?.setData(dataOf(xs, series)));
   return (
     <figure class="chart">
@@ -89,6 +97,12 @@ export function Chart(props: ChartProps) {
       {xName !== undefined && <ChartTable title={title} xName={xName} xs={xs} series={series} format={format} />}
     </figure>
   );
+}
+
+/** A line that never moves is in the middle, and has one tick. */
+function flatScale(value: number): { range: [number, number] } {
+  const room = Math.abs(value) / 2 || 1;
+  return { range: [value - room, value + room] };
 }
 
 function dataOf(xs: readonly number[], series: readonly Series[]): uPlot.AlignedData {
