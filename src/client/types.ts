@@ -221,3 +221,61 @@ export interface SessionCode {
   url: string;
   expires_at: string;
 }
+
+/** A request in progress, as GET /v1/engine lists it. */
+export interface RunningRequest {
+  /** As in the x-request-id header of its reply. */
+  id: string;
+  /** The name of its token. */
+  who: string;
+  model: string | null;
+  state: "waiting" | "prefill" | "decoding";
+  /** Tokens. */
+  prompt: number;
+  cached: number | null;
+  output: number;
+  choices: number;
+  age_ms: number;
+  priority: number;
+}
+
+/** One second of the engine's history. */
+export interface EnginePoint {
+  /** Milliseconds since 1970. */
+  at: number;
+  running: number;
+  waiting: number;
+  tokens_per_s: number;
+  prompt_tokens_per_s: number;
+  /** Fraction of the key/value memory in use. */
+  cache: number;
+  /** Milliseconds; null without a first token in this second. */
+  ttft_p50: number | null;
+  ttft_p99: number | null;
+}
+
+export interface EngineStep {
+  /** Milliseconds since 1970. */
+  at: number;
+  /** Sequences that got their next token. */
+  decode: number;
+  /** Tokens of prompts. */
+  prefill: number;
+}
+
+export interface EngineState {
+  /** Milliseconds since 1970. */
+  now: number;
+  running: number;
+  waiting: number;
+  preemptions: number;
+  /** Tokens; the fraction is 0 to 1. */
+  cache: { used: number | null; total: number | null; fraction: number };
+  prefix: { queries: number; hits: number };
+  /** One per slot; null = free. */
+  adapters: ({ name: string | null; requests: number } | null)[];
+  requests: RunningRequest[];
+  /** One per second, the newest last. */
+  history: EnginePoint[];
+  steps: EngineStep[];
+}

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { afterEvent, type EngineState, type RequestRow, rateOf, tape } from "./engine-state.ts";
+import type { EngineState, RunningRequest } from "../../src/client/types.ts";
+import { afterEvent, rateOf, tape } from "./engine-state.ts";
 
 const EMPTY = { running: 0, history: [], steps: [] } as unknown as EngineState;
 
@@ -25,6 +26,6 @@ it("writes steps as a tape", () => {
 });
 
 it("has no rate before the first token", () => {
-  expect(rateOf({ output: 0, age_ms: 100 } as RequestRow)).toBe(null);
-  expect(rateOf({ output: 10, age_ms: 500 } as RequestRow)).toBe(20);
+  expect(rateOf({ output: 0, age_ms: 100 } as RunningRequest)).toBe(null);
+  expect(rateOf({ output: 10, age_ms: 500 } as RunningRequest)).toBe(20);
 });

@@ -1,11 +1,12 @@
 // The requests in progress, one by one, and the way to end one.
 import { useSignal } from "@preact/signals";
+import type { RunningRequest } from "../../src/client/types.ts";
 import { duration, number } from "../format.ts";
 import { callJson } from "../server.ts";
 import { messageOf } from "../session.ts";
-import { type RequestRow, rateOf } from "./engine-state.ts";
+import { rateOf } from "./engine-state.ts";
 
-export function RequestTable({ requests }: { requests: readonly RequestRow[] }) {
+export function RequestTable({ requests }: { requests: readonly RunningRequest[] }) {
   const problem = useSignal<string | null>(null);
   const cancel = async (id: string) => {
     problem.value = await callJson("DELETE", `/engine/requests/${encodeURIComponent(id)}`).then(

@@ -1,26 +1,17 @@
 // Watches the engine: once a second it reads the counters and keeps a point of history, for 15 minutes, and the last steps.
 // All who watch share what it reads.
 
+import type { Static } from "typebox";
 import type { Engine, EngineStats, EngineStep } from "../../engine/contract.ts";
 import type { LiveRequests } from "../run/live-requests.ts";
+import type { HistoryPointBody } from "./engine.schema.ts";
 
 const SECOND_MS = 1000;
 const MOST_POINTS = 900;
 const MOST_STEPS = 4096;
 
-export interface HistoryPoint {
-  /** Milliseconds since 1970, as elsewhere here. */
-  at: number;
-  running: number;
-  waiting: number;
-  tokens_per_s: number;
-  prompt_tokens_per_s: number;
-  /** Fraction of the key/value memory in use. */
-  cache: number;
-  /** Milliseconds; null without a first token in this second. */
-  ttft_p50: number | null;
-  ttft_p99: number | null;
-}
+/** One second. */
+export type HistoryPoint = Static<typeof HistoryPointBody>;
 
 export interface Reading {
   stats: EngineStats;

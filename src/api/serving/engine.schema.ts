@@ -22,6 +22,17 @@ const RequestRow = Type.Object(
   { title: "RunningRequest" },
 );
 
+export const HistoryPointBody = Type.Object({
+  at: Time,
+  running: Count,
+  waiting: Count,
+  tokens_per_s: Type.Number(),
+  prompt_tokens_per_s: Type.Number(),
+  cache: Type.Number({ description: "Fraction of the key/value memory in use." }),
+  ttft_p50: nullable(Type.Number({ description: "Milliseconds; null without a first token in this second." })),
+  ttft_p99: nullable(Type.Number()),
+});
+
 export const EngineBody = Type.Object(
   {
     object: Type.Literal("engine"),
@@ -40,19 +51,7 @@ export const EngineBody = Type.Object(
     }),
     replicas: Type.Array(Type.Object({ name: Type.String(), state: Type.String(), in_flight: Count })),
     requests: Type.Array(RequestRow, { description: "The caller's own, oldest first; for admins, all." }),
-    history: Type.Array(
-      Type.Object({
-        at: Time,
-        running: Count,
-        waiting: Count,
-        tokens_per_s: Type.Number(),
-        prompt_tokens_per_s: Type.Number(),
-        cache: Type.Number(),
-        ttft_p50: nullable(Type.Number({ description: "Milliseconds." })),
-        ttft_p99: nullable(Type.Number()),
-      }),
-      { description: "One per second, the last 900." },
-    ),
+    history: Type.Array(HistoryPointBody, { description: "One per second, the last 900." }),
     steps: Type.Array(
       Type.Object({
         at: Time,
