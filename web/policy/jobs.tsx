@@ -1,52 +1,20 @@
 // The jobs of a policy, the newest first.
-
-import { useSignal } from "@preact/signals";
 import type { TrainingJob } from "../../src/client/types.ts";
 import { ConfirmButton } from "../parts/confirm-button.tsx";
-import { TableScroll } from "../parts/table-scroll.tsx";
 import { postJson } from "../server.ts";
-import { messageOf } from "../session.ts";
 import { jobWords, verdictWords } from "./rows.ts";
+import { TableSection, useAttempt } from "./table-section.tsx";
 
 export function Jobs({ rows, onChange }: { rows: readonly TrainingJob[]; onChange: () => void }) {
-  const problem = useSignal<string | null>(null);
-  const cancel = (id: string) => {
-    problem.value = null;
-    postJson(`/preview/training-jobs/${encodeURIComponent(id)}/cancel`, {}).then(onChange, (error: unknown) => {
-      problem.value = messageOf(error);
-    });
-  };
+  const { problem, attempt } = useAttempt(onChange);
+  const cancel = (id: string) => attempt(postJson(`/preview/training-jobs/${encodeURIComponent(id)}/cancel`, {}));
   return (
-    <section aria-label="Jobs">
-      <h2>Jobs</h2>
-      <p class="problem" role="alert">
-        {problem.value}
-      </p>
-      {rows.length === 0 ? (
-        <p class="muted">none</p>
-      ) : (
-        <TableScroll label="Table of jobs">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">job</th>
-                <th scope="col">steps</th>
-                <th scope="col">state</th>
-                <th scope="col">tries</th>
-                <th scope="col">
-                  <span class="sr-only">actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((row) => (
-                <Row key={row.id} row={row} onCancel={() => cancel(row.id)} />
-              ))}
-            </tbody>
-          </table>
-        </TableScroll>
-      )}
-    </section>
+    <TableSection
+      title="Jobs"
+      problem={problem}
+      columns={["job", "steps", "state", "tries"]}
+      rows={rows.map((row) => <Row key={row.id} row={row} onCancel={() => cancel(row.id)} />)}
+    />
   );
 }
 

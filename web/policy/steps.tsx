@@ -1,13 +1,10 @@
-// The steps of a policy: chat with one, roll back to it, fork it, download it.
-
-import { useSignal } from "@preact/signals";
-import type { Checkpoint, TrainableModel } from "../../src/client/types.ts";
+// The steps of a policy: chat with one, roll back to it, fork it, download it, delete it.
+import type { Checkpoint, DeletedCheckpoints, TrainableModel } from "../../src/client/types.ts";
 import { bytes, number } from "../format.ts";
 import { ConfirmButton } from "../parts/confirm-button.tsx";
-import { TableScroll } from "../parts/table-scroll.tsx";
-import { call, postJson } from "../server.ts";
-import { messageOf } from "../session.ts";
+import { call, callJson, postJson } from "../server.ts";
 import { ForkButton } from "./fork-button.tsx";
+import { TableSection, useAttempt } from "./table-section.tsx";
 
 /** Columns of the table; the first name that a step has counts. */
 const METRICS = [
@@ -28,100 +25,96 @@ export interface StepsProps {
 }
 
 export function Steps({ policy, rows, hasMore, onChange }: StepsProps) {
-  const problem = useSignal<string | null>(null);
-  const attempt = (work: () => Promise<unknown>) => {
-    problem.value = null;
-    work().then(onChange, (error: unknown) => {
-      problem.value = messageOf(error);
-    });
-  };
-  const path = `/preview/models/${encodeURIComponent(policy.id)}`;
+  const { problem, attempt } = useAttempt(onChange);
   const metrics = METRICS.filter(({ keys }) => rows.some((row) => metricOf(row, keys) !== undefined));
   return (
-    <section aria-label="Steps">
-      <h2>Steps</h2>
-      <p class="problem" role="alert">
-        {problem.value}
-      </p>
-      <TableScroll label="Table of steps">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">step</th>
-              {metrics.map(({ title }) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ))}
-              <th scope="col">made by</th>
-              <th scope="col">disk</th>
-              <th scope="col">
-                <span class="sr-only">actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row, i) => (
-              <tr key={row.id}>
-                <th scope="row" class="num no-wrap">
-                  <b>{row.step}</b> {i === 0 && <span class="chip good">newest</span>}
-                </th>
-                {metrics.map(({ title, keys }) => (
-                  <td key={title} class="num">
-                    {number(metricOf(row, keys) ?? Number.NaN)}
-                  </td>
-                ))}
-                <td class="muted">
-                  {row.job_id === null ? (
-                    row.origin
-                  ) : (
-                    <a href={`/jobs/${encodeURIComponent(row.job_id)}`}>job {row.job_id.slice(0, 8)}</a>
-                  )}
-                </td>
-                <td class="num muted no-wrap">{bytes(row.bytes)}</td>
-                <td>
-                  <div class="row step-actions">
-                    <a
-                      href={`/?m=${encodeURIComponent(`${policy.name}@${row.step}`)}`}
-                      aria-label={`Chat with step ${row.step}`}
-                    >
-                      chat
-                    </a>
-                    <button
-                      type="button"
-                      class="small"
-                      aria-label={`Download the adapter of step ${row.step}`}
-                      onClick={() => attempt(() => download(path, policy.name, row.step))}
-                    >
-                      download
-                    </button>
-                    <ForkButton policy={policy} step={row.step} />
-                    {i > 0 && (
-                      <ConfirmButton
-                        label="roll back"
-                        name={`Roll back to step ${row.step}`}
-                        question={`Step ${rows[0]!.step + 1} gets the weights of step ${row.step}.`}
-                        onConfirm={() => attempt(() => postJson(`${path}/rollback`, { step: row.step }))}
-                      />
-                    )}
-                  </div>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </TableScroll>
+    <TableSection
+      title="Steps"
+      problem={problem}
+      columns={["step", ...metrics.map(({ title }) => title), "made by", "disk"]}
+      rows={rows.map((row, i) => (
+        <tr key={row.id}>
+          <th scope="row" class="num no-wrap">
+            <b>{row.step}</b> {i === 0 && <span class="chip good">newest</span>}
+          </th>
+          {metrics.map(({ title, keys }) => (
+            <td key={title} class="num">
+              {number(metricOf(row, keys) ?? Number.NaN)}
+            </td>
+          ))}
+          <td class="muted">
+            {row.job_id === null ? (
+              row.origin
+            ) : (
+              <a href={`/jobs/${encodeURIComponent(row.job_id)}`}>job {row.job_id.slice(0, 8)}</a>
+            )}
+          </td>
+          <td class="num muted no-wrap">{bytes(row.bytes)}</td>
+          <td>
+            <Actions policy={policy} step={row.step} newest={rows[0]!.step} attempt={attempt} />
+          </td>
+        </tr>
+      ))}
+    >
       {hasMore && (
         <p class="muted">
           These are the newest {rows.length}. <code>flywheel models {policy.name}</code> lists them all.
         </p>
       )}
-    </section>
+    </TableSection>
+  );
+}
+
+interface ActionsProps {
+  policy: TrainableModel;
+  step: number;
+  newest: number;
+  attempt: (work: Promise<unknown>) => void;
+}
+
+function Actions({ policy, step, newest, attempt }: ActionsProps) {
+  const path = `/preview/models/${encodeURIComponent(policy.id)}`;
+  return (
+    <div class="row step-actions">
+      <a href={`/?m=${encodeURIComponent(`${policy.name}@${step}`)}`} aria-label={`Chat with step ${step}`}>
+        chat
+      </a>
+      <button
+        type="button"
+        class="small"
+        aria-label={`Download the adapter of step ${step}`}
+        onClick={() => attempt(download(path, policy.name, step))}
+      >
+        download
+      </button>
+      <ForkButton policy={policy} step={step} />
+      {step !== newest && (
+        <>
+          <ConfirmButton
+            label="roll back"
+            name={`Roll back to step ${step}`}
+            question={`Step ${newest + 1} gets the weights of step ${step}.`}
+            onConfirm={() => attempt(postJson(`${path}/rollback`, { step }))}
+          />
+          <ConfirmButton
+            label="delete"
+            name={`Delete step ${step}`}
+            question="Its weights go for good."
+            onConfirm={() => attempt(remove(path, step))}
+          />
+        </>
+      )}
+    </div>
   );
 }
 
 function metricOf({ metrics }: Checkpoint, keys: readonly string[]): number | undefined {
   return keys.map((key) => metrics[key]).find((value) => value !== undefined);
+}
+
+async function remove(path: string, step: number): Promise<void> {
+  const done = await callJson<DeletedCheckpoints>("DELETE", `${path}/checkpoints`, { body: { steps: [step] } });
+  if (done.kept_steps.length > 0) throw new Error(`A request or a job uses step ${step}. Try again when it is over.`);
 }
 
 /** By hand, because a link cannot carry the key. */
