@@ -24,18 +24,19 @@ export function useJob(id: string, pages: number): LiveJob {
   const isKnown = job.data !== null;
   useEffect(() => {
     if (!isKnown) return;
+    const isNew = job.data!.status === "PENDING";
     const gone = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    let seen: TrainingEvent[] = [];
+    const seen: TrainingEvent[] = [];
     const show = () => {
       timer = undefined;
-      setEvents(seen);
+      setEvents([...seen]);
       job.reload();
     };
     const note = (event: TrainingEvent) => {
-      seen = [...seen, event];
+      seen.push(event);
       timer ??= setTimeout(show, RELOAD_MS);
-      if (event.type === "training_started") groups.reload(); // the verdicts are there now
+      if (isNew && event.type === "training_started") groups.reload(); // the verdicts are there now
     };
     // server.ts notes a refused key or a lost server
     followJob(id, note, gone.signal).catch(() => {});

@@ -1,5 +1,5 @@
 // Data of a component from the server: asked for when it is shown, when `key` changes, and when a lost server is back.
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { recoveries } from "../server.ts";
 import { messageOf } from "../session.ts";
 
@@ -13,20 +13,32 @@ export interface Query<Data> {
 
 export function useQuery<Data>(key: string, ask: (signal: AbortSignal) => Promise<Data>): Query<Data> {
   const [state, setState] = useState<Omit<Query<Data>, "reload">>({ data: null, error: null, isLoading: true });
-  const [turn, setTurn] = useState(0);
+  const load = useRef(() => {});
   const recovery = recoveries.value;
   // `ask` is a new function with every render; `key` stands for it.
   useEffect(() => {
     const gone = new AbortController();
-    setState((before) => ({ ...before, isLoading: true }));
-    ask(gone.signal).then(
-      (data) => !gone.signal.aborted && setState({ data, error: null, isLoading: false }),
-      (error: unknown) => {
-        if (!gone.signal.aborted) setState(({ data }) => ({ data, error: messageOf(error), isLoading: false }));
-      },
-    );
+    let isBusy = false;
+    let isWanted = false;
+    load.current = async () => {
+      isWanted = true;
+      // One question at a time: whoever asks again faster than the server answers gets every answer that comes.
+      if (isBusy) return;
+      isBusy = true;
+      while (isWanted && !gone.signal.aborted) {
+        isWanted = false;
+        setState((before) => ({ ...before, isLoading: true }));
+        const answer = await ask(gone.signal).then(
+          (data) => ({ data, error: null }),
+          (error: unknown) => ({ error: messageOf(error) }),
+        );
+        if (!gone.signal.aborted) setState((before) => ({ ...before, ...answer, isLoading: false }));
+      }
+      isBusy = false;
+    };
+    load.current();
     return () => gone.abort();
-  }, [key, turn, recovery]);
-  const reload = useCallback(() => setTurn((value) => value + 1), []);
+  }, [key, recovery]);
+  const reload = useCallback(() => load.current(), []);
   return { ...state, reload };
 }
