@@ -52,12 +52,15 @@ function RewardLength({ points: all }: { points: readonly Point[] }) {
   const lengths = all.map(({ length }) => length);
   const { low, high } = rangeOf(lengths);
   const [x, y] = [scale(lengths), scale(all.map(({ reward }) => reward))];
-  // One path of dots for each colour: a job may have many thousands.
-  const dots = (isTrained: boolean) =>
-    all
+  // One path of dots for each colour, and one dot for all tries at a place: a job may have many thousands.
+  const dots = (isTrained: boolean) => {
+    const places = all
       .filter((point) => point.isTrained === isTrained)
-      .map(({ length, reward }) => `M${at(4 + x(length) * (WIDTH - 8))} ${at(HEIGHT - 4 - y(reward) * (HEIGHT - 8))}h0`)
-      .join("");
+      .map(
+        ({ length, reward }) => `M${at(4 + x(length) * (WIDTH - 8))} ${at(HEIGHT - 4 - y(reward) * (HEIGHT - 8))}h0`,
+      );
+    return [...new Set(places)].join("");
+  };
   const left = dots(false);
   return (
     <figure>
@@ -78,6 +81,6 @@ function RewardLength({ points: all }: { points: readonly Point[] }) {
   );
 }
 
-function at(value: number): string {
-  return value.toFixed(1);
+function at(value: number): number {
+  return Math.round(value);
 }

@@ -1,9 +1,13 @@
-// The groups of a job, one line each. The browser lays out only the lines in sight, so a thousand of them scroll well.
+// The groups of a job, one line each. Only the lines near the window exist.
 import { useMemo } from "preact/hooks";
 import { number } from "../format.ts";
 import { type Filter, fits } from "./filter.ts";
 import { barHeight, rangeOf } from "./histogram.ts";
 import { type GroupRow, isAlike } from "./records.ts";
+import { Stretch } from "./stretch.tsx";
+
+/** Lines that come and go together: about half a screen. */
+const STRETCH = 12;
 
 export interface GroupListProps {
   job: string;
@@ -13,19 +17,26 @@ export interface GroupListProps {
 }
 
 export function GroupList({ job, groups, filter, isSupervised }: GroupListProps) {
-  // The same lines are not compared again when something else on the page changes.
-  const lines = useMemo(() => {
+  // The same stretches are not compared again when something else on the page changes.
+  const stretches = useMemo(() => {
     const { low, high } = rangeOf(groups.flatMap(({ rewards }) => rewards));
-    return groups.map((group) => (
+    const height = (reward: number) => barHeight(reward, low, high);
+    const line = (group: GroupRow, i: number) => (
       <GroupLine
         key={group.group}
-        job={job}
-        group={group}
-        filter={filter}
-        height={(reward) => barHeight(reward, low, high)}
-        isSupervised={isSupervised}
+        {...{ job, group, filter, height, isSupervised }}
+        place={i + 1}
+        total={groups.length}
       />
-    ));
+    );
+    return Array.from({ length: Math.ceil(groups.length / STRETCH) }, (_, i) => {
+      const rows = groups.slice(i * STRETCH, (i + 1) * STRETCH);
+      return (
+        <Stretch key={i} rows={rows.length} isFirst={i < 2}>
+          {() => <ol class="group-list">{rows.map((group, k) => line(group, i * STRETCH + k))}</ol>}
+        </Stretch>
+      );
+    });
   }, [job, groups, filter, isSupervised]);
   return (
     <>
@@ -36,21 +47,24 @@ export function GroupList({ job, groups, filter, isSupervised }: GroupListProps)
         <span>{isSupervised ? "" : "mean ± spread"}</span>
         <span>verdicts</span>
       </p>
-      <ol class="group-list">{lines}</ol>
+      {stretches}
     </>
   );
 }
 
 interface GroupLineProps extends Omit<GroupListProps, "groups"> {
   group: GroupRow;
+  /** Where in the list it is, from 1, and how long the list is: a screen reader cannot count lines that are not there. */
+  place: number;
+  total: number;
   /** Of a reward's bar, between 0 and 1. */
   height: (reward: number) => number;
 }
 
-function GroupLine({ job, group, filter, height, isSupervised }: GroupLineProps) {
+function GroupLine({ job, group, filter, height, isSupervised, place, total }: GroupLineProps) {
   const { group: index, task, mean, spread, verdicts, exceptions } = group;
   return (
-    <li class="group-line">
+    <li class="group-line" aria-posinset={place} aria-setsize={total}>
       <span class="num">
         {group.trajectories.length === 0 ? index : <a href={`/jobs/${job}/${index}/0`}>{index}</a>}
       </span>
