@@ -1,13 +1,15 @@
 // What the server does right now: queue, throughput, cache, requests one by one, and the last steps of the engine.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { EngineState } from "../../src/client/types.ts";
 import { follow } from "../follow.ts";
 import { count, duration, number, percent } from "../format.ts";
 import { Chart } from "../parts/chart.tsx";
 import { useTitle } from "../parts/use-title.ts";
 import { getJson } from "../server.ts";
-import { facts } from "../server-facts.ts";
-import { afterEvent, type EngineState, tape } from "../serving/engine-state.ts";
+import { facts, may } from "../server-facts.ts";
+import { afterEvent, tape } from "../serving/engine-state.ts";
+import { LogView } from "../serving/log-view.tsx";
 import { RequestTable } from "../serving/request-table.tsx";
 import { messageOf } from "../session.ts";
 
@@ -20,17 +22,16 @@ export function Serving() {
   const problem = useSignal<string | null>(null);
   useEffect(() => {
     const gone = new AbortController();
-    const watch = async () => {
-      engine.value = await getJson<EngineState>("/engine", { signal: gone.signal });
-      await follow(
-        "/engine",
-        ({ event, data }) => {
-          engine.value = afterEvent(engine.value!, event, data);
-        },
-        gone.signal,
-      );
-    };
-    watch().catch((error: unknown) => {
+    follow(
+      "/engine",
+      ({ event, data }) => {
+        engine.value = afterEvent(engine.value!, event, data);
+      },
+      gone.signal,
+      async (signal) => {
+        engine.value = await getJson<EngineState>("/engine", { signal });
+      },
+    ).catch((error: unknown) => {
       if (!gone.signal.aborted) problem.value = messageOf(error);
     });
     return () => gone.abort();
@@ -45,6 +46,7 @@ export function Serving() {
         </p>
       )}
       {engine.value !== null && <Now engine={engine.value} />}
+      {may("admin") && <LogView />}
     </div>
   );
 }
