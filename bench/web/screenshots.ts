@@ -1,30 +1,11 @@
 // `npm run web:screenshots`: the pictures of docs/guides/web.md and the README, from a fresh server with the bundled model.
 // Seeds and viewport are fixed, so the words on them stay the same; times and speeds are this machine's.
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { chromium, type Page } from "playwright-core";
 import { findBrowser } from "../../test/web/find-browser.ts";
+import { KEY, ROOT, startFlywheel } from "./flywheel-process.ts";
 
-const root = fileURLToPath(new URL("../../../../", import.meta.url)); // from bench/dist/bench/web/
-const data = mkdtempSync(join(tmpdir(), "flywheel-screenshots-"));
-const KEY = "screenshots";
 const WAIT_MS = 300_000;
-
-async function startFlywheel(): Promise<{ child: ChildProcess; url: string }> {
-  const args = ["serve", "--port", "0", "--data", data, "--api-key", KEY, "--log-level", "error"];
-  const child = spawn(process.execPath, [join(root, "bin/flywheel"), ...args], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  for await (const line of createInterface({ input: child.stdout })) {
-    const found = /^listening on (\S+)/.exec(line);
-    if (found) return { child, url: found[1]! };
-  }
-  throw new Error("the server did not start");
-}
 
 async function takePictures(url: string, executablePath: string): Promise<void> {
   const browser = await chromium.launch({ executablePath });
@@ -33,7 +14,7 @@ async function takePictures(url: string, executablePath: string): Promise<void> 
   await context.addInitScript(`sessionStorage.setItem("flywheel.key", ${JSON.stringify(KEY)})`);
   const page = await context.newPage();
   const shoot = async (name: string) => {
-    await page.screenshot({ path: join(root, "docs/images", `${name}.png`) });
+    await page.screenshot({ path: join(ROOT, "docs/images", `${name}.png`) });
     console.log(`docs/images/${name}.png`);
   };
   const isIdle = () => page.getByRole("button", { name: "Send" }).waitFor();
@@ -90,10 +71,9 @@ async function sortByLength(page: Page): Promise<void> {
 
 const browser = findBrowser();
 if (browser === null) throw new Error("no browser: apt-get install --no-install-recommends chromium-headless-shell");
-const { child, url } = await startFlywheel();
+const { url, stop } = await startFlywheel();
 try {
   await takePictures(url, browser);
 } finally {
-  child.kill();
-  rmSync(data, { recursive: true, force: true });
+  stop();
 }

@@ -1,0 +1,134 @@
+// `npm run bench:web`: what the page weighs and costs, and how fast it is. It needs a quiet machine: frames are measured on the
+// clock. The page with the numbers goes to bench/results.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { chromium } from "playwright-core";
+import { findBrowser } from "../../test/web/find-browser.ts";
+import { flagsOrExit } from "../process/flags-or-exit.ts";
+import { median } from "../process/stopwatch.ts";
+import { describeMachine, machineSlug } from "../report/machine.ts";
+import { buildSeconds, bundleBytes } from "./bundle.ts";
+import { ROOT, startFlywheel } from "./flywheel-process.ts";
+import { type Frames, firstPaint, frames } from "./frames.ts";
+import { Jobs } from "./jobs.ts";
+import { closeTabs, openTabs, serverLoad } from "./tabs.ts";
+
+const USAGE = `npm run bench:web -- [options]
+  --quick     one round, and a third of the time for the tabs
+  --out DIR   where the page goes (default: bench/results; "-" only prints it)`;
+const { quick, out } = flagsOrExit((args) => {
+  const options = { quick: { type: "boolean", default: false }, out: { type: "string" } } as const;
+  const { values } = parseArgs({ args, options });
+  return { quick: values.quick, out: values.out === "-" ? null : (values.out ?? join(ROOT, "bench/results")) };
+}, USAGE);
+const rounds = quick ? 1 : 5;
+const seconds = quick ? 10 : 30;
+
+const executablePath = findBrowser();
+if (executablePath === null)
+  throw new Error("no browser: apt-get install --no-install-recommends chromium-headless-shell");
+
+interface Line {
+  what: string;
+  bar: string;
+  measured: string;
+}
+
+async function repeat<Value>(work: () => Promise<Value>): Promise<Value[]> {
+  const values = [];
+  for (let i = 0; i < rounds; i++) values.push(await work());
+  return values;
+}
+
+function frameLine(what: string, all: readonly Frames[]): Line {
+  const slowest = all.map((one) => one.slowest);
+  const late = all.reduce((sum, one) => sum + one.late, 0);
+  const count = all.reduce((sum, one) => sum + one.frames, 0);
+  const task = Math.max(...all.map((one) => one.longestTask));
+  const measured = `slowest ${ms(median(slowest))} (median of ${all.length}), worst ${ms(Math.max(...slowest))}; ${late} of ${count} frames over 50 ms; longest task ${ms(task)} of processor time`;
+  return { what, bar: "no frame over 50 ms", measured };
+}
+
+function ms(value: number): string {
+  return `${value.toFixed(value < 10 ? 1 : 0)} ms`;
+}
+
+const machine = describeMachine();
+const lines: Line[] = [
+  { what: "page, gzipped", bar: "90.0 kB", measured: `${(bundleBytes() / 1000).toFixed(1)} kB` },
+  {
+    what: "building it",
+    bar: "2 s of processor time",
+    measured: `${median(await repeat(async () => buildSeconds())).toFixed(2)} s`,
+  },
+];
+const { url, stop } = await startFlywheel();
+const browser = await chromium.launch({ executablePath });
+try {
+  const paints = await repeat(() => firstPaint(browser, url));
+  lines.push({
+    what: "first paint with a token, empty cache",
+    bar: "500 ms",
+    measured: `${ms(median(paints))} (median of ${rounds}), worst ${ms(Math.max(...paints))}`,
+  });
+  console.error("training a job of 1,000 groups");
+  const jobs = new Jobs(url);
+  await jobs.prepare();
+  const large = await jobs.large();
+  const found = await repeat(() => frames(browser, url, large));
+  lines.push(
+    frameLine(
+      "1,000 groups of 8: opening",
+      found.map(({ open }) => open),
+    ),
+  );
+  lines.push(
+    frameLine(
+      "1,000 groups of 8: scrolling to the end",
+      found.map(({ scroll }) => scroll),
+    ),
+  );
+
+  const compare = async (what: string, job: string) => {
+    const alone = await serverLoad(url, seconds);
+    const tabs = await openTabs(browser, url, job);
+    const watched = await serverLoad(url, seconds);
+    await closeTabs(tabs);
+    lines.push({
+      what: `server, ten tabs, ${what}, ${seconds} s`,
+      bar: "1 % of a core",
+      measured: `${(watched - alone).toFixed(2)} % (${watched.toFixed(2)} % with them, ${alone.toFixed(2)} % without)`,
+    });
+  };
+  console.error("ten tabs");
+  await compare("nothing to do", large);
+  const endless = await jobs.endless();
+  while ((await jobs.client.job(endless)).status === "PENDING")
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  await compare("while a job trains", endless);
+  await jobs.client.cancel(endless);
+} finally {
+  await browser.close();
+  stop();
+}
+
+const page = [
+  "# What the web page costs",
+  "",
+  `${machine.cpu}, ${machine.cores} cores, ${machine.system}, Node ${machine.node}; load before: ${machine.load.toFixed(1)}.`,
+  `Browser: Chromium ${browser.version()}, headless. Command: \`npm run bench:web${quick ? " -- --quick" : ""}\`.`,
+  "",
+  "The server runs the bundled model on this machine; so does the browser. Frames are measured on the clock, in the page. The",
+  "server's load is the processor time of its process; the trainer is another process.",
+  "",
+  "| | bar | measured |",
+  "|---|---|---|",
+  ...lines.map(({ what, bar, measured }) => `| ${what} | ${bar} | ${measured} |`),
+  "",
+].join("\n");
+console.log(page);
+if (out !== null) {
+  mkdirSync(out, { recursive: true });
+  writeFileSync(join(out, `${new Date().toISOString().slice(0, 10)}-${machineSlug(machine)}-web.md`), page);
+}
