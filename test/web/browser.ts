@@ -90,8 +90,14 @@ interface AxeResult {
   violations: { id: string; impact: string; nodes: { target: string[]; failureSummary: string }[] }[];
 }
 
+/** Runs in the page: waits until colours that change have changed. */
+const SETTLE = `Promise.allSettled(document.getAnimations()
+  .filter((animation) => animation instanceof CSSTransition)
+  .map(({ finished }) => finished))`;
+
 /** Findings of axe that are serious or critical, as readable lines. */
 export async function seriousFindings(page: Page): Promise<string[]> {
+  await page.evaluate(SETTLE);
   await page.evaluate(axe);
   const { violations } = await page.evaluate<AxeResult>("axe.run(document, { resultTypes: ['violations'] })");
   return violations

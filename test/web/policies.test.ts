@@ -1,42 +1,15 @@
 // The pages of policies in a browser, on a tiny model with real gradients: live steps and jobs, rolling back, deleting.
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, expect, it } from "vitest";
-import { loadModel } from "../../src/app/load-model.ts";
-import { startServer } from "../../src/app/serve.ts";
-import { createTraining } from "../../src/app/training.ts";
-import { FlywheelClient } from "../../src/client/client.ts";
-import { loadConfig } from "../../src/config/load.ts";
-import { LLAMA } from "../fakes/training-service.ts";
+import { expect, it } from "vitest";
 import { shared } from "../wire/shared-server.ts";
 import { inBrowser, seriousFindings, sidewaysScroll } from "./browser.ts";
-
-const KEY = "key";
-const data = mkdtempSync(join(tmpdir(), "flywheel-policies-"));
-afterAll(() => rmSync(data, { recursive: true, force: true }));
+import { answers, groupOf, KEY, type LearningServer, startLearningServer } from "./learning-server.ts";
 
 inBrowser("the pages of policies", (bench) => {
-  const server = shared(() =>
-    startServer(
-      {
-        ...loadConfig({ env: {} }),
-        ...{ port: 0, data, apiKey: [KEY], logLevel: "error", model: LLAMA, servedModelName: ["tiny"] },
-        ...{ dtype: "int8", threads: 1, loraRank: 4, loraAlpha: 8 },
-      },
-      loadModel,
-      [createTraining],
-    ),
-  );
-  const client = () => new FlywheelClient({ baseUrl: server.url, apiKey: KEY });
+  const server = shared<LearningServer>(startLearningServer);
 
   /** Four tries, rewarded 0 to 3. */
-  const submit = async (id: string, model: string) => {
-    const messages = [{ role: "user", content: "hello" }];
-    const { choices } = await client().chat({ model, messages, n: 4, max_tokens: 4, temperature: 1, seed: 1 });
-    const trajectories = choices.map((choice, i) => ({ messages_and_choices: [...messages, choice], reward: i }));
-    return client().submit(id, [{ trajectories }]);
-  };
+  const submit = async (id: string, model: string) =>
+    server.client.submit(id, [groupOf("hello", await answers(server.client, model, "hello", 4), [0, 1, 2, 3])]);
 
   it("registers a policy, and shows its job and its new step as they happen", async () => {
     const page = await bench.open(`${server.url}/policies`, { key: KEY });
@@ -61,14 +34,25 @@ inBrowser("the pages of policies", (bench) => {
     await steps.getByRole("button", { name: "Roll back to step 0" }).click();
     await steps.getByText("Step 2 gets the weights of step 0.").waitFor();
     await steps.getByRole("button", { name: "No" }).click();
-    expect(await client().latestStep(id)).toBe(1);
+    expect(await server.client.latestStep(id)).toBe(1);
     await steps.getByRole("button", { name: "Roll back to step 0" }).click();
     await steps.getByRole("button", { name: "Yes, roll back" }).click();
     await steps.getByRole("row").filter({ hasText: "newest" }).getByText("2", { exact: true }).waitFor();
+
+    expect(await steps.getByRole("button", { name: "Delete step 2" }).count()).toBe(0); // the newest stays
+    await steps.getByRole("button", { name: "Delete step 1" }).click();
+    await steps.getByRole("button", { name: "No" }).click();
+    expect(await steps.getByRole("row").count()).toBe(4);
+    await steps.getByRole("button", { name: "Delete step 1" }).click();
+    await steps.getByRole("button", { name: "Yes, delete" }).click();
+    await expect.poll(() => steps.getByRole("row").count()).toBe(3);
+    const left = [];
+    for await (const { step } of server.client.checkpoints(id)) left.push(step);
+    expect(left).toEqual([0, 2]);
   });
 
   it("shows progress in the list without asking for it", async () => {
-    const { id } = await client().register({ project: "p", name: "lively", base_model: "tiny" });
+    const { id } = await server.register("lively");
     const page = await bench.open(`${server.url}/policies?filter=lively`, { key: KEY });
     const row = page.getByRole("row").filter({ hasText: "lively" });
     await row.getByRole("link", { name: "Chat with lively" }).waitFor();
@@ -76,22 +60,22 @@ inBrowser("the pages of policies", (bench) => {
     await row.getByText(/✓/).waitFor();
     await row.getByText("1", { exact: true }).waitFor();
     await row.getByText("1.5").waitFor();
-    expect((await client().job(job)).status).toBe("COMPLETED");
+    expect((await server.client.job(job)).status).toBe("COMPLETED");
     await row.getByRole("link", { name: "Chat with lively" }).click();
     await expect.poll(() => new URL(page.url()).search).toContain("m=lively");
   });
 
   it("keeps the view of the curves in the address, and has their numbers as tables", async () => {
-    const { id } = await client().register({ project: "p", name: "curved", base_model: "tiny" });
+    const { id } = await server.register("curved");
     for (let step = 1; step <= 3; step++) {
       await submit(id, "curved");
-      await expect.poll(() => client().latestStep(id), { timeout: 60_000 }).toBe(step);
+      await expect.poll(() => server.client.latestStep(id), { timeout: 60_000 }).toBe(step);
     }
     const page = await bench.open(`${server.url}/policies/${id}`, { key: KEY, theme: "dark" });
     const curves = page.getByRole("region", { name: "Curves" });
     const health = page.getByRole("region", { name: "Health" });
-    await health.getByText("0 % of tries all alike").waitFor();
-    await health.getByText(/rewarded as its whole group teaches nothing/).waitFor();
+    await health.getByText("0 % of groups all alike").waitFor();
+    await health.getByText(/rewarded alike teaches nothing/).waitFor();
     await health.getByText(/^reward flat at 1.5$/).waitFor();
     await curves.getByText("numbers of reward").click();
     const numbers = curves.getByRole("region", { name: "Numbers of reward" });
@@ -117,7 +101,7 @@ inBrowser("the pages of policies", (bench) => {
   });
 
   it("forks and downloads a step", async () => {
-    const { id } = await client().register({ project: "p", name: "source", base_model: "tiny" });
+    const { id } = await server.register("source");
     const page = await bench.open(`${server.url}/policies/${id}`, { key: KEY, width: 360 });
     const steps = page.getByRole("region", { name: "Steps", exact: true });
     const [download] = await Promise.all([
@@ -146,7 +130,7 @@ inBrowser("the pages of policies", (bench) => {
   });
 
   it("filters, fits 360 pixels, and asks before it deletes", async () => {
-    await client().register({ project: "p", name: "other", base_model: "tiny" });
+    await server.register("other");
     const page = await bench.open(`${server.url}/policies?filter=oth`, { key: KEY, width: 360, theme: "dark" });
     await page.getByRole("link", { name: "other", exact: true }).waitFor();
     expect(await page.getByRole("link", { name: "agent", exact: true }).count()).toBe(0);

@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { shared } from "../wire/shared-server.ts";
 import { API_KEY, startTestServer, type TestServer } from "../wire/test-server.ts";
-import { inBrowser, seriousFindings, sidewaysScroll } from "./browser.ts";
+import { inBrowser } from "./browser.ts";
 
 inBrowser("the frame of the page", (bench) => {
   const server = shared<TestServer>(startTestServer);
@@ -87,16 +87,5 @@ inBrowser("the frame of the page", (bench) => {
     const again = await startTestServer({ config: { port: Number(new URL(own.url).port) } });
     await page.getByText("The server does not answer.").waitFor({ state: "detached" });
     await again.close();
-  });
-
-  it.each(["light", "dark"] as const)("has no serious finding of axe and no sideways scroll, %s", async (theme) => {
-    const form = await bench.open(server.url, { theme, width: 360 });
-    await form.getByRole("button", { name: "Enter" }).waitFor();
-    expect(await seriousFindings(form)).toEqual([]);
-    expect(await sidewaysScroll(form)).toBe(0);
-    const page = await bench.open(`${server.url}/access`, { theme, width: 360, key: API_KEY });
-    await page.getByRole("heading").first().waitFor();
-    expect(await seriousFindings(page)).toEqual([]);
-    expect(await sidewaysScroll(page)).toBe(0);
   });
 });

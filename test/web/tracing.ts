@@ -1,0 +1,35 @@
+// How long the page keeps its thread busy, from the browser's own trace.
+import type { Page } from "playwright-core";
+
+interface TraceEvent {
+  name: string;
+  pid: number;
+  tid: number;
+  /** Thread time in microseconds. */
+  tdur?: number;
+  args: { name?: string };
+}
+
+/**
+ * Milliseconds of processor time of the longest task of the page's thread while `work` runs. A frame cannot be shorter than
+ * its longest task. Processor time, because on a busy machine a task may wait for the processor for as long as it likes.
+ */
+export async function longestTask(page: Page, work: () => Promise<void>): Promise<number> {
+  const browser = page.context().browser()!;
+  await browser.startTracing(page, { categories: ["toplevel", "__metadata"] });
+  let trace: Buffer;
+  try {
+    await work();
+  } finally {
+    trace = await browser.stopTracing();
+  }
+  const { traceEvents } = JSON.parse(trace.toString()) as { traceEvents: TraceEvent[] };
+  const threads = new Set(
+    traceEvents
+      .filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain")
+      .map(({ pid, tid }) => `${pid} ${tid}`),
+  );
+  const tasks = traceEvents.filter(({ tdur, pid, tid }) => tdur !== undefined && threads.has(`${pid} ${tid}`));
+  if (tasks.length === 0) throw new Error("the trace has no tasks of the page");
+  return tasks.reduce((longest, { tdur }) => Math.max(longest, tdur!), 0) / 1000;
+}

@@ -1,0 +1,130 @@
+// The page of one try in a browser, with the record of a real job of a tiny model.
+import type { Page } from "playwright-core";
+import { beforeAll, expect, it } from "vitest";
+import { number } from "../../web/format.ts";
+import { shared } from "../wire/shared-server.ts";
+import { inBrowser } from "./browser.ts";
+import { KEY, type LearningServer, startLearningServer, storyGroups } from "./learning-server.ts";
+
+interface DryTry {
+  group: number;
+  trajectory: number;
+  advantage: number;
+  sequences: { tokens: number[]; mask: number[]; logprobs: (number | null)[] }[];
+}
+
+interface Numbers {
+  sequences: { positions: number[]; values: Record<string, number[]> }[];
+}
+
+inBrowser("the page of a try", (bench) => {
+  const server = shared<LearningServer>(startLearningServer);
+  let job: string;
+  beforeAll(async () => {
+    const { id } = await server.register("agent");
+    const config = { learning_rate: 1e-3, grad_accumulation_sequences: 4 };
+    job = (await server.client.train(id, await storyGroups(server.client, "agent"), { config })).id;
+  });
+
+  const open = (path: string) => bench.open(`${server.url}/jobs/${job}${path}`, { key: KEY });
+  const ask = async <Answer>(path: string, body?: object): Promise<Answer> => {
+    const headers = { authorization: `Bearer ${KEY}`, "content-type": "application/json" };
+    const init = body === undefined ? { headers } : { headers, method: "POST", body: JSON.stringify(body) };
+    const response = await fetch(`${server.url}/v1/preview/training-jobs${path}`, init);
+    expect(response.status).toBe(200);
+    return (await response.json()) as Answer;
+  };
+  /** The try as a dry run of the same data tells it: not from the record that the page reads. */
+  const dryRun = async (group: number, trajectory: number) => {
+    const { trajectories } = await ask<{ trajectories: DryTry[] }>("", { from_job: job, dry_run: true });
+    return trajectories.find((one) => one.group === group && one.trajectory === trajectory)!;
+  };
+
+  it("shows a try as it was sent, and leads through its group", async () => {
+    bench.announce(/404/);
+    const page = await open("");
+    await page.locator(".group-list > li").nth(2).locator(".reward-bars > a").nth(2).click();
+    await page.getByRole("heading", { name: "Group 2, try 3 of 8" }).waitFor();
+    expect(new URL(page.url()).pathname).toBe(`/jobs/${job}/2/2`);
+    await page.locator(".turns").getByText("A cod.").waitFor();
+    await page.getByText("<img src=x onerror=").waitFor();
+    await page.getByText('look({"at":"sea"})').waitFor();
+    expect(await page.getByText("Hm, fish.").isVisible()).toBe(false);
+    await page.getByText("Reasoning").click();
+    expect(await page.getByText("Hm, fish.").isVisible()).toBe(true);
+    for (const text of ['"difficulty": 2', '"words": 3', '"a line"', '"TimeoutError"'])
+      await page.getByText(text).waitFor();
+    await page.keyboard.press("[");
+    await page.getByRole("heading", { name: "Group 2, try 2 of 8" }).waitFor();
+    for (const place of [3, 4, 5, 6, 7, 8]) {
+      await page.keyboard.press("]");
+      await page.getByRole("heading", { name: `Group 2, try ${place} of 8` }).waitFor();
+    }
+    await page.getByText("too_long", { exact: true }).waitFor();
+    await page.getByText(/longer than 512 tokens/).waitFor();
+    expect(await page.getByRole("button", { name: "Next" }).isDisabled()).toBe(true);
+    await page.getByRole("link", { name: `Job ${job.slice(0, 8)}` }).click();
+    await page.getByText("COMPLETED").waitFor();
+  });
+
+  /** Of every token its colour, as signed percent of the full colour: 0 for none. */
+  const colours = (page: Page) =>
+    page.evaluate(`[...document.querySelectorAll(".token")].map(({ style }) => {
+      const share = Number.parseInt(style.getPropertyValue("--share") || "0");
+      return style.getPropertyValue("--tint").includes("cold") ? -share : share;
+    })`);
+  const shareOf = (heat: number | null) => {
+    const clamped = heat === null ? 0 : Math.max(-1, Math.min(1, heat));
+    return Math.abs(clamped) < 0.02 ? 0 : Math.sign(clamped) * Math.round(Math.abs(clamped) * 70);
+  };
+
+  it("colours tokens by the numbers of the dry run and of the trainer", async () => {
+    const dry = await dryRun(0, 0);
+    const [{ tokens, mask, logprobs }] = dry.sequences as [DryTry["sequences"][number]];
+    expect(mask).toContain(0);
+    expect(mask).toContain(1);
+    expect(dry.advantage).toBeLessThan(0);
+    const page = await open("/0/0");
+    await expect.poll(() => page.locator(".token").count()).toBe(tokens.length);
+    expect(await colours(page)).toEqual(mask.map((bit) => (bit === 1 ? 35 : 0)));
+    await page.getByText(`advantage ${number(dry.advantage)}`).waitFor();
+    const choose = (name: string) => page.getByLabel(name, { exact: true }).check();
+    await choose("log-probability");
+    expect(new URL(page.url()).search).toBe("?colour=logprob");
+    await expect
+      .poll(() => colours(page))
+      .toEqual(logprobs.map((value) => shareOf(value === null ? null : -value / 6)));
+    await choose("advantage");
+    await expect.poll(() => colours(page)).toEqual(mask.map((bit) => (bit === 1 ? -70 : 0)));
+
+    // Of this try there is no gradient in a dry run; the trainer kept it.
+    const numbers = await ask<Numbers>(`/${job}/groups/0/trajectories/0/tokens`);
+    const { positions, values } = numbers.sequences[0]!;
+    expect(positions).toEqual(mask.flatMap((bit, i) => (bit === 1 ? [i] : [])));
+    const largest = Math.max(...values.gradient!.map(Math.abs));
+    await choose("what the gradient asked");
+    const asked = mask.map((_, i) =>
+      positions.includes(i) ? -values.gradient![positions.indexOf(i)]! / largest : null,
+    );
+    await expect.poll(() => colours(page)).toEqual(asked.map(shareOf));
+    // a try below its group's mean is made less likely
+    expect(asked.every((value) => value === null || value <= 0)).toBe(true);
+  });
+
+  it("tells the numbers of a token to the keyboard, and compares a try with another", async () => {
+    const { positions, values } = (await ask<Numbers>(`/${job}/groups/0/trajectories/7/tokens`)).sequences[0]!;
+    const { logprobs } = (await dryRun(0, 7)).sequences[0]!;
+    const page = await open("/0/7?colour=ratio");
+    await page.getByRole("listbox").focus();
+    for (let at = 0; at < positions[0]!; at++) await page.keyboard.press("ArrowRight");
+    await page.getByText(`trained, logprob ${number(logprobs[positions[0]!]!)}`).waitFor();
+    await page.getByText(`ratio ${number(values.ratio![0]!)}`).waitFor();
+    await page.getByLabel("Difference to").selectOption("try 1");
+    await page.locator("del").first().waitFor();
+    const [mine, other] = await Promise.all([dryRun(0, 7), dryRun(0, 0)]);
+    const replyOf = ({ sequences: [one] }: DryTry) => one!.tokens.filter((_, i) => one!.mask[i] === 1);
+    expect(replyOf(mine)).not.toEqual(replyOf(other));
+    expect(await page.locator("ins").count()).toBeGreaterThan(0);
+    expect(new URL(page.url()).search).toBe("?colour=ratio&diff=0");
+  });
+});
