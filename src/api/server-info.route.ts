@@ -81,7 +81,7 @@ export function registerServerInfo(app: FastifyInstance, service: Service): void
   );
 }
 
-function describeServer({ config, engine, models, facts, defaults, reasoning, startedAt }: Service) {
+function describeServer({ config, engine, models, facts, defaults, reasoning, toolFormat, startedAt }: Service) {
   const { info } = engine;
   return {
     object: "server",
@@ -119,7 +119,7 @@ function describeServer({ config, engine, models, facts, defaults, reasoning, st
       max_tokens: defaults.maxNewTokens,
     },
     parsers: {
-      tool_call: config.toolCallParser,
+      tool_call: toolFormat,
       reasoning: reasoning === null ? null : config.reasoningParser,
       auto_tool_choice: config.enableAutoToolChoice,
     },

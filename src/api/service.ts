@@ -19,6 +19,7 @@ import type { TokenStore } from "../store/tokens.ts";
 import { PACKAGE_VERSION } from "../system/version.ts";
 import type { ReasoningStyle } from "../text/reasoning/reasoning-style.ts";
 import type { TextModel } from "../text/text-model.ts";
+import { shownFormat } from "../text/tools/tool-format.ts";
 import { Authenticator, type Principal } from "./http/auth.ts";
 import { AdapterManager } from "./models/adapter-manager.ts";
 import { ModelRegistry } from "./models/model-registry.ts";
@@ -26,7 +27,8 @@ import type { SamplingDefaults } from "./request/generation-defaults.ts";
 import { Admission, shuttingDown } from "./run/admission.ts";
 import { LiveRequests } from "./run/live-requests.ts";
 
-const TOOL_HINT = "stay text in content without --enable-auto-tool-choice --tool-call-parser NAME";
+/** A model on the hub; anything else is a path, which clients must not see. */
+const HUB_NAME = /^[\w.-]+\/[\w.-]+(@[\w./-]+)?$/;
 
 /** What is served, and how text gets in and out of it. */
 export interface ServiceParts {
@@ -146,14 +148,26 @@ export class Service {
   get toolCallHint(): string | null {
     const { defaultTemplate } = this.text;
     const knowsTools = defaultTemplate !== null && this.text.rendersHere("tools", null, true);
-    return this.toolFormat === null && knowsTools ? TOOL_HINT : null;
+    return this.toolFormat === null && knowsTools ? this.#toolHint : null;
+  }
+
+  /** How to start a server that parses the calls of this model. */
+  get toolCommand(): string {
+    const { model } = this.config;
+    const named = model === "bundled" ? "" : ` ${HUB_NAME.test(model) ? model : "MODEL"}`;
+    const parser = shownFormat(this.text.defaultTemplate) === null ? " --tool-call-parser NAME" : "";
+    return `flywheel serve${named} --enable-auto-tool-choice${parser}`;
+  }
+
+  get #toolHint(): string {
+    return `stay text in content; to parse them: ${this.toolCommand}`;
   }
 
   /** Once per client: many send tools without knowing that calls will stay text. */
   logUnparsedTools({ id, name }: Principal): void {
     if (this.toolFormat !== null || this.#toldAboutTools.has(id)) return;
     this.#toldAboutTools.add(id);
-    this.log.warn("a client sends tools", { client: name, toolCalls: TOOL_HINT });
+    this.log.warn("a client sends tools", { client: name, toolCalls: this.#toolHint });
   }
 
   /** Throws 503 when no request can be served. Requests to a fleet wait for a replica, so they are let in. */

@@ -15,15 +15,14 @@ import { readAdapter } from "../model/lora/adapter-reader.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { PromptError } from "../text/prompt-error.ts";
-import { reasoningStyle } from "../text/reasoning/reasoning-style.ts";
 import { REPLY_MARKERS } from "../text/reply-markers.ts";
 import type { Tokenizer } from "../text/tokenizer-contract.ts";
-import { toolCallFormat } from "../text/tools/tool-format.ts";
 import { blockOfLinks, DEFAULT_WEIGHT_TYPE } from "./embedded-engine.ts";
 import { createEmbeddedEngines } from "./embedded-fleet.ts";
 import { idleEngine } from "./idle-engine.ts";
 import { BUNDLED_NAME, findModel, loadText } from "./model-files.ts";
 import { connectEngines, type EngineParts, type StartedEngine } from "./remote-engines.ts";
+import { replyParsers } from "./reply-parsers.ts";
 import type { LoadedModel, LoadModel } from "./serve.ts";
 import { usableCores } from "./usable-cores.ts";
 
@@ -168,14 +167,4 @@ function warnOfUnusedTensors(folder: string, log: Log): void {
   if (unused.length === 0) return;
   const shown = unused.slice(0, SHOWN_TENSORS).join(", ");
   log.warn("the weights have tensors that the model does not use", { count: unused.length, first: shown });
-}
-
-function replyParsers(config: Config, chatTemplate: string | null) {
-  if (config.enableAutoToolChoice !== (config.toolCallParser !== null)) {
-    throw new OperatorError("--enable-auto-tool-choice and --tool-call-parser go together: give both");
-  }
-  return {
-    reasoning: reasoningStyle(config.reasoningParser, chatTemplate),
-    toolFormat: config.toolCallParser === null ? null : toolCallFormat(config.toolCallParser),
-  };
 }

@@ -120,9 +120,9 @@ export const OPTIONS = {
   toolCallParser: text(
     "Chat",
     null,
-    "Format in which the model writes tool calls: hermes, qwen, granite4, llama3_json, llama4_json or pythonic.",
+    "Format in which the model writes tool calls, such as hermes, llama3_json or mistral. Default: detected from the chat template (`auto`).",
   ),
-  enableAutoToolChoice: flag("Chat", false, "Allow tool_choice other than none. Requires --tool-call-parser."),
+  enableAutoToolChoice: flag("Chat", false, "Parse tool calls, and allow tool_choice other than none."),
   excludeToolsWhenToolChoiceNone: flag("Chat", false, "Hide tools from the model when tool_choice is none."),
   returnTokensAsTokenIds: flag("Chat", false, "Default for return_tokens_as_token_ids."),
   enablePromptTokensDetails: flag("Chat", true, "Report cached prompt tokens in usage."),

@@ -95,7 +95,7 @@ export const ERRORS = {
   tool_choice_unavailable: {
     ...BAD_REQUEST,
     meaning: "`tool_choice` asks for parsed tool calls, but this server does not parse them.",
-    fix: 'Use "none", or start the server with `--enable-auto-tool-choice --tool-call-parser NAME`.',
+    fix: 'Use "none", or start the server with `--enable-auto-tool-choice`. The message has the whole command.',
   },
   priority_unavailable: {
     ...BAD_REQUEST,

@@ -26,7 +26,20 @@ export type OutputShape =
   | { kind: "tool_calls"; format: ToolCallFormat; tools: readonly ToolSignature[]; parallel: boolean };
 
 /** How the text spells tool calls (see text/tools). */
-export type ToolCallFormat = "hermes" | "llama3_json" | "pythonic";
+export const TOOL_CALL_FORMATS = [
+  "hermes",
+  "llama3_json",
+  "pythonic",
+  "mistral",
+  "granite",
+  "phi4_mini_json",
+  "deepseek_v3",
+  "deepseek_v31",
+  "kimi_k2",
+  "glm45",
+] as const;
+
+export type ToolCallFormat = (typeof TOOL_CALL_FORMATS)[number];
 
 export interface ToolSignature {
   name: string;

@@ -2,13 +2,14 @@
 // every generated call parses and validates.
 
 import type { ToolCallFormat, ToolSignature } from "./constraint.ts";
-import { choice, type Expression, type GrammarBuilder, repeat, sequence, text } from "./expression.ts";
+import { choice, type Expression, empty, type GrammarBuilder, repeat, sequence, text } from "./expression.ts";
 import { GrammarError } from "./grammar-error.ts";
 import { jsonLayout } from "./json-schema/json-layout.ts";
 import { isObject, isSchema, type JsonValue, type Schema } from "./json-schema/keywords.ts";
 import { compileObject, type ObjectStyle } from "./json-schema/objects/objects.ts";
 import { SchemaCompiler } from "./json-schema/schema-compiler.ts";
 import type { OnIgnored } from "./json-schema/schema-expression.ts";
+import { CALL_SPELLINGS } from "./tool-call-spelling.ts";
 
 export function toolCallGrammar(
   format: ToolCallFormat,
@@ -30,40 +31,30 @@ export function toolCallGrammar(
   const one = builder.rule(call);
   const several = (between: string): Expression =>
     sequence(one, repeat(sequence(text(between), one), 0, parallel ? null : 0));
-  switch (format) {
-    case "hermes":
-      return several("\n");
-    case "llama3_json":
-      return several("; ");
-    case "pythonic":
-      return sequence(text("["), several(", "), text("]"));
-    default:
-      return format satisfies never;
-  }
+  if (format === "pythonic") return sequence(text("["), several(", "), text("]"));
+  if (format === "glm45") return several("\n");
+  const { first, separator, last } = CALL_SPELLINGS[format];
+  return sequence(text(first), several(separator), text(last));
 }
 
 function oneCall(format: ToolCallFormat, tool: ToolSignature, compiler: SchemaCompiler): Expression {
-  const name = JSON.stringify(tool.name);
+  const { name } = tool;
   const schema = argumentSchema(tool.parameters);
-  if (tool.name === "") throw new GrammarError("a function to call needs a name");
-  switch (format) {
-    case "hermes":
-      return sequence(
-        text(`<tool_call>\n{"name": ${name}, "arguments": `),
-        compiler.compileRoot(schema),
-        text("}\n</tool_call>"),
-      );
-    case "llama3_json":
-      return sequence(text(`{"name": ${name}, "parameters": `), compiler.compileRoot(schema), text("}"));
-    case "pythonic":
-      // The names that text/tools/python-call.ts can read.
-      if (!/^[A-Za-z_][\w.-]*$/.test(tool.name)) {
-        throw new GrammarError("the name cannot be written as a pythonic call");
-      }
-      return sequence(text(tool.name), keywordArguments(schema, compiler));
-    default:
-      return format satisfies never;
+  if (name === "") throw new GrammarError("a function to call needs a name");
+  if (!namesOf(format).test(name)) throw new GrammarError(`the name cannot be written as a ${format} call`);
+  if (format === "pythonic") return sequence(text(name), eachArgument(format, schema, compiler, callStyle));
+  if (format === "glm45") {
+    const members = eachArgument(format, schema, compiler, tagStyle);
+    return sequence(text(`<tool_call>${name}\n`), members, text("</tool_call>"));
   }
+  const { before, after } = CALL_SPELLINGS[format];
+  return sequence(text(before(name)), compiler.compileRoot(schema), text(after));
+}
+
+/** The names that the parsers of text/tools can read. */
+function namesOf(format: ToolCallFormat): RegExp {
+  if (format === "pythonic") return /^[A-Za-z_][\w.-]*$/;
+  return format === "glm45" ? /^[\w.-]+$/ : (CALL_SPELLINGS[format].names ?? /^/);
 }
 
 function argumentCompiler(format: ToolCallFormat, parameters: JsonValue, builder: GrammarBuilder): SchemaCompiler {
@@ -77,15 +68,21 @@ function argumentSchema(parameters: JsonValue): Schema {
   return { allOf: [{ type: "object" }, parameterSchema(parameters) as JsonValue] };
 }
 
-function keywordArguments(schema: Schema, compiler: SchemaCompiler): Expression {
+/** Arguments that are written one by one, not as an object. */
+function eachArgument(
+  format: ToolCallFormat,
+  schema: Schema,
+  compiler: SchemaCompiler,
+  style: ObjectStyle,
+): Expression {
   const cases = compiler.cases.of(schema, "#");
   if (cases.length === 0) throw new GrammarError("the parameters allow no arguments at all");
   if (cases.some((each) => each.listed !== null)) {
     throw new GrammarError(
-      'the schema keywords "enum" and "const" are not supported for the arguments of a pythonic call',
+      `the schema keywords "enum" and "const" are not supported for the arguments of a ${format} call`,
     );
   }
-  return choice(...cases.map((each) => compileObject(compiler, each, "#", callStyle)));
+  return choice(...cases.map((each) => compileObject(compiler, each, "#", style)));
 }
 
 const callStyle: ObjectStyle = {
@@ -99,6 +96,20 @@ const callStyle: ObjectStyle = {
   comma: text(", "),
   none: "()",
   wrap: (content) => sequence(text("("), content, text(")")),
+};
+
+/** GLM 4.5: a tag for every name and every value. */
+const tagStyle: ObjectStyle = {
+  member: (name, value) => {
+    if (/[<\n]/.test(name) || name.trim() !== name) {
+      throw new GrammarError(`the parameter ${JSON.stringify(name.slice(0, 40))} cannot be written as a tag`);
+    }
+    return sequence(text(`<arg_key>${name}</arg_key>\n<arg_value>`), value, text("</arg_value>\n"));
+  },
+  extra: () => null,
+  comma: empty,
+  none: "",
+  wrap: (content) => content,
 };
 
 const noParameters: Schema = { type: "object", additionalProperties: false };

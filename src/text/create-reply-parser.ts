@@ -1,6 +1,6 @@
 // The parser for one choice of one request: reasoning first, then tool calls, then plain text, each only if it applies.
 
-import type { ToolCallFormat } from "../grammar/constraint.ts";
+import type { ToolCallFormat, ToolSignature } from "../grammar/constraint.ts";
 import { ReasoningParser } from "./reasoning/reasoning-parser.ts";
 import type { ReasoningState, ReasoningStyle } from "./reasoning/reasoning-style.ts";
 import { PlainReplyParser, type ReplyDelta, type ReplyParser } from "./reply-parser.ts";
@@ -11,12 +11,15 @@ export interface ReplyParserOptions {
   reasoning: { style: ReasoningStyle; state: ReasoningState } | null;
   /** null = tool calls are not parsed (tool_choice none). */
   tools: ToolCallFormat | null;
+  /** The tools of the request. In some formats their schemas tell how arguments are written. */
+  signatures?: readonly ToolSignature[];
   /** The reply was forced to be tool calls. Any other text is a call that was cut short, not content. */
   forced?: boolean;
 }
 
-export function createReplyParser({ reasoning, tools, forced = false }: ReplyParserOptions): ReplyParser {
-  const calls = tools === null ? new PlainReplyParser() : toolCallParser(tools);
+export function createReplyParser(options: ReplyParserOptions): ReplyParser {
+  const { reasoning, tools, signatures = [], forced = false } = options;
+  const calls = tools === null ? new PlainReplyParser() : toolCallParser(tools, { tools: signatures, forced });
   const answer = forced ? new CallsOnly(calls) : calls;
   return reasoning ? new ReasoningParser(reasoning.style, reasoning.state, answer) : answer;
 }

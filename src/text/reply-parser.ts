@@ -5,8 +5,11 @@
 export type ReplyDelta =
   | { kind: "content"; text: string }
   | { kind: "reasoning"; text: string }
-  /** `name` comes once and whole, with the first delta of a call; `argumentsText` comes in fragments of JSON text. */
-  | { kind: "tool_call"; index: number; name?: string; argumentsText?: string };
+  /**
+   * `name` comes once and whole, with the first delta of a call, and so does the model's own `id` if it has one.
+   * `argumentsText` comes in fragments of JSON text.
+   */
+  | { kind: "tool_call"; index: number; name?: string; id?: string; argumentsText?: string };
 
 export interface ReplyParser {
   push(text: string): ReplyDelta[];

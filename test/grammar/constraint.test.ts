@@ -3,7 +3,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { OutputShape } from "../../src/grammar/constraint.ts";
+import { type OutputShape, TOOL_CALL_FORMATS } from "../../src/grammar/constraint.ts";
 import { createReplyParser } from "../../src/text/create-reply-parser.ts";
 import { acceptsText } from "./accepts.ts";
 import { byteVocabulary, clumpedVocabulary, keyOf, plainJson, refusal, Walker } from "./walk.ts";
@@ -57,13 +57,13 @@ describe("forced tool calls", () => {
     { name: "ping", parameters: null },
   ];
   const validate = new Ajv2020().compile(parameters);
-  test.each(["hermes", "llama3_json", "pythonic"] as const)("%s always parses and validates", (format) => {
+  test.each(TOOL_CALL_FORMATS)("%s always parses and validates", (format) => {
     for (const parallel of [true, false]) {
       const key = keyOf({ kind: "tool_calls", format, tools, parallel });
       for (let seed = 0; seed < 25; seed++) {
         const { text, finished } = (seed % 2 ? clumps : bytes).walk(key, seed, 120);
         expect(finished).toBe(true);
-        const parser = createReplyParser({ reasoning: null, tools: format });
+        const parser = createReplyParser({ reasoning: null, tools: format, signatures: tools, forced: true });
         const calls: { name: string; text: string }[] = [];
         for (const delta of [...parser.push(text), ...parser.finish()]) {
           expect(delta.kind, text).toBe("tool_call");
@@ -98,6 +98,9 @@ describe("forced tool calls", () => {
   test.each([
     ["pythonic", "größe", /tool "größe": the name cannot be written as a pythonic call/],
     ["pythonic", "two words", /cannot be written/],
+    ["kimi_k2", "two words", /cannot be written as a kimi_k2 call/],
+    ["deepseek_v3", "größe", /cannot be written as a deepseek_v3 call/],
+    ["glm45", "a<b", /cannot be written as a glm45 call/],
     ["hermes", "", /needs a name/],
     ["llama3_json", "", /needs a name/],
   ] as const)("%s refuses a name that could not be read back: %j", (format, name, reason) => {

@@ -137,7 +137,7 @@ describe("flywheel serve", () => {
     [["--host", "0.0.0.0"], /refusing to listen on 0\.0\.0\.0 without any token/],
     [["--port", "seventy"], /--port expects a whole number/],
     [["--model", "/nowhere"], /neither a folder that exists nor a model on the hub/],
-    [["--enable-auto-tool-choice"], /go together/],
+    [["--tool-call-parser", "hermes"], /without --enable-auto-tool-choice: give both/],
     [["--max-model-len", "100000"], /more than the model's 512 positions/],
     [["--lora-modules", "x=/nowhere"], /--lora-modules x: /],
     [["--kv-cache-memory-bytes", "500000Gi"], /--kv-cache-memory-bytes \d+ is more than this machine's memory/],

@@ -204,6 +204,23 @@ describe("a server that does not parse tool calls", () => {
     }
   });
 
+  it.each([
+    ["bundled", TEMPLATE, "flywheel serve --enable-auto-tool-choice --tool-call-parser NAME"],
+    ["org/name", `${TEMPLATE}{# <tool_call> #}`, "flywheel serve org/name --enable-auto-tool-choice"],
+    ["/models/secret", `${TEMPLATE}{# <tool_call> #}`, "flywheel serve MODEL --enable-auto-tool-choice"],
+  ])("names the command that parses the calls of %s", async (model, source, command) => {
+    const plain = await startTestServer({ config: { model }, templates: new Map([["default", source]]) });
+    try {
+      for (const tool_choice of ["auto", "required", { type: "function", function: { name: "add" } }]) {
+        const refused = await plain.post("/v1/chat/completions", { messages, tools, tool_choice });
+        expect(refused.status).toBe(400);
+        expect((await refused.json()).error.message).toMatch(new RegExp(`Start it with: ${command}$`));
+      }
+    } finally {
+      await plain.close();
+    }
+  });
+
   it("hints at its start if the model's template knows tools", async () => {
     expect(server.service.toolCallHint).toBeNull();
     for (const [source, hint] of [

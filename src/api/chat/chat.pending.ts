@@ -41,7 +41,7 @@ export class PendingChunk {
       this.toolCalls.push(call);
     }
     if (part.name !== undefined) {
-      call.id = toolCallId();
+      call.id = part.id ?? toolCallId();
       call.type = "function";
       call.function.name = part.name;
     }

@@ -164,7 +164,11 @@ function addPart(choice: Collected, part: ReplyDelta): void {
     choice[part.kind] += part.text;
     return;
   }
-  choice.toolCalls[part.index] ??= { id: toolCallId(), type: "function", function: { name: "", arguments: "" } };
+  choice.toolCalls[part.index] ??= {
+    id: part.id ?? toolCallId(),
+    type: "function",
+    function: { name: "", arguments: "" },
+  };
   const call = choice.toolCalls[part.index]!;
   call.function.name = part.name ?? call.function.name;
   call.function.arguments += part.argumentsText ?? "";

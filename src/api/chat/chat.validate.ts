@@ -10,8 +10,8 @@ import { checkContinuation } from "../request/template-fields.ts";
 import { BatchRequest, type ChatBody, ChatRequest } from "./chat.schema.ts";
 
 export interface ChatRules {
-  /** The server parses tool calls, so tool_choice may be other than none. */
-  toolChoice: boolean;
+  /** How to start a server that parses tool calls; null = this one does, so tool_choice may be other than none. */
+  toolCommand: string | null;
   policy: "priority" | "fcfs";
   /** In tokens. */
   contextLength: number;
@@ -136,11 +136,9 @@ function checkTools(body: ChatBody, rules: ChatRules): void {
       "tool_choice",
     );
   }
-  if (!rules.toolChoice) {
+  if (rules.toolCommand !== null) {
     const wanted = typeof choice === "object" ? "a named function" : `"${choice}"`;
-    const message =
-      `tool_choice ${wanted} needs a server with a tool-call parser ` +
-      '(--enable-auto-tool-choice and --tool-call-parser); this one offers only "none".';
+    const message = `tool_choice ${wanted} needs a server that parses tool calls; this one offers only "none". Start it with: ${rules.toolCommand}`;
     throw new ServiceError("tool_choice_unavailable", message, { param: "tool_choice" });
   }
 }

@@ -2,7 +2,7 @@
 // and the request, structured output on the request alone.
 
 import { ServiceError } from "../../errors/service-error.ts";
-import type { Constraint, OutputShape, ToolCallFormat } from "../../grammar/constraint.ts";
+import type { Constraint, OutputShape, ToolCallFormat, ToolSignature } from "../../grammar/constraint.ts";
 import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
 import { plainNumbers } from "../../json/exact-json.ts";
 import { createReplyParser, createThoughtMeter } from "../../text/create-reply-parser.ts";
@@ -23,6 +23,7 @@ export interface ReplyParsing {
   thinkingDisabled: boolean;
   /** null: tool calls stay text. */
   tools: ToolCallFormat | null;
+  signatures: ToolSignature[];
   namedTool: boolean;
   /** A shape the output is forced into, before reasoning is taken into account. */
   shape: WantedShape | { shape: OutputShape; param: "tool_choice" } | null;
@@ -38,11 +39,14 @@ export function replyParsing(service: Service, { body, shape: asked }: Validated
     });
   }
   const tools = choice === "none" ? null : service.toolFormat;
-  const forced = tools !== null && choice !== "auto" && choice !== "none" ? toolShape(tools, body, choice) : null;
+  const signatures = tools === null ? [] : signaturesOf(body);
+  const forced =
+    tools !== null && choice !== "auto" && choice !== "none" ? toolShape(tools, signatures, body, choice) : null;
   return {
     reasoning: service.reasoning,
     thinkingDisabled: kwargs.enable_thinking === false,
     tools,
+    signatures,
     namedTool,
     shape: forced === null ? asked : { shape: forced, param: "tool_choice" },
   };
@@ -55,21 +59,23 @@ function toolChoice(service: Service, body: ChatBody): NonNullable<ChatBody["too
   return body.tool_choice === undefined && hasTools && service.toolFormat !== null ? "auto" : "none";
 }
 
+function signaturesOf({ tools }: ChatBody): ToolSignature[] {
+  return (tools ?? []).map(({ function: { name, parameters } }) => ({
+    name,
+    parameters: plainNumbers(parameters ?? null) as JsonValue,
+  }));
+}
+
 function toolShape(
   format: ToolCallFormat,
+  signatures: readonly ToolSignature[],
   body: ChatBody,
   choice: "required" | { function: { name: string } },
 ): OutputShape {
-  const allowed = (body.tools ?? []).filter(
-    (tool) => choice === "required" || tool.function.name === choice.function.name,
-  );
   return {
     kind: "tool_calls",
     format,
-    tools: allowed.map(({ function: f }) => ({
-      name: f.name,
-      parameters: plainNumbers(f.parameters ?? null) as JsonValue,
-    })),
+    tools: signatures.filter(({ name }) => choice === "required" || name === choice.function.name),
     parallel: choice === "required" && (body.parallel_tool_calls ?? true),
   };
 }
@@ -86,11 +92,11 @@ export function stateAfter(parsing: ReplyParsing, prompt: ChatPrompt, continued:
 
 /** One parser and one meter per choice. */
 export function parsersFor(
-  { reasoning, tools, shape }: ReplyParsing,
+  { reasoning, tools, signatures, shape }: ReplyParsing,
   state: ReasoningState,
 ): Pick<RunSpec, "parser" | "thoughtMeter"> {
   const forced = shape?.param === "tool_choice";
-  const options = { reasoning: reasoning === null ? null : { style: reasoning, state }, tools, forced };
+  const options = { reasoning: reasoning === null ? null : { style: reasoning, state }, tools, signatures, forced };
   return { parser: () => createReplyParser(options), thoughtMeter: () => createThoughtMeter(options) };
 }
 

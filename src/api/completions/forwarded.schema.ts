@@ -2,7 +2,7 @@
 // fields cannot say it exactly: the reasoning before a constraint, forced tool calls, a limit on thoughts.
 import { type Static, Type } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
-import type { Constraint } from "../../grammar/constraint.ts";
+import { type Constraint, TOOL_CALL_FORMATS } from "../../grammar/constraint.ts";
 import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
 import type { ThinkingLimit } from "../../sampling/thinking-budget.ts";
 import { readOutputShape, type ShapeFields } from "../request/constraint.wire.ts";
@@ -16,7 +16,7 @@ export const Forwarded = Type.Object(
   {
     tool_calls: orNull(
       Type.Object({
-        format: Type.Enum(["hermes", "llama3_json", "pythonic"]),
+        format: Type.Enum([...TOOL_CALL_FORMATS]),
         tools: Type.Array(Tool, { minItems: 1 }),
         parallel: Type.Boolean(),
       }),

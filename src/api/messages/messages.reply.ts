@@ -88,12 +88,12 @@ export class MessageReply implements ChunkSource {
 
   #add(part: ReplyDelta): void {
     if (part.kind !== "tool_call") {
-      this.#opened({ type: part.kind === "reasoning" ? "thinking" : "text", call: -1, name: "" });
+      this.#opened({ type: part.kind === "reasoning" ? "thinking" : "text", call: -1, name: "" }, undefined);
       this.#append(part.text);
       return;
     }
     if (part.index > 0 && !this.#facts.parallelToolCalls) return;
-    if (part.name !== undefined) this.#opened({ type: "tool_use", call: part.index, name: part.name });
+    if (part.name !== undefined) this.#opened({ type: "tool_use", call: part.index, name: part.name }, part.id);
     this.#append(part.argumentsText ?? "");
   }
 
@@ -102,11 +102,12 @@ export class MessageReply implements ChunkSource {
     this.#unsent += text;
   }
 
-  #opened(wanted: Pick<Block, "type" | "call" | "name">): void {
+  /** `own`: the id that the model gave the call. */
+  #opened(wanted: Pick<Block, "type" | "call" | "name">, own: string | undefined): void {
     const last = this.#blocks.at(-1);
     if (this.#open && last?.type === wanted.type && last.call === wanted.call) return;
     this.#close();
-    const block = { ...wanted, id: `toolu_${this.#facts.key}_${this.#blocks.length}`, text: "" };
+    const block = { ...wanted, id: own ?? `toolu_${this.#facts.key}_${this.#blocks.length}`, text: "" };
     this.#blocks.push(block);
     this.#open = true;
     this.#blockEvent("content_block_start", { content_block: emptyBlock(block) });

@@ -59,7 +59,7 @@ export class OutputItems {
       return;
     }
     if (part.index > 0 && !this.#options.parallelToolCalls) return;
-    if (part.name !== undefined) this.#openCall(part.index, part.name);
+    if (part.name !== undefined) this.#openCall(part.index, part.name, part.id);
     const item = this.#open;
     if (item?.type !== "function_call" || this.#call !== part.index) return;
     item.arguments += part.argumentsText ?? "";
@@ -117,11 +117,12 @@ export class OutputItems {
     return item;
   }
 
-  #openCall(index: number, name: string): void {
+  /** `own`: the id that the model gave the call. */
+  #openCall(index: number, name: string, own: string | undefined): void {
     this.#close("completed");
     this.#call = index;
     const id = this.#id("function_call");
-    const call_id = id.replace(/^fc/, "call");
+    const call_id = own ?? id.replace(/^fc/, "call");
     this.#announce({ id, type: "function_call", status: "in_progress", call_id, name, arguments: "" });
   }
 

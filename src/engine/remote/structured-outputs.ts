@@ -4,6 +4,7 @@
 
 import type { ConstrainedOutput, JsonOptions, OutputShape, ReasoningPrefix } from "../../grammar/constraint.ts";
 import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
+import { CALL_SPELLINGS } from "../../grammar/tool-call-spelling.ts";
 import { NotExpressible } from "./not-expressible.ts";
 
 type ToolCalls = Extract<OutputShape, { kind: "tool_calls" }>;
@@ -91,23 +92,25 @@ function formatOf(shape: OutputShape): Format {
 
 /** As grammar/tool-call-grammar.ts spells them. */
 function toolCalls({ format, tools, parallel }: ToolCalls): Format {
-  if (format === "pythonic") throw new NotExpressible("tool_choice with calls in Python syntax");
-  const [open, name, close, separator] =
-    format === "hermes"
-      ? ["<tool_call>\n", "arguments", "}\n</tool_call>", "\n"]
-      : (["", "parameters", "}", "; "] as const);
-  return {
+  if (format === "pythonic" || format === "glm45") {
+    throw new NotExpressible(`tool_choice with calls in the format ${format}`);
+  }
+  const { first, last, separator, before, after } = CALL_SPELLINGS[format];
+  const calls = {
     type: "tags_with_separator",
     tags: tools.map((tool) => ({
       type: "tag",
-      begin: `${open}{"name": ${JSON.stringify(tool.name)}, "${name}": `,
+      begin: before(tool.name),
       content: { type: "json_schema", json_schema: tool.parameters ?? { type: "object", properties: {} } },
-      end: close,
+      end: after,
     })),
     separator,
     at_least_one: true,
     stop_after_first: !parallel,
   };
+  if (first === "") return calls;
+  const [start, end] = [first, last].map((value) => ({ type: "const_string", value }));
+  return { type: "sequence", elements: [start!, calls, end!] };
 }
 
 /** Free text up to the end marker, at most two line breaks, then the output. As grammar/compile.ts does it. */

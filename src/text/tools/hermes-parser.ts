@@ -1,11 +1,10 @@
 // Tool calls in the Hermes and Qwen style: <tool_call>{"name": …, "arguments": {…}}</tool_call>, any number of them, with
 // text around them. A block that is not a call stays content, including its tags.
 
-import { parseExactJson, writeExactJson } from "../../json/exact-json.ts";
-import { isJsonObject } from "../../json/json-object.ts";
 import { markerPrefix } from "../reasoning/reasoning-parser.ts";
 import type { ReplyDelta, ReplyParser } from "../reply-parser.ts";
 import { JsonCallReader } from "./json-call-reader.ts";
+import { wholeCall } from "./whole-call.ts";
 
 const OPEN = "<tool_call>";
 const CLOSE = "</tool_call>";
@@ -110,22 +109,4 @@ function blankThenPrefix(text: string, prefix: number): number {
   if (prefix === 0) return 0;
   const before = text.slice(0, text.length - prefix);
   return before.length - before.trimEnd().length + prefix;
-}
-
-/** Keys in another order, or arguments written as a JSON string. */
-function wholeCall(block: string): { name: string; argumentsText: string } | null {
-  type Call = { name?: unknown; arguments?: unknown; parameters?: unknown };
-  const argumentsOf = (call: Call): unknown => call.arguments ?? call.parameters ?? {};
-  try {
-    const call = JSON.parse(block) as Call;
-    const given = argumentsOf(call);
-    const value: unknown = typeof given === "string" ? JSON.parse(given) : given;
-    if (typeof call.name !== "string" || call.name === "" || !isJsonObject(value)) return null;
-    // Numbers as the model wrote them.
-    const argumentsText =
-      typeof given === "string" ? given : writeExactJson(argumentsOf(parseExactJson(block) as Call));
-    return { name: call.name, argumentsText };
-  } catch {
-    return null; // no JSON: it stays content
-  }
 }

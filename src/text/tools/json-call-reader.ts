@@ -4,22 +4,14 @@
 
 import { stringEnd } from "../../json/json-string.ts";
 import type { ReplyDelta } from "../reply-parser.ts";
+import { Brackets } from "./brackets.ts";
+import type { CallProgress, CallReader } from "./call-reader.ts";
 
-export interface CallProgress {
-  /** "refused": not a call, nothing was given out. */
-  state: "reading" | "done" | "refused";
-  deltas: ReplyDelta[];
-  /** Text that does not belong to the call: what follows it, or everything if there is no call. */
-  left: string;
-}
-
-export class JsonCallReader {
+export class JsonCallReader implements CallReader {
   readonly #index: number;
   #phase: "header" | "arguments" | "tail" = "header";
   #header = "";
-  #depth = 0;
-  #inString = false;
-  #escaped = false;
+  readonly #brackets = new Brackets();
   /** Something other than space followed the arguments. */
   #tailBegan = false;
 
@@ -50,13 +42,13 @@ export class JsonCallReader {
       this.#phase = "arguments";
     }
     if (this.#phase === "arguments") {
-      const end = this.#scan(rest);
+      const end = this.#brackets.scan(rest);
       const fragment = rest.slice(0, end);
       if (fragment !== "") deltas.push({ kind: "tool_call", index: this.#index, argumentsText: fragment });
       rest = rest.slice(end);
-      if (this.#depth > 0) return { state: "reading", deltas, left: "" };
+      if (this.#brackets.depth > 0) return { state: "reading", deltas, left: "" };
       this.#phase = "tail";
-      this.#depth = 1; // the object around the arguments
+      this.#brackets.depth = 1; // the object around the arguments
     }
     if (!this.#tailBegan) {
       rest = rest.trimStart();
@@ -65,27 +57,9 @@ export class JsonCallReader {
       // The brace around the arguments was forgotten: what follows is not part of this call.
       if (rest[0] !== "}" && rest[0] !== ",") return { state: "done", deltas, left: rest };
     }
-    const end = this.#scan(rest);
-    if (this.#depth > 0) return { state: "reading", deltas, left: "" };
+    const end = this.#brackets.scan(rest);
+    if (this.#brackets.depth > 0) return { state: "reading", deltas, left: "" };
     return { state: "done", deltas, left: rest.slice(end) };
-  }
-
-  /** Position after the bracket that brings the depth back to 0, else the end of the text. */
-  #scan(text: string): number {
-    for (let i = 0; i < text.length; i++) {
-      const char = text[i]!;
-      if (this.#inString) {
-        if (this.#escaped) this.#escaped = false;
-        else if (char === "\\") this.#escaped = true;
-        else if (char === '"') this.#inString = false;
-      } else if (char === '"') this.#inString = true;
-      else if (char === "{" || char === "[") this.#depth++;
-      else if (char === "}" || char === "]") {
-        this.#depth--;
-        if (this.#depth === 0) return i + 1;
-      }
-    }
-    return text.length;
   }
 }
 
