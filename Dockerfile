@@ -8,23 +8,26 @@ ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY packaging packaging
 RUN --mount=type=cache,target=/npm npm ci --cache /npm --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
 COPY web web
 RUN npx tsc -p tsconfig.build.json --declaration false --sourceMap false && npx vite build web
+# ONNX Runtime comes with the libraries of every platform, 280 MB. One of them goes along.
+ARG TARGETARCH
+RUN node packaging/runtime.mjs "linux/$(echo "$TARGETARCH" | sed s/amd64/x64/)"
 
 FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS packages
 ARG TARGETARCH
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# ONNX Runtime comes with the libraries of every platform, 280 MB. One of them stays. The base image has glibc, not musl.
+COPY packaging packaging
+# The base image has glibc, not musl.
 RUN --mount=type=cache,target=/npm \
     cpu=$(echo "$TARGETARCH" | sed s/amd64/x64/) \
     && npm ci --cache /npm --omit=dev --ignore-scripts --os=linux --cpu="$cpu" --libc=glibc \
-    && rm -r node_modules/@libsql/*-musl \
-    && cd node_modules/onnxruntime-node/bin/napi-v6 \
-    && mv "linux/$cpu" kept && rm -r darwin win32 linux && mkdir linux && mv kept "linux/$cpu"
+    && rm -r node_modules/@libsql/*-musl
 
 FROM ${NODE_IMAGE}
 ENV NODE_ENV=production \
@@ -38,6 +41,7 @@ COPY models/flywheel-mini models/flywheel-mini
 COPY trainer/flywheel_trainer trainer/flywheel_trainer
 COPY trainer/flywheel_trainer_ray.py trainer/
 COPY --from=packages /app/node_modules node_modules
+COPY --from=build /app/runtime runtime
 COPY --from=build /app/dist dist
 RUN ln -s /app/bin/flywheel /usr/local/bin/flywheel && install -d -o node -g node /data
 # By number, so that Kubernetes can see that it is not root. This is the user "node" of the base image.

@@ -1,10 +1,10 @@
-// Runs one emitted graph on the CPU with a fixed number of threads. Only this file calls onnxruntime-node; others use
+// Runs one emitted graph on the CPU with a fixed number of threads. Only this file calls ONNX Runtime; others use
 // its `Tensor` type. `run` blocks the calling JavaScript thread for the whole computation, so sessions live in worker
 // threads and in the trainer's process. Inputs are read in place, outputs are fresh arrays.
 
-import { InferenceSession, Tensor } from "onnxruntime-node";
 import type { Graph } from "./graph.ts";
 import { emitOnnx } from "./onnx.ts";
+import { InferenceSession, Tensor } from "./onnx-runtime.ts";
 
 export type Feeds = Record<string, Tensor>;
 export type Outputs = Record<string, Tensor>;

@@ -1,0 +1,88 @@
+// `npm pack`, installed into an empty folder: what is in there, and that nothing runs or is downloaded beside it.
+
+import { createHash } from "node:crypto";
+import { lstatSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, relative } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { emptyEnvironment, npm, type Packed, packed, run } from "./packed.ts";
+
+const MOST_BYTES = 250e6;
+
+let made: Packed;
+beforeAll(async () => {
+  made = await packed();
+});
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+describe("the installed package", () => {
+  it("takes at most 250 MB with everything it depends on, on the disk too", () => {
+    const files = filesBelow(dirname(made.folder)).map((file) => lstatSync(file));
+    const bytes = files.reduce((sum, { size }) => sum + size, 0);
+    const onDisk = files.reduce((sum, { blocks }) => sum + blocks * 512, 0);
+    expect(bytes).toBeGreaterThan(100e6);
+    expect(Math.max(bytes, onDisk)).toBeLessThanOrEqual(MOST_BYTES);
+  });
+
+  it("has no package that runs a script when it is installed", () => {
+    const manifests = filesBelow(dirname(made.folder)).filter((file) =>
+      /node_modules[\\/](@[^\\/]+[\\/])?[^\\/]+[\\/]package\.json$/.test(file),
+    );
+    expect(manifests.length).toBeGreaterThan(50);
+    const scripted = manifests.filter((file) => {
+      const { scripts = {} } = JSON.parse(readFileSync(file, "utf8")) as { scripts?: Record<string, string> };
+      return ["preinstall", "install", "postinstall"].some((name) => name in scripts);
+    });
+    expect(scripted.map((file) => relative(made.folder, file))).toEqual([]);
+    expect(filesBelow(dirname(made.folder)).filter((file) => file.endsWith("binding.gyp"))).toEqual([]);
+  });
+
+  it("carries ONNX Runtime for four platforms, unchanged, with all that its binding loads", () => {
+    const runtime = join(made.folder, "runtime/onnxruntime-node");
+    const original = join(process.cwd(), "node_modules/onnxruntime-node");
+    const notice = readFileSync(join(runtime, "NOTICE.md"), "utf8");
+    const library = { linux: "libonnxruntime.so.1", darwin: "libonnxruntime.1.dylib", win32: "onnxruntime.dll" };
+    for (const platform of ["linux/x64", "linux/arm64", "darwin/arm64", "win32/x64"]) {
+      const needed = library[platform.split("/")[0] as keyof typeof library];
+      const folder = `bin/napi-v6/${platform}`;
+      expect(readdirSync(join(runtime, folder)).sort(), platform).toEqual([needed, "onnxruntime_binding.node"].sort());
+      expect(readFileSync(join(runtime, folder, "onnxruntime_binding.node")).includes(needed), platform).toBe(true);
+      for (const name of [needed, "onnxruntime_binding.node"]) {
+        const bytes = readFileSync(join(runtime, folder, name));
+        expect(bytes.equals(readFileSync(join(original, folder, name))), `${folder}/${name}`).toBe(true);
+        expect(notice).toContain(`${createHash("sha256").update(bytes).digest("hex")}  ${folder}/${name}`);
+      }
+    }
+    expect(notice).toContain("MIT License");
+  });
+
+  it("has the types of what it exports and no sources, maps or recipes", () => {
+    const { exports } = JSON.parse(readFileSync(join(made.folder, "package.json"), "utf8")) as {
+      exports: Record<string, string | { types: string; default: string }>;
+    };
+    const files = filesBelow(made.folder).map((file) => relative(made.folder, file).replaceAll("\\", "/"));
+    for (const target of Object.values(exports).flatMap((entry) =>
+      typeof entry === "string" ? entry : Object.values(entry),
+    )) {
+      expect(files).toContain(target.slice(2));
+    }
+    expect(files.filter((file) => /\.map$|^src\/|\/recipe\/|\.test\.|__pycache__/.test(file))).toEqual([]);
+  });
+
+  it("runs as npx flywheel in its folder, and after a global install", async () => {
+    const env = emptyEnvironment();
+    const cwd = dirname(dirname(made.folder));
+    expect((await npm(["exec", "--no", "--", "flywheel", "--version"], cwd)).out).toMatch(/^\d+\.\d+\.\d+\n$/);
+    const prefix = mkdtempSync(join(tmpdir(), "flywheel-global-"));
+    await npm(["install", "--global", "--prefix", prefix, made.tarball], prefix);
+    const command = process.platform === "win32" ? join(prefix, "flywheel.cmd") : join(prefix, "bin/flywheel");
+    expect((await run(command, ["--version"], prefix, env)).out).toMatch(/^\d+\.\d+\.\d+\n$/);
+    const { out } = await run(command, ["serve", "--help"], prefix, env);
+    expect(out).toContain("--max-model-len");
+  });
+});

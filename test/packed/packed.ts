@@ -1,0 +1,144 @@
+// The package as users get it: made by `npm pack` from a copy of the checkout, and installed into an empty folder with an
+// empty home, without the project's .npmrc. Made once per test run and shared between test files.
+
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect } from "vitest";
+import { runFolder } from "../temporary-folder.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+
+/** What `npm pack` reads. Not dist/, which it builds: other tests run from the one in the checkout at this moment. */
+const SOURCES = [
+  ...["bin", "docs", "models/flywheel-mini", "packaging", "src", "templates", "trainer", "web"],
+  ...["LICENSE", "README.md", "openapi.json", "package.json", "tsconfig.json", "tsconfig.build.json", ".npmrc"],
+];
+
+export interface Packed {
+  tarball: string;
+  /** Of the installed package. */
+  folder: string;
+  /** The command in node_modules/.bin. */
+  command: string;
+}
+
+/** Waits if another test file is making it. */
+export async function packed(): Promise<Packed> {
+  const folder = join(runFolder() ?? tmpdir(), "packed");
+  const result = join(folder, "result.json");
+  if (!claimed(folder)) {
+    await expect.poll(() => existsSync(result)).toBe(true);
+    const made = JSON.parse(readFileSync(result, "utf8")) as Packed | { failed: string };
+    if ("failed" in made) throw new Error(`another test file could not make the package: ${made.failed}`);
+    return made;
+  }
+  try {
+    const made = await make(folder);
+    writeFileSync(result, JSON.stringify(made));
+    return made;
+  } catch (error) {
+    writeFileSync(result, JSON.stringify({ failed: (error as Error).message }));
+    throw error;
+  }
+}
+
+function claimed(folder: string): boolean {
+  try {
+    mkdirSync(folder);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    return false;
+  }
+}
+
+async function make(folder: string): Promise<Packed> {
+  const copy = join(folder, "checkout");
+  const isSource = (path: string) => !/[\\/](node_modules|dist|__pycache__)$/.test(path);
+  for (const source of SOURCES.filter((path) => existsSync(join(ROOT, path)))) {
+    cpSync(join(ROOT, source), join(copy, source), { recursive: true, filter: isSource });
+  }
+  symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"), "junction");
+  const packing = await npm(["pack", "--pack-destination", folder], copy);
+  const tarball = join(folder, packing.out.trim().split("\n").at(-1)!);
+  const installed = join(folder, "installed");
+  mkdirSync(installed);
+  await npm(["install", tarball], installed);
+  const modules = join(installed, "node_modules");
+  return { tarball, folder: join(modules, "flywheel"), command: join(modules, ".bin", "flywheel") };
+}
+
+/** A home without anything, and programs of the system and Node only. */
+export function emptyEnvironment(): NodeJS.ProcessEnv {
+  const home = mkdtempSync(join(tmpdir(), "flywheel-home-"));
+  const system = process.platform === "win32" ? (process.env.PATH ?? "").split(delimiter) : ["/usr/bin", "/bin"];
+  return {
+    HOME: home,
+    USERPROFILE: home,
+    TMPDIR: tmpdir(),
+    PATH: [dirname(process.execPath), ...system].join(delimiter),
+  };
+}
+
+/** The registry and the cache of this machine, so that what `npm ci` downloaded is not downloaded again. */
+async function npmEnvironment(): Promise<NodeJS.ProcessEnv> {
+  const setting = async (name: string) => (await run("npm", ["config", "get", name], ROOT, process.env)).out.trim();
+  return {
+    ...emptyEnvironment(),
+    PATH: process.env.PATH,
+    npm_config_cache: await setting("cache"),
+    npm_config_registry: await setting("registry"),
+    npm_config_prefer_offline: "true",
+    npm_config_update_notifier: "false",
+  };
+}
+
+export async function npm(args: readonly string[], cwd: string): Promise<Output> {
+  return run("npm", args, cwd, await npmEnvironment());
+}
+
+export interface Output {
+  out: string;
+  err: string;
+}
+
+/** Throws with everything that it printed if it fails. */
+export function run(file: string, args: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Promise<Output> {
+  return new Promise((resolve, reject) => {
+    execFile(file, args, { cwd, env, maxBuffer: 64 * 2 ** 20 }, (error, out, err) => {
+      if (error === null) resolve({ out, err });
+      else reject(new Error(`${file} ${args.join(" ")}: ${error.message}\n${out}\n${err}`));
+    });
+  });
+}
+
+export interface Started {
+  process: ChildProcess;
+  /** Everything on standard output so far. */
+  out(): string;
+  exit: Promise<number | null>;
+}
+
+/** Resolves when its output matches. */
+export async function startAndWait(
+  file: string,
+  args: readonly string[],
+  options: { cwd: string; env: NodeJS.ProcessEnv },
+  until: RegExp,
+): Promise<Started> {
+  const child = spawn(file, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
+  let [out, err] = ["", ""];
+  child.stdout.on("data", (bytes) => {
+    out += bytes;
+  });
+  child.stderr.on("data", (bytes) => {
+    err += bytes;
+  });
+  const exit = new Promise<number | null>((resolve) => child.on("exit", resolve));
+  await expect.poll(() => until.test(out) || child.exitCode !== null || child.signalCode !== null).toBe(true);
+  if (!until.test(out)) throw new Error(`${file} ${args.join(" ")} ended early:\n${out}\n${err}`);
+  return { process: child, out: () => out, exit };
+}
