@@ -40,8 +40,14 @@ async function explained(config: Config, work: (address: Address) => Promise<unk
 }
 
 /** The address as clients use it. */
-export function addressOf(app: FastifyInstance, config: Config): string {
-  if (config.uds !== null) return `unix:${config.uds}`;
+export function addressOf(app: FastifyInstance, { uds, host }: Pick<Config, "uds" | "host">): string {
+  if (uds !== null) return `unix:${uds}`;
   const { port } = app.server.address() as AddressInfo;
-  return `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** The address as programs on this machine use it: "every address" is none to connect to. */
+export function localAddressOf(app: FastifyInstance, { uds, host }: Config): string {
+  const here = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return addressOf(app, { uds, host: here });
 }

@@ -18,9 +18,10 @@ import { ResponseTable } from "../store/response-table.ts";
 import { SessionStore } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import { SCOPES, TokenStore } from "../store/tokens.ts";
-import { FIRST_WORKSPACE } from "../store/workspaces.ts";
+import { FIRST_WORKSPACE, keyWorkspace } from "../store/workspaces.ts";
 import { isLoopback } from "../system/loopback.ts";
-import { addressOf, listen, tryAddress } from "./listen.ts";
+import { addressOf, listen, localAddressOf, tryAddress } from "./listen.ts";
+import { LocalAccess } from "./local-access.ts";
 import { checkLoraModules, loadLoraModules, readLoraModule } from "./lora-modules.ts";
 import { openStore } from "./open-store.ts";
 import { checkStorage } from "./training-folder.ts";
@@ -117,6 +118,7 @@ async function start(
   };
   let app: FastifyInstance | null = null;
   let first: string | null = null;
+  let local: LocalAccess | null = null;
   try {
     for (const create of extensions) opened.push(await create(service, store));
     app = createServer(
@@ -135,6 +137,11 @@ async function start(
         workspace: FIRST_WORKSPACE,
       });
       first = made?.secret ?? null;
+    }
+    if (config.role !== "worker") {
+      const workspace = await operatorWorkspace(config, tokens);
+      local = new LocalAccess(tokens, { dataDir: config.data, url: localAddressOf(app, config), workspace }, log);
+      await local.start();
     }
   } catch (error) {
     // Failures while closing would hide the reason.
@@ -157,6 +164,7 @@ async function start(
         await service.drain(config.shutdownTimeout);
         await closeConnections(listening);
       } finally {
+        await local?.close();
         await closeAll().finally(release);
       }
     },
@@ -180,6 +188,12 @@ async function lacksToken(config: Config, tokens: TokenStore): Promise<boolean> 
     );
   }
   return true;
+}
+
+/** Name of the workspace of whoever runs the server: of the first --api-key, or of the oldest admin token. */
+async function operatorWorkspace(config: Config, tokens: TokenStore): Promise<string> {
+  if (config.apiKey.length > 0) return keyWorkspace(0).name;
+  return (await tokens.firstAdmin())?.workspace.name ?? FIRST_WORKSPACE;
 }
 
 /** Makes the printed example work without printing a real key: inference only, one hour, this process, loopback. */

@@ -1,4 +1,4 @@
-// The command line: `flywheel serve | open | chat | tokens | train | models | status | doctor | demo`. Each command registers itself. Errors that
+// The command line: `flywheel serve | open | chat | tokens | train | policies | status | doctor | demo`. Each command registers itself. Errors that
 // the operator can fix are printed as one line, all others with a stack.
 import { Command } from "commander";
 import { OperatorError } from "../errors/operator-error.ts";
@@ -6,9 +6,9 @@ import { PACKAGE_VERSION } from "../system/version.ts";
 import { addChatCommand } from "./chat.command.ts";
 import { addDemoCommand } from "./demo/demo.command.ts";
 import { addDoctorCommand } from "./doctor/doctor.command.ts";
-import { addModelsCommand } from "./models.command.ts";
 import { addOpenCommand } from "./open.command.ts";
 import { dashed } from "./option-flags.ts";
+import { addPoliciesCommand } from "./policies.command.ts";
 import { addServeCommand } from "./serve.command.ts";
 import { addStatusCommand } from "./status.command.ts";
 import { addTokensCommand } from "./tokens.command.ts";
@@ -24,7 +24,7 @@ export function createProgram(): Command {
   addChatCommand(program);
   addTokensCommand(program);
   addTrainCommand(program);
-  addModelsCommand(program);
+  addPoliciesCommand(program);
   addStatusCommand(program);
   addDoctorCommand(program);
   addDemoCommand(program);

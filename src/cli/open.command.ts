@@ -1,16 +1,18 @@
 // `flywheel open [PATH]`: prints a link that signs a browser in once, and opens it. With a token, the link stands for that
-// token. Without one, whoever can read the server's data may make it, as with `flywheel tokens`.
+// token. Without one, whoever can read the server's data may make it, as with `flywheel tokens`. It then stands for the
+// oldest admin token, which outlives the local key and so the server.
 
 import { spawn } from "node:child_process";
 import type { Command } from "commander";
 import { OperatorError } from "../errors/operator-error.ts";
+import { readLocalKey } from "../store/local-key.ts";
 import { ServerTable } from "../store/server-table.ts";
 import { operatorOf, SessionStore } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import { TokenStore } from "../store/tokens.ts";
 import { addOptionFlags } from "./option-flags.ts";
 import { asUsageErrors, checkedUrl, clientFor } from "./server-target.ts";
-import { PLACE, placeOf, withExistingStore } from "./store-place.ts";
+import { PLACE, type Place, placeOf, withExistingStore } from "./store-place.ts";
 
 interface OpenOptions {
   url?: string;
@@ -52,32 +54,38 @@ function linkByKey(options: OpenOptions, apiKey: string): Promise<Link> {
   const url = options.url ?? (process.env.OPENAI_BASE_URL || DEFAULT_URL);
   return asUsageErrors(url, async () => ({
     origin: new URL(checkedUrl(url)).origin,
-    code: (await clientFor({ url, apiKey }).sessionCode()).code,
+    code: (await clientFor({ baseUrl: url, apiKey }).sessionCode()).code,
   }));
 }
 
 async function linkByData(command: Command, { url }: OpenOptions): Promise<Link> {
-  return withExistingStore(placeOf(command), async (store) => {
-    const origin = url === undefined ? await runningServer(store) : new URL(checkedUrl(url)).origin;
+  const place = placeOf(command);
+  return withExistingStore(place, async (store) => {
+    const origin = url === undefined ? await runningServer(place, store) : new URL(checkedUrl(url)).origin;
     const { code } = await new SessionStore(store).createCode(await operatorOf(new TokenStore(store)));
     return { origin, code };
   });
 }
 
-/** The server that uses this data, if it trains; one that does not is not listed. */
-async function runningServer(store: Store): Promise<string> {
+/** The server that runs on the data directory, or one of those that share the database. */
+async function runningServer({ data, database }: Place, store: Store): Promise<string> {
+  const url = database === null ? readLocalKey(data)?.url : await listedServer(store);
+  if (url?.startsWith("unix:")) throw new OperatorError(`the server listens on ${url}: a browser needs a port`);
+  try {
+    await fetch(`${url ?? DEFAULT_URL}/version`);
+    return url ?? DEFAULT_URL;
+  } catch (error) {
+    const hint = "is the server running? Give --url if it is elsewhere";
+    throw new OperatorError(`cannot reach ${url ?? DEFAULT_URL}: ${hint}`, { cause: error });
+  }
+}
+
+async function listedServer(store: Store): Promise<string | undefined> {
   const servers = await new ServerTable(store).list();
   const alive = servers.find(({ address, role, silentMs }) => {
     return role !== "worker" && silentMs < ALIVE_MS && address.startsWith("http");
   });
-  const url = alive?.address ?? DEFAULT_URL;
-  try {
-    await fetch(`${url}/version`);
-    return url;
-  } catch (error) {
-    const hint = "is the server running? Give --url if it is elsewhere";
-    throw new OperatorError(`cannot reach ${url}: ${hint}`, { cause: error });
-  }
+  return alive?.address;
 }
 
 /** Tries; whoever reads the link can open it too. */

@@ -3,7 +3,7 @@
 
 import type { Command } from "commander";
 import type { ServerStatus } from "../client/types.ts";
-import { addTargetOptions, asUsageErrors, clientFor, type TargetOptions } from "./server-target.ts";
+import { addTargetOptions, type TargetOptions, withServer } from "./server-target.ts";
 import { printTable } from "./table.ts";
 
 interface StatusOptions extends TargetOptions {
@@ -17,8 +17,8 @@ export function addStatusCommand(program: Command): void {
     .option("--json", "print JSON");
   addTargetOptions(command);
   command.action((options: StatusOptions) =>
-    asUsageErrors(options.url, async () => {
-      const servers = await clientFor(options).servers();
+    withServer(options, async (client) => {
+      const servers = await client.servers();
       if (options.json) console.log(JSON.stringify(servers));
       else show(servers);
     }),

@@ -9,9 +9,10 @@ import type { TrainingConfig, TrainingEvent, TrainingJob, TrajectoryGroup } from
 import { OperatorError } from "../errors/operator-error.ts";
 import { linesOf } from "../json/json-lines.ts";
 import { isJsonObject } from "../json/json-object.ts";
+import type { ServerAddress } from "../store/local-key.ts";
 import { bar, sparkline } from "./curve.ts";
-import { newestNamed } from "./models.command.ts";
-import { addTargetOptions, asUsageErrors, clientFor, readNumber, type TargetOptions } from "./server-target.ts";
+import { newestNamed } from "./policies.command.ts";
+import { addTargetOptions, clientFor, readNumber, type TargetOptions, withServer } from "./server-target.ts";
 
 /** A job survives a restart of the server, so following it does too: for about 40 s. */
 const FOLLOWING_RETRIES = 8;
@@ -43,11 +44,17 @@ export function addTrainCommand(program: Command): void {
     .option("--config <JSON>", "further fields of experimental_config, for example '{\"ppo\":true}'")
     .option("--json", "print events as JSON lines instead of a progress bar");
   addTargetOptions(command);
-  command.action((file: string, options: TrainOptions) => asUsageErrors(options.url, () => train(file, options)));
+  command.action((file: string, options: TrainOptions) =>
+    withServer(options, (client, target) => train(file, options, client, target)),
+  );
 }
 
-async function train(file: string, options: TrainOptions): Promise<void> {
-  const client = clientFor(options);
+async function train(
+  file: string,
+  options: TrainOptions,
+  client: FlywheelClient,
+  target: ServerAddress,
+): Promise<void> {
   const config = readConfig(options);
   const groups = await readGroups(file);
   const base = options.baseModel ?? (await firstBaseModel(client));
@@ -59,7 +66,7 @@ async function train(file: string, options: TrainOptions): Promise<void> {
   process.once("SIGINT", stop);
   try {
     const screen = options.json ? jsonScreen() : drawnScreen();
-    const done = await followed(clientFor(options, FOLLOWING_RETRIES), job.id, screen);
+    const done = await followed(clientFor(target, FOLLOWING_RETRIES), job.id, screen);
     screen.end();
     if (options.json) console.log(JSON.stringify(done));
     else summarise(done, options.model);

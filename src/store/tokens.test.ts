@@ -41,6 +41,26 @@ describe.each(STORES)("%s", (kind) => {
     expect(await store.createFirst(first)).not.toBeNull();
     expect(await store.createFirst(first)).toBeNull();
   });
+
+  it("a local key works like a token, and counts for nothing else", async () => {
+    let now = 1000;
+    const store = new TokenStore(await fresh(), () => now);
+    const local = { name: "local key", scopes: ["inference", "admin"], lifetime: 60, workspace: "default" } as const;
+    const { secret, record } = await store.createLocal(local);
+    expect(await store.check(secret)).toMatchObject({ ok: true, token: { id: record.id, scopes: local.scopes } });
+    expect(await store.hasUsable()).toBe(false);
+    expect(await store.firstAdmin()).toBeNull();
+    const first = await store.createFirst({ name: "first", scopes: ["admin"], lifetime: null, workspace: "default" });
+    expect((await store.firstAdmin())?.id).toBe(first!.record.id);
+    // only a local key is deleted by its text, and an expired one with the next
+    await store.removeLocal(first!.secret);
+    now = 1060;
+    await store.createLocal(local);
+    expect((await store.list()).map(({ name, isLocal }) => [name, isLocal])).toEqual([
+      ["first", false],
+      ["local key", true],
+    ]);
+  });
 });
 
 it("stores no secret, in a file that only its owner can read", async () => {

@@ -19,6 +19,8 @@ export interface TokenRecord {
   revokedAt: number | null;
   /** Within a minute. */
   lastUsedAt: number | null;
+  /** Made by a server for programs on its own machine (local-key.ts). */
+  isLocal: boolean;
 }
 
 export interface NewToken {
@@ -39,6 +41,9 @@ export type TokenCheck = { ok: true; token: TokenRecord } | { ok: false; why: "u
 
 /** `fw_` + 8 hex characters (the id) + `_` + 43 base64url characters (256 random bits). */
 const TOKEN_FORM = /^fw_([0-9a-f]{8})_[A-Za-z0-9_-]{43}$/;
+
+/** In the column of the scopes: marks a local key. Older versions skip a scope that they do not know. */
+const LOCAL_MARK = "local";
 
 /** How exactly the last use is known. */
 const USE_SECONDS = 60;
@@ -65,14 +70,34 @@ export class TokenStore {
     return (await this.#create(token, async () => true))!;
   }
 
-  /** Creates the first token. Returns null if there is any token already, even an expired one. */
+  /** Creates the first token. Returns null if there is any token already, even an expired one. Local keys do not count. */
   createFirst(token: NewToken): Promise<CreatedToken | null> {
-    return this.#create(token, async (tx) => (await listOn(tx)).length === 0);
+    return this.#create(token, async (tx) => (await listOn(tx)).every(({ isLocal }) => isLocal));
   }
 
-  #create(token: NewToken, isWanted: (tx: Sql) => Promise<boolean>): Promise<CreatedToken | null> {
+  /** Creates a local key, and deletes those that have expired. */
+  async createLocal(token: NewToken): Promise<CreatedToken> {
+    const isOver = (record: TokenRecord) => record.isLocal && stateOf(record, this.#now()) === "expired";
+    const sweep = async (tx: Sql) => {
+      for (const { id } of (await listOn(tx)).filter(isOver)) await tx.run("DELETE FROM tokens WHERE id = ?1", id);
+      return true;
+    };
+    return (await this.#create(token, sweep, true))!;
+  }
+
+  /** Deletes a local key, given as its text. Another token stays. */
+  async removeLocal(secret: string): Promise<void> {
+    const check = await this.check(secret);
+    const id = TOKEN_FORM.exec(secret)?.[1];
+    if (id === undefined || (!check.ok && check.why === "unknown")) return;
+    if ((await this.list()).some((token) => token.id === id && token.isLocal)) {
+      await this.#store.run("DELETE FROM tokens WHERE id = ?1", id);
+    }
+  }
+
+  #create(token: NewToken, isWanted: (tx: Sql) => Promise<boolean>, isLocal = false): Promise<CreatedToken | null> {
     const now = this.#now();
-    const made = draw(token, now);
+    const made = draw(token, now, isLocal);
     return this.#store.transaction(async (tx) => {
       if (!(await isWanted(tx))) return null;
       const { workspace: name } = token;
@@ -87,9 +112,9 @@ export class TokenStore {
     return listOn(this.#store);
   }
 
-  /** Whether any token is valid now. */
+  /** Whether any token is valid now. Local keys do not count: they go with their server. */
   async hasUsable(): Promise<boolean> {
-    return (await this.list()).some((token) => stateOf(token, this.#now()) === null);
+    return (await this.list()).some((token) => !token.isLocal && stateOf(token, this.#now()) === null);
   }
 
   /** Revokes by id or exact name, and returns the revoked tokens. Several tokens may have the same name. */
@@ -126,7 +151,7 @@ export class TokenStore {
       for (const { id } of moving) await tx.run("UPDATE tokens SET workspace = ?1 WHERE id = ?2", to.id, id);
       for (const from of left.values()) {
         const staying = all.filter((token) => token.workspace.id === from.id && !isNamed(token));
-        if (staying.some((token) => stateOf(token, now) === null)) continue;
+        if (staying.some((token) => !token.isLocal && stateOf(token, now) === null)) continue;
         await moveContents(tx, from, to);
         await removeEmpty(tx, from);
       }
@@ -134,11 +159,11 @@ export class TokenStore {
     });
   }
 
-  /** The oldest valid token with the scope admin. */
+  /** The oldest valid token with the scope admin that is not a local key. */
   async firstAdmin(): Promise<TokenRecord | null> {
     const now = this.#now();
-    const found = (await this.list()).find((token) => token.scopes.includes("admin") && stateOf(token, now) === null);
-    return found ?? null;
+    const isAdmin = ({ scopes, isLocal }: TokenRecord) => scopes.includes("admin") && !isLocal;
+    return (await this.list()).find((token) => isAdmin(token) && stateOf(token, now) === null) ?? null;
   }
 
   /** The workspace with this id. One without a row, such as that of an --api-key, is named after its id. */
@@ -187,7 +212,7 @@ export class TokenStore {
   }
 }
 
-interface TokenRow extends Omit<TokenRecord, "scopes" | "workspace"> {
+interface TokenRow extends Omit<TokenRecord, "scopes" | "workspace" | "isLocal"> {
   scopes: string;
   hash: string;
   workspaceId: string;
@@ -196,15 +221,16 @@ interface TokenRow extends Omit<TokenRecord, "scopes" | "workspace"> {
 }
 
 /** A token without its workspace. */
-function draw({ name, scopes, lifetime }: NewToken, createdAt: number) {
+function draw({ name, scopes, lifetime }: NewToken, createdAt: number, isLocal: boolean) {
   const id = randomBytes(4).toString("hex");
   const secret = `fw_${id}_${randomBytes(32).toString("base64url")}`;
   const expiresAt = lifetime === null ? null : createdAt + lifetime;
-  return { secret, record: { id, name, scopes, createdAt, expiresAt, revokedAt: null, lastUsedAt: null } };
+  return { secret, record: { id, name, scopes, createdAt, expiresAt, revokedAt: null, lastUsedAt: null, isLocal } };
 }
 
 async function insert(sql: Sql, { secret, record }: CreatedToken): Promise<void> {
-  const { id, name, scopes, workspace, createdAt, expiresAt } = record;
+  const { id, name, workspace, createdAt, expiresAt } = record;
+  const scopes = [...record.scopes, ...(record.isLocal ? [LOCAL_MARK] : [])];
   await sql.run(
     "INSERT INTO tokens (id, name, hash, scopes, workspace, created_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     ...[id, name, sha256(secret).toString("hex"), scopes.join(" "), workspace.id, createdAt, expiresAt],
@@ -217,9 +243,11 @@ async function listOn(sql: Sql): Promise<TokenRecord[]> {
 
 function toRecord({ hash: _, scopes, workspaceId, workspaceName, entity, ...row }: TokenRow): TokenRecord {
   const known: readonly string[] = SCOPES;
+  const words = scopes.split(" ");
   return {
     ...row,
-    scopes: scopes.split(" ").filter((scope): scope is Scope => known.includes(scope)),
+    scopes: words.filter((scope): scope is Scope => known.includes(scope)),
+    isLocal: words.includes(LOCAL_MARK),
     workspace: { id: workspaceId, name: workspaceName, entity },
   };
 }

@@ -5,11 +5,11 @@ import { randomBytes } from "node:crypto";
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-/** Replaces `path` by the concatenation of `parts`, atomically and durably. */
-export function writeFileDurably(path: string, parts: Iterable<Uint8Array>): void {
+/** Replaces `path` by the concatenation of `parts`, atomically and durably. `mode`: who may read it, from the beginning. */
+export function writeFileDurably(path: string, parts: Iterable<Uint8Array>, mode?: number): void {
   const temporary = temporaryBeside(path);
   try {
-    writeNewFile(temporary, parts);
+    writeNewFile(temporary, parts, mode);
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });
@@ -41,8 +41,8 @@ export function syncFolder(folder: string): void {
 }
 
 /** Creates `path`, which must not exist, and syncs its content. */
-export function writeNewFile(path: string, parts: Iterable<Uint8Array>): void {
-  const descriptor = openSync(path, "wx");
+export function writeNewFile(path: string, parts: Iterable<Uint8Array>, mode?: number): void {
+  const descriptor = openSync(path, "wx", mode);
   try {
     for (const part of parts) {
       let written = 0;

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const TOP_FOLDERS = ["src", "test", "docs", "bench", "examples", "models", "bin", "deploy", "web"];
+const TOP_FOLDERS = ["src", "test", "docs", "bench", "examples", "models", "bin", "deploy", "packaging", "web"];
 const GENERATED = /(^|\/)(dist|node_modules)\//;
 
 /** Files of the project below `folder`, with paths from the root. */

@@ -1,6 +1,6 @@
 // Talking to a server from the command line, and its access tokens.
 import { execFile, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -8,6 +8,12 @@ import { json, text } from "node:stream/consumers";
 import { describe, expect, it } from "vitest";
 import { BIN, clean, fresh, MODEL, run, serve } from "./cli-process.ts";
 import { looseFetch } from "./test-server.ts";
+
+/** The tokens of a list as JSON. Those of the same second come in any order. */
+function byName(json: string): { name: string; state: string }[] {
+  const rows = JSON.parse(json) as { name: string; state: string }[];
+  return rows.sort((a, b) => a.name.localeCompare(b.name));
+}
 
 describe("flywheel tokens and chat", () => {
   it("work against a running server", async () => {
@@ -47,8 +53,9 @@ describe("flywheel tokens and chat", () => {
     expect(said.out).toEqual(`${choices[0]!.message.content}\n`);
     expect(said.err).toBe("");
     const list = await run(["tokens", "list", "--data", data, "--json"]);
-    expect(JSON.parse(list.out)).toMatchObject([
+    expect(byName(list.out)).toMatchObject([
       { name: "ci", scopes: ["inference"], state: expect.stringMatching(/^valid until/) },
+      { name: "local key", scopes: ["inference", "training", "admin"], workspace: "api-key-1" },
     ]);
     expect(list.out).not.toContain(token.slice(12));
     expect((await run(["tokens", "revoke", "ci", "--data", data])).out).toMatch(/^revoked [0-9a-f]{8} \(ci\)/);
@@ -75,6 +82,51 @@ describe("flywheel tokens and chat", () => {
     expect((await run(["chat", "--url", "http://127.0.0.1:1", "hi"], { FLYWHEEL_API_KEY: "x" })).err).toMatch(
       /cannot reach/,
     );
+  });
+
+  it("need no token for the server of one's own data folder, and HTTP still does", async () => {
+    const data = fresh();
+    const server = await serve([MODEL, "--port", "0", "--data", data]);
+    const env = { FLYWHEEL_DATA: data, OPENAI_API_KEY: "sk-openai" };
+    const said = await run(["chat", "--max-tokens", "4", "hello"], env);
+    expect(said).toMatchObject({ code: 0, err: "" });
+    expect((await run(["policies"], env)).out).toMatch(/^name +step/);
+    expect((await run(["status", "--json"], env)).out).toContain(server.url);
+    expect((await run(["policies", "--data", data, "--url", server.url.replace("127.0.0.1", "localhost")])).code).toBe(
+      0,
+    );
+    expect((await run(["policies", "--data", data, "--url", "http://127.0.0.1:1"])).err).toMatch(
+      /a token is needed for/,
+    );
+    for (const path of ["/v1/models", "/v1/preview/models"]) {
+      expect((await looseFetch(`${server.url}${path}`)).status).toBe(401);
+    }
+    const listed = byName((await run(["tokens", "list", "--json"], env)).out);
+    expect(listed).toMatchObject([
+      { name: "first" },
+      { name: "local key", state: expect.stringMatching(/^valid until/) },
+    ]);
+
+    const file = join(data, "local-key.json");
+    const { token } = JSON.parse(readFileSync(file, "utf8")) as { token: string };
+    expect(server.out() + server.err()).not.toContain(token);
+    if (process.platform !== "win32") {
+      chmodSync(file, 0o644);
+      expect((await run(["policies"], env)).err).toMatch(/^flywheel: other users can read or change .*local-key\.json/);
+      chmodSync(file, 0o600);
+    }
+    // killed, it leaves the key; the next start makes it worthless, and a clean stop leaves none
+    server.process.kill("SIGKILL");
+    await server.exit;
+    expect((await run(["policies"], env)).err).toMatch(/cannot reach .* `flywheel serve`/);
+    const again = await serve([MODEL, "--port", "0", "--data", data]);
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await looseFetch(`${again.url}/v1/models`, { headers })).status).toBe(401);
+    expect((await run(["policies"], env)).code).toBe(0);
+    again.process.kill("SIGTERM");
+    expect(await again.exit).toBe(0);
+    expect(existsSync(file)).toBe(false);
+    expect((await run(["tokens", "list"], env)).out).not.toContain("local key");
   });
 
   it("a conversation goes on after an error of the server, without the question that was refused", async () => {

@@ -24,8 +24,10 @@ afterEach(() => {
   for (const child of started.splice(0)) child.kill("SIGKILL");
 });
 
+/** Without settings for commands. A server that somebody runs on this machine must not be found either. */
 export function clean(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(process.env).filter(([key]) => !/^(FLYWHEEL|VLLM|OPENAI)_/.test(key)));
+  const kept = Object.entries(process.env).filter(([key]) => !/^(FLYWHEEL|VLLM|OPENAI)_/.test(key));
+  return { ...Object.fromEntries(kept), FLYWHEEL_DATA: join(tmpdir(), "no-server") };
 }
 
 /** `until`: what a server prints when it is ready. */

@@ -1,4 +1,4 @@
-// `flywheel train` and `flywheel models` against a server with a fake trainer.
+// `flywheel train` and `flywheel policies` against a server with a fake trainer.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -127,16 +127,17 @@ describe("flywheel train", () => {
   });
 });
 
-describe("flywheel models", () => {
-  it("lists policies and the steps of one", async () => {
-    const all = await run("models");
+describe("flywheel policies", () => {
+  it("lists policies and the steps of one, by its former name too", async () => {
+    const all = await run("policies");
+    expect(await run("models")).toBe(all);
     expect(all).toMatch(/name +step +project +base model/);
     expect(all).toMatch(/cli +\d +default +tiny/);
-    const steps = await run("models", "cli");
+    const steps = await run("policies", "cli");
     expect(steps).toMatch(/cli@0/);
     expect(steps).toMatch(/cli@1 .*0\.5000/);
-    expect(JSON.parse(await run("models", "cli", "--json"))[0]).toMatchObject({ step: 0 });
-    await expect(run("models", "nobody")).rejects.toThrow(/no policy nobody/);
+    expect(JSON.parse(await run("policies", "cli", "--json"))[0]).toMatchObject({ step: 0 });
+    await expect(run("policies", "nobody")).rejects.toThrow(/no policy nobody/);
   });
 });
 

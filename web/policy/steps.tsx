@@ -58,7 +58,7 @@ export function Steps({ policy, rows, hasMore, onChange }: StepsProps) {
     >
       {hasMore && (
         <p class="muted">
-          These are the newest {rows.length}. <code>flywheel models {policy.name}</code> lists them all.
+          These are the newest {rows.length}. <code>flywheel policies {policy.name}</code> lists them all.
         </p>
       )}
     </TableSection>

@@ -1,35 +1,36 @@
-// `flywheel models` lists the policies on a server with their newest steps. `flywheel models NAME` lists one policy's steps.
+// `flywheel policies` lists the policies on a server with their newest steps. `flywheel policies NAME` lists one policy's
+// steps. Its former name, `models`, still works; base models are `flywheel list`.
 
 import type { Command } from "commander";
 import type { FlywheelClient } from "../client/client.ts";
 import type { Checkpoint, TrainableModel } from "../client/types.ts";
 import { OperatorError } from "../errors/operator-error.ts";
-import { addTargetOptions, asUsageErrors, clientFor, type TargetOptions } from "./server-target.ts";
+import { addTargetOptions, type TargetOptions, withServer } from "./server-target.ts";
 import { printTable } from "./table.ts";
 
-interface ModelsOptions extends TargetOptions {
+interface PoliciesOptions extends TargetOptions {
   json?: boolean;
 }
 
 /** The metrics to show, in this order, if any step has them. */
 const SHOWN_METRICS = ["val/reward", "train/reward", "loss", "entropy", "kl_policy_ref", "grad_norm"];
 
-export function addModelsCommand(program: Command): void {
+export function addPoliciesCommand(program: Command): void {
   const command = program
-    .command("models")
+    .command("policies")
+    .alias("models")
     .description("List the policies on a server, or the steps of one.")
     .argument("[NAME]", "policy whose steps to list")
     .option("--json", "print JSON");
   addTargetOptions(command);
-  command.action((name: string | undefined, options: ModelsOptions) =>
-    asUsageErrors(options.url, () => {
-      const client = clientFor(options);
-      return name === undefined ? listModels(client, options) : listSteps(client, name, options);
-    }),
+  command.action((name: string | undefined, options: PoliciesOptions) =>
+    withServer(options, (client) =>
+      name === undefined ? listPolicies(client, options) : listSteps(client, name, options),
+    ),
   );
 }
 
-async function listModels(client: FlywheelClient, { json }: ModelsOptions): Promise<void> {
+async function listPolicies(client: FlywheelClient, { json }: PoliciesOptions): Promise<void> {
   const rows: TrainableModel[] = [];
   for await (const model of client.models()) rows.push(model);
   if (json) {
@@ -46,9 +47,9 @@ async function listModels(client: FlywheelClient, { json }: ModelsOptions): Prom
   printTable([["name", "step", "project", "base model", "created"], ...cells]);
 }
 
-async function listSteps(client: FlywheelClient, name: string, { json }: ModelsOptions): Promise<void> {
+async function listSteps(client: FlywheelClient, name: string, { json }: PoliciesOptions): Promise<void> {
   const model = await newestNamed(client, name);
-  if (!model) throw new OperatorError(`there is no policy ${name}; \`flywheel models\` lists them`);
+  if (!model) throw new OperatorError(`there is no policy ${name}; \`flywheel policies\` lists them`);
   const steps: Checkpoint[] = [];
   for await (const step of client.checkpoints(model.id)) steps.push(step);
   if (json) {
