@@ -3,9 +3,10 @@
 // per id, because the benchmark uses only ids.
 
 import type { Checkpoint } from "../../src/model/checkpoint/checkpoint.ts";
-import type { LinearName, TensorSpec } from "../../src/model/checkpoint/expected-tensors.ts";
+import type { TensorSpec } from "../../src/model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { inverseFrequencies } from "../../src/model/checkpoint/rope.ts";
+import type { LinearName } from "../../src/model/checkpoint/sites.ts";
 import type { FamilyName } from "../../src/model/families/family.ts";
 import { blockOf, type GgmlType } from "./ggml-blocks.ts";
 import { type GgufTensor, type GgufValue, writeGguf } from "./gguf.ts";
@@ -21,7 +22,7 @@ const FILE_TYPE: Readonly<Record<GgmlType, number>> = {
   ...{ f32: 0, f16: 1, bf16: 32, q4_0: 2, q8_0: 7, q4_K: 14, q6_K: 18 },
 };
 
-const LINEAR: Readonly<Record<LinearName, string>> = {
+const LINEAR: Readonly<Partial<Record<LinearName, string>>> = {
   q: "attn_q",
   k: "attn_k",
   v: "attn_v",
@@ -66,8 +67,8 @@ function metadata(config: ModelConfig, architecture: string, type: GgmlType): Re
     "attention.head_count_kv": uint32(config.numKvHeads),
     "attention.key_length": uint32(config.headDim),
     "attention.value_length": uint32(config.headDim),
-    "attention.layer_norm_rms_epsilon": float32(config.rmsNormEps),
-    "rope.freq_base": float32(config.layers[0]!.rope.theta),
+    "attention.layer_norm_rms_epsilon": float32(config.normEps),
+    "rope.freq_base": float32(config.layers[0]!.rope!.theta),
     "rope.dimension_count": uint32(config.headDim),
   };
   const normal = 1;
@@ -100,15 +101,15 @@ function tensors(checkpoint: Checkpoint, architecture: string, type: GgmlType): 
   const headType = type === "q4_0" ? "q8_0" : type;
   add("token_embd.weight", source.embedding, source.head === null ? headType : type);
   if (source.head !== null) add("output.weight", source.head, headType);
-  add("output_norm.weight", source.finalNorm, "f32");
+  add("output_norm.weight", source.finalNorm.weight, "f32");
   const factors = ropeFactors(config, architecture);
   if (factors !== null) {
     result.push({ name: "rope_freqs.weight", shape: [factors.length], type: "f32", read: () => factors });
   }
   for (const [i, layer] of source.layers.entries()) {
     const block = `blk.${i}.`;
-    add(`${block}attn_norm.weight`, layer.attentionNorm, "f32");
-    add(`${block}ffn_norm.weight`, layer.mlpNorm, "f32");
+    add(`${block}attn_norm.weight`, layer.norms.attention!.weight, "f32");
+    add(`${block}ffn_norm.weight`, layer.norms.mlp!.weight, "f32");
     if (layer.qNorm !== null) add(`${block}attn_q_norm.weight`, layer.qNorm, "f32");
     if (layer.kNorm !== null) add(`${block}attn_k_norm.weight`, layer.kNorm, "f32");
     for (const [name, { weight, bias }] of Object.entries(layer.linears)) {
@@ -141,7 +142,7 @@ export function interleaveHalves(weights: Float32Array, headDim: number, rows: n
 /** Divisors that llama.cpp applies to the plain rotary frequencies; null = none. */
 function ropeFactors(config: ModelConfig, architecture: string): Float32Array | null {
   const { rope } = config.layers[0]!;
-  if (rope.scaling === null) return null;
+  if (rope === null || rope.scaling === null) return null;
   if (architecture !== "llama" || rope.attentionFactor !== 1) {
     throw new Error(
       `the benchmark writes no GGUF for ${config.family} models with ${rope.scaling.type} rotary scaling`,

@@ -11,6 +11,7 @@ import type { Checkpoint } from "../../src/model/checkpoint/checkpoint.ts";
 import type { LinearTensors, TensorSpec } from "../../src/model/checkpoint/expected-tensors.ts";
 import { readJsonObject } from "../../src/model/checkpoint/json-file.ts";
 import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
+import type { LinearName } from "../../src/model/checkpoint/sites.ts";
 import { RotaryTable } from "../../src/model/rotary-table.ts";
 import { cast, type ExportPrecision, exportedLinear } from "./onnx-export-linear.ts";
 
@@ -53,16 +54,16 @@ class ModelExport {
     const attention = this.#attention();
     let x = gather(g, this.#weights("embedding", embedding), ids);
     for (const [i, layer] of layers.entries()) {
-      const { q, k, v, o, gate, up, down } = layer.linears;
-      const normed = this.#norm(x, layer.attentionNorm);
+      const { q, k, v, o, gate, up, down } = layer.linears as Record<LinearName, LinearTensors>;
+      const normed = this.#norm(x, layer.norms.attention!.weight);
       const query = this.#headNorm(this.#linear(normed, q), config.numHeads, layer.qNorm);
       const key = this.#headNorm(this.#linear(normed, k), config.numKvHeads, layer.kNorm);
       x = add(g, x, this.#linear(attention(i, query, key, this.#linear(normed, v)), o));
-      const inner = this.#norm(x, layer.mlpNorm);
+      const inner = this.#norm(x, layer.norms.mlp!.weight);
       x = add(g, x, this.#linear(mul(g, silu(g, this.#linear(inner, gate)), this.#linear(inner, up)), down));
     }
-    const last = this.#norm(this.#lastPositions(x), finalNorm);
-    g.output("logits", this.#linear(last, { weight: head ?? embedding, bias: null }));
+    const last = this.#norm(this.#lastPositions(x), finalNorm.weight);
+    g.output("logits", this.#linear(last, { weight: head ?? embedding, transposed: false, bias: null }));
     return g;
   }
 
@@ -78,7 +79,7 @@ class ModelExport {
   }
 
   #norm(x: Value, spec: TensorSpec): Value {
-    return rmsNorm(this.#g, x, this.#weights(spec.name, spec), this.#config.rmsNormEps);
+    return rmsNorm(this.#g, x, this.#weights(spec.name, spec), this.#config.normEps);
   }
 
   /** Normalizes every head of x [batch, length, heads * headDim]. Returns x if there is no `spec`. */
@@ -103,7 +104,7 @@ class ModelExport {
     const total = cast(g, gather(g, size, g.constant(BigInt64Array.of(1n), [])), "int32");
     const cos = new Float32Array((config.maxPositions * headDim) / 2);
     const sin = new Float32Array((config.maxPositions * headDim) / 2);
-    const table = new RotaryTable(config.layers[0]!.rope, headDim, config.maxPositions);
+    const table = new RotaryTable(config.layers[0]!.rope!, headDim, config.maxPositions);
     table.copyTo(0, config.maxPositions, cos, sin, 0);
     const angles = [
       g.initializer("cos_cache", [config.maxPositions, headDim / 2], cos),

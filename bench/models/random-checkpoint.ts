@@ -4,9 +4,10 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { LINEAR_NAMES, linearShape, modulePath } from "../../src/model/checkpoint/expected-tensors.ts";
+import { linearShape, modulePath } from "../../src/model/checkpoint/expected-tensors.ts";
 import { parseModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { type TensorToWrite, writeSafetensors } from "../../src/model/checkpoint/safetensors-writer.ts";
+import { mapsOf } from "../../src/model/checkpoint/sites.ts";
 import { Random } from "./random.ts";
 
 export interface Shape {
@@ -62,9 +63,9 @@ export function writeRandomCheckpoint(folder: string, shape: Shape): void {
     const prefix = `model.layers.${layer}.`;
     add(`${prefix}input_layernorm.weight`, [hidden], 1, 0.1);
     add(`${prefix}post_attention_layernorm.weight`, [hidden], 1, 0.1);
-    for (const name of LINEAR_NAMES) {
+    for (const name of mapsOf(parsed.layers[layer]!)) {
       const [out, inputs] = linearShape(parsed, name);
-      add(`${prefix}${modulePath(name)}.weight`, [out, inputs], 0, 1 / Math.sqrt(inputs));
+      add(`${prefix}${modulePath(parsed, name)}.weight`, [out, inputs], 0, 1 / Math.sqrt(inputs));
     }
   }
   mkdirSync(folder, { recursive: true });

@@ -2,12 +2,13 @@
 // causal attention as half a square, and the output head for one position. In the last layer, all positions but the last
 // count only up to their keys and values.
 
-import { LINEAR_NAMES, linearShape } from "../../src/model/checkpoint/expected-tensors.ts";
+import { linearShape } from "../../src/model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
+import { mapsOf } from "../../src/model/checkpoint/sites.ts";
 
 /** Linear maps of all layers and the output head. Norms and biases do not count. */
 export function weightCounts(config: ModelConfig): { layers: number; head: number; embedding: number } {
-  const perLayer = LINEAR_NAMES.reduce((sum, name) => {
+  const perLayer = mapsOf(config.layers[0]!).reduce((sum, name) => {
     const [out, inputs] = linearShape(config, name);
     return sum + out * inputs;
   }, 0);

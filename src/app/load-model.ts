@@ -26,6 +26,9 @@ import { replyParsers } from "./reply-parsers.ts";
 import type { LoadedModel, LoadModel } from "./serve.ts";
 import { usableCores } from "./usable-cores.ts";
 
+/** Tables that old exports store and nobody reads: rotary frequencies, GPT-2's masks. */
+const COMPUTED = /\.rotary_emb\.inv_freq$|\.attn\.(masked_)?bias$/;
+
 /** How many unused tensors a warning names. */
 const SHOWN_TENSORS = 5;
 
@@ -159,11 +162,11 @@ function factsOf(config: Config, folder: string, model: ModelConfig): ModelFacts
   };
 }
 
-/** Warns of weights that the model has no place for: config.json may belong to another model. Old exports' tables are fine. */
+/** Warns of weights that the model has no place for: config.json may belong to another model. */
 function warnOfUnusedTensors(folder: string, log: Log): void {
   const checkpoint = openCheckpoint(folder);
   checkpoint.close();
-  const unused = checkpoint.unused.filter((name) => !name.endsWith(".rotary_emb.inv_freq"));
+  const unused = checkpoint.unused.filter((name) => !COMPUTED.test(name));
   if (unused.length === 0) return;
   const shown = unused.slice(0, SHOWN_TENSORS).join(", ");
   log.warn("the weights have tensors that the model does not use", { count: unused.length, first: shown });

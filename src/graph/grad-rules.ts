@@ -17,6 +17,7 @@ import {
   scalar,
   scaledMatmul,
   sigmoid,
+  split,
   sqrt,
   sub,
   tanh,
@@ -69,6 +70,16 @@ export const rules: Readonly<Record<string, Rule>> = {
     ];
   },
 
+  Concat: (g, node, [dy]) => {
+    const axis = node.attributes.axis as number;
+    const sizes = inputsOf(node).map(({ shape }) => shape[axis] as number);
+    let parts: Value[] | null = null;
+    return sizes.map((_, i) => () => {
+      parts ??= split(g, dy!, axis, sizes);
+      return parts[i]!;
+    });
+  },
+
   Split: (g, node, dy) => [() => concat(g, dy, node.attributes.axis as number)],
 
   Tanh: (g, node, [dy]) => {
@@ -107,6 +118,22 @@ export const rules: Readonly<Record<string, Rule>> = {
         const n = div(g, x!, rms);
         const dn = mul(g, dy!, w!);
         return div(g, sub(g, dn, mul(g, n, reduceMean(g, mul(g, dn, n), -1, true))), rms);
+      },
+    ];
+  },
+
+  /** y = n * w + b with n = (x - mean) / s; dx = (dn - mean(dn) - n * mean(dn * n)) / s. */
+  LayerNormalization: (g, node, [dy]) => {
+    const [x, w] = inputsOf(node);
+    return [
+      () => {
+        const mean = (value: Value) => reduceMean(g, value, -1, true);
+        const centred = sub(g, x!, mean(x!));
+        const variance = mean(mul(g, centred, centred));
+        const s = sqrt(g, add(g, variance, scalar(g, floatOf(node.attributes.epsilon))));
+        const n = div(g, centred, s);
+        const dn = mul(g, dy!, w!);
+        return div(g, sub(g, sub(g, dn, mean(dn)), mul(g, n, mean(mul(g, dn, n)))), s);
       },
     ];
   },

@@ -18,6 +18,7 @@ export const atLeast = (g: Graph, x: Value, lowest: Value) => g.add("Clip", [x, 
 const comparison = (op: string) => (g: Graph, a: Value, b: Value) =>
   g.add(op, [a, b], [{ shape: broadcast(a.shape, b.shape), dtype: "bool" }])[0]!;
 export const greater = comparison("Greater");
+export const less = comparison("Less");
 export const equal = comparison("Equal");
 export const exp = unary("Exp");
 export const neg = unary("Neg");
@@ -66,7 +67,7 @@ const reduce =
   (g: Graph, x: Value, axis: number, keep = false) => {
     const at = axis < 0 ? x.shape.length + axis : axis;
     const shape = keep ? x.shape.with(at, 1) : x.shape.toSpliced(at, 1);
-    return g.add(op, [x, ints(g, [at])], [{ shape }], { keepdims: keep ? 1 : 0 })[0]!;
+    return g.add(op, [x, ints(g, [at])], [{ shape, dtype: x.dtype }], { keepdims: keep ? 1 : 0 })[0]!;
   };
 export const reduceMax = reduce("ReduceMax");
 export const reduceSum = reduce("ReduceSum");
@@ -126,6 +127,11 @@ export function rmsNorm(g: Graph, x: Value, weight: Value, epsilon: number): Val
   return g.add("SimplifiedLayerNormalization", [x, weight], [{ shape: x.shape }], attributes)[0]!;
 }
 
+/** (x - mean(x)) / deviation(x) * weight + bias over the last dimension. */
+export function layerNorm(g: Graph, x: Value, weight: Value, bias: Value, epsilon: number): Value {
+  return g.add("LayerNormalization", [x, weight, bias], [{ shape: x.shape }], normAttributes(epsilon))[0]!;
+}
+
 /** x / rms(x) over the last dimension, and 1 / rms(x), which keeps that dimension. */
 export function unitRms(g: Graph, x: Value): { units: Value; inverse: Value } {
   const inputs = [x, ones(g, x.shape.at(-1) as number)];
@@ -136,10 +142,15 @@ export function unitRms(g: Graph, x: Value): { units: Value; inverse: Value } {
 
 /**
  * Rotary position embedding, halves rotated against each other as in Hugging Face models.
- * x: [n, heads, 1, headDim]; rows: int64 [n, 1] = 0 .. n-1; cos, sin: [n, headDim / 2], one row per row of x.
+ * x: [n, heads, 1, headDim]; rows: int64 [n, 1] = 0 .. n-1; cos, sin: [n, d / 2], one row per row of x, where d <= headDim
+ * is the number of dimensions that rotate, the first ones.
  */
 export function rotary(g: Graph, x: Value, rows: Value, cos: Value, sin: Value): Value {
-  return g.add("RotaryEmbedding", [x, rows, cos, sin], [{ shape: x.shape }], {}, MICROSOFT)[0]!;
+  const [, heads, , headDim] = x.shape as readonly number[];
+  const rotated = 2 * (cos.shape[1] as number);
+  const attributes: Record<string, number> =
+    rotated === headDim ? {} : { rotary_embedding_dim: rotated, num_heads: heads! };
+  return g.add("RotaryEmbedding", [x, rows, cos, sin], [{ shape: x.shape }], attributes, MICROSOFT)[0]!;
 }
 
 /** x * sigmoid(x). */
@@ -156,6 +167,28 @@ export function geluTanh(g: Graph, x: Value): Value {
 export function softcap(g: Graph, x: Value, c: number): Value {
   const scaled = mul(g, x, scalar(g, 1 / c));
   return mul(g, tanh(g, scaled), scalar(g, c));
+}
+
+/** The k largest or smallest along the last dimension, in order, and their places. `k`: int64 [1]. */
+export function topK(g: Graph, x: Value, k: Value, which: "largest" | "smallest"): readonly [Value, Value] {
+  const shape = x.shape.with(-1, "k");
+  const attributes = { axis: -1, largest: which === "largest" ? 1 : 0, sorted: 1 };
+  const [values, places] = g.add(
+    "TopK",
+    [x, k],
+    [
+      { shape, dtype: x.dtype },
+      { shape, dtype: "int64" },
+    ],
+    attributes,
+  );
+  return [values!, places!];
+}
+
+/** Zeros in the shape of `like`, with `values` at these places of the last dimension. */
+export function scatterLast(g: Graph, like: Value, places: Value, values: Value): Value {
+  const zeros = mul(g, like, scalar(g, 0));
+  return g.add("ScatterElements", [zeros, places, values], [{ shape: like.shape }], { axis: -1 })[0]!;
 }
 
 /** `condition` is one boolean. Each branch appends to its own graph and returns results of these shapes. */

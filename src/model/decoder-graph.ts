@@ -3,21 +3,25 @@
 // and is never whole in float32.
 //
 // Inputs, beside those of attention/inputs.ts and lora/lora-inputs.ts:
-//   x [n, 1, hidden] embeddings · rows int64 [n, 1] = 0 .. n-1 · cos.N, sin.N [n, headDim / 2] per distinct RoPE
+//   x [n, 1, hidden] embeddings · rows int64 [n, 1] = 0 .. n-1 · cos.N, sin.N [n, rotated / 2] per distinct RoPE
 //   wanted int64 [m]: rows whose logits are wanted
 // Outputs: logits [m, 1, vocab], and what the cache must store. For the decode rows: new_keys and new_values [layers * b,
 // kvHeads, 1, headDim], layer by layer. For the prefill chunk: block_keys.LAYER and block_values.LAYER in the cache's layout.
 
 import { Graph, type Value } from "../graph/graph.ts";
-import { add, choose, concat, gather, rmsNorm, slice, softcap } from "../graph/ops.ts";
+import { add, choose, concat, gather, slice } from "../graph/ops.ts";
 import { type AttentionInputs, type LayerCache, PART_BOUNDS } from "./attention/inputs.ts";
 import { pagedAttention } from "./attention/paged-attention.ts";
 import { PREFILL_PARTS } from "./attention/prefill-pieces.ts";
 import type { Checkpoint } from "./checkpoint/checkpoint.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
-import { decoderLayer, type LayerParts } from "./decoder.ts";
+import { decoderLayer, finishLogits, type LayerParts } from "./decoder.ts";
+import { chosenExperts } from "./expert-rows.ts";
+import type { ExpertParts } from "./experts.ts";
+import type { ExpertsConfig } from "./families/family.ts";
 import { loraInputs } from "./lora/lora-inputs.ts";
-import { distinctRopes } from "./rotary-table.ts";
+import { gatedMlp, type MlpLinear } from "./mlp.ts";
+import { distinctRopes, rotaryWidth } from "./rotary-table.ts";
 import { type WeightOptions, WeightSource } from "./weight-source.ts";
 
 export interface DecoderGraphOptions extends WeightOptions {
@@ -31,9 +35,10 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
   const g = new Graph();
   const weights = new WeightSource(g, checkpoint, options);
   const ropes = distinctRopes(config.layers);
-  const halfDim = config.headDim / 2;
-  const cos = ropes.specs.map((_, i) => g.input(`cos.${i}`, ["n", halfDim]));
-  const sin = ropes.specs.map((_, i) => g.input(`sin.${i}`, ["n", halfDim]));
+  const turns = ropes.specs.map((spec, i) => {
+    const shape = ["n", rotaryWidth(spec, config.headDim)];
+    return { cos: g.input(`cos.${i}`, shape), sin: g.input(`sin.${i}`, shape) };
+  });
   const rows = g.input("rows", ["n", 1], "int64");
   const wanted = g.input("wanted", ["m"], "int64");
   const shared = attentionInputs(g, config);
@@ -49,15 +54,15 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
     // In the last layer the keys and values of all rows are stored, but only rows with logits go on.
     const last = index === config.numLayers - 1;
     const parts: LayerParts = {
-      ...weights.norms(index),
-      cos: cos[ropes.ofLayer[index]!]!,
-      sin: sin[ropes.ofLayer[index]!]!,
+      norms: weights.norms(index),
+      rope: turns[ropes.ofLayer[index] ?? -1] ?? null,
       linear: (at, site, input) => {
         const y = weights.site(at, index, site, input);
         if (lora === null) return y;
         const rowsOf = (x: Value) => (last && site !== "qkv" ? gather(at, x, wanted) : x);
         return add(at, y, lora.delta(at, index, site, input, rowsOf));
       },
+      experts: layer.experts === null ? null : servedExperts(weights, layer.experts, config, index),
       attention: (at, ...projections) => {
         const cache = { ...cacheInputs(g, config, options.positionsPerBlock, index), ...mask };
         const attended = pagedAttention(at, config, shared, cache, projections, last);
@@ -71,9 +76,7 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
     newKeys.push(result.k);
     newValues.push(result.v);
   }
-  const final = rmsNorm(g, x, weights.norm(checkpoint.tensors.finalNorm), config.rmsNormEps);
-  const logits = weights.head(g, final);
-  g.output("logits", config.logitSoftcap === null ? logits : softcap(g, logits, config.logitSoftcap));
+  g.output("logits", finishLogits(g, config, weights.head(g, weights.finalNorm(g, x))));
   const [decodeKeys, decodeValues] = ofDecodeRows(g, shared, [newKeys, newValues]);
   g.output("new_keys", decodeKeys!);
   g.output("new_values", decodeValues!);
@@ -83,6 +86,24 @@ export function buildDecoderGraph(checkpoint: Checkpoint, options: DecoderGraphO
     g.output(names.values, values!);
   }
   return g;
+}
+
+function servedExperts(
+  weights: WeightSource,
+  experts: ExpertsConfig,
+  { hiddenSize, activation }: ModelConfig,
+  layer: number,
+): ExpertParts {
+  const sizes = { activation, intermediateSize: experts.intermediateSize };
+  return {
+    config: experts,
+    router: (g, x) => weights.router(g, layer, x),
+    mlp: (g, x, bounds) =>
+      chosenExperts(g, x, bounds, hiddenSize, (branch, expert, rows) => {
+        const linear: MlpLinear = (at, site, value) => weights.expertSite(at, layer, expert, site, value);
+        return gatedMlp(branch, sizes, linear, rows);
+      }),
+  };
 }
 
 /** Output names of a layer's prefill blocks. */

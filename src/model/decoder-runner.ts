@@ -7,6 +7,7 @@ import { GraphSession } from "../graph/session.ts";
 import { longestPiece, piecesOf, shortestPart } from "./attention/prefill-pieces.ts";
 import { type Checkpoint, reopenCheckpoint } from "./checkpoint/checkpoint.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
+import { takesLongFactors } from "./checkpoint/rope.ts";
 import { buildDecoderGraph } from "./decoder-graph.ts";
 import { Embedding } from "./embedding.ts";
 import { KvPool } from "./kv-pool.ts";
@@ -97,12 +98,11 @@ export class DecoderRunner implements Runner {
     this.#inputs = new StepInputs({
       config,
       pool: this.#pool,
-      embedding: new Embedding(
-        checkpoint.tensor(checkpoint.tensors.embedding.name),
-        config.embeddingScale,
-        options.embedding,
-      ),
-      rotary: ropes.map((spec) => new RotaryTable(spec, config.headDim, options.maxPositions)),
+      embedding: Embedding.of(checkpoint, options.embedding),
+      rotary: ropes.map((spec) => {
+        const long = takesLongFactors(spec, options.maxPositions);
+        return new RotaryTable(spec, config.headDim, options.maxPositions, long);
+      }),
       adapters: slots,
       shortestPart: shortestPart(options.threads),
       differAlone: (rows, adapted) => this.#differAlone(rows, adapted),

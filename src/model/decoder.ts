@@ -1,35 +1,35 @@
 // The one definition of a decoder-only transformer, as a traced function. Serving and training both use it. They differ
 // in how attention sees the past and in what a linear map is (plain, rounded, with adapters), and pass these in.
+// Families differ in norms, rotation, MLP and factors; a part that a family does not have changes nothing.
 
 import type { Graph, Value } from "../graph/graph.ts";
-import { add, geluTanh, mul, ones, reshape, rmsNorm, rotary, silu, split } from "../graph/ops.ts";
-import type { LinearName } from "./checkpoint/expected-tensors.ts";
+import { add, mul, reshape, rotary, scalar, softcap, split } from "../graph/ops.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
+import type { Site } from "./checkpoint/sites.ts";
+import { type ExpertParts, expertMlp } from "./experts.ts";
+import { gatedMlp, plainMlp } from "./mlp.ts";
 
-/** Linear maps as the decoder uses them. Maps with the same input are one site. */
-export const SITES = ["qkv", "o", "gateUp", "down"] as const;
-export type Site = (typeof SITES)[number];
+type Change = (g: Graph, x: Value) => Value;
 
-/** The stored maps of each site, in order of their outputs. */
-export const siteParts: Readonly<Record<Site, readonly LinearName[]>> = {
-  qkv: ["q", "k", "v"],
-  o: ["o"],
-  gateUp: ["gate", "up"],
-  down: ["down"],
-};
+/** The norms of one layer. */
+export interface LayerNorms {
+  attention: Change;
+  attentionPost: Change;
+  mlp: Change;
+  mlpPost: Change;
+  /** x: [n, numHeads + numKvHeads, 1, headDim], queries before keys. */
+  queriesAndKeys: Change;
+}
 
-/** Weights of one layer, as values of the graph. Optional norms are null where the family has none. */
+/** One layer, in values of the graph. */
 export interface LayerParts {
-  attentionNorm: Value;
-  attentionPostNorm: Value | null;
-  mlpNorm: Value;
-  mlpPostNorm: Value | null;
-  /** [numHeads + numKvHeads, 1, headDim]: weights of the query norm, then of the key norm. */
-  qkNorm: Value | null;
-  /** [n, headDim / 2] each: one row per row of the hidden states. */
-  cos: Value;
-  sin: Value;
+  norms: LayerNorms;
+  /** [n, half of the rotated dimensions] each: one row per row of the hidden states; null = no rotation. */
+  rope: { cos: Value; sin: Value } | null;
+  /** The stored maps of a site as one map. */
   linear(g: Graph, site: Site, x: Value): Value;
+  /** In place of the MLP; null = an MLP. */
+  experts: ExpertParts | null;
   /** q: [n, numHeads, 1, headDim]; k, v: [n, numKvHeads, 1, headDim] -> x with numHeads * headDim. */
   attention(g: Graph, q: Value, k: Value, v: Value): Value;
   /** Picks the rows, of x or of attention's result, that go on after attention. */
@@ -46,27 +46,37 @@ export interface LayerResult {
 
 /** x: [n, hidden] or [n, 1, hidden], as are the results of linear and attention; rows: int64 [n, 1] = 0 .. n-1. */
 export function decoderLayer(g: Graph, config: ModelConfig, parts: LayerParts, x: Value, rows: Value): LayerResult {
-  const eps = config.rmsNormEps;
-  const { q, k, v } = project(g, config, parts, rmsNorm(g, x, parts.attentionNorm, eps), rows);
-  let attended = parts.linear(g, "o", parts.onward(g, parts.attention(g, q, k, v)));
-  if (parts.attentionPostNorm !== null) attended = rmsNorm(g, attended, parts.attentionPostNorm, eps);
-  const middle = add(g, parts.onward(g, x), attended);
+  const { norms } = parts;
+  const { q, k, v } = project(g, config, parts, norms.attention(g, x), rows);
+  const attended = parts.linear(g, "o", parts.onward(g, parts.attention(g, q, k, v)));
+  const middle = add(g, parts.onward(g, x), scaled(g, norms.attentionPost(g, attended), config.residualScale));
+  const mixed = mlp(g, config, parts, norms.mlp(g, middle));
+  return { x: add(g, middle, scaled(g, norms.mlpPost(g, mixed), config.residualScale)), k, v };
+}
 
-  const gateUp = parts.linear(g, "gateUp", rmsNorm(g, middle, parts.mlpNorm, eps));
-  const [gate, up] = split(g, gateUp, gateUp.shape.length - 1, [config.intermediateSize, config.intermediateSize]);
-  const activated = config.activation === "silu" ? silu(g, gate!) : geluTanh(g, gate!);
-  let mixed = parts.linear(g, "down", mul(g, activated, up!));
-  if (parts.mlpPostNorm !== null) mixed = rmsNorm(g, mixed, parts.mlpPostNorm, eps);
-  return { x: add(g, middle, mixed), k, v };
+/** Logits of the output head's products. */
+export function finishLogits(g: Graph, { logitScale, logitSoftcap }: ModelConfig, products: Value): Value {
+  const logits = scaled(g, products, logitScale);
+  return logitSoftcap === null ? logits : softcap(g, logits, logitSoftcap);
 }
 
 function project(g: Graph, config: ModelConfig, parts: LayerParts, x: Value, rows: Value) {
-  const { numHeads, numKvHeads, headDim, rmsNormEps } = config;
+  const { numHeads, numKvHeads, headDim } = config;
   const heads = reshape(g, parts.linear(g, "qkv", x), ["n", numHeads + 2 * numKvHeads, 1, headDim]);
   const [joined, v] = split(g, heads, 1, [numHeads + numKvHeads, numKvHeads]);
   // Queries and keys lie side by side, so one norm and one rotation serve both.
-  let turned = joined!;
-  if (parts.qkNorm !== null) turned = mul(g, rmsNorm(g, turned, ones(g, headDim), rmsNormEps), parts.qkNorm);
-  const [q, k] = split(g, rotary(g, turned, rows, parts.cos, parts.sin), 1, [numHeads, numKvHeads]);
+  const normed = parts.norms.queriesAndKeys(g, joined!);
+  const turned = parts.rope === null ? normed : rotary(g, normed, rows, parts.rope.cos, parts.rope.sin);
+  const [q, k] = split(g, turned, 1, [numHeads, numKvHeads]);
   return { q: q!, k: k!, v: v! };
+}
+
+const MLPS = { gated: gatedMlp, plain: plainMlp };
+
+function mlp(g: Graph, config: ModelConfig, { linear, experts }: LayerParts, x: Value): Value {
+  return experts === null ? MLPS[config.mlp](g, config, linear, x) : expertMlp(g, config, experts, x);
+}
+
+function scaled(g: Graph, x: Value, factor: number): Value {
+  return factor === 1 ? x : mul(g, x, scalar(g, factor));
 }

@@ -13,14 +13,16 @@ export class Embedding {
   readonly #stride: number;
   readonly #width: number;
   readonly #scale: number;
+  readonly #positions: Float32Array | null;
 
   /**
    * `tensor`: [vocab, hidden]. `scale` multiplies every embedding (Gemma). `shared`: the tensor's bytes, if other threads
-   * use them too.
+   * use them too. `positions`: [positions, hidden], added to the embeddings (GPT-2).
    */
-  constructor(tensor: TensorReader, scale: number, shared?: SharedArrayBuffer) {
+  constructor(tensor: TensorReader, scale: number, shared?: SharedArrayBuffer, positions: Float32Array | null = null) {
     if (!isWeightDtype(tensor.dtype)) throw new Error(`an embedding cannot be ${tensor.dtype}`);
     this.#format = BLOCK_FORMATS[tensor.dtype];
+    this.#positions = positions;
     this.#width = tensor.shape[1]!;
     this.#stride = (this.#width / this.#format.values) * this.#format.bytes;
     this.#scale = Math.fround(scale);
@@ -28,12 +30,23 @@ export class Embedding {
     this.#checkValues(tensor);
   }
 
-  /** Writes the embedding of `token` at row `row` of `target` [n, hidden]. */
-  copyTo(token: number, target: Float32Array, row: number): void {
+  /** `shared`: as for the constructor. */
+  static of(checkpoint: Checkpoint, shared?: SharedArrayBuffer): Embedding {
+    const { config, tensors } = checkpoint;
+    const positions = tensors.positions === null ? null : checkpoint.tensor(tensors.positions.name).read();
+    return new Embedding(checkpoint.tensor(tensors.embedding.name), config.embeddingScale, shared, positions);
+  }
+
+  /** Writes the embedding of `token` at row `row` of `target` [n, hidden]. `position`: of the token in its sequence. */
+  copyTo(token: number, target: Float32Array, row: number, position = 0): void {
     const offset = row * this.#width;
     this.#widen(token, target.subarray(offset, offset + this.#width));
-    if (this.#scale === 1) return;
-    for (let i = offset; i < offset + this.#width; i++) target[i] = target[i]! * this.#scale;
+    if (this.#scale !== 1) {
+      for (let i = offset; i < offset + this.#width; i++) target[i] = target[i]! * this.#scale;
+    }
+    if (this.#positions === null) return;
+    const from = position * this.#width;
+    for (let i = 0; i < this.#width; i++) target[offset + i] = target[offset + i]! + this.#positions[from + i]!;
   }
 
   #widen(token: number, values: Float32Array): void {

@@ -8,18 +8,18 @@ export class RotaryTable {
   readonly #attentionFactor: number;
   #cos = new Float32Array(0);
   #sin = new Float32Array(0);
-  /** headDim / 2 */
+  /** Half the number of dimensions that rotate. */
   readonly width: number;
 
-  /** `positions`: how many to compute at once. */
-  constructor(spec: RopeSpec, headDim: number, positions: number) {
-    this.#frequencies = inverseFrequencies(spec, headDim);
+  /** `positions`: how many to compute at once. `long`: whether to use the long factors of LongRoPE. */
+  constructor(spec: RopeSpec, headDim: number, positions: number, long = false) {
+    this.#frequencies = inverseFrequencies(spec, headDim, long);
     this.#attentionFactor = spec.attentionFactor;
-    this.width = headDim / 2;
+    this.width = rotaryWidth(spec, headDim);
     this.#growTo(positions);
   }
 
-  /** Writes the rows of consecutive positions at row `row` of cos and sin [n, headDim / 2]. */
+  /** Writes the rows of consecutive positions at row `row` of cos and sin [n, width]. */
   copyTo(start: number, count: number, cos: Float32Array, sin: Float32Array, row: number): void {
     const from = start * this.width;
     const to = (start + count) * this.width;
@@ -45,10 +45,19 @@ export class RotaryTable {
   }
 }
 
-/** The distinct ropes of a model's layers, and which one each layer uses. */
-export function distinctRopes(layers: readonly { rope: RopeSpec }[]): { specs: RopeSpec[]; ofLayer: number[] } {
+/** Half the number of dimensions of a head that rotate. */
+export function rotaryWidth(spec: RopeSpec, headDim: number): number {
+  return (spec.rotated ?? headDim) / 2;
+}
+
+/** The distinct ropes of a model's layers, and which one each layer uses; null = none. */
+export function distinctRopes(layers: readonly { rope: RopeSpec | null }[]): {
+  specs: RopeSpec[];
+  ofLayer: (number | null)[];
+} {
   const specs: RopeSpec[] = [];
   const ofLayer = layers.map(({ rope }) => {
+    if (rope === null) return null;
     const known = specs.findIndex((spec) => JSON.stringify(spec) === JSON.stringify(rope));
     return known >= 0 ? known : specs.push(rope) - 1;
   });

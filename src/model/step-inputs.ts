@@ -56,15 +56,14 @@ export class StepInputs {
     const { config, embedding, rotary } = this.#parts;
     const n = chunks.reduce((sum, chunk) => sum + chunk.tokens.length, 0);
     const x = new Float32Array(n * config.hiddenSize);
-    const halfDim = config.headDim / 2;
-    const cos = rotary.map(() => new Float32Array(n * halfDim));
-    const sin = rotary.map(() => new Float32Array(n * halfDim));
+    const cos = rotary.map(({ width }) => new Float32Array(n * width));
+    const sin = rotary.map(({ width }) => new Float32Array(n * width));
     const wanted: bigint[] = [];
     let adapted = false;
     let row = 0;
     for (const chunk of chunks) {
       const count = chunk.tokens.length;
-      for (let i = 0; i < count; i++) embedding.copyTo(chunk.tokens[i]!, x, row + i);
+      for (let i = 0; i < count; i++) embedding.copyTo(chunk.tokens[i]!, x, row + i, chunk.start + i);
       for (const [i, table] of rotary.entries()) table.copyTo(chunk.start, count, cos[i]!, sin[i]!, row);
       for (let i = count - wantedRows(chunk); i < count; i++) wanted.push(BigInt(row + i));
       adapted ||= wantedRows(chunk) > 0 && chunk.adapterSlot !== 0;
@@ -75,9 +74,9 @@ export class StepInputs {
     feeds.x = floats(x, [n, 1, config.hiddenSize]);
     feeds.rows = int64s(this.#counting.first(n), [n, 1]);
     feeds.wanted = int64s(BigInt64Array.from(wanted), [wanted.length]);
-    for (const i of rotary.keys()) {
-      feeds[`cos.${i}`] = floats(cos[i]!, [n, halfDim]);
-      feeds[`sin.${i}`] = floats(sin[i]!, [n, halfDim]);
+    for (const [i, { width }] of rotary.entries()) {
+      feeds[`cos.${i}`] = floats(cos[i]!, [n, width]);
+      feeds[`sin.${i}`] = floats(sin[i]!, [n, width]);
     }
   }
 

@@ -3,14 +3,18 @@
 
 import type { Graph, Value } from "../graph/graph.ts";
 import { joinRows } from "../graph/join-rows.ts";
-import { matmul } from "../graph/ops.ts";
+import { layerNorm, matmul, rmsNorm } from "../graph/ops.ts";
 import type { Checkpoint } from "./checkpoint/checkpoint.ts";
-import type { LinearName, LinearTensors, TensorSpec } from "./checkpoint/expected-tensors.ts";
-import { type Site, siteParts } from "./decoder.ts";
+import type { LinearTensors, NormTensors, TensorSpec } from "./checkpoint/expected-tensors.ts";
+import type { LinearName, Site } from "./checkpoint/sites.ts";
+import type { LayerNorms } from "./decoder.ts";
+import { withCompanion } from "./linear/int4-companion.ts";
 import { usableWeights } from "./linear/int4-probe.ts";
 import { type DigitSteps, probeDigitSteps } from "./linear/int8-probe.ts";
 import { effectiveWeights, type LinearWeights, linear, type WeightType } from "./linear/linear.ts";
-import { type MatrixRows, rowsOfTensors } from "./linear/matrix-rows.ts";
+import { type MatrixRows, rowsOfTensors, rowsOfTransposed } from "./linear/matrix-rows.ts";
+import type { MlpSite } from "./mlp.ts";
+import { headNorm, widthNorm } from "./qk-norm.ts";
 
 export interface WeightOptions {
   weightType: WeightType;
@@ -36,30 +40,35 @@ export class WeightSource {
     this.#digitSteps = options.digitSteps;
   }
 
-  norm(spec: TensorSpec): Value {
-    return this.#g.initializer(spec.name, spec.shape, this.#normWeights(spec));
+  finalNorm(g: Graph, x: Value): Value {
+    return this.#norm(this.#checkpoint.tensors.finalNorm)(g, x);
   }
 
-  norms(layer: number) {
-    const tensors = this.#checkpoint.tensors.layers[layer]!;
-    const optional = (spec: TensorSpec | null) => (spec === null ? null : this.norm(spec));
+  norms(layer: number): LayerNorms {
+    const { norms, qNorm, kNorm } = this.#checkpoint.tensors.layers[layer]!;
     return {
-      attentionNorm: this.norm(tensors.attentionNorm),
-      attentionPostNorm: optional(tensors.attentionPostNorm),
-      mlpNorm: this.norm(tensors.mlpNorm),
-      mlpPostNorm: optional(tensors.mlpPostNorm),
-      qkNorm: tensors.qNorm === null || tensors.kNorm === null ? null : this.#qkNorm(tensors.qNorm, tensors.kNorm),
+      attention: this.#norm(norms.attention),
+      attentionPost: this.#norm(norms.attentionPost),
+      mlp: this.#norm(norms.mlp),
+      mlpPost: this.#norm(norms.mlpPost),
+      queriesAndKeys: qNorm === null || kNorm === null ? unchanged : this.#qkNorm(qNorm, kNorm),
     };
   }
 
-  #qkNorm(q: TensorSpec, k: TensorSpec): Value {
-    const { numHeads, numKvHeads, headDim } = this.#checkpoint.config;
-    const [ofQueries, ofKeys] = [this.#normWeights(q), this.#normWeights(k)];
-    const weights = new Float32Array((numHeads + numKvHeads) * headDim);
-    for (let head = 0; head < numHeads + numKvHeads; head++) {
-      weights.set(head < numHeads ? ofQueries : ofKeys, head * headDim);
-    }
-    return this.#g.initializer(`${q.name}+${k.name}`, [numHeads + numKvHeads, 1, headDim], weights);
+  #norm(tensors: NormTensors | null): LayerNorms["mlp"] {
+    if (tensors === null) return unchanged;
+    const { normEps } = this.#checkpoint.config;
+    const { weight: spec, bias: biasSpec } = tensors;
+    const weight = this.#g.initializer(spec.name, spec.shape, this.#normWeights(spec));
+    if (biasSpec === null) return (g, x) => rmsNorm(g, x, weight, normEps);
+    const bias = this.#g.initializer(biasSpec.name, biasSpec.shape, this.#checkpoint.tensor(biasSpec.name).read());
+    return (g, x) => layerNorm(g, x, weight, bias, normEps);
+  }
+
+  #qkNorm(q: TensorSpec, k: TensorSpec): LayerNorms["queriesAndKeys"] {
+    const { config } = this.#checkpoint;
+    const make = config.qkNorm === "width" ? widthNorm : headNorm;
+    return make(this.#g, config, { name: `${q.name}+${k.name}`, q: this.#normWeights(q), k: this.#normWeights(k) });
   }
 
   #normWeights(spec: TensorSpec): Float32Array {
@@ -70,13 +79,44 @@ export class WeightSource {
   }
 
   /** The stored maps of a site, or some of them, as one map. x as for `linear`. */
-  site(g: Graph, layer: number, site: Site, x: Value, maps = siteParts[site]): Value {
+  site(g: Graph, layer: number, site: Site, x: Value, maps = this.#mapsOf(layer, site)): Value {
     return linear(g, x, this.#weightsOf(layer, maps), this.#type);
   }
 
   /** The gradient with respect to the output [n, out] -> to the input [n, in]. */
-  siteGradient(g: Graph, layer: number, site: Site, dy: Value, maps = siteParts[site]): Value {
+  siteGradient(g: Graph, layer: number, site: Site, dy: Value, maps = this.#mapsOf(layer, site)): Value {
     return throughWeights(g, dy, this.#weightsOf(layer, maps), this.#type);
+  }
+
+  /** Logits of a layer's router, in float32 whatever the weight type: x [n, hidden] -> [n, experts]. */
+  router(g: Graph, layer: number, x: Value): Value {
+    return linear(g, x, this.#routerWeights(layer), "float32");
+  }
+
+  /** [n, experts] -> [n, hidden]. */
+  routerGradient(g: Graph, layer: number, dy: Value): Value {
+    return throughWeights(g, dy, this.#routerWeights(layer), "float32");
+  }
+
+  /** One expert's maps of a site as one map. x as for `linear`. */
+  expertSite(g: Graph, layer: number, expert: number, site: MlpSite, x: Value): Value {
+    const map = (rows: Value) => linear(g, rows, this.#expertWeights(layer, expert, site), this.#type);
+    return this.#type === "int4" ? withCompanion(g, x, map) : map(x);
+  }
+
+  expertSiteGradient(g: Graph, layer: number, expert: number, site: MlpSite, dy: Value): Value {
+    return throughWeights(g, dy, this.#expertWeights(layer, expert, site), this.#type);
+  }
+
+  #routerWeights(layer: number): LinearWeights {
+    const { router } = this.#checkpoint.tensors.layers[layer]!.experts!;
+    return this.#joined(`layers.${layer}.router`, [{ weight: router, transposed: false, bias: null }]);
+  }
+
+  #expertWeights(layer: number, expert: number, site: MlpSite): LinearWeights {
+    const { gate, up, down } = this.#checkpoint.tensors.layers[layer]!.experts!.experts[expert]!;
+    const name = `layers.${layer}.experts.${expert}.${site}`;
+    return this.#joined(name, site === "down" ? [down] : [gate, up]);
   }
 
   /** x: [m, hidden] or [m, 1, hidden] -> logits with the same leading dimensions. */
@@ -96,22 +136,30 @@ export class WeightSource {
 
   #headWeights(): LinearWeights {
     const { head, embedding } = this.#checkpoint.tensors;
-    const weight = this.#rowsOf([head ?? embedding]);
+    const weight = rowsOfTensors([this.#checkpoint.tensor((head ?? embedding).name)]);
     return { name: "head", weight, bias: null, digitSteps: this.#digitSteps };
   }
 
-  #weightsOf(layer: number, maps: readonly LinearName[]): LinearWeights {
-    const parts = maps.map((name) => this.#checkpoint.tensors.layers[layer]!.linears[name]);
-    return {
-      name: `layers.${layer}.${maps.join("+")}`,
-      weight: this.#rowsOf(parts.map((part) => part.weight)),
-      bias: this.#biasOf(parts),
-      digitSteps: this.#digitSteps,
-    };
+  #mapsOf(layer: number, site: Site): readonly LinearName[] {
+    return this.#checkpoint.config.layers[layer]!.maps[site];
   }
 
-  #rowsOf(specs: readonly TensorSpec[]): MatrixRows {
-    return rowsOfTensors(specs.map(({ name }) => this.#checkpoint.tensor(name)));
+  #weightsOf(layer: number, maps: readonly LinearName[]): LinearWeights {
+    const parts = maps.map((name) => this.#checkpoint.tensors.layers[layer]!.linears[name]!);
+    return this.#joined(`layers.${layer}.${maps.join("+")}`, parts);
+  }
+
+  #joined(name: string, parts: readonly LinearTensors[]): LinearWeights {
+    return { name, weight: this.#rowsOf(parts), bias: this.#biasOf(parts), digitSteps: this.#digitSteps };
+  }
+
+  #rowsOf(parts: readonly LinearTensors[]): MatrixRows {
+    const tensors = parts.map(({ weight }) => this.#checkpoint.tensor(weight.name));
+    if (parts.some(({ transposed }) => transposed)) {
+      if (tensors.length > 1) throw new Error("transposed maps of a site are stored as one");
+      return rowsOfTransposed(tensors[0]!);
+    }
+    return rowsOfTensors(tensors);
   }
 
   /** [out]; null if no map has a bias. */
@@ -122,6 +170,11 @@ export class WeightSource {
     );
     return joinRows(values);
   }
+}
+
+/** In place of a norm that a family does not have. */
+function unchanged(_g: Graph, x: Value): Value {
+  return x;
 }
 
 /** dy · W, with weights in their stored order: a copy beside the one that `linear` uses. */

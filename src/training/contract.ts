@@ -49,6 +49,8 @@ export interface TaskModel {
   weights: TrainedWeights;
   /** Positions per block of the serving cache. Over rounded weights, attention is summed in the same blocks. */
   positionsPerBlock: number;
+  /** The context that is served: it decides which factors LongRoPE uses. */
+  context?: number;
   /** PEFT folder of the step to train from. */
   adapter: string;
   threads: number;

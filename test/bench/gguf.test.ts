@@ -145,7 +145,7 @@ describe("GGUF files", () => {
         ),
     );
     const up = tensors.find(({ name }) => name === "blk.0.ffn_up.weight")!;
-    const original = checkpoint.tensor(checkpoint.tensors.layers[0]!.linears.up.weight.name).read();
+    const original = checkpoint.tensor(checkpoint.tensors.layers[0]!.linears.up!.weight.name).read();
     const written = Uint8Array.from(bytes(up.offset, original.byteLength));
     expect(new Float32Array(written.buffer)).toEqual(original);
     checkpoint.close();

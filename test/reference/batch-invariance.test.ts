@@ -150,9 +150,19 @@ it("gives an adapter of rank 1 the same bits alone as beside another adapter", a
 
 // Kernels split wide matrices differently from the small ones of the fixtures. The blocks are as large as in serving.
 const SERVED = blockOfLinks(DEFAULT_LINK_SIZE);
+const GPT2_WIDTHS = { n_embd: 768, n_head: 12, n_layer: 1 };
+const EXPERTS = { moe_intermediate_size: 768, num_experts_per_tok: 3 };
 describe.each([
   ["Qwen2.5 0.5B", { family: "qwen2", hidden: 896, intermediate: 4864, heads: 14, kvHeads: 2, headDim: 64 }],
   ["Qwen3 0.6B", { family: "qwen3", hidden: 1024, intermediate: 3072, heads: 16, kvHeads: 8, headDim: 128 }],
+  [
+    "GPT-2",
+    { family: "gpt2", hidden: 768, intermediate: 3072, heads: 12, kvHeads: 12, headDim: 64, more: GPT2_WIDTHS },
+  ],
+  [
+    "Qwen3 30B with 8 of its experts",
+    { family: "qwen3-moe", hidden: 2048, intermediate: 6144, heads: 32, kvHeads: 4, headDim: 128, more: EXPERTS },
+  ],
   ["Gemma 3 1B", { family: "gemma3", hidden: 1152, intermediate: 6912, heads: 4, kvHeads: 1, headDim: 256 }],
 ] as const)("a layer as wide as that of %s", (_, widths) => {
   const folder = mkdtempSync(join(tmpdir(), "flywheel-wide-"));

@@ -85,3 +85,23 @@ describe.each(families)("%s in float32", (family) => {
     expect(worstDifference(base!, expected, vocab)).toBeLessThan(TOLERANCE);
   });
 });
+
+it("phi4-mini: a context beyond the original one takes the long factors, from its first position on", async () => {
+  const reference = new Reference("phi4-mini");
+  const ids = reference.ids("long.ids");
+  const expected = reference.floats("long.logits");
+  const worst = async (maxPositions: number) => {
+    const runner = await openRunner(fixtureFolder("phi4-mini"), { maxPositions });
+    const blocks = blocksFrom(0, ids.length, runner.positionsPerBlock);
+    const logits: Float32Array[] = [];
+    for (let start = 0; start < ids.length; start += 200) {
+      logits.push(await runAlone(runner, chunk(ids.slice(start, start + 200), start, blocks)));
+    }
+    await runner.close();
+    const last = logits.at(-1)!.slice(-expected.length);
+    return worstDifference(last, expected, runner.vocabSize);
+  };
+  expect(await worst(4096)).toBeLessThan(TOLERANCE);
+  expect(await worst(512)).toBeGreaterThan(100 * TOLERANCE);
+  reference.close();
+});

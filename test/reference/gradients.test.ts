@@ -11,19 +11,13 @@ import { adamW } from "../../src/training/gradient/optimizer.ts";
 import { layOut } from "../../src/training/onnx/packing/micro-batch.ts";
 import { parametersOf } from "../../src/training/onnx/pass/lora-sites.ts";
 import { TrainableModel } from "../../src/training/onnx/pass/trainable-model.ts";
-import { families, fixtureFolder } from "./runner-driver.ts";
+import { families, fixtureFolder, parameterOf } from "./runner-driver.ts";
 
 const CONFIGS: Record<string, Partial<LossConfig>> = {
   cispo: {},
   ppo: { algorithm: "ppo" },
   ppo_clip_higher_tau: { algorithm: "ppo", epsilon: 0.2, epsilonHigh: 0.28, tau: 0.1 },
 };
-
-/** "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight" -> "0.q.a" */
-function parameter(tensor: string): string {
-  const [, layer, name, factor] = /layers\.(\d+)\.\w+\.(\w+)_proj\.lora_([AB])/.exec(tensor)!;
-  return `${layer}.${name}.${factor!.toLowerCase()}`;
-}
 
 describe.each(families)("%s", (family) => {
   const folder = fixtureFolder(family);
@@ -38,7 +32,8 @@ describe.each(families)("%s", (family) => {
     throw new Error(`unexpected dtype ${entry.dtype}`);
   };
   const losses = JSON.parse(readFileSync(`${folder}/reference.json`, "utf8"));
-  const adapter = loadPeft(folder, readModelConfig(folder));
+  const config = readModelConfig(folder);
+  const adapter = loadPeft(folder, config);
   const params = parametersOf(adapter);
   const ids = Int32Array.from(numbers("train.ids"));
   const mask = numbers("train.mask");
@@ -48,7 +43,7 @@ describe.each(families)("%s", (family) => {
   const between = async () => {};
   const masked = (name: string) => Float64Array.from(predicting, (p) => numbers(name)[p]!);
 
-  async function gradients(model: TrainableModel, config: Partial<LossConfig>) {
+  async function gradients(model: TrainableModel, settings: Partial<LossConfig>) {
     const pass = await model.forward(batch, "everything", between);
     const { loss, gradient } = policyLoss(
       {
@@ -61,7 +56,7 @@ describe.each(families)("%s", (family) => {
         referenceLogprobs: null,
         stepTokens: predicting.length,
       },
-      { ...RL_DEFAULTS.loss, ...config },
+      { ...RL_DEFAULTS.loss, ...settings },
     );
     const into = new Map([...params].map(([name, value]) => [name, new Float32Array(value.length)]));
     await model.backward(pass, gradient, into, between);
@@ -74,7 +69,7 @@ describe.each(families)("%s", (family) => {
     for (const name of reference.tensors.keys()) {
       if (!name.startsWith(prefix) || !name.includes("lora_")) continue;
       const expected = numbers(name);
-      const values = got.get(parameter(name))!;
+      const values = got.get(parameterOf(config, name))!;
       let [own, ownSize] = [0, 0];
       for (let i = 0; i < expected.length; i++) {
         own += (values[i]! - expected[i]!) ** 2;
@@ -98,8 +93,8 @@ describe.each(families)("%s", (family) => {
     });
     model.setParameters(params, adapter.scale);
     const expected = numbers("train.new_logprobs");
-    for (const [name, config] of Object.entries(CONFIGS)) {
-      const { pass, loss, into } = await gradients(model, config);
+    for (const [name, settings] of Object.entries(CONFIGS)) {
+      const { pass, loss, into } = await gradients(model, settings);
       for (const [i, p] of predicting.entries()) expect(Math.abs(pass.logprobs[i]! - expected[p]!)).toBeLessThan(1e-5);
       expect(loss).toBeCloseTo(losses.losses[name].loss, 5);
       expect(relativeError(into, `grad.${name}.`)).toBeLessThan(1e-4);
@@ -107,7 +102,7 @@ describe.each(families)("%s", (family) => {
       const after = adamW.update(params, into, adamW.init(params), { ...RL_DEFAULTS.optimizer, learningRate: 1e-3 });
       for (const tensor of reference.tensors.keys()) {
         if (!tensor.startsWith("after.") || !tensor.includes("lora_")) continue;
-        const values = after.params.get(parameter(tensor))!;
+        const values = after.params.get(parameterOf(config, tensor))!;
         for (const [i, value] of numbers(tensor).entries()) expect(Math.abs(values[i]! - value)).toBeLessThan(1e-5);
       }
       model.setParameters(after.params, adapter.scale);

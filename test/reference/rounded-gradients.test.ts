@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { type Checkpoint, openCheckpoint } from "../../src/model/checkpoint/checkpoint.ts";
-import { LINEAR_NAMES, type TensorSpec } from "../../src/model/checkpoint/expected-tensors.ts";
+import type { TensorSpec } from "../../src/model/checkpoint/expected-tensors.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { type TensorToWrite, writeSafetensors } from "../../src/model/checkpoint/safetensors-writer.ts";
 import { effectiveWeights, type WeightType } from "../../src/model/linear/linear.ts";
@@ -33,19 +33,26 @@ function widened(folder: string, type: WeightType, into: string): void {
   const plain = (spec: TensorSpec | null) => {
     if (spec) written.push({ name: spec.name, shape: spec.shape, values: read(spec), dtype: "F32" });
   };
-  const rounded = (spec: TensorSpec, weightType: WeightType, name = spec.name) => {
-    const [out, inputs] = spec.shape as [number, number];
-    const weight = matrixOf(read(spec), out, inputs);
-    written.push({ name, shape: spec.shape, values: effectiveWeights(weight, weightType), dtype: "F32" });
+  const rounded = (spec: TensorSpec, weightType: WeightType, transposed = false, name = spec.name) => {
+    const [out, inputs] = (transposed ? spec.shape.toReversed() : spec.shape) as [number, number];
+    const weight = matrixOf(transposed ? turned(read(spec), inputs, out) : read(spec), out, inputs);
+    const effective = effectiveWeights(weight, weightType);
+    const values = transposed ? turned(effective, out, inputs) : effective;
+    written.push({ name, shape: spec.shape, values, dtype: "F32" });
   };
   plain(tensors.embedding);
-  plain(tensors.finalNorm);
+  plain(tensors.positions);
+  for (const spec of [tensors.finalNorm.weight, tensors.finalNorm.bias]) plain(spec);
   // In every rounded type the head has one byte per weight.
-  rounded(tensors.head ?? tensors.embedding, "int8", "lm_head.weight");
+  rounded(tensors.head ?? tensors.embedding, "int8", false, "lm_head.weight");
   for (const layer of tensors.layers) {
-    for (const name of LINEAR_NAMES) {
-      rounded(layer.linears[name].weight, type);
-      plain(layer.linears[name].bias);
+    for (const { weight, transposed, bias } of Object.values(layer.linears)) {
+      rounded(weight, type, transposed);
+      plain(bias);
+    }
+    plain(layer.experts?.router ?? null);
+    for (const expert of layer.experts?.experts ?? []) {
+      for (const { weight } of Object.values(expert)) rounded(weight, type);
     }
     for (const norm of normsOf(layer)) plain(norm);
   }
@@ -57,9 +64,14 @@ function widened(folder: string, type: WeightType, into: string): void {
     copyFileSync(join(folder, file), join(into, file));
 }
 
+/** [rows, columns] -> [columns, rows]. */
+function turned(values: Float32Array, rows: number, columns: number): Float32Array {
+  return Float32Array.from(values, (_, i) => values[(i % rows) * columns + Math.floor(i / rows)]!);
+}
+
 function normsOf(layer: Checkpoint["tensors"]["layers"][number]) {
-  const { attentionNorm, attentionPostNorm, mlpNorm, mlpPostNorm, qNorm, kNorm } = layer;
-  return [attentionNorm, attentionPostNorm, mlpNorm, mlpPostNorm, qNorm, kNorm];
+  const norms = Object.values(layer.norms).flatMap((norm) => [norm?.weight ?? null, norm?.bias ?? null]);
+  return [...norms, layer.qNorm, layer.kNorm];
 }
 
 function sequence(): TaskSequence {

@@ -5,11 +5,17 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openCheckpoint } from "../../src/model/checkpoint/checkpoint.ts";
+import { modulePath } from "../../src/model/checkpoint/expected-tensors.ts";
+import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { SafetensorsFile } from "../../src/model/checkpoint/safetensors.ts";
+import { mapsOf } from "../../src/model/checkpoint/sites.ts";
 import { DecoderRunner, type DecoderRunnerOptions } from "../../src/model/decoder-runner.ts";
 import type { Chunk } from "../../src/model/runner.ts";
 
-export const families = ["llama", "llama3", "qwen2", "qwen3", "mistral", "gemma3"] as const;
+export const families = [
+  ...(["llama", "llama3", "qwen2", "qwen3", "mistral", "gemma2", "gemma3"] as const),
+  ...(["olmo2", "granite", "smollm3", "phi3", "phi4-mini", "gpt2", "qwen3-moe", "qwen3-moe-plain"] as const),
+];
 export type Family = (typeof families)[number];
 
 export function fixtureFolder(family: Family): string {
@@ -75,6 +81,13 @@ export function argmax(row: Float32Array): number {
   let best = 0;
   for (let i = 1; i < row.length; i++) if (row[i]! > row[best]!) best = i;
   return best;
+}
+
+/** The parameter that an adapter's tensor holds: "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight" -> "0.q.a". */
+export function parameterOf(config: ModelConfig, tensor: string): string {
+  const [, layer, module, factor] = /\.(?:layers|h)\.(\d+)\.(.+)\.lora_([AB])\.weight$/.exec(tensor)!;
+  const name = mapsOf(config.layers[Number(layer)]!).find((each) => modulePath(config, each) === module);
+  return `${layer}.${name}.${factor!.toLowerCase()}`;
 }
 
 /** The numbers of a fixture (test/fixtures/README.md). */

@@ -15,6 +15,8 @@ export interface Widths {
   heads: number;
   kvHeads: number;
   headDim: number;
+  /** Further fields of config.json. */
+  more?: object;
 }
 
 export function writeWideCheckpoint(folder: string, widths: Widths): void {
@@ -29,6 +31,7 @@ export function writeWideCheckpoint(folder: string, widths: Widths): void {
     num_hidden_layers: 1,
     layer_types: fixture.layer_types?.slice(0, 1),
     query_pre_attn_scalar: widths.headDim,
+    ...widths.more,
   };
   const random = seededRandom(5);
   const tensors = [...eachTensor(expectedTensors(parseModelConfig("config.json", config)))];
@@ -37,7 +40,7 @@ export function writeWideCheckpoint(folder: string, widths: Widths): void {
     join(folder, "model.safetensors"),
     tensors.map(({ name, shape }) => {
       const spread = shape.length === 2 ? 3 / Math.sqrt(shape[1]!) : 0.2;
-      const middle = name.includes("norm") ? 1 : 0;
+      const middle = /norm|ln_\w+\.weight/.test(name) ? 1 : 0;
       const size = shape.reduce((product, each) => product * each, 1);
       const values = Float32Array.from({ length: size }, () => middle + spread * (random() - 0.5));
       return { name, shape, values, dtype: "BF16" };

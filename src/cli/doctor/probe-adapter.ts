@@ -3,6 +3,7 @@
 
 import { linearShape } from "../../model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
+import type { LinearName } from "../../model/checkpoint/sites.ts";
 import { createAdapter, type LoraPair } from "../../model/lora/lora-adapter.ts";
 import { savePeft } from "../../model/lora/peft.ts";
 
@@ -12,14 +13,15 @@ const SCALE = 16;
 /** Writes a new PEFT folder. */
 export function writeProbeAdapter(folder: string, config: ModelConfig, rank: number, seed: number): void {
   const next = normalNumbers(seed);
-  const pair = (name: "q" | "v"): LoraPair => {
+  const pair = (name: LinearName): LoraPair => {
     const [outSize, inSize] = linearShape(config, name);
     return {
       a: Float32Array.from({ length: rank * inSize }, () => next() / Math.sqrt(inSize)),
       b: Float32Array.from({ length: outSize * rank }, () => next() / Math.sqrt(rank)),
     };
   };
-  const first = { q: pair("q"), v: pair("v") };
+  const names = config.layers[0]!.maps.qkv.filter((name) => name !== "k");
+  const first = Object.fromEntries(names.map((name) => [name, pair(name)]));
   const layers = Array.from({ length: config.numLayers }, (_, layer) => (layer === 0 ? first : {}));
   const adapter = createAdapter(config, { rank, alpha: SCALE * rank, rankStabilised: false, layers });
   savePeft(folder, adapter, config, { baseModel: "base" });

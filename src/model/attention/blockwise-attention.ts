@@ -22,6 +22,7 @@ import {
   scalar,
   scaledMatmul,
   slice,
+  softcap,
   sub,
   transpose,
 } from "../../graph/ops.ts";
@@ -76,11 +77,11 @@ export function sumsOverBlocks(
   ownScore: Value,
   { keys, values, mask }: Blocks,
 ): Sums {
-  const { numHeads, numKvHeads, headDim, attentionScale } = config;
+  const { numHeads, numKvHeads, headDim } = config;
   const positionsPerBlock = keys.shape[2] as number;
   const group = numHeads / numKvHeads;
   const query = reshape(g, queries, [1, numKvHeads, "gt", headDim]);
-  const scores = matmulTransposed(g, query, keys, attentionScale);
+  const scores = scoresOf(g, config, query, keys);
   const [grid] = g.add(
     "Reshape",
     [scores, ints(g, [0, numKvHeads, group, -1, positionsPerBlock])],
@@ -211,9 +212,18 @@ export function inGroups(g: Graph, { numHeads, numKvHeads, headDim }: ModelConfi
   return reshape(g, q, [rows, numKvHeads, numHeads / numKvHeads, headDim]);
 }
 
+/** Scores of queries [.., q, headDim] with keys [.., k, headDim]: [.., q, k]. */
+export function scoresOf(g: Graph, config: ModelConfig, queries: Value, keys: Value): Value {
+  return capped(g, config, matmulTransposed(g, queries, keys, config.attentionScale));
+}
+
 /** Scores each query with the key of its own position: [n, kvHeads, group, headDim], [n, kvHeads, 1, headDim] -> [.., group, 1]. */
-export function ownScores(g: Graph, { attentionScale }: ModelConfig, query: Value, key: Value): Value {
+export function ownScores(g: Graph, config: ModelConfig, query: Value, key: Value): Value {
   // Scaled before the last dimension of 1 is added: with it the runtime takes twenty times as long.
-  const scores = mul(g, reduceSum(g, mul(g, query, key), 3), scalar(g, attentionScale));
+  const scores = capped(g, config, mul(g, reduceSum(g, mul(g, query, key), 3), scalar(g, config.attentionScale)));
   return reshape(g, scores, [...scores.shape, 1]);
+}
+
+function capped(g: Graph, { attentionSoftcap }: ModelConfig, scores: Value): Value {
+  return attentionSoftcap === null ? scores : softcap(g, scores, attentionSoftcap);
 }

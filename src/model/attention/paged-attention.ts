@@ -30,6 +30,7 @@ import {
   keyBlocks,
   ownScores,
   type Sums,
+  scoresOf,
   type Tokens,
   weightsOf,
   withOwn,
@@ -121,7 +122,7 @@ function sumsOfDecodeRows(
   if (alone) queries = concat(g, [queries, queries], 2);
 
   // Scores: [blocks, kvHeads, group, positionsPerBlock] for the past, [b, kvHeads, group, 1] for the token itself.
-  const past = add(g, matmulTransposed(g, queries, cache.keys, config.attentionScale), cache.mask);
+  const past = add(g, scoresOf(g, config, queries, cache.keys), cache.mask);
   const highest = max(g, reduceMax(g, gather(g, reduceMax(g, past, 3, true), shared.table), 0), own);
 
   const weights = weightsOf(g, past, gather(g, highest, shared.owner));

@@ -53,16 +53,17 @@ describe("the fixtures", () => {
     const gemma = openCheckpoint("test/fixtures/gemma3").tensors;
     expect(gemma.head).toBeNull();
     expect(gemma.layers[1]).toMatchObject({
-      attentionNorm: { name: "model.layers.1.input_layernorm.weight", shape: [64] },
-      attentionPostNorm: { name: "model.layers.1.post_attention_layernorm.weight" },
-      mlpNorm: { name: "model.layers.1.pre_feedforward_layernorm.weight" },
-      mlpPostNorm: { name: "model.layers.1.post_feedforward_layernorm.weight" },
+      norms: {
+        attention: { weight: { name: "model.layers.1.input_layernorm.weight", shape: [64] }, bias: null },
+        attentionPost: { weight: { name: "model.layers.1.post_attention_layernorm.weight" } },
+        mlp: { weight: { name: "model.layers.1.pre_feedforward_layernorm.weight" } },
+        mlpPost: { weight: { name: "model.layers.1.post_feedforward_layernorm.weight" } },
+      },
       qNorm: { name: "model.layers.1.self_attn.q_norm.weight", shape: [16] },
     });
     const qwen = openCheckpoint("test/fixtures/qwen2").tensors;
     expect(qwen.layers[0]).toMatchObject({
-      attentionPostNorm: null,
-      mlpNorm: { name: "model.layers.0.post_attention_layernorm.weight" },
+      norms: { attentionPost: null, mlp: { weight: { name: "model.layers.0.post_attention_layernorm.weight" } } },
       linears: {
         k: { weight: { shape: [32, 64] }, bias: { name: "model.layers.0.self_attn.k_proj.bias", shape: [32] } },
         o: { weight: { shape: [64, 64] }, bias: null },

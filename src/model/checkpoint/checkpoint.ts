@@ -87,9 +87,9 @@ export function checkpointIdentity(folder: string): string {
 
 /** The prefix of this checkpoint's embedding; the usual one when none fits. */
 function tensorPrefix(config: ModelConfig, files: WeightFiles): string {
-  const prefixes = familyNamed(config.family).tensorPrefixes;
-  const found = prefixes.find((prefix) => files.byTensor.has(`${prefix}embed_tokens.weight`));
-  return found ?? prefixes[0]!;
+  const { tensorPrefixes, names } = familyNamed(config.family);
+  const found = tensorPrefixes.find((prefix) => files.byTensor.has(`${prefix}${names.embedding}.weight`));
+  return found ?? tensorPrefixes[0]!;
 }
 
 function checkTensor(folder: string, files: WeightFiles, name: string, shape: readonly number[]): void {

@@ -15,22 +15,28 @@ export class ConfigFields {
   readonly file: string;
   readonly #values: JsonObject;
   readonly #path: string;
+  readonly #names: Readonly<Record<string, string>>;
 
-  /** `path` is the prefix of nested objects in error messages, such as "text_config.". */
-  constructor(file: string, values: JsonObject, path = "") {
+  /**
+   * `path` is the prefix of nested objects in error messages, such as "text_config.". `names`: what this file calls some
+   * of the keys that callers ask for.
+   */
+  constructor(file: string, values: JsonObject, path = "", names: Readonly<Record<string, string>> = {}) {
     this.file = file;
     this.#values = values;
     this.#path = path;
+    this.#names = names;
   }
 
   /** The same object with values for absent keys. A key set to null stays null. */
-  withDefaults(defaults: JsonObject): ConfigFields {
-    return new ConfigFields(this.file, { ...defaults, ...this.#values }, this.#path);
+  withDefaults(defaults: JsonObject, names: Readonly<Record<string, string>> = {}): ConfigFields {
+    return new ConfigFields(this.file, { ...defaults, ...this.#values }, this.#path, names);
   }
 
   /** Undefined when absent or null. */
   raw(key: string): unknown {
-    return Object.hasOwn(this.#values, key) ? (this.#values[key] ?? undefined) : undefined;
+    const name = this.#names[key] ?? key;
+    return Object.hasOwn(this.#values, name) ? (this.#values[name] ?? undefined) : undefined;
   }
 
   keys(): string[] {
@@ -46,6 +52,19 @@ export class ConfigFields {
   positive(key: string, fallback?: number): number {
     const holds = (v: number) => v >= SMALLEST_FLOAT32 && Number.isFinite(Math.fround(v));
     return this.#read(key, fallback, "a positive number", (v) => isFiniteNumber(v) && holds(v));
+  }
+
+  /** A list of whole numbers of at least 0; empty when absent. */
+  wholeNumbers(key: string): readonly number[] {
+    const valid = (v: unknown) => Array.isArray(v) && v.every((item) => isInteger(item) && item >= 0);
+    return this.#read<readonly number[]>(key, [], "a list of whole numbers", valid);
+  }
+
+  /** A list of this many numbers, each as for `positive`. */
+  positives(key: string, length: number): readonly number[] {
+    const holds = (v: unknown) => isFiniteNumber(v) && v >= SMALLEST_FLOAT32 && Number.isFinite(Math.fround(v));
+    const valid = (v: unknown) => Array.isArray(v) && v.length === length && v.every(holds);
+    return this.#read<readonly number[]>(key, undefined, `a list of ${length} positive numbers`, valid);
   }
 
   /** A finite number in [min, max]. */
@@ -89,7 +108,7 @@ export class ConfigFields {
   problem(key: string, expected: string): CheckpointError {
     const value = this.raw(key);
     const found = value === undefined ? "it is missing" : `found ${abbreviate(value)}`;
-    return new CheckpointError(this.file, `${this.#path}${key} must be ${expected}, ${found}`);
+    return new CheckpointError(this.file, `${this.#path}${this.#names[key] ?? key} must be ${expected}, ${found}`);
   }
 
   #read<T>(key: string, fallback: T | undefined, expected: string, valid: (value: unknown) => boolean): T {

@@ -1,11 +1,11 @@
 // The tensors of a model with a given configuration, by role, with their names in the checkpoint and their shapes.
-// Roles are the same for all families; names and presence differ. Linear weights are stored [out, in].
+// Roles are the same for all families; names and presence differ. Linear weights are stored [out, in] unless they say otherwise.
 
-import type { ModelConfig } from "./model-config.ts";
-
-/** The linear maps of one layer, which are also the possible targets of a LoRA adapter. */
-export const LINEAR_NAMES = ["q", "k", "v", "o", "gate", "up", "down"] as const;
-export type LinearName = (typeof LINEAR_NAMES)[number];
+import type { ExpertsConfig } from "../families/family.ts";
+import { familyNamed } from "../families/registry.ts";
+import type { NormNames } from "../families/tensor-names.ts";
+import type { LayerConfig, ModelConfig } from "./model-config.ts";
+import { type LinearName, mapsOf } from "./sites.ts";
 
 export interface TensorSpec {
   name: string;
@@ -13,33 +13,44 @@ export interface TensorSpec {
 }
 
 export interface LinearTensors {
-  /** [out, in] */
+  /** [out, in], or [in, out] if transposed. */
   weight: TensorSpec;
+  transposed: boolean;
   /** [out] */
   bias: TensorSpec | null;
 }
 
+/** [size] each. Layer norms have a bias. */
+export interface NormTensors {
+  weight: TensorSpec;
+  bias: TensorSpec | null;
+}
+
+export interface ExpertsTensors {
+  /** [experts, hidden] */
+  router: TensorSpec;
+  experts: readonly Readonly<Record<"gate" | "up" | "down", LinearTensors>>[];
+}
+
 export interface LayerTensors {
-  linears: Readonly<Record<LinearName, LinearTensors>>;
-  /** On the input of attention: [hidden]. */
-  attentionNorm: TensorSpec;
-  /** On the output of attention, before the residual is added; only with config.postNorms. */
-  attentionPostNorm: TensorSpec | null;
-  /** On the input of the MLP. */
-  mlpNorm: TensorSpec;
-  /** On the output of the MLP; only with config.postNorms. */
-  mlpPostNorm: TensorSpec | null;
-  /** [headDim]; only with config.qkNorm. */
+  /** The stored maps. */
+  linears: Readonly<Partial<Record<LinearName, LinearTensors>>>;
+  /** [hidden] each. */
+  norms: Readonly<Record<keyof NormNames, NormTensors | null>>;
+  /** [headDim], or [heads * headDim] for norms over all heads; only with config.qkNorm. */
   qNorm: TensorSpec | null;
   kNorm: TensorSpec | null;
+  experts: ExpertsTensors | null;
 }
 
 export interface ModelTensors {
   /** [vocab, hidden] */
   embedding: TensorSpec;
+  /** [maxPositions, hidden]: added to the embeddings; null = no such tensor. */
+  positions: TensorSpec | null;
   /** [vocab, hidden]; null when the embedding is the output head. */
   head: TensorSpec | null;
-  finalNorm: TensorSpec;
+  finalNorm: NormTensors;
   layers: readonly LayerTensors[];
 }
 
@@ -48,80 +59,103 @@ export function linearShape(config: ModelConfig, name: LinearName): readonly [nu
   const { hiddenSize: hidden, intermediateSize: inner, numHeads, numKvHeads, headDim } = config;
   const [queries, keys] = [numHeads * headDim, numKvHeads * headDim];
   const shapes: Record<LinearName, readonly [number, number]> = {
-    ...{ q: [queries, hidden], k: [keys, hidden], v: [keys, hidden], o: [hidden, queries] },
-    ...{ gate: [inner, hidden], up: [inner, hidden], down: [hidden, inner] },
+    ...{ q: [queries, hidden], k: [keys, hidden], v: [keys, hidden], qkv: [queries + 2 * keys, hidden] },
+    o: [hidden, queries],
+    ...{ gate: [inner, hidden], up: [inner, hidden], gate_up: [2 * inner, hidden], down: [hidden, inner] },
   };
   return shapes[name];
 }
 
 /** The module of a linear map inside a layer, as Hugging Face names it: "self_attn.q_proj". */
-export function modulePath(name: LinearName): string {
-  const block = name === "gate" || name === "up" || name === "down" ? "mlp" : "self_attn";
-  return `${block}.${name}_proj`;
+export function modulePath(config: ModelConfig, name: LinearName): string {
+  return familyNamed(config.family).names.modules[name];
 }
 
 /** `prefix`: the part before "layers.0" in this checkpoint's names, usually "model.". */
 export function expectedTensors(config: ModelConfig, prefix = "model."): ModelTensors {
-  const hidden = [config.hiddenSize];
+  const { names } = familyNamed(config.family);
   const vocabulary = [config.vocabSize, config.hiddenSize];
   // "model." -> "lm_head", "language_model.model." -> "language_model.lm_head", "model.language_model." -> "lm_head"
   const headPrefix = prefix.endsWith(".model.") ? prefix.slice(0, -"model.".length) : "";
   return {
-    embedding: { name: `${prefix}embed_tokens.weight`, shape: vocabulary },
+    embedding: { name: `${prefix}${names.embedding}.weight`, shape: vocabulary },
+    positions:
+      names.positions === null
+        ? null
+        : { name: `${prefix}${names.positions}.weight`, shape: [config.maxPositions, config.hiddenSize] },
     head: config.tieWordEmbeddings ? null : { name: `${headPrefix}lm_head.weight`, shape: vocabulary },
-    finalNorm: { name: `${prefix}norm.weight`, shape: hidden },
-    layers: config.layers.map((_, index) => layerTensors(config, `${prefix}layers.${index}.`)),
+    finalNorm: normTensors(config, `${prefix}${names.finalNorm}`),
+    layers: config.layers.map((layer, index) => layerTensors(config, layer, `${prefix}${names.layers}.${index}.`)),
   };
 }
 
 /** All tensors in one list, in the order in which a model uses them. */
 export function* eachTensor(tensors: ModelTensors): Generator<TensorSpec> {
-  yield tensors.embedding;
-  for (const layer of tensors.layers) {
-    const { linears, ...norms } = layer;
-    for (const spec of Object.values(norms)) if (spec !== null) yield spec;
-    for (const { weight, bias } of Object.values(linears)) {
-      yield weight;
-      if (bias !== null) yield bias;
-    }
+  yield* present([tensors.embedding, tensors.positions]);
+  for (const { linears, norms, qNorm, kNorm, experts } of tensors.layers) {
+    for (const norm of Object.values(norms)) yield* present([norm?.weight, norm?.bias]);
+    yield* present([qNorm, kNorm]);
+    for (const { weight, bias } of Object.values(linears)) yield* present([weight, bias]);
+    yield* present([experts?.router]);
+    for (const expert of experts?.experts ?? []) yield* Object.values(expert).map(({ weight }) => weight);
   }
-  yield tensors.finalNorm;
-  if (tensors.head !== null) yield tensors.head;
+  yield* present([tensors.finalNorm.weight, tensors.finalNorm.bias, tensors.head]);
 }
 
-function layerTensors(config: ModelConfig, layer: string): LayerTensors {
+function present(specs: readonly (TensorSpec | null | undefined)[]): TensorSpec[] {
+  return specs.filter((spec) => spec !== null && spec !== undefined);
+}
+
+function normTensors({ norm, hiddenSize }: ModelConfig, module: string): NormTensors {
+  const tensor = (part: string) => ({ name: `${module}.${part}`, shape: [hiddenSize] });
+  return { weight: tensor("weight"), bias: norm === "layer" ? tensor("bias") : null };
+}
+
+function layerTensors(config: ModelConfig, layer: LayerConfig, prefix: string): LayerTensors {
+  const { transposed } = familyNamed(config.family).names;
   const linear = (name: LinearName): LinearTensors => {
-    const shape = linearShape(config, name);
-    const path = layer + modulePath(name);
-    const bias = { name: `${path}.bias`, shape: [shape[0]] };
-    return { weight: { name: `${path}.weight`, shape }, bias: hasBias(config, name) ? bias : null };
+    const [out, inputs] = linearShape(config, name);
+    const path = prefix + modulePath(config, name);
+    const weight = { name: `${path}.weight`, shape: transposed ? [inputs, out] : [out, inputs] };
+    const bias = { name: `${path}.bias`, shape: [out] };
+    return { weight, transposed, bias: hasBias(config, name) ? bias : null };
   };
-  const norm = (name: string, size = config.hiddenSize): TensorSpec => ({
-    name: `${layer}${name}.weight`,
-    shape: [size],
-  });
-  const { postNorms, qkNorm, headDim } = config;
+  const norm = (module: string | null) => (module === null ? null : normTensors(config, prefix + module));
+  const { norms, qkNorm, numHeads, numKvHeads, headDim } = config;
+  const headNorm = (module: string, heads: number) =>
+    qkNorm === "none"
+      ? null
+      : { name: `${prefix}${module}.weight`, shape: [qkNorm === "width" ? heads * headDim : headDim] };
   return {
-    linears: {
-      q: linear("q"),
-      k: linear("k"),
-      v: linear("v"),
-      o: linear("o"),
-      gate: linear("gate"),
-      up: linear("up"),
-      down: linear("down"),
+    linears: Object.fromEntries(mapsOf(layer).map((name) => [name, linear(name)])),
+    norms: {
+      attention: norm(norms.attention),
+      attentionPost: norm(norms.attentionPost),
+      mlp: norm(norms.mlp),
+      mlpPost: norm(norms.mlpPost),
     },
-    attentionNorm: norm("input_layernorm"),
-    // With norms on both sides, "post_attention" means what it says. Otherwise it is the norm before the MLP.
-    attentionPostNorm: postNorms ? norm("post_attention_layernorm") : null,
-    mlpNorm: norm(postNorms ? "pre_feedforward_layernorm" : "post_attention_layernorm"),
-    mlpPostNorm: postNorms ? norm("post_feedforward_layernorm") : null,
-    qNorm: qkNorm ? norm("self_attn.q_norm", headDim) : null,
-    kNorm: qkNorm ? norm("self_attn.k_norm", headDim) : null,
+    qNorm: headNorm("self_attn.q_norm", numHeads),
+    kNorm: headNorm("self_attn.k_norm", numKvHeads),
+    experts: layer.experts === null ? null : expertsTensors(config, layer.experts, `${prefix}mlp.`),
+  };
+}
+
+function expertsTensors({ hiddenSize }: ModelConfig, experts: ExpertsConfig, prefix: string): ExpertsTensors {
+  const linear = (name: string, shape: readonly number[]): LinearTensors => ({
+    ...{ weight: { name: `${prefix}${name}.weight`, shape }, transposed: false, bias: null },
+  });
+  const { count, intermediateSize } = experts;
+  return {
+    router: linear("gate", [count, hiddenSize]).weight,
+    experts: Array.from({ length: count }, (_, expert) => ({
+      gate: linear(`experts.${expert}.gate_proj`, [intermediateSize, hiddenSize]),
+      up: linear(`experts.${expert}.up_proj`, [intermediateSize, hiddenSize]),
+      down: linear(`experts.${expert}.down_proj`, [hiddenSize, intermediateSize]),
+    })),
   };
 }
 
 function hasBias(config: ModelConfig, name: LinearName): boolean {
   if (name === "o") return config.oBias;
-  return name === "q" || name === "k" || name === "v" ? config.qkvBias : config.mlpBias;
+  return name === "q" || name === "k" || name === "v" || name === "qkv" ? config.qkvBias : config.mlpBias;
 }

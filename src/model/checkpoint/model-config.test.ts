@@ -2,8 +2,10 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../json/json-object.ts";
+import { NORMS_AROUND, NORMS_BEFORE } from "../families/tensor-names.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { type ModelConfig, parseModelConfig, readModelConfig } from "./model-config.ts";
+import { SEPARATE_MAPS } from "./sites.ts";
 
 const parse = (json: JsonObject): ModelConfig => parseModelConfig("config.json", json);
 const plain = (theta: number) => ({ theta, scaling: null, attentionFactor: 1 });
@@ -33,31 +35,36 @@ describe("the fixtures (transformers 5)", () => {
     eosTokenIds: [2],
     bosTokenId: 1,
     attentionScale: 0.25,
+    attentionSoftcap: null,
+    logitScale: 1,
+    residualScale: 1,
+    norm: "rms",
+    norms: NORMS_BEFORE,
+    mlp: "gated",
   };
   const llamaLike = {
     ...shared,
     qkvBias: false,
-    qkNorm: false,
+    qkNorm: "none",
     activation: "silu",
     normWeightOffset: 0,
-    postNorms: false,
     embeddingScale: 1,
   };
-  const everywhere = { window: null, rope: plain(10_000) };
+  const everywhere = { window: null, rope: plain(10_000), maps: SEPARATE_MAPS, experts: null };
 
   test.each<[string, object]>([
-    ["llama", { ...llamaLike, rmsNormEps: 1e-5, tieWordEmbeddings: true, layers: [everywhere, everywhere] }],
+    ["llama", { ...llamaLike, normEps: 1e-5, tieWordEmbeddings: true, layers: [everywhere, everywhere] }],
     [
       "qwen2",
-      { ...llamaLike, rmsNormEps: 1e-6, tieWordEmbeddings: true, qkvBias: true, layers: [everywhere, everywhere] },
+      { ...llamaLike, normEps: 1e-6, tieWordEmbeddings: true, qkvBias: true, layers: [everywhere, everywhere] },
     ],
     [
       "qwen3",
       {
         ...llamaLike,
-        rmsNormEps: 1e-6,
+        normEps: 1e-6,
         tieWordEmbeddings: false,
-        qkNorm: true,
+        qkNorm: "head",
         headDim: 24,
         attentionScale: 1 / Math.sqrt(24),
         layers: [everywhere, everywhere],
@@ -67,11 +74,11 @@ describe("the fixtures (transformers 5)", () => {
       "mistral",
       {
         ...llamaLike,
-        rmsNormEps: 1e-5,
+        normEps: 1e-5,
         tieWordEmbeddings: false,
         layers: [
-          { window: 16, rope: plain(10_000) },
-          { window: 16, rope: plain(10_000) },
+          { window: 16, rope: plain(10_000), maps: SEPARATE_MAPS, experts: null },
+          { window: 16, rope: plain(10_000), maps: SEPARATE_MAPS, experts: null },
         ],
       },
     ],
@@ -79,17 +86,17 @@ describe("the fixtures (transformers 5)", () => {
       "gemma3",
       {
         ...shared,
-        rmsNormEps: 1e-6,
+        normEps: 1e-6,
         tieWordEmbeddings: true,
         qkvBias: false,
-        qkNorm: true,
+        qkNorm: "head",
         activation: "gelu_tanh",
+        norms: NORMS_AROUND,
         normWeightOffset: 1,
-        postNorms: true,
         embeddingScale: 8,
         layers: [
-          { window: 16, rope: plain(10_000) },
-          { window: null, rope: plain(1_000_000) },
+          { window: 16, rope: plain(10_000), maps: SEPARATE_MAPS, experts: null },
+          { window: null, rope: plain(1_000_000), maps: SEPARATE_MAPS, experts: null },
         ],
       },
     ],
@@ -122,7 +129,7 @@ describe("two fields that describe RoPE", () => {
 
   test("the context before scaling may stand outside", () => {
     const config = parse({ ...base, rope_parameters: llama3, original_max_position_embeddings: 77 });
-    expect(config.layers[0]!.rope.scaling).toMatchObject({ originalMaxPositions: 77 });
+    expect(config.layers[0]!.rope!.scaling).toMatchObject({ originalMaxPositions: 77 });
   });
 });
 
@@ -151,7 +158,7 @@ describe("the transformers-4 form", () => {
       bosTokenId: 1,
     });
     const rope = { theta: 500_000, scaling: { type: "linear", factor: 2 }, attentionFactor: 1 };
-    expect(config.layers).toEqual(Array(4).fill({ window: null, rope }));
+    expect(config.layers).toEqual(Array(4).fill({ window: null, rope, maps: SEPARATE_MAPS, experts: null }));
   });
 
   test("mistral: the window may be null, and is 4096 when left out", () => {
@@ -225,7 +232,7 @@ describe("the transformers-4 form", () => {
       eosTokenIds: [1, 106],
     });
     expect(config.layers.filter((layer) => layer.window === null).length).toBe(5);
-    expect(config.layers[5]!.rope.scaling).toEqual({ type: "linear", factor: 8 });
+    expect(config.layers[5]!.rope!.scaling).toEqual({ type: "linear", factor: 8 });
     expect(config.layers[4]!.rope).toEqual(plain(10_000));
   });
 });
@@ -247,9 +254,9 @@ describe("refused configurations", () => {
   test.each<[JsonObject, RegExp]>([
     [
       { model_type: "mamba" },
-      /model_type "mamba" is not supported \(supported model types: llama, mistral, qwen2, .*gemma3\)/,
+      /model_type "mamba" is not supported \(supported model types: llama, mistral, qwen2, .*gemma3, .*olmo2/,
     ],
-    [{ architectures: ["GPT2LMHeadModel"] }, /architectures \["GPT2LMHeadModel"\] is not supported/],
+    [{ architectures: ["MambaForCausalLM"] }, /architectures \["MambaForCausalLM"\] is not supported/],
     [{}, /is not supported/],
     [
       { ...llama, architectures: ["LlamaForSequenceClassification"] },
@@ -260,7 +267,10 @@ describe("refused configurations", () => {
     [{ ...llama, num_hidden_layers: 1e9 }, /num_hidden_layers must be at most 4096/],
     [{ ...llama, num_key_value_heads: 3 }, /num_key_value_heads must be a divisor of the 4 heads, found 3/],
     [{ ...llama, num_attention_heads: 3 }, /head size must be an even integer, found 21.3/],
-    [{ ...llama, hidden_act: "gelu" }, /hidden_act must be one of silu, swish, gelu_pytorch_tanh, found "gelu"/],
+    [
+      { ...llama, hidden_act: "gelu" },
+      /hidden_act must be one of silu, swish, gelu_pytorch_tanh, gelu_new, found "gelu"/,
+    ],
     [{ ...llama, hidden_act: "constructor" }, /hidden_act must be one of/],
     [{ ...llama, rope_scaling: { rope_type: "dynamic", factor: 2 } }, /rope_type "dynamic" is not supported/],
     [

@@ -3,13 +3,14 @@
 // (rope_parameters, layer_types). ../families/ has what differs between model families; checkpoint.ts reads weights.
 
 import type { JsonObject } from "../../json/json-object.ts";
-import type { FamilyName, FamilyTraits, ModelTraits } from "../families/family.ts";
+import type { ExpertsConfig, FamilyName, FamilyTraits, ModelTraits } from "../families/family.ts";
 import { familyOf } from "../families/registry.ts";
 import { isGguf } from "../gguf/is-gguf.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
 import { ConfigFields, MAX_INTEGER } from "./config-fields.ts";
 import { readConfigJson } from "./config-json.ts";
-import { parseRope, type RopeSpec, refusePartialRotary } from "./rope.ts";
+import { parseRope, partialRotary, type RopeSpec } from "./rope.ts";
+import type { SiteMaps } from "./sites.ts";
 
 export interface ModelConfig extends ModelTraits {
   family: FamilyName;
@@ -22,7 +23,7 @@ export interface ModelConfig extends ModelTraits {
   numKvHeads: number;
   /** Even. Not always hiddenSize / numHeads. */
   headDim: number;
-  rmsNormEps: number;
+  normEps: number;
   /** Most tokens of prompt plus output: the positions that the model was trained for, times the rotary scaling. */
   maxPositions: number;
   /** Whether the output head is the embedding matrix. */
@@ -41,13 +42,19 @@ export type Activation = "silu" | "gelu_tanh";
 export interface LayerConfig {
   /** The query at position q sees the keys k with 0 <= q - k < window (q itself counts); null = all k <= q. */
   window: number | null;
-  rope: RopeSpec;
+  /** null = queries and keys are not rotated. */
+  rope: RopeSpec | null;
+  /** The stored maps of each site; none where experts do the work. */
+  maps: SiteMaps;
+  /** In place of the MLP; null = an MLP. */
+  experts: ExpertsConfig | null;
 }
 
 const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map([
   ["silu", "silu"],
   ["swish", "silu"],
   ["gelu_pytorch_tanh", "gelu_tanh"],
+  ["gelu_new", "gelu_tanh"],
 ]);
 
 /** Reads `config.json` in a checkpoint folder, or what stands for it in a GGUF file. */
@@ -63,7 +70,7 @@ export function parseModelConfig(file: string, json: JsonObject): ModelConfig {
   const top = new ConfigFields(file, json);
   const family = familyOf(top);
   // Multimodal checkpoints keep the language model's fields in an object of their own.
-  const fields = (top.object("text_config") ?? top).withDefaults(family.defaults);
+  const fields = (top.object("text_config") ?? top).withDefaults(family.defaults, family.keys);
   const outermost = (key: string) => (top.raw(key) === undefined ? fields : top);
   if (top.raw("quantization_config") !== undefined) {
     throw new CheckpointError(
@@ -74,10 +81,8 @@ export function parseModelConfig(file: string, json: JsonObject): ModelConfig {
 
   const numLayers = fields.count("num_hidden_layers");
   if (numLayers > 4096) throw fields.problem("num_hidden_layers", "at most 4096");
-  const { attentionScale, activationKey, windows, scaledContext, rope, ...modelTraits } = family.traits(
-    fields,
-    numLayers,
-  );
+  const { windows, rotates, maps, experts, intermediateSize, ...traits } = family.traits(fields, numLayers);
+  const { attentionScale, activationKey, scaledContext, partialRotary, rope, ...modelTraits } = traits;
   const hiddenSize = fields.count("hidden_size");
   const numHeads = fields.count("num_attention_heads");
   const numKvHeads = fields.count("num_key_value_heads", numHeads);
@@ -92,20 +97,25 @@ export function parseModelConfig(file: string, json: JsonObject): ModelConfig {
   const maxPositions = fields.count("max_position_embeddings");
   const activation = ACTIVATIONS.get(fields.text(activationKey));
   if (activation === undefined) throw fields.problem(activationKey, `one of ${[...ACTIVATIONS.keys()].join(", ")}`);
-  const ropes = layerRopes(fields, rope, maxPositions);
-  const layers = windows.map((window) => ({ window, rope: window === null ? ropes.full() : ropes.sliding() }));
+  const ropes = layerRopes(fields, { ...rope, partialRotary }, { max: maxPositions, headDim });
+  const layers = windows.map((window, layer) => {
+    const turns = rotates === null || rotates[layer]!;
+    const rope = turns ? ropes[window === null ? "full" : "sliding"]() : null;
+    const ofLayer = experts?.[layer] ?? null;
+    return { window, rope, maps: ofLayer === null ? maps : { ...maps, gateUp: [], down: [] }, experts: ofLayer };
+  });
 
   return {
     family: family.name,
     vocabSize: fields.count("vocab_size"),
     hiddenSize,
-    intermediateSize: fields.count("intermediate_size"),
+    intermediateSize: fields.count("intermediate_size", intermediateSize ?? undefined),
     numLayers,
     numHeads,
     numKvHeads,
     headDim,
-    rmsNormEps: fields.positive("rms_norm_eps"),
-    maxPositions: scaledContext ? maxPositions : scaledPositions(file, maxPositions, layers[0]!.rope),
+    normEps: fields.positive("rms_norm_eps"),
+    maxPositions: scaledContext ? maxPositions : scaledPositions(file, maxPositions, layers),
     tieWordEmbeddings: outermost("tie_word_embeddings").flag("tie_word_embeddings", false),
     activation,
     attentionScale: attentionScale ?? 1 / Math.sqrt(headDim),
@@ -116,9 +126,10 @@ export function parseModelConfig(file: string, json: JsonObject): ModelConfig {
   };
 }
 
-/** vLLM's rule: linear and YaRN scaling stretch the context; Llama-3 configurations state the stretched one. */
-function scaledPositions(file: string, declared: number, { scaling }: RopeSpec): number {
-  if (scaling === null || scaling.type === "llama3") return declared;
+/** vLLM's rule: linear and YaRN scaling stretch the context; configurations of other kinds state the stretched one. */
+function scaledPositions(file: string, declared: number, layers: readonly LayerConfig[]): number {
+  const scaling = layers.find(({ rope }) => rope !== null)?.rope?.scaling ?? null;
+  if (scaling === null || scaling.type === "llama3" || scaling.type === "longrope") return declared;
   const { type, factor } = scaling;
   const unscaled = type === "yarn" ? scaling.originalMaxPositions : declared;
   const positions = Math.floor(unscaled * factor);
@@ -133,10 +144,9 @@ type LayerKind = "full" | "sliding";
 /** Rotary parameters by kind of layer, read when a layer needs them. */
 function layerRopes(
   fields: ConfigFields,
-  sources: FamilyTraits["rope"],
-  maxPositions: number,
+  sources: FamilyTraits["rope"] & Pick<FamilyTraits, "partialRotary">,
+  model: { max: number; headDim: number },
 ): Record<LayerKind, () => RopeSpec> {
-  refusePartialRotary(fields);
   // An empty object counts as absent.
   const [parameters, scaling] = ["rope_parameters", "rope_scaling"].map((key) => {
     const object = fields.object(key);
@@ -151,13 +161,19 @@ function layerRopes(
   }
   // Some configurations state it themselves; that value wins.
   const key = "original_max_position_embeddings";
-  const originalMaxPositions = fields.raw(key) === undefined ? null : fields.count(key);
+  const original = fields.raw(key) === undefined ? null : fields.count(key);
+  const share = partialRotary(fields, sources.partialRotary);
   const ropeOf = (kind: LayerKind): RopeSpec => {
     const source = sources[kind];
     const theta = fields.positive(source.thetaKey, source.defaultTheta);
-    const positions = { max: maxPositions, original: originalMaxPositions };
-    if (perKind) return parseRope(parameters?.object(`${kind}_attention`) ?? null, theta, positions);
-    return parseRope(source.scaled ? (scaling ?? parameters) : null, theta, positions);
+    const context = { ...model, original, share, partial: sources.partialRotary };
+    const ofKind = perKind ? (parameters?.object(`${kind}_attention`) ?? null) : null;
+    const spec = parseRope(perKind ? ofKind : source.scaled ? (scaling ?? parameters) : null, theta, context);
+    if ((spec.rotated ?? 2) % 2 === 0 && spec.rotated !== 0) return spec;
+    throw new CheckpointError(
+      fields.file,
+      `partial_rotary_factor rotates ${spec.rotated} of ${model.headDim} dimensions, which is not an even number`,
+    );
   };
   return { full: () => ropeOf("full"), sliding: () => ropeOf("sliding") };
 }

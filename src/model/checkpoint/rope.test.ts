@@ -1,13 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { ConfigFields } from "./config-fields.ts";
-import { inverseFrequencies, parseRope, type RopeSpec } from "./rope.ts";
+import { inverseFrequencies, parseRope, type RopeSpec, takesLongFactors } from "./rope.ts";
 
 function spec(json: Record<string, unknown> | null, maxPositions = 512): RopeSpec {
   return parseRope(json === null ? null : new ConfigFields("config.json", json), 10_000, {
-    max: maxPositions,
-    original: null,
+    ...{ max: maxPositions, original: null, headDim: 16, share: 1, partial: false },
   });
 }
+
+const factors = { short_factor: [1, 1, 1, 1, 1, 1, 1, 2], long_factor: [1, 2, 3, 4, 5, 6, 7, 8] };
 
 function expectFrequencies(actual: Float64Array, expected: readonly number[]): void {
   expect([...actual]).toEqual(expected.map(Math.fround));
@@ -66,6 +67,23 @@ describe("frequencies", () => {
   });
 });
 
+test("LongRoPE: two lists of divisors, and a factor on cos and sin from the growth of the context", () => {
+  const long = spec({ rope_type: "longrope", original_max_position_embeddings: 64, ...factors });
+  expect(long.attentionFactor).toBeCloseTo(Math.sqrt(1 + Math.log(8) / Math.log(64)), 12);
+  const plain = [...inverseFrequencies(spec(null), 16)];
+  const divided = (by: readonly number[]) => plain.map((frequency, i) => frequency / by[i]!);
+  for (const [i, value] of divided(factors.short_factor).entries()) {
+    expect(inverseFrequencies(long, 16)[i]).toBeCloseTo(value, 8);
+  }
+  for (const [i, value] of divided(factors.long_factor).entries()) {
+    expect(inverseFrequencies(long, 16, true)[i]).toBeCloseTo(value, 8);
+  }
+  expect([64, 65].map((context) => takesLongFactors(long, context))).toEqual([false, true]);
+  expect(spec({ type: "su", original_max_position_embeddings: 64, ...factors })).toEqual(long);
+  const stated = { rope_type: "longrope", ...factors, attention_factor: 1.5 };
+  expect(spec(stated)).toMatchObject({ attentionFactor: 1.5, scaling: { originalMaxPositions: 512 } });
+});
+
 describe("fields", () => {
   test("yarn's factor and attention factor when left out or given", () => {
     const base = { rope_type: "yarn", original_max_position_embeddings: 1024 };
@@ -82,8 +100,10 @@ describe("fields", () => {
   });
 
   test.each<[Record<string, unknown>, RegExp]>([
-    [{ rope_type: "longrope" }, /rope_type "longrope" is not supported \(supported: default, linear, llama3, yarn\)/],
-    [{ type: "dynamic", factor: 2 }, /rope_type "dynamic" is not supported/],
+    [{ rope_type: "longrope" }, /short_factor must be a list of 8 positive numbers, it is missing/],
+    [{ rope_type: "longrope", ...factors, long_factor: [1] }, /long_factor must be a list of 8 positive numbers/],
+    [{ rope_type: "longrope", ...factors, long_mscale: 1.2 }, /long_mscale must be absent/],
+    [{ type: "dynamic", factor: 2 }, /is not supported \(supported: default, linear, llama3, yarn, longrope\)/],
     [{ rope_type: "linear" }, /factor must be a positive number, it is missing/],
     [{ rope_type: "linear", factor: 0 }, /factor must be a positive number, found 0/],
     [{ rope_type: "llama3", factor: 8, low_freq_factor: 4, high_freq_factor: 4 }, /greater than low_freq_factor/],

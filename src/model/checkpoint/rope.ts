@@ -11,8 +11,10 @@ export interface RopeSpec {
   theta: number;
   /** null = plain frequencies. */
   scaling: RopeScaling | null;
-  /** Factor on cos and sin; 1 unless YaRN says otherwise. */
+  /** Factor on cos and sin; 1 unless YaRN or LongRoPE says otherwise. */
   attentionFactor: number;
+  /** How many dimensions of each head rotate, the first ones; absent = all. Even. */
+  rotated?: number;
 }
 
 export type RopeScaling =
@@ -35,27 +37,48 @@ export type RopeScaling =
       originalMaxPositions: number;
       /** Round the ends of the ramp outwards to whole dimensions. */
       truncate: boolean;
+    }
+  /** LongRoPE: each frequency divided by a factor of its own, one list for short and one for long contexts. */
+  | {
+      type: "longrope";
+      shortFactors: readonly number[];
+      longFactors: readonly number[];
+      /** The longest context that uses the short factors. */
+      originalMaxPositions: number;
     };
 
-/** Fields of config.json or of its rotary parameters. */
-export function refusePartialRotary(fields: ConfigFields): void {
-  if (fields.positive("partial_rotary_factor", 1) !== 1) {
-    throw fields.problem("partial_rotary_factor", "1 (rotating only a part of each head is not supported)");
+/** `partial_rotary_factor` of config.json or of its rotary parameters. `supported`: whether the family knows it. */
+export function partialRotary(fields: ConfigFields, supported: boolean, fallback = 1): number {
+  const share = fields.positive("partial_rotary_factor", fallback);
+  if (share !== 1 && !supported) {
+    throw fields.problem("partial_rotary_factor", "1 (models of this family rotate whole heads)");
   }
+  if (share > 1) throw fields.problem("partial_rotary_factor", "at most 1");
+  return share;
 }
 
-/**
- * `fields`: a rope_scaling or rope_parameters object, or null for plain RoPE with `defaultTheta`. `positions`: the model's
- * context, and the context before stretching if it is stated outside `fields`.
- */
-export function parseRope(
-  fields: ConfigFields | null,
-  defaultTheta: number,
-  positions: { max: number; original: number | null },
-): RopeSpec {
-  if (fields === null) return { theta: defaultTheta, scaling: null, attentionFactor: 1 };
+export interface RopeContext {
+  /** The model's context. */
+  max: number;
+  /** The context before stretching, if it is stated outside the rotary parameters. */
+  original: number | null;
+  headDim: number;
+  /** Share of each head that rotates, if it is stated outside the rotary parameters; else 1. */
+  share: number;
+  /** Whether the family knows partial rotation. */
+  partial: boolean;
+}
+
+/** `fields`: a rope_scaling or rope_parameters object, or null for plain RoPE with `defaultTheta`. */
+export function parseRope(fields: ConfigFields | null, defaultTheta: number, context: RopeContext): RopeSpec {
+  const plain = { theta: defaultTheta, scaling: null, attentionFactor: 1 };
+  const spec = fields === null ? plain : parseScaling(fields, defaultTheta, context);
+  const share = fields === null ? context.share : partialRotary(fields, context.partial, context.share);
+  return share === 1 ? spec : { ...spec, rotated: Math.floor(context.headDim * share) };
+}
+
+function parseScaling(fields: ConfigFields, defaultTheta: number, positions: RopeContext): RopeSpec {
   const theta = fields.positive("rope_theta", defaultTheta);
-  refusePartialRotary(fields);
   const plain = { theta, attentionFactor: 1 };
   const original = () => positions.original ?? fields.count("original_max_position_embeddings", positions.max);
   const type = ropeType(fields);
@@ -81,12 +104,41 @@ export function parseRope(
       const scaling = { type, factor, betaFast, betaSlow, originalMaxPositions, truncate } as const;
       return { theta, scaling, attentionFactor: yarnAttentionFactor(fields, factor) };
     }
+    case "longrope":
+      return { theta, ...longRope(fields, positions, original()) };
     default:
       throw new CheckpointError(
         fields.file,
-        `rope_type "${type}" is not supported (supported: default, linear, llama3, yarn)`,
+        `rope_type "${type}" is not supported (supported: default, linear, llama3, yarn, longrope)`,
       );
   }
+}
+
+function longRope(
+  fields: ConfigFields,
+  { max, headDim, share }: RopeContext,
+  originalMaxPositions: number,
+): Pick<RopeSpec, "scaling" | "attentionFactor"> {
+  for (const key of ["short_mscale", "long_mscale"]) {
+    if (fields.raw(key) !== undefined) throw fields.problem(key, "absent (it is not supported)");
+  }
+  const pairs = Math.floor(headDim * partialRotary(fields, true, share)) / 2;
+  const shortFactors = fields.positives("short_factor", pairs);
+  const longFactors = fields.positives("long_factor", pairs);
+  const factor = fields.positive("factor", max / originalMaxPositions);
+  const grown = factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(originalMaxPositions));
+  return {
+    scaling: { type: "longrope", shortFactors, longFactors, originalMaxPositions },
+    attentionFactor: fields.positive("attention_factor", grown),
+  };
+}
+
+/**
+ * Whether a context of this many positions takes the long factors. Cached keys are rotated once and serve every
+ * sequence that begins alike, so the context decides for all positions together, as in vLLM.
+ */
+export function takesLongFactors({ scaling }: RopeSpec, context: number): boolean {
+  return scaling?.type === "longrope" && context > scaling.originalMaxPositions;
 }
 
 /** Fields that need no type to have a meaning. */
@@ -95,15 +147,18 @@ const PLAIN_FIELDS: readonly string[] = ["rope_theta", "partial_rotary_factor"];
 /** Plain RoPE by default. A factor without a type is an error: ignoring it would give another model. */
 function ropeType(fields: ConfigFields): string {
   const type = fields.text("rope_type", fields.text("type", ""));
+  // Older names of LongRoPE.
+  if (type === "su" || (type === "yarn" && fields.raw("short_factor") !== undefined)) return "longrope";
   if (type !== "") return type;
   const other = fields.keys().find((key) => fields.raw(key) !== undefined && !PLAIN_FIELDS.includes(key));
   if (other !== undefined) throw fields.problem("rope_type", `a string where there is ${other}`);
   return "default";
 }
 
-/** One frequency, in radians per position, for each pair of dimensions. Length: headDim / 2. */
-export function inverseFrequencies(spec: RopeSpec, headDim: number): Float64Array {
+/** One frequency, in radians per position, for each pair of dimensions that rotates. `long`: see takesLongFactors. */
+export function inverseFrequencies(spec: RopeSpec, headSize: number, long = false): Float64Array {
   const f32 = Math.fround;
+  const headDim = spec.rotated ?? headSize;
   const plain = Float64Array.from({ length: headDim / 2 }, (_, i) =>
     f32(1 / f32(spec.theta ** f32((2 * i) / headDim))),
   );
@@ -134,6 +189,10 @@ export function inverseFrequencies(spec: RopeSpec, headDim: number): Float64Arra
         const divided = f32(1 / f32(f32(scaling.factor) * f32(spec.theta ** f32((2 * i) / headDim))));
         return f32(f32(divided * f32(1 - kept)) + f32(frequency * kept));
       });
+    }
+    case "longrope": {
+      const factors = long ? scaling.longFactors : scaling.shortFactors;
+      return plain.map((_, i) => f32(1 / f32(f32(factors[i]!) * f32(spec.theta ** f32((2 * i) / headDim)))));
     }
     default:
       return scaling satisfies never;

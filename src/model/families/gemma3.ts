@@ -3,6 +3,7 @@
 
 import { type Family, plainTraits } from "./family.ts";
 import { windowsByLayer } from "./layer-types.ts";
+import { NORMS_AROUND, USUAL_NAMES } from "./tensor-names.ts";
 
 export const gemma3: Family = {
   name: "gemma3",
@@ -27,6 +28,7 @@ export const gemma3: Family = {
     eos_token_id: 1,
   },
   tensorPrefixes: ["model.", "language_model.model.", "model.language_model."],
+  names: USUAL_NAMES,
   traits(fields, numLayers) {
     if (fields.raw("attn_logit_softcapping") !== undefined) {
       throw fields.problem("attn_logit_softcapping", "null (capped attention scores are not supported)");
@@ -39,11 +41,11 @@ export const gemma3: Family = {
     const pattern = fields.count("sliding_window_pattern", 6);
     return {
       ...plainTraits,
+      norms: NORMS_AROUND,
       qkvBias: attentionBias,
       oBias: attentionBias,
-      qkNorm: true,
+      qkNorm: "head",
       normWeightOffset: 1,
-      postNorms: true,
       embeddingScale: Math.sqrt(fields.count("hidden_size")),
       attentionScale: 1 / Math.sqrt(fields.positive("query_pre_attn_scalar")),
       logitSoftcap: softcapped ? fields.positive("final_logit_softcapping") : null,

@@ -1,6 +1,6 @@
 // Llama 1 to 3 and the many models with its architecture: optional biases, all layers see everything.
 
-import { type Family, plainTraits } from "./family.ts";
+import { type Family, llamaNaming, plainTraits } from "./family.ts";
 
 export const llama: Family = {
   name: "llama",
@@ -14,7 +14,7 @@ export const llama: Family = {
     bos_token_id: 1,
     eos_token_id: 2,
   },
-  tensorPrefixes: ["model."],
+  ...llamaNaming,
   traits(fields, numLayers) {
     const attentionBias = fields.flag("attention_bias", false);
     return {

@@ -1,7 +1,7 @@
 // Mistral: Llama without biases; one sliding window, in every layer unless config.json lists the layers or sets it to
 // null.
 
-import { type Family, plainTraits } from "./family.ts";
+import { type Family, llamaNaming, plainTraits } from "./family.ts";
 import { windowsByLayer } from "./layer-types.ts";
 
 export const mistral: Family = {
@@ -18,7 +18,7 @@ export const mistral: Family = {
     bos_token_id: 1,
     eos_token_id: 2,
   },
-  tensorPrefixes: ["model."],
+  ...llamaNaming,
   traits(fields, numLayers) {
     const window = fields.raw("sliding_window") === undefined ? null : fields.count("sliding_window");
     return { ...plainTraits, windows: windowsByLayer(fields, numLayers, window, () => true) };

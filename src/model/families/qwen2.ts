@@ -2,7 +2,7 @@
 // only in the layers from max_window_layers on.
 
 import type { ConfigFields } from "../checkpoint/config-fields.ts";
-import { type Family, plainTraits } from "./family.ts";
+import { type Family, llamaNaming, plainTraits } from "./family.ts";
 import { windowsByLayer } from "./layer-types.ts";
 
 export const qwenDefaults = {
@@ -20,7 +20,7 @@ export const qwen2: Family = {
   modelTypes: ["qwen2"],
   architectures: ["Qwen2ForCausalLM"],
   defaults: qwenDefaults,
-  tensorPrefixes: ["model."],
+  ...llamaNaming,
   traits(fields, numLayers) {
     return { ...plainTraits, qkvBias: true, windows: qwenWindows(fields, numLayers) };
   },

@@ -3,13 +3,23 @@
 import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
 import type { ConfigFields } from "../checkpoint/config-fields.ts";
 import type { Family, FamilyName } from "./family.ts";
+import { gemma2 } from "./gemma2.ts";
 import { gemma3 } from "./gemma3.ts";
+import { gpt2 } from "./gpt2.ts";
+import { granite } from "./granite.ts";
 import { llama } from "./llama.ts";
 import { mistral } from "./mistral.ts";
+import { olmo2 } from "./olmo2.ts";
+import { phi3 } from "./phi3.ts";
 import { qwen2 } from "./qwen2.ts";
 import { qwen3 } from "./qwen3.ts";
+import { qwen3Moe } from "./qwen3-moe.ts";
+import { smollm3 } from "./smollm3.ts";
 
-const FAMILIES: readonly Family[] = [llama, mistral, qwen2, qwen3, gemma3];
+export const FAMILIES: readonly Family[] = [
+  ...[llama, mistral, qwen2, qwen3, gemma2, gemma3],
+  ...[olmo2, granite, smollm3, phi3, gpt2, qwen3Moe],
+];
 
 export function familyNamed(name: FamilyName): Family {
   return FAMILIES.find((family) => family.name === name)!;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { eachPiece, matrixOf, PIECE_ROWS, rowsOfTensors } from "./matrix-rows.ts";
+import { eachPiece, matrixOf, PIECE_ROWS, rowsOfTensors, rowsOfTransposed } from "./matrix-rows.ts";
 
 /** [out, inputs]; every weight is its own number, counted from `start`. */
 function tensor(out: number, inputs: number, start: number) {
@@ -23,6 +23,13 @@ it("reads several tensors as one matrix, in pieces that cross tensor boundaries"
       expect([...matrix.read(first, count)]).toEqual(wanted);
     }
   }
+});
+
+it("reads rows of a tensor that is stored the other way round", () => {
+  const { values } = tensor(3, 4, 0);
+  const matrix = rowsOfTransposed({ shape: [3, 4], read: () => values });
+  expect(matrix).toMatchObject({ out: 4, inputs: 3 });
+  expect([...matrix.read(1, 2)]).toEqual([1, 5, 9, 2, 6, 10]);
 });
 
 it.each([

@@ -14,6 +14,21 @@ export function matrixOf(values: Float32Array, out: number, inputs: number): Mat
   return { out, inputs, read: (first, count) => values.subarray(first * inputs, (first + count) * inputs) };
 }
 
+/** A tensor stored [inputs, out]. It is read whole, when it is first needed. */
+export function rowsOfTransposed(tensor: Pick<TensorReader, "shape" | "read">): MatrixRows {
+  const [inputs, out] = tensor.shape as [number, number];
+  let columns: Float32Array | null = null;
+  const read = (first: number, count: number): Float32Array => {
+    columns ??= tensor.read();
+    const rows = new Float32Array(count * inputs);
+    for (let i = 0; i < inputs; i++) {
+      for (let row = 0; row < count; row++) rows[row * inputs + i] = columns[i * out + first + row]!;
+    }
+    return rows;
+  };
+  return { out, inputs, read };
+}
+
 /** Tensors [.., inputs] as one matrix, their outputs one after the other. Read from the files on demand. */
 export function rowsOfTensors(tensors: readonly Pick<TensorReader, "shape" | "readPart">[]): MatrixRows {
   const inputs = tensors[0]!.shape[1]!;

@@ -3,8 +3,9 @@
 // caches can use it as a key. peft.ts reads and writes files.
 
 import { createHash } from "node:crypto";
-import { LINEAR_NAMES, type LinearName, linearShape, modulePath } from "../checkpoint/expected-tensors.ts";
+import { linearShape, modulePath } from "../checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
+import { LINEAR_NAMES, type LinearName } from "../checkpoint/sites.ts";
 
 export interface LoraPair {
   /** [rank, in] */
@@ -43,7 +44,7 @@ export function createAdapter(config: ModelConfig, content: LoraContent): LoraAd
   const hash = createHash("sha256").update(`lora ${rank} ${scale}\n`);
   for (const { layer, name, pair } of eachPair(layers)) {
     const [outSize, inSize] = linearShape(config, name);
-    const where = `layer ${layer} ${modulePath(name)}`;
+    const where = `layer ${layer} ${modulePath(config, name)}`;
     checkValues(`${where} A`, pair.a, rank * inSize);
     checkValues(`${where} B`, pair.b, outSize * rank);
     hash.update(`${layer} ${name} ${pair.a.length} ${pair.b.length}\n`);
@@ -52,7 +53,7 @@ export function createAdapter(config: ModelConfig, content: LoraContent): LoraAd
   return { ...content, scale, version: hash.digest("hex") };
 }
 
-/** The pairs of an adapter in a fixed order: by layer, then q k v o gate up down. */
+/** The pairs of an adapter in a fixed order: by layer, then as in LINEAR_NAMES. */
 export function* eachPair(
   layers: readonly LoraLayer[],
 ): Generator<{ layer: number; name: LinearName; pair: LoraPair }> {

@@ -12,7 +12,7 @@ import type { Dim, Graph, Value } from "../../graph/graph.ts";
 import { matmul, matmulTransposed, mul, piecesMatmul, reduceSum, reshape, transposedMatmul } from "../../graph/ops.ts";
 import { linearShape } from "../checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
-import { SITES, type Site, siteParts } from "../decoder.ts";
+import { type Site, sitesOf } from "../checkpoint/sites.ts";
 
 export interface LoraInputs {
   /** x: [n, 1, in] -> [n, 1, out]. `rowsOf`: picks the rows of x from all rows of the step. */
@@ -22,13 +22,13 @@ export interface LoraInputs {
 /** Graph inputs: lora_mask.P [n, P * columns] for each number of parts P, lora_a.L.SITE, lora_b.L.SITE. */
 export function loraInputs(g: Graph, config: ModelConfig): LoraInputs {
   const masks = new Map<number, Value>();
-  const factors = config.layers.map((_, layer) => {
+  const factors = config.layers.map((ofModel, layer) => {
     const ofLayer = {} as Record<Site, { a: Value; b: Value; mask: Value }>;
-    for (const site of SITES) {
-      const parts = siteParts[site].length;
+    for (const site of sitesOf(ofModel)) {
+      const parts = ofModel.maps[site].length;
       const columns = `lora${parts}`;
       if (!masks.has(parts)) masks.set(parts, g.input(`lora_mask.${parts}`, ["n", columns]));
-      const { inputs, out } = siteShape(config, site);
+      const { inputs, out } = siteShape(config, layer, site);
       ofLayer[site] = {
         a: g.input(`lora_a.${layer}.${site}`, [inputs, columns]),
         b: g.input(`lora_b.${layer}.${site}`, [columns, out]),
@@ -78,7 +78,7 @@ export function paddedRank(rank: number): number {
   return Math.max(2, 2 ** Math.ceil(Math.log2(rank)));
 }
 
-export function siteShape(config: ModelConfig, site: Site): { inputs: number; out: number } {
-  const shapes = siteParts[site].map((name) => linearShape(config, name));
+export function siteShape(config: ModelConfig, layer: number, site: Site): { inputs: number; out: number } {
+  const shapes = config.layers[layer]!.maps[site].map((name) => linearShape(config, name));
   return { inputs: shapes[0]![1], out: shapes.reduce((sum, shape) => sum + shape[0], 0) };
 }

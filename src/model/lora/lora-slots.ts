@@ -5,7 +5,7 @@
 import { type Feeds, floats } from "../../graph/session.ts";
 import { linearShape } from "../checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
-import { SITES, type Site, siteParts } from "../decoder.ts";
+import { type Site, sitesOf } from "../checkpoint/sites.ts";
 import type { Chunk } from "../runner.ts";
 import type { AdapterHost } from "./adapter-host.ts";
 import { type AdapterInfo, AdapterTooLarge, NoAdapterSlot } from "./adapter-host.ts";
@@ -33,6 +33,8 @@ export class LoraSlots implements AdapterHost {
   readonly maxLoras: number;
   readonly maxLoraRank: number;
   readonly #config: ModelConfig;
+  /** The different numbers of maps that sites have. */
+  readonly #partCounts: ReadonlySet<number>;
   /** Index i holds slot i + 1. */
   readonly #slots: (LoraAdapter | null)[];
   /** Keyed by their slots, least recently used first. */
@@ -45,6 +47,7 @@ export class LoraSlots implements AdapterHost {
 
   constructor(config: ModelConfig, maxLoras: number, maxLoraRank: number) {
     this.#config = config;
+    this.#partCounts = new Set(config.layers.flatMap((layer) => sitesOf(layer).map((site) => layer.maps[site].length)));
     this.maxLoras = maxLoras;
     this.maxLoraRank = maxLoraRank;
     this.#slots = new Array<LoraAdapter | null>(maxLoras).fill(null);
@@ -84,7 +87,7 @@ export class LoraSlots implements AdapterHost {
     const layout = this.#layoutOf([...new Set(chunks.map((chunk) => chunk.adapterSlot))].filter((slot) => slot !== 0));
     Object.assign(feeds, layout.feeds);
     const n = chunks.reduce((sum, chunk) => sum + chunk.tokens.length, 0);
-    for (const parts of new Set(SITES.map((site) => siteParts[site].length))) {
+    for (const parts of this.#partCounts) {
       const columns = layout.position.size * parts * layout.rank;
       const mask = new Float32Array(n * columns);
       let row = 0;
@@ -131,15 +134,15 @@ export class LoraSlots implements AdapterHost {
     const adapters = used.map((slot) => this.#slots[slot - 1]!);
     const rank = adapters.reduce((most, adapter) => Math.max(most, paddedRank(adapter.rank)), 0);
     const feeds: Feeds = {};
-    for (let layer = 0; layer < this.#config.numLayers; layer++) {
-      for (const site of SITES) this.#addSite(feeds, layer, site, adapters, rank);
+    for (const [index, layer] of this.#config.layers.entries()) {
+      for (const site of sitesOf(layer)) this.#addSite(feeds, index, site, adapters, rank);
     }
     return { position: new Map(used.map((slot, i) => [slot, i])), rank, feeds };
   }
 
   #addSite(feeds: Feeds, layer: number, site: Site, adapters: readonly LoraAdapter[], rank: number): void {
-    const parts = siteParts[site];
-    const { inputs, out } = siteShape(this.#config, site);
+    const parts = this.#config.layers[layer]!.maps[site];
+    const { inputs, out } = siteShape(this.#config, layer, site);
     const columns = adapters.length * parts.length * rank;
     const a = new Float32Array(inputs * columns);
     const b = new Float32Array(columns * out);

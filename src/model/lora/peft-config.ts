@@ -33,12 +33,14 @@ const unsupported: Readonly<Record<string, string>> = {
 /** Initialisations that also change the base model's weights, so that the adapter alone is not the whole change. */
 const ALTERS_BASE = /^(pissa|olora|corda|loftq|lora_ga)/;
 
-export function readPeftConfig(folder: string): PeftConfig {
+/** `transposed`: whether the model stores linear weights [in, out], which PEFT notes as fan_in_fan_out. */
+export function readPeftConfig(folder: string, transposed = false): PeftConfig {
   const file = join(folder, "adapter_config.json");
   const fields = new ConfigFields(file, readJsonObject(file, 2 ** 20));
   if (fields.text("peft_type") !== "LORA") throw fields.problem("peft_type", '"LORA", the only kind supported');
   if (fields.text("bias", "none") !== "none") throw fields.problem("bias", '"none" (trained biases are not supported)');
   for (const [key, meaning] of Object.entries(unsupported)) {
+    if (key === "fan_in_fan_out" && transposed) continue;
     if (isSet(fields.raw(key))) throw new CheckpointError(file, `${key} asks for ${meaning}, which is not supported`);
   }
   const initialisation = fields.raw("init_lora_weights");
@@ -73,7 +75,7 @@ function targetTest(fields: ConfigFields): (module: string) => boolean {
   const isTarget = typeof fields.raw("target_modules") === "string" ? () => true : among("target_modules");
   const isExcluded = Array.isArray(fields.raw("exclude_modules")) ? among("exclude_modules") : () => false;
   const layers = layersToTransform(fields);
-  const isInLayer = (module: string) => layers?.has(Number(/\.layers\.(\d+)\./.exec(module)?.[1])) ?? true;
+  const isInLayer = (module: string) => layers?.has(Number(/\.(?:layers|h)\.(\d+)\./.exec(module)?.[1])) ?? true;
   return (module) => isTarget(module) && !isExcluded(module) && isInLayer(module);
 }
 

@@ -6,10 +6,11 @@ import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { syncFolder, temporaryBeside, writeNewFile } from "../../system/durable-file.ts";
 import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
-import { LINEAR_NAMES, type LinearName, linearShape, modulePath } from "../checkpoint/expected-tensors.ts";
+import { linearShape, modulePath } from "../checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../checkpoint/model-config.ts";
 import { SafetensorsFile } from "../checkpoint/safetensors.ts";
 import { encodeSafetensors, type TensorToWrite } from "../checkpoint/safetensors-writer.ts";
+import { type LinearName, mapsOf } from "../checkpoint/sites.ts";
 import { familyNamed } from "../families/registry.ts";
 import { createAdapter, eachPair, type LoraAdapter, type LoraLayer, type LoraPair } from "./lora-adapter.ts";
 import { type PeftConfig, readPeftConfig } from "./peft-config.ts";
@@ -23,11 +24,12 @@ const WEIGHTS_NAME = "adapter_model.safetensors";
  */
 const MAX_WEIGHT = 1e18;
 
-const LINEAR_BY_MODULE: ReadonlyMap<string, LinearName> = new Map(LINEAR_NAMES.map((name) => [modulePath(name), name]));
+/** Modules of a sparse layer, as transformers 4 and 5 name them. */
+const OF_EXPERTS = /\.mlp\.(experts|gate|router)\./;
 
 /** Reads an adapter for a model of this configuration. Throws CheckpointError. */
 export function loadPeft(folder: string, config: ModelConfig): LoraAdapter {
-  const peft = readPeftConfig(folder);
+  const peft = readPeftConfig(folder, familyNamed(config.family).names.transposed);
   const path = join(folder, WEIGHTS_NAME);
   if (!existsSync(path)) {
     const pickled = existsSync(join(folder, "adapter_model.bin")) ? " (adapter_model.bin must be converted)" : "";
@@ -59,7 +61,7 @@ export function savePeft(folder: string, adapter: LoraAdapter, config: ModelConf
   try {
     mkdirSync(temporary);
     writeNewFile(join(temporary, WEIGHTS_NAME), encodeSafetensors(tensorsOf(adapter, config), { format: "pt" }));
-    const json = `${JSON.stringify(peftJson(adapter, info), null, 2)}\n`;
+    const json = `${JSON.stringify(peftJson(adapter, config, info), null, 2)}\n`;
     writeNewFile(join(temporary, "adapter_config.json"), [new TextEncoder().encode(json)]);
     syncFolder(temporary);
     renameSync(temporary, target);
@@ -86,10 +88,13 @@ function readLayers(file: SafetensorsFile, peft: PeftConfig, config: ModelConfig
   for (const entry of file.tensors.values()) {
     const key = parseKey(entry.name, config);
     if (key === null) {
-      throw wrong(
-        entry.name,
-        `is none of this model's LoRA weights (targets: ${[...LINEAR_BY_MODULE.keys()].join(", ")})`,
-      );
+      if (OF_EXPERTS.test(entry.name) && config.layers.some(({ experts }) => experts !== null)) {
+        throw wrong(
+          entry.name,
+          "changes experts or their router, which adapters cannot do here: adapt attention alone",
+        );
+      }
+      throw wrong(entry.name, `is none of this model's LoRA weights (targets: ${targetsOf(config).join(", ")})`);
     }
     const layer = layers[key.layer];
     if (layer === undefined) {
@@ -116,7 +121,7 @@ function readLayers(file: SafetensorsFile, peft: PeftConfig, config: ModelConfig
   return layers.map((layer, index) => {
     for (const [name, pair] of layer) {
       const missing = pair.a === undefined ? "A" : pair.b === undefined ? "B" : null;
-      const where = `layers.${index}.${modulePath(name)}`;
+      const where = `layers.${index}.${modulePath(config, name)}`;
       if (missing !== null) throw new CheckpointError(file.path, `has no lora_${missing} for ${where}`);
     }
     return Object.fromEntries(layer) as LoraLayer;
@@ -128,21 +133,29 @@ function parseKey(tensor: string, config: ModelConfig): TensorKey | null {
   const match = /^(?:base_model\.model\.)?(.*)\.lora_([AB])(?:\.[\w-]+)?\.weight$/.exec(tensor);
   if (match === null) return null;
   const module = match[1]!;
-  const prefix = familyNamed(config.family).tensorPrefixes.find((candidate) =>
-    module.startsWith(`${candidate}layers.`),
-  );
-  const place = prefix === undefined ? null : /^layers\.(\d{1,6})\.(.+)$/.exec(module.slice(prefix.length));
-  const name = place === null ? undefined : LINEAR_BY_MODULE.get(place[2]!);
-  if (place === null || name === undefined) return null;
-  return { layer: Number(place[1]), name, factor: match[2] === "A" ? "a" : "b", module };
+  const { tensorPrefixes, names } = familyNamed(config.family);
+  const start = tensorPrefixes.map((prefix) => `${prefix}${names.layers}.`).find((text) => module.startsWith(text));
+  const place = start === undefined ? null : /^(\d{1,6})\.(.+)$/.exec(module.slice(start.length));
+  if (place === null) return null;
+  const layer = Number(place[1]);
+  // A layer that the model does not have is a problem of its own.
+  const maps = mapsOf(config.layers[layer] ?? config.layers[0]!);
+  const name = maps.find((each) => modulePath(config, each) === place[2]);
+  return name === undefined ? null : { layer, name, factor: match[2] === "A" ? "a" : "b", module };
+}
+
+/** The modules that adapters of this model may have weights for. */
+function targetsOf(config: ModelConfig): string[] {
+  return [...new Set(config.layers.flatMap((layer) => mapsOf(layer).map((name) => modulePath(config, name))))];
 }
 
 /** Widened to float32, which keeps the values exactly. */
 function tensorsOf(adapter: LoraAdapter, config: ModelConfig): TensorToWrite[] {
   const dtype = "F32";
+  const { tensorPrefixes, names } = familyNamed(config.family);
   return [...eachPair(adapter.layers)].flatMap(({ layer, name, pair }) => {
     const [outSize, inSize] = linearShape(config, name);
-    const path = `base_model.model.model.layers.${layer}.${modulePath(name)}`;
+    const path = `base_model.model.${tensorPrefixes[0]}${names.layers}.${layer}.${modulePath(config, name)}`;
     return [
       { name: `${path}.lora_A.weight`, shape: [adapter.rank, inSize], values: pair.a, dtype },
       { name: `${path}.lora_B.weight`, shape: [outSize, adapter.rank], values: pair.b, dtype },
@@ -150,8 +163,9 @@ function tensorsOf(adapter: LoraAdapter, config: ModelConfig): TensorToWrite[] {
   });
 }
 
-function peftJson(adapter: LoraAdapter, info: PeftInfo): object {
-  const targets = new Set([...eachPair(adapter.layers)].map(({ name }) => `${name}_proj`));
+function peftJson(adapter: LoraAdapter, config: ModelConfig, info: PeftInfo): object {
+  const modules = [...eachPair(adapter.layers)].map(({ name }) => modulePath(config, name));
+  const targets = new Set(modules.map((module) => module.split(".").at(-1)!));
   return {
     peft_type: "LORA",
     task_type: "CAUSAL_LM",
@@ -164,7 +178,7 @@ function peftJson(adapter: LoraAdapter, info: PeftInfo): object {
     use_rslora: adapter.rankStabilised,
     use_dora: false,
     modules_to_save: null,
-    fan_in_fan_out: false,
+    fan_in_fan_out: familyNamed(config.family).names.transposed,
     inference_mode: true,
   };
 }

@@ -3,8 +3,9 @@
 
 import { copyFileSync, linkSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { LINEAR_NAMES, type LinearName, linearShape } from "../../model/checkpoint/expected-tensors.ts";
+import { linearShape } from "../../model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../model/checkpoint/model-config.ts";
+import { type LinearName, mapsOf } from "../../model/checkpoint/sites.ts";
 import { createAdapter, type LoraAdapter, type LoraPair } from "../../model/lora/lora-adapter.ts";
 import { type Random, seededRandom } from "../random.ts";
 
@@ -20,7 +21,7 @@ export function identityAdapter(config: ModelConfig, { rank, alpha }: LoraShape,
     const [out, input] = linearShape(config, name);
     return { a: uniform(rank * input, 1 / Math.sqrt(input), random), b: new Float32Array(out * rank) };
   };
-  const layers = config.layers.map(() => Object.fromEntries(LINEAR_NAMES.map((name) => [name, pair(name)])));
+  const layers = config.layers.map((layer) => Object.fromEntries(mapsOf(layer).map((name) => [name, pair(name)])));
   return createAdapter(config, { rank, alpha, rankStabilised: false, layers });
 }
 

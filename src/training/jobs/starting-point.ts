@@ -40,6 +40,7 @@ export function taskModel({ base }: StartingPoint, adapter: string, { settings }
     baseModel: base.folder,
     weights: base.weights,
     positionsPerBlock: base.engine.info.positionsPerBlock,
+    context: base.engine.info.maxModelLen,
     adapter,
     threads: settings.threads,
     activationBytes: settings.activationBytes,

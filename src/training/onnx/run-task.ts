@@ -3,9 +3,9 @@
 
 import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { LINEAR_NAMES } from "../../model/checkpoint/expected-tensors.ts";
 import { readModelConfig } from "../../model/checkpoint/model-config.ts";
-import { createAdapter, type LoraAdapter } from "../../model/lora/lora-adapter.ts";
+import type { LinearName } from "../../model/checkpoint/sites.ts";
+import { createAdapter, eachPair, type LoraAdapter, type LoraPair } from "../../model/lora/lora-adapter.ts";
 import { loadPeft, savePeft } from "../../model/lora/peft.ts";
 import type { StepMetrics, TaskModel, TrainerResult, TrainerTask } from "../contract.ts";
 import { OPTIMIZER_FILE } from "../contract.ts";
@@ -102,14 +102,11 @@ async function precompute(task: TrainerTask, adapter: LoraAdapter, options: Pass
 }
 
 function withParameters(adapter: LoraAdapter, params: NamedTensors, config: TrainableModel["config"]): LoraAdapter {
-  const layers = adapter.layers.map((_, layer) =>
-    Object.fromEntries(
-      LINEAR_NAMES.map((name) => {
-        const [a, b] = [params.get(parameterName(layer, name, "a"))!, params.get(parameterName(layer, name, "b"))!];
-        return [name, { a, b }];
-      }),
-    ),
-  );
+  const layers: Partial<Record<LinearName, LoraPair>>[] = adapter.layers.map(() => ({}));
+  for (const { layer, name } of eachPair(adapter.layers)) {
+    const [a, b] = [params.get(parameterName(layer, name, "a"))!, params.get(parameterName(layer, name, "b"))!];
+    layers[layer]![name] = { a, b };
+  }
   const { rank, alpha, rankStabilised } = adapter;
   return createAdapter(config, { rank, alpha, rankStabilised, layers });
 }

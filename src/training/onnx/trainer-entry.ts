@@ -50,14 +50,15 @@ async function between(): Promise<void> {
 }
 
 async function modelFor(task: TaskModel, rank: number): Promise<TrainableModel> {
-  const { baseModel, weights, threads } = task;
+  const { baseModel, weights, threads, context } = task;
   if (weights === "bfloat16") throw new Error(NO_BFLOAT16);
   const positionsPerBlock = attentionBlock(weights, task.positionsPerBlock);
-  const key = JSON.stringify([baseModel, weights, threads, rank, positionsPerBlock]);
+  const key = JSON.stringify([baseModel, weights, threads, rank, positionsPerBlock, context]);
   if (held?.key === key) return held.model;
   await held?.model.close();
   held = null;
-  const model = await TrainableModel.create({ folder: baseModel, weights, rank, threads, positionsPerBlock });
+  const options = { folder: baseModel, weights, rank, threads, positionsPerBlock };
+  const model = await TrainableModel.create({ ...options, ...(context === undefined ? {} : { context }) });
   held = { key, model };
   return model;
 }

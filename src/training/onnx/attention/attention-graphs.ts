@@ -15,13 +15,14 @@ import {
   mul,
   reduceSum,
   reshape,
+  scalar,
   scaledMatmul,
   softmax,
   sub,
   transpose,
   transposedMatmul,
 } from "../../../graph/ops.ts";
-import { blockwiseAttention } from "../../../model/attention/blockwise-attention.ts";
+import { blockwiseAttention, scoresOf } from "../../../model/attention/blockwise-attention.ts";
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
 
 interface AttentionInputs {
@@ -65,10 +66,10 @@ export function blockwiseForward(config: ModelConfig, positionsPerBlock: number)
 export function attentionBackward(config: ModelConfig): Graph {
   const g = new Graph();
   const inputs = attentionInputs(g, config);
-  const { queries, keys, values, weights } = attentionWeights(g, config, inputs);
+  const { queries, keys, values, scores, weights } = attentionWeights(g, config, inputs);
   const [o, dO] = ["attended", "dattended"].map((name) => toHeads(g, config, g.input(name, inputs.q.shape)));
   const dWeights = sub(g, matmulTransposed(g, dO!, values), reduceSum(g, mul(g, dO!, o!), 2, true));
-  const dScores = mul(g, weights, dWeights);
+  const dScores = beforeCap(g, config, scores, mul(g, weights, dWeights));
   const { attentionScale: scale, numKvHeads, headDim } = config;
   g.output("dq", fromHeads(g, config, scaledMatmul(g, dScores, keys, scale)));
   const flat = (x: Value) => reshape(g, transpose(g, x, [1, 0, 2]), ["s", numKvHeads * headDim]);
@@ -79,17 +80,24 @@ export function attentionBackward(config: ModelConfig): Graph {
 
 /** Query heads that share a key head are rows of one matrix: queries are [kvHeads, group * c, headDim]. */
 function attentionWeights(g: Graph, config: ModelConfig, { q, k, v, mask }: AttentionInputs) {
-  const { numHeads, numKvHeads, headDim, attentionScale } = config;
+  const { numHeads, numKvHeads, headDim } = config;
   const byHead = (x: Value) => transpose(g, reshape(g, x, ["s", numKvHeads, headDim]), [1, 0, 2]);
   const [queries, keys, values] = [toHeads(g, config, q), byHead(k), byHead(v)];
-  const scores = matmulTransposed(g, queries, keys, attentionScale);
+  const scores = scoresOf(g, config, queries, keys);
   const shapeOf = (x: Value) => g.add("Shape", [x], [{ shape: [x.shape.length], dtype: "int64" }])[0]!;
   const group = numHeads / numKvHeads;
   const grid = concat(g, [ints(g, [numKvHeads, group]), shapeOf(mask)], 0);
   const reshaped = g.add("Reshape", [scores, grid], [{ shape: [numKvHeads, group, "c", "s"] }])[0]!;
   const visible = softmax(g, add(g, reshaped, mask));
   const weights = g.add("Reshape", [visible, shapeOf(scores)], [{ shape: scores.shape }])[0]!;
-  return { queries, keys, values, weights };
+  return { queries, keys, values, scores, weights };
+}
+
+/** The gradient before the soft cap c: that of c * tanh(s / c), where it is y, is 1 - (y / c)². */
+function beforeCap(g: Graph, { attentionSoftcap: cap }: ModelConfig, scores: Value, dScores: Value): Value {
+  if (cap === null) return dScores;
+  const share = mul(g, scores, scalar(g, 1 / cap));
+  return mul(g, dScores, sub(g, scalar(g, 1), mul(g, share, share)));
 }
 
 /** [c, numHeads * headDim] -> [kvHeads, group * c, headDim]. */

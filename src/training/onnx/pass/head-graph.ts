@@ -5,8 +5,9 @@
 
 import { gradients } from "../../../graph/grad.ts";
 import { Graph, type Value } from "../../../graph/graph.ts";
-import { choose, exp, mul, neg, reduceSum, reshape, rmsNorm, scalar, softcap, sub } from "../../../graph/ops.ts";
+import { choose, exp, mul, neg, reduceSum, reshape, scalar, sub } from "../../../graph/ops.ts";
 import type { Checkpoint } from "../../../model/checkpoint/checkpoint.ts";
+import { finishLogits } from "../../../model/decoder.ts";
 import { type WeightOptions, WeightSource } from "../../../model/weight-source.ts";
 
 /**
@@ -20,9 +21,9 @@ export function buildHeadGraph(checkpoint: Checkpoint, weightOptions: WeightOpti
   const hidden = g.input("hidden", ["m", config.hiddenSize]);
   const target = g.input("target", ["m", 1], "int64");
   const directed = g.input("directed", [], "bool");
-  const normed = rmsNorm(g, hidden, weights.norm(checkpoint.tensors.finalNorm), config.rmsNormEps);
+  const normed = weights.finalNorm(g, hidden);
   const raw = weights.head(g, normed);
-  const logits = config.logitSoftcap === null ? raw : softcap(g, raw, config.logitSoftcap);
+  const logits = finishLogits(g, config, raw);
   const logprobs = g.add("LogSoftmax", [logits], [{ shape: logits.shape }], { axis: -1 })[0]!;
   const probabilities = exp(g, logprobs);
   const ofTarget = (at: Graph, x: Value) =>

@@ -11,10 +11,19 @@ import { gradients } from "../../../graph/grad.ts";
 import { Graph, type Value } from "../../../graph/graph.ts";
 import { add, concat, reshape, split } from "../../../graph/ops.ts";
 import type { Checkpoint } from "../../../model/checkpoint/checkpoint.ts";
-import type { LinearName } from "../../../model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
-import { decoderLayer, SITES, type Site } from "../../../model/decoder.ts";
+import { type LinearName, type Site, sitesOf } from "../../../model/checkpoint/sites.ts";
+import { decoderLayer } from "../../../model/decoder.ts";
+import { rotaryWidth } from "../../../model/rotary-table.ts";
 import { type WeightOptions, WeightSource } from "../../../model/weight-source.ts";
+import {
+  backwardExperts,
+  type ExpertProducts,
+  forwardExperts,
+  KEPT_OF_EXPERTS,
+  placeholder,
+  trainedExperts,
+} from "./expert-pieces.ts";
 import {
   type Factors,
   groupName,
@@ -39,44 +48,44 @@ export interface LayerPieces {
 }
 
 /** Groups of linear maps whose results the backward pass needs, because they are inputs of a norm or an activation. */
-export function keptGroups(config: ModelConfig): Record<"before" | "after", (readonly LinearName[])[]> {
+export function keptGroups(config: ModelConfig, layer: number): Record<"before" | "after", (readonly LinearName[])[]> {
+  const groups = (site: Site) => siteGroups(config, layer, site);
   return {
-    before: config.qkNorm ? [["q", "k", "v"]] : [],
-    after: config.postNorms ? [["o"], ["gate"], ["up"], ["down"]] : [["o"], ["gate"], ["up"]],
+    before: config.qkNorm === "none" ? [] : [...groups("qkv")],
+    after: [...groups("o"), ...groups("gateUp"), ...(config.norms.mlpPost === null ? [] : groups("down"))],
   };
 }
 
 export function forwardPieces(checkpoint: Checkpoint, options: PieceOptions, layer: number): LayerPieces {
   const { config } = checkpoint;
-  const { graph, given, values } = traceLayer(checkpoint, options, layer, (weights, g, site, x) => {
-    const groups = siteGroups[site];
+  const products = (weights: WeightSource, g: Graph, site: Site, x: Value) => {
+    const groups = siteGroups(config, layer, site);
     if (options.weightType === "float32") return groups.map((maps) => weights.site(g, layer, site, x, maps));
     // the input is rounded once for all groups
     const all = weights.site(g, layer, site, x);
     const sizes = groups.map((maps) => groupOut(config, maps));
     return groups.length === 1 ? [all] : split(g, all, 1, sizes);
-  });
+  };
+  const { graph, given, values } = traceLayer(checkpoint, options, layer, products, forwardExperts);
   const results = (names: readonly string[]) => new Map(names.map((name) => [name, values.get(name)!]));
-  const keptNames = (half: "before" | "after") => keptGroups(config)[half].map((maps) => `kept.${groupName(maps)}`);
+  const keptNames = (half: "before" | "after") => keptNamesOf(config, layer)[half];
   const before = results(["q", "k", "v", ...keptNames("before"), "narrow.qkv"]);
-  const after = results(["y", ...keptNames("after"), "narrow.o", "narrow.gateUp", "narrow.down"]);
+  const narrowAfter = sitesAfter(config, layer).map((site) => `narrow.${site}`);
+  const after = results(["y", ...keptNames("after"), ...narrowAfter]);
   return { before: { graph, results: before, given }, after: { graph, results: after, given } };
 }
 
 export function backwardPieces(checkpoint: Checkpoint, options: PieceOptions, layer: number): LayerPieces {
   const { config } = checkpoint;
-  const { graph, given, values } = traceLayer(checkpoint, options, layer, (weights, g, site, x) =>
-    siteGroups[site].map((maps) => {
-      // a placeholder: the product itself is kept or not needed, only its gradient is computed
+  const products = (weights: WeightSource, g: Graph, site: Site, x: Value) =>
+    siteGroups(config, layer, site).map((maps) => {
       const shape = ["n", groupOut(config, maps)];
-      const product = g.add("Identity", [g.input(`product.${groupName(maps)}`, shape)], [{ shape }])[0]!;
-      g.defineGradient(product, [x], (at, dy) => [weights.siteGradient(at, layer, site, dy, maps)]);
-      return product;
-    }),
-  );
-  const { before: keptBefore, after: keptAfter } = keptGroups(config);
-  const kept = [...keptBefore, ...keptAfter].map((maps) => `kept.${groupName(maps)}`);
-  for (const name of [...kept, ...SITES.map((site) => `narrow.${site}`)]) given.set(name, values.get(name)!);
+      return placeholder(g, groupName(maps), shape, x, (at, dy) => weights.siteGradient(at, layer, site, dy, maps));
+    });
+  const { graph, given, values } = traceLayer(checkpoint, options, layer, products, backwardExperts);
+  const kept = Object.values(keptNamesOf(config, layer)).flat();
+  const narrow = sitesOf(config.layers[layer]!).map((site) => `narrow.${site}`);
+  for (const name of [...kept, ...narrow]) given.set(name, values.get(name)!);
   const results = (seeds: Record<string, string>, targets: readonly string[]) => {
     const arriving = Object.entries(seeds).map(([name, seed]) => {
       const value = graph.input(seed, values.get(name)!.shape);
@@ -90,12 +99,26 @@ export function backwardPieces(checkpoint: Checkpoint, options: PieceOptions, la
     );
     return new Map(targets.map((name, i) => [`d${name}`, found[i]!]));
   };
-  const factors = (...of: Site[]) => of.flatMap((site) => Object.values(siteFactorNames(site)).flat());
-  const after = results({ y: "dy" }, ["x", "attended", ...factors("o", "gateUp", "down")]);
-  const before = results({ q: "dq", k: "dk", v: "dv", x: AROUND_ATTENTION }, ["x", ...factors("qkv")]);
+  const factors = (of: readonly Site[]) =>
+    of.flatMap((site) => Object.values(siteFactorNames(config, layer, site)).flat());
+  const after = results({ y: "dy" }, ["x", "attended", ...factors(sitesAfter(config, layer))]);
+  const before = results({ q: "dq", k: "dk", v: "dv", x: AROUND_ATTENTION }, ["x", ...factors(["qkv"])]);
   // nothing is trained before the first layer
   if (layer === 0) before.set("dx", given.get(AROUND_ATTENTION)!);
   return { after: { graph, results: after, given }, before: { graph, results: before, given } };
+}
+
+/** Names of the values that the backward pass needs. */
+function keptNamesOf(config: ModelConfig, layer: number): Record<"before" | "after", string[]> {
+  const { before, after } = keptGroups(config, layer);
+  const names = (groups: readonly (readonly LinearName[])[]) => groups.map((maps) => `kept.${groupName(maps)}`);
+  const experts = config.layers[layer]!.experts === null ? [] : KEPT_OF_EXPERTS;
+  return { before: names(before), after: [...names(after), ...experts] };
+}
+
+/** The sites after attention. */
+function sitesAfter(config: ModelConfig, layer: number): Site[] {
+  return sitesOf(config.layers[layer]!).filter((site) => site !== "qkv");
 }
 
 interface LayerTrace {
@@ -111,24 +134,29 @@ function traceLayer(
   options: PieceOptions,
   layer: number,
   products: (weights: WeightSource, g: Graph, site: Site, x: Value) => Value[],
+  expertProducts: ExpertProducts,
 ): LayerTrace {
   const { config } = checkpoint;
   const g = new Graph();
   const weights = new WeightSource(g, checkpoint, options);
-  const half = config.headDim / 2;
+  const { rope: spec, experts: expertsConfig } = config.layers[layer]!;
   const x = g.input("x", ["n", config.hiddenSize]);
-  const [cos, sin] = [g.input("cos", ["n", half]), g.input("sin", ["n", half])];
+  const angles = (name: string, width: number) => g.input(name, ["n", width]);
+  const width = spec === null ? 0 : rotaryWidth(spec, config.headDim);
+  const rope = spec === null ? null : { cos: angles("cos", width), sin: angles("sin", width) };
   const rows = g.input("rows", ["n", 1], "int64");
   const scale = g.input("lora_scale", []);
   const attended = g.input("attended", ["n", config.numHeads * config.headDim]);
-  const factors = new Map(SITES.map((site) => [site, factorInputs(g, config, options.rank, site)]));
+  const factors = new Map(
+    sitesOf(config.layers[layer]!).map((site) => [site, factorInputs(g, config, options.rank, layer, site)]),
+  );
   const values = new Map<string, Value>();
 
   const linear = (at: Graph, site: Site, input: Value) => {
     const { narrow, deltas } = siteDeltas(at, input, factors.get(site)!, scale);
     const parts = products(weights, at, site, input).map((product, i) => add(at, product, deltas[i]!));
     values.set(`narrow.${site}`, narrow);
-    for (const [i, maps] of siteGroups[site].entries()) values.set(`kept.${groupName(maps)}`, parts[i]!);
+    for (const [i, maps] of siteGroups(config, layer, site).entries()) values.set(`kept.${groupName(maps)}`, parts[i]!);
     return parts.length === 1 ? parts[0]! : concat(at, parts, 1);
   };
   const attention = (at: Graph, q: Value, k: Value, v: Value) => {
@@ -137,7 +165,11 @@ function traceLayer(
     return attended;
   };
   const onward = (_: Graph, value: Value) => value;
-  const parts = { ...weights.norms(layer), cos, sin, linear, attention, onward };
+  const experts =
+    expertsConfig === null
+      ? null
+      : trainedExperts(config, expertsConfig, expertProducts(config, weights, layer, expertsConfig), values);
+  const parts = { norms: weights.norms(layer), rope, linear, experts, attention, onward };
   const { x: y } = decoderLayer(g, config, parts, x, rows);
   values.set("y", y);
   const given = new Map(g.inputs.map((input) => [input.name, input]));
@@ -145,7 +177,7 @@ function traceLayer(
   return { graph: g, given, values };
 }
 
-function factorInputs(g: Graph, config: ModelConfig, rank: number, site: Site): Factors<Value> {
-  const [names, shapes] = [siteFactorNames(site), siteFactorShapes(config, rank, site)];
+function factorInputs(g: Graph, config: ModelConfig, rank: number, layer: number, site: Site): Factors<Value> {
+  const [names, shapes] = [siteFactorNames(config, layer, site), siteFactorShapes(config, rank, layer, site)];
   return { a: g.input(names.a, shapes.a), b: names.b.map((name, i) => g.input(name, shapes.b[i]!)) };
 }

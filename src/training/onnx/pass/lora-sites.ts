@@ -5,20 +5,18 @@
 
 import type { Graph, Value } from "../../../graph/graph.ts";
 import { matmul, mul, split } from "../../../graph/ops.ts";
-import { LINEAR_NAMES, type LinearName, linearShape } from "../../../model/checkpoint/expected-tensors.ts";
+import { linearShape } from "../../../model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
-import { type Site, siteParts } from "../../../model/decoder.ts";
-import type { LoraAdapter } from "../../../model/lora/lora-adapter.ts";
+import type { LinearName, Site } from "../../../model/checkpoint/sites.ts";
+import { eachPair, type LoraAdapter } from "../../../model/lora/lora-adapter.ts";
 import { narrowed, paddedRank, siteShape } from "../../../model/lora/lora-inputs.ts";
 import type { NamedTensors } from "../../gradient/optimizer.ts";
 
-/** Maps of each site whose results stay joined. Gate and up are used separately; joining them would be a copy. */
-export const siteGroups: Readonly<Record<Site, readonly (readonly LinearName[])[]>> = {
-  qkv: [["q", "k", "v"]],
-  o: [["o"]],
-  gateUp: [["gate"], ["up"]],
-  down: [["down"]],
-};
+/** Maps of a site whose results stay joined. Gate and up are used separately; joining them would be a copy. */
+export function siteGroups(config: ModelConfig, layer: number, site: Site): readonly (readonly LinearName[])[] {
+  const maps = config.layers[layer]!.maps[site];
+  return site === "gateUp" ? maps.map((name) => [name]) : [maps];
+}
 
 export interface Factors<Matrix> {
   a: Matrix;
@@ -41,32 +39,33 @@ export function parameterName(layer: number, name: LinearName, factor: "a" | "b"
   return `${layer}.${name}.${factor}`;
 }
 
-/** Throws unless every map is adapted, as in all adapters made here. */
+/** Maps that the adapter leaves alone have no parameters, and training leaves them alone too. */
 export function parametersOf(adapter: LoraAdapter): NamedTensors {
   const params = new Map<string, Float32Array>();
-  for (const [layer, pairs] of adapter.layers.entries()) {
-    for (const name of LINEAR_NAMES) {
-      const pair = pairs[name];
-      if (!pair) throw new Error(`the adapter has no weights for ${name} in layer ${layer}; it must cover every map`);
-      params.set(parameterName(layer, name, "a"), pair.a);
-      params.set(parameterName(layer, name, "b"), pair.b);
-    }
+  for (const { layer, name, pair } of eachPair(adapter.layers)) {
+    params.set(parameterName(layer, name, "a"), pair.a);
+    params.set(parameterName(layer, name, "b"), pair.b);
   }
   return params;
 }
 
 /** Shapes of a site's factors. */
-export function siteFactorShapes(config: ModelConfig, rank: number, site: Site): Factors<readonly [number, number]> {
+export function siteFactorShapes(
+  config: ModelConfig,
+  rank: number,
+  layer: number,
+  site: Site,
+): Factors<readonly [number, number]> {
   const columns = (maps: readonly LinearName[]) => maps.length * paddedRank(rank);
   return {
-    a: [siteShape(config, site).inputs, columns(siteParts[site])],
-    b: siteGroups[site].map((maps) => [columns(maps), groupOut(config, maps)]),
+    a: [siteShape(config, layer, site).inputs, columns(config.layers[layer]!.maps[site])],
+    b: siteGroups(config, layer, site).map((maps) => [columns(maps), groupOut(config, maps)]),
   };
 }
 
 /** Names of a site's factors as inputs of the graphs: a.SITE, b.GROUP. */
-export function siteFactorNames(site: Site): Factors<string> {
-  return { a: `a.${site}`, b: siteGroups[site].map((maps) => `b.${groupName(maps)}`) };
+export function siteFactorNames(config: ModelConfig, layer: number, site: Site): Factors<string> {
+  return { a: `a.${site}`, b: siteGroups(config, layer, site).map((maps) => `b.${groupName(maps)}`) };
 }
 
 /** For x [n, in]: what the adapter adds to each group, [n, out], and the scaled x · A, [n, columns]. */
@@ -82,7 +81,7 @@ export function siteDeltas(
   return { narrow, deltas: parts.map((part, i) => matmul(g, part, b[i]!)) };
 }
 
-/** Matrices to feed for these parameters. */
+/** Matrices to feed for these parameters; zeros for maps without any. */
 export function siteMatrices(
   config: ModelConfig,
   rank: number,
@@ -90,12 +89,13 @@ export function siteMatrices(
   layer: number,
   site: Site,
 ): Factors<Float32Array> {
-  const shapes = siteFactorShapes(config, rank, site);
+  const shapes = siteFactorShapes(config, rank, layer, site);
   const a = new Float32Array(shapes.a[0] * shapes.a[1]);
   const b = shapes.b.map(([rows, out]) => new Float32Array(rows * out));
-  for (const { name, inputs, columns, column, outs, group, row, out, firstOut } of partsOf(config, rank, site)) {
-    const storedA = params.get(parameterName(layer, name, "a"))!;
-    const storedB = params.get(parameterName(layer, name, "b"))!;
+  for (const { name, inputs, columns, column, outs, group, row, out, firstOut } of partsOf(config, rank, layer, site)) {
+    const storedA = params.get(parameterName(layer, name, "a"));
+    const storedB = params.get(parameterName(layer, name, "b"));
+    if (storedA === undefined || storedB === undefined) continue;
     for (let i = 0; i < inputs; i++) {
       for (let r = 0; r < rank; r++) a[i * columns + column + r] = storedA[r * inputs + i]!;
     }
@@ -116,9 +116,10 @@ export function addSiteGradients(
   factor: number,
   into: NamedTensors,
 ): void {
-  for (const { name, inputs, columns, column, outs, group, row, out, firstOut } of partsOf(config, rank, site)) {
-    const sumA = into.get(parameterName(layer, name, "a"))!;
-    const sumB = into.get(parameterName(layer, name, "b"))!;
+  for (const { name, inputs, columns, column, outs, group, row, out, firstOut } of partsOf(config, rank, layer, site)) {
+    const sumA = into.get(parameterName(layer, name, "a"));
+    const sumB = into.get(parameterName(layer, name, "b"));
+    if (sumA === undefined || sumB === undefined) continue;
     for (let i = 0; i < inputs; i++) {
       for (let r = 0; r < rank; r++) sumA[r * inputs + i]! += factor * a[i * columns + column + r]!;
     }
@@ -131,12 +132,12 @@ export function addSiteGradients(
 }
 
 /** Where each map is in the matrices of its site: its columns of A, and its rows and outputs of its group's B. */
-function partsOf(config: ModelConfig, rank: number, site: Site) {
-  const { inputs } = siteShape(config, site);
+function partsOf(config: ModelConfig, rank: number, layer: number, site: Site) {
+  const { inputs } = siteShape(config, layer, site);
   const padded = paddedRank(rank);
-  const columns = siteParts[site].length * padded;
+  const columns = config.layers[layer]!.maps[site].length * padded;
   let column = 0;
-  return siteGroups[site].flatMap((maps, group) => {
+  return siteGroups(config, layer, site).flatMap((maps, group) => {
     const out = groupOut(config, maps);
     let firstOut = 0;
     return maps.map((name, i) => {

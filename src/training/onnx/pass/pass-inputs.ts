@@ -5,6 +5,7 @@ import type { Tensor } from "onnxruntime-node";
 import { type Feeds, int64s } from "../../../graph/session.ts";
 import type { Checkpoint } from "../../../model/checkpoint/checkpoint.ts";
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
+import { takesLongFactors } from "../../../model/checkpoint/rope.ts";
 import { Embedding } from "../../../model/embedding.ts";
 import { distinctRopes, RotaryTable } from "../../../model/rotary-table.ts";
 import { type AttentionCall, attentionCalls } from "../attention/attention-calls.ts";
@@ -26,31 +27,35 @@ export class PassInputMaker {
   readonly #config: ModelConfig;
   readonly #positionsPerBlock: number | null;
   readonly #embedding: Embedding;
-  readonly #tables: readonly RotaryTable[];
-  readonly #tableOfLayer: readonly number[];
+  readonly #ropes: ReturnType<typeof distinctRopes>;
+  readonly #context: number | undefined;
+  /** By rope and whether its long factors count. */
+  readonly #tables = new Map<string, RotaryTable>();
 
-  constructor(checkpoint: Checkpoint, positionsPerBlock: number | null) {
+  /** `context`: see TrainableModelOptions. */
+  constructor(checkpoint: Checkpoint, positionsPerBlock: number | null, context?: number) {
     const { config } = checkpoint;
     this.#config = config;
     this.#positionsPerBlock = positionsPerBlock;
-    this.#embedding = new Embedding(checkpoint.tensor(checkpoint.tensors.embedding.name), config.embeddingScale);
-    const ropes = distinctRopes(config.layers);
-    this.#tables = ropes.specs.map((spec) => new RotaryTable(spec, config.headDim, FIRST_POSITIONS));
-    this.#tableOfLayer = ropes.ofLayer;
+    this.#embedding = Embedding.of(checkpoint);
+    this.#context = context;
+    this.#ropes = distinctRopes(config.layers);
   }
 
   make({ ids, positions, segments }: MicroBatch): PassInputs {
     const { hiddenSize, layers } = this.#config;
     const slices = sliceRows(ids.length);
     const embeddings = new Float32Array(ids.length * hiddenSize);
-    for (const [row, id] of ids.entries()) this.#embedding.copyTo(id, embeddings, row);
-    const feeds = this.#tables.map((table) => {
+    for (const [row, id] of ids.entries()) this.#embedding.copyTo(id, embeddings, row, positions[row]!);
+    const counted = slices.map((rows): Feeds => ({ rows: counting(rows.count) }));
+    const context = this.#context ?? positions.reduce((most, position) => Math.max(most, position + 1), 0);
+    const feeds = this.#ropes.specs.map((_, rope) => {
+      const table = this.#table(rope, context);
       const cos = new Float32Array(ids.length * table.width);
       const sin = new Float32Array(ids.length * table.width);
       for (const [row, position] of positions.entries()) table.copyTo(position, 1, cos, sin, row);
-      return slices.map((rows): Feeds => {
-        const angles = { cos: rowsOf(cos, rows, table.width), sin: rowsOf(sin, rows, table.width) };
-        return { ...angles, rows: counting(rows.count) };
+      return slices.map((rows, i): Feeds => {
+        return { ...counted[i], cos: rowsOf(cos, rows, table.width), sin: rowsOf(sin, rows, table.width) };
       });
     });
     const windows = new Set(layers.map(({ window }) => window));
@@ -59,9 +64,21 @@ export class PassInputMaker {
     );
     return {
       embeddings: slices.map((rows) => rowsOf(embeddings, rows, hiddenSize)),
-      feeds: (layer) => feeds[this.#tableOfLayer[layer]!]!,
+      feeds: (layer) => {
+        const rope = this.#ropes.ofLayer[layer]!;
+        return rope === null ? counted : feeds[rope]!;
+      },
       calls: (layer) => calls.get(layers[layer]!.window)!,
     };
+  }
+
+  #table(rope: number, context: number): RotaryTable {
+    const spec = this.#ropes.specs[rope]!;
+    const long = takesLongFactors(spec, context);
+    const key = `${rope} ${long}`;
+    const table = this.#tables.get(key) ?? new RotaryTable(spec, this.#config.headDim, FIRST_POSITIONS, long);
+    this.#tables.set(key, table);
+    return table;
   }
 }
 

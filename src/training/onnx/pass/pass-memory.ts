@@ -18,12 +18,20 @@ export function passBytes(
   const { hiddenSize, intermediateSize, numHeads, numKvHeads, headDim, numLayers, vocabSize } = config;
   const queryWidth = numHeads * headDim;
   const keyWidth = numKvHeads * headDim;
-  const groups = Object.values(keptGroups(config)).flat();
-  const products = groups.reduce((sum, maps) => sum + groupOut(config, maps), 0);
-  const everything = hiddenSize + 2 * queryWidth + 2 * keyWidth + products;
-  const kept = keeping === "everything" ? numLayers * everything : numLayers * hiddenSize + everything;
+  const everything = config.layers.map(({ experts }, layer) => {
+    const groups = Object.values(keptGroups(config, layer)).flat();
+    const products = groups.reduce((sum, maps) => sum + groupOut(config, maps), 0);
+    const ofExperts =
+      experts === null ? 0 : experts.count + experts.perToken * (2 * experts.intermediateSize + hiddenSize);
+    return hiddenSize + 2 * queryWidth + 2 * keyWidth + products + ofExperts;
+  });
+  const ofLayers = everything.reduce((sum, each) => sum + each, 0);
+  const kept = keeping === "everything" ? ofLayers : numLayers * hiddenSize + Math.max(...everything);
   const passing = 3 * hiddenSize + 4 * queryWidth + 4 * keyWidth;
-  const running = 20 * hiddenSize + 20 * intermediateSize + 4 * queryWidth + 4 * keyWidth;
+  const wide = config.layers.reduce((most, { experts }) => {
+    return Math.max(most, experts === null ? 0 : experts.perToken * (experts.intermediateSize + hiddenSize));
+  }, intermediateSize);
+  const running = 20 * hiddenSize + 20 * wide + 4 * queryWidth + 4 * keyWidth;
   const calls =
     ATTENTION_CHUNK * longest * numHeads * (positionsPerBlock === null ? 6 : 6 + headDim / positionsPerBlock);
   const logits = 5 * Math.min(rows, headPiece(config)) * vocabSize;

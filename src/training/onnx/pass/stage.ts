@@ -3,10 +3,11 @@
 // of the outermost graph, because the runtime does not pack weights of nested branches. Without packing, products are
 // slower, and int4 products are different ones.
 
+import type { Tensor } from "onnxruntime-node";
 import { graft, needed } from "../../../graph/graft.ts";
 import { type Dim, Graph, type Value } from "../../../graph/graph.ts";
 import { equal, ints, reshape } from "../../../graph/ops.ts";
-import { type Feeds, GraphSession, int64s, type Outputs, type SessionOptions } from "../../../graph/session.ts";
+import { type Feeds, floats, GraphSession, int64s, type Outputs, type SessionOptions } from "../../../graph/session.ts";
 
 /** The part of one layer: `results` by output name, computed from `given` by input name. */
 export interface Piece {
@@ -17,30 +18,39 @@ export interface Piece {
 
 export class Stage {
   readonly #session: GraphSession;
-  readonly #inputs: readonly string[];
-  readonly #results: readonly string[];
+  /** What each input is for layers that do not use it. */
+  readonly #inputs: ReadonlyMap<string, Tensor>;
+  /** Of each layer. */
+  readonly #results: readonly (readonly string[])[];
 
-  private constructor(session: GraphSession, inputs: readonly string[], results: readonly string[]) {
+  private constructor(
+    session: GraphSession,
+    inputs: ReadonlyMap<string, Tensor>,
+    results: readonly (readonly string[])[],
+  ) {
     this.#session = session;
     this.#inputs = inputs;
     this.#results = results;
   }
 
-  /** One piece per layer. All have the same inputs and results, up to sizes that are known at run time. */
+  /** One piece per layer. Inputs of the same name have the same shape in all of them. */
   static async create(pieces: readonly Piece[], options: SessionOptions): Promise<Stage> {
     const { graph, inputs } = stageGraph(pieces);
-    return new Stage(await GraphSession.create(graph, options), inputs, [...pieces[0]!.results.keys()]);
+    const results = pieces.map((piece) => [...piece.results.keys()]);
+    const empty = new Map(inputs.map((input) => [input.name, emptyTensor(input)]));
+    return new Stage(await GraphSession.create(graph, options), empty, results);
   }
 
-  /** `feeds` may contain more than this stage takes. */
+  /** `feeds` may contain more than this stage takes, and less where this layer does not use an input. */
   async run(layer: number, feeds: Feeds): Promise<Outputs> {
     const own: Feeds = { [LAYER]: int64s(BigInt64Array.of(BigInt(layer)), [1]) };
-    for (const name of this.#inputs) own[name] = feeds[name]!;
+    for (const [name, empty] of this.#inputs) own[name] = feeds[name] ?? empty;
+    const results = this.#results[layer]!;
     const outputs = await this.#session.run(
       own,
-      this.#results.map((name) => outputName(name, layer)),
+      results.map((name) => outputName(name, layer)),
     );
-    return Object.fromEntries(this.#results.map((name) => [name, outputs[outputName(name, layer)]!]));
+    return Object.fromEntries(results.map((name) => [name, outputs[outputName(name, layer)]!]));
   }
 
   async close(): Promise<void> {
@@ -49,7 +59,7 @@ export class Stage {
 }
 
 /** Every layer has its own outputs. Those of layers that were not chosen have no rows. */
-function stageGraph(pieces: readonly Piece[]): { graph: Graph; inputs: string[] } {
+function stageGraph(pieces: readonly Piece[]): { graph: Graph; inputs: Value[] } {
   const g = new Graph();
   const chosen = g.input(LAYER, [1], "int64");
   const inputs = new Map<string, Value>();
@@ -74,13 +84,20 @@ function stageGraph(pieces: readonly Piece[]): { graph: Graph; inputs: string[] 
     const isChosen = reshape(g, equal(g, chosen, ints(g, [layer])), []);
     g.outputs.push(...g.add("If", [isChosen], values, attributes, "", names));
   }
-  return { graph: g, inputs: [...inputs.keys()] };
+  return { graph: g, inputs: [...inputs.values()] };
 }
 
 /** A result without rows. */
 function nothing(g: Graph, shape: readonly Dim[]): Value {
   const sizes = shape.map((dim, i) => (i === 0 || typeof dim !== "number" ? 0 : dim));
   return ownValue(g, g.constant(new Float32Array(0), sizes));
+}
+
+/** Without rows where their number is open, else zeros. */
+function emptyTensor({ shape, dtype }: Value): Tensor {
+  const sizes = shape.map((dim) => (typeof dim === "number" ? dim : 0));
+  const size = sizes.reduce((product, each) => product * each, 1);
+  return dtype === "int64" ? int64s(new BigInt64Array(size), sizes) : floats(new Float32Array(size), sizes);
 }
 
 function place(at: Graph, piece: Piece, inputs: ReadonlyMap<string, Value>): Value[] {

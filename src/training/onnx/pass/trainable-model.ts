@@ -7,7 +7,7 @@ import type { Tensor } from "onnxruntime-node";
 import { type Feeds, floats } from "../../../graph/session.ts";
 import { openCheckpoint } from "../../../model/checkpoint/checkpoint.ts";
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
-import { SITES } from "../../../model/decoder.ts";
+import { sitesOf } from "../../../model/checkpoint/sites.ts";
 import type { WeightType } from "../../../model/linear/linear.ts";
 import { weightOptions } from "../../../model/weight-source.ts";
 import type { NamedTensors } from "../../gradient/optimizer.ts";
@@ -27,6 +27,8 @@ export interface TrainableModelOptions {
   threads: number;
   /** Blocks of serving, to give exactly its bits; null = a faster order of summation. */
   positionsPerBlock: number | null;
+  /** The context that is served, which decides about LongRoPE factors; absent = each pass by its longest sequence. */
+  context?: number;
 }
 
 /** Called between layers; throws to end the pass. */
@@ -78,7 +80,7 @@ export class TrainableModel {
       return new TrainableModel(checkpoint.config, options, {
         layers: await LayerRunner.create(checkpoint, { ...common, rank, positionsPerBlock }),
         head: await Head.create(checkpoint, common),
-        inputs: new PassInputMaker(checkpoint, positionsPerBlock),
+        inputs: new PassInputMaker(checkpoint, positionsPerBlock, options.context),
       });
     } finally {
       checkpoint.close();
@@ -88,10 +90,11 @@ export class TrainableModel {
   /** Sets the adapter for the following passes. Scale 0 gives the base model. */
   setParameters(params: NamedTensors, scale: number): void {
     const { config, rank } = this;
-    this.#lora = config.layers.map((_, layer) => {
+    this.#lora = config.layers.map((ofModel, layer) => {
       const feeds: Feeds = { lora_scale: floats(Float32Array.of(scale), []) };
-      for (const site of SITES) {
-        const [names, shapes] = [siteFactorNames(site), siteFactorShapes(config, rank, site)];
+      for (const site of sitesOf(ofModel)) {
+        const names = siteFactorNames(config, layer, site);
+        const shapes = siteFactorShapes(config, rank, layer, site);
         const { a, b } = siteMatrices(config, rank, params, layer, site);
         feeds[names.a] = floats(a, shapes.a);
         for (const [i, name] of names.b.entries()) feeds[name] = floats(b[i]!, shapes.b[i]!);
@@ -131,8 +134,8 @@ export class TrainableModel {
       const values = known ?? (await layers.forward(layer, feeds, calls)).values;
       const withGradient = feeds.map((slice, i) => ({ ...slice, dy: dy[i]! }));
       const { dx, factors } = await layers.backward(layer, withGradient, values, calls);
-      for (const site of SITES) {
-        const names = siteFactorNames(site);
+      for (const site of sitesOf(this.config.layers[layer]!)) {
+        const names = siteFactorNames(this.config, layer, site);
         const gradients = { a: factors.get(`d${names.a}`)!, b: names.b.map((name) => factors.get(`d${name}`)!) };
         addSiteGradients(this.config, this.rank, gradients, { layer, site }, 1 / scale, into);
       }
