@@ -24,7 +24,17 @@ import {
   torchTrainer,
 } from "./torch-harness.ts";
 
-const FAMILIES: readonly Family[] = ["llama", "llama3", "qwen2", "qwen3", "mistral", "gemma3"];
+const FAMILIES: readonly Family[] = [
+  "llama",
+  "llama3",
+  "qwen2",
+  "qwen3",
+  "mistral",
+  "gemma3",
+  "olmo2",
+  "granite",
+  "smollm3",
+];
 
 describe.skipIf(!PYTHON)("the torch trainer", { timeout: 300_000 }, () => {
   it("has the loss of the embedded trainer, for 3,000 random configurations", async () => {

@@ -114,6 +114,8 @@ class TrainableModel:
         if self.dtype is torch.float32 and device.type == "cuda":
             torch.backends.cuda.matmul.allow_tf32 = False
         self.config = model.config.get_text_config()
+        # Granite divides its logits, which are linear in the hidden states
+        self.logits_scaling = getattr(self.config, "logits_scaling", None) or 1.0
         self.sharded = mesh is not None
         self.body = model.model.requires_grad_(False)
         if not self.sharded:
@@ -199,7 +201,7 @@ class TrainableModel:
         out = self.body(inputs_embeds=embedded, position_ids=positions, use_cache=False, rows=mask)
         hidden = out.last_hidden_state[0]
         read, targets = (whole_numbers(values).to(self.device) for values in (rows.read_rows, rows.targets))
-        return Pass(*head(hidden[read].float(), self.head_weight, targets))
+        return Pass(*head(hidden[read].float() / self.logits_scaling, self.head_weight, targets))
 
     def embed(self, ids: Tensor) -> Tensor:
         """float32, so that what the layers add to stays float32. Rounding it after every addition costs digits."""
@@ -274,7 +276,7 @@ def check_trainable(model) -> None:
                 found = None
             if not isinstance(found, nn.Linear):
                 raise ModelError(f"models of type {kind} cannot be trained: layer {index} has no linear map {path}")
-    scaled = {name: getattr(config, name, None) for name in ("final_logit_softcapping", "logits_scaling", "logit_scale")}
+    scaled = {name: getattr(config, name, None) for name in ("final_logit_softcapping", "logit_scale")}
     used = next((name for name, value in scaled.items() if value not in (None, 1, 1.0)), None)
     if used is not None:
         raise ModelError(f"models with {used} cannot be trained")
