@@ -1,18 +1,20 @@
 // The two charts of a job: how rewards are spread, and whether length has to do with them.
 import { number } from "../format.ts";
-import { histogram, type Point, points, rangeOf, scale } from "./histogram.ts";
+import { type Age, agesOf, histogram, type Point, points, rangeOf, scale } from "./histogram.ts";
 import type { GroupRow } from "./records.ts";
 
 const WIDTH = 300;
 const HEIGHT = 110;
 
-export function Charts({ groups }: { groups: readonly GroupRow[] }) {
+/** `fromStep`: the step that the job trained from; null before it starts. */
+export function Charts({ groups, fromStep }: { groups: readonly GroupRow[]; fromStep: number | null }) {
   const rewards = groups.flatMap((group) => group.rewards);
   if (rewards.length === 0) return null;
   return (
     <div class="job-charts">
       <Rewards rewards={rewards} />
       <RewardLength points={points(groups)} />
+      <OffPolicy ages={fromStep === null ? [] : agesOf(groups, fromStep)} />
     </div>
   );
 }
@@ -43,6 +45,32 @@ function Rewards({ rewards }: { rewards: readonly number[] }) {
         <span>{number(low)}</span>
         <span>{number(high)}</span>
       </p>
+    </figure>
+  );
+}
+
+function OffPolicy({ ages }: { ages: readonly Age[] }) {
+  const most = Math.max(...ages.map(({ count }) => count));
+  if (ages.length === 0) return null;
+  return (
+    <figure>
+      <figcaption>Steps off policy</figcaption>
+      <table class="ages">
+        <caption class="sr-only">How many steps old the policy was that began each try</caption>
+        <tbody>
+          {ages.map(({ steps, count }) => (
+            <tr key={steps}>
+              <th scope="row" class="num">
+                {steps}
+              </th>
+              <td class="num">{number(count)}</td>
+              <td>
+                <span class="bar" style={{ "--share": `${(count / most) * 100}%` }} aria-hidden="true" />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </figure>
   );
 }

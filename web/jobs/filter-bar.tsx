@@ -27,8 +27,10 @@ export function FilterBar({ filter, verdicts, onChange: set }: FilterBarProps) {
           ))}
         </select>
       </label>
-      <RewardBound name="reward from" value={filter.least} onChange={(least) => set({ least })} />
-      <RewardBound name="to" value={filter.most} onChange={(most) => set({ most })} />
+      <NumberBound name="reward from" value={filter.least} onChange={(least) => set({ least })} />
+      <NumberBound name="to" value={filter.most} onChange={(most) => set({ most })} />
+      <NumberBound name="tokens from" value={filter.shortest} onChange={(shortest) => set({ shortest })} />
+      <NumberBound name="up to" value={filter.longest} onChange={(longest) => set({ longest })} />
       <label>
         <span class="sr-only">Text in the task</span>
         <input
@@ -43,7 +45,7 @@ export function FilterBar({ filter, verdicts, onChange: set }: FilterBarProps) {
   );
 }
 
-function RewardBound(props: { name: string; value: number | null; onChange: (value: number | null) => void }) {
+function NumberBound(props: { name: string; value: number | null; onChange: (value: number | null) => void }) {
   return (
     <label>
       {props.name}{" "}

@@ -11,7 +11,7 @@ function group(index: number, task: string, tries: [status: string, reward: numb
         reward,
         status,
         advantage: null,
-        tokens: null,
+        tokens: trajectory * 100,
         trainable_tokens: null,
         initial_policy_version: null,
       },
@@ -36,16 +36,19 @@ it("keeps groups with the text in their task or in an exception", () => {
   expect(shown("text=none")).toEqual([]);
 });
 
-it("wants one try with both the verdict and the reward", () => {
+it("wants one try with the verdict, the reward and the length", () => {
   expect(shown("verdict=trained")).toEqual([0]);
   expect(shown("min=0.9")).toEqual([0, 1]);
   expect(shown("max=0.2")).toEqual([0]);
   expect(shown("verdict=trained&min=0.5")).toEqual([]);
   expect(shown("verdict=too_long&min=0.5")).toEqual([0]);
+  expect(shown("shortest=100")).toEqual([0]);
+  expect(shown("longest=99")).toEqual([0, 1]);
+  expect(shown("longest=99&verdict=too_long")).toEqual([]);
 });
 
 it("writes what it reads, and nothing for an empty filter", () => {
-  const query = "verdict=trained&min=-1.5&max=0&text=a+%26+b";
+  const query = "verdict=trained&min=-1.5&max=0&shortest=8&longest=90&text=a+%26+b";
   expect(queryOf(filterFrom(query))).toBe(query);
   expect(queryOf(filterFrom("min=x&other=1"))).toBe("");
   expect([bound("0"), bound(" "), bound("1e-3"), bound("−")]).toEqual([0, null, 0.001, null]);

@@ -7,6 +7,9 @@ export interface Filter {
   /** Bounds of the reward, inclusive; null: none. */
   least: number | null;
   most: number | null;
+  /** Bounds of the number of tokens, inclusive; null: none. */
+  shortest: number | null;
+  longest: number | null;
   /** Part of the task or of an exception, in any case. */
   text: string;
 }
@@ -17,15 +20,18 @@ export function filterFrom(query: string): Filter {
     verdict: params.get("verdict") ?? "",
     least: bound(params.get("min")),
     most: bound(params.get("max")),
+    shortest: bound(params.get("shortest")),
+    longest: bound(params.get("longest")),
     text: params.get("text") ?? "",
   };
 }
 
-export function queryOf({ verdict, least, most, text }: Filter): string {
+export function queryOf({ verdict, least, most, shortest, longest, text }: Filter): string {
   const params = new URLSearchParams();
   if (verdict !== "") params.set("verdict", verdict);
-  if (least !== null) params.set("min", String(least));
-  if (most !== null) params.set("max", String(most));
+  for (const [name, value] of Object.entries({ min: least, max: most, shortest, longest })) {
+    if (value !== null) params.set(name, String(value));
+  }
   if (text !== "") params.set("text", text);
   return params.toString();
 }
@@ -37,24 +43,32 @@ export function bound(text: string | null): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-export function isSet({ verdict, least, most, text }: Filter): boolean {
-  return verdict !== "" || least !== null || most !== null || text !== "";
+export function isSet(filter: Filter): boolean {
+  return filter.text !== "" || wantsTry(filter);
+}
+
+function wantsTry({ verdict, least, most, shortest, longest }: Filter): boolean {
+  return verdict !== "" || [least, most, shortest, longest].some((value) => value !== null);
 }
 
 /** Groups with the text and at least one try that fits. */
 export function filterGroups(groups: readonly GroupRow[], filter: Filter): readonly GroupRow[] {
   if (!isSet(filter)) return groups;
-  const wantsTry = filter.verdict !== "" || filter.least !== null || filter.most !== null;
+  const isAboutTries = wantsTry(filter);
   return groups.filter(
-    (group) => hasText(group, filter.text) && (!wantsTry || group.trajectories.some((one) => fits(one, filter))),
+    (group) => hasText(group, filter.text) && (!isAboutTries || group.trajectories.some((one) => fits(one, filter))),
   );
 }
 
-/** Whether a try has the verdict and the reward. */
-export function fits({ status, reward }: Pick<TryRow, "status" | "reward">, { verdict, least, most }: Filter): boolean {
-  if (verdict !== "" && status !== verdict) return false;
+/** Whether a try has the verdict, the reward and the length. */
+export function fits(one: Pick<TryRow, "status" | "reward" | "tokens">, filter: Filter): boolean {
+  if (filter.verdict !== "" && one.status !== filter.verdict) return false;
+  return isWithin(one.reward, filter.least, filter.most) && isWithin(one.tokens, filter.shortest, filter.longest);
+}
+
+function isWithin(value: number | null, least: number | null, most: number | null): boolean {
   if (least === null && most === null) return true;
-  return reward !== null && reward >= (least ?? -Infinity) && reward <= (most ?? Infinity);
+  return value !== null && value >= (least ?? -Infinity) && value <= (most ?? Infinity);
 }
 
 function hasText({ task, exceptions }: GroupRow, text: string): boolean {

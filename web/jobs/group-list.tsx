@@ -73,13 +73,13 @@ function GroupLine({ job, group, filter, height, isSupervised, place, total }: G
       </span>
       <span class="reward-bars" aria-hidden="true">
         {!isSupervised &&
-          group.trajectories.map(({ trajectory, reward, status }) => (
+          group.trajectories.map(({ trajectory, reward, status, tokens }) => (
             <a
               key={trajectory}
               href={`/jobs/${job}/${index}/${trajectory}`}
               // One stop of the Tab key for a group: the keys [ and ] lead on from its first try.
               tabIndex={-1}
-              class={fits({ status, reward }, filter) ? undefined : "dim"}
+              class={fits({ status, reward, tokens }, filter) ? undefined : "dim"}
               data-status={status ?? undefined}
               style={{ "--height": `${reward === null ? 0 : height(reward) * 100}%` }}
               title={`try ${trajectory + 1}: reward ${reward === null ? "–" : number(reward)}, ${status ?? "no verdict yet"}`}

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { barHeight, histogram, points, rangeOf, scale } from "./histogram.ts";
+import { agesOf, barHeight, histogram, points, rangeOf, scale } from "./histogram.ts";
 
 it("counts every value once, the largest in the last bin", () => {
   const bins = histogram([0, 0.1, 0.5, 0.99, 1], 4);
@@ -33,4 +33,13 @@ it("scales, and puts one value in the middle", () => {
   expect([2, 4, 6].map(scale([2, 6]))).toEqual([0, 0.5, 1]);
   expect(scale([3])(3)).toBe(0.5);
   expect([barHeight(0.5, 0.2, 1), barHeight(-1, -1, 1), barHeight(0, 0, 0)]).toEqual([0.5, 0, 0]);
+});
+
+it("counts how many steps ago tries began", () => {
+  const row = { trajectory: 0, advantage: 0, trainable_tokens: 1, reward: 1, tokens: 1, status: "trained" };
+  const trajectories = [14, 12, null, 14].map((initial_policy_version) => ({ ...row, initial_policy_version }));
+  expect(agesOf([{ trajectories }], 14)).toEqual([
+    { steps: 0, count: 2 },
+    { steps: 2, count: 1 },
+  ]);
 });

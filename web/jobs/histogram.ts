@@ -41,6 +41,21 @@ export function points(groups: readonly Pick<GroupRow, "trajectories">[]): Point
   );
 }
 
+/** Tries that began so many steps before the job. */
+export interface Age {
+  steps: number;
+  count: number;
+}
+
+/** The freshest first. Tries that do not say what they began with are left out. */
+export function agesOf(groups: readonly Pick<GroupRow, "trajectories">[], fromStep: number): Age[] {
+  const counts = new Map<number, number>();
+  for (const { initial_policy_version: version } of groups.flatMap(({ trajectories }) => trajectories)) {
+    if (version !== null) counts.set(fromStep - version, (counts.get(fromStep - version) ?? 0) + 1);
+  }
+  return [...counts].map(([steps, count]) => ({ steps, count })).sort((one, other) => one.steps - other.steps);
+}
+
 /** Without spreading: a job may have more values than a call may have arguments. */
 export function rangeOf(values: readonly number[]): { low: number; high: number } {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];

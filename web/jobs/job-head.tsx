@@ -39,6 +39,7 @@ export function JobHead({ job, gradientSteps, onChanged }: JobHeadProps) {
           {job.from_step !== null && `from step ${job.from_step}`}
           {job.step !== null && ` to step ${job.step}`}
         </span>
+        <a href={`/policies/${job.model_id}`}>policy</a>
         <Progress job={job} />
         {isOpen && <Cancel id={job.id} onChanged={onChanged} />}
       </div>

@@ -41,6 +41,7 @@ function JobOf({ id }: { id: string }) {
           job={id}
           groups={groups.data}
           isSupervised={job.data.kind === "sft"}
+          fromStep={job.data.from_step}
           onMore={() => setPages(pages + 1)}
         />
       )}
@@ -52,14 +53,15 @@ interface GroupPartProps {
   job: string;
   groups: Groups;
   isSupervised: boolean;
+  fromStep: number | null;
   onMore: () => void;
 }
 
-function GroupPart({ job, groups: { rows, hasMore, missing }, isSupervised, onMore }: GroupPartProps) {
+function GroupPart({ job, groups: { rows, hasMore, missing }, isSupervised, fromStep, onMore }: GroupPartProps) {
   const [filter, setFilter] = useFilter();
   const shown = useMemo(() => filterGroups(rows, filter), [rows, filter]);
   const verdicts = useMemo(() => [...new Set(rows.flatMap((row) => Object.keys(row.verdicts)))], [rows]);
-  const charts = useMemo(() => <Charts groups={rows} />, [rows]);
+  const charts = useMemo(() => <Charts groups={rows} fromStep={fromStep} />, [rows, fromStep]);
   if (missing !== null) return <p>{missing}</p>;
   const noun = isSupervised ? "example" : "group";
   return (

@@ -36,6 +36,16 @@ const MAIN = [
     meaning:
       "Share of tokens whose ratio left the allowed range. High: the learning rate is too large, or tries too old.",
   },
+  {
+    title: "ratio",
+    keys: ["ratio_mean", "ratio_max"],
+    meaning: "New probability over old. Far from 1, the tries come from another policy than the one being trained.",
+  },
+  {
+    title: "learning rate",
+    keys: ["learning_rate"],
+    meaning: "How far each gradient step goes, with its multipliers.",
+  },
 ] as const satisfies readonly (ChartRow & { instead?: string })[];
 
 const PLACES = new Set(["step", "gradient_step"]);
