@@ -3,6 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import { useTitle } from "../parts/use-title.ts";
+import { followChat, openChat } from "../playground/chat-state.ts";
 import { ColumnView } from "../playground/column-view.tsx";
 import { Composer } from "../playground/composer.tsx";
 import { ManyPrompts } from "../playground/many-prompts.tsx";
@@ -58,9 +59,11 @@ function useAddress(): void {
     if (query !== "") {
       settings.value = fromQuery(query);
       draft.value = settings.value.prompt;
+      openChat(settings.value.chat);
     }
     isRead.current = true;
   }, [url]);
+  useEffect(followChat, []);
   const query = toQuery(settings.value);
   useEffect(() => {
     if (!isRead.current || location.pathname !== "/") return;
@@ -93,7 +96,8 @@ function Welcome() {
       <p>Nothing said yet.</p>
       <p class="muted">
         Add a model to compare, or ask for several answers at once. Every setting is in the address, so a link shares
-        it. Press <kbd>?</kbd> for the keyboard.
+        it. The conversation stays in this browser; export it to carry it elsewhere. Press <kbd>?</kbd> for the
+        keyboard.
       </p>
     </div>
   );

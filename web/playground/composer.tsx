@@ -1,6 +1,7 @@
 // Where the user writes.
 import { useEffect, useRef } from "preact/hooks";
 import { useShortcuts } from "../keys.ts";
+import { exportChat, importChat } from "./chat-state.ts";
 import { change, clear, columns, draft, isBusy, problem, regenerate, send, stop } from "./state.ts";
 
 export function Composer() {
@@ -65,6 +66,22 @@ export function Composer() {
         <button type="button" disabled={!hasTalked} onClick={clear}>
           New chat
         </button>
+        <button type="button" disabled={!hasTalked || isBusy.value} onClick={exportChat}>
+          Export
+        </button>
+        <label class="button">
+          Import
+          <input
+            type="file"
+            class="sr-only"
+            accept="application/json"
+            onChange={({ currentTarget: field }) => {
+              const file = field.files?.[0];
+              if (file !== undefined) void importChat(file);
+              field.value = "";
+            }}
+          />
+        </label>
       </div>
     </form>
   );

@@ -22,10 +22,11 @@ it("brings every setting through the address", () => {
     colour: "difference",
     panel: "teach",
     prompt: "Tell me about the sea. 🌊",
+    chat: "k3v9",
   };
   expect(fromQuery(toQuery(settings))).toEqual(settings);
 });
 
 it("gives what is wrong its default", () => {
-  expect(fromQuery("n=-3&seed=x&temperature=&view=nothing&top=1.5&m=")).toEqual(DEFAULTS);
+  expect(fromQuery("n=-3&seed=x&temperature=&view=nothing&top=1.5&m=&chat=a%20b")).toEqual(DEFAULTS);
 });

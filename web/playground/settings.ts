@@ -47,6 +47,8 @@ export interface Settings {
   panel: Panel;
   /** What stands in the box, not sent yet or sent last. */
   prompt: string;
+  /** The conversation, under the id that this browser keeps it; "" before the first answer. */
+  chat: string;
 }
 
 export const DEFAULTS: Settings = {
@@ -64,9 +66,10 @@ export const DEFAULTS: Settings = {
   colour: "surprise",
   panel: "none",
   prompt: "",
+  chat: "",
 };
 
-const TEXTS = { system: "system", constraint: "constraint", extra: "extra", prompt: "q" } as const;
+const TEXTS = { system: "system", constraint: "constraint", extra: "extra", prompt: "q", chat: "chat" } as const;
 const CHOICES = { output: OUTPUT_KINDS, view: VIEWS, colour: COLOURS, panel: PANELS } as const;
 
 /** The query of the address, without the question mark. */
@@ -123,5 +126,6 @@ export function fromQuery(text: string): Settings {
     constraint: query.get("constraint") ?? "",
     extra: query.get("extra") ?? "",
     prompt: query.get("q") ?? "",
+    chat: /^\w*$/.exec(query.get("chat") ?? "")?.[0] ?? "",
   };
 }

@@ -1,5 +1,5 @@
 // The state of the playground: its settings, and one column per model with a conversation of its own. Settings live in the
-// address; conversations live here until the tab is closed.
+// address, which also names the conversation (chat-state.ts).
 import { batch, computed, signal } from "@preact/signals";
 import { models } from "../models.ts";
 import { messageOf } from "../session.ts";
@@ -79,6 +79,7 @@ export function stop(): void {
 export function clear(): void {
   stop();
   batch(() => {
+    change({ chat: "" });
     columns.value = [];
     problem.value = null;
   });
