@@ -123,7 +123,7 @@ export class Service {
     this.tokens = parts.tokens;
     this.responses = parts.responses;
     this.auth = new Authenticator(parts.tokens, parts.sessions, config.apiKey);
-    this.models = new ModelRegistry(parts.names, parts.root, engine.info.maxModelLen);
+    this.models = new ModelRegistry(parts.names, parts.root);
     this.adapterSlots = new AdapterSlots(engine);
     this.adapters = new AdapterManager(this.adapterSlots, this.models);
     this.admission = new Admission({ slots: slotsOf(parts), queue: config.maxQueue });

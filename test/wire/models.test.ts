@@ -40,7 +40,7 @@ describe("models and adapters", () => {
     expect(await json(server.get("/v1/models/tuned/a"))).toMatchObject({
       parent: "fake",
       root: path,
-      max_model_len: null,
+      max_model_len: 2048,
     });
     const body = { messages: [{ role: "user", content: "go on" }], temperature: 0, max_tokens: 8 };
     const base = await server.chat(body);

@@ -10,7 +10,6 @@ export interface ModelCard {
   created: number;
   root: string;
   parent: string | null;
-  maxModelLen: number | null;
 }
 
 /** Names that exist only for some callers or change over time. */
@@ -39,7 +38,6 @@ export interface LoadedAdapter {
 export class ModelRegistry {
   readonly names: readonly string[];
   readonly #root: string;
-  readonly #maxModelLen: number;
   readonly #created = Math.floor(Date.now() / 1000);
   readonly #adapters = new Map<string, LoadedAdapter>();
   readonly #sources: ModelSource[] = [];
@@ -47,10 +45,9 @@ export class ModelRegistry {
   readonly #replacing = new Map<string, Promise<unknown>>();
 
   /** `names`: at least one; the first is the one replies carry. `root`: where the weights come from. */
-  constructor(names: readonly string[], root: string, maxModelLen: number) {
+  constructor(names: readonly string[], root: string) {
     this.names = names;
     this.#root = root;
-    this.#maxModelLen = maxModelLen;
   }
 
   get baseName(): string {
@@ -84,14 +81,12 @@ export class ModelRegistry {
       created: this.#created,
       root: this.#root,
       parent: null,
-      maxModelLen: this.#maxModelLen,
     }));
     const adapters = [...this.#adapters.values()].map(({ name, path, created }) => ({
       id: name,
       created,
       root: path,
       parent: this.baseName,
-      maxModelLen: null,
     }));
     const offered = await Promise.all(this.#sources.map((source) => source.list(principal)));
     return [...base, ...adapters, ...offered.flat()];

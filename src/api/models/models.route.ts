@@ -30,7 +30,7 @@ const Model = Type.Object(
     owned_by: Type.String(),
     root: Type.String(),
     parent: Type.Union([Type.String(), Type.Null()], { description: "The base model of an adapter." }),
-    max_model_len: nullable(Type.Integer()),
+    max_model_len: Type.Integer({ description: "Context length in tokens." }),
     permission: Type.Array(Permission),
   },
   { title: "Model" },
@@ -39,13 +39,17 @@ const Model = Type.Object(
 const ModelList = Type.Object({ object: Type.Literal("list"), data: Type.Array(Model) }, { title: "ModelList" });
 
 export function registerModels(app: FastifyInstance, service: Service): void {
+  const { maxModelLen } = service.engine.info;
   app.get(
     "/v1/models",
     {
       config: { access: "any" },
       schema: { summary: "List served models", tags: ["models"], response: { 200: ModelList } },
     },
-    async (request) => ({ object: "list", data: (await service.models.cards(principalOf(request))).map(toWire) }),
+    async (request) => {
+      const cards = await service.models.cards(principalOf(request));
+      return { object: "list", data: cards.map((card) => toWire(card, maxModelLen)) };
+    },
   );
 
   app.get<{ Params: { "*": string } }>(
@@ -58,13 +62,13 @@ export function registerModels(app: FastifyInstance, service: Service): void {
       // A wildcard, because names may contain slashes.
       const name = request.params["*"];
       const card = await service.models.card(name, principalOf(request));
-      if (card !== null) return toWire(card);
+      if (card !== null) return toWire(card, maxModelLen);
       throw new ServiceError("model_not_found", `The model \`${name}\` does not exist.`, { param: "model" });
     },
   );
 }
 
-function toWire(card: ModelCard) {
+function toWire(card: ModelCard, maxModelLen: number) {
   return {
     id: card.id,
     object: "model",
@@ -72,7 +76,7 @@ function toWire(card: ModelCard) {
     owned_by: "flywheel",
     root: card.root,
     parent: card.parent,
-    max_model_len: card.maxModelLen,
+    max_model_len: maxModelLen,
     permission: [
       {
         id: `modelperm-${card.id}`,

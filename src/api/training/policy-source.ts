@@ -51,5 +51,5 @@ export function policySource(training: TrainingService): ModelSource {
 
 function cardOf(model: ModelRecord, id: string): ModelCard {
   const created = Math.floor(Date.parse(model.createdAt) / 1000);
-  return { id, created, root: artifactName(model), parent: model.baseModel, maxModelLen: null };
+  return { id, created, root: artifactName(model), parent: model.baseModel };
 }
