@@ -5,7 +5,17 @@ import { compileExpressions } from "./automaton/expression-compiler.ts";
 import { linkProgram } from "./automaton/link.ts";
 import type { Program } from "./automaton/program.ts";
 import type { ConstrainedOutput, OutputShape, ReasoningPrefix } from "./constraint.ts";
-import { type Expression, empty, type Grammar, GrammarBuilder, repeat, sequence, text, texts } from "./expression.ts";
+import {
+  choice,
+  type Expression,
+  empty,
+  type Grammar,
+  GrammarBuilder,
+  repeat,
+  sequence,
+  text,
+  texts,
+} from "./expression.ts";
 import { GrammarError, TOO_DEEP } from "./grammar-error.ts";
 import { jsonLayout } from "./json-schema/json-layout.ts";
 import { JsonText } from "./json-schema/json-text.ts";
@@ -48,6 +58,11 @@ function shapeExpression(shape: OutputShape, builder: GrammarBuilder, onIgnored:
       return structuralTag(shape.tag, shape.json, builder, onIgnored);
     case "tool_calls":
       return toolCallGrammar(shape.format, shape.tools, shape.parallel, builder, onIgnored);
+    case "calls_or":
+      return choice(
+        shapeExpression(shape.calls, builder, onIgnored),
+        shapeExpression(shape.answer, builder, onIgnored),
+      );
     default:
       return shape satisfies never;
   }

@@ -16,14 +16,24 @@ export interface JsonOptions {
   whitespacePattern: string | null;
 }
 
-export type OutputShape =
+/** What an output may be other than tool calls. */
+export type PlainShape =
   | { kind: "json_object"; json: JsonOptions }
   | { kind: "json_schema"; schema: JsonValue; json: JsonOptions }
   | { kind: "regex"; pattern: string }
   | { kind: "choice"; choices: readonly string[] }
   | { kind: "grammar"; source: string }
-  | { kind: "structural_tag"; tag: JsonValue; json: JsonOptions }
-  | { kind: "tool_calls"; format: ToolCallFormat; tools: readonly ToolSignature[]; parallel: boolean };
+  | { kind: "structural_tag"; tag: JsonValue; json: JsonOptions };
+
+export interface ToolCallsShape {
+  kind: "tool_calls";
+  format: ToolCallFormat;
+  tools: readonly ToolSignature[];
+  parallel: boolean;
+}
+
+/** `calls_or`: tool calls, or an answer of another shape; the model chooses. */
+export type OutputShape = PlainShape | ToolCallsShape | { kind: "calls_or"; calls: ToolCallsShape; answer: PlainShape };
 
 /** How the text spells tool calls (see text/tools). */
 export const TOOL_CALL_FORMATS = [

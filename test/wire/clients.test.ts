@@ -19,6 +19,9 @@ const server = sharedServer({
 });
 
 const CALL = '<tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>';
+/** As a constraint spells it. */
+const JUDGE = '<tool_call>\n{"name": "judge", "arguments": {"a": 1, "b": 2}}\n</tool_call>';
+const YES = 'say:{"yes": true}';
 const parameters = {
   type: "object" as const,
   properties: { a: { type: "integer" as const }, b: { type: "integer" as const } },
@@ -149,6 +152,17 @@ function agents(useResponses: boolean): Required<Omit<Cells, "responses">> {
       const outputType = { type: "json_schema", name: "answer", strict: true, schema } as AgentOutputType;
       const result = await runner().run(agent({ tools: [], outputType, modelSettings: { maxTokens: 300 } }), "go on");
       expect(typeof (result.finalOutput as unknown as { yes: unknown }).yes).toBe("boolean");
+      // Both: the model calls, and its answer after the result has the shape.
+      const judge = agentTool({
+        name: "judge",
+        description: "judges",
+        parameters,
+        strict: true,
+        execute: async () => YES,
+      });
+      const judged = await runner().run(agent({ tools: [judge], outputType }), `say:${JUDGE}`);
+      expect(judged.newItems.map(({ type }) => type)).toContain("tool_call_output_item");
+      expect(judged.finalOutput).toEqual({ yes: true });
     },
   };
 }

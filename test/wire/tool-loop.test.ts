@@ -204,6 +204,29 @@ describe("a server that does not parse tool calls", () => {
     }
   });
 
+  it("leaves the choice between calls and an answer of the wanted shape", async () => {
+    const schema = {
+      type: "object",
+      properties: { n: { type: "integer" } },
+      required: ["n"],
+      additionalProperties: false,
+    };
+    const response_format = { type: "json_schema", json_schema: { name: "n", schema } };
+    const ask = async (text: string, more: object = {}) =>
+      (await server.chat({ messages: [{ role: "user", content: `say:${text}` }], tools, response_format, ...more }))
+        .choices[0];
+    const written = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>';
+    expect(await ask(written)).toMatchObject({
+      finish_reason: "tool_calls",
+      message: { content: null, tool_calls: [{ function: { name: "add", arguments: '{"a": 1, "b": 2}' } }] },
+    });
+    expect(await ask('{"n": 5}')).toMatchObject({
+      finish_reason: "stop",
+      message: { content: '{"n": 5}', tool_calls: [] },
+    });
+    expect((await ask('{"n": 5}', { tool_choice: "none" })).message.content).toBe('{"n": 5}');
+  });
+
   it.each([
     ["bundled", TEMPLATE, "flywheel serve --enable-auto-tool-choice --tool-call-parser NAME"],
     ["org/name", `${TEMPLATE}{# <tool_call> #}`, "flywheel serve org/name --enable-auto-tool-choice"],

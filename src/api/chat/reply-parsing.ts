@@ -2,8 +2,15 @@
 // and the request, structured output on the request alone.
 
 import { ServiceError } from "../../errors/service-error.ts";
-import type { Constraint, OutputShape, ToolCallFormat, ToolSignature } from "../../grammar/constraint.ts";
+import type {
+  Constraint,
+  OutputShape,
+  ToolCallFormat,
+  ToolCallsShape,
+  ToolSignature,
+} from "../../grammar/constraint.ts";
 import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
+import { CALL_SPELLINGS } from "../../grammar/tool-call-spelling.ts";
 import { plainNumbers } from "../../json/exact-json.ts";
 import { createReplyParser, createThoughtMeter } from "../../text/create-reply-parser.ts";
 import type { ChatPrompt } from "../../text/prompt.ts";
@@ -26,7 +33,7 @@ export interface ReplyParsing {
   signatures: ToolSignature[];
   namedTool: boolean;
   /** A shape the output is forced into, before reasoning is taken into account. */
-  shape: WantedShape | { shape: OutputShape; param: "tool_choice" } | null;
+  shape: { shape: OutputShape; param: WantedShape["param"] | "tool_choice" } | null;
 }
 
 export function replyParsing(service: Service, { body, shape: asked }: ValidatedChat): ReplyParsing {
@@ -40,15 +47,17 @@ export function replyParsing(service: Service, { body, shape: asked }: Validated
   }
   const tools = choice === "none" ? null : service.toolFormat;
   const signatures = tools === null ? [] : signaturesOf(body);
+  const parallel = body.parallel_tool_calls ?? true;
   const forced =
-    tools !== null && choice !== "auto" && choice !== "none" ? toolShape(tools, signatures, body, choice) : null;
+    tools !== null && choice !== "auto" && choice !== "none" ? toolShape(tools, signatures, parallel, choice) : null;
+  const free = tools === null || asked === null ? asked : callsOr(tools, signatures, parallel, asked);
   return {
     reasoning: service.reasoning,
     thinkingDisabled: kwargs.enable_thinking === false,
     tools,
     signatures,
     namedTool,
-    shape: forced === null ? asked : { shape: forced, param: "tool_choice" },
+    shape: forced === null ? free : { shape: forced, param: "tool_choice" },
   };
 }
 
@@ -69,15 +78,37 @@ function signaturesOf({ tools }: ChatBody): ToolSignature[] {
 function toolShape(
   format: ToolCallFormat,
   signatures: readonly ToolSignature[],
-  body: ChatBody,
+  parallel: boolean,
   choice: "required" | { function: { name: string } },
-): OutputShape {
+): ToolCallsShape {
   return {
     kind: "tool_calls",
     format,
     tools: signatures.filter(({ name }) => choice === "required" || name === choice.function.name),
-    parallel: choice === "required" && (body.parallel_tool_calls ?? true),
+    parallel: parallel && choice === "required",
   };
+}
+
+const ANY_OBJECT: JsonValue = { type: "object" };
+
+/**
+ * Under "auto", calls beside an answer of the wanted shape. The model only sees the schemas of the tools, as without the
+ * shape. Formats whose calls are not JSON cannot have any arguments, so there the answer stays alone.
+ */
+function callsOr(
+  format: ToolCallFormat,
+  signatures: readonly ToolSignature[],
+  parallel: boolean,
+  asked: WantedShape,
+): ReplyParsing["shape"] {
+  if (format === "pythonic" || format === "glm45") return asked;
+  const { names } = CALL_SPELLINGS[format];
+  const tools = signatures
+    .filter(({ name }) => name !== "" && (names?.test(name) ?? true))
+    .map(({ name, parameters }) => ({ name, parameters: parameters === null ? null : ANY_OBJECT }));
+  if (tools.length === 0) return asked;
+  const calls = { kind: "tool_calls", format, tools, parallel } as const;
+  return { shape: { kind: "calls_or", calls, answer: asked.shape }, param: asked.param };
 }
 
 export function stateAfter(parsing: ReplyParsing, prompt: ChatPrompt, continued: boolean): ReasoningState {

@@ -1,7 +1,6 @@
 // What a Flywheel server adds to a text completion when another Flywheel is its engine (engine/remote/). The public
 // fields cannot say it exactly: the reasoning before a constraint, forced tool calls, a limit on thoughts.
 import { type Static, Type } from "typebox";
-import { ServiceError } from "../../errors/service-error.ts";
 import { type Constraint, TOOL_CALL_FORMATS } from "../../grammar/constraint.ts";
 import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
 import type { ThinkingLimit } from "../../sampling/thinking-budget.ts";
@@ -20,7 +19,9 @@ export const Forwarded = Type.Object(
         tools: Type.Array(Tool, { minItems: 1 }),
         parallel: Type.Boolean(),
       }),
-      { description: "The output must consist of calls of these tools. Excludes every other constraint." },
+      {
+        description: "The output must consist of calls of these tools, or follow the other constraint if there is one.",
+      },
     ),
     reasoning: orNull(
       Type.Object({ start: Type.String(), end: Type.String(), mode: Type.Enum(["open", "optional"]) }),
@@ -40,12 +41,9 @@ export function completionConstraint(body: ShapeFields & { forwarded?: Forwarded
   const wanted = readOutputShape(body);
   const { tool_calls: calls, reasoning } = body.forwarded ?? {};
   if (!calls) return wanted === null ? null : { ...wanted, reasoning: reasoning ?? null };
-  if (wanted !== null) {
-    const message = "forwarded.tool_calls cannot be combined with another constraint.";
-    throw new ServiceError("invalid_combination", message, { param: "forwarded" });
-  }
   const tools = calls.tools.map(({ name, parameters }) => ({ name, parameters: (parameters ?? null) as JsonValue }));
-  const shape = { kind: "tool_calls", format: calls.format, tools, parallel: calls.parallel } as const;
+  const forced = { kind: "tool_calls", format: calls.format, tools, parallel: calls.parallel } as const;
+  const shape = wanted === null ? forced : ({ kind: "calls_or", calls: forced, answer: wanted.shape } as const);
   return { shape, param: "forwarded", reasoning: reasoning ?? null };
 }
 

@@ -3,7 +3,7 @@
 // expression or grammar compiles.
 import type { Static, TObject } from "typebox";
 import { ServiceError } from "../../errors/service-error.ts";
-import type { OutputShape } from "../../grammar/constraint.ts";
+import type { PlainShape } from "../../grammar/constraint.ts";
 import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
 import { parseInnerJson } from "../http/json-body.ts";
 import type { guidedFields, ResponseFormat, StructuredOutputs } from "./constraint.schema.ts";
@@ -16,7 +16,7 @@ type Kind = (typeof KINDS)[number];
 type Wanted = Partial<Record<Kind, unknown>>;
 
 export interface WantedShape {
-  shape: OutputShape;
+  shape: PlainShape;
   /** The field it came from. */
   param: "response_format" | "structured_outputs";
 }
@@ -91,7 +91,7 @@ function tagOfFormat(format: Format): unknown {
   throw bad("response_format of type structural_tag needs format, or structures and triggers.", "response_format");
 }
 
-function toShape(wanted: Wanted, options: Partial<Outputs>): OutputShape | null {
+function toShape(wanted: Wanted, options: Partial<Outputs>): PlainShape | null {
   const kinds = KINDS.filter((kind) => wanted[kind] !== undefined);
   if (kinds.length > 1) throw refuse(`Only one kind of constraint can apply, got ${kinds.join(" and ")}.`);
   const kind = kinds[0];

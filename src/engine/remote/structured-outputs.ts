@@ -2,25 +2,33 @@
 // Reasoning and tool calls have no field of their own there; a structural tag expresses both. A Flywheel server gets
 // them as they are, in `forwarded`, so that it compiles the very same automaton.
 
-import type { ConstrainedOutput, JsonOptions, OutputShape, ReasoningPrefix } from "../../grammar/constraint.ts";
+import type {
+  ConstrainedOutput,
+  JsonOptions,
+  OutputShape,
+  PlainShape,
+  ReasoningPrefix,
+  ToolCallsShape,
+} from "../../grammar/constraint.ts";
 import type { JsonValue } from "../../grammar/json-schema/keywords.ts";
 import { CALL_SPELLINGS } from "../../grammar/tool-call-spelling.ts";
 import { NotExpressible } from "./not-expressible.ts";
 
-type ToolCalls = Extract<OutputShape, { kind: "tool_calls" }>;
 type Format = { [key: string]: JsonValue };
 
 /** The `structured_outputs` of a request to vLLM. Throws NotExpressible. */
 export function vllmOutputs({ shape, reasoning }: ConstrainedOutput): Record<string, unknown> {
-  if ("json" in shape) checkOptions(shape.json);
-  if (reasoning === null && shape.kind !== "tool_calls") return plain(shape);
+  const answer = shape.kind === "calls_or" ? shape.answer : shape;
+  if ("json" in answer) checkOptions(answer.json);
+  if (reasoning === null && shape.kind !== "tool_calls" && shape.kind !== "calls_or") return plain(shape);
   const format = reasoning === null ? formatOf(shape) : afterReasoning(reasoning, formatOf(shape));
   return { structural_tag: JSON.stringify({ type: "structural_tag", format }) };
 }
 
-/** The `structured_outputs` of a request to a Flywheel server; undefined when the shape is in `forwarded`. */
+/** The `structured_outputs` of a request to a Flywheel server. Tool calls are in `forwarded`: undefined if there are no others. */
 export function flywheelOutputs(shape: OutputShape): Record<string, unknown> | undefined {
   if (shape.kind === "tool_calls") return undefined;
+  if (shape.kind === "calls_or") return flywheelOutputs(shape.answer);
   if (!("json" in shape)) return plain(shape);
   const { compact, closedObjects, freeOrder, openObjects, whitespacePattern } = shape.json;
   return {
@@ -46,7 +54,7 @@ function checkOptions({ compact, freeOrder, openObjects, whitespacePattern }: Js
   }
 }
 
-function plain(shape: Exclude<OutputShape, ToolCalls>): Record<string, unknown> {
+function plain(shape: PlainShape): Record<string, unknown> {
   switch (shape.kind) {
     case "json_object":
       return { json_object: true };
@@ -85,13 +93,15 @@ function formatOf(shape: OutputShape): Format {
     }
     case "tool_calls":
       return toolCalls(shape);
+    case "calls_or":
+      return { type: "or", elements: [toolCalls(shape.calls), formatOf(shape.answer)] };
     default:
       return shape satisfies never;
   }
 }
 
 /** As grammar/tool-call-grammar.ts spells them. */
-function toolCalls({ format, tools, parallel }: ToolCalls): Format {
+function toolCalls({ format, tools, parallel }: ToolCallsShape): Format {
   if (format === "pythonic" || format === "glm45") {
     throw new NotExpressible(`tool_choice with calls in the format ${format}`);
   }

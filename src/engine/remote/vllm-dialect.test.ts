@@ -153,6 +153,33 @@ describe("constraints", () => {
     expect(() => outputs({ kind: "tool_calls", format: "pythonic", tools, parallel: true })).toThrow("tool_choice");
   });
 
+  it("spells calls inside marks, and calls beside an answer", () => {
+    const calls = { kind: "tool_calls", format: "mistral", tools, parallel: true } as const;
+    const { type, elements } = tagOf(outputs(calls)).format;
+    expect([type, elements[0], elements[2]]).toEqual([
+      "sequence",
+      { type: "const_string", value: "[TOOL_CALLS][" },
+      { type: "const_string", value: "]" },
+    ]);
+    expect(elements[1]).toMatchObject({
+      separator: ", ",
+      tags: [{ begin: '{"name": "f", "arguments": ', end: "}" }, {}],
+    });
+    const either: OutputShape = { kind: "calls_or", calls, answer: { kind: "regex", pattern: "a+" } };
+    expect(tagOf(outputs(either)).format).toEqual({
+      type: "or",
+      elements: [
+        { type, elements },
+        { type: "regex", pattern: "a+" },
+      ],
+    });
+    const sent = outputs(either, null, flywheel);
+    expect(sent.structured_outputs).toEqual({ regex: "a+" });
+    expect(sent.forwarded).toMatchObject({ tool_calls: { format: "mistral", tools, parallel: true } });
+    const compact: OutputShape = { ...either, answer: { kind: "json_object", json: { ...json, compact: true } } };
+    expect(() => outputs(compact)).toThrow("structured_outputs.");
+  });
+
   it("puts reasoning in front, as one structural tag", () => {
     const thought = { type: "tag", begin: "", content: { type: "any_text" }, end: "</think>" };
     const breaks = { type: "regex", pattern: "\\n{0,2}" };

@@ -142,11 +142,11 @@ function flywheelFields({ sampling, constraint }: GenerateRequest): Record<strin
   const { thinking } = sampling;
   if (thinking === null && constraint === null) return {};
   const { shape, reasoning } = constraint ?? { shape: null, reasoning: null };
+  const calls = shape?.kind === "calls_or" ? shape.calls : shape?.kind === "tool_calls" ? shape : null;
   return {
     structured_outputs: shape === null ? undefined : flywheelOutputs(shape),
     forwarded: {
-      tool_calls:
-        shape?.kind === "tool_calls" ? { format: shape.format, tools: shape.tools, parallel: shape.parallel } : null,
+      tool_calls: calls && { format: calls.format, tools: calls.tools, parallel: calls.parallel },
       reasoning,
       thinking:
         thinking === null
