@@ -44,6 +44,8 @@ export interface Checkpoint {
   created_at: string;
   job_id: string | null;
   bytes: number;
+  /** SHA-256 over its files, in hex: equal steps have equal digests. Null for steps of early versions. */
+  digest: string | null;
   origin: "training" | "registration" | "fork" | "rollback";
   /** Whether the engine has its adapter loaded. */
   loaded: boolean;

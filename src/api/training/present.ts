@@ -48,7 +48,7 @@ export function presentModel(model: ModelRecord, summary: ModelSummary, withWork
 export function presentStep(step: StepRecord, isLoaded: boolean) {
   return {
     ...{ id: step.id, step: step.step, metrics: step.metrics, created_at: step.createdAt },
-    ...{ job_id: step.jobId, bytes: step.bytes, origin: step.origin, loaded: isLoaded },
+    ...{ job_id: step.jobId, bytes: step.bytes, digest: step.digest, origin: step.origin, loaded: isLoaded },
   };
 }
 

@@ -130,6 +130,7 @@ export const CheckpointBody = Type.Object(
     created_at: Moment,
     job_id: nullable(Uuid),
     bytes: Type.Integer(),
+    digest: nullable(Type.String({ description: "SHA-256 over the step's files: equal steps have equal digests." })),
     origin: Type.Enum(["training", "registration", "fork", "rollback"]),
     loaded: Type.Boolean({ description: "Whether the engine has its adapter loaded." }),
   },
