@@ -4,7 +4,7 @@ import { beforeAll, expect, it } from "vitest";
 import { number } from "../../web/format.ts";
 import { shared } from "../wire/shared-server.ts";
 import { inBrowser } from "./browser.ts";
-import { KEY, type LearningServer, startLearningServer, storyGroups } from "./learning-server.ts";
+import { groupOf, KEY, type LearningServer, startLearningServer, storyGroups } from "./learning-server.ts";
 
 interface DryTry {
   group: number;
@@ -15,6 +15,10 @@ interface DryTry {
 
 interface Numbers {
   sequences: { positions: number[]; values: Record<string, number[]> }[];
+}
+
+interface Scores {
+  choices: { logprobs: { token_logprobs: number[] } }[];
 }
 
 inBrowser("the page of a try", (bench) => {
@@ -33,6 +37,12 @@ inBrowser("the page of a try", (bench) => {
     const response = await fetch(`${server.url}/v1/preview/training-jobs${path}`, init);
     expect(response.status).toBe(200);
     return (await response.json()) as Answer;
+  };
+  const scoresOf = async (body: object): Promise<number[]> => {
+    const headers = { authorization: `Bearer ${KEY}`, "content-type": "application/json" };
+    const init = { method: "POST", headers, body: JSON.stringify(body) };
+    const reply = (await (await fetch(`${server.url}/v1/completions`, init)).json()) as Scores;
+    return reply.choices[0]!.logprobs.token_logprobs;
   };
   /** The try as a dry run of the same data tells it: not from the record that the page reads. */
   const dryRun = async (group: number, trajectory: number) => {
@@ -126,5 +136,50 @@ inBrowser("the page of a try", (bench) => {
     expect(replyOf(mine)).not.toEqual(replyOf(other));
     expect(await page.locator("ins").count()).toBeGreaterThan(0);
     expect(new URL(page.url()).search).toBe("?colour=ratio&diff=0");
+  });
+
+  it("replays a try bit for bit under its step, and shows what another step thinks of it", async () => {
+    const { logprobs, mask } = (await dryRun(0, 7)).sequences[0]!;
+    const total = mask.filter((bit) => bit === 1).length;
+    const page = await open("/0/7");
+    await page.getByRole("button", { name: "Replay" }).click();
+    await page.getByText(`identical ✓ ${total}/${total}`).waitFor();
+    expect(new URL(page.url()).search).toBe("?under=0");
+
+    await page.getByRole("combobox", { name: "Under step" }).selectOption("1");
+    const under = page.getByRole("region", { name: "Sequence 1 under step 1" });
+    await under.getByText(new RegExp(`of ${total} tokens are likelier than when they were sampled`)).waitFor();
+    const changed = /changed by (.*)\.$/.exec((await under.getByRole("status").textContent())!)![1]!;
+    const body = { model: "agent@1", prompt: (await dryRun(0, 7)).sequences[0]!.tokens, max_tokens: 0, echo: true };
+    const scored = await scoresOf({ ...body, logprobs: 0 });
+    const sum = mask.reduce((all, bit, i) => all + (bit === 1 ? scored[i]! - logprobs[i]! : 0), 0);
+    expect(changed).toBe(number(sum));
+    expect(sum).toBeGreaterThan(0); // it was the best of its group
+    await page.reload();
+    await under.getByText(/tokens are likelier/).waitFor();
+  });
+
+  it("says which token of a replay differs first, and what may be the reason", async () => {
+    // sampled with a constraint, so the probabilities are those over the tokens it left
+    const messages = [{ role: "user", content: "yes or no?" }];
+    const sampling = { n: 2, temperature: 1, seed: 1, structured_outputs: { choice: ["yes", "no"] } };
+    const { choices } = await server.client.chat({ model: "agent@0", messages, ...sampling });
+    const { id } = await server.register("constrained");
+    const groups = [groupOf("yes or no?", choices, [0, 1])];
+    const { id: other } = await server.client.train(id, groups);
+    const page = await bench.open(`${server.url}/jobs/${other}/0/0?under=0`, { key: KEY });
+    await page.getByText(/^0\/\d+; token \d+: ln /).waitFor();
+    await page.getByText(/a constraint had left fewer tokens/).waitFor();
+  });
+
+  it("trains a job once more and makes the same step", async () => {
+    const before = [];
+    for await (const { name } of server.client.models()) before.push(name);
+    const page = await open("");
+    await page.getByRole("button", { name: "Repeat and compare" }).click();
+    await page.getByText(/identical ✓ SHA-256 [0-9a-f]{16}/).waitFor({ timeout: 300_000 });
+    const after = [];
+    for await (const { name } of server.client.models()) after.push(name);
+    expect(after).toEqual(before); // the fork is gone
   });
 });

@@ -13,6 +13,7 @@ export interface Sequence {
 }
 
 export interface Trajectory extends TryRow {
+  model_id: string;
   group: number;
   size: number;
   from_step: number | null;

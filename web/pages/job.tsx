@@ -9,8 +9,10 @@ import { GroupList } from "../jobs/group-list.tsx";
 import { JobDetails } from "../jobs/job-details.tsx";
 import { JobHead } from "../jobs/job-head.tsx";
 import { GROUPS_PER_PAGE, type Groups } from "../jobs/records.ts";
+import { RepeatButton } from "../jobs/repeat-button.tsx";
 import { useJob } from "../jobs/use-job.ts";
 import { useTitle } from "../parts/use-title.ts";
+import { may } from "../server-facts.ts";
 
 export function Job() {
   const id = useRoute().params.id!;
@@ -33,6 +35,7 @@ function JobOf({ id }: { id: string }) {
     <div class="job">
       <JobHead job={job.data} gradientSteps={gradientSteps} onChanged={job.reload} />
       <JobDetails job={job.data} warnings={warnings} />
+      {job.data.status === "COMPLETED" && may("training") && <RepeatButton job={job.data} />}
       <div role="alert" class="problem">
         {job.error ?? groups.error}
       </div>

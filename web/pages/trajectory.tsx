@@ -8,6 +8,7 @@ import { COLOURS, type Colour } from "../jobs/token-colours.ts";
 import type { Trajectory as Try } from "../jobs/trajectory.ts";
 import { TryDiff } from "../jobs/try-diff.tsx";
 import { TryTokens } from "../jobs/try-tokens.tsx";
+import { UnderStep } from "../jobs/under-step.tsx";
 import { useShortcuts } from "../keys.ts";
 import { useQuery } from "../parts/use-query.ts";
 import { useTitle } from "../parts/use-title.ts";
@@ -87,6 +88,7 @@ export function Trajectory() {
         </select>
       </label>
       {other !== null && <TryDiff path={tryPath(id!, group!, other)} sequences={data.sequences} />}
+      <UnderStep data={data} step={query.under ?? ""} onStep={(under) => go(at, { under })} />
       <More data={data} />
     </div>
   );

@@ -20,3 +20,11 @@ export function compareBits(
   const first = { at: differing, sampled: logprob, again: again[differing]?.logprob ?? null };
   return { same, total: sampled.length, firstDifference: first };
 }
+
+/** What may have made the first token that is not the same; no more is known here. */
+export function whyDifferent({ sampled, again }: NonNullable<ReplayResult["firstDifference"]>): string {
+  if (again === null) return "There are fewer tokens now.";
+  return sampled > again
+    ? "It was likelier when it was sampled: a constraint had left fewer tokens, or other weights wrote it."
+    : "Other weights or another precision wrote it, or its tokens were changed.";
+}

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { number } from "../format.ts";
 import { messageOf } from "../session.ts";
-import type { ReplayResult } from "./bits.ts";
+import { type ReplayResult, whyDifferent } from "./bits.ts";
 import { replay } from "./replay.ts";
 import type { Column } from "./state.ts";
 
@@ -28,7 +28,10 @@ function Outcome({ state }: { state: "idle" | "busy" | ReplayResult | Error }) {
   if (state === "idle") return null;
   if (state === "busy") return <span class="muted">scoring again…</span>;
   if (state instanceof Error) return <span class="problem">{state.message}</span>;
-  const { same, total, firstDifference } = state;
+  return <Compared result={state} />;
+}
+
+export function Compared({ result: { same, total, firstDifference } }: { result: ReplayResult }) {
   if (firstDifference === null) {
     return (
       <span class="chip good">
@@ -38,8 +41,11 @@ function Outcome({ state }: { state: "idle" | "busy" | ReplayResult | Error }) {
   }
   const { at, sampled, again } = firstDifference;
   return (
-    <span class="chip bad">
-      {same}/{total}; token {at + 1}: ln {number(sampled, 6)} then {again === null ? "nothing" : number(again, 6)}
-    </span>
+    <>
+      <span class="chip bad">
+        {same}/{total}; token {at + 1}: ln {number(sampled, 6)} then {again === null ? "nothing" : number(again, 6)}
+      </span>{" "}
+      {whyDifferent(firstDifference)}
+    </>
   );
 }
