@@ -71,8 +71,8 @@ export function modulePath(config: ModelConfig, name: LinearName): string {
   return familyNamed(config.family).names.modules[name];
 }
 
-/** `prefix`: the part before "layers.0" in this checkpoint's names, usually "model.". */
-export function expectedTensors(config: ModelConfig, prefix = "model."): ModelTensors {
+/** `prefix`: the part before "layers.0" in this checkpoint's names; by default the family's usual one. */
+export function expectedTensors(config: ModelConfig, prefix = usualPrefix(config)): ModelTensors {
   const { names } = familyNamed(config.family);
   const vocabulary = [config.vocabSize, config.hiddenSize];
   // "model." -> "lm_head", "language_model.model." -> "language_model.lm_head", "model.language_model." -> "lm_head"
@@ -87,6 +87,10 @@ export function expectedTensors(config: ModelConfig, prefix = "model."): ModelTe
     finalNorm: normTensors(config, `${prefix}${names.finalNorm}`),
     layers: config.layers.map((layer, index) => layerTensors(config, layer, `${prefix}${names.layers}.${index}.`)),
   };
+}
+
+function usualPrefix({ family }: ModelConfig): string {
+  return familyNamed(family).tensorPrefixes[0]!;
 }
 
 /** All tensors in one list, in the order in which a model uses them. */
