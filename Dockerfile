@@ -38,6 +38,7 @@ WORKDIR /app
 COPY package.json LICENSE openapi.json ./
 COPY bin bin
 COPY models/flywheel-mini models/flywheel-mini
+COPY templates templates
 COPY trainer/flywheel_trainer trainer/flywheel_trainer
 COPY trainer/flywheel_trainer_ray.py trainer/
 COPY --from=packages /app/node_modules node_modules

@@ -1,14 +1,17 @@
-// The command line: `flywheel serve | open | chat | tokens | train | policies | status | doctor | demo`. Each command registers itself. Errors that
-// the operator can fix are printed as one line, all others with a stack.
+// The command line. Each command registers itself. Errors that the operator can fix are printed as one line, all others with a stack.
 import { Command } from "commander";
 import { OperatorError } from "../errors/operator-error.ts";
 import { PACKAGE_VERSION } from "../system/version.ts";
+import { addBaseModelCommands } from "./base-models/base-models.command.ts";
 import { addChatCommand } from "./chat.command.ts";
+import { addCompletionCommand } from "./completion.command.ts";
 import { addDemoCommand } from "./demo/demo.command.ts";
 import { addDoctorCommand } from "./doctor/doctor.command.ts";
+import { addInitCommand } from "./init.command.ts";
 import { addOpenCommand } from "./open.command.ts";
 import { dashed } from "./option-flags.ts";
 import { addPoliciesCommand } from "./policies.command.ts";
+import { addRunCommand } from "./run.command.ts";
 import { addServeCommand } from "./serve.command.ts";
 import { addStatusCommand } from "./status.command.ts";
 import { addTokensCommand } from "./tokens.command.ts";
@@ -20,6 +23,7 @@ export function createProgram(): Command {
     .version(PACKAGE_VERSION)
     .showHelpAfterError("(add --help to see the options)");
   addServeCommand(program);
+  addRunCommand(program);
   addOpenCommand(program);
   addChatCommand(program);
   addTokensCommand(program);
@@ -27,7 +31,10 @@ export function createProgram(): Command {
   addPoliciesCommand(program);
   addStatusCommand(program);
   addDoctorCommand(program);
+  addBaseModelCommands(program);
+  addInitCommand(program);
   addDemoCommand(program);
+  addCompletionCommand(program);
   return program;
 }
 

@@ -1,9 +1,13 @@
 // `flywheel serve`: starts a server, prints its address and a curl command to try it, and drains on SIGTERM and Ctrl-C.
 import type { Command } from "commander";
+import { memoryPlan } from "../app/memory-plan.ts";
+import { findModel } from "../app/model-files.ts";
 import type { RunningServer } from "../app/serve.ts";
 import { loadConfig } from "../config/load.ts";
-import { OPTIONS } from "../config/options.ts";
+import { type Config, OPTIONS } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
+import { createLog } from "../observe/log.ts";
+import { planLines } from "./base-models/plan-lines.ts";
 import { addOptionFlags, flagWithSeveralValues, givenFlags } from "./option-flags.ts";
 
 export function addServeCommand(program: Command): void {
@@ -14,10 +18,11 @@ export function addServeCommand(program: Command): void {
     .option(
       "--config <FILE.yaml>",
       "read options from a file; flags and environment variables take precedence [FLYWHEEL_CONFIG]",
-    );
+    )
+    .option("--estimate", "print how much memory the model would take, without reading its weights, and exit");
   addOptionFlags(command);
   command.addHelpText("after", HELP_EXAMPLES);
-  command.action(async (model: string | undefined, options: { config?: string }) => {
+  command.action(async (model: string | undefined, options: { config?: string; estimate?: boolean }) => {
     outliveReaders();
     const flags = givenFlags(command);
     const config = loadConfig({
@@ -33,6 +38,7 @@ export function addServeCommand(program: Command): void {
           "put the model first, or use --model (--model bundled for the bundled one)",
       );
     }
+    if (options.estimate) return estimate(config);
     // Imported here, so that --help and the other commands start quickly.
     const [{ startServer }, { loadModel }, { createTraining }] = await Promise.all([
       import("../app/serve.ts"),
@@ -58,6 +64,12 @@ Examples:
   flywheel tokens create --name ci --lifetime 30d   a token for it
 
 You can also set every option with an environment variable (in brackets) or in a YAML file (--config).`;
+
+async function estimate(config: Config): Promise<void> {
+  const { folder, name } = await findModel(config, createLog({ level: "warn", format: "text" }), false);
+  console.log(`model      ${name}`);
+  for (const line of planLines(memoryPlan(folder, config))) console.log(line);
+}
 
 function announce({ url, token, service }: RunningServer): void {
   if (token?.first) console.log(`your first token, with every scope (shown once): ${token.secret}`);

@@ -11,5 +11,6 @@ const runtime = createRequire(import.meta.url)(
 ) as typeof import("onnxruntime-node");
 
 export const { InferenceSession, Tensor } = runtime;
+export const runtimeVersions = runtime.env.versions;
 export type InferenceSession = import("onnxruntime-node").InferenceSession;
 export type Tensor = import("onnxruntime-node").Tensor;

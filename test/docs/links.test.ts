@@ -6,7 +6,19 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const TOP_FOLDERS = ["src", "test", "docs", "bench", "examples", "models", "bin", "deploy", "packaging", "web"];
+const TOP_FOLDERS = [
+  "src",
+  "test",
+  "docs",
+  "bench",
+  "examples",
+  "models",
+  "bin",
+  "deploy",
+  "packaging",
+  "templates",
+  "web",
+];
 const GENERATED = /(^|\/)(dist|node_modules)\//;
 
 /** Files of the project below `folder`, with paths from the root. */
@@ -23,7 +35,7 @@ const files = TOP_FOLDERS.flatMap(filesBelow);
 const sources = files.filter((file) => file.startsWith("src/") && file.endsWith(".ts"));
 const pages = [
   ...readdirSync(ROOT).filter((name) => name.endsWith(".md")),
-  ...files.filter((file) => file.endsWith(".md") && !file.startsWith("test/") && !file.startsWith("bench/results/")),
+  ...files.filter((file) => file.endsWith(".md") && !/^(test|templates|bench\/results)\//.test(file)),
 ];
 
 const read = (file: string) => readFileSync(join(ROOT, file), "utf8");

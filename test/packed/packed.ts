@@ -5,6 +5,7 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import { runFolder } from "../temporary-folder.ts";
@@ -30,7 +31,8 @@ export async function packed(): Promise<Packed> {
   const folder = join(runFolder() ?? tmpdir(), "packed");
   const result = join(folder, "result.json");
   if (!claimed(folder)) {
-    await expect.poll(() => existsSync(result)).toBe(true);
+    // Not expect.poll, which works in tests only; this may be called in a hook.
+    while (!existsSync(result)) await sleep(200);
     const made = JSON.parse(readFileSync(result, "utf8")) as Packed | { failed: string };
     if ("failed" in made) throw new Error(`another test file could not make the package: ${made.failed}`);
     return made;
@@ -96,8 +98,8 @@ async function npmEnvironment(): Promise<NodeJS.ProcessEnv> {
   };
 }
 
-export async function npm(args: readonly string[], cwd: string): Promise<Output> {
-  return run("npm", args, cwd, await npmEnvironment());
+export async function npm(args: readonly string[], cwd: string, more: NodeJS.ProcessEnv = {}): Promise<Output> {
+  return run("npm", args, cwd, { ...(await npmEnvironment()), ...more });
 }
 
 export interface Output {

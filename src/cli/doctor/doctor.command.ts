@@ -1,11 +1,10 @@
-// `flywheel doctor`: checks live replicas (--engine-url) before Flywheel sends them requests, and the torch trainer
-// (--trainer torch) before it gets a job, and says what to change. It takes the options of `flywheel serve` that matter
-// to it, so that both see the same configuration.
+// `flywheel doctor`: checks this machine, or live replicas (--engine-url) before Flywheel sends them requests, and the torch
+// trainer (--trainer torch) before it gets a job, and says what to change. It takes the options of `flywheel serve` that
+// matter to it, so that both see the same configuration.
 
 import type { Command } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import type { OptionName } from "../../config/options.ts";
-import { OperatorError } from "../../errors/operator-error.ts";
 import { addOptionFlags, givenFlags } from "../option-flags.ts";
 
 const SERVE_OPTIONS: readonly OptionName[] = [
@@ -18,6 +17,10 @@ const SERVE_OPTIONS: readonly OptionName[] = [
   "chatTemplate",
   "chatTemplateContentFormat",
   "data",
+  "host",
+  "port",
+  "threads",
+  "kvCacheMemoryBytes",
   "maxModelLen",
   "maxLoraRank",
   "maxLogprobs",
@@ -33,7 +36,7 @@ export function addDoctorCommand(program: Command): void {
   const command = program
     .command("doctor")
     .description(
-      "Check that vLLM servers and the torch trainer are fit to work for Flywheel, and say what to change. " +
+      "Check this machine, or vLLM servers (--engine-url) and the torch trainer (--trainer torch), and say what to change. " +
         "Give the options of serve.",
     )
     .option("--config <FILE.yaml>", "read options from a file [FLYWHEEL_CONFIG]")
@@ -45,9 +48,6 @@ export function addDoctorCommand(program: Command): void {
       env: process.env,
       file: options.config ?? (process.env.FLYWHEEL_CONFIG || undefined),
     });
-    if (config.engineUrl.length === 0 && config.trainer === "onnx") {
-      throw new OperatorError("give the server to check with --engine-url, or check the trainer with --trainer torch");
-    }
     // Imported here, so that --help and the other commands start quickly.
     const { examineAll } = await import("./doctor.ts");
     const isFit = await examineAll(config, options.json ?? false);

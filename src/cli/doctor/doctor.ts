@@ -1,4 +1,5 @@
-// Examines replicas one after the other, then the trainer, and prints what was found: a line for each check, or JSON.
+// Examines this machine, or replicas one after the other and the trainer, and prints what was found: a line for each
+// check, or JSON.
 
 import { resolve } from "node:path";
 import { findModel, loadText } from "../../app/model-files.ts";
@@ -12,17 +13,22 @@ import type { OurSide } from "./bench.ts";
 import { type Examination, examine } from "./examine.ts";
 import type { Finding, Status } from "./finding.ts";
 import { launchLine } from "./launch-flags.check.ts";
+import { checkMachine } from "./local.check.ts";
 import { Replica } from "./replica.ts";
 import { checkTrainer } from "./trainer.check.ts";
 
-/** Checks what the options name: replicas, the torch trainer or both. False if anything is wrong with them. */
+/** Checks what the options name: replicas, the torch trainer or both; this machine if neither. False if anything is wrong. */
 export async function examineAll(config: Config, asJson: boolean): Promise<boolean> {
+  const isLocal = config.engineUrl.length === 0 && config.trainer === "onnx";
+  const machine = isLocal ? await printed(checkMachine(config), asJson) : null;
   const replicas = config.engineUrl.length > 0 ? await examineReplicas(config, asJson) : [];
   const trainer = config.trainer === "torch" ? await examineTrainer(config, asJson) : null;
-  const isFit = countOf([...replicas.flatMap(({ findings }) => findings), ...(trainer ?? [])], "wrong") === 0;
+  const all = [...(machine ?? []), ...replicas.flatMap(({ findings }) => findings), ...(trainer ?? [])];
+  const isFit = countOf(all, "wrong") === 0;
   if (asJson) {
     const shown = replicas.map(({ url, served, findings }) => ({ url, model: served?.name ?? null, checks: findings }));
-    console.log(JSON.stringify({ fit: isFit, replicas: shown, trainer: trainer && { checks: trainer } }));
+    const parts = { machine: machine && { checks: machine }, replicas: shown, trainer: trainer && { checks: trainer } };
+    console.log(JSON.stringify({ fit: isFit, ...parts }));
   }
   return isFit;
 }
@@ -30,8 +36,12 @@ export async function examineAll(config: Config, asJson: boolean): Promise<boole
 async function examineTrainer(config: Config, asJson: boolean): Promise<Finding[]> {
   const { folder } = await findModel(config, createLog({ level: "warn", format: "text" }), false);
   if (!asJson) console.log(config.trainerCommand);
+  return printed(checkTrainer(config, folder), asJson);
+}
+
+async function printed(found: AsyncIterable<Finding>, asJson: boolean): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for await (const finding of checkTrainer(config, folder)) {
+  for await (const finding of found) {
     findings.push(finding);
     if (!asJson) printFinding(finding);
   }

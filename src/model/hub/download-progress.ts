@@ -1,6 +1,7 @@
 // Shows downloads. On a terminal: one line per file, redrawn in place, with a bar, bytes and rate. In a log: one line
 // for each tenth of a file.
 
+import { bytesText } from "../../system/number-text.ts";
 import type { DownloadProgress } from "./hub.ts";
 
 export interface ProgressOutput {
@@ -37,8 +38,8 @@ export function createProgressBar(
     if (finished || time - current.drawnAt >= REDRAW_MS) {
       current.drawnAt = time;
       const seconds = (time - current.startedAt) / 1000;
-      const rate = seconds > 0 ? `  ${formatBytes((done - current.startedWith) / seconds)}/s` : "";
-      const line = `${bar(total === 0 ? 1 : done / total)} ${formatBytes(done)}/${formatBytes(total)}${rate}  ${file}`;
+      const rate = seconds > 0 ? `  ${bytesText((done - current.startedWith) / seconds)}/s` : "";
+      const line = `${bar(total === 0 ? 1 : done / total)} ${bytesText(done)}/${bytesText(total)}${rate}  ${file}`;
       // Cut to the width, because a wrapped line could not be redrawn in place.
       output.write(`\r\x1b[2K${line.slice(0, (output.columns ?? 80) - 1)}${finished ? "\n" : ""}`);
     }
@@ -49,11 +50,4 @@ export function createProgressBar(
 function bar(fraction: number): string {
   const filled = Math.round(Math.min(1, fraction) * BAR_WIDTH);
   return `[${"#".repeat(filled)}${"-".repeat(BAR_WIDTH - filled)}]`;
-}
-
-function formatBytes(bytes: number): string {
-  const units = ["B", "kB", "MB", "GB", "TB"];
-  const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
-  const value = bytes / 1000 ** power;
-  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[power]}`;
 }

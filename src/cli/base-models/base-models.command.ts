@@ -1,0 +1,122 @@
+// `flywheel pull | list | show | rm`: base models in the Hugging Face cache, which other tools share. Policies, which
+// training makes of them, are `flywheel policies`.
+
+import { existsSync } from "node:fs";
+import type { Command } from "commander";
+import { DEFAULT_WEIGHT_TYPE } from "../../app/embedded-engine.ts";
+import { memoryPlan } from "../../app/memory-plan.ts";
+import { findModel } from "../../app/model-files.ts";
+import { loadConfig } from "../../config/load.ts";
+import type { Config, OptionName } from "../../config/options.ts";
+import { OperatorError } from "../../errors/operator-error.ts";
+import { CheckpointError } from "../../model/checkpoint/checkpoint-error.ts";
+import { cachedModel, cachedModels, removeCached } from "../../model/hub/cached-models.ts";
+import { hubCacheFolder } from "../../model/hub/hub-cache.ts";
+import { createLog } from "../../observe/log.ts";
+import { bytesText, countText } from "../../system/number-text.ts";
+import { addOptionFlags, givenFlags } from "../option-flags.ts";
+import { printTable } from "../table.ts";
+import { planLines } from "./plan-lines.ts";
+import { storedType } from "./stored-type.ts";
+
+const CACHE: readonly OptionName[] = ["downloadDir"];
+const DOWNLOAD: readonly OptionName[] = ["revision", "downloadDir", "hfToken"];
+const MEMORY: readonly OptionName[] = ["dtype", "kvCacheMemoryBytes", "maxModelLen"];
+
+export function addBaseModelCommands(program: Command): void {
+  const pull = program
+    .command("pull")
+    .description("Download a model from the Hugging Face hub, so that serve starts without the network.")
+    .argument("<MODEL>", "org/name or org/name@revision");
+  addOptionFlags(pull, DOWNLOAD);
+  pull.action(async (model: string) => {
+    const { folder, name } = await findModel(configOf(pull, { model }), createLog({ level: "info", format: "text" }));
+    console.log(`${name} is in ${folder}`);
+  });
+
+  const list = program
+    .command("list")
+    .alias("ls")
+    .description("List the models in the Hugging Face cache, with their size and the memory that serving them takes.")
+    .option("--json", "print JSON");
+  addOptionFlags(list, [...CACHE, ...MEMORY]);
+  list.action((options: { json?: boolean }) => listModels(configOf(list), options.json ?? false));
+
+  const show = program
+    .command("show")
+    .description("Show a model: family, type, context, parameters, memory. Reads no weights.")
+    .argument("<MODEL>", "org/name in the cache, a checkpoint folder, a GGUF file, or bundled")
+    .option("--json", "print JSON");
+  addOptionFlags(show, [...CACHE, ...MEMORY]);
+  show.action(async (model: string, options: { json?: boolean }) => {
+    const config = configOf(show, { model });
+    const folder = cachedModel(model, environmentOf(config))?.snapshot ?? (await localFolder(config));
+    const plan = memoryPlan(folder, config);
+    if (options.json) console.log(JSON.stringify({ model, folder, stored: storedType(folder), ...plan }));
+    else for (const line of [`model      ${model} in ${folder}`, ...planLines(plan)]) console.log(line);
+  });
+
+  const remove = program
+    .command("rm")
+    .description("Remove a model from the Hugging Face cache, for other tools too.")
+    .argument("<org/name>");
+  addOptionFlags(remove, CACHE);
+  remove.action((repository: string) => {
+    const env = environmentOf(configOf(remove));
+    console.log(`removed ${repository} from ${hubCacheFolder(env)}: ${bytesText(removeCached(repository, env))}`);
+  });
+}
+
+function configOf(command: Command, more: Partial<Record<OptionName, unknown>> = {}): Config {
+  return loadConfig({ flags: { ...givenFlags(command), ...more }, env: process.env });
+}
+
+function environmentOf({ downloadDir }: Config): NodeJS.ProcessEnv {
+  return downloadDir === null ? process.env : { ...process.env, HF_HUB_CACHE: downloadDir };
+}
+
+/** A folder, a GGUF file or the bundled model. Nothing is downloaded. */
+async function localFolder(config: Config): Promise<string> {
+  if (/^[\w.-]+\/[\w.-]+$/.test(config.model) && !existsSync(config.model)) {
+    throw new OperatorError(`${config.model} is not here: \`flywheel pull ${config.model}\` downloads it`);
+  }
+  return (await findModel(config, createLog({ level: "warn", format: "text" }))).folder;
+}
+
+function listModels(config: Config, asJson: boolean): void {
+  const models = cachedModels(environmentOf(config)).map((model) => {
+    const plan = servable(model.snapshot, config);
+    return {
+      ...model,
+      stored: storedType(model.snapshot),
+      plan: "problem" in plan ? null : plan,
+      problem: "problem" in plan ? plan.problem : null,
+    };
+  });
+  if (asJson) {
+    console.log(JSON.stringify(models));
+    return;
+  }
+  const rows = models.map(({ repository, bytes, missing, stored, plan, problem }) => [
+    repository,
+    bytesText(bytes),
+    plan?.family ?? "-",
+    stored ?? "-",
+    plan === null ? "-" : countText(plan.contextTokens),
+    plan === null ? "-" : bytesText(plan.weightBytes),
+    missing.length > 0 ? `incomplete: without ${missing[0]}` : (problem ?? "ready"),
+  ]);
+  const type = config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype;
+  printTable([["model", "disk", "family", "stored", "context", `as ${type}`, "state"], ...rows]);
+  if (rows.length > 0) return;
+  console.log(`no models in ${hubCacheFolder(environmentOf(config))}; \`flywheel pull org/name\` downloads one`);
+}
+
+function servable(snapshot: string, config: Config) {
+  try {
+    return memoryPlan(snapshot, config);
+  } catch (error) {
+    if (error instanceof CheckpointError) return { problem: error.message.replace(/\s+/g, " ") };
+    throw error;
+  }
+}

@@ -1,0 +1,21 @@
+// Numbers for people.
+
+/** 1.2 GB, 340 MB, 12 kB; decimal, as disks and downloads are counted. */
+export function bytesText(bytes: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
+  const value = bytes / 1000 ** power;
+  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[power]}`;
+}
+
+/** 596 M, 7.2 B, 40 k. */
+export function countText(count: number): string {
+  for (const [unit, size] of [
+    ["B", 1e9],
+    ["M", 1e6],
+    ["k", 1e3],
+  ] as const) {
+    if (count >= size) return `${count >= 100 * size ? Math.round(count / size) : (count / size).toFixed(1)} ${unit}`;
+  }
+  return String(count);
+}

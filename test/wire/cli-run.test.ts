@@ -1,0 +1,136 @@
+// `flywheel run`, `status`, `doctor` on this machine, `serve --estimate`, and base models in the cache.
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { startFakeHub } from "../fakes/fake-hub.ts";
+import { fresh, MODEL, run, serve } from "./cli-process.ts";
+
+interface Check {
+  check: string;
+  status: string;
+  detail: string;
+  advice: string | null;
+}
+
+async function doctor(args: string[], env: NodeJS.ProcessEnv = {}) {
+  const { code, out, err } = await run(["doctor", "--json", ...args], env);
+  expect(err).toBe("");
+  const { fit, machine } = JSON.parse(out) as { fit: boolean; machine: { checks: Check[] } };
+  return { code, fit, find: (name: string) => machine.checks.find(({ check }) => check === name) };
+}
+
+describe("flywheel run", () => {
+  it("serves, answers and leaves if nobody serves; else it asks the server that is there", async () => {
+    const data = fresh();
+    const options = ["--max-tokens", "4", "--temperature", "0", "--data", data];
+    const alone = await run(["run", MODEL, "hello", "there", ...options, "--port", "0"]);
+    expect(alone.code, alone.err).toBe(0);
+    expect(alone.out.trim()).not.toBe("");
+    expect(alone.err).toMatch(/^your first token, with every scope \(shown once\): fw_\S+\n$/);
+    expect(existsSync(join(data, "local-key.json"))).toBe(false);
+
+    const server = await serve([MODEL, "--port", "0", "--data", data]);
+    for (const model of [MODEL, "qwen3"]) {
+      expect(await run(["run", model, "hello", "there", ...options])).toEqual({ code: 0, out: alone.out, err: "" });
+    }
+    const other = await run(["run", "org/other", "hello", ...options]);
+    expect(other.err).toMatch(/serves qwen3, not org\/other: stop it to serve another model/);
+    expect((await run(["run", "What is it?", ...options])).err).toMatch(
+      /the model comes before the question: flywheel run bundled/,
+    );
+
+    const state = await run(["status", "--data", data]);
+    expect(state.out).toMatch(/qwen3/);
+    const found = await doctor(["--data", data, "--model", MODEL]);
+    expect(found.find("server")).toMatchObject({ status: "ok", detail: expect.stringContaining(server.url) });
+    expect(found.find("key")).toMatchObject({ status: "ok" });
+  });
+});
+
+describe("flywheel doctor on this machine", () => {
+  it("finds nothing wrong, and makes nothing", async () => {
+    const data = join(fresh(), "new");
+    const { code, fit, find } = await doctor(["--data", data, "--port", "0"]);
+    expect([code, fit]).toEqual([0, true]);
+    for (const check of ["versions", "runtime", "data", "port", "model", "threads"]) {
+      expect(find(check), check).toMatchObject({ status: "ok", advice: null });
+    }
+    expect(existsSync(data)).toBe(false);
+  });
+
+  it("says what to change", async () => {
+    const data = fresh();
+    writeFileSync(join(data, "local-key.json"), "{}", { mode: 0o644 });
+    const busy = await serve([MODEL, "--port", "0", "--data", fresh()]);
+    const { code, fit, find } = await doctor([
+      ...["--data", data, "--port", new URL(busy.url).port, "--model", "org/none"],
+      ...["--threads", "1000", "--download-dir", fresh()],
+    ]);
+    expect([code, fit]).toEqual([1, false]);
+    expect(find("key")).toMatchObject({ status: "wrong", detail: expect.stringMatching(/other users can read/) });
+    expect(find("port")).toMatchObject({ status: "warning", advice: expect.stringMatching(/another --port/) });
+    expect(find("model")).toMatchObject({ status: "warning", advice: "flywheel pull org/none" });
+    expect(find("threads")).toMatchObject({ status: "warning", advice: expect.stringMatching(/^--threads \d+$/) });
+    const broken = await doctor(["--data", fresh(), "--port", "0", "--model", fresh()]);
+    expect(broken.find("model")).toMatchObject({ status: "wrong", detail: expect.stringMatching(/config\.json/) });
+  });
+});
+
+describe("base models", () => {
+  const COMMIT = "a".repeat(40);
+
+  /** A cache with one model in it, as the hub's tools lay it out. */
+  function cacheWith(repository: string): string {
+    const cache = fresh();
+    const folder = join(cache, `models--${repository.replace("/", "--")}`);
+    const [blobs, snapshot] = [join(folder, "blobs"), join(folder, "snapshots", COMMIT)];
+    for (const path of [blobs, snapshot, join(folder, "refs")]) mkdirSync(path, { recursive: true });
+    writeFileSync(join(folder, "refs/main"), COMMIT);
+    for (const name of readdirSync(MODEL)) {
+      cpSync(join(MODEL, name), join(blobs, name));
+      symlinkSync(join(blobs, name), join(snapshot, name));
+    }
+    return cache;
+  }
+
+  it("are pulled, and an estimate downloads no weights", async () => {
+    const files = Object.fromEntries(readdirSync(MODEL).map((name) => [name, readFileSync(join(MODEL, name))]));
+    const hub = await startFakeHub("org/small", files);
+    try {
+      const env = { HF_HUB_CACHE: fresh(), HF_ENDPOINT: hub.endpoint };
+      const estimate = await run(["serve", "org/small", "--estimate"], env);
+      expect(estimate.out).toMatch(/^model +org\/small\nfamily +qwen3/);
+      expect(hub.requests.filter(({ path }) => path.includes("safetensors"))).toEqual([]);
+      expect((await run(["list"], env)).out).toMatch(/org\/small .* incomplete: without model\.safetensors$/m);
+      const pulled = await run(["pull", "org/small"], env);
+      expect(pulled.code, pulled.err).toBe(0);
+      expect(pulled.out).toMatch(/^org\/small is in .*snapshots/);
+      expect((await run(["list"], env)).out).toMatch(/org\/small .* ready$/m);
+    } finally {
+      await hub.close();
+    }
+  });
+
+  it("are listed, shown and removed, and an estimate reads no weights", async () => {
+    const cache = cacheWith("org/small");
+    const env = { HF_HUB_CACHE: cache };
+    expect((await run(["list"], env)).out).toMatch(/org\/small +\S+ kB +qwen3 +float32 +512 +\S+ kB +ready$/m);
+    const [row] = JSON.parse((await run(["list", "--json"], env)).out);
+    expect(row).toMatchObject({ repository: "org/small", missing: [], plan: { family: "qwen3", contextTokens: 512 } });
+    const shown = await run(["show", "org/small"], env);
+    expect(shown.out).toMatch(/^family +qwen3, \S+ \S? ?parameters$/m);
+    expect(shown.out).toMatch(/^memory .*: fits$/m);
+
+    const estimate = await run(["serve", "org/small", "--estimate", "--dtype", "float32"], env);
+    expect(estimate).toMatchObject({ code: 0, err: "" });
+    expect(estimate.out).toMatch(/^weights .* as float32/m);
+    const tooMuch = await run(["serve", "org/small", "--estimate", "--kv-cache-memory-bytes", "100000Gi"], env);
+    expect(tooMuch.out).toMatch(/does not fit: try --dtype int4/);
+
+    expect((await run(["rm", "org/small"], env)).out).toMatch(/^removed org\/small from .*: \S+ kB\n$/);
+    expect(readdirSync(cache)).toEqual([]);
+    expect((await run(["rm", "org/small"], env)).err).toMatch(/org\/small is not in .*`flywheel list`/);
+    expect((await run(["show", "org/small"], env)).err).toMatch(/`flywheel pull org\/small` downloads it/);
+    expect((await run(["list"], env)).out).toMatch(/no models in .*`flywheel pull org\/name`/);
+  });
+});
