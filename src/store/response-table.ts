@@ -82,7 +82,7 @@ export class ResponseTable {
     );
     if (rows.length > 0) {
       const sql = `${CHAIN} UPDATE responses SET used_at = ?3 WHERE id IN (SELECT id FROM chain)`;
-      await this.#store.run(sql, id, owner, this.#now());
+      await this.#store.transaction((tx) => tx.run(sql, id, owner, this.#now()), { relaxed: true });
     }
     return rows;
   }

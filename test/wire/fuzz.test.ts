@@ -3,6 +3,8 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { ChatRequest } from "../../src/api/chat/chat.schema.ts";
 import { TokenRequest } from "../../src/api/generate/generate.schema.ts";
+import { MessagesRequest } from "../../src/api/messages/messages.schema.ts";
+import { ResponsesRequest } from "../../src/api/responses/responses.schema.ts";
 import { sharedServer } from "./shared-server.ts";
 
 const server = sharedServer();
@@ -27,13 +29,15 @@ const body = fc.record({
   options: fc.dictionary(fc.constantFrom(...fields), value, { maxKeys: 4 }),
 });
 
-async function expectAnswer(path: string, body: object): Promise<void> {
+const OPENAI_ERROR = ["message", "type", "param", "code"];
+
+async function expectAnswer(path: string, body: object, errorKeys = OPENAI_ERROR): Promise<void> {
   const text = JSON.stringify(body);
   const response = await server.post(path, text);
   const answer = await response.text();
   expect([200, 400, 404], `${text}\n${answer}`).toContain(response.status);
   if (response.status !== 200) {
-    expect(Object.keys(JSON.parse(answer).error)).toEqual(["message", "type", "param", "code"]);
+    expect(Object.keys(JSON.parse(answer).error)).toEqual(errorKeys);
   }
 }
 
@@ -62,6 +66,62 @@ it("answers every request for tokens with a reply or a 4xx", async () => {
       const sampling_params = isPlain ? { max_tokens: 3, ...params } : params;
       return expectAnswer("/inference/v1/generate", { token_ids, ...options, sampling_params });
     }),
+    { numRuns },
+  );
+  expect(server.service.admission.active).toBe(0);
+});
+
+/** Objects with some of these fields, all of them nasty, and perhaps a type. */
+const shaped = (types: readonly string[], keys: readonly string[]) =>
+  fc
+    .tuple(
+      fc.constantFrom(...types),
+      fc.dictionary(fc.constantFrom(...keys), fc.oneof(fc.string(), value), { maxKeys: 4 }),
+    )
+    .map(([type, more]) => (type === "" ? more : { ...more, type }));
+
+it("answers every request for a response with a reply or a 4xx", async () => {
+  const { input: _, ...others } = ResponsesRequest.properties;
+  const part = shaped(["", "input_text", "output_text", "refusal", "input_image", "x"], ["text", "refusal"]);
+  const item = shaped(
+    ["", "message", "function_call", "function_call_output", "reasoning", "item_reference", "web_search_call"],
+    ["id", "call_id", "name", "arguments", "output", "summary", "encrypted_content"],
+  );
+  const said = fc.record({
+    role: fc.constantFrom("user", "assistant", "x"),
+    content: fc.array(part, { maxLength: 2 }),
+  });
+  const request = fc.record({
+    input: fc.oneof(fc.array(fc.oneof(item, said, value), { maxLength: 3 }), fc.string(), value),
+    options: fc.dictionary(fc.constantFrom(...Object.keys(others)), value, { maxKeys: 3 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(request, ({ input, options }) =>
+      expectAnswer("/v1/responses", { max_output_tokens: 3, ...options, input }),
+    ),
+    { numRuns },
+  );
+  expect(server.service.admission.active).toBe(0);
+});
+
+it("answers every request for a message with a reply or a 4xx", async () => {
+  const { messages: _, ...others } = MessagesRequest.properties;
+  const block = shaped(
+    ["", "text", "image", "tool_use", "tool_result", "thinking", "redacted_thinking", "x"],
+    ["text", "thinking", "id", "name", "input", "tool_use_id", "content"],
+  );
+  const said = fc.record({
+    role: fc.constantFrom("user", "assistant", "system", "x"),
+    content: fc.oneof(fc.array(fc.oneof(block, value), { maxLength: 3 }), fc.string(), value),
+  });
+  const request = fc.record({
+    messages: fc.oneof(fc.array(said, { maxLength: 3 }), value),
+    options: fc.dictionary(fc.constantFrom(...Object.keys(others)), value, { maxKeys: 3 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(request, ({ messages, options }) =>
+      expectAnswer("/v1/messages", { max_tokens: 3, ...options, messages }, ["type", "message"]),
+    ),
     { numRuns },
   );
   expect(server.service.admission.active).toBe(0);
