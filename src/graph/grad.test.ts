@@ -118,6 +118,13 @@ describe("gradients", () => {
     });
   });
 
+  it("of joined values", async () => {
+    await check({ a: [2, 3], b: [2, 1] }, (g, { a, b }) => {
+      const joined = ops.concat(g, [a!, b!, a!], 1);
+      return ops.mul(g, joined, joined);
+    });
+  });
+
   it("of activations and norms", async () => {
     for (const activation of [ops.silu, ops.geluTanh, ops.tanh]) {
       await check({ a: [3, 5] }, (g, { a }) => activation(g, ops.mul(g, a!, ops.scalar(g, 3))), { named: { a: "n" } });
@@ -127,6 +134,11 @@ describe("gradients", () => {
       const weight = g.initializer("w", [5], Float32Array.of(1, -2, 0.5, 3, 1));
       return ops.rmsNorm(g, a!, weight, 1e-2);
     });
+    await check({ a: [3, 5] }, (g, { a }) => {
+      const weight = g.initializer("w", [5], Float32Array.of(1, -2, 0.5, 3, 1));
+      const bias = g.initializer("b", [5], Float32Array.of(0.1, 0.2, -0.3, 0, 1));
+      return ops.layerNorm(g, a!, weight, bias, 1e-2);
+    });
   });
 
   it("of rotary positions", async () => {
@@ -135,7 +147,11 @@ describe("gradients", () => {
       sin: floats(Float32Array.of(0.8, -0.6, 0.9, 0.3), [2, 2]),
       rows: int64s(BigInt64Array.of(0n, 1n), [2, 1]),
     };
-    await check({ a: [2, 2, 1, 4] }, (g, { a, cos, sin, rows }) => ops.rotary(g, a!, rows!, cos!, sin!), { fixed });
+    // All four dimensions of a head, and the first four of six.
+    for (const headDim of [4, 6]) {
+      const turned = (g: Graph, { a, cos, sin, rows }: Record<string, Value>) => ops.rotary(g, a!, rows!, cos!, sin!);
+      await check({ a: [2, 2, 1, headDim] }, turned, { fixed });
+    }
   });
 
   it("follow a custom definition past operations without a rule", async () => {

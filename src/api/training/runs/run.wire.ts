@@ -10,13 +10,18 @@ import type { LoadStateBody, OptimStepBody, PassBody, PublishBody, ResolveBody }
 
 const MODULES = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
 
-/** Names for several maps: PEFT's, and Megatron's, which joins some. */
+/** Names for several maps: PEFT's, those of checkpoints with fused maps, and Megatron's. */
 const JOINED: Readonly<Record<string, readonly string[]>> = {
   "all-linear": MODULES,
   linear_qkv: ["q_proj", "k_proj", "v_proj"],
   linear_proj: ["o_proj"],
   linear_fc1: ["gate_proj", "up_proj"],
   linear_fc2: ["down_proj"],
+  qkv_proj: ["q_proj", "k_proj", "v_proj"],
+  gate_up_proj: ["gate_proj", "up_proj"],
+  c_attn: ["q_proj", "k_proj", "v_proj"],
+  c_fc: ["gate_proj", "up_proj"],
+  c_proj: ["o_proj", "down_proj"],
 };
 
 const CHECKPOINT_ID = /^([0-9a-fA-F-]{36})@(\d{1,9})$/;
