@@ -12,7 +12,7 @@ const outDir = join(root, "dist/web");
 const target = process.env.FLYWHEEL_URL ?? "http://127.0.0.1:8000";
 
 /** What ends up in the bundle. */
-const BUNDLED = ["preact", "@preact/signals", "@preact/signals-core", "preact-iso", "uplot"];
+const BUNDLED = ["preact", "@preact/signals", "@preact/signals-core", "uplot"];
 
 export default defineConfig({
   root: fileURLToPath(new URL(".", import.meta.url)),

@@ -21,9 +21,7 @@ it("is at most 90 kB, gzipped", () => {
 
 it("names no address but the namespaces of the document", () => {
   const addresses = files.flatMap((name) => [...read(name).matchAll(/https?:\/\/[\w.-]+[^"'`\s)]*/g)].map(String));
-  // preact-iso names its own page in an error message.
-  const known =
-    /^https:\/\/github\.com\/preactjs\/preact-iso#|^http:\/\/www\.w3\.org\/(1998\/Math\/MathML|1999\/xhtml|2000\/svg|1999\/xlink)/;
+  const known = /^http:\/\/www\.w3\.org\/(1998\/Math\/MathML|1999\/xhtml|2000\/svg|1999\/xlink)/;
   expect(addresses.filter((address) => !known.test(address))).toEqual([]);
 });
 
@@ -51,7 +49,7 @@ it("has nothing inline, and a compressed form of every file", () => {
 
 it("carries the licences of what is bundled", () => {
   const text = read("licenses.txt");
-  for (const name of ["preact", "@preact/signals", "preact-iso", "uplot"]) {
+  for (const name of ["preact", "@preact/signals", "uplot"]) {
     expect(text).toMatch(new RegExp(`^${name} \\d`, "m"));
   }
   expect(text).toContain("Permission is hereby granted");

@@ -1,9 +1,9 @@
 // The data of a job once more: as a dry run, or with other settings.
 import { useSignal } from "@preact/signals";
-import { useLocation } from "preact-iso/router";
 import type { TrainingJob } from "../../src/client/types.ts";
 import { count, number } from "../format.ts";
 import { ConfirmButton } from "../parts/confirm-button.tsx";
+import { useLocation } from "../router.ts";
 import { postJson } from "../server.ts";
 import { may } from "../server-facts.ts";
 import { messageOf } from "../session.ts";

@@ -1,10 +1,10 @@
 // From the lab to the server: a dry run that checks the page's numbers, and a job with the new settings.
 import { useSignal } from "@preact/signals";
-import { useLocation } from "preact-iso/router";
 import type { TrainingJob } from "../../src/client/types.ts";
 import { count, number } from "../format.ts";
 import { Verdicts } from "../jobs/group-list.tsx";
 import { ConfirmButton } from "../parts/confirm-button.tsx";
+import { useLocation } from "../router.ts";
 import { postJson } from "../server.ts";
 import { may } from "../server-facts.ts";
 import { messageOf } from "../session.ts";

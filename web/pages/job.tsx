@@ -1,6 +1,5 @@
 // A training job: how far it is, what it was given, and what became of every group.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { useLocation, useRoute } from "preact-iso/router";
 import { count, number } from "../format.ts";
 import { Charts } from "../jobs/charts.tsx";
 import { type Filter, filterFrom, filterGroups, queryOf } from "../jobs/filter.ts";
@@ -12,6 +11,7 @@ import { GROUPS_PER_PAGE, type Groups } from "../jobs/records.ts";
 import { RepeatButton } from "../jobs/repeat-button.tsx";
 import { useJob } from "../jobs/use-job.ts";
 import { useTitle } from "../parts/use-title.ts";
+import { useLocation, useRoute } from "../router.ts";
 import { may } from "../server-facts.ts";
 
 export function Job() {

@@ -1,7 +1,6 @@
 // Loss lab: the trainer's own arithmetic over the record of a job. Settings and rewards can be changed, and what they do to
 // advantages, clipping and gradients shows at once.
 import { useMemo } from "preact/hooks";
-import { useRoute } from "preact-iso/router";
 import { COLOUR_NAMES, COLOURS } from "../jobs/token-colours.ts";
 import type { Sequence } from "../jobs/trajectory.ts";
 import { useShortcuts } from "../keys.ts";
@@ -16,6 +15,7 @@ import { TryOut } from "../lab/try-out.tsx";
 import { type JobData, type TryData, useJobData, useLeftOut, useReference, useTry } from "../lab/use-lab-data.ts";
 import { Choice } from "../parts/choice.tsx";
 import { useTitle } from "../parts/use-title.ts";
+import { useRoute } from "../router.ts";
 
 export function Lab() {
   const id = useRoute().params.id!;

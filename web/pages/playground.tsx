@@ -1,7 +1,6 @@
 // Talk to a model, or to several side by side.
 
 import { useEffect, useRef } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import { useTitle } from "../parts/use-title.ts";
 import { followChat, openChat } from "../playground/chat-state.ts";
 import { ColumnView } from "../playground/column-view.tsx";
@@ -15,6 +14,7 @@ import { TeachPanel } from "../playground/teach-panel.tsx";
 import { TimeMachine } from "../playground/time-machine.tsx";
 import { Toolbar } from "../playground/toolbar.tsx";
 import { ViewChoice } from "../playground/view-choice.tsx";
+import { useLocation } from "../router.ts";
 
 export function Playground() {
   useTitle("Playground");

@@ -2,7 +2,6 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { useRoute } from "preact-iso/router";
 import type { Checkpoint, TrainableModel, TrainingJob } from "../../src/client/types.ts";
 import { useQuery } from "../parts/use-query.ts";
 import { useTitle } from "../parts/use-title.ts";
@@ -11,6 +10,7 @@ import { hasGradientStep, mergeJobs } from "../policy/news.ts";
 import { PolicyHeader } from "../policy/policy-header.tsx";
 import { Progress } from "../policy/progress.tsx";
 import { Steps } from "../policy/steps.tsx";
+import { useRoute } from "../router.ts";
 import { getJson } from "../server.ts";
 import { useNews } from "../use-news.ts";
 

@@ -1,5 +1,5 @@
 // One try of a job: what was said, what its tokens were worth, and how it differs from the other tries of its group.
-import { useLocation, useRoute } from "preact-iso/router";
+
 import { number } from "../format.ts";
 import { AskedGot } from "../jobs/asked-got.tsx";
 import { Conversation } from "../jobs/conversation.tsx";
@@ -12,6 +12,7 @@ import { UnderStep } from "../jobs/under-step.tsx";
 import { useShortcuts } from "../keys.ts";
 import { useQuery } from "../parts/use-query.ts";
 import { useTitle } from "../parts/use-title.ts";
+import { useLocation, useRoute } from "../router.ts";
 import { getJson } from "../server.ts";
 
 export function Trajectory() {

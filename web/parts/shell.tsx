@@ -1,10 +1,10 @@
 // The frame around every page: the rail, the state of the server, the banner, the help dialog and the shortcuts that work
 // everywhere.
 import { useSignal } from "@preact/signals";
-import { Route, Router, useLocation } from "preact-iso/router";
 import { useShortcuts } from "../keys.ts";
 import { NotFound } from "../pages/not-found.tsx";
 import { PAGES } from "../pages/pages.ts";
+import { useLocation, useRoute } from "../router.ts";
 import { me } from "../server-facts.ts";
 import { signOut } from "../session.ts";
 import { nextTheme, theme } from "../theme.ts";
@@ -14,6 +14,8 @@ import { ServerState } from "./server-state.tsx";
 
 export function Shell() {
   const location = useLocation();
+  const { pattern } = useRoute();
+  const Page = PAGES.find(({ path }) => path === pattern)?.component ?? NotFound;
   const isHelpOpen = useSignal(false);
   const toggleHelp = () => {
     isHelpOpen.value = !isHelpOpen.value;
@@ -67,12 +69,7 @@ export function Shell() {
         <Banner />
         <ServerState />
         <main id="content" tabIndex={-1}>
-          <Router>
-            {PAGES.map(({ path, component }) => (
-              <Route key={path} path={path} component={component} />
-            ))}
-            <Route default component={NotFound} />
-          </Router>
+          <Page />
         </main>
       </div>
       <Help isOpen={isHelpOpen.value} onClose={toggleHelp} />

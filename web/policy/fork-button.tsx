@@ -2,8 +2,8 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { useLocation } from "preact-iso/router";
 import type { TrainableModel } from "../../src/client/types.ts";
+import { useLocation } from "../router.ts";
 import { postJson } from "../server.ts";
 import { messageOf } from "../session.ts";
 

@@ -1,11 +1,11 @@
 // What a policy is, and what can be done with all of it.
 
 import { useSignal } from "@preact/signals";
-import { useLocation } from "preact-iso/router";
 import type { TrainableModel } from "../../src/client/types.ts";
 import { bytes } from "../format.ts";
 import { ConfirmButton } from "../parts/confirm-button.tsx";
 import { CopyButton } from "../parts/copy-button.tsx";
+import { useLocation } from "../router.ts";
 import { callJson } from "../server.ts";
 import { messageOf } from "../session.ts";
 import { ForkButton } from "./fork-button.tsx";
