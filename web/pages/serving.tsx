@@ -92,7 +92,7 @@ function Now({ engine }: { engine: EngineState }) {
           xs={xs}
           series={[
             { label: "running", values: column("running"), colour: "--accent" },
-            { label: "waiting", values: column("waiting"), colour: "--heat" },
+            { label: "waiting", values: column("waiting"), colour: "--second" },
           ]}
         />
         <Chart
@@ -117,7 +117,7 @@ function Now({ engine }: { engine: EngineState }) {
           xs={xs}
           series={[
             { label: "half", values: column("ttft_p50"), colour: "--accent" },
-            { label: "99 %", values: column("ttft_p99"), colour: "--heat" },
+            { label: "99 %", values: column("ttft_p99"), colour: "--second" },
           ]}
         />
       </div>

@@ -4,7 +4,7 @@ import { type Columns, chartsOf } from "./curve-charts.ts";
 import type { CurveSettings } from "./curve-settings.ts";
 import { smoothed } from "./health.ts";
 
-const COLOURS = ["--accent", "--heat"];
+const COLOURS = ["--accent", "--second"];
 const X_NAMES = { step: "step", gradient_step: "gradient step" };
 
 export function Curves({ columns, settings }: { columns: Columns; settings: CurveSettings }) {
