@@ -1,36 +1,25 @@
-// Writes a checkpoint as a GGUF file for llama.cpp: the same numbers under llama.cpp's names. Supports the families whose
-// layout llama.cpp shares (Llama, Mistral, Qwen 2, Qwen 3). The file's tokenizer is a placeholder with one made-up string
-// per id, because the benchmark uses only ids.
+// Writes a checkpoint as a GGUF file for llama.cpp: the same numbers under llama.cpp's names and in its layouts.
 
 import type { Checkpoint } from "../../src/model/checkpoint/checkpoint.ts";
-import type { TensorSpec } from "../../src/model/checkpoint/expected-tensors.ts";
+import type { LinearTensors, NormTensors, TensorSpec } from "../../src/model/checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "../../src/model/checkpoint/model-config.ts";
 import { inverseFrequencies } from "../../src/model/checkpoint/rope.ts";
 import type { LinearName } from "../../src/model/checkpoint/sites.ts";
-import type { FamilyName } from "../../src/model/families/family.ts";
 import { blockOf, type GgmlType } from "./ggml-blocks.ts";
 import { type GgufTensor, type GgufValue, writeGguf } from "./gguf.ts";
+import { ARCHITECTURE, ggufMetadata } from "./gguf-metadata.ts";
 
-const ARCHITECTURE: Readonly<Partial<Record<FamilyName, string>>> = {
-  llama: "llama",
-  mistral: "llama",
-  qwen2: "qwen2",
-  qwen3: "qwen3",
+const LINEAR: Readonly<Record<LinearName, string>> = {
+  ...{ q: "attn_q", k: "attn_k", v: "attn_v", qkv: "attn_qkv", o: "attn_output" },
+  ...{ gate: "ffn_gate", up: "ffn_up", gate_up: "ffn_up", down: "ffn_down" },
 };
-
-const FILE_TYPE: Readonly<Record<GgmlType, number>> = {
-  ...{ f32: 0, f16: 1, bf16: 32, q4_0: 2, q8_0: 7, q4_K: 14, q6_K: 18 },
+const NORM = {
+  ...{ attention: "attn_norm", attentionPost: "post_attention_norm", mlp: "ffn_norm", mlpPost: "post_ffw_norm" },
 };
-
-const LINEAR: Readonly<Partial<Record<LinearName, string>>> = {
-  q: "attn_q",
-  k: "attn_k",
-  v: "attn_v",
-  o: "attn_output",
-  gate: "ffn_gate",
-  up: "ffn_up",
-  down: "ffn_down",
-};
+/** Architectures in which llama.cpp rotates neighbours. */
+const INTERLEAVED = ["llama", "granite", "smollm3"];
+/** Architectures whose files have windows. */
+const WINDOWED = ["gemma2", "gemma3", "phi3"];
 
 /**
  * Writes matrices as `type`, and norms and biases as f32. In a q4_0 file the output head is q8_0, because ours is int8.
@@ -43,84 +32,97 @@ export function writeGgufModel(
   tokenizer: Readonly<Record<string, GgufValue>> = {},
 ): void {
   const { config } = checkpoint;
-  const architecture = ARCHITECTURE[config.family];
   const windowed = config.layers.some((layer) => layer.window !== null);
-  if (architecture === undefined || windowed) {
-    throw new Error(`the benchmark writes no GGUF for ${config.family} models${windowed ? " with windows" : ""}`);
+  if (windowed && !WINDOWED.includes(ARCHITECTURE[config.family])) {
+    throw new Error(`GGUF files of ${config.family} models have no windows`);
   }
-  const entries = { ...metadata(config, architecture, type), ...tokenizer };
-  writeGguf(path, entries, tensors(checkpoint, architecture, type));
+  const sparse = config.layers.filter((layer) => layer.experts?.normalised);
+  if (config.family === "qwen3_moe" && sparse.length < config.numLayers) {
+    throw new Error("GGUF files of qwen3_moe models have experts in every layer, with weights that add up to 1");
+  }
+  writeGguf(path, { ...ggufMetadata(config, type), ...tokenizer }, new TensorList(checkpoint, type).all());
 }
 
-function metadata(config: ModelConfig, architecture: string, type: GgmlType): Record<string, GgufValue> {
-  const uint32 = (value: number): GgufValue => ({ type: "uint32", value });
-  const float32 = (value: number): GgufValue => ({ type: "float32", value });
-  const string = (value: string): GgufValue => ({ type: "string", value });
-  const ids = Array.from({ length: config.vocabSize }, (_, id) => id);
-  const shape: Record<string, GgufValue> = {
-    context_length: uint32(config.maxPositions),
-    embedding_length: uint32(config.hiddenSize),
-    block_count: uint32(config.numLayers),
-    feed_forward_length: uint32(config.intermediateSize),
-    vocab_size: uint32(config.vocabSize),
-    "attention.head_count": uint32(config.numHeads),
-    "attention.head_count_kv": uint32(config.numKvHeads),
-    "attention.key_length": uint32(config.headDim),
-    "attention.value_length": uint32(config.headDim),
-    "attention.layer_norm_rms_epsilon": float32(config.normEps),
-    "rope.freq_base": float32(config.layers[0]!.rope!.theta),
-    "rope.dimension_count": uint32(config.headDim),
-  };
-  const normal = 1;
-  return {
-    "general.architecture": string(architecture),
-    "general.name": string("benchmark"),
-    "general.file_type": uint32(FILE_TYPE[type]),
-    ...Object.fromEntries(Object.entries(shape).map(([key, value]) => [`${architecture}.${key}`, value])),
-    "tokenizer.ggml.model": string("gpt2"),
-    "tokenizer.ggml.pre": string("gpt-2"),
-    "tokenizer.ggml.tokens": { type: "strings", value: ids.map((id) => `t${id}`) },
-    "tokenizer.ggml.token_type": { type: "int32s", value: ids.map(() => normal) },
-    "tokenizer.ggml.merges": { type: "strings", value: ["t 1"] },
-    "tokenizer.ggml.bos_token_id": uint32(config.bosTokenId ?? 0),
-    "tokenizer.ggml.eos_token_id": uint32(config.eosTokenIds[0] ?? 0),
-  };
-}
+type Change = (values: Float32Array) => Float32Array;
 
-function tensors(checkpoint: Checkpoint, architecture: string, type: GgmlType): GgufTensor[] {
-  const { config, tensors: source } = checkpoint;
-  const result: GgufTensor[] = [];
-  const add = (name: string, spec: TensorSpec, wanted: GgmlType, change = (x: Float32Array) => x): void => {
-    result.push({
-      name,
-      shape: spec.shape,
-      type: spec.shape.at(-1)! % blockOf(wanted) === 0 ? wanted : "f16",
-      read: () => change(checkpoint.tensor(spec.name).read()),
-    });
-  };
-  const headType = type === "q4_0" ? "q8_0" : type;
-  add("token_embd.weight", source.embedding, source.head === null ? headType : type);
-  if (source.head !== null) add("output.weight", source.head, headType);
-  add("output_norm.weight", source.finalNorm.weight, "f32");
-  const factors = ropeFactors(config, architecture);
-  if (factors !== null) {
-    result.push({ name: "rope_freqs.weight", shape: [factors.length], type: "f32", read: () => factors });
+class TensorList {
+  readonly #checkpoint: Checkpoint;
+  readonly #type: GgmlType;
+  readonly #tensors: GgufTensor[] = [];
+
+  constructor(checkpoint: Checkpoint, type: GgmlType) {
+    this.#checkpoint = checkpoint;
+    this.#type = type;
   }
-  for (const [i, layer] of source.layers.entries()) {
-    const block = `blk.${i}.`;
-    add(`${block}attn_norm.weight`, layer.norms.attention!.weight, "f32");
-    add(`${block}ffn_norm.weight`, layer.norms.mlp!.weight, "f32");
-    if (layer.qNorm !== null) add(`${block}attn_q_norm.weight`, layer.qNorm, "f32");
-    if (layer.kNorm !== null) add(`${block}attn_k_norm.weight`, layer.kNorm, "f32");
-    for (const [name, { weight, bias }] of Object.entries(layer.linears)) {
-      const turned = architecture === "llama" && (name === "q" || name === "k");
-      const change = turned ? (x: Float32Array) => interleaveHalves(x, config.headDim, weight.shape[0]!) : undefined;
-      const target = block + LINEAR[name as LinearName];
-      add(`${target}.weight`, weight, type, change);
-      if (bias !== null) add(`${target}.bias`, bias, "f32", change);
+
+  all(): GgufTensor[] {
+    const { config, tensors: source } = this.#checkpoint;
+    const headType = this.#type === "q4_0" ? "q8_0" : this.#type;
+    this.#add("token_embd.weight", source.embedding, source.head === null ? headType : this.#type);
+    if (source.positions !== null) this.#add("position_embd.weight", source.positions, "f32");
+    if (source.head !== null) this.#add("output.weight", source.head, headType);
+    this.#norm("output_norm", source.finalNorm);
+    for (const [name, factors] of ropeFactors(config)) {
+      this.#tensors.push({ name, shape: [factors.length], type: "f32", read: () => factors });
+    }
+    for (const layer of source.layers.keys()) this.#layer(layer);
+    return this.#tensors;
+  }
+
+  #layer(index: number): void {
+    const { norms, linears, qNorm, kNorm, experts } = this.#checkpoint.tensors.layers[index]!;
+    const block = `blk.${index}.`;
+    for (const [place, norm] of Object.entries(norms)) this.#norm(block + NORM[place as keyof typeof NORM], norm);
+    this.#norm(`${block}attn_q_norm`, qNorm === null ? null : { weight: qNorm, bias: null });
+    this.#norm(`${block}attn_k_norm`, kNorm === null ? null : { weight: kNorm, bias: null });
+    for (const [name, linear] of Object.entries(linears)) this.#linear(block, name as LinearName, linear);
+    if (experts === null) return;
+    this.#add(`${block}ffn_gate_inp.weight`, experts.router, "f32");
+    for (const name of ["gate", "up", "down"] as const) {
+      const specs = experts.experts.map((expert) => expert[name].weight);
+      const shape = [specs.length, ...specs[0]!.shape];
+      const read = () => Float32Array.from(specs.flatMap((spec) => [...this.#checkpoint.tensor(spec.name).read()]));
+      this.#tensors.push({
+        name: `${block}ffn_${name}_exps.weight`,
+        shape,
+        type: this.#fitting(shape, this.#type),
+        read,
+      });
     }
   }
-  return result;
+
+  #linear(block: string, name: LinearName, { weight, bias, transposed }: LinearTensors): void {
+    const { config } = this.#checkpoint;
+    const turned = INTERLEAVED.includes(ARCHITECTURE[config.family]) && (name === "q" || name === "k");
+    const change: Change = (x) => (turned ? interleaveHalves(x, config.headDim, weight.shape[0]!) : x);
+    const [rows, columns] = weight.shape as [number, number];
+    const stored = transposed ? { ...weight, shape: [columns, rows] } : weight;
+    this.#add(`${block}${LINEAR[name]}.weight`, stored, this.#type, transposed ? (x) => turn(x, rows) : change);
+    if (bias !== null) this.#add(`${block}${LINEAR[name]}.bias`, bias, "f32", change);
+  }
+
+  /** Files have the weights that are multiplied with. */
+  #norm(name: string, norm: NormTensors | null): void {
+    const offset = this.#checkpoint.config.normWeightOffset;
+    if (norm === null) return;
+    this.#add(`${name}.weight`, norm.weight, "f32", (x) => x.map((value) => value + offset));
+    if (norm.bias !== null) this.#add(`${name}.bias`, norm.bias, "f32");
+  }
+
+  #add(name: string, spec: TensorSpec, wanted: GgmlType, change: Change = (x) => x): void {
+    const read = () => change(this.#checkpoint.tensor(spec.name).read());
+    this.#tensors.push({ name, shape: spec.shape, type: this.#fitting(spec.shape, wanted), read });
+  }
+
+  #fitting(shape: readonly number[], wanted: GgmlType): GgmlType {
+    return shape.at(-1)! % blockOf(wanted) === 0 ? wanted : "f16";
+  }
+}
+
+/** [rows, columns] -> [columns, rows] */
+function turn(values: Float32Array, rows: number): Float32Array {
+  const columns = values.length / rows;
+  return values.map((_, i) => values[(i % rows) * columns + Math.floor(i / rows)]!);
 }
 
 /**
@@ -139,16 +141,20 @@ export function interleaveHalves(weights: Float32Array, headDim: number, rows: n
   return result;
 }
 
-/** Divisors that llama.cpp applies to the plain rotary frequencies; null = none. */
-function ropeFactors(config: ModelConfig, architecture: string): Float32Array | null {
-  const { rope } = config.layers[0]!;
-  if (rope === null || rope.scaling === null) return null;
-  if (architecture !== "llama" || rope.attentionFactor !== 1) {
-    throw new Error(
-      `the benchmark writes no GGUF for ${config.family} models with ${rope.scaling.type} rotary scaling`,
-    );
+/** Tensors of divisors that llama.cpp applies to the plain rotary frequencies. */
+function ropeFactors(config: ModelConfig): [name: string, factors: Float32Array][] {
+  const rope = config.layers.find((layer) => layer.rope !== null)?.rope ?? null;
+  if (rope === null || rope.scaling === null) return [];
+  if (rope.scaling.type === "longrope") {
+    return [
+      ["rope_factors_long.weight", Float32Array.from(rope.scaling.longFactors)],
+      ["rope_factors_short.weight", Float32Array.from(rope.scaling.shortFactors)],
+    ];
+  }
+  if (rope.attentionFactor !== 1) {
+    throw new Error(`the benchmark writes no GGUF for models with ${rope.scaling.type} rotary scaling`);
   }
   const scaled = inverseFrequencies(rope, config.headDim);
   const plain = inverseFrequencies({ ...rope, scaling: null }, config.headDim);
-  return Float32Array.from(plain, (frequency, i) => frequency / scaled[i]!);
+  return [["rope_freqs.weight", Float32Array.from(plain, (frequency, i) => frequency / scaled[i]!)]];
 }

@@ -151,9 +151,12 @@ describe("GGUF files", () => {
     checkpoint.close();
   });
 
-  it("are refused for families that llama.cpp lays out differently", () => {
-    const checkpoint = openCheckpoint("test/fixtures/gemma3");
-    expect(() => writeGgufModel(checkpoint, join(folder, "none.gguf"), "f32")).toThrow(/no GGUF for gemma3/);
+  it.each([
+    ["mistral", /of mistral models have no windows/],
+    ["qwen3-moe", /of qwen3_moe models have experts in every layer/],
+  ])("are refused for what they cannot state: %s", (family, message) => {
+    const checkpoint = openCheckpoint(join("test/fixtures", family));
+    expect(() => writeGgufModel(checkpoint, join(folder, "none.gguf"), "f32")).toThrow(message);
     checkpoint.close();
   });
 });

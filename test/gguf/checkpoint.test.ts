@@ -15,6 +15,7 @@ import { rowsOfTensors } from "../../src/model/linear/matrix-rows.ts";
 import {
   blocksFrom,
   chunk,
+  families,
   fixtureFolder,
   logSoftmax,
   openRunner,
@@ -37,7 +38,7 @@ function withCheckpoints<T>(places: readonly string[], use: (...opened: Checkpoi
   }
 }
 
-describe.each(["llama", "qwen2", "qwen3"] as const)("a %s checkpoint in f32", (family) => {
+describe.each(["llama", "llama3", "qwen2", "qwen3"] as const)("a %s checkpoint in f32", (family) => {
   const folder = fixtureFolder(family);
   const path = join(scratch, `${family}.gguf`);
   beforeAll(() => {
@@ -68,6 +69,56 @@ describe.each(["llama", "qwen2", "qwen3"] as const)("a %s checkpoint in f32", (f
     }
     reference.close();
     await runner.close();
+  });
+});
+
+/** [rows, columns] -> [columns, rows] */
+function turn(values: Float32Array, rows: number): Float32Array {
+  const columns = values.length / rows;
+  const turned = new Float32Array(values.length);
+  for (const [i, value] of values.entries()) turned[(i % columns) * rows + Math.floor(i / columns)] = value;
+  return turned;
+}
+
+/** Files cannot state Mistral's window, nor a layer without experts among those that have some. */
+const stated = families.filter((family) => family !== "mistral" && family !== "qwen3-moe-plain");
+
+describe.each(stated)("a small model like %s", (family) => {
+  const folder = family === "gpt2" ? fixtureFolder(family) : join(scratch, `small-${family}`);
+  const path = join(scratch, `small-${family}.gguf`);
+  beforeAll(() => {
+    if (family !== "gpt2") {
+      mkdirSync(folder);
+      // One layer: the first of every family is one that a file can state.
+      writeWideCheckpoint(folder, { family, hidden: 32, intermediate: 64, heads: 4, kvHeads: 2, headDim: 8 });
+    }
+    writeAsGguf(folder, path, "f32");
+  });
+
+  it("has the same weights and logits as its folder", async () => {
+    withCheckpoints([folder, path], (original, read) => {
+      expect(read.unused).toEqual([]);
+      const norms = original.config.normWeightOffset;
+      for (const { name, shape } of eachTensor(original.tensors)) {
+        const expected = original
+          .tensor(name)
+          .read()
+          .map((value) => (name.includes("norm") ? value + norms : value));
+        // GPT-2's folders have the maps [in, out].
+        const turned = /\.c_(attn|proj|fc)\.weight$/.test(name) ? turn(expected, shape[0]!) : expected;
+        expect(read.tensor(name).read(), name).toEqual(turned);
+      }
+    });
+    const ids = Array.from({ length: 24 }, (_, i) => 3 + ((7 * i) % 200));
+    const [fromFolder, fromFile] = await Promise.all(
+      [folder, path].map(async (place) => {
+        const runner = await openRunner(place);
+        const logits = await runAlone(runner, chunk(ids, 0, blocksFrom(0, ids.length, runner.positionsPerBlock)));
+        await runner.close();
+        return logits;
+      }),
+    );
+    expect(worstDifference(fromFile!, fromFolder!, 256)).toBeLessThan(1e-5);
   });
 });
 

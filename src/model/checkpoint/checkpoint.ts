@@ -55,7 +55,8 @@ export function openCheckpoint(folder: string): Checkpoint {
   const config = readModelConfig(folder);
   const files = isFile ? openGgufWeights(folder) : openWeightFiles(folder);
   try {
-    const tensors = expectedTensors(config, tensorPrefix(config, files));
+    // GGUF files store every map [out, in], those of GPT-2 too.
+    const tensors = expectedTensors(config, tensorPrefix(config, files), isFile ? false : undefined);
     const used = new Set<string>();
     for (const { name, shape } of eachTensor(tensors)) {
       checkTensor(folder, files, name, shape);

@@ -71,9 +71,13 @@ export function modulePath(config: ModelConfig, name: LinearName): string {
   return familyNamed(config.family).names.modules[name];
 }
 
-/** `prefix`: the part before "layers.0" in this checkpoint's names; by default the family's usual one. */
-export function expectedTensors(config: ModelConfig, prefix = usualPrefix(config)): ModelTensors {
+/**
+ * `prefix`: the part before "layers.0" in this checkpoint's names; by default the family's usual one. `transposed`: whether
+ * linear weights are stored [in, out], if not as in the family's folders.
+ */
+export function expectedTensors(config: ModelConfig, prefix = usualPrefix(config), transposed?: boolean): ModelTensors {
   const { names } = familyNamed(config.family);
+  const turned = transposed ?? names.transposed;
   const vocabulary = [config.vocabSize, config.hiddenSize];
   // "model." -> "lm_head", "language_model.model." -> "language_model.lm_head", "model.language_model." -> "lm_head"
   const headPrefix = prefix.endsWith(".model.") ? prefix.slice(0, -"model.".length) : "";
@@ -85,7 +89,9 @@ export function expectedTensors(config: ModelConfig, prefix = usualPrefix(config
         : { name: `${prefix}${names.positions}.weight`, shape: [config.maxPositions, config.hiddenSize] },
     head: config.tieWordEmbeddings ? null : { name: `${headPrefix}lm_head.weight`, shape: vocabulary },
     finalNorm: normTensors(config, `${prefix}${names.finalNorm}`),
-    layers: config.layers.map((layer, index) => layerTensors(config, layer, `${prefix}${names.layers}.${index}.`)),
+    layers: config.layers.map((layer, index) =>
+      layerTensors(config, layer, `${prefix}${names.layers}.${index}.`, turned),
+    ),
   };
 }
 
@@ -115,8 +121,7 @@ function normTensors({ norm, hiddenSize }: ModelConfig, module: string): NormTen
   return { weight: tensor("weight"), bias: norm === "layer" ? tensor("bias") : null };
 }
 
-function layerTensors(config: ModelConfig, layer: LayerConfig, prefix: string): LayerTensors {
-  const { transposed } = familyNamed(config.family).names;
+function layerTensors(config: ModelConfig, layer: LayerConfig, prefix: string, transposed: boolean): LayerTensors {
   const linear = (name: LinearName): LinearTensors => {
     const [out, inputs] = linearShape(config, name);
     const path = prefix + modulePath(config, name);

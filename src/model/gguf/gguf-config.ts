@@ -37,7 +37,7 @@ function configOf(model: GgufModel): JsonObject {
   const { path, metadata } = model;
   const fields = new GgufFields(model);
   const architecture = architectureOf(path, fields.architecture);
-  if (fields.has("expert_count") && fields.number("expert_count") > 0) {
+  if (!architecture.sparse && fields.number("expert_count", 0) > 0) {
     throw new CheckpointError(path, `models of architecture ${fields.architecture} with experts are not supported`);
   }
   const numHeads = fields.count("attention.head_count");
@@ -52,7 +52,7 @@ function configOf(model: GgufModel): JsonObject {
     num_attention_heads: numHeads,
     num_key_value_heads: fields.count("attention.head_count_kv", numHeads),
     head_dim: headDim,
-    rms_norm_eps: fields.number("attention.layer_norm_rms_epsilon"),
+    rms_norm_eps: fields.number(architecture.epsilon ?? "attention.layer_norm_rms_epsilon"),
     max_position_embeddings: fields.count("context_length"),
     tie_word_embeddings: !fields.hasTensor("output.weight"),
     rope_theta: fields.number("rope.freq_base", 10_000),

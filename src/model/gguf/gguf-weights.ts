@@ -1,8 +1,9 @@
-// The tensors of a GGUF file under the names and in the order of rows that transformers gives them.
+// The tensors of a GGUF file under the names and in the order of rows that transformers gives them. The experts of a layer,
+// which a file stacks in one tensor, are tensors of their own.
 
 import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
 import type { StoredTensor, WeightFile, WeightFiles } from "../checkpoint/weight-file.ts";
-import { architectureOf, transformersName } from "./architectures.ts";
+import { architectureOf, isStacked, transformersName } from "./architectures.ts";
 import { GgufFields } from "./gguf-fields.ts";
 import type { GgufFile } from "./gguf-file.ts";
 import type { GgufTensor } from "./gguf-header.ts";
@@ -14,6 +15,9 @@ const CONFIGURATION = ["rope_freqs.weight", "rope_factors_long.weight", "rope_fa
 interface Place {
   file: GgufFile;
   tensor: GgufTensor;
+  shape: readonly number[];
+  /** Number of its first value in the tensor. */
+  first: number;
   /** Head size, if the rows of each head are interleaved; else null. */
   interleaved: number | null;
 }
@@ -27,15 +31,30 @@ export function openGgufWeights(path: string): WeightFiles {
     for (const [name, { file, tensor }] of model.tensors) {
       if (CONFIGURATION.includes(name)) continue;
       const turned = architecture.interleaved && /\.attn_[qk]\./.test(name);
-      const known = transformersName(architecture, name) ?? name;
-      if (places.has(known)) throw new CheckpointError(path, `has two tensors that mean ${known}`);
-      places.set(known, { file, tensor, interleaved: turned ? fields.headDim : null });
+      const interleaved = turned ? fields.headDim : null;
+      for (const { expert, shape, first } of partsOf(architecture.sparse === true && isStacked(name), tensor)) {
+        const known = transformersName(architecture, name, expert) ?? name;
+        if (places.has(known)) throw new CheckpointError(path, `has two tensors that mean ${known}`);
+        places.set(known, { file, tensor, shape, first, interleaved });
+      }
     }
     const weights = new GgufWeights(path, model.identity, places);
     return { byTensor: new Map([...places.keys()].map((name) => [name, weights])), close: () => model.close() };
   } catch (error) {
     model.close();
     throw error;
+  }
+}
+
+/** A tensor as one, or as one for each expert: [experts, out, in]. */
+function* partsOf(stacked: boolean, { shape, elements }: GgufTensor) {
+  if (!stacked || shape.length !== 3) {
+    yield { expert: null, shape, first: 0 };
+    return;
+  }
+  const [experts, ...each] = shape;
+  for (let expert = 0; expert < experts!; expert++) {
+    yield { expert, shape: each, first: (expert * elements) / experts! };
   }
 }
 
@@ -51,8 +70,8 @@ class GgufWeights implements WeightFile {
   }
 
   entry(name: string): StoredTensor {
-    const { tensor } = this.#place(name);
-    return { name, dtype: tensor.dtype, shape: tensor.shape, elements: tensor.elements };
+    const { tensor, shape } = this.#place(name);
+    return { name, dtype: tensor.dtype, shape, elements: shape.reduce((product, size) => product * size, 1) };
   }
 
   read(name: string): Float32Array {
@@ -62,12 +81,12 @@ class GgufWeights implements WeightFile {
   }
 
   readPart(name: string, first: number, values: Float32Array): void {
-    const { file, tensor, interleaved } = this.#place(name);
+    const { file, tensor, shape, first: begin, interleaved } = this.#place(name);
     if (interleaved === null) {
-      file.readValues(tensor, first, values);
+      file.readValues(tensor, begin + first, values);
       return;
     }
-    const width = tensor.shape[1] ?? 1;
+    const width = shape[1] ?? 1;
     for (let done = 0; done < values.length; ) {
       const row = Math.floor((first + done) / width);
       const inRow = (first + done) % width;
@@ -79,8 +98,8 @@ class GgufWeights implements WeightFile {
   }
 
   readBytes(name: string): Uint8Array {
-    const { file, tensor, interleaved } = this.#place(name);
-    if (interleaved !== null) throw new Error(`the rows of ${name} are stored in another order`);
+    const { file, tensor, shape, interleaved } = this.#place(name);
+    if (interleaved !== null || shape !== tensor.shape) throw new Error(`${name} is not stored as it is`);
     return file.readBytes(tensor);
   }
 
