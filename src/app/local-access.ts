@@ -44,9 +44,10 @@ export class LocalAccess {
   async close(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer);
     await this.#work.idle();
+    // The file first: a database that is away must not keep it. Tokens that stay then expire.
     await this.#warned(async () => {
-      for (const secret of this.#made) await this.#tokens.removeLocal(secret);
       removeLocalKey(this.#options.dataDir, this.#made);
+      for (const secret of this.#made) await this.#tokens.removeLocal(secret);
     });
   }
 

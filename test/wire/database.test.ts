@@ -54,7 +54,8 @@ it("keeps tokens and models there", async () => {
   const authorization = `Bearer ${await newToken()}`;
   expect((await server.get("/v1/preview/models", { authorization })).status).toBe(200);
   expect((await server.post("/v1/chat/completions", say("ok"), { authorization })).status).toBe(200);
-  expect(await query(direct, "SELECT name FROM tokens")).toEqual([{ name: "t" }]);
+  const names = await query(direct, "SELECT name FROM tokens ORDER BY name");
+  expect(names).toEqual([{ name: "local key" }, { name: "t" }]);
 });
 
 it("serves the base model to --api-key, and ends running streams, without the database", async () => {
