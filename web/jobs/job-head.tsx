@@ -40,7 +40,7 @@ export function JobHead({ job, gradientSteps, onChanged }: JobHeadProps) {
           {job.step !== null && ` to step ${job.step}`}
         </span>
         <a href={`/policies/${job.model_id}`}>policy</a>
-        <Progress job={job} />
+        <Progress job={job} seen={gradientSteps.length} />
         {isOpen && <Cancel id={job.id} onChanged={onChanged} />}
       </div>
       {job.error_message !== null && <p class="problem">{job.error_message}</p>}
@@ -50,11 +50,13 @@ export function JobHead({ job, gradientSteps, onChanged }: JobHeadProps) {
   );
 }
 
-function Progress({ job: { gradient_steps: steps, status } }: { job: TrainingJob }) {
+/** `seen`: gradient steps that were told since the job was asked for. */
+function Progress({ job: { gradient_steps: steps, status }, seen }: { job: TrainingJob; seen: number }) {
   if (steps === null || status === "COMPLETED") return null;
+  const done = Math.max(steps.done, seen);
   return (
     <span class="num">
-      <progress value={steps.done} max={Math.max(1, steps.total)} aria-label="Gradient steps" /> {steps.done} of{" "}
+      <progress value={done} max={Math.max(1, steps.total)} aria-label="Gradient steps" /> {done} of{" "}
       {count(steps.total, "gradient step")}
     </span>
   );

@@ -7,7 +7,7 @@ import { followJob } from "./job-events.ts";
 import { type Groups, jobPath, loadGroups } from "./records.ts";
 
 /** Events come faster than anyone reads. */
-const RELOAD_MS = 500;
+const SHOW_MS = 500;
 
 export interface LiveJob {
   job: Query<TrainingJob>;
@@ -27,15 +27,19 @@ export function useJob(id: string, pages: number): LiveJob {
     const isNew = job.data!.status === "PENDING";
     const gone = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let isStale = false;
     const seen: TrainingEvent[] = [];
     const show = () => {
       timer = undefined;
       setEvents([...seen]);
-      job.reload();
+      if (isStale) job.reload();
+      isStale = false;
     };
     const note = (event: TrainingEvent) => {
+      // Every gradient step but the first tells all that it changes; the job itself may be a megabyte.
+      isStale ||= event.type !== "gradient_step" || seen.at(-1)?.type !== "gradient_step";
       seen.push(event);
-      timer ??= setTimeout(show, RELOAD_MS);
+      timer ??= setTimeout(show, SHOW_MS);
       if (isNew && event.type === "training_started") groups.reload(); // the verdicts are there now
     };
     // server.ts notes a refused key or a lost server
