@@ -6,8 +6,8 @@ import { barHeight, rangeOf } from "./histogram.ts";
 import { type GroupRow, isAlike } from "./records.ts";
 import { Stretch } from "./stretch.tsx";
 
-/** Lines that come and go together: about half a screen. */
-const STRETCH = 12;
+/** Lines that come and go together: a quarter of a screen. */
+const STRETCH = 6;
 
 export interface GroupListProps {
   job: string;
@@ -32,7 +32,7 @@ export function GroupList({ job, groups, filter, isSupervised }: GroupListProps)
     return Array.from({ length: Math.ceil(groups.length / STRETCH) }, (_, i) => {
       const rows = groups.slice(i * STRETCH, (i + 1) * STRETCH);
       return (
-        <Stretch key={i} rows={rows.length} isFirst={i < 2}>
+        <Stretch key={i} rows={rows.length} isFirst={i < 4}>
           {() => <ol class="group-list">{rows.map((group, k) => line(group, i * STRETCH + k))}</ol>}
         </Stretch>
       );

@@ -25,7 +25,7 @@ export function Stretch({ rows, isFirst, children }: StretchProps) {
         }
         setNear(isIntersecting);
       },
-      { rootMargin: "100% 0px" },
+      { rootMargin: "60% 0px" },
     );
     observer.observe(place.current!);
     return () => observer.disconnect();
