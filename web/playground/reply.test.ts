@@ -50,6 +50,12 @@ describe("an exchange", () => {
     expect(speedOf(exchange)).toEqual({ firstTokenMs: 10, tokensPerSecond: 4 });
   });
 
+  it("tells no speed of tokens that came all at once", () => {
+    const exchange = startExchange({}, 0);
+    for (const at of [200, 200.1, 200.3]) addEvent(exchange, chunk(0, "a", 1), at);
+    expect(speedOf(exchange)).toEqual({ firstTokenMs: 200, tokensPerSecond: null });
+  });
+
   it("keeps what came before an error in the middle", () => {
     const exchange = streamed();
     addEvent(exchange, JSON.stringify({ error: { message: "The engine is gone.", code: 500 } }), 1600);

@@ -170,10 +170,13 @@ export function isRunning(exchange: Exchange | null): boolean {
   return exchange?.state === "waiting" || exchange?.state === "streaming";
 }
 
+/** Tokens that came together in less time than this tell nothing about the speed. */
+const SHORTEST_SECONDS = 0.05;
+
 export interface Speed {
   /** Milliseconds to the first token; null before it. */
   firstTokenMs: number | null;
-  /** Of all replies together, after the first token; null before the second. */
+  /** Of all replies together, after the first token; null before the second, and while too little time went by. */
   tokensPerSecond: number | null;
 }
 
@@ -182,7 +185,10 @@ export function speedOf(exchange: Exchange): Speed {
   if (firstAt === null || lastAt === null) return { firstTokenMs: null, tokensPerSecond: null };
   const count = exchange.replies.reduce((sum, { tokenIds }) => sum + tokenIds.length, 0) - exchange.replies.length;
   const seconds = (lastAt - firstAt) / 1000;
-  return { firstTokenMs: firstAt - startedAt, tokensPerSecond: seconds > 0 && count > 0 ? count / seconds : null };
+  return {
+    firstTokenMs: firstAt - startedAt,
+    tokensPerSecond: seconds >= SHORTEST_SECONDS && count > 0 ? count / seconds : null,
+  };
 }
 
 /** The beginning of a reply up to a token that is replaced by another: where a continuation starts. */
