@@ -64,12 +64,14 @@ function Scored({ data, step, isOwn }: { data: Trajectory; step: string; isOwn: 
         ) : (
           <section key={i} aria-label={`Sequence ${i + 1} under step ${step}`}>
             <p role="status">{isOwn ? <Compared result={result.compared} /> : <Change result={result} />}</p>
-            <SequenceTokens
-              sequence={data.sequences[i]!}
-              numbers={result.numbers}
-              colour="ratio"
-              name={`Tokens of sequence ${i + 1} under step ${step}`}
-            />
+            {result.compared.firstDifference !== null && (
+              <SequenceTokens
+                sequence={data.sequences[i]!}
+                numbers={result.numbers}
+                colour="ratio"
+                name={`Tokens of sequence ${i + 1} under step ${step}`}
+              />
+            )}
           </section>
         ),
       )}
