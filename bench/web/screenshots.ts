@@ -54,6 +54,22 @@ async function takePictures(url: string, executablePath: string): Promise<void> 
   await isIdle();
   await page.getByRole("option", { name: "␣deep", exact: true }).first().hover();
   await shoot("playground");
+
+  await page.goto(`${url}/policies`);
+  await page.getByRole("link", { name: "my-agent", exact: true }).click();
+  await page.getByRole("link", { name: /^job / }).click();
+  await page.getByRole("img", { name: /^Loss of/ }).waitFor();
+  await page.locator(".group-list li").waitFor();
+  await shoot("job");
+  await page.getByRole("link", { name: "0", exact: true }).click();
+  await page.getByLabel("what the gradient asked").check();
+  await page.getByRole("button", { name: "Replay" }).click();
+  await page.getByText(/identical ✓/).waitFor();
+  await page.getByRole("heading", { name: "Tokens" }).evaluate("node => node.scrollIntoView()");
+  await shoot("try");
+  await page.getByRole("link", { name: "Loss lab" }).click();
+  await page.getByText(/numbers of group 0, try 1/).waitFor();
+  await shoot("lab");
   await browser.close();
 }
 
