@@ -76,3 +76,15 @@ it("takes a quarter of the container's memory, not of the machine's", async () =
     limit.mockRestore();
   }
 });
+
+it("serves the original context of a model with LongRoPE unless it is asked for more", async () => {
+  const folder = fixtureFolder("phi4-mini");
+  for (const [maxModelLen, served] of [
+    [undefined, 512],
+    [4096, 4096],
+  ] as const) {
+    const engine = await createEmbeddedEngine({ folder, threads: 1, ...(maxModelLen && { maxModelLen }) });
+    expect(engine.info.maxModelLen).toBe(served);
+    await engine.close();
+  }
+});

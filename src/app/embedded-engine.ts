@@ -9,6 +9,7 @@ import type { TokenVocabulary } from "../grammar/match/token-vocabulary.ts";
 import { longestPiece } from "../model/attention/prefill-pieces.ts";
 import { checkpointIdentity } from "../model/checkpoint/checkpoint.ts";
 import { type ModelConfig, readModelConfig } from "../model/checkpoint/model-config.ts";
+import { shortContext } from "../model/checkpoint/rope.ts";
 import { KvPool } from "../model/kv-pool.ts";
 import type { WeightType } from "../model/linear/linear.ts";
 import { compiledEntry } from "../system/compiled-entry.ts";
@@ -61,6 +62,7 @@ export async function createEmbeddedEngine(options: EmbeddedOptions): Promise<Wo
     positionsPerBlock,
     numBlocks,
     maxPositions: maxModelLen,
+    longFactors: maxModelLen > (shortContext(config.layers) ?? maxModelLen),
     maxLoras: options.maxLoras ?? 4,
     maxLoraRank: options.maxLoraRank ?? 64,
     adaptersFromStart: options.adaptersFromStart ?? false,
@@ -105,7 +107,11 @@ function cacheSize(options: EmbeddedOptions, config: ModelConfig, positionsPerBl
   }
   const fits = numBlocks * positionsPerBlock;
   const wanted = options.maxModelLen;
-  if (wanted === undefined) return { numBlocks, maxModelLen: Math.min(config.maxPositions, fits) };
+  if (wanted === undefined) {
+    // Beyond it, other factors would change the answers to short prompts too.
+    const usual = shortContext(config.layers) ?? config.maxPositions;
+    return { numBlocks, maxModelLen: Math.min(usual, config.maxPositions, fits) };
+  }
   if (wanted > config.maxPositions) {
     throw new OperatorError(`--max-model-len ${wanted} is more than the model's ${config.maxPositions} positions`);
   }

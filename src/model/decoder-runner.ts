@@ -7,7 +7,6 @@ import { GraphSession } from "../graph/session.ts";
 import { longestPiece, piecesOf, shortestPart } from "./attention/prefill-pieces.ts";
 import { type Checkpoint, reopenCheckpoint } from "./checkpoint/checkpoint.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
-import { takesLongFactors } from "./checkpoint/rope.ts";
 import { buildDecoderGraph } from "./decoder-graph.ts";
 import { Embedding } from "./embedding.ts";
 import { KvPool } from "./kv-pool.ts";
@@ -28,6 +27,8 @@ export interface DecoderRunnerOptions {
   numBlocks: number;
   /** The context length. */
   maxPositions: number;
+  /** Whether LongRoPE uses its long factors, for every position; default: its short ones. */
+  longFactors?: boolean;
   maxLoras: number;
   maxLoraRank: number;
   /** Builds the graph for adapters at once. Otherwise the first adapter makes the runner build it again. */
@@ -100,8 +101,7 @@ export class DecoderRunner implements Runner {
       pool: this.#pool,
       embedding: Embedding.of(checkpoint, options.embedding),
       rotary: ropes.map((spec) => {
-        const long = takesLongFactors(spec, options.maxPositions);
-        return new RotaryTable(spec, config.headDim, options.maxPositions, long);
+        return new RotaryTable(spec, config.headDim, options.maxPositions, options.longFactors);
       }),
       adapters: slots,
       shortestPart: shortestPart(options.threads),

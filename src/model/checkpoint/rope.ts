@@ -133,6 +133,12 @@ function longRope(
   };
 }
 
+/** The longest context that these layers serve with the short factors of LongRoPE; null = they have none. */
+export function shortContext(layers: readonly { rope: RopeSpec | null }[]): number | null {
+  const scaling = layers.find(({ rope }) => rope?.scaling?.type === "longrope")?.rope?.scaling;
+  return scaling?.type === "longrope" ? scaling.originalMaxPositions : null;
+}
+
 /**
  * Whether a context of this many positions takes the long factors. Cached keys are rotated once and serve every
  * sequence that begins alike, so the context decides for all positions together, as in vLLM.
