@@ -53,7 +53,8 @@ function NumberBound(props: { name: string; value: number | null; onChange: (val
         type="number"
         step="any"
         value={props.value ?? ""}
-        onChange={(event) => props.onChange(bound(event.currentTarget.value))}
+        // at every key: drawing the page in between would take away what was not told yet
+        onInput={(event) => props.onChange(bound(event.currentTarget.value))}
       />
     </label>
   );
