@@ -64,9 +64,11 @@ function useAddress(): void {
     isRead.current = true;
   }, [url]);
   useEffect(followChat, []);
-  const query = toQuery(settings.value);
+  void settings.value; // draws this again when they change
   useEffect(() => {
     if (!isRead.current || location.pathname !== "/") return;
+    // as they are now: the effect above may have read them from the address
+    const query = toQuery(settings.peek());
     const address = query === "" ? "/" : `/?${query}`;
     if (location.pathname + location.search !== address) history.replaceState(history.state, "", address);
   });
