@@ -93,6 +93,8 @@ describe.each(SEEDS)("at once, with answers in order %i", (seed) => {
           running.add(task.adapter);
           most = Math.max(most, running.size);
           try {
+            // the first waits for the second: it might be over before a slow database lets the second begin
+            await expect.poll(() => most).toBe(2);
             return await trainer.train(task, onStep, signal);
           } finally {
             running.delete(task.adapter);

@@ -16,7 +16,8 @@ async function startFake(options: FakeVllmOptions = {}, port = 0): Promise<FakeV
   return fake;
 }
 
-async function connect(url: string, apiKey: string | null = null): Promise<RemoteReplica> {
+/** `silenceMs`: long, because on a busy machine a server is silent for a while. */
+async function connect(url: string, apiKey: string | null = null, silenceMs = 60_000): Promise<RemoteReplica> {
   const replica = new RemoteReplica({
     url,
     apiKey,
@@ -25,7 +26,7 @@ async function connect(url: string, apiKey: string | null = null): Promise<Remot
     maxModelLen: 1024,
     maxLoras: 2,
     maxLoraRank: 8,
-    times: { intervalMs: 20, silenceMs: 300 },
+    times: { intervalMs: 20, silenceMs },
   });
   opened.unshift(replica); // closed before its server
   await vi.waitFor(() => expect([replica.state, replica.unusable]).not.toEqual(["starting", null]));
@@ -303,7 +304,7 @@ it("sends a request again, once, when a kept connection turns out to be closed",
 
 it("loses everything when the server falls silent or is replaced, and comes back", async () => {
   const fake = await startFake({ pace: 50 });
-  const replica = await connect(fake.url);
+  const replica = await connect(fake.url, null, 300);
   const running = collect(replica.generate(generateRequest([5], { maxTokens: 1000 })));
   const { identity } = replica;
   fake.startedAt += 100;
