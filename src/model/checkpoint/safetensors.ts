@@ -2,9 +2,8 @@
 // for the whole file. F32, F16 and BF16 become float32; any dtype can be read as raw bytes. Reading is synchronous,
 // because loading happens at start or in a worker. checkpoint.ts knows which tensors a model needs.
 
-import { closeSync, fstatSync, readSync } from "node:fs";
-import { openFile } from "../../system/open-file.ts";
 import { CheckpointError } from "./checkpoint-error.ts";
+import { CheckpointFile } from "./checkpoint-file.ts";
 import { firstNonFinite } from "./finite.ts";
 import { widenBfloat16, widenFloat16 } from "./half-floats.ts";
 import {
@@ -16,50 +15,39 @@ import {
 
 /** Bytes read at a time when values are converted; fits the second-level cache. */
 const PIECE_BYTES = 256 * 1024;
-/** Bytes asked of the operating system in one call. */
-const MAX_READ_BYTES = 2 ** 30;
 
 /** "version " read as a header's length: a Git LFS pointer in place of the weights begins with it. */
 const lfsPointer = 0x206e_6f69_7372_6576n;
 
 export class SafetensorsFile {
-  readonly path: string;
   readonly tensors: ReadonlyMap<string, TensorEntry>;
   readonly metadata: Readonly<Record<string, string>>;
-  /** Changes with the file: its place on the disk, its size and its time of writing. */
-  readonly identity: string;
+  readonly #file: CheckpointFile;
   readonly #dataStart: number;
-  #descriptor: number | null;
 
   /** Opens and checks the file. On a CheckpointError the file is closed again. */
   static open(path: string): SafetensorsFile {
-    let descriptor: number;
-    try {
-      descriptor = openFile(path);
-    } catch (cause) {
-      throw new CheckpointError(path, `cannot be opened (${(cause as Error).message})`, { cause });
-    }
-    try {
-      return new SafetensorsFile(path, descriptor);
-    } catch (error) {
-      closeSync(descriptor);
-      throw error;
-    }
+    return CheckpointFile.open(path, (file) => new SafetensorsFile(file));
   }
 
-  private constructor(path: string, descriptor: number) {
-    this.path = path;
-    this.#descriptor = descriptor;
-    const stat = fstatSync(descriptor);
-    if (!stat.isFile()) throw new CheckpointError(path, "not a regular file");
-    this.identity = [stat.dev, stat.ino, stat.size, stat.mtimeMs].join(":");
-    const headerBytes = this.#headerLength(stat.size);
+  private constructor(file: CheckpointFile) {
+    this.#file = file;
+    const headerBytes = this.#headerLength();
     this.#dataStart = 8 + headerBytes;
     const json = new Uint8Array(headerBytes);
-    this.#readAt(8, json);
-    const header: SafetensorsHeader = parseSafetensorsHeader(path, json, stat.size - this.#dataStart);
+    file.readAt(8, json);
+    const header: SafetensorsHeader = parseSafetensorsHeader(file.path, json, file.bytes - this.#dataStart);
     this.tensors = header.tensors;
     this.metadata = header.metadata;
+  }
+
+  get path(): string {
+    return this.#file.path;
+  }
+
+  /** Changes with the file. */
+  get identity(): string {
+    return this.#file.identity;
   }
 
   /** The tensor's description. Throws if the file has no tensor of that name. */
@@ -86,7 +74,7 @@ export class SafetensorsFile {
     let bad: number;
     switch (entry.dtype) {
       case "F32":
-        this.#readAt(start + 4 * first, new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+        this.#file.readAt(start + 4 * first, new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
         bad = firstNonFinite(values, "F32");
         break;
       case "F16":
@@ -105,20 +93,20 @@ export class SafetensorsFile {
   readBytes(name: string): Uint8Array {
     const entry = this.entry(name);
     const bytes = new Uint8Array(entry.byteLength);
-    this.#readAt(this.#dataStart + entry.begin, bytes);
+    this.#file.readAt(this.#dataStart + entry.begin, bytes);
     return bytes;
   }
 
   /** Idempotent. Reading afterwards throws. */
   close(): void {
-    if (this.#descriptor !== null) closeSync(this.#descriptor);
-    this.#descriptor = null;
+    this.#file.close();
   }
 
-  #headerLength(fileBytes: number): number {
+  #headerLength(): number {
+    const fileBytes = this.#file.bytes;
     if (fileBytes < 8) throw new CheckpointError(this.path, `${fileBytes} bytes are not a safetensors file`);
     const length = new BigUint64Array(1);
-    this.#readAt(0, new Uint8Array(length.buffer));
+    this.#file.readAt(0, new Uint8Array(length.buffer));
     if (length[0] === lfsPointer) {
       throw new CheckpointError(this.path, "is a Git LFS pointer, not the file: get that with `git lfs pull`");
     }
@@ -138,27 +126,11 @@ export class SafetensorsFile {
     const piece = new Uint16Array(Math.min(PIECE_BYTES / 2, values.length));
     for (let done = 0; done < values.length; done += piece.length) {
       const part = piece.subarray(0, Math.min(piece.length, values.length - done));
-      this.#readAt(position + done * 2, new Uint8Array(part.buffer, 0, part.byteLength));
+      this.#file.readAt(position + done * 2, new Uint8Array(part.buffer, 0, part.byteLength));
       widen(part, values, done);
       const bad = firstNonFinite(part, dtype);
       if (bad !== -1) return done + bad;
     }
     return -1;
-  }
-
-  #readAt(position: number, target: Uint8Array): void {
-    if (this.#descriptor === null) throw new CheckpointError(this.path, "is closed");
-    let filled = 0;
-    while (filled < target.length) {
-      const wanted = Math.min(target.length - filled, MAX_READ_BYTES);
-      let count: number;
-      try {
-        count = readSync(this.#descriptor, target, filled, wanted, position + filled);
-      } catch (cause) {
-        throw new CheckpointError(this.path, `cannot be read (${(cause as Error).message})`, { cause });
-      }
-      if (count === 0) throw new CheckpointError(this.path, "became shorter while it was read");
-      filled += count;
-    }
   }
 }

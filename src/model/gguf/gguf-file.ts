@@ -1,10 +1,9 @@
 // One GGUF file: its header, and the values of its tensors, read in pieces. A model may be split over several files; see
 // open-gguf.ts.
 
-import { closeSync, fstatSync, readSync } from "node:fs";
-import { openFile } from "../../system/open-file.ts";
 import { BLOCK_FORMATS } from "../checkpoint/block-formats.ts";
 import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
+import { CheckpointFile } from "../checkpoint/checkpoint-file.ts";
 import { firstNonFinite } from "../checkpoint/finite.ts";
 import { type GgufHeader, type GgufTensor, readGgufHeader } from "./gguf-header.ts";
 import type { GgufMetadata } from "./gguf-metadata.ts";
@@ -14,38 +13,29 @@ import { HeaderCursor } from "./header-cursor.ts";
 const PIECE_BYTES = 256 * 1024;
 
 export class GgufFile {
-  readonly path: string;
   readonly metadata: GgufMetadata;
   readonly tensors: ReadonlyMap<string, GgufTensor>;
-  /** Changes with the file: its place on the disk, its size and its time of writing. */
-  readonly identity: string;
-  #descriptor: number | null;
+  readonly #file: CheckpointFile;
 
   /** Opens and checks the file. On a CheckpointError the file is closed again. */
   static open(path: string): GgufFile {
-    let descriptor: number;
-    try {
-      descriptor = openFile(path);
-    } catch (cause) {
-      throw new CheckpointError(path, `cannot be opened (${(cause as Error).message})`, { cause });
-    }
-    try {
-      return new GgufFile(path, descriptor);
-    } catch (error) {
-      closeSync(descriptor);
-      throw error;
-    }
+    return CheckpointFile.open(path, (file) => new GgufFile(file));
   }
 
-  private constructor(path: string, descriptor: number) {
-    this.path = path;
-    this.#descriptor = descriptor;
-    const stat = fstatSync(descriptor);
-    if (!stat.isFile()) throw new CheckpointError(path, "not a regular file");
-    this.identity = [stat.dev, stat.ino, stat.size, stat.mtimeMs].join(":");
-    const header: GgufHeader = readGgufHeader(path, new HeaderCursor(path, descriptor, stat.size), stat.size);
+  private constructor(file: CheckpointFile) {
+    this.#file = file;
+    const header: GgufHeader = readGgufHeader(file.path, new HeaderCursor(file), file.bytes);
     this.metadata = header.metadata;
     this.tensors = header.tensors;
+  }
+
+  get path(): string {
+    return this.#file.path;
+  }
+
+  /** Changes with the file. */
+  get identity(): string {
+    return this.#file.identity;
   }
 
   /** Fills `values` with the tensor's values from number `first` on, as float32. Throws unless all are finite. */
@@ -68,14 +58,13 @@ export class GgufFile {
   /** A copy of the tensor's bytes as they are in the file. */
   readBytes(tensor: GgufTensor): Uint8Array {
     const bytes = new Uint8Array(tensor.byteLength);
-    this.#readAt(tensor.begin, bytes);
+    this.#file.readAt(tensor.begin, bytes);
     return bytes;
   }
 
   /** Idempotent. Reading afterwards throws. */
   close(): void {
-    if (this.#descriptor !== null) closeSync(this.#descriptor);
-    this.#descriptor = null;
+    this.#file.close();
   }
 
   #readBlocks({ dtype, begin }: GgufTensor, firstBlock: number, values: Float32Array): void {
@@ -86,23 +75,8 @@ export class GgufFile {
     for (let block = 0; block < blocks; block += atOnce) {
       const count = Math.min(atOnce, blocks - block);
       const part = piece.subarray(0, count * format.bytes);
-      this.#readAt(begin + (firstBlock + block) * format.bytes, part);
+      this.#file.readAt(begin + (firstBlock + block) * format.bytes, part);
       format.widen(part, values.subarray(block * format.values, (block + count) * format.values));
-    }
-  }
-
-  #readAt(position: number, target: Uint8Array): void {
-    if (this.#descriptor === null) throw new CheckpointError(this.path, "is closed");
-    for (let filled = 0; filled < target.length; ) {
-      const wanted = Math.min(target.length - filled, 2 ** 30);
-      let count: number;
-      try {
-        count = readSync(this.#descriptor, target, filled, wanted, position + filled);
-      } catch (cause) {
-        throw new CheckpointError(this.path, `cannot be read (${(cause as Error).message})`, { cause });
-      }
-      if (count === 0) throw new CheckpointError(this.path, "became shorter while it was read");
-      filled += count;
     }
   }
 }

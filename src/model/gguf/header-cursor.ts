@@ -1,8 +1,8 @@
 // Reads the header of a GGUF file from its beginning, number by number and text by text. Counts and lengths come from the
 // file, so each is compared with the bytes that are left before anything is read for it.
 
-import { readSync } from "node:fs";
 import { CheckpointError } from "../checkpoint/checkpoint-error.ts";
+import type { CheckpointFile } from "../checkpoint/checkpoint-file.ts";
 
 /** Larger than any real header: the vocabularies and merges of 2026 take up to 30 MB. */
 export const MAX_HEADER_BYTES = 256 * 2 ** 20;
@@ -10,16 +10,12 @@ const FIRST_READ_BYTES = 2 ** 20;
 
 export class HeaderCursor {
   position = 0;
-  readonly #path: string;
-  readonly #descriptor: number;
-  readonly #fileBytes: number;
+  readonly #file: CheckpointFile;
   /** The file from its beginning, as far as it was read. */
   #bytes: Buffer = Buffer.alloc(0);
 
-  constructor(path: string, descriptor: number, fileBytes: number) {
-    this.#path = path;
-    this.#descriptor = descriptor;
-    this.#fileBytes = fileBytes;
+  constructor(file: CheckpointFile) {
+    this.#file = file;
   }
 
   uint32(): number {
@@ -42,13 +38,13 @@ export class HeaderCursor {
 
   /** Goes on by `count` bytes, which are then read. Gives the position of the first. */
   skip(count: number): number {
-    const limit = Math.min(this.#fileBytes, MAX_HEADER_BYTES);
+    const limit = Math.min(this.#file.bytes, MAX_HEADER_BYTES);
     if (count > limit - this.position) {
       const problem =
-        this.#fileBytes <= MAX_HEADER_BYTES
-          ? `ends inside its header, at byte ${this.#fileBytes} (truncated: an incomplete download?)`
+        this.#file.bytes <= MAX_HEADER_BYTES
+          ? `ends inside its header, at byte ${this.#file.bytes} (truncated: an incomplete download?)`
           : `claims a header of more than ${MAX_HEADER_BYTES} bytes`;
-      throw new CheckpointError(this.#path, problem);
+      throw new CheckpointError(this.#file.path, problem);
     }
     const at = this.position;
     this.position += count;
@@ -64,11 +60,7 @@ export class HeaderCursor {
   #readUpTo(end: number, limit: number): void {
     const grown = Buffer.alloc(Math.min(limit, Math.max(end, 2 * this.#bytes.length, FIRST_READ_BYTES)));
     this.#bytes.copy(grown);
-    for (let filled = this.#bytes.length; filled < grown.length; ) {
-      const count = readSync(this.#descriptor, grown, filled, grown.length - filled, filled);
-      if (count === 0) throw new CheckpointError(this.#path, "became shorter while it was read");
-      filled += count;
-    }
+    this.#file.readAt(this.#bytes.length, grown.subarray(this.#bytes.length));
     this.#bytes = grown;
   }
 }
