@@ -16,6 +16,7 @@ const ENGINE_TESTS = [
   "models",
   "operations",
   "responses",
+  "responses-stored",
   "sdk",
   "tool-loop",
   "vllm-routes",

@@ -1,0 +1,62 @@
+// What the tests of /v1/responses share: one server for each file, and how to ask it.
+import { expect, vi } from "vitest";
+import { toolCallFormat } from "../../src/text/tools/tool-format.ts";
+import { sharedServer } from "./shared-server.ts";
+import { API_KEY, type Loose, TEMPLATE, type TestServer } from "./test-server.ts";
+
+const reasoning = { start: "<think>", end: "</think>", assumed: false };
+/** Shows reasoning, calls and results, so that a reply can tell what the prompt was. */
+const template = TEMPLATE.replace(
+  "{{ m.content }}",
+  "{% if m.reasoning %}({{ m.reasoning }}){% endif %}" +
+    "{% for c in m.tool_calls %}<{{ c.function.name }} {{ c.function.arguments | tojson }}>{% endfor %}{{ m.content }}",
+);
+export const server = sharedServer({
+  config: { enableAutoToolChoice: true, toolCallParser: "hermes", apiKey: [API_KEY, "other-key"] },
+  model: { toolFormat: toolCallFormat("hermes"), reasoning },
+  templates: new Map([["default", template]]),
+});
+
+export const create = async (body: Record<string, unknown>, on: TestServer = server): Promise<Loose> => {
+  const response = await on.post("/v1/responses", body);
+  const text = await response.text();
+  expect(response.status, text).toBe(200);
+  return JSON.parse(text);
+};
+export const refuse = async (body: unknown, on: TestServer = server): Promise<Loose> => {
+  const response = await on.post("/v1/responses", body);
+  const text = await response.text();
+  expect(response.status, text).toBeGreaterThanOrEqual(400);
+  return { status: response.status, ...JSON.parse(text).error };
+};
+export const events = async (body: Record<string, unknown>, on: TestServer = server): Promise<Loose[]> => {
+  const response = await on.post("/v1/responses", { ...body, stream: true });
+  expect(response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
+  return (await response.text())
+    .split("\n\n")
+    .filter((block) => block !== "")
+    .map((block) => {
+      const [name, data] = block.split("\n");
+      const event = JSON.parse(data!.replace(/^data: /, ""));
+      expect(name).toBe(`event: ${event.type}`);
+      return event;
+    });
+};
+/** The prompt of a request, as the server tokenised it. */
+export const promptOf = async (body: Record<string, unknown>): Promise<string> => {
+  const { engine } = server.service;
+  const generate = vi.spyOn(engine, "generate");
+  try {
+    await create(body);
+    return server.service.text.tokenizer.decode([...generate.mock.lastCall![0].promptTokenIds]);
+  } finally {
+    generate.mockRestore();
+  }
+};
+
+export const add = {
+  type: "function",
+  name: "add",
+  parameters: { type: "object", properties: { a: { type: "integer" } }, required: ["a"], additionalProperties: false },
+};
+export const CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>';

@@ -1,0 +1,121 @@
+// Responses that are kept: continuing, reading, deleting and referring to them, over HTTP.
+import { describe, expect, it, vi } from "vitest";
+import { StoreUnavailable } from "../../src/errors/store-unavailable.ts";
+import { add, CALL, create, events, promptOf, refuse, server } from "./responses-requests.ts";
+import { sharedServer } from "./shared-server.ts";
+import { API_KEY, looseFetch } from "./test-server.ts";
+
+describe("stored responses", () => {
+  const asOther = { authorization: "Bearer other-key" };
+
+  it("are continued, with their own instructions only", async () => {
+    const first = await create({ input: "say:one", instructions: "first rules" });
+    const second = await create({ input: "say:two", previous_response_id: first.id });
+    expect(second.previous_response_id).toBe(first.id);
+    const prompt = await promptOf({ input: "say:three", previous_response_id: second.id, instructions: "new rules" });
+    expect(prompt).toBe(
+      "[system]new rules\n[user]say:one\n[assistant]one\n[user]say:two\n[assistant]two\n[user]say:three\n[assistant]",
+    );
+  });
+
+  it("are continued with the results of their calls", async () => {
+    const first = await create({ input: `say:<think>hm</think>${CALL}`, tools: [add] });
+    const call = first.output.at(-1);
+    const input = [{ type: "function_call_output", call_id: call.call_id, output: "say:2" }];
+    const second = await create({ input, previous_response_id: first.id, tools: [add] });
+    expect(second.output.at(-1).content[0].text).toBe("2");
+  });
+
+  it("are read, listed and deleted, by their workspace only", async () => {
+    const response = await create({
+      input: [
+        { role: "user", content: "a" },
+        { role: "user", content: "say:b" },
+      ],
+    });
+    const path = `/v1/responses/${response.id}`;
+    const read = await server.get(path);
+    expect(read.headers.get("content-type")).toBe("application/json; charset=utf-8");
+    expect(await read.json()).toEqual(response);
+    const list = await (await server.get(`${path}/input_items?order=asc&limit=1`)).json();
+    expect(list).toMatchObject({ object: "list", data: [{ type: "message", content: "a" }], has_more: true });
+    const rest = await (await server.get(`${path}/input_items?order=asc&after=${list.last_id}`)).json();
+    expect(rest).toMatchObject({ data: [{ content: "say:b" }], has_more: false });
+    expect((await (await server.get(`${path}/input_items`)).json()).data[0].content).toBe("say:b");
+    expect((await server.get(`${path}/input_items?limit=0`)).status).toBe(400);
+    expect((await server.get(`${path}?stream=true`)).status).toBe(400);
+    expect((await server.post(`${path}/cancel`, {})).status).toBe(400);
+    for (const [method, at] of [
+      ["GET", path],
+      ["DELETE", path],
+      ["GET", `${path}/input_items`],
+    ] as const) {
+      expect((await looseFetch(server.url + at, { method, headers: asOther })).status).toBe(404);
+    }
+    const stolen = await server.post("/v1/responses", { input: "x", previous_response_id: response.id }, asOther);
+    expect(stolen.status).toBe(404);
+    const headers = { authorization: `Bearer ${API_KEY}` };
+    const deleted = await looseFetch(server.url + path, { method: "DELETE", headers });
+    expect(await deleted.json()).toEqual({ id: response.id, object: "response", deleted: true });
+    expect((await server.get(path)).status).toBe(404);
+    expect((await looseFetch(server.url + path, { method: "DELETE", headers })).status).toBe(404);
+  });
+
+  it("cannot be continued when a part of their conversation is gone", async () => {
+    const first = await create({ input: "say:one" });
+    const second = await create({ input: "say:two", previous_response_id: first.id });
+    await looseFetch(`${server.url}/v1/responses/${first.id}`, {
+      method: "DELETE",
+      headers: { authorization: `Bearer ${API_KEY}` },
+    });
+    const error = await refuse({ input: "x", previous_response_id: second.id });
+    expect(error).toMatchObject({
+      status: 404,
+      param: "previous_response_id",
+      message: expect.stringContaining(first.id),
+    });
+  });
+
+  it("give their items to references", async () => {
+    const first = await create({ input: "say:one" });
+    const prompt = await promptOf({
+      input: [
+        { type: "item_reference", id: first.output[0].id },
+        { role: "user", content: "say:two" },
+      ],
+    });
+    expect(prompt).toBe("[assistant]one\n[user]say:two\n[assistant]");
+  });
+
+  it("are not kept if the client says so", async () => {
+    const response = await create({ input: "say:one", store: false });
+    expect(response.store).toBe(false);
+    expect((await server.get(`/v1/responses/${response.id}`)).status).toBe(404);
+  });
+
+  it("are answered without being kept when the store is away", async () => {
+    const save = vi.spyOn(server.service.responses, "save").mockRejectedValue(new StoreUnavailable("gone"));
+    const log = vi.spyOn(server.service.log, "error").mockImplementation(() => {});
+    try {
+      expect(await create({ input: "say:one" })).toMatchObject({ status: "completed", store: false });
+      expect((await events({ input: "say:one" })).at(-1)).toMatchObject({
+        type: "response.completed",
+        response: { store: false },
+      });
+      expect(log).toHaveBeenCalledTimes(2);
+    } finally {
+      save.mockRestore();
+      log.mockRestore();
+    }
+  });
+
+  describe("on a server that keeps none", () => {
+    const forgetful = sharedServer({ config: { keepResponses: "0" } });
+
+    it("say so", async () => {
+      expect(await create({ input: "say:x" }, forgetful)).toMatchObject({ store: false });
+      const error = await refuse({ input: "x", previous_response_id: "resp_1" }, forgetful);
+      expect(error).toMatchObject({ status: 400, message: expect.stringContaining("--keep-responses") });
+    });
+  });
+});
