@@ -24,6 +24,8 @@ export interface Packed {
   folder: string;
   /** The command in node_modules/.bin. */
   command: string;
+  /** What npm said when it installed the tarball. */
+  installed: Output;
 }
 
 /** Waits if another test file is making it. */
@@ -66,11 +68,11 @@ async function make(folder: string): Promise<Packed> {
   symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"), "junction");
   const packing = await npm(["pack", "--pack-destination", folder], copy);
   const tarball = join(folder, packing.out.trim().split("\n").at(-1)!);
-  const installed = join(folder, "installed");
-  mkdirSync(installed);
-  await npm(["install", tarball], installed);
-  const modules = join(installed, "node_modules");
-  return { tarball, folder: join(modules, "flywheel"), command: join(modules, ".bin", "flywheel") };
+  const project = join(folder, "installed");
+  mkdirSync(project);
+  const installed = await npm(["install", tarball], project);
+  const modules = join(project, "node_modules");
+  return { tarball, folder: join(modules, "flywheel"), command: join(modules, ".bin", "flywheel"), installed };
 }
 
 /** A home without anything, and programs of the system and Node only. */

@@ -9,7 +9,8 @@ import { clean, fresh, MODEL, started } from "./cli-process.ts";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
 async function npmStart(data: string) {
-  const env = { ...clean(), FLYWHEEL_MODEL: MODEL, FLYWHEEL_PORT: "0", FLYWHEEL_DATA: data };
+  const serving = { FLYWHEEL_MODEL: MODEL, FLYWHEEL_PORT: "0", FLYWHEEL_DATA: data };
+  const env = { ...clean(), ...serving, npm_config_loglevel: "warn" };
   const npm = spawn("npm", ["start"], { cwd: ROOT, env });
   started.push(npm);
   let [out, err] = ["", ""];
