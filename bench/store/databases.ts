@@ -13,6 +13,8 @@ export interface Database {
   /** With its version. */
   name: string;
   store: Store;
+  /** What the database does by itself after some minutes, and plans its queries by. */
+  gatherStatistics(): Promise<void>;
   /** Seconds of processor time of this process and of the database's own; null if the system does not tell. */
   cpuSeconds(): number | null;
   close(): Promise<void>;
@@ -25,6 +27,7 @@ export async function sqlite(): Promise<Database> {
   return {
     name: `SQLite ${version}`,
     store,
+    gatherStatistics: async () => {}, // SQLite has none unless asked, and a server does not ask
     cpuSeconds: ownSeconds,
     async close() {
       await store.close();
@@ -43,6 +46,7 @@ export async function postgres(): Promise<Database> {
   return {
     name: `PostgreSQL ${facts!.version.split(" ")[0]}`,
     store,
+    gatherStatistics: async () => void (await store.run("ANALYZE")),
     cpuSeconds() {
       const server = main === null ? null : serverSeconds(main);
       return server === null ? null : ownSeconds() + server;
