@@ -13,8 +13,8 @@ export interface LocalAccessOptions {
   dataDir: string;
   /** As this machine reaches the server. */
   url: string;
-  /** Name of the workspace whose policies and jobs the key has. */
-  workspace: string;
+  /** Name of the workspace whose policies and jobs the next key has. */
+  workspace: () => Promise<string>;
 }
 
 export class LocalAccess {
@@ -60,11 +60,12 @@ export class LocalAccess {
   #renew(): Promise<void> {
     return this.#work.run(() =>
       this.#warned(async () => {
-        const { dataDir, url, workspace } = this.#options;
+        const { dataDir, url } = this.#options;
+        const workspace = await this.#options.workspace();
         const token = { name: "local key", scopes: SCOPES, lifetime: LIFETIME_SECONDS, workspace };
         const { secret } = await this.#tokens.createLocal(token);
         this.#made.push(secret);
-        writeLocalKey(dataDir, { url, token: secret });
+        writeLocalKey(dataDir, { url, token: secret, pid: process.pid });
       }),
     );
   }

@@ -139,7 +139,7 @@ async function start(
       first = made?.secret ?? null;
     }
     if (config.role !== "worker") {
-      const workspace = await operatorWorkspace(config, tokens);
+      const workspace = () => operatorWorkspace(config, tokens);
       local = new LocalAccess(tokens, { dataDir: config.data, url: localAddressOf(app, config), workspace }, log);
       await local.start();
     }

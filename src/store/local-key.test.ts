@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { LOCAL_KEY_FILE, localServer, readLocalKey, removeLocalKey, writeLocalKey } from "./local-key.ts";
 
-const KEY = { url: "http://127.0.0.1:8123", token: "fw_secret" };
+const KEY = { url: "http://127.0.0.1:8123", token: "fw_secret", pid: 4242 };
 const fresh = () => mkdtempSync(join(tmpdir(), "flywheel-key-"));
 
 function withKey(key = KEY): string {
@@ -109,7 +109,7 @@ describe("localServer", () => {
     expect(() => localServer({ data: fresh() }, {})).toThrow(
       /no server of yours runs on .* `flywheel serve`, or set FLYWHEEL_API_KEY/,
     );
-    const socket = withKey({ url: "unix:/tmp/x", token: "t" });
+    const socket = withKey({ url: "unix:/tmp/x", token: "t", pid: 1 });
     expect(() => localServer({ data: socket }, {})).toThrow(/listens on a Unix socket/);
   });
 });

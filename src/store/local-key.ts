@@ -1,5 +1,5 @@
 // The key of a running server for programs of the same user on the same machine: a file in its data directory with the
-// server's address and a token. Only its owner can read it. The server makes a new one at every start and every day,
+// server's address, a token and its process. Only its owner can read it. The server makes a new one at every start and every day,
 // and removes it when it stops. Windows has no modes; there the file inherits who may read the data directory, which is
 // by default in the user's own profile.
 
@@ -17,12 +17,14 @@ export interface LocalKey {
   /** Of the server, as this machine reaches it: http://127.0.0.1:8000, or unix:PATH. */
   url: string;
   token: string;
+  /** The process of the server; null in files of earlier versions. */
+  pid: number | null;
 }
 
 const OWNER_ONLY = 0o600;
 
 export function writeLocalKey(dataDir: string, key: LocalKey): void {
-  const text = `${JSON.stringify({ url: key.url, token: key.token })}\n`;
+  const text = `${JSON.stringify({ url: key.url, token: key.token, pid: key.pid })}\n`;
   writeFileDurably(join(dataDir, LOCAL_KEY_FILE), [new TextEncoder().encode(text)], OWNER_ONLY);
 }
 
@@ -59,7 +61,7 @@ function parseKey(text: string): LocalKey | null {
     return null;
   }
   if (!isJsonObject(key) || typeof key.url !== "string" || typeof key.token !== "string") return null;
-  return { url: key.url, token: key.token };
+  return { url: key.url, token: key.token, pid: Number.isInteger(key.pid) ? (key.pid as number) : null };
 }
 
 function readPrivately(file: string): string | null {
@@ -135,8 +137,8 @@ export function localServer(
   return { baseUrl, apiKey: key };
 }
 
-/** Only for its address, so a file that is not to be trusted counts as none. */
-function usableKey(data: string): LocalKey | null {
+/** As readLocalKey, but a file that is not to be trusted counts as none. */
+export function usableKey(data: string): LocalKey | null {
   try {
     return readLocalKey(data);
   } catch (error) {
@@ -146,8 +148,8 @@ function usableKey(data: string): LocalKey | null {
 }
 
 /** Whether a URL names the server that wrote a key. It may say localhost for 127.0.0.1. */
-function isSame(written: string, url: string): boolean {
-  if (!URL.canParse(url)) return false;
+export function isSame(written: string, url: string): boolean {
+  if (!URL.canParse(written) || !URL.canParse(url)) return false;
   const [one, other] = [new URL(written), new URL(url)];
   if (one.protocol !== other.protocol || one.port !== other.port) return false;
   const [here, there] = [one, other].map(({ hostname }) => hostname.replace(/^\[|\]$/g, "")) as [string, string];

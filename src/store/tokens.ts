@@ -136,7 +136,8 @@ export class TokenStore {
 
   /**
    * Moves tokens, by id or exact name, to a workspace, which is made if there is none. If no valid token stays behind,
-   * the policies and jobs of their old workspace move along. Returns the tokens.
+   * what their old workspace owns moves along, and so does a local key: it never keeps anything back, and shows its user
+   * the same as before. Returns the tokens.
    */
   join(idOrName: string, workspace: string): Promise<TokenRecord[]> {
     const now = this.#now();
@@ -148,10 +149,11 @@ export class TokenStore {
       const to = await openWorkspace(tx, workspace, now);
       const left = new Map(moving.map((token) => [token.workspace.id, token.workspace]));
       left.delete(to.id);
-      for (const { id } of moving) await tx.run("UPDATE tokens SET workspace = ?1 WHERE id = ?2", to.id, id);
+      for (const { id } of moving) await moveToken(tx, id, to);
       for (const from of left.values()) {
         const staying = all.filter((token) => token.workspace.id === from.id && !isNamed(token));
         if (staying.some((token) => !token.isLocal && stateOf(token, now) === null)) continue;
+        for (const { id } of staying.filter(({ isLocal }) => isLocal)) await moveToken(tx, id, to);
         await moveContents(tx, from, to);
         await removeEmpty(tx, from);
       }
@@ -235,6 +237,10 @@ async function insert(sql: Sql, { secret, record }: CreatedToken): Promise<void>
     "INSERT INTO tokens (id, name, hash, scopes, workspace, created_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     ...[id, name, sha256(secret).toString("hex"), scopes.join(" "), workspace.id, createdAt, expiresAt],
   );
+}
+
+async function moveToken(tx: Sql, id: string, to: Workspace): Promise<void> {
+  await tx.run("UPDATE tokens SET workspace = ?1 WHERE id = ?2", to.id, id);
 }
 
 async function listOn(sql: Sql): Promise<TokenRecord[]> {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { freshStores, STORES } from "../../test/stores.ts";
 import { MIGRATIONS } from "./migrations.ts";
+import { ResponseTable } from "./response-table.ts";
 import type { Store } from "./store.ts";
 import { tablesOn } from "./tables.ts";
 import { type CreatedToken, TokenStore } from "./tokens.ts";
@@ -90,6 +91,37 @@ describe.each(STORES)("workspaces on %s", (kind) => {
     expect(await modelTable.list(id, {}, null, 9)).toHaveLength(2);
     expect(workspaceOf(await tokens.create({ name: "alone", ...inference }))).toBe("alone");
     expect(await tokens.join("nobody", "ci")).toEqual([]);
+  });
+
+  it("are joined with the stored responses and the local key of a workspace that is left", async () => {
+    const store = await fresh();
+    const tokens = new TokenStore(store);
+    const responses = new ResponseTable(store, { bytes: 1e6, days: 1 });
+    const all = { scopes: ["inference", "admin"], lifetime: null } as const;
+    const first = (await tokens.createFirst({ name: "first", ...all, workspace: "default" }))!;
+    const other = await tokens.create({ name: "other", ...inference, workspace: "default" });
+    const local = await tokens.createLocal({ name: "local key", ...all, workspace: "default" });
+    const { id } = first.record.workspace;
+    await addModel(store, id, "x");
+    await responses.save(id, { id: "resp_1", previousId: null, response: "{}", input: "[]" });
+    const workspaceNow = async ({ secret }: CreatedToken) => {
+      const check = await tokens.check(secret);
+      return check.ok ? check.token.workspace : null;
+    };
+
+    // another token stays, so everything does, and the local key with it
+    await tokens.join("first", "team");
+    expect((await workspaceNow(local))!.name).toBe("default");
+    expect(await responses.get(id, "resp_1")).not.toBeNull();
+
+    // only the local key would stay: it does not keep anything back
+    await tokens.join("other", "team");
+    const team = (await workspaceNow(other))!;
+    expect(await workspaceNow(local)).toEqual(team);
+    expect((await tablesOn(store).modelTable.list(team.id, {}, null, 9)).map(({ name }) => name)).toEqual(["x"]);
+    expect(await responses.get(team.id, "resp_1")).not.toBeNull();
+    expect(await responses.get(id, "resp_1")).toBeNull();
+    expect((await tokens.openWorkspace("default")).id).not.toBe(id);
   });
 
   it("with a policy of the same name are not joined, and nothing changes", async () => {

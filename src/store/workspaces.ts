@@ -86,7 +86,7 @@ export async function moveContents(tx: Sql, from: Workspace, to: Workspace): Pro
        (SELECT idempotency_key FROM jobs WHERE owner = ?2 AND idempotency_key IS NOT NULL)`,
     ...[from.id, to.id],
   );
-  for (const table of ["models", "jobs", "runs"]) {
+  for (const table of ["models", "jobs", "runs", "responses"]) {
     await tx.run(`UPDATE ${table} SET owner = ?2 WHERE owner = ?1`, from.id, to.id);
   }
 }
