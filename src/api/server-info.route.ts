@@ -1,5 +1,5 @@
-// GET /v1/server: what a client may want to know before its first request: the model, its limits and defaults, and what
-// is switched on.
+// GET /v1/server: what a client may want to know before its first request: the model, its limits and defaults, what is
+// switched on, and how busy it is.
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
 import { PACKAGE_VERSION } from "../system/version.ts";
@@ -29,6 +29,10 @@ const ServerBody = Type.Object(
     ),
     dtype: nullable(Type.String({ description: "Type of the weights in linear layers." })),
     threads: nullable(Count),
+    requests: Type.Object(
+      { running: Count, waiting: Count },
+      { description: "Choices that are generated now, and those that wait for a slot." },
+    ),
     limits: Type.Object({
       max_model_len: Count,
       max_num_seqs: Count,
@@ -83,6 +87,7 @@ export function registerServerInfo(app: FastifyInstance, service: Service): void
 
 function describeServer({ config, engine, models, facts, defaults, reasoning, toolFormat, startedAt }: Service) {
   const { info } = engine;
+  const { running, waiting } = engine.stats();
   return {
     object: "server",
     version: PACKAGE_VERSION,
@@ -99,6 +104,7 @@ function describeServer({ config, engine, models, facts, defaults, reasoning, to
     },
     dtype: facts.weightType,
     threads: facts.threads,
+    requests: { running, waiting },
     limits: {
       max_model_len: info.maxModelLen,
       max_num_seqs: config.maxNumSeqs,

@@ -13,7 +13,7 @@ import { dashed } from "./option-flags.ts";
 import { addPoliciesCommand } from "./policies.command.ts";
 import { addRunCommand } from "./run.command.ts";
 import { addServeCommand } from "./serve.command.ts";
-import { addStatusCommand } from "./status.command.ts";
+import { addStatusCommand } from "./status/status.command.ts";
 import { addTokensCommand } from "./tokens.command.ts";
 import { addTrainCommand } from "./train.command.ts";
 

@@ -9,6 +9,7 @@ import type {
   DeletedCheckpoints,
   Message,
   Principal,
+  ServerInfo,
   ServerStatus,
   SessionCode,
   SftConfig,
@@ -79,6 +80,11 @@ export class FlywheelClient {
   /** A link that signs a browser in as this client, once. */
   sessionCode(): Promise<SessionCode> {
     return this.#connection.json("POST", "/session-codes");
+  }
+
+  /** The server: its model, limits and defaults, and how busy it is. */
+  server(): Promise<ServerInfo> {
+    return this.#connection.json("GET", "/server");
   }
 
   /** The servers on the same database as the one that answers. */
@@ -163,6 +169,11 @@ export class FlywheelClient {
 
   job(jobId: string): Promise<TrainingJob> {
     return this.#connection.json("GET", `/preview/training-jobs/${jobId}`);
+  }
+
+  /** Newest first. */
+  jobs(status: TrainingJob["status"]): AsyncGenerator<TrainingJob> {
+    return this.#pages("/preview/training-jobs", { status });
   }
 
   cancel(jobId: string): Promise<TrainingJob> {

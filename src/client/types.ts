@@ -23,6 +23,19 @@ export interface TrainableModel {
   created_at: string;
 }
 
+/** The server that answers. What only the server of --engine-url knows is null. */
+export interface ServerInfo {
+  version: string;
+  started_at: string;
+  role: "all" | "api";
+  model: { id: string; context_length: number; parameters: number | null };
+  /** Type of the weights in linear layers. */
+  dtype: string | null;
+  threads: number | null;
+  /** Choices that are generated now, and those that wait for a slot. */
+  requests: { running: number; waiting: number };
+}
+
 /** A server of the deployment. */
 export interface ServerStatus {
   id: string;

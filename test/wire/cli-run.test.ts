@@ -40,7 +40,19 @@ describe("flywheel run", () => {
     );
 
     const state = await run(["status", "--data", data]);
-    expect(state.out).toMatch(/qwen3/);
+    expect(state).toMatchObject({ code: 0, err: "" });
+    expect(state.out).toContain(`server     ${server.url}, Flywheel `);
+    expect(state.out).toContain(`, process ${server.process.pid}\n`);
+    expect(state.out).toMatch(
+      /^model +qwen3, .* parameters, int8\ncontext +512 tokens\nthreads +\d+\nrequests +0 running, /m,
+    );
+    expect(state.out).toMatch(/^key +local key, for inference, training, admin\nworkspace +default$/m);
+    expect(state.out).toContain(`\ndata       ${data}: `);
+    expect(state.out).toMatch(/^policies +0\njobs +0 running, 0 waiting$/m);
+    const { machine, training } = JSON.parse((await run(["status", "--data", data, "--json"])).out);
+    expect(machine).toMatchObject({ pid: server.process.pid, data: { folder: data } });
+    expect(machine.checks.map(({ check }: Check) => check)).toEqual(["server", "key", "disk-data", "threads"]);
+    expect(training).toMatchObject({ policies: [], servers: [{ address: server.url }] });
     const found = await doctor(["--data", data, "--model", MODEL]);
     expect(found.find("server")).toMatchObject({ status: "ok", detail: expect.stringContaining(server.url) });
     expect(found.find("key")).toMatchObject({ status: "ok" });
@@ -71,6 +83,12 @@ describe("flywheel doctor on this machine", () => {
     expect(find("port")).toMatchObject({ status: "warning", advice: expect.stringMatching(/another --port/) });
     expect(find("model")).toMatchObject({ status: "warning", advice: "flywheel pull org/none" });
     expect(find("threads")).toMatchObject({ status: "warning", advice: expect.stringMatching(/^--threads \d+$/) });
+    // status, where no server runs
+    const place = { FLYWHEEL_DATA: fresh(), FLYWHEEL_PORT: new URL(busy.url).port };
+    const none = await run(["status"], place);
+    expect(none).toMatchObject({ code: 1, out: "" });
+    expect(none.err).toMatch(/warning +port +another program listens on .*\n +→ Give serve another --port/);
+    expect(none.err).toMatch(/^flywheel: .*no server of yours runs on .*Start one with `flywheel serve`/m);
     const broken = await doctor(["--data", fresh(), "--port", "0", "--model", fresh()]);
     expect(broken.find("model")).toMatchObject({ status: "wrong", detail: expect.stringMatching(/config\.json/) });
   });

@@ -62,6 +62,7 @@ it("GET /v1/server describes the server", async () => {
   expect((await looseFetch(`${server.url}/v1/server`)).status).toBe(401);
   expect(await (await server.get("/v1/server")).json()).toMatchObject({
     ...{ object: "server", role: "all", dtype: null, threads: null },
+    requests: { running: 0, waiting: 0 },
     model: { id: "fake", names: ["fake", "fake-alias"], context_length: 2048, parameters: null },
     limits: { max_model_len: 2048, max_num_seqs: 8, max_n: 16384, max_logprobs: 20 },
     sampling_defaults: { temperature: 1, top_p: 1, top_k: 0 },

@@ -11,7 +11,7 @@ import { readServedConfig } from "../../model/checkpoint/served-config.ts";
 import { createLog } from "../../observe/log.ts";
 import type { OurSide } from "./bench.ts";
 import { type Examination, examine } from "./examine.ts";
-import type { Finding, Status } from "./finding.ts";
+import { type Finding, findingLines, type Status } from "./finding.ts";
 import { launchLine } from "./launch-flags.check.ts";
 import { checkMachine } from "./local.check.ts";
 import { Replica } from "./replica.ts";
@@ -47,6 +47,10 @@ async function printed(found: AsyncIterable<Finding>, asJson: boolean): Promise<
   }
   if (!asJson) printCounts(findings);
   return findings;
+}
+
+function printFinding(finding: Finding): void {
+  for (const line of findingLines(finding)) console.log(line);
 }
 
 async function examineReplicas(config: Config, asJson: boolean): Promise<(Examination & { url: string })[]> {
@@ -88,11 +92,6 @@ function shapeOf(folder: string): ModelConfig | null {
     if (error instanceof CheckpointError) return null;
     throw error;
   }
-}
-
-function printFinding({ check, status, detail, advice }: Finding): void {
-  console.log(`  ${status.padEnd(8)} ${check.padEnd(20)} ${detail}`);
-  if (advice !== null) console.log(`${" ".repeat(32)}→ ${advice}`);
 }
 
 function printSummary({ findings, served }: Examination, ours: OurSide): void {

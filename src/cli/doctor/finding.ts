@@ -24,3 +24,9 @@ export function warning(check: string, detail: string, advice: string): Finding 
 export function wrong(check: string, detail: string, advice: string): Finding {
   return { check, status: "wrong", detail, advice };
 }
+
+/** For people: a line, and a second one with what to change. */
+export function findingLines({ check, status, detail, advice }: Finding): string[] {
+  const line = `  ${status.padEnd(8)} ${check.padEnd(20)} ${detail}`;
+  return advice === null ? [line] : [line, `${" ".repeat(32)}→ ${advice}`];
+}

@@ -1,12 +1,9 @@
-// Checks of this machine: versions, the data directory, disk, port, key, model, memory and threads. Reads only; makes and
+// Checks of this machine: versions, the data directory, disk, server, model, memory and threads. Reads only; makes and
 // downloads nothing.
 
-import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs";
-import { connect } from "node:net";
-import { dirname, join } from "node:path";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { fits, memoryPlan } from "../../app/memory-plan.ts";
 import { findModel } from "../../app/model-files.ts";
-import { usableCores } from "../../app/usable-cores.ts";
 import type { Config } from "../../config/options.ts";
 import { OperatorError } from "../../errors/operator-error.ts";
 import { CheckpointError } from "../../model/checkpoint/checkpoint-error.ts";
@@ -14,17 +11,15 @@ import { cachedModel } from "../../model/hub/cached-models.ts";
 import { hubCacheFolder } from "../../model/hub/hub-cache.ts";
 import { runtimeVersion } from "../../model/runtime-version.ts";
 import { createLog } from "../../observe/log.ts";
-import { type LocalKey, readLocalKey } from "../../store/local-key.ts";
-import { bytesText } from "../../system/number-text.ts";
 import { PACKAGE_VERSION } from "../../system/version.ts";
-import { answeringVersion } from "../answering-server.ts";
 import { planLines } from "../base-models/plan-lines.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";
+import { checkDisk, checkThreads, existing } from "./resources.check.ts";
+import { checkServer } from "./server.check.ts";
 
 const LEAST_NODE = [20, 19] as const;
 /** Where ONNX Runtime and SQLite have libraries. */
 const PLATFORMS = ["linux/x64", "linux/arm64", "darwin/arm64", "win32/x64"];
-const LITTLE_DISK = 2e9;
 
 export async function* checkMachine(config: Config): AsyncGenerator<Finding> {
   yield checkNode();
@@ -32,16 +27,9 @@ export async function* checkMachine(config: Config): AsyncGenerator<Finding> {
   yield checkData(config.data);
   yield checkDisk("disk-data", config.data, "trained steps");
   yield checkDisk("disk-models", hubCacheFolder(environmentOf(config)), "downloaded models");
-  let key: LocalKey | null = null;
-  try {
-    key = readLocalKey(config.data);
-  } catch (error) {
-    if (!(error instanceof OperatorError)) throw error;
-    yield wrong("key", error.message, "Fix the file, or give commands --api-key.");
-  }
-  yield* checkServer(config, key);
+  yield* checkServer(config);
   yield* checkModel(config);
-  yield checkThreads(config);
+  yield checkThreads(config.threads);
 }
 
 function checkNode(): Finding {
@@ -83,48 +71,6 @@ function checkData(data: string): Finding {
   return ok("data", data);
 }
 
-function checkDisk(check: string, folder: string, what: string): Finding {
-  const { bavail, bsize } = statfsSync(existing(folder));
-  const free = bavail * bsize;
-  const seen = `${bytesText(free)} free for ${what} in ${folder}`;
-  return free < LITTLE_DISK ? warning(check, seen, "Free some space, or choose another folder.") : ok(check, seen);
-}
-
-async function* checkServer(config: Config, key: LocalKey | null): AsyncGenerator<Finding> {
-  const version = key === null ? null : await answeringVersion(key.url);
-  if (key !== null && version !== null) {
-    yield version === PACKAGE_VERSION
-      ? ok("server", `Flywheel ${version} answers at ${key.url}`)
-      : warning("server", `Flywheel ${version} answers at ${key.url}, not ${PACKAGE_VERSION}`, "Start it again.");
-    yield await checkKey(key);
-    return;
-  }
-  const place = `${config.host}:${config.port}`;
-  if (config.port !== 0 && (await isTaken(config.host, config.port))) {
-    yield warning("port", `another program listens on ${place}`, "Give serve another --port, or 0 for a free one.");
-  } else {
-    yield ok("port", `${place} is free; no server runs on ${config.data}`);
-  }
-  if (key !== null) {
-    yield warning(
-      "key",
-      `a server ended without taking its key away: ${key.url} does not answer`,
-      "The next start replaces it.",
-    );
-  }
-}
-
-/** Whether the server takes the key that it wrote. */
-async function checkKey({ url, token }: LocalKey): Promise<Finding> {
-  const response = await fetch(`${url}/v1/me`, { headers: { authorization: `Bearer ${token}` } });
-  if (response.ok) return ok("key", "commands on this machine need no token");
-  return wrong(
-    "key",
-    `the server refuses its own key (${response.status})`,
-    "Start the server again, or give --api-key.",
-  );
-}
-
 async function* checkModel(config: Config): AsyncGenerator<Finding> {
   const isOnHub = /^[\w.-]+\/[\w.-]+(@[\w./-]+)?$/.test(config.model) && !existsSync(config.model);
   const cached = isOnHub ? cachedModel(config.model.split("@")[0]!, environmentOf(config)) : null;
@@ -150,19 +96,8 @@ async function* checkModel(config: Config): AsyncGenerator<Finding> {
   }
 }
 
-function checkThreads({ threads }: Config): Finding {
-  const cores = usableCores();
-  if (threads === null || threads <= cores) return ok("threads", `${threads ?? cores} of ${cores} usable cores`);
-  return warning("threads", `--threads ${threads} is more than the ${cores} usable cores`, `--threads ${cores}`);
-}
-
 function environmentOf({ downloadDir }: Config): NodeJS.ProcessEnv {
   return downloadDir === null ? process.env : { ...process.env, HF_HUB_CACHE: downloadDir };
-}
-
-/** The folder, or the nearest one above it that exists. */
-function existing(folder: string): string {
-  return existsSync(folder) || dirname(folder) === folder ? folder : existing(dirname(join(folder)));
 }
 
 function isWritable(folder: string): boolean {
@@ -172,19 +107,4 @@ function isWritable(folder: string): boolean {
   } catch {
     return false;
   }
-}
-
-function isTaken(host: string, port: number): Promise<boolean> {
-  const here = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  return new Promise((resolve) => {
-    const socket = connect({ host: here, port });
-    const settle = (taken: boolean) => {
-      socket.destroy();
-      resolve(taken);
-    };
-    socket
-      .setTimeout(2000, () => settle(false))
-      .on("connect", () => settle(true))
-      .on("error", () => settle(false));
-  });
 }

@@ -1,10 +1,13 @@
-// `flywheel status`: the servers on the same store as the one that answers, with their roles, versions, running jobs and
-// engines. Fails when nothing answers.
+// `flywheel status`: a page about a running server, and the servers that share its database. Fails when none answers, and says
+// what to do.
 
 import type { Command } from "commander";
-import type { ServerStatus } from "../client/types.ts";
-import { addTargetOptions, type TargetOptions, withServer } from "./server-target.ts";
-import { printTable } from "./table.ts";
+import { loadConfig } from "../../config/load.ts";
+import { envName } from "../../config/options.ts";
+import { OperatorError } from "../../errors/operator-error.ts";
+import { isSame, usableKey } from "../../store/local-key.ts";
+import { givenFlags } from "../option-flags.ts";
+import { addTargetOptions, type TargetOptions, withServer } from "../server-target.ts";
 
 interface StatusOptions extends TargetOptions {
   json?: boolean;
@@ -13,38 +16,44 @@ interface StatusOptions extends TargetOptions {
 export function addStatusCommand(program: Command): void {
   const command = program
     .command("status")
-    .description("Show the servers of a deployment: roles, versions, running jobs and engines.")
+    .description("Show a running server: address, model, requests, key, data folder, policies and jobs.")
     .option("--json", "print JSON");
   addTargetOptions(command);
-  command.action((options: StatusOptions) =>
-    withServer(options, async (client) => {
-      const servers = await client.servers();
-      if (options.json) console.log(JSON.stringify(servers));
-      else show(servers);
-    }),
-  );
+  command.action((options: StatusOptions) => showStatus(placeOf(command), options));
 }
 
-function show(servers: readonly ServerStatus[]): void {
-  const rows = servers.map((server) => [
-    server.role,
-    server.address,
-    server.version,
-    server.alive ? "up" : `silent for ${Math.round(server.silent_seconds)} s`,
-    server.models.join(", "),
-    enginesOf(server),
-    server.running_jobs.map(jobText).join(", ") || "-",
-  ]);
-  printTable([["role", "address", "version", "state", "model", "engines", "running jobs"], ...rows]);
-  const versions = new Set(servers.map(({ version }) => version));
-  if (versions.size > 1) console.log(`several versions run at once: ${[...versions].sort().join(", ")}`);
+/** Where a server would run without other flags. Settings that do not matter here must not make this fail. */
+function placeOf(command: Command) {
+  const names = (["data", "host", "port"] as const).map(envName);
+  const env = Object.fromEntries(names.map((name) => [name, process.env[name]]));
+  return loadConfig({ flags: givenFlags(command), env });
 }
 
-function enginesOf({ replicas }: ServerStatus): string {
-  if (replicas.length === 0) return "-";
-  return replicas.map(({ name, state, in_flight }) => `${name} ${state} (${in_flight} running)`).join(", ");
+async function showStatus(place: ReturnType<typeof placeOf>, options: StatusOptions): Promise<void> {
+  // Imported here, so that --help and the other commands start quickly.
+  const { askServer } = await import("./running-server.ts");
+  const { statusLines } = await import("./status-page.ts");
+  try {
+    await withServer({ ...options, data: place.data }, async (client, { baseUrl }) => {
+      const key = usableKey(place.data);
+      const isHere = key !== null && isSame(key.url, baseUrl);
+      const url = baseUrl.replace(/\/+(v1\/*)?$/, "");
+      const running = await askServer(client, url, isHere ? { ...place, key } : null);
+      console.log(options.json ? JSON.stringify(running) : statusLines(running, new Date()).join("\n"));
+    });
+  } catch (error) {
+    // a server was meant that is not on this machine: its address was given
+    if (!(error instanceof OperatorError) || options.url !== undefined || process.env.OPENAI_BASE_URL) throw error;
+    await printFindings(place);
+    throw error;
+  }
 }
 
-function jobText({ id, kind, progress }: ServerStatus["running_jobs"][number]): string {
-  return `${kind} ${id}${progress === null ? "" : ` ${Math.round(progress * 100)}%`}`;
+/** What doctor finds about the server of this machine. */
+async function printFindings(place: ReturnType<typeof placeOf>): Promise<void> {
+  const { checkServer } = await import("../doctor/server.check.ts");
+  const { findingLines } = await import("../doctor/finding.ts");
+  for await (const finding of checkServer(place)) {
+    if (finding.status !== "ok") console.error(findingLines(finding).join("\n"));
+  }
 }

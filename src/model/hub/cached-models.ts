@@ -1,8 +1,9 @@
 // The models in the Hugging Face cache: what is there, how large it is, and how to remove it. Other tools share the
 // cache, so it may hold models that cannot be served.
 
-import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { bytesBelow } from "../../system/disk-space.ts";
 import { isFolder } from "../checkpoint/folder.ts";
 import { type Environment, hubCacheFolder, isCommit, missingFiles, RepositoryCache } from "./hub-cache.ts";
 import { HubError } from "./hub-error.ts";
@@ -58,12 +59,4 @@ function snapshotOf(cache: RepositoryCache): string | null {
   const main = cache.commitOf("main");
   const commit = main !== null && commits.includes(main) ? main : commits[0];
   return commit === undefined ? null : cache.snapshot(commit);
-}
-
-/** Follows no links, so that a file counts once. */
-function bytesBelow(folder: string): number {
-  if (!existsSync(folder)) return 0;
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
 }
