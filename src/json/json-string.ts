@@ -15,3 +15,15 @@ function escaped(text: string, quote: number): boolean {
   while (text.charCodeAt(quote - 1 - slashes) === BACKSLASH) slashes++;
   return slashes % 2 === 1;
 }
+
+const ESCAPES: Readonly<Record<string, string>> = { '"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+/** A piece of text as it stands between the quotes of a JSON string. Joined pieces are the whole text, wherever it is cut. */
+export function stringPiece(text: string): string {
+  // JSON.stringify would escape half a surrogate pair.
+  return text.replace(
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON escapes them
+    /["\\\u0000-\u001f]/g,
+    (char) => ESCAPES[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

@@ -173,6 +173,9 @@ describe("llama3_json and pythonic", () => {
     ],
     [llama, '{"answer": 5}', '{"answer": 5}', []],
     [llama, "Hello {", "Hello {", []],
+    [llama, '\n {"answer": 5}', '\n {"answer": 5}', []],
+    [llama, '<|python_tag|> {"answer": 5}', '<|python_tag|> {"answer": 5}', []],
+    [llama, '{"name": "f", "parameters": {}}; {"x": 1}', '; {"x": 1}', [["f", "{}"]]],
     [llama, '{"name": "f", "parameters": {}} done', " done", [["f", "{}"]]],
     [
       pythonic,
@@ -184,8 +187,22 @@ describe("llama3_json and pythonic", () => {
       ],
     ],
     [pythonic, "[1, 2]", "[1, 2]", []],
-    [pythonic, "[f(a=1), oops", " oops", [["f", '{"a": 1}']]],
+    [pythonic, "[f(a=1), oops", ", oops", [["f", '{"a": 1}']]],
     [pythonic, "[f(a=1", "[f(a=1", []],
+    [pythonic, "[f(a='x', b=12", ", b=12", [["f", '{"a": "x"']]],
+    [pythonic, "[f(a='x', b=now(), c=1)]", ", b=now(), c=1)]", [["f", '{"a": "x"']]],
+    [
+      pythonic,
+      "[f(a=(1, 2,), b=[], c={}, d=+.5, e=01,)] g",
+      " g",
+      [["f", '{"a": [1, 2], "b": [], "c": {}, "d": 0.5, "e": 1}']],
+    ],
+    [
+      pythonic,
+      "[f(a='\\u00e9\\x41\\n\\q', b=\"it's\", n=12345678901234567890)], g()",
+      ", g()",
+      [["f", '{"a": "éA\\n\\\\q", "b": "it\'s", "n": 12345678901234567890}']],
+    ],
     [pythonic, "[f(a=__import__('os'))]", "[f(a=__import__('os'))]", []],
     [pythonic, "text [f()]", "text [f()]", []],
   ])("%j %s", (options, text, content, calls) => {

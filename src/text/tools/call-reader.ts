@@ -3,7 +3,7 @@
 import type { ReplyDelta } from "../reply-parser.ts";
 
 export interface CallProgress {
-  /** "refused": not a call, nothing was given out. */
+  /** "refused": not a call, nothing was given out. "done": it ended, or broke off where something else begins. */
   state: "reading" | "done" | "refused";
   deltas: ReplyDelta[];
   /** Text that does not belong to the call: what follows it, or everything if there is no call. */
@@ -14,6 +14,6 @@ export interface CallReader {
   push(text: string): CallProgress;
   /** The call's name was already given out. */
   readonly committed: boolean;
-  /** What was read so far and not given out. */
+  /** What was read and not given out. If the reply ends here, it is content. */
   readonly held: string;
 }

@@ -1,5 +1,7 @@
 // The marks of each format, and how its calls are read.
 //
+// hermes          <tool_call>{"name": …, "arguments": {…}}</tool_call>, any number of them
+// pythonic        [name(key=value, …), …] at the beginning of the reply
 // mistral         [TOOL_CALLS][{"name": …, "arguments": {…}}, …], or since version 11 [TOOL_CALLS]NAME{…}, also with
 //                 [CALL_ID]ID and [ARGS] before the arguments
 // granite         <|tool_call|>[{"name": …, "arguments": {…}}, …], with <tool_call> or no mark at all in some versions
@@ -11,30 +13,44 @@
 
 import type { ToolSignature } from "../../grammar/constraint.ts";
 import { GlmCallReader } from "./glm-call-reader.ts";
-import { ListCallReader } from "./list-call-reader.ts";
 import type { CallSyntax } from "./marked-parser.ts";
 import { MistralCallReader } from "./mistral-call-reader.ts";
 import { NamedCallReader, type ReadHeader } from "./named-call-reader.ts";
+import { ObjectCallReader } from "./object-call-reader.ts";
+import { PythonCallReader } from "./python-call-reader.ts";
 
 const LIST_CLOSES = [",", "]"];
+
+export const HERMES: CallSyntax = {
+  opens: ["<tool_call>"],
+  closes: ["</tool_call>"],
+  reader: (index) => new ObjectCallReader(index, false),
+};
+
+export const PYTHONIC: CallSyntax = {
+  opens: [],
+  closes: LIST_CLOSES,
+  bareList: true,
+  reader: (index, mark) => new PythonCallReader(index, mark !== ","),
+};
 
 export const MISTRAL: CallSyntax = {
   opens: ["[TOOL_CALLS]"],
   closes: LIST_CLOSES,
-  reader: (index, mark) => (mark === "," ? new ListCallReader(index, false) : new MistralCallReader(index)),
+  reader: (index, mark) => (mark === "," ? new ObjectCallReader(index, false) : new MistralCallReader(index)),
 };
 
 export const GRANITE: CallSyntax = {
   opens: ["<|tool_call|>", "<tool_call>"],
   closes: LIST_CLOSES,
   bareList: true,
-  reader: (index, mark) => new ListCallReader(index, mark !== ","),
+  reader: (index, mark) => new ObjectCallReader(index, mark !== ","),
 };
 
 export const PHI4_MINI: CallSyntax = {
   opens: ["functools[", "<|tool_call|>"],
   closes: [...LIST_CLOSES, "<|/tool_call|>"],
-  reader: (index, mark) => new ListCallReader(index, mark === "<|tool_call|>"),
+  reader: (index, mark) => new ObjectCallReader(index, mark === "<|tool_call|>"),
 };
 
 const DEEPSEEK_CALL = "<｜tool▁call▁begin｜>";

@@ -211,7 +211,31 @@ describe.each<[ToolCallFormat, [title: string, text: string, content: string, ca
         [call("get_weather", '{"city": "a</tool_call>b"}')],
       ],
       ["no call", "<tool_call>two words</tool_call> end", "<tool_call>two words</tool_call> end", []],
-      ["a call that is cut", "<tool_call>ping\n<arg_key>x", "<tool_call>ping\n<arg_key>x", []],
+      ["a call that is cut in a key", "<tool_call>ping\n<arg_key>x", "<tool_call>ping\n<arg_key>x", []],
+      [
+        "a call that is cut in a text",
+        "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>New Yo</arg_val",
+        "",
+        [call("get_weather", '{"city": "New Yo')],
+      ],
+      [
+        "a call that is cut behind a value",
+        "<tool_call>get_weather\n<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n<arg_key>ci",
+        "\n<arg_key>ci",
+        [call("get_weather", '{"days": 3')],
+      ],
+      [
+        "a closing tag that is forgotten",
+        "<tool_call>get_weather\n<arg_key>days</arg_key>\n<arg_value>3</arg_value>\nI wait.",
+        "\nI wait.",
+        [call("get_weather", '{"days": 3}')],
+      ],
+      [
+        "text where a value should begin",
+        "<tool_call>get_weather<arg_key>days</arg_key><arg_value>3</arg_value><arg_key>city</arg_key>: Rome</tool_call>",
+        "<arg_key>city</arg_key>: Rome</tool_call>",
+        [call("get_weather", '{"days": 3')],
+      ],
     ],
   ],
 ])("%s", (format, cases) => {
@@ -220,64 +244,121 @@ describe.each<[ToolCallFormat, [title: string, text: string, content: string, ca
   });
 });
 
-test("names and arguments stream as they are written", () => {
-  const parser = createReplyParser({ reasoning: null, tools: "kimi_k2" });
-  const pieces = ["<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>", '{"te', 'xt": "hel', 'lo"}<|tool_ca'];
-  expect(pieces.map((piece) => parser.push(piece))).toEqual([
-    [],
-    [
-      { kind: "tool_call", index: 0, name: "f", id: "functions.f:0" },
-      { kind: "tool_call", index: 0, argumentsText: '{"te' },
-    ],
-    [{ kind: "tool_call", index: 0, argumentsText: 'xt": "hel' }],
-    [{ kind: "tool_call", index: 0, argumentsText: 'lo"}' }],
-  ]);
+test.each<[ToolCallFormat, string]>([
+  ["hermes", '<tool_call>{"name": "get_weather", "arguments": {"city": "'],
+  ["llama3_json", '{"name": "get_weather", "parameters": {"city": "'],
+  ["pythonic", "[get_weather(city='"],
+  ["mistral", '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "'],
+  ["granite", '<|tool_call|>[{"name": "get_weather", "arguments": {"city": "'],
+  ["phi4_mini_json", 'functools[{"name": "get_weather", "arguments": {"city": "'],
+  ["deepseek_v3", '<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n{"city": "'],
+  ["deepseek_v31", '<｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "'],
+  ["kimi_k2", '<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "'],
+  ["glm45", "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>"],
+])("%s: the name comes before the first text, which follows as it is written", (format, beginning) => {
+  const parser = createReplyParser({ reasoning: null, tools: format, signatures });
+  const first = parser.push(beginning);
+  expect(first[0]).toMatchObject({ kind: "tool_call", index: 0, name: "get_weather" });
+  expect(first.slice(1)).toEqual([{ kind: "tool_call", index: 0, argumentsText: '{"city": "' }]);
+  for (const word of ["Rio", " de", " Janeiro"]) {
+    expect(parser.push(word)).toEqual([{ kind: "tool_call", index: 0, argumentsText: word }]);
+  }
 });
 
-test("any split of any text gives the same reply, in every format", () => {
-  const bits = [
-    ...["[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "add", "<|tool_call|>", "<|/tool_call|>", "functools["],
-    ...["<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"],
-    ...[
-      "<｜tool▁calls▁begin｜>",
-      "<｜tool▁call▁begin｜>",
-      "<｜tool▁sep｜>",
-      "<｜tool▁call▁end｜>",
-      "<｜tool▁calls▁end｜>",
-    ],
-    ...["function", "```json", "```", "functions.f:0", "<|tool_calls_section_begin|>", "<|tool_call_begin|>"],
-    ...["<|tool_call_argument_begin|>", "<|tool_call_end|>", "<|tool_calls_section_end|>"],
-    ...[
-      '{"name": "f", "arguments": {',
-      '{"arguments": {}, "name": "f"}',
-      '"a": 1',
-      "{}",
-      "{",
-      "}",
-      "}}",
-      "[",
-      "]",
-      ",",
-    ],
-    ...["\n", " ", '"', "\\", "plain", "<", "<|", "é", "\u{1f600}", "1"],
+test("values of forced glm45 calls stream too", () => {
+  const parser = createReplyParser({ reasoning: null, tools: "glm45", signatures, forced: true });
+  const pieces = [
+    "<tool_call>f\n<arg_key>list</arg_key>\n<arg_value>",
+    "[1, ",
+    '"</arg_value>"',
+    "]</arg_",
+    "value>\n</tool_call>",
   ];
-  const texts = fc.array(fc.constantFrom(...bits), { maxLength: 14 }).map((parts) => parts.join(""));
+  expect(
+    pieces.map((piece) => parser.push(piece).map((delta) => delta.kind === "tool_call" && delta.argumentsText)),
+  ).toEqual([[undefined, '{"list": '], ["[1, "], ['"</arg_value>"'], ["]"], ["}"]]);
+});
+
+const BITS = [
+  ...["[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "add", "<|tool_call|>", "<|/tool_call|>", "functools["],
+  ...["<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "<|python_tag|>"],
+  ...[
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁call▁begin｜>",
+    "<｜tool▁sep｜>",
+    "<｜tool▁call▁end｜>",
+    "<｜tool▁calls▁end｜>",
+  ],
+  ...["function", "```json", "```", "functions.f:0", "<|tool_calls_section_begin|>", "<|tool_call_begin|>"],
+  ...["<|tool_call_argument_begin|>", "<|tool_call_end|>", "<|tool_calls_section_end|>"],
+  ...['{"name": "f", "arguments": {', '{"arguments": {}, "name": "f"}', '"a": 1', "{}", "{", "}", "}}", "[", "]"],
+  ...[",", ";", "[f(", "a=", "'x'", ")", "None", "\n", " ", '"', "\\", "plain", "<", "<|", "é", "\u{1f600}", "1"],
+];
+
+const OBJECT = '{"name": "f", "arguments": {"a": 1}';
+
+/** What a model may have written when it goes astray. */
+const BEGINNINGS: Record<ToolCallFormat, string[]> = {
+  hermes: [`<tool_call>${OBJECT}`, `<tool_call>${OBJECT}, `, '<tool_call>{"name": "f", "arguments": {"a": ['],
+  llama3_json: [OBJECT, `${OBJECT}, `, `${OBJECT}}; `],
+  pythonic: ["[f(a=1", "[f(a='", "[f(a=1, b=[", "[f(a={'x': 2, "],
+  mistral: [`[TOOL_CALLS][${OBJECT}`, `[TOOL_CALLS][${OBJECT}, `, '[TOOL_CALLS]f[ARGS]{"a": 1'],
+  granite: [`<|tool_call|>[${OBJECT}`, `[${OBJECT}, `],
+  phi4_mini_json: [`functools[${OBJECT}`, `<|tool_call|>[${OBJECT}}]`],
+  deepseek_v3: [
+    '<｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{"a": [',
+    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function",
+  ],
+  deepseek_v31: ['<｜tool▁call▁begin｜>f<｜tool▁sep｜>{"a": [', '<｜tool▁call▁begin｜>f<｜tool▁sep｜>{"a": "'],
+  kimi_k2: ['<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": "', "<|tool_call_begin|>functions.f:0"],
+  glm45: [
+    "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1",
+    "<tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value>",
+    "<tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>",
+    "<tool_call>get_weather<arg_key>city</arg_key><arg_value>",
+  ],
+};
+
+/** No JSON, not even inside a string. */
+const WORDS = ["\nalpha", "\nbeta", "\ngamma"];
+
+/** A reply of a format, and where it is cut. */
+const replies = fc.constantFrom(...TOOL_CALL_FORMATS).chain((format) =>
+  fc.record({
+    format: fc.constant(format),
+    text: fc
+      .tuple(
+        fc.constantFrom("", ...BEGINNINGS[format]),
+        fc.array(fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...BITS) }, fc.constantFrom(...WORDS)), {
+          maxLength: 14,
+        }),
+      )
+      .map(([beginning, parts]) => beginning + parts.join("")),
+    cuts: fc.array(fc.nat(300), { maxLength: 8 }),
+  }),
+);
+
+test("any split of any text gives the same reply, in every format", () => {
   fc.assert(
-    fc.property(
-      fc.constantFrom(...TOOL_CALL_FORMATS),
-      fc.boolean(),
-      texts,
-      fc.array(fc.nat(200), { maxLength: 8 }),
-      (format, forced, text, cuts) => {
-        const sorted = [0, ...cuts.map((cut) => cut % (text.length + 1)).sort((a, b) => a - b), text.length];
-        const pieces = sorted.slice(1).map((end, index) => text.slice(sorted[index]!, end));
-        const whole = total(format, [text], forced);
-        expect(total(format, pieces, forced)).toEqual(whole);
-        expect(total(format, Array.from(text), forced)).toEqual(whole);
-        if (whole.calls.length === 0 && !forced) expect(whole.content).toBe(text);
-      },
-    ),
-    { numRuns: 3000 },
+    fc.property(replies, fc.boolean(), ({ format, text, cuts }, forced) => {
+      const sorted = [0, ...cuts.map((cut) => cut % (text.length + 1)).sort((a, b) => a - b), text.length];
+      const pieces = sorted.slice(1).map((end, index) => text.slice(sorted[index]!, end));
+      const whole = total(format, [text], forced);
+      expect(total(format, pieces, forced)).toEqual(whole);
+      expect(total(format, Array.from(text), forced)).toEqual(whole);
+      if (whole.calls.length === 0 && !forced) expect(whole.content).toBe(text);
+    }),
+    { numRuns: 5000 },
+  );
+});
+
+test("no word is lost, however broken the calls are", () => {
+  fc.assert(
+    fc.property(replies, ({ format, text }) => {
+      const given = JSON.stringify(total(format, [text]));
+      for (const word of WORDS.filter((each) => text.includes(each))) expect(given).toContain(word.trim());
+    }),
+    { numRuns: 5000 },
   );
 });
 

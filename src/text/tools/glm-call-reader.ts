@@ -1,26 +1,43 @@
 // Reads one call in the style of GLM 4.5, without its opening tag:
 // NAME <arg_key>KEY</arg_key> <arg_value>VALUE</arg_value> … </tool_call>. A text is written as it is, any other value as
-// JSON; the tool's schema tells which. The call comes out whole.
+// JSON; the tool's schema tells which. Texts come out as they are written. Other values come out whole, because only their
+// end shows whether they are JSON.
 
 import type { ToolSignature } from "../../grammar/constraint.ts";
+import { isJson } from "../../json/is-json.ts";
 import { isJsonObject } from "../../json/json-object.ts";
-import { stringEnd } from "../../json/json-string.ts";
+import { stringPiece } from "../../json/json-string.ts";
+import { markerPrefix } from "../reasoning/reasoning-parser.ts";
 import { Brackets } from "./brackets.ts";
 import type { CallProgress, CallReader } from "./call-reader.ts";
 
 const CLOSE = "</tool_call>";
-const KEY = /\s*<arg_key>([^<]*)<\/arg_key>\s*<arg_value>/y;
-const VALUE_END = /\s*<\/arg_value>\s*/y;
+const KEY = "<arg_key>";
+const KEY_END = "</arg_key>";
+const VALUE = "<arg_value>";
+const VALUE_END = "</arg_value>";
 const NAME = /^\s*([\w.-]+)\s*/;
 
+/** What comes next. `text`, `json` and `any` are values: a string, JSON, and either of them. */
+type Phase = "name" | "member" | "key" | "gap" | "text" | "json" | "any";
+
 export class GlmCallReader implements CallReader {
-  readonly committed = false;
   readonly #index: number;
   readonly #tools: readonly ToolSignature[];
   /** Forced calls have every value as JSON. */
   readonly #allJson: boolean;
+  #phase: Phase = "name";
+  #name = "";
+  #key = "";
+  #members = 0;
+  #committed = false;
+  /** Read, but not given out. */
   #text = "";
-  #searched = 0;
+  /** How much of it was understood. */
+  #at = 0;
+  #brackets = new Brackets();
+  /** JSON of the arguments that this piece has brought. */
+  #out = "";
 
   constructor(index: number, tools: readonly ToolSignature[], allJson: boolean) {
     this.#index = index;
@@ -28,81 +45,138 @@ export class GlmCallReader implements CallReader {
     this.#allJson = allJson;
   }
 
+  get committed(): boolean {
+    return this.#committed;
+  }
+
   get held(): string {
-    return this.#text;
+    const isCutTag = this.#phase === "text" || this.#phase === "json" || CLOSE.startsWith(this.#text.trim());
+    return this.#committed && isCutTag ? "" : this.#text;
   }
 
   push(text: string): CallProgress {
     this.#text += text;
-    for (;;) {
-      const end = this.#text.indexOf(CLOSE, this.#searched);
-      if (end < 0) {
-        this.#searched = Math.max(this.#searched, this.#text.length - CLOSE.length + 1);
-        return { state: "reading", deltas: [], left: "" };
+    this.#out = "";
+    const begun = this.#committed;
+    let state: boolean | CallProgress["state"] = true;
+    while (state === true) state = this.#step();
+    const deltas: CallProgress["deltas"] = [];
+    if (this.#committed && !begun) deltas.push({ kind: "tool_call", index: this.#index, name: this.#name });
+    if (this.#out !== "") deltas.push({ kind: "tool_call", index: this.#index, argumentsText: this.#out });
+    if (state === false) return { state: "reading", deltas, left: "" };
+    return { state: state === "refused" && this.#committed ? "done" : state, deltas, left: this.#text };
+  }
+
+  /** true: go on; false: more text is needed. */
+  #step(): boolean | CallProgress["state"] {
+    switch (this.#phase) {
+      case "name": {
+        const found = NAME.exec(this.#text);
+        if (found === null) return this.#text.trim() === "" ? false : "refused";
+        if (found[0].length === this.#text.length) return false;
+        this.#name = found[1]!;
+        this.#at = found[0].length;
+        this.#phase = "member";
+        return true;
       }
-      const call = this.#call(this.#text.slice(0, end));
-      if (call === null) return { state: "refused", deltas: [], left: this.#text };
-      this.#searched = end + CLOSE.length;
-      if (call !== "open") {
-        const deltas = [{ kind: "tool_call" as const, index: this.#index, ...call }];
-        return { state: "done", deltas, left: this.#text.slice(this.#searched) };
+      case "member":
+        return this.#member();
+      case "key": {
+        const start = this.#at;
+        const end = this.#text.indexOf("<", start);
+        if (end < 0) return false;
+        this.#key = this.#text.slice(start, end).trim();
+        this.#at = end;
+        const taken = this.#take(KEY_END, "gap");
+        if (taken === false) this.#at = start;
+        return taken;
       }
+      case "gap": {
+        const taken = this.#take(VALUE, this.#allJson ? "json" : this.#isText() ? "text" : "any");
+        if (taken === true) this.#beginValue();
+        return taken;
+      }
+      default:
+        return this.#value();
     }
   }
 
-  /** "open": the closing tag is inside a value. */
-  #call(block: string): { name: string; argumentsText: string } | "open" | null {
-    const head = NAME.exec(block);
-    if (head === null) return null;
-    const name = head[1]!;
-    const members: string[] = [];
-    let at = head[0].length;
-    while (at < block.length) {
-      KEY.lastIndex = at;
-      const found = KEY.exec(block);
-      if (found === null) return null;
-      const key = found[1]!.trim();
-      const start = KEY.lastIndex;
-      const end = this.#allJson ? jsonEnd(block, start) : block.indexOf("</arg_value>", start);
-      if (end < 0) return "open";
-      VALUE_END.lastIndex = end;
-      if (!VALUE_END.test(block)) return null;
-      members.push(`${JSON.stringify(key)}: ${this.#value(name, key, block.slice(start, end))}`);
-      at = VALUE_END.lastIndex;
+  /** Another argument, or the end of the call. */
+  #member(): boolean | CallProgress["state"] {
+    const next = this.#take(KEY, "key");
+    if (next !== "refused") return next;
+    const end = this.#take(CLOSE, "member");
+    if (end === false) return false;
+    if (end === "refused" && !this.#committed) return "refused";
+    // If the tag was forgotten, every argument is complete nevertheless.
+    this.#give(this.#members === 0 ? "{}" : "}");
+    return "done";
+  }
+
+  #beginValue(): void {
+    this.#brackets = new Brackets();
+    if (this.#phase !== "any") this.#give(this.#opening());
+  }
+
+  #value(): boolean {
+    const { end, ended } = this.#valueEnd();
+    if (this.#phase === "any") {
+      if (!ended) return false;
+      const written = this.#text.slice(this.#at, end);
+      const value = isJson(written) ? written.trim() : `"${stringPiece(written)}"`;
+      this.#at = end + VALUE_END.length;
+      this.#give(this.#opening() + value);
+    } else {
+      const isText = this.#phase === "text";
+      const written = this.#text.slice(this.#at, end);
+      this.#at = ended ? end + VALUE_END.length : end;
+      this.#give((isText ? stringPiece(written) : written) + (isText && ended ? '"' : ""));
+      if (!ended) return false;
     }
-    return { name, argumentsText: `{${members.join(", ")}}` };
-  }
-
-  #value(name: string, key: string, written: string): string {
-    const isText = !this.#allJson && this.#isText(name, key);
-    return !isText && isJson(written) ? written.trim() : JSON.stringify(written);
-  }
-
-  #isText(name: string, key: string): boolean {
-    const parameters = this.#tools.find((tool) => tool.name === name)?.parameters;
-    const properties = isJsonObject(parameters) ? parameters.properties : null;
-    const schema = isJsonObject(properties) && Object.hasOwn(properties, key) ? properties[key] : null;
-    return isJsonObject(schema) && schema.type === "string";
-  }
-}
-
-/** Position after the JSON value at `start`; -1 if it does not end. */
-function jsonEnd(text: string, start: number): number {
-  if (text[start] === '"') {
-    const end = stringEnd(text, start) + 1;
-    return end <= text.length ? end : -1;
-  }
-  if (text[start] !== "{" && text[start] !== "[") return text.indexOf("<", start);
-  const brackets = new Brackets();
-  const end = start + brackets.scan(text.slice(start));
-  return brackets.depth === 0 ? end : -1;
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
+    this.#members++;
+    this.#phase = "member";
     return true;
-  } catch {
-    return false; // a text after all
+  }
+
+  /** How far the value is known to reach. Tags inside JSON strings are part of them. */
+  #valueEnd(): { end: number; ended: boolean } {
+    let from = this.#at;
+    if (this.#phase === "json") {
+      while (from < this.#text.length && !this.#brackets.broken) from += this.#brackets.scan(this.#text.slice(from));
+      if (!this.#brackets.broken) return { end: from, ended: false };
+    }
+    const end = this.#text.indexOf(VALUE_END, from);
+    if (end >= 0) return { end, ended: true };
+    return { end: this.#text.length - markerPrefix(this.#text.slice(from), VALUE_END), ended: false };
+  }
+
+  /** The beginning of the argument's JSON. */
+  #opening(): string {
+    const quote = this.#phase === "text" ? '"' : "";
+    return `${this.#members === 0 ? "{" : ", "}"${stringPiece(this.#key)}": ${quote}`;
+  }
+
+  /** Gives out JSON for everything understood so far. */
+  #give(json: string): void {
+    this.#committed = true;
+    this.#out += json;
+    this.#text = this.#text.slice(this.#at);
+    this.#at = 0;
+  }
+
+  /** Takes a tag, after space. */
+  #take(tag: string, next: Phase): boolean | "refused" {
+    const rest = this.#text.slice(this.#at).trimStart();
+    if (!rest.startsWith(tag)) return tag.startsWith(rest) ? false : "refused";
+    this.#at = this.#text.length - rest.length + tag.length;
+    this.#phase = next;
+    return true;
+  }
+
+  #isText(): boolean {
+    const parameters = this.#tools.find((tool) => tool.name === this.#name)?.parameters;
+    const properties = isJsonObject(parameters) ? parameters.properties : null;
+    const schema = isJsonObject(properties) && Object.hasOwn(properties, this.#key) ? properties[this.#key] : null;
+    return isJsonObject(schema) && schema.type === "string";
   }
 }

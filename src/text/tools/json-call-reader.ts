@@ -2,6 +2,7 @@
 // comes out when the arguments begin, and the arguments follow as they are written. Text that does not begin like a call is
 // handed back unchanged.
 
+import { isJson } from "../../json/is-json.ts";
 import { stringEnd } from "../../json/json-string.ts";
 import type { ReplyDelta } from "../reply-parser.ts";
 import { Brackets } from "./brackets.ts";
@@ -11,22 +12,20 @@ export class JsonCallReader implements CallReader {
   readonly #index: number;
   #phase: "header" | "arguments" | "tail" = "header";
   #header = "";
-  readonly #brackets = new Brackets();
-  /** Something other than space followed the arguments. */
-  #tailBegan = false;
+  #brackets = new Brackets();
+  /** What follows the arguments up to the closing brace. */
+  #tail = "";
 
   constructor(index: number) {
     this.#index = index;
   }
 
-  /** The call's name was already given out. */
   get committed(): boolean {
     return this.#phase !== "header";
   }
 
-  /** What was read so far and not given out. */
   get held(): string {
-    return this.#phase === "header" ? this.#header : "";
+    return this.#phase === "header" ? this.#header : this.#tail;
   }
 
   push(text: string): CallProgress {
@@ -46,20 +45,27 @@ export class JsonCallReader implements CallReader {
       const fragment = rest.slice(0, end);
       if (fragment !== "") deltas.push({ kind: "tool_call", index: this.#index, argumentsText: fragment });
       rest = rest.slice(end);
+      if (this.#brackets.broken) return { state: "done", deltas, left: rest };
       if (this.#brackets.depth > 0) return { state: "reading", deltas, left: "" };
       this.#phase = "tail";
+      this.#brackets = new Brackets();
       this.#brackets.depth = 1; // the object around the arguments
     }
-    if (!this.#tailBegan) {
-      rest = rest.trimStart();
-      if (rest === "") return { state: "reading", deltas, left: "" };
-      this.#tailBegan = true;
-      // The brace around the arguments was forgotten: what follows is not part of this call.
-      if (rest[0] !== "}" && rest[0] !== ",") return { state: "done", deltas, left: rest };
-    }
-    const end = this.#brackets.scan(rest);
-    if (this.#brackets.depth > 0) return { state: "reading", deltas, left: "" };
-    return { state: "done", deltas, left: rest.slice(end) };
+    return { deltas, ...this.#readTail(rest) };
+  }
+
+  /** The closing brace, perhaps after more members. They are dropped. Anything else is not part of this call. */
+  #readTail(text: string): Pick<CallProgress, "state" | "left"> {
+    const before = this.#tail.length;
+    this.#tail = before === 0 ? text.trimStart() : this.#tail + text;
+    if (this.#tail === "") return { state: "reading", left: "" };
+    if (this.#tail[0] !== "}" && this.#tail[0] !== ",") return { state: "done", left: this.#tail };
+    const end = before + this.#brackets.scan(this.#tail.slice(before));
+    if (this.#brackets.depth > 0 && !this.#brackets.broken) return { state: "reading", left: "" };
+    return {
+      state: "done",
+      left: isJson(`{"arguments": {}${this.#tail.slice(0, end)}`) ? this.#tail.slice(end) : this.#tail,
+    };
   }
 }
 

@@ -11,6 +11,8 @@ export class LlamaJsonParser implements ReplyParser {
   #phase: "start" | "call" | "between" | "content" = "start";
   /** Text that may be a call; it becomes content if it is not. */
   #held = "";
+  /** What came before the call, content too if it is none. */
+  #before = "";
   #reader: JsonCallReader | null = null;
 
   push(text: string): ReplyDelta[] {
@@ -21,7 +23,8 @@ export class LlamaJsonParser implements ReplyParser {
   }
 
   finish(): ReplyDelta[] {
-    const held = this.#phase === "call" ? (this.#reader?.held ?? "") : this.#held;
+    const unread = this.#reader?.committed ? this.#reader.held : this.#before + (this.#reader?.held ?? "");
+    const held = this.#phase === "call" ? unread : this.#held;
     this.#held = "";
     return held === "" || (this.#calls > 0 && held.replace(/;\s*$/, "").trim() === "")
       ? []
@@ -54,6 +57,7 @@ export class LlamaJsonParser implements ReplyParser {
   }
 
   #begin(text: string): void {
+    this.#before = this.#held.slice(0, this.#held.length - text.length);
     this.#held = text;
     this.#reader = new JsonCallReader(this.#calls);
     this.#phase = "call";
@@ -66,6 +70,7 @@ export class LlamaJsonParser implements ReplyParser {
     this.#held = progress.left;
     if (progress.state === "reading") return false;
     if (progress.state === "done") this.#calls++;
+    else this.#held = this.#before + this.#held;
     this.#phase = progress.state === "done" ? "between" : "content";
     return true;
   }

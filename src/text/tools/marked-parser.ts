@@ -23,6 +23,8 @@ export class MarkedParser implements ReplyParser {
   #mark = "";
   #reader: CallReader | null = null;
   #calls = 0;
+  /** A mark followed the last call: a comma does not announce another one. */
+  #listEnded = false;
   /** Ids that calls of this reply have. */
   readonly #ids = new Set<string>();
 
@@ -39,8 +41,10 @@ export class MarkedParser implements ReplyParser {
 
   finish(): ReplyDelta[] {
     const deltas: ReplyDelta[] = [];
-    if (this.#phase === "call" && !this.#reader!.committed) this.#content(this.#mark + this.#reader!.held, deltas);
-    else if (this.#phase === "start" || this.#phase === "text") this.#content(this.#held, deltas);
+    if (this.#phase === "call") {
+      const { committed, held } = this.#reader!;
+      this.#content(committed ? held : this.#mark + held, deltas);
+    } else if (this.#phase !== "after" || !this.#isCutClose()) this.#content(this.#held, deltas);
     return deltas;
   }
 
@@ -75,7 +79,7 @@ export class MarkedParser implements ReplyParser {
       this.#open(found.mark, this.#held.slice(found.at + found.mark.length));
       return true;
     }
-    let keep = Math.max(...opens.map((mark) => markerPrefix(this.#held, mark)));
+    let keep = Math.max(0, ...opens.map((mark) => markerPrefix(this.#held, mark)));
     // Blank space between calls is layout, not content: wait for what follows it.
     if (this.#calls > 0) {
       const before = this.#held.slice(0, this.#held.length - keep);
@@ -88,6 +92,7 @@ export class MarkedParser implements ReplyParser {
 
   #open(mark: string, rest: string): void {
     this.#mark = mark;
+    this.#listEnded = false;
     this.#held = rest;
     this.#reader = this.#syntax.reader(this.#calls, mark);
     this.#phase = "call";
@@ -114,15 +119,23 @@ export class MarkedParser implements ReplyParser {
   #after(): boolean {
     const rest = this.#held.trimStart();
     const { opens, closes } = this.#syntax;
-    const marks = [...opens, ...closes];
+    const marks = [...opens, ...closes].filter((mark) => mark !== "," || !this.#listEnded);
     const found = marks.find((mark) => rest.startsWith(mark));
     // a mark may be the beginning of a longer one
     if (found === undefined && marks.some((mark) => mark.startsWith(rest))) return false;
     if (found === undefined) this.#phase = "text";
     else if (opens.includes(found)) this.#open(found, rest.slice(found.length));
     else if (found === ",") this.#open(found, rest.slice(1));
-    else this.#held = rest.slice(found.length);
+    else {
+      this.#held = rest.slice(found.length);
+      this.#listEnded = true;
+    }
     return true;
+  }
+
+  /** The reply ends inside a mark behind a call. */
+  #isCutClose(): boolean {
+    return this.#syntax.closes.some((mark) => mark.startsWith(this.#held.trimStart()));
   }
 
   /** An id that the model has used before would not tell calls apart. */

@@ -1,8 +1,8 @@
 // Reads the first call behind Mistral's mark: of a JSON list, or a name and its arguments.
 
 import type { CallProgress, CallReader } from "./call-reader.ts";
-import { ListCallReader } from "./list-call-reader.ts";
 import { NamedCallReader } from "./named-call-reader.ts";
+import { ObjectCallReader } from "./object-call-reader.ts";
 
 const HEADER = /^\s*([\w.-]+)\s*(?:\[CALL_ID\]\s*([\w-]+)\s*)?(?:\[ARGS\]\s*)?$/;
 
@@ -34,7 +34,8 @@ export class MistralCallReader implements CallReader {
     this.#blank += text;
     const first = this.#blank.trimStart()[0];
     if (first === undefined) return { state: "reading", deltas: [], left: "" };
-    this.#reader = first === "[" ? new ListCallReader(this.#index, true) : new NamedCallReader(this.#index, readHeader);
+    this.#reader =
+      first === "[" ? new ObjectCallReader(this.#index, true) : new NamedCallReader(this.#index, readHeader);
     return this.#reader.push(this.#blank);
   }
 }

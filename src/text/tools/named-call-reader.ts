@@ -47,7 +47,7 @@ export class NamedCallReader implements CallReader {
     const end = this.#brackets.scan(rest);
     const fragment = rest.slice(0, end);
     if (fragment !== "") deltas.push({ kind: "tool_call", index: this.#index, argumentsText: fragment });
-    return this.#brackets.depth > 0
+    return this.#brackets.depth > 0 && !this.#brackets.broken
       ? { state: "reading", deltas, left: "" }
       : { state: "done", deltas, left: rest.slice(end) };
   }

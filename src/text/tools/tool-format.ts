@@ -3,11 +3,9 @@
 import { OperatorError } from "../../errors/operator-error.ts";
 import type { ToolCallFormat, ToolSignature } from "../../grammar/constraint.ts";
 import type { ReplyParser } from "../reply-parser.ts";
-import { DEEPSEEK, GRANITE, glm45, KIMI_K2, MISTRAL, PHI4_MINI } from "./call-syntax.ts";
-import { HermesParser } from "./hermes-parser.ts";
+import { DEEPSEEK, GRANITE, glm45, HERMES, KIMI_K2, MISTRAL, PHI4_MINI, PYTHONIC } from "./call-syntax.ts";
 import { LlamaJsonParser } from "./llama-json-parser.ts";
 import { type CallSyntax, MarkedParser } from "./marked-parser.ts";
-import { PythonicParser } from "./pythonic-parser.ts";
 
 const formats: Record<string, ToolCallFormat> = {
   hermes: "hermes",
@@ -80,23 +78,15 @@ export interface ParserOptions {
 }
 
 export function toolCallParser(format: ToolCallFormat, options: ParserOptions): ReplyParser {
-  switch (format) {
-    case "hermes":
-      return new HermesParser();
-    case "llama3_json":
-      return new LlamaJsonParser();
-    case "pythonic":
-      return new PythonicParser();
-    default:
-      return new MarkedParser(syntaxOf(format, options));
-  }
+  return format === "llama3_json" ? new LlamaJsonParser() : new MarkedParser(syntaxOf(format, options));
 }
 
-function syntaxOf(
-  format: Exclude<ToolCallFormat, "hermes" | "llama3_json" | "pythonic">,
-  { tools, forced }: ParserOptions,
-): CallSyntax {
+function syntaxOf(format: Exclude<ToolCallFormat, "llama3_json">, { tools, forced }: ParserOptions): CallSyntax {
   switch (format) {
+    case "hermes":
+      return HERMES;
+    case "pythonic":
+      return PYTHONIC;
     case "mistral":
       return MISTRAL;
     case "granite":

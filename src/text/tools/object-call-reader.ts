@@ -1,12 +1,12 @@
-// Reads one call of a JSON list of calls, [{"name": …, "arguments": {…}}, …]. The first reader of a list reads its opening
-// bracket too. Calls with their keys in another order come out whole.
+// Reads one call that is a JSON object, {"name": …, "arguments": {…}}, alone or in a list. The first reader of a list reads
+// its opening bracket too. Calls with their keys in another order, or with arguments as text, come out whole.
 
 import { Brackets } from "./brackets.ts";
 import type { CallProgress, CallReader } from "./call-reader.ts";
 import { JsonCallReader } from "./json-call-reader.ts";
 import { wholeCall } from "./whole-call.ts";
 
-export class ListCallReader implements CallReader {
+export class ObjectCallReader implements CallReader {
   readonly #index: number;
   readonly #call: JsonCallReader;
   /** The bracket must come before the call. */
@@ -20,9 +20,9 @@ export class ListCallReader implements CallReader {
   #seen = 0;
   readonly #brackets = new Brackets();
 
-  constructor(index: number, opens: boolean) {
+  constructor(index: number, opensList: boolean) {
     this.#index = index;
-    this.#awaitsList = opens;
+    this.#awaitsList = opensList;
     this.#call = new JsonCallReader(index);
   }
 
@@ -31,7 +31,7 @@ export class ListCallReader implements CallReader {
   }
 
   get held(): string {
-    return this.committed ? "" : this.#text;
+    return this.committed ? this.#call.held : this.#text;
   }
 
   push(text: string): CallProgress {
@@ -69,6 +69,7 @@ export class ListCallReader implements CallReader {
   #object(): CallProgress {
     const end = this.#seen + this.#brackets.scan(this.#text.slice(this.#seen));
     this.#seen = end;
+    if (this.#brackets.broken) return { state: "refused", deltas: [], left: this.#text };
     if (this.#brackets.depth > 0) return { state: "reading", deltas: [], left: "" };
     const call = wholeCall(this.#text.slice(this.#before, end));
     if (call === null) return { state: "refused", deltas: [], left: this.#text };

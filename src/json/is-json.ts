@@ -1,0 +1,10 @@
+// Whether a text is JSON.
+
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
