@@ -22,13 +22,13 @@ const ENGINE_TESTS = [
   "vllm-routes",
 ];
 
-/** Tests of training, whose rows may be in either store. The tests of src/store have both in each file. */
+/** Tests of training and of stored responses, whose rows may be in either store. Those of src/store have both in each file. */
 const STORE_TESTS = [
   "src/training/service*.test.ts",
   "src/training/jobs/*.test.ts",
   "src/training/steps/*.test.ts",
   "src/training/files/{curves,claim-storage,visible-files}.test.ts",
-  "test/wire/{training*,art-client,cli-training}.test.ts",
+  "test/wire/{training*,art-client,cli-training,responses-stored}.test.ts",
   "test/e2e/{training*,remote-training}.test.ts",
   "test/s3/training.test.ts",
 ];
@@ -54,7 +54,7 @@ export default defineConfig({
         },
       },
       {
-        // Tests of training, once more with the rows in PostgreSQL (--database).
+        // Once more with the rows in PostgreSQL (--database).
         extends: true,
         test: {
           name: "postgres",

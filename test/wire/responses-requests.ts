@@ -1,8 +1,9 @@
 // What the tests of /v1/responses share: one server for each file, and how to ask it.
 import { expect, vi } from "vitest";
 import { toolCallFormat } from "../../src/text/tools/tool-format.ts";
-import { sharedServer } from "./shared-server.ts";
-import { API_KEY, type Loose, TEMPLATE, type TestServer } from "./test-server.ts";
+import { PROJECT_STORE, storesOf } from "../stores.ts";
+import { shared } from "./shared-server.ts";
+import { API_KEY, type Loose, startTestServer, TEMPLATE, type TestServer } from "./test-server.ts";
 
 const reasoning = { start: "<think>", end: "</think>", assumed: false };
 /** Shows reasoning, calls and results, so that a reply can tell what the prompt was. */
@@ -11,10 +12,15 @@ const template = TEMPLATE.replace(
   "{% if m.reasoning %}({{ m.reasoning }}){% endif %}" +
     "{% for c in m.tool_calls %}<{{ c.function.name }} {{ c.function.arguments | tojson }}>{% endfor %}{{ m.content }}",
 );
-export const server = sharedServer({
-  config: { enableAutoToolChoice: true, toolCallParser: "hermes", apiKey: [API_KEY, "other-key"] },
-  model: { toolFormat: toolCallFormat("hermes"), reasoning },
-  templates: new Map([["default", template]]),
+const stores = storesOf(PROJECT_STORE);
+export const server = shared(async () => {
+  const database = await stores.database("responses");
+  const keys = [API_KEY, "other-key"];
+  return startTestServer({
+    config: { database, enableAutoToolChoice: true, toolCallParser: "hermes", apiKey: keys },
+    model: { toolFormat: toolCallFormat("hermes"), reasoning },
+    templates: new Map([["default", template]]),
+  });
 });
 
 export const create = async (body: Record<string, unknown>, on: TestServer = server): Promise<Loose> => {
