@@ -4,7 +4,7 @@ import { OperatorError } from "../errors/operator-error.ts";
 import { PACKAGE_VERSION } from "../system/version.ts";
 import { addBaseModelCommands } from "./base-models/base-models.command.ts";
 import { addChatCommand } from "./chat.command.ts";
-import { addCompletionCommand } from "./completion.command.ts";
+import { addCompletionCommand } from "./completion/completion.command.ts";
 import { addDemoCommand } from "./demo/demo.command.ts";
 import { addDoctorCommand } from "./doctor/doctor.command.ts";
 import { addInitCommand } from "./init.command.ts";

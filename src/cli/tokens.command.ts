@@ -26,7 +26,7 @@ export function addTokensCommand(program: Command): void {
     .command("create")
     .description("Create a token and print it. It cannot be printed again.")
     .option("--name <NAME>", "what it is for", "unnamed")
-    .option("--scope <SCOPE...>", `what it may do: ${SCOPES.join(", ")} (admin opens every route)`, ["inference"])
+    .option(`--scope <${SCOPES.join("|")}...>`, "what it may do; admin opens every route", ["inference"])
     .option("--lifetime <TIME>", "how long it is valid: 12h, 30d, 1y or `forever`", "forever")
     .option("--workspace <NAME>", "whose policies and jobs it has (default: a workspace of its own)")
     .option("--json", "print JSON")

@@ -20,6 +20,9 @@ const styles: Record<string, ReasoningStyle> = {
   deepseek_r1: { ...think, assumed: true },
 };
 
+/** What `--reasoning-parser` takes. */
+export const REASONING_PARSERS = ["auto", "none", ...Object.keys(styles)];
+
 /** `name`: what the operator asked for; "auto" = from the template, "none" = never. */
 export function reasoningStyle(name: string, chatTemplate: string | null): ReasoningStyle | null {
   if (name === "none") return null;
@@ -27,7 +30,7 @@ export function reasoningStyle(name: string, chatTemplate: string | null): Reaso
     return chatTemplate?.includes(think.start) && chatTemplate.includes(think.end) ? styles.think! : null;
   }
   if (!Object.hasOwn(styles, name)) {
-    const known = ["auto", "none", ...Object.keys(styles)].join(", ");
+    const known = REASONING_PARSERS.join(", ");
     throw new OperatorError(`--reasoning-parser: there is no parser "${name}"; known: ${known}`);
   }
   return styles[name]!;

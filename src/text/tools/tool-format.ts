@@ -32,6 +32,8 @@ const MISSING = new Map([
   ],
 ]);
 
+/** What `--tool-call-parser` takes. */
+export const TOOL_CALL_PARSERS = ["auto", ...Object.keys(formats)];
 const TAKEN = Object.keys(formats).join(", ");
 
 /** The format that an operator names; "auto" = the one that the template shows. */
