@@ -124,6 +124,7 @@ function withoutChance(heard: string): string {
     .replace(/just now|[\d.]+ (s|min) ago/g, "AGO")
     .replace(/[\d.]+ (ms|s|min)\b/g, "TIME")
     .replace(/–(?=[ "])/g, "N")
+    .replace(/< (?=\d)/g, "")
     .replace(/prefix hits (\d+ %|N)/, "prefix hits N %")
     .replace(/(?<!level=)[−-]?\d[\d,.]*(e[−-]?\d+)?/g, "N");
 }
