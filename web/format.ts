@@ -5,8 +5,18 @@ export function number(value: number, digits = 3): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "–" : value > 0 ? "∞" : "−∞";
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential(1).replaceAll("-", "−");
-  const options = size >= 1000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: digits };
-  return value.toLocaleString("en-US", options).replace("-", "−");
+  return formatOf(size >= 1000 ? 0 : digits)
+    .format(value)
+    .replace("-", "−");
+}
+
+const formats = new Map<number, Intl.NumberFormat>();
+
+/** `digits` are significant ones; 0: whole numbers. Making a format takes a hundred times as long as using it. */
+function formatOf(digits: number): Intl.NumberFormat {
+  const options = digits === 0 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: digits };
+  if (!formats.has(digits)) formats.set(digits, new Intl.NumberFormat("en-US", options));
+  return formats.get(digits)!;
 }
 
 /** A share of one: 4 %, 0.3 %, 99.9 %. */

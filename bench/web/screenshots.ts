@@ -59,7 +59,7 @@ async function takePictures(url: string, executablePath: string): Promise<void> 
   await page.getByRole("link", { name: "my-agent", exact: true }).click();
   await page.getByRole("link", { name: /^job / }).click();
   await page.getByRole("img", { name: /^Loss of/ }).waitFor();
-  await page.locator(".group-list li").waitFor();
+  await page.locator(".long-list li").waitFor();
   await shoot("job");
   await page.getByRole("link", { name: "0", exact: true }).click();
   await page.getByLabel("what the gradient asked").check();

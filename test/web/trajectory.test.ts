@@ -53,7 +53,11 @@ inBrowser("the page of a try", (bench) => {
   it("shows a try as it was sent, and leads through its group", async () => {
     bench.announce(/404/);
     const page = await open("");
-    await page.locator(".group-list > li").nth(2).locator(".reward-bars > a").nth(2).click();
+    const bars = page.locator(".long-list > li").nth(2).locator(".reward-bars");
+    const third = { x: ((await bars.boundingBox())!.width * 2.5) / 8, y: 5 };
+    await bars.hover({ position: third });
+    expect(await bars.getAttribute("title")).toMatch(/^try 3: reward [\d.]+, trained$/);
+    await bars.click({ position: third });
     await page.getByRole("heading", { name: "Group 2, try 3 of 8" }).waitFor();
     expect(new URL(page.url()).pathname).toBe(`/jobs/${job}/2/2`);
     await page.locator(".turns").getByText("A cod.").waitFor();

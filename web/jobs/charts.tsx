@@ -82,12 +82,12 @@ function RewardLength({ points: all }: { points: readonly Point[] }) {
   const [x, y] = [scale(lengths), scale(all.map(({ reward }) => reward))];
   // One path of dots for each colour, and one dot for all tries at a place: a job may have many thousands.
   const dots = (isTrained: boolean) => {
-    const places = all
-      .filter((point) => point.isTrained === isTrained)
-      .map(
-        ({ length, reward }) => `M${at(4 + x(length) * (WIDTH - 8))} ${at(HEIGHT - 4 - y(reward) * (HEIGHT - 8))}h0`,
-      );
-    return [...new Set(places)].join("");
+    const places = new Set<number>();
+    for (const { length, reward, isTrained: is } of all) {
+      if (is === isTrained)
+        places.add(Math.round(x(length) * (WIDTH - 8)) * HEIGHT + Math.round((1 - y(reward)) * (HEIGHT - 8)));
+    }
+    return [...places].map((place) => `M${4 + Math.floor(place / HEIGHT)} ${4 + (place % HEIGHT)}h0`).join("");
   };
   const left = dots(false);
   return (
@@ -107,8 +107,4 @@ function RewardLength({ points: all }: { points: readonly Point[] }) {
       </p>
     </figure>
   );
-}
-
-function at(value: number): number {
-  return Math.round(value);
 }

@@ -1,4 +1,5 @@
 // Below the head of a job: its settings, why tries were left out, and warnings.
+import { useMemo } from "preact/hooks";
 import type { TrainingEvent, TrainingJob } from "../../src/client/types.ts";
 import { number } from "../format.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
@@ -10,7 +11,7 @@ const MOST_REASONS = 20;
 
 export function JobDetails({ job, warnings }: { job: TrainingJob; warnings: readonly TrainingEvent[] }) {
   const config = JSON.stringify(job.config, null, 2);
-  const reasons = reasonsOf(job.report);
+  const reasons = useMemo(() => reasonsOf(job.report), [job.report]);
   return (
     <div class="job-details">
       {warnings.map(({ id, data }) => (

@@ -40,8 +40,9 @@ export interface Groups {
   missing: string | null;
 }
 
-/** The most that the server lists at once. */
 export const GROUPS_PER_PAGE = 1000;
+/** How many are asked for at once: reading more would keep the page busy for longer than a frame. */
+const GROUPS_AT_ONCE = 200;
 
 export function jobPath(id: string): string {
   return `/preview/training-jobs/${encodeURIComponent(id)}`;
@@ -52,8 +53,8 @@ export async function loadGroups(id: string, pages: number, signal: AbortSignal)
   const rows: GroupRow[] = [];
   let hasMore = true;
   try {
-    for (let page = 0; page < pages && hasMore; page++) {
-      const query = { limit: GROUPS_PER_PAGE, after: rows.at(-1)?.group };
+    while (rows.length < pages * GROUPS_PER_PAGE && hasMore) {
+      const query = { limit: GROUPS_AT_ONCE, after: rows.at(-1)?.group };
       const answer = await getJson<{ data: GroupRow[]; has_more: boolean }>(`${jobPath(id)}/groups`, { query, signal });
       rows.push(...answer.data);
       hasMore = answer.has_more;

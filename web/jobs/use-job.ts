@@ -25,6 +25,7 @@ export function useJob(id: string, pages: number): LiveJob {
   useEffect(() => {
     if (!isKnown) return;
     const isNew = job.data!.status === "PENDING";
+    const isOpen = isNew || job.data!.status === "RUNNING";
     const gone = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isStale = false;
@@ -36,8 +37,9 @@ export function useJob(id: string, pages: number): LiveJob {
       isStale = false;
     };
     const note = (event: TrainingEvent) => {
-      // Every gradient step but the first tells all that it changes; the job itself may be a megabyte.
-      isStale ||= event.type !== "gradient_step" || seen.at(-1)?.type !== "gradient_step";
+      // A job that is over stays as it is, and every gradient step but the first tells all that it changes; the job itself
+      // may be megabytes.
+      isStale ||= isOpen && (event.type !== "gradient_step" || seen.at(-1)?.type !== "gradient_step");
       seen.push(event);
       timer ??= setTimeout(show, SHOW_MS);
       if (isNew && event.type === "training_started") groups.reload(); // the verdicts are there now
