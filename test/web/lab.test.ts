@@ -87,6 +87,10 @@ inBrowser("the loss lab", (bench) => {
     );
     const clipped = ratio.filter((value) => value < 0.999 || value > 1.001).length;
     await page.getByText(`${clipped} clipped`).waitFor();
+    await page.getByText("masked by a rule of the loss").waitFor();
+    const masked = gradient.filter((value) => value === 0).length;
+    expect(masked).toBeGreaterThan(0);
+    expect(await page.locator(".tokens .masked").count()).toBe(masked);
     expect(await values(page, ".lab-tokens td:nth-child(5)")).toEqual([...gradient]);
     expect(gradient).not.toEqual(column((t) => numbers.gradient![t]!));
     // the address has it all

@@ -33,6 +33,15 @@ it("colours by the trainer's numbers, the gradient in the direction that trainin
   expect(coloursOf("moved", sequence, more)).toEqual([null, 1, 0]);
 });
 
+it("gives tokens that a rule masks a colour of their own", () => {
+  const masked = { ...numbers, values: { gradient: [0.5, 0], advantage: [-2, -2], clipped: [-1, 1] } };
+  expect(coloursOf("gradient", sequence, masked)).toEqual([null, -1, "masked"]);
+  expect(coloursOf("clipped", sequence, masked)).toEqual([null, -1, "masked"]);
+  // without an advantage there is nothing to mask
+  const flat = { ...masked, values: { ...masked.values, advantage: [-2, 0] } };
+  expect(coloursOf("clipped", sequence, flat)).toEqual([null, -1, 1]);
+});
+
 it("tells the numbers of one token", () => {
   expect(numbersAt(numbers, 2)).toEqual({ ratio: Math.E, gradient: -1 });
   expect(numbersAt(numbers, 0)).toEqual({});

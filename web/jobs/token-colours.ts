@@ -1,4 +1,5 @@
 // What colours the tokens of a try. 1 is full heat, −1 is full cold, null is no colour.
+import type { Heat } from "../playground/token-text.tsx";
 import type { Sequence, TokenNumbers } from "./trajectory.ts";
 
 /** Those that a user chooses from. The last five are the trainer's. */
@@ -34,7 +35,7 @@ export function coloursOf(
   colour: Colour,
   { mask, logprobs, advantages }: Sequence,
   numbers: TokenNumbers["sequences"][number] | undefined,
-): (number | null)[] {
+): Heat[] {
   if (colour === "mask") return mask.map((bit) => (bit === 1 ? 0.5 : null));
   if (colour === "logprob") return logprobs.map((value) => (value === null ? null : clamp(-value / FULL_SURPRISE)));
   if (colour === "advantage") return byLargest(advantages);
@@ -42,11 +43,20 @@ export function coloursOf(
   numbers?.positions.forEach((at, row) => {
     values[at] = numbers.values[colour]?.[row] ?? null;
   });
-  if (colour === "clipped") return values;
+  if (colour === "clipped") return withMasked(values, numbers);
   if (colour === "ratio") return values.map((value) => (value === null ? null : clamp(Math.log(value) / FULL_RATIO)));
   // Training goes down the gradient.
-  if (colour === "gradient") return byLargest(values.map((value) => (value === null ? null : -value)));
+  if (colour === "gradient") {
+    return withMasked(byLargest(values.map((value) => (value === null ? null : -value))), numbers);
+  }
   return byLargest(values);
+}
+
+/** A rule of the loss masks a token if it leaves it without a gradient, though its advantage is not zero. */
+function withMasked(heats: readonly Heat[], numbers: TokenNumbers["sequences"][number] | undefined): Heat[] {
+  const { gradient, advantage } = numbers?.values ?? {};
+  const masked = numbers?.positions.filter((_, row) => gradient?.[row] === 0 && advantage?.[row]);
+  return heats.map((heat, at) => (masked?.includes(at) ? "masked" : heat));
 }
 
 /** Relative to the largest, whatever its sign. */

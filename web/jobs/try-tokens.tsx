@@ -1,6 +1,6 @@
 // The tokens of a try, coloured, with the numbers of the one that was reached.
 import { useState } from "preact/hooks";
-import { number } from "../format.ts";
+import { count, number } from "../format.ts";
 import { Choice } from "../parts/choice.tsx";
 import { useQuery } from "../parts/use-query.ts";
 import { TokenText } from "../playground/token-text.tsx";
@@ -48,6 +48,7 @@ export function SequenceTokens({ sequence, numbers, colour, name }: SequenceToke
   const [active, setActive] = useState<number | null>(null);
   const tokens = tokensOf(sequence);
   const colours = coloursOf(colour, sequence, numbers);
+  const masked = colours.filter((heat) => heat === "masked").length;
   return (
     <div class="try-tokens">
       <TokenText
@@ -59,6 +60,12 @@ export function SequenceTokens({ sequence, numbers, colour, name }: SequenceToke
         branchAt={null}
         label={name}
       />
+      {masked > 0 && (
+        <p class="muted">
+          <span class="token masked">{count(masked, "token")}</span> masked by a rule of the loss: clipped or filtered,
+          so without a gradient
+        </p>
+      )}
       {active !== null && (
         <p class="token-panel num" aria-live="polite">
           <b class="mono">{label(tokens[active]!)}</b> token {active + 1}, id {tokens[active]!.id},{" "}

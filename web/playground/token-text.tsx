@@ -3,10 +3,12 @@
 import { useId, useRef } from "preact/hooks";
 import { isSpecial, label, type Token } from "./tokens.ts";
 
+/** 0 is plain, 1 is full heat, −1 is full cold; null: no colour. "masked" has a colour of its own. */
+export type Heat = number | "masked" | null;
+
 export interface TokenTextProps {
   tokens: readonly Token[];
-  /** 0 is plain, 1 is full heat, −1 is full cold; null: no colour. */
-  heat: (token: Token, index: number) => number | null;
+  heat: (token: Token, index: number) => Heat;
   /** The token to tell about; null: none. */
   active: number | null;
   onActive: (index: number | null) => void;
@@ -21,6 +23,7 @@ export function TokenText(props: TokenTextProps) {
   const { tokens, heat, active, onActive, differsAt, branchAt } = props;
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
+  const heats = tokens.map(heat);
   const move = (event: KeyboardEvent) => {
     const next = nextIndex(event.key, active, tokens.length);
     if (next === undefined) return;
@@ -47,8 +50,8 @@ export function TokenText(props: TokenTextProps) {
           tabIndex={-1}
           aria-selected={i === active}
           aria-label={label(token)}
-          class={classOf(token, i === differsAt, i === branchAt)}
-          style={styleOf(heat(token, i))}
+          class={classOf(token, heats[i]!, i === differsAt, i === branchAt)}
+          style={styleOf(heats[i]!)}
           onPointerEnter={() => onActive(i)}
           onPointerDown={() => onActive(i)}
         >
@@ -59,16 +62,17 @@ export function TokenText(props: TokenTextProps) {
   );
 }
 
-function classOf(token: Token, differs: boolean, branches: boolean): string {
+function classOf(token: Token, heat: Heat, differs: boolean, branches: boolean): string {
   const names = ["token"];
+  if (heat === "masked") names.push(heat);
   if (isSpecial(token.text)) names.push("special");
   if (differs) names.push("differs");
   if (branches) names.push("branch-point");
   return names.join(" ");
 }
 
-function styleOf(heat: number | null): Record<string, string> | undefined {
-  if (heat === null || Math.abs(heat) < 0.02) return undefined;
+function styleOf(heat: Heat): Record<string, string> | undefined {
+  if (heat === null || heat === "masked" || Math.abs(heat) < 0.02) return undefined;
   const share = `${Math.round(Math.min(1, Math.abs(heat)) * 70)}%`;
   return { "--share": share, "--tint": heat > 0 ? "var(--heat)" : "var(--cold)" };
 }
