@@ -32,15 +32,16 @@ export default defineConfig({
   plugins: [onlyLines(), finishFiles()],
 });
 
-/** Of uPlot the page needs lines only. It keeps its other shapes in an object, so the bundler cannot leave them out. */
+/** Of uPlot the page needs lines only. It keeps the rest in objects, so the bundler cannot leave it out. */
 function onlyLines(): Plugin {
   return {
     name: "flywheel-only-lines",
     apply: "build",
     transform(code, id) {
       if (!id.endsWith("/uplot/dist/uPlot.esm.js")) return null;
-      const cut = code.replaceAll(/\(paths\.(?:stepped|bars|spline)\s*=\s*\w+\);/g, "");
-      if (cut === code) this.error("uPlot has another shape than web/vite.config.ts expects");
+      const rest = /\(paths\.(?:stepped|bars|spline)\s*=\s*\w+\);|uPlot\.(?:join|tzDate)\s*=\s*\w+;/g;
+      const cut = code.replaceAll(rest, "");
+      if (code.match(rest)?.length !== 5) this.error("uPlot has another shape than web/vite.config.ts expects");
       return { code: cut, map: null };
     },
   };

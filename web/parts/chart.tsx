@@ -5,7 +5,7 @@ import uPlot from "uplot";
 import { number } from "../format.ts";
 import { theme } from "../theme.ts";
 import { ChartTable } from "./chart-table.tsx";
-import { onlyValue, tickLabels } from "./tick-labels.ts";
+import { onlyValue, tickDistances, tickLabels } from "./tick-labels.ts";
 
 export interface Series {
   label: string;
@@ -57,9 +57,15 @@ export function Chart(props: ChartProps) {
           y: { ...(isLog ? { distr: 3 } : {}), ...(only === null ? {} : flatScale(only)) },
         },
         axes: [
-          { ...axis, size: 26 },
+          { ...axis, size: 26, ...(isTime ? {} : { incrs: tickDistances(0) }) },
           {
-            ...{ ...axis, size: 60, values: (_chart, ticks) => tickLabels(ticks, format) },
+            ...{
+              ...axis,
+              size: 60,
+              space: 24,
+              incrs: tickDistances(-12),
+              values: (_chart, ticks) => tickLabels(ticks, format),
+            },
             ...(only === null ? {} : { splits: () => [only] }),
           },
         ],

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { number, percent } from "../format.ts";
-import { onlyValue, tickLabels } from "./tick-labels.ts";
+import { onlyValue, tickDistances, tickLabels } from "./tick-labels.ts";
 
 it("labels ticks, with more digits where values are nearly equal", () => {
   expect(tickLabels([0, 0.5, null, 1], number)).toEqual(["0", "0.5", "", "1"]);
@@ -8,6 +8,15 @@ it("labels ticks, with more digits where values are nearly equal", () => {
   expect(tickLabels([0.99999, 1, 1.00001], number)).toEqual(["0.99999", "1", "1.00001"]);
   expect(tickLabels([12_345.1, 12_345.2], number)).toEqual(["12,345", ""]);
   expect(tickLabels([0.1, 0.101, 0.2], percent)).toEqual(["10 %", "", "20 %"]);
+});
+
+it("has ticks at round numbers, which their labels tell exactly", () => {
+  expect(tickDistances(-2).slice(0, 9)).toEqual([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5]);
+  expect(tickDistances(0)[0]).toBe(1);
+  for (const distance of tickDistances(-4).filter((one) => one < 1)) {
+    const ticks = [0, 1, 2].map((i) => Number((1 + i * distance).toFixed(4)));
+    expect(tickLabels(ticks, number).map(Number)).toEqual(ticks);
+  }
 });
 
 it("finds the value that never changes", () => {

@@ -1,8 +1,14 @@
-// What stands beside the ticks of a chart.
+// Where the ticks of a chart are, and what stands beside them.
 import { number } from "../format.ts";
 
 /** More digits help nobody. */
 const MOST_DIGITS = 9;
+
+/** 1, 2 and 5 times every power of ten from the `least` on. From 0 on for steps: nothing lies between two of them. */
+export function tickDistances(least: number): number[] {
+  const powers = Array.from({ length: 12 - least }, (_, i) => least + i);
+  return powers.flatMap((power) => [1, 2, 5].map((digit) => Number(`${digit}e${power}`)));
+}
 
 /** A label per tick, no two the same: values that are nearly equal get more digits, or only the first of them a label. */
 export function tickLabels(ticks: readonly (number | null)[], format: (value: number) => string): string[] {
