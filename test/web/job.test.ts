@@ -176,6 +176,10 @@ inBrowser("the page of a job", (bench) => {
       await page.keyboard.press("Tab");
       await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe("4");
       await expect.poll(() => last.count()).toBe(0);
+      for (const [key, group] of Object.entries({ j: "5", k: "4" })) {
+        await page.keyboard.press(key);
+        expect(await page.evaluate("document.activeElement.textContent")).toBe(group);
+      }
     });
 
     it("has lines that do not lie over each other, at any width", async () => {

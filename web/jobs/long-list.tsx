@@ -2,6 +2,7 @@
 // rows are equally high: the style sheet places each by its index.
 import type { ComponentChild } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useShortcuts } from "../keys.ts";
 
 /** Rows come and go in steps of so many. */
 const STEP = 4;
@@ -15,7 +16,7 @@ export interface LongListProps {
 export function LongList({ count, row }: LongListProps) {
   const list = useRef<HTMLOListElement>(null);
   const [{ from, to }, setShown] = useState({ from: 0, to: 0 });
-  /** The row with the focus stays, and those that the Tab key reaches from it. */
+  /** The row with the focus stays, and those that Tab, j and k reach from it. */
   const focused = useRef<Element | null>(null);
   const look = () => {
     if (list.current === null) return;
@@ -43,6 +44,14 @@ export function LongList({ count, row }: LongListProps) {
       removeEventListener("resize", look);
     };
   }, [count]);
+  const step = (by: number) => {
+    const rows = [...list.current!.children];
+    rows[rows.indexOf(focused.current!) + by]?.querySelector("a")?.focus();
+  };
+  useShortcuts([
+    { keys: "j", what: "next line", run: () => step(1) },
+    { keys: "k", what: "previous line", run: () => step(-1) },
+  ]);
   const made = useMemo(() => new Map<number, ComponentChild>(), [row]);
   const rowOf = (index: number) => {
     if (!made.has(index)) made.set(index, row(index));
