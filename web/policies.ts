@@ -2,10 +2,17 @@
 import type { Checkpoint, TrainableModel } from "../src/client/types.ts";
 import { getJson } from "./server.ts";
 
-/** Up to a hundred, the newest first. */
+/** The newest first. */
 export async function listPolicies(signal?: AbortSignal): Promise<TrainableModel[]> {
-  const page = await getJson<{ data: TrainableModel[] }>("/preview/models", { query: { limit: 100 }, signal });
-  return page.data;
+  const rows: TrainableModel[] = [];
+  for (let after: string | null = null; ; after = rows.at(-1)!.id) {
+    const page: { data: TrainableModel[]; has_more: boolean } = await getJson("/preview/models", {
+      query: { limit: 100, after },
+      signal,
+    });
+    rows.push(...page.data);
+    if (!page.has_more) return rows;
+  }
 }
 
 /** Numbers of all steps of a policy, the oldest first. */

@@ -1,5 +1,6 @@
 // The pages of policies in a browser, on a tiny model with real gradients: live steps and jobs, rolling back, deleting.
 import { expect, it } from "vitest";
+import { FlywheelClient } from "../../src/client/client.ts";
 import { shared } from "../wire/shared-server.ts";
 import { inBrowser, seriousFindings, sidewaysScroll } from "./browser.ts";
 import { answers, groupOf, KEY, type LearningServer, startLearningServer } from "./learning-server.ts";
@@ -117,6 +118,22 @@ inBrowser("the pages of policies", (bench) => {
     await page.getByRole("heading", { name: "copy-of-source" }).waitFor();
     await page.getByRole("link", { name: "forked at step 0" }).click();
     await page.getByRole("heading", { name: "source", exact: true }).waitFor();
+  });
+
+  it("tells an admin whose policy it is", async () => {
+    const reply = await fetch(`${server.url}/v1/tokens`, {
+      ...{ method: "POST", headers: { authorization: `Bearer ${KEY}`, "content-type": "application/json" } },
+      body: JSON.stringify({ name: "ann", scopes: ["inference", "training"], workspace: "team-a" }),
+    });
+    const { token } = (await reply.json()) as { token: string };
+    const ann = new FlywheelClient({ baseUrl: server.url, apiKey: token });
+    const { id } = await ann.register({ project: "p", name: "anns", base_model: "tiny" });
+    const page = await bench.open(`${server.url}/policies/${id}`, { key: KEY });
+    await page.getByText("· workspace team-a").waitFor();
+    const own = await bench.open(`${server.url}/policies/${id}`, { key: token });
+    await own.getByText("rank 4").waitFor();
+    await own.getByText("Steps", { exact: true }).waitFor();
+    expect(await own.getByText("workspace").count()).toBe(0);
   });
 
   it("says that there is no such policy", async () => {

@@ -5,11 +5,11 @@ import { useEffect } from "preact/hooks";
 import type { TrainableModel } from "../../src/client/types.ts";
 import { useQuery } from "../parts/use-query.ts";
 import { useTitle } from "../parts/use-title.ts";
+import { listPolicies } from "../policies.ts";
 import { mergePolicies } from "../policy/news.ts";
 import { PolicyTable } from "../policy/policy-table.tsx";
 import { Register } from "../policy/register.tsx";
 import { matches } from "../policy/rows.ts";
-import { getJson } from "../server.ts";
 import { useNews } from "../use-news.ts";
 
 export function Policies() {
@@ -75,16 +75,4 @@ function Empty() {
       </ul>
     </div>
   );
-}
-
-async function listPolicies(signal: AbortSignal): Promise<TrainableModel[]> {
-  const rows: TrainableModel[] = [];
-  for (let after: string | null = null; ; after = rows.at(-1)!.id) {
-    const page: { data: TrainableModel[]; has_more: boolean } = await getJson("/preview/models", {
-      query: { limit: 100, after },
-      signal,
-    });
-    rows.push(...page.data);
-    if (!page.has_more) return rows;
-  }
 }

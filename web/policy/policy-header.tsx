@@ -7,6 +7,7 @@ import { ConfirmButton } from "../parts/confirm-button.tsx";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { useLocation } from "../router.ts";
 import { callJson } from "../server.ts";
+import { me } from "../server-facts.ts";
 import { messageOf } from "../session.ts";
 import { ForkButton } from "./fork-button.tsx";
 
@@ -23,6 +24,8 @@ export function PolicyHeader({ policy }: { policy: TrainableModel }) {
       },
     );
   };
+  // Only an admin sees policies of others, and is told whose they are.
+  const isForeign = me.value !== null && (policy.workspace ?? me.value.workspace.name) !== me.value.workspace.name;
   const address = (...models: string[]) => `/?${new URLSearchParams(models.map((model) => ["m", model]))}`;
   return (
     <header class="policy-header">
@@ -41,6 +44,7 @@ export function PolicyHeader({ policy }: { policy: TrainableModel }) {
       </div>
       <p class="muted">
         {project} · from {base_model} · rank {lora_rank}, alpha {lora_alpha} · {bytes(policy.bytes)}
+        {isForeign && ` · workspace ${policy.workspace}`}
         {forked_from !== null && (
           <>
             {" · "}
