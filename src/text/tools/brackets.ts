@@ -3,12 +3,12 @@
 export class Brackets {
   /** How many are open. */
   depth = 0;
-  /** A tag began where only JSON can stand. What follows does not belong to the value. */
+  /** A tag or the end of a code block came where only JSON can stand. It does not belong to the value. */
   broken = false;
   #inString = false;
   #escaped = false;
 
-  /** Position after the bracket that closes the last open one, or of a tag outside of strings, else the end of the text. */
+  /** Position after the bracket that closes the last open one, or of what breaks the value off, else the end of the text. */
   scan(text: string): number {
     for (let i = 0; i < text.length; i++) {
       const char = text[i]!;
@@ -21,7 +21,7 @@ export class Brackets {
       else if (char === "}" || char === "]") {
         this.depth--;
         if (this.depth === 0) return i + 1;
-      } else if (char === "<") {
+      } else if (char === "<" || char === "`") {
         this.broken = true;
         return i;
       }
