@@ -62,10 +62,16 @@ const TRYOUT_SECONDS = 3600;
 /** How long connections may take to send their last bytes when the server stops. */
 const LAST_BYTES_MS = 2000;
 
+export interface StartOptions {
+  /** Make a token for the operator if there is none. Default: true. */
+  firstToken?: boolean;
+}
+
 export async function startServer(
   config: Config,
   loadModel: LoadModel,
   extensions: readonly CreateExtension[] = [],
+  { firstToken = true }: StartOptions = {},
 ): Promise<RunningServer> {
   const logTail = new LogTail();
   const log = createLog({ level: config.logLevel, format: config.logFormat, also: (line) => logTail.add(line) });
@@ -78,23 +84,31 @@ export async function startServer(
   try {
     // Without extensions the file holds only tokens, which servers may share. They may share a PostgreSQL database anyway.
     if (extensions.length > 0 && config.database === null) held.push(lockDataDir(config.data));
-    return await start(config, loadModel, extensions, { log, logTail, store, release });
+    return await start(config, loadModel, extensions, { log, logTail, store, firstToken, release });
   } catch (error) {
     await release();
     throw error;
   }
 }
 
+interface StartContext {
+  log: Log;
+  logTail: LogTail;
+  store: Store;
+  firstToken: boolean;
+  release: () => Promise<void>;
+}
+
 async function start(
   config: Config,
   loadModel: LoadModel,
   extensions: readonly CreateExtension[],
-  { log, logTail, store, release }: { log: Log; logTail: LogTail; store: Store; release: () => Promise<void> },
+  { log, logTail, store, firstToken, release }: StartContext,
 ): Promise<RunningServer> {
   const tokens = new TokenStore(store);
   const adapters = config.loraModules.map(readLoraModule);
   checkLoraModules(adapters);
-  const needsToken = await lacksToken(config, tokens);
+  const needsToken = (await lacksToken(config, tokens)) && firstToken;
   if (extensions.length > 0) await checkStorage(config, store);
   makeDataDir(config.data);
   await tryAddress(config);
@@ -178,7 +192,7 @@ async function closeConnections(app: FastifyInstance): Promise<void> {
   clearTimeout(force);
 }
 
-/** Whether to make the first token. Refuses to start on an open address without any token. */
+/** Whether there is no token. Refuses to start on an open address without any token. */
 async function lacksToken(config: Config, tokens: TokenStore): Promise<boolean> {
   if (config.role === "worker") return false; // nothing that it serves needs one
   if (config.apiKey.length > 0 || (await tokens.hasUsable())) return false;

@@ -1,6 +1,6 @@
 // `flywheel init FOLDER`: a new project that trains a policy: tasks, a reward, a loop and its test, in TypeScript.
 
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { basename, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
@@ -17,7 +17,7 @@ export function addInitCommand(program: Command): void {
     .action((folder: string) => {
       makeProject(resolve(folder));
       console.log(
-        `made ${folder}. Next:\n  cd ${folder}\n  npm install\n  npm test\n  npm start        # with a server: flywheel serve`,
+        `made ${folder}. Next:\n  cd ${folder}\n  npm install\n  npm test\n  npm start        # trains it, with the running server or one of its own`,
       );
     });
 }
@@ -33,7 +33,8 @@ function makeProject(folder: string): void {
   cpSync(TEMPLATE, folder, { recursive: true });
   // npm leaves files of this name out of packages.
   renameSync(join(folder, "gitignore"), join(folder, ".gitignore"));
-  const link = relative(folder, PACKAGE).replaceAll("\\", "/").replace(/\/$/, "");
+  // npm works in the real folder, where a relative path through a link would lead elsewhere.
+  const link = relative(realpathSync(folder), PACKAGE).replaceAll("\\", "/").replace(/\/$/, "");
   for (const file of ["package.json", "README.md", "src/train.ts"]) {
     const path = join(folder, file);
     const text = readFileSync(path, "utf8");

@@ -4,12 +4,11 @@ import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { BUNDLED_NAME } from "../app/model-files.ts";
 import { loadConfig } from "../config/load.ts";
-import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
-import { type LocalKey, readLocalKey, type ServerAddress } from "../store/local-key.ts";
-import { answeringVersion } from "./answering-server.ts";
+import type { ServerAddress } from "../store/local-key.ts";
 import { addOptionFlags, givenFlags } from "./option-flags.ts";
 import { addTalkOptions, type TalkOptions, talk } from "./talk.ts";
+import { runningServer, whileServing } from "./while-serving.ts";
 
 interface RunOptions extends TalkOptions {
   config?: string;
@@ -36,11 +35,8 @@ export function addRunCommand(program: Command): void {
       env: process.env,
       file: options.config ?? (process.env.FLYWHEEL_CONFIG || undefined),
     });
-    const running = readLocalKey(config.data);
-    if (running !== null && (await answeringVersion(running.url)) !== null) {
-      const address = addressOf(running);
-      return talk(address, await servedName(address, model), prompt, options);
-    }
+    const running = await runningServer(config);
+    if (running !== null) return talk(running, await servedName(running, model), prompt, options);
     const isQuiet = flags.logLevel === undefined && !process.env.FLYWHEEL_LOG_LEVEL;
     await whileServing(isQuiet ? { ...config, logLevel: "error" } : config, (address) =>
       talk(address, undefined, prompt, options),
@@ -54,29 +50,6 @@ Examples:
   flywheel run bundled "What is 12 + 30?"       one answer
   flywheel run org/name                         a model from the Hugging Face cache or hub
   flywheel run my-agent                         a policy of the running server`;
-
-async function whileServing(config: Config, work: (address: ServerAddress) => Promise<void>): Promise<void> {
-  // Imported here, so that --help and talking to a running server start quickly.
-  const [{ startServer }, { loadModel }, { createTraining }] = await Promise.all([
-    import("../app/serve.ts"),
-    import("../app/load-model.ts"),
-    import("../app/training.ts"),
-  ]);
-  const server = await startServer(config, loadModel, config.training ? [createTraining] : []);
-  try {
-    if (server.token?.first) console.error(`your first token, with every scope (shown once): ${server.token.secret}`);
-    const key = readLocalKey(config.data);
-    if (key === null) throw new OperatorError(`cannot talk: the server could not write its key into ${config.data}`);
-    await work(addressOf(key));
-  } finally {
-    await server.close();
-  }
-}
-
-function addressOf({ url, token }: LocalKey): ServerAddress {
-  if (url.startsWith("unix:")) throw new OperatorError("cannot talk over a Unix socket: leave out --uds");
-  return { baseUrl: `${url}/v1`, apiKey: token };
-}
 
 /** The name under which the running server knows a model that was given by name, folder or `bundled`. */
 async function servedName({ baseUrl, apiKey }: ServerAddress, model: string | undefined): Promise<string | undefined> {

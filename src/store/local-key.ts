@@ -159,5 +159,6 @@ export function isSame(written: string, url: string): boolean {
 function noToken(url: string, local: LocalKey | null, data: string): string {
   const give = "set FLYWHEEL_API_KEY or pass --api-key";
   if (local !== null) return `a token is needed for ${url}: the key in ${data} is for ${local.url}. ${give}`;
-  return `a token is needed: no server of yours runs on ${data}. Start one with \`flywheel serve\`, or ${give}`;
+  const elsewhere = `${give}: for a server elsewhere, a token is needed`;
+  return `no server of yours runs on ${data}. Start one with \`flywheel serve\`, or ${elsewhere}`;
 }

@@ -1,11 +1,11 @@
 // The first five minutes of a new user, as a script: pack, install, run, talk, train, open, stop. With only Node, an empty
 // home and no settings.
 
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { expect, it } from "vitest";
-import { emptyEnvironment, npm, packed, run, startAndWait } from "./packed.ts";
+import { emptyEnvironment, npm, type Output, packed, run, startAndWait } from "./packed.ts";
 
 it("pack, install, run, talk, train, open, stop", async () => {
   const { command } = await packed();
@@ -14,10 +14,22 @@ it("pack, install, run, talk, train, open, stop", async () => {
   const cwd = mkdtempSync(join(tmpdir(), "flywheel-first-"));
   const flywheel = async (...args: string[]) => (await run(command, args, cwd, env)).out;
 
-  // run: nobody serves yet, so it serves for one answer
-  expect(await flywheel("run", "bundled", "What is 12 + 30?", "--temperature", "0")).toBe("42\n");
+  // run: nobody serves yet, so it serves for one answer, and says nothing else
+  const answer = await run(command, ["run", "bundled", "What is 12 + 30?", "--temperature", "0"], cwd, env);
+  expect(answer).toEqual({ out: "42\n", err: "" });
   expect(await flywheel("doctor")).toMatch(/\b0 wrong$/m);
   expect(await flywheel("show", "bundled")).toMatch(/: fits$/m);
+
+  // train, with a project of one's own: nobody serves, so it does that itself
+  const agent = join(cwd, "my-agent");
+  await flywheel("init", "my-agent");
+  await npm(["install"], agent);
+  expect((await npm(["test"], agent)).out).toMatch(/\bfail 0\b/);
+  const train = (steps: number) => npm(["start"], agent, { HOME: home, USERPROFILE: home, STEPS: String(steps) });
+  const trained = ({ out }: Output) => [...out.matchAll(/^mean reward (\d\.\d\d); trained step (\d+)$/gm)];
+  const alone = await train(1);
+  expect(trained(alone).map(([, , step]) => step)).toEqual(["1"]);
+  expect(alone.err).toContain("no server runs on this machine");
 
   const server = await startAndWait(command, ["serve", "--port", "0"], { cwd, env }, /^curl /m);
   const url = /^listening on (\S+)$/m.exec(server.out())![1]!;
@@ -28,16 +40,12 @@ it("pack, install, run, talk, train, open, stop", async () => {
     expect(await flywheel("status")).toContain(url);
     expect((await fetch(`${url}/v1/models`)).status).toBe(401);
 
-    // train, with a project of one's own
-    const agent = join(cwd, "my-agent");
-    await flywheel("init", "my-agent");
-    await npm(["install"], agent);
-    expect((await npm(["test"], agent)).out).toMatch(/\bfail 0\b/);
-    const training = (await npm(["start"], agent, { HOME: home, USERPROFILE: home, STEPS: "5" })).out;
-    const rewards = [...training.matchAll(/^mean reward (\d\.\d\d); trained step (\d+)$/gm)];
-    expect(rewards.map(([, , step]) => step)).toEqual(["1", "2", "3", "4", "5"]);
-    const [first, last] = [Number(rewards[0]![1]), Number(rewards.at(-1)![1])];
-    expect(last).toBeGreaterThan(first);
+    // train on, with the server
+    const more = await train(4);
+    expect(more.err).not.toContain("no server");
+    expect(trained(more).map(([, , step]) => step)).toEqual(["2", "3", "4", "5"]);
+    const [first, last] = [trained(alone)[0]!, trained(more).at(-1)!].map(([, mean]) => Number(mean));
+    expect(last).toBeGreaterThan(first!);
     expect(await flywheel("policies")).toMatch(/^my-agent +5 +default +flywheel-mini/m);
     expect(
       (await flywheel("chat", "--model", "my-agent@5", "--max-tokens", "8", "Shall we go? Yes or no?")).trim(),
@@ -57,6 +65,17 @@ it("pack, install, run, talk, train, open, stop", async () => {
   expect(await server.exit).toBe(0);
   expect(existsSync(join(home, ".flywheel/local-key.json"))).toBe(false);
   await expect(flywheel("status")).rejects.toThrow(/no server of yours runs on .*Start one with `flywheel serve`/);
+});
+
+it.skipIf(process.platform === "win32")("init finds the package through a link to its folder", async () => {
+  const { command, folder } = await packed();
+  const cwd = mkdtempSync(join(tmpdir(), "flywheel-linked-"));
+  mkdirSync(join(cwd, "a/b/real"), { recursive: true });
+  symlinkSync(join(cwd, "a/b/real"), join(cwd, "link"));
+  await run(command, ["init", join(cwd, "link/my-agent")], cwd, emptyEnvironment());
+  const made = join(cwd, "a/b/real/my-agent");
+  const { dependencies } = JSON.parse(readFileSync(join(made, "package.json"), "utf8"));
+  expect(resolve(realpathSync(made), dependencies.flywheel.replace("file:", ""))).toBe(realpathSync(folder));
 });
 
 it("init refuses a folder that is not empty, and a name that no policy can have", async () => {

@@ -26,10 +26,11 @@ describe("flywheel run", () => {
     const alone = await run(["run", MODEL, "hello", "there", ...options, "--port", "0"]);
     expect(alone.code, alone.err).toBe(0);
     expect(alone.out.trim()).not.toBe("");
-    expect(alone.err).toMatch(/^your first token, with every scope \(shown once\): fw_\S+\n$/);
+    expect(alone.err).toBe("");
     expect(existsSync(join(data, "local-key.json"))).toBe(false);
 
     const server = await serve([MODEL, "--port", "0", "--data", data]);
+    expect(server.out()).toMatch(/^your first token, with every scope \(shown once\): fw_\S+$/m);
     for (const model of [MODEL, "qwen3"]) {
       expect(await run(["run", model, "hello", "there", ...options])).toEqual({ code: 0, out: alone.out, err: "" });
     }
