@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 
 const TESTED_ON_NODE_20 = [
   "@ai-sdk/gateway",
+  "@ai-sdk/openai",
   "@ai-sdk/openai-compatible",
   "@ai-sdk/provider",
   "@ai-sdk/provider-utils",

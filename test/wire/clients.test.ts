@@ -1,11 +1,12 @@
 // Unmodified clients against the server: the table of the README, a test for each of its cells. The fake model says what the
 // last "say:" in its prompt tells it to, and a tool's result is such an order: an answer proves that the result arrived.
 import { readFileSync } from "node:fs";
+import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import Anthropic from "@anthropic-ai/sdk";
 import { ChatOpenAI } from "@langchain/openai";
 import { Agent, type AgentOutputType, tool as agentTool, OpenAIProvider, Runner } from "@openai/agents";
-import { generateText, jsonSchema, Output, stepCountIs, streamText, tool } from "ai";
+import { generateText, jsonSchema, type LanguageModel, Output, stepCountIs, streamText, tool } from "ai";
 import OpenAI7 from "openai";
 import OpenAI6 from "openai-v6";
 import { describe, expect, it } from "vitest";
@@ -224,11 +225,12 @@ function anthropic(): Cells {
   };
 }
 
-function aiSdk(): Cells {
-  const model = () =>
-    createOpenAICompatible({ name: "flywheel", baseURL: v1(), apiKey: API_KEY, supportsStructuredOutputs: true })(
-      "fake",
-    );
+const compatible = () =>
+  createOpenAICompatible({ name: "flywheel", baseURL: v1(), apiKey: API_KEY, supportsStructuredOutputs: true })("fake");
+/** This provider speaks the Responses API. */
+const ofOpenAI = () => createOpenAI({ baseURL: v1(), apiKey: API_KEY })("fake");
+
+function aiSdk(model: () => LanguageModel) {
   return {
     async chat() {
       expect((await generateText({ model: model(), prompt: "say:hello", maxRetries: 0 })).text).toBe("hello");
@@ -317,7 +319,12 @@ const CLIENTS: Record<string, Cells> = {
     },
   },
   "`@anthropic-ai/sdk`": anthropic(),
-  "`ai` (AI SDK)": aiSdk(),
+  "`ai` (AI SDK)": {
+    ...aiSdk(compatible),
+    async responses() {
+      for (const run of Object.values(aiSdk(ofOpenAI))) await run();
+    },
+  },
   "`@langchain/openai`": langChain(),
 };
 
