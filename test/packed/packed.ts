@@ -2,9 +2,18 @@
 // empty home, without the project's .npmrc. Made once per test run and shared between test files.
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, dirname, join } from "node:path";
+import { delimiter, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
@@ -70,21 +79,28 @@ async function make(folder: string): Promise<Packed> {
   const tarball = join(folder, packing.out.trim().split("\n").at(-1)!);
   const project = join(folder, "installed");
   mkdirSync(project);
-  const installed = await npm(["install", tarball], project);
+  // Without the prefix, npm would take a folder above with packages for the project.
+  const installed = await npm(["install", "--prefix", project, tarball], project);
   const modules = join(project, "node_modules");
   return { tarball, folder: join(modules, "flywheel"), command: join(modules, ".bin", "flywheel"), installed };
 }
 
-/** A home without anything, and programs of the system and Node only. */
+/** A home without anything, and no other programs than Node and npm, with the shell that npm runs scripts in. */
 export function emptyEnvironment(): NodeJS.ProcessEnv {
   const home = mkdtempSync(join(tmpdir(), "flywheel-home-"));
-  const system = process.platform === "win32" ? (process.env.PATH ?? "").split(delimiter) : ["/usr/bin", "/bin"];
-  return {
-    HOME: home,
-    USERPROFILE: home,
-    TMPDIR: tmpdir(),
-    PATH: [dirname(process.execPath), ...system].join(delimiter),
-  };
+  const path = process.platform === "win32" ? process.env.PATH : onlyNode(join(home, "bin"));
+  return { HOME: home, USERPROFILE: home, TMPDIR: tmpdir(), PATH: path };
+}
+
+function onlyNode(folder: string): string {
+  mkdirSync(folder);
+  symlinkSync(process.execPath, join(folder, "node"));
+  symlinkSync("/bin/sh", join(folder, "sh"));
+  for (const program of ["npm", "npx"]) {
+    const found = (process.env.PATH ?? "").split(delimiter).map((each) => join(each, program));
+    symlinkSync(realpathSync(found.find((each) => existsSync(each))!), join(folder, program));
+  }
+  return folder;
 }
 
 /** The registry and the cache of this machine, so that what `npm ci` downloaded is not downloaded again. */
@@ -92,7 +108,6 @@ async function npmEnvironment(): Promise<NodeJS.ProcessEnv> {
   const setting = async (name: string) => (await run("npm", ["config", "get", name], ROOT, process.env)).out.trim();
   return {
     ...emptyEnvironment(),
-    PATH: process.env.PATH,
     npm_config_cache: await setting("cache"),
     npm_config_registry: await setting("registry"),
     npm_config_prefer_offline: "true",
