@@ -37,6 +37,8 @@ export function addRunCommand(program: Command): void {
     });
     const running = await runningServer(config);
     if (running !== null) return talk(running, await servedName(running, model), prompt, options);
+    // Loading takes seconds, and minutes for a large model.
+    if (process.stderr.isTTY) console.error("starting a server for this (`flywheel serve` keeps one ready) …");
     const isQuiet = flags.logLevel === undefined && !process.env.FLYWHEEL_LOG_LEVEL;
     await whileServing(isQuiet ? { ...config, logLevel: "error" } : config, (address) =>
       talk(address, undefined, prompt, options),
