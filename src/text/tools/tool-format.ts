@@ -28,7 +28,7 @@ const formats: Record<string, ToolCallFormat> = {
 const MISSING = new Map([
   [
     "openai",
-    "gpt-oss writes reasoning, answers and calls as harmony channels, and its weights are none that this server runs",
+    "gpt-oss writes reasoning, answers and calls as harmony channels, which this server cannot tell apart, nor run its weights",
   ],
 ]);
 
