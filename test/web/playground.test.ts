@@ -37,6 +37,26 @@ inBrowser("the playground", (bench) => {
     expect(new URL(page.url()).searchParams.get("q")).toBe("say:And deep.");
   });
 
+  it("shows the server's defaults and how full the context is, and copies an answer", async () => {
+    const page = await open();
+    expect(await page.getByLabel("temperature", { exact: true }).getAttribute("placeholder")).toBe("1");
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await ask(page, "say:**A fish.**");
+    await answer(page).getByText("A fish.").waitFor();
+    await page.getByText(/^\d+ of 250,000$/).waitFor();
+    const fill = async () => Number(await page.getByRole("meter", { name: "Context" }).getAttribute("value"));
+    const before = await fill();
+    expect(before).toBeGreaterThan(10);
+    await page.getByRole("button", { name: "Copy answer 1" }).click();
+    await page.getByText("copied").waitFor();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe("**A fish.**");
+    await ask(page, "say:Another fish.");
+    await expect.poll(fill).toBeGreaterThan(before);
+    await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+    await page.getByRole("button", { name: "Copy answer 1" }).click();
+    await page.getByText("not allowed").waitFor();
+  });
+
   it("stops when told to", async () => {
     const page = await open("?max_tokens=200000");
     await ask(page, "go on");
