@@ -29,7 +29,6 @@ async function takePictures(url: string, executablePath: string): Promise<void> 
 
   await sortByLength(page);
   await page.getByLabel("learning rate").fill("0.001");
-  await page.getByRole("heading", { name: "Teach" }).evaluate("node => node.scrollIntoView()");
   await shoot("teach-2-order");
 
   await page.getByRole("button", { name: "Dry run" }).click();
@@ -65,7 +64,6 @@ async function takePictures(url: string, executablePath: string): Promise<void> 
   await page.getByLabel("what the gradient asked").check();
   await page.getByRole("button", { name: "Replay" }).click();
   await page.getByText(/identical ✓/).waitFor();
-  await page.getByRole("heading", { name: "Tokens" }).evaluate("node => node.scrollIntoView()");
   await shoot("try");
   await page.getByRole("link", { name: "Loss lab" }).click();
   await page.getByText(/numbers of group 0, try 1/).waitFor();
