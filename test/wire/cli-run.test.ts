@@ -57,6 +57,10 @@ describe("flywheel run", () => {
     const found = await doctor(["--data", data, "--model", MODEL]);
     expect(found.find("server")).toMatchObject({ status: "ok", detail: expect.stringContaining(server.url) });
     expect(found.find("key")).toMatchObject({ status: "ok" });
+    expect(found.find("token")).toBeUndefined();
+    const given = await doctor(["--data", data, "--model", MODEL], { FLYWHEEL_API_KEY: "old" });
+    expect(given.fit).toBe(false);
+    expect(given.find("token")).toMatchObject({ status: "wrong", advice: expect.stringMatching(/^Unset it/) });
   });
 });
 

@@ -38,6 +38,8 @@ export async function* checkServer(place: ServerPlace): AsyncGenerator<Finding> 
     ? ok("server", `Flywheel ${version} answers at ${key.url}`)
     : warning("server", `Flywheel ${version} answers at ${key.url}, not ${PACKAGE_VERSION}`, "Start it again.");
   yield await checkKey(key);
+  const given = process.env.FLYWHEEL_API_KEY;
+  if (given) yield await checkToken(key.url, given);
 }
 
 async function checkPort({ data, host, port }: ServerPlace): Promise<Finding> {
@@ -51,10 +53,23 @@ async function checkPort({ data, host, port }: ServerPlace): Promise<Finding> {
 
 /** Whether the server takes the key that it wrote. */
 async function checkKey({ url, token }: LocalKey): Promise<Finding> {
-  const response = await fetch(`${url}/v1/me`, { headers: { authorization: `Bearer ${token}` } });
-  if (response.ok) return ok("key", "commands on this machine need no token");
+  const status = await statusOf(url, token);
+  if (status === 200) return ok("key", "commands on this machine need no token");
   const fix = "Start the server again, or give --api-key.";
-  return wrong("key", `the server refuses its own key (${response.status})`, fix);
+  return wrong("key", `the server refuses its own key (${status})`, fix);
+}
+
+/** Commands prefer the token of the environment, which may be of another server or revoked. */
+async function checkToken(url: string, token: string): Promise<Finding> {
+  const status = await statusOf(url, token);
+  if (status === 200) return ok("token", "the server takes the token in FLYWHEEL_API_KEY");
+  const fix = "Unset it: on this machine, commands need none. Or make one with `flywheel tokens create`.";
+  return wrong("token", `the server refuses the token in FLYWHEEL_API_KEY (${status})`, fix);
+}
+
+/** Of a request with the token. */
+async function statusOf(url: string, token: string): Promise<number> {
+  return (await fetch(`${url}/v1/me`, { headers: { authorization: `Bearer ${token}` } })).status;
 }
 
 function isTaken(place: NetConnectOpts): Promise<boolean> {
