@@ -52,7 +52,7 @@ async function bench({ plan, quick, model }: Flags, files: ModelFiles): Promise<
     results.push(...round);
   }
   const prefix = plan.engines.includes("flywheel") ? await prefixAttempts(files, plan.threads, plan.repeats) : [];
-  const name = model === null ? "random weights" : basename(files.checkpoint.folder);
+  const name = model === null ? "random weights" : basename(files.checkpoint.path);
   return { startedAt, quick, plan, machine, model: name, config, entrants: results, gemm, int8Products, prefix };
 }
 
@@ -71,7 +71,7 @@ async function startProbe(precision: Precision, threads: number, config: ModelCo
 }
 
 async function prefixAttempts(files: ModelFiles, threads: number, repeats: number): Promise<BenchResults["prefix"]> {
-  const options: PrefixProbeOptions = { folder: files.checkpoint.folder, threads };
+  const options: PrefixProbeOptions = { folder: files.checkpoint.path, threads };
   const probe: Remote<PrefixProbe> = await startRemote<PrefixProbe>(
     new URL("./probes/prefix-cache.js", import.meta.url),
     options,

@@ -31,7 +31,7 @@ export class ModelFiles {
   pathFor(engine: EngineName, precision: Precision): string {
     switch (engine) {
       case "flywheel":
-        return this.checkpoint.folder;
+        return this.checkpoint.path;
       case "llama.cpp": {
         const path = join(this.#folder, `${precision}.gguf`);
         if (!existsSync(path)) writeGgufModel(this.checkpoint, path, GGUF_TYPE[precision]);

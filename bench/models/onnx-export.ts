@@ -31,7 +31,7 @@ export function writeOnnxModel(checkpoint: Checkpoint, folder: string, precision
   for (const { path, data } of model.external) writeFileSync(join(onnx, path), data);
   writeFileSync(join(onnx, `${FILE[precision]}.onnx`), model.bytes);
   // Without end tokens, every generation runs to the requested length.
-  const { eos_token_id: _, ...settings } = readJsonObject(join(checkpoint.folder, "config.json"), MAX_CONFIG_BYTES);
+  const { eos_token_id: _, ...settings } = readJsonObject(join(checkpoint.path, "config.json"), MAX_CONFIG_BYTES);
   writeFileSync(join(folder, "config.json"), JSON.stringify(settings));
 }
 

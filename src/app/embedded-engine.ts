@@ -17,7 +17,7 @@ import type { OnnxHostOptions } from "./onnx-host.ts";
 import { usableCores } from "./usable-cores.ts";
 
 export interface EmbeddedOptions {
-  /** Checkpoint folder in Hugging Face layout. */
+  /** A checkpoint folder in Hugging Face layout, or a GGUF file. */
   folder: string;
   /** Default: DEFAULT_WEIGHT_TYPE. */
   weightType?: WeightType;

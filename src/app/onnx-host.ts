@@ -7,7 +7,7 @@ import { reopenCheckpoint } from "../model/checkpoint/checkpoint.ts";
 import { DecoderRunner, type DecoderRunnerOptions } from "../model/decoder-runner.ts";
 
 export interface OnnxHostOptions extends DecoderRunnerOptions {
-  /** Checkpoint folder in Hugging Face layout. */
+  /** A checkpoint folder in Hugging Face layout, or a GGUF file. */
   folder: string;
   /** Identity of the checkpoint when the engine was made. A restarted thread must not read other weights. */
   identity: string;

@@ -56,7 +56,7 @@ export class DecoderRunner implements Runner {
   readonly numBlocks: number;
   readonly adapters: AdapterHost;
   readonly #config: ModelConfig;
-  readonly #checkpoint: Pick<Checkpoint, "folder" | "identity">;
+  readonly #checkpoint: Pick<Checkpoint, "path" | "identity">;
   readonly #options: RunnerOptions;
   readonly #pool: KvPool;
   readonly #inputs: StepInputs;
@@ -68,7 +68,7 @@ export class DecoderRunner implements Runner {
   private constructor(checkpoint: Checkpoint, options: RunnerOptions, session: GraphSession, int4RowsDiffer: boolean) {
     const { config } = checkpoint;
     this.#config = config;
-    this.#checkpoint = { folder: checkpoint.folder, identity: checkpoint.identity };
+    this.#checkpoint = { path: checkpoint.path, identity: checkpoint.identity };
     this.#options = options;
     this.#session = session;
     this.#int4RowsDiffer = int4RowsDiffer;
@@ -177,8 +177,8 @@ export class DecoderRunner implements Runner {
 
   /** Builds the graph again with inputs for adapters. No step runs meanwhile. If it fails, the old graph stays. */
   async #takeAdapters(): Promise<void> {
-    const { folder, identity } = this.#checkpoint;
-    const checkpoint = reopenCheckpoint(folder, identity);
+    const { path, identity } = this.#checkpoint;
+    const checkpoint = reopenCheckpoint(path, identity);
     try {
       const session = await createSession(checkpoint, this.#options, true);
       await this.#session.close();

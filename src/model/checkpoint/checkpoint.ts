@@ -14,7 +14,7 @@ import { openWeightFiles } from "./weight-files.ts";
 
 export interface Checkpoint {
   /** The folder or the GGUF file. */
-  readonly folder: string;
+  readonly path: string;
   readonly config: ModelConfig;
   /** The model's tensors by role. Every one is present with this shape. */
   readonly tensors: ModelTensors;
@@ -41,36 +41,36 @@ export interface TensorReader extends StoredTensor {
 }
 
 /** Opens the checkpoint again. Throws if it changed since the server started. */
-export function reopenCheckpoint(folder: string, identity: string): Checkpoint {
-  const checkpoint = openCheckpoint(folder);
+export function reopenCheckpoint(path: string, identity: string): Checkpoint {
+  const checkpoint = openCheckpoint(path);
   if (checkpoint.identity === identity) return checkpoint;
   checkpoint.close();
-  throw new CheckpointError(folder, "changed since the server started; restart the server");
+  throw new CheckpointError(path, "changed since the server started; restart the server");
 }
 
 /** Opens and checks a checkpoint folder or a GGUF file. Throws CheckpointError. */
-export function openCheckpoint(folder: string): Checkpoint {
-  const isFile = isGguf(folder);
-  if (!isFile && !isFolder(folder)) throw new CheckpointError(folder, "no such folder");
-  const config = readModelConfig(folder);
-  const files = isFile ? openGgufWeights(folder) : openWeightFiles(folder);
+export function openCheckpoint(path: string): Checkpoint {
+  const isFile = isGguf(path);
+  if (!isFile && !isFolder(path)) throw new CheckpointError(path, "no such folder");
+  const config = readModelConfig(path);
+  const files = isFile ? openGgufWeights(path) : openWeightFiles(path);
   try {
     // GGUF files store every map [out, in], those of GPT-2 too.
     const tensors = expectedTensors(config, tensorPrefix(config, files), isFile ? false : undefined);
     const used = new Set<string>();
     for (const { name, shape } of eachTensor(tensors)) {
-      checkTensor(folder, files, name, shape);
+      checkTensor(path, files, name, shape);
       used.add(name);
     }
     const names = [...files.byTensor.keys()];
     return {
-      folder,
+      path,
       config,
       tensors,
       names,
       unused: names.filter((name) => !used.has(name)),
       identity: JSON.stringify([config, ...new Set([...files.byTensor.values()].map((file) => file.identity))]),
-      tensor: (name) => readerOf(folder, files, name),
+      tensor: (name) => readerOf(path, files, name),
       close: () => files.close(),
     };
   } catch (error) {
@@ -80,8 +80,8 @@ export function openCheckpoint(folder: string): Checkpoint {
 }
 
 /** See Checkpoint.identity. */
-export function checkpointIdentity(folder: string): string {
-  const checkpoint = openCheckpoint(folder);
+export function checkpointIdentity(path: string): string {
+  const checkpoint = openCheckpoint(path);
   checkpoint.close();
   return checkpoint.identity;
 }
@@ -93,14 +93,14 @@ function tensorPrefix(config: ModelConfig, files: WeightFiles): string {
   return found ?? tensorPrefixes[0]!;
 }
 
-function checkTensor(folder: string, files: WeightFiles, name: string, shape: readonly number[]): void {
+function checkTensor(path: string, files: WeightFiles, name: string, shape: readonly number[]): void {
   const file = files.byTensor.get(name);
   if (file === undefined) {
-    throw new CheckpointError(folder, `the weights have no tensor "${name}" (expected shape [${shape}])`);
+    throw new CheckpointError(path, `the weights have no tensor "${name}" (expected shape [${shape}])`);
   }
   const entry = file.entry(name);
   if (entry.shape.length !== shape.length || entry.shape.some((size, i) => size !== shape[i])) {
-    const source = isGguf(folder) ? "its metadata" : "config.json";
+    const source = isGguf(path) ? "its metadata" : "config.json";
     const sizes = `expected [${shape}] after ${source}, found [${entry.shape}]`;
     throw new CheckpointError(file.path, `tensor "${name}" has the wrong shape: ${sizes}`);
   }
@@ -109,9 +109,9 @@ function checkTensor(folder: string, files: WeightFiles, name: string, shape: re
   }
 }
 
-function readerOf(folder: string, files: WeightFiles, name: string): TensorReader {
+function readerOf(path: string, files: WeightFiles, name: string): TensorReader {
   const file = files.byTensor.get(name);
-  if (file === undefined) throw new CheckpointError(folder, `the weights have no tensor "${name}"`);
+  if (file === undefined) throw new CheckpointError(path, `the weights have no tensor "${name}"`);
   const { dtype, shape, elements } = file.entry(name);
   return {
     name,

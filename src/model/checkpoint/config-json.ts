@@ -7,8 +7,8 @@ import { isGguf } from "../gguf/is-gguf.ts";
 import { readJsonObject } from "./json-file.ts";
 
 /** `file` is for error messages. */
-export function readConfigJson(folder: string): { file: string; json: JsonObject } {
-  if (isGguf(folder)) return { file: folder, json: readGgufConfig(folder) };
-  const file = join(folder, "config.json");
+export function readConfigJson(path: string): { file: string; json: JsonObject } {
+  if (isGguf(path)) return { file: path, json: readGgufConfig(path) };
+  const file = join(path, "config.json");
   return { file, json: readJsonObject(file, 16 * 2 ** 20) };
 }

@@ -35,9 +35,9 @@ export const GENERATION_FIELDS: readonly string[] = [
 ];
 
 /** Reads `generation_config.json` in a folder, or what stands for it in a GGUF file. If a model has none, all fields are null; a folder named for the file must have it. */
-export function readGenerationConfig(folder: string, { mustExist = false } = {}): GenerationDefaults {
-  if (isGguf(folder)) return parseGenerationConfig(folder, readGgufGeneration(folder));
-  const file = join(folder, "generation_config.json");
+export function readGenerationConfig(path: string, { mustExist = false } = {}): GenerationDefaults {
+  if (isGguf(path)) return parseGenerationConfig(path, readGgufGeneration(path));
+  const file = join(path, "generation_config.json");
   const read = mustExist ? readJsonObject : readOptionalJsonObject;
   return parseGenerationConfig(file, read(file, 2 ** 20) ?? {});
 }

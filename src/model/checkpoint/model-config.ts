@@ -58,11 +58,11 @@ const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map([
 ]);
 
 /** Reads `config.json` in a checkpoint folder, or what stands for it in a GGUF file. */
-export function readModelConfig(folder: string): ModelConfig {
-  const { file, json } = readConfigJson(folder);
+export function readModelConfig(path: string): ModelConfig {
+  const { file, json } = readConfigJson(path);
   const config = parseModelConfig(file, json);
   // Folders of some families have norms without their offset, GGUF files never.
-  return isGguf(folder) ? { ...config, normWeightOffset: 0 } : config;
+  return isGguf(path) ? { ...config, normWeightOffset: 0 } : config;
 }
 
 /** `file` is only for error messages. */

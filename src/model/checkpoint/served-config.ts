@@ -10,8 +10,8 @@ export interface ServedConfig {
   eosTokenIds: readonly number[];
 }
 
-export function readServedConfig(folder: string): ServedConfig {
-  const { file, json } = readConfigJson(folder);
+export function readServedConfig(path: string): ServedConfig {
+  const { file, json } = readConfigJson(path);
   const top = new ConfigFields(file, json);
   // Multimodal checkpoints keep the language model's fields in an object of their own.
   const fields = top.object("text_config") ?? top;
