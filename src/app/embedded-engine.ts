@@ -107,11 +107,7 @@ function cacheSize(options: EmbeddedOptions, config: ModelConfig, positionsPerBl
   }
   const fits = numBlocks * positionsPerBlock;
   const wanted = options.maxModelLen;
-  if (wanted === undefined) {
-    // Beyond it, other factors would change the answers to short prompts too.
-    const usual = shortContext(config.layers) ?? config.maxPositions;
-    return { numBlocks, maxModelLen: Math.min(usual, config.maxPositions, fits) };
-  }
+  if (wanted === undefined) return { numBlocks, maxModelLen: Math.min(usualContext(config), fits) };
   if (wanted > config.maxPositions) {
     throw new OperatorError(`--max-model-len ${wanted} is more than the model's ${config.maxPositions} positions`);
   }
@@ -122,6 +118,11 @@ function cacheSize(options: EmbeddedOptions, config: ModelConfig, positionsPerBl
     );
   }
   return { numBlocks, maxModelLen: wanted };
+}
+
+/** The context without --max-model-len: the model's, or of LongRoPE's what its short factors serve. Longer ones change every answer. */
+export function usualContext({ layers, maxPositions }: ModelConfig): number {
+  return Math.min(shortContext(layers) ?? maxPositions, maxPositions);
 }
 
 export function kvCacheBytes(options: Pick<EmbeddedOptions, "kvCacheBytes">): number {

@@ -1,53 +1,80 @@
-// What a server with these options would take of this machine's memory, without reading the weights.
+// What a server with these options would take of this machine's memory, without reading the weights. bench/notes.md compares
+// it with servers that run.
 
 import type { Config } from "../config/options.ts";
 import { readModelConfig } from "../model/checkpoint/model-config.ts";
+import { embeddingValueBytes } from "../model/checkpoint/stored-type.ts";
 import type { WeightType } from "../model/linear/linear.ts";
 import { estimateMemory, type MemoryEstimate } from "../model/memory-estimate.ts";
-import { DEFAULT_WEIGHT_TYPE, kvCacheBytes, usableMemory } from "./embedded-engine.ts";
+import { blockOfLinks, DEFAULT_WEIGHT_TYPE, kvCacheBytes, usableMemory, usualContext } from "./embedded-engine.ts";
+import { automaticEngines } from "./embedded-fleet.ts";
+import { usableCores } from "./usable-cores.ts";
 
 export interface MemoryPlan extends MemoryEstimate {
   family: string;
   weightType: WeightType;
+  /** Each has the linear maps for itself. */
+  engines: number;
   /** The model's own. */
   contextTokens: number;
+  /** What is served without --max-model-len. Less than contextTokens for LongRoPE. */
+  usualTokens: number;
   cacheBytes: number;
   /** How many tokens, of all sequences together, the cache holds. */
   cacheTokens: number;
   /** Longest sequence that can be served. */
   servedTokens: number;
-  /** Everything that is counted here. */
+  /** The most that the process holds while it loads the weights. */
+  loadingBytes: number;
+  /** The most that the process holds afterwards, when the cache is full. */
+  servingBytes: number;
+  /** The larger of both. */
   totalBytes: number;
   /** Of the machine or container. */
   machineBytes: number;
 }
 
-/** `folder`: a checkpoint folder or a GGUF file. Throws CheckpointError for a model that cannot be served. */
+/** Node, ONNX Runtime and the program, and what they hold more once requests have come. */
+const PROGRAM_BYTES = 210e6;
+const BUSY_BYTES = 50e6;
+/** Loading needs every linear map twice. Of the second copy, the C library keeps about this share. */
+const KEPT_SHARE = 0.25;
+
+/** `path`: a checkpoint folder or a GGUF file. Throws CheckpointError for a model that cannot be served. */
 export function memoryPlan(
-  folder: string,
-  config: Pick<Config, "dtype" | "kvCacheMemoryBytes" | "maxModelLen">,
+  path: string,
+  config: Pick<Config, "dtype" | "kvCacheMemoryBytes" | "maxModelLen" | "blockSize" | "dataParallelSize" | "threads">,
 ): MemoryPlan {
-  const model = readModelConfig(folder);
+  const model = readModelConfig(path);
   const weightType = config.dtype === "auto" ? DEFAULT_WEIGHT_TYPE : config.dtype;
-  const estimate = estimateMemory(model, weightType);
-  const { kvCacheMemoryBytes } = config;
+  const estimate = estimateMemory(model, weightType, embeddingValueBytes(path));
+  const { kvCacheMemoryBytes, maxModelLen, dataParallelSize } = config;
+  const engines =
+    dataParallelSize === "auto"
+      ? automaticEngines(config.threads ?? usableCores(), estimate.parameters, usableMemory())
+      : dataParallelSize;
+  const weightBytes = estimate.weightBytes + (engines - 1) * estimate.mapBytes;
   const cacheBytes = kvCacheBytes(kvCacheMemoryBytes === null ? {} : { kvCacheBytes: kvCacheMemoryBytes });
-  const cacheTokens = Math.floor(cacheBytes / estimate.cacheBytesPerToken);
+  const positions = blockOfLinks(config.blockSize);
+  const blocks = Math.floor(cacheBytes / engines / (positions * estimate.cacheBytesPerToken));
+  const usualTokens = usualContext(model);
+  const loadedBytes = PROGRAM_BYTES + weightBytes + KEPT_SHARE * engines * estimate.mapBytes;
+  const loadingBytes = loadedBytes + engines * estimate.mapBytes;
+  const servingBytes = loadedBytes + BUSY_BYTES + cacheBytes + engines * estimate.stepBytes;
   return {
     ...estimate,
     family: model.family,
-    weightType,
+    ...{ weightType, engines, weightBytes, usualTokens, cacheBytes, loadingBytes, servingBytes },
     contextTokens: model.maxPositions,
-    cacheBytes,
-    cacheTokens,
-    servedTokens: Math.min(config.maxModelLen ?? model.maxPositions, model.maxPositions, cacheTokens),
-    totalBytes: estimate.weightBytes + cacheBytes,
+    cacheTokens: engines * blocks * positions,
+    servedTokens: Math.min(maxModelLen ?? usualTokens, model.maxPositions, blocks * positions),
+    totalBytes: Math.max(loadingBytes, servingBytes),
     machineBytes: usableMemory(),
   };
 }
 
-/** Left for Node, the runtime, a step's activations and the rest of the machine. */
-const OTHER_SHARE = 0.15;
+/** Left for the rest of the machine. */
+const OTHER_SHARE = 0.1;
 
 export function fits({ totalBytes, machineBytes }: MemoryPlan): boolean {
   return totalBytes <= machineBytes * (1 - OTHER_SHARE);

@@ -3,87 +3,110 @@
 
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { fixtureFolder } from "../../test/reference/runner-driver.ts";
+import type { JsonObject } from "../json/json-object.ts";
 import { bytesText, countText } from "../system/number-text.ts";
-import { parseModelConfig } from "./checkpoint/model-config.ts";
+import { parseModelConfig, readModelConfig } from "./checkpoint/model-config.ts";
 import { estimateMemory } from "./memory-estimate.ts";
 
-interface Shape {
-  type: string;
-  vocabulary: number;
-  hidden: number;
-  inner: number;
-  layers: number;
-  heads: number;
-  kvHeads: number;
-  headDim?: number;
-  positions: number;
-  tied: boolean;
-}
+/** What is the same in all of them. */
+const COMMON = { hidden_act: "silu", torch_dtype: "bfloat16" };
+const LLAMA = { ...COMMON, architectures: ["LlamaForCausalLM"], model_type: "llama", rms_norm_eps: 1e-5 };
+const QWEN2 = {
+  ...{ ...COMMON, architectures: ["Qwen2ForCausalLM"], model_type: "qwen2", rms_norm_eps: 1e-6, rope_theta: 1e6 },
+  ...{ max_position_embeddings: 32768, use_sliding_window: false },
+};
+const QWEN3 = {
+  ...{ ...COMMON, architectures: ["Qwen3ForCausalLM"], model_type: "qwen3", rms_norm_eps: 1e-6, rope_theta: 1e6 },
+  ...{ vocab_size: 151936, head_dim: 128, max_position_embeddings: 40960, attention_bias: false },
+  ...{ tie_word_embeddings: true, use_sliding_window: false },
+};
 
-/** As their config.json files say it. `millions`: parameters as their authors count them. */
-const KNOWN: Record<string, Shape & { millions: number }> = {
+/** The fields of their config.json files that mean something here. `millions`: parameters as their authors count them. */
+const KNOWN: Record<string, { millions: number; config: Record<string, unknown> }> = {
   "HuggingFaceTB/SmolLM2-135M-Instruct": {
-    ...{ type: "llama", vocabulary: 49152, hidden: 576, inner: 1536, layers: 30, heads: 9, kvHeads: 3 },
-    ...{ positions: 8192, tied: true, millions: 135 },
+    millions: 135,
+    config: {
+      ...{ ...LLAMA, vocab_size: 49152, hidden_size: 576, intermediate_size: 1536, num_hidden_layers: 30 },
+      ...{ num_attention_heads: 9, num_key_value_heads: 3, max_position_embeddings: 8192, rope_theta: 1e5 },
+      tie_word_embeddings: true,
+    },
   },
   "HuggingFaceTB/SmolLM2-1.7B-Instruct": {
-    ...{ type: "llama", vocabulary: 49152, hidden: 2048, inner: 8192, layers: 24, heads: 32, kvHeads: 32 },
-    ...{ positions: 8192, tied: true, millions: 1711 },
+    millions: 1711,
+    config: {
+      ...{ ...LLAMA, vocab_size: 49152, hidden_size: 2048, intermediate_size: 8192, num_hidden_layers: 24 },
+      ...{ num_attention_heads: 32, num_key_value_heads: 32, max_position_embeddings: 8192, rope_theta: 1.3e5 },
+      tie_word_embeddings: true,
+    },
   },
   "Qwen/Qwen2.5-0.5B-Instruct": {
-    ...{ type: "qwen2", vocabulary: 151936, hidden: 896, inner: 4864, layers: 24, heads: 14, kvHeads: 2 },
-    ...{ positions: 32768, tied: true, millions: 494 },
+    millions: 494,
+    config: {
+      ...{ ...QWEN2, vocab_size: 151936, hidden_size: 896, intermediate_size: 4864, num_hidden_layers: 24 },
+      ...{ num_attention_heads: 14, num_key_value_heads: 2, tie_word_embeddings: true },
+    },
   },
   "Qwen/Qwen2.5-1.5B-Instruct": {
-    ...{ type: "qwen2", vocabulary: 151936, hidden: 1536, inner: 8960, layers: 28, heads: 12, kvHeads: 2 },
-    ...{ positions: 32768, tied: true, millions: 1544 },
+    millions: 1544,
+    config: {
+      ...{ ...QWEN2, vocab_size: 151936, hidden_size: 1536, intermediate_size: 8960, num_hidden_layers: 28 },
+      ...{ num_attention_heads: 12, num_key_value_heads: 2, tie_word_embeddings: true },
+    },
   },
   "Qwen/Qwen2.5-7B-Instruct": {
-    ...{ type: "qwen2", vocabulary: 152064, hidden: 3584, inner: 18944, layers: 28, heads: 28, kvHeads: 4 },
-    ...{ positions: 32768, tied: false, millions: 7616 },
+    millions: 7616,
+    config: {
+      ...{ ...QWEN2, vocab_size: 152064, hidden_size: 3584, intermediate_size: 18944, num_hidden_layers: 28 },
+      ...{ num_attention_heads: 28, num_key_value_heads: 4, tie_word_embeddings: false },
+    },
   },
   "Qwen/Qwen3-0.6B": {
-    ...{ type: "qwen3", vocabulary: 151936, hidden: 1024, inner: 3072, layers: 28, heads: 16, kvHeads: 8 },
-    ...{ headDim: 128, positions: 40960, tied: true, millions: 596 },
+    millions: 596,
+    config: {
+      ...{ ...QWEN3, hidden_size: 1024, intermediate_size: 3072, num_hidden_layers: 28 },
+      ...{ num_attention_heads: 16, num_key_value_heads: 8 },
+    },
   },
   "Qwen/Qwen3-4B": {
-    ...{ type: "qwen3", vocabulary: 151936, hidden: 2560, inner: 9728, layers: 36, heads: 32, kvHeads: 8 },
-    ...{ headDim: 128, positions: 40960, tied: true, millions: 4022 },
+    millions: 4022,
+    config: {
+      ...{ ...QWEN3, hidden_size: 2560, intermediate_size: 9728, num_hidden_layers: 36 },
+      ...{ num_attention_heads: 32, num_key_value_heads: 8 },
+    },
   },
   "TinyLlama/TinyLlama-1.1B-Chat-v1.0": {
-    ...{ type: "llama", vocabulary: 32000, hidden: 2048, inner: 5632, layers: 22, heads: 32, kvHeads: 4 },
-    ...{ positions: 2048, tied: false, millions: 1100 },
+    millions: 1100,
+    config: {
+      ...{ ...LLAMA, vocab_size: 32000, hidden_size: 2048, intermediate_size: 5632, num_hidden_layers: 22 },
+      ...{ num_attention_heads: 32, num_key_value_heads: 4, max_position_embeddings: 2048, rope_theta: 1e4 },
+      tie_word_embeddings: false,
+    },
   },
   "meta-llama/Llama-3.2-1B-Instruct": {
-    ...{ type: "llama", vocabulary: 128256, hidden: 2048, inner: 8192, layers: 16, heads: 32, kvHeads: 8 },
-    ...{ headDim: 64, positions: 131072, tied: true, millions: 1236 },
+    millions: 1236,
+    config: {
+      ...{ ...LLAMA, vocab_size: 128256, hidden_size: 2048, intermediate_size: 8192, num_hidden_layers: 16 },
+      ...{ num_attention_heads: 32, num_key_value_heads: 8, head_dim: 64, max_position_embeddings: 131072 },
+      ...{ rope_theta: 5e5, tie_word_embeddings: true },
+      rope_scaling: {
+        ...{ rope_type: "llama3", factor: 32, low_freq_factor: 1, high_freq_factor: 4 },
+        original_max_position_embeddings: 8192,
+      },
+    },
   },
   "mistralai/Mistral-7B-Instruct-v0.3": {
-    ...{ type: "mistral", vocabulary: 32768, hidden: 4096, inner: 14336, layers: 32, heads: 32, kvHeads: 8 },
-    ...{ positions: 32768, tied: false, millions: 7248 },
+    millions: 7248,
+    config: {
+      ...{ ...COMMON, architectures: ["MistralForCausalLM"], model_type: "mistral", rms_norm_eps: 1e-5 },
+      ...{ vocab_size: 32768, hidden_size: 4096, intermediate_size: 14336, num_hidden_layers: 32 },
+      ...{ num_attention_heads: 32, num_key_value_heads: 8, max_position_embeddings: 32768, rope_theta: 1e6 },
+      ...{ sliding_window: null, tie_word_embeddings: false },
+    },
   },
 };
 
-function configOf(name: string) {
-  const shape = KNOWN[name]!;
-  const architecture = { llama: "Llama", qwen2: "Qwen2", qwen3: "Qwen3", mistral: "Mistral" }[shape.type];
-  return parseModelConfig(`${name}/config.json`, {
-    model_type: shape.type,
-    architectures: [`${architecture}ForCausalLM`],
-    vocab_size: shape.vocabulary,
-    hidden_size: shape.hidden,
-    intermediate_size: shape.inner,
-    num_hidden_layers: shape.layers,
-    num_attention_heads: shape.heads,
-    num_key_value_heads: shape.kvHeads,
-    ...(shape.headDim === undefined ? {} : { head_dim: shape.headDim }),
-    max_position_embeddings: shape.positions,
-    tie_word_embeddings: shape.tied,
-    hidden_act: "silu",
-    rms_norm_eps: 1e-5,
-    rope_theta: 10000,
-  });
-}
+const configOf = (name: string) => parseModelConfig(`${name}/config.json`, KNOWN[name]!.config as JsonObject);
 
 it.each(Object.keys(KNOWN))("%s has as many parameters as its authors say", (name) => {
   const { parameters } = estimateMemory(configOf(name), "int8");
@@ -93,15 +116,32 @@ it.each(Object.keys(KNOWN))("%s has as many parameters as its authors say", (nam
 it("counts every byte of a model by hand", () => {
   const config = configOf("HuggingFaceTB/SmolLM2-135M-Instruct");
   const linears = 30 * (576 * (576 + 192 + 192 + 576) + 3 * 576 * 1536);
-  const outputs = 30 * (576 + 192 + 192 + 576 + 1536 + 1536 + 576) + 49152;
+  const outputs = 30 * (576 + 192 + 192 + 576 + 1536 + 1536 + 576);
   const [embedding, norms] = [49152 * 576, (2 * 30 + 1) * 576];
+  const head = embedding + 4 * 49152;
+  const mapBytes = linears + 4 * outputs + head;
   expect(estimateMemory(config, "int8")).toEqual({
     parameters: linears + embedding + norms,
-    weightBytes: linears + embedding + 4 * outputs + 2 * embedding + 4 * norms,
+    weightBytes: mapBytes + 2 * embedding + 4 * norms,
+    mapBytes,
     cacheBytesPerToken: 2 * 30 * 3 * 64 * 4,
+    stepBytes: 512 * 4 * (6 * 576 + 4 * 1536),
   });
   expect(estimateMemory(config, "float32", 4).weightBytes).toBe(4 * (linears + 2 * embedding + norms));
-  expect(estimateMemory(config, "int4").weightBytes).toBe(0.625 * (linears + embedding) + 2 * embedding + 4 * norms);
+  // The head of an int4 model is int8.
+  expect(estimateMemory(config, "int4").weightBytes).toBe(0.625 * linears + head + 2 * embedding + 4 * norms);
+});
+
+it("counts what stays float32 in every type: routers and learned positions", () => {
+  const routers = readModelConfig(fixtureFolder("qwen3-moe"));
+  const [experts, sparse] = [routers.layers[0]!.experts!.count, routers.layers.filter((layer) => layer.experts).length];
+  const without = (type: "float32" | "int8") =>
+    estimateMemory(routers, type).weightBytes - estimateMemory(routers, type).mapBytes;
+  expect(without("int8")).toBe(without("float32"));
+  expect(without("int8")).toBeGreaterThan(4 * sparse * experts * routers.hiddenSize);
+  const gpt2 = readModelConfig(fixtureFolder("gpt2"));
+  const { weightBytes, mapBytes } = estimateMemory(gpt2, "int8");
+  expect(weightBytes - mapBytes).toBeGreaterThan(4 * gpt2.maxPositions * gpt2.hiddenSize);
 });
 
 it("the table of the guide is made of these numbers", () => {

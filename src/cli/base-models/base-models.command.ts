@@ -10,6 +10,7 @@ import { loadConfig } from "../../config/load.ts";
 import type { Config, OptionName } from "../../config/options.ts";
 import { OperatorError } from "../../errors/operator-error.ts";
 import { CheckpointError } from "../../model/checkpoint/checkpoint-error.ts";
+import { storedType } from "../../model/checkpoint/stored-type.ts";
 import { cachedModel, cachedModels, removeCached } from "../../model/hub/cached-models.ts";
 import { hubCacheFolder } from "../../model/hub/hub-cache.ts";
 import { createLog } from "../../observe/log.ts";
@@ -17,11 +18,17 @@ import { bytesText, countText } from "../../system/number-text.ts";
 import { addOptionFlags, givenFlags } from "../option-flags.ts";
 import { printTable } from "../table.ts";
 import { planLines } from "./plan-lines.ts";
-import { storedType } from "./stored-type.ts";
 
 const CACHE: readonly OptionName[] = ["downloadDir"];
 const DOWNLOAD: readonly OptionName[] = ["revision", "downloadDir", "hfToken"];
-const MEMORY: readonly OptionName[] = ["dtype", "kvCacheMemoryBytes", "maxModelLen"];
+const MEMORY: readonly OptionName[] = [
+  "dtype",
+  "kvCacheMemoryBytes",
+  "maxModelLen",
+  "blockSize",
+  "dataParallelSize",
+  "threads",
+];
 
 export function addBaseModelCommands(program: Command): void {
   const pull = program
@@ -102,7 +109,7 @@ function listModels(config: Config, asJson: boolean): void {
     bytesText(bytes),
     plan?.family ?? "-",
     stored ?? "-",
-    plan === null ? "-" : countText(plan.contextTokens),
+    plan === null ? "-" : countText(plan.servedTokens),
     plan === null ? "-" : bytesText(plan.weightBytes),
     missing.length > 0 ? `incomplete: without ${missing[0]}` : (problem ?? "ready"),
   ]);

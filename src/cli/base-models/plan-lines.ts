@@ -4,19 +4,31 @@ import { fits, type MemoryPlan } from "../../app/memory-plan.ts";
 import { bytesText, countText } from "../../system/number-text.ts";
 
 export function planLines(plan: MemoryPlan): string[] {
-  const { family, parameters, weightType, weightBytes, cacheBytes, cacheBytesPerToken, cacheTokens } = plan;
-  const context =
-    plan.servedTokens < plan.contextTokens
-      ? `${plan.servedTokens} tokens of the model's ${plan.contextTokens}`
-      : `${plan.contextTokens} tokens`;
-  const share = `${bytesText(plan.totalBytes)} of this machine's ${bytesText(plan.machineBytes)}`;
+  const { family, parameters, engines, weightType, weightBytes, cacheBytes, cacheBytesPerToken, cacheTokens } = plan;
+  const times = engines === 1 ? "" : `, with the maps of ${engines} engines (--data-parallel-size)`;
   return [
     `family     ${family}, ${countText(parameters)} parameters`,
-    `weights    ${bytesText(weightBytes)} as ${weightType} (--dtype)`,
+    `weights    ${bytesText(weightBytes)} as ${weightType} (--dtype)${times}`,
     `cache      ${bytesText(cacheBytes)} for ${cacheTokens} tokens, ${bytesText(cacheBytesPerToken)} each (--kv-cache-memory-bytes)`,
-    `context    ${context} (--max-model-len)`,
-    `memory     ${share}, besides about 150 MB for Node and ONNX Runtime: ${verdict(plan)}`,
+    `context    ${contextText(plan)}`,
+    `memory     ${memoryText(plan)}`,
   ];
+}
+
+/** How long a sequence may be. */
+export function contextText({ servedTokens, contextTokens, usualTokens }: MemoryPlan): string {
+  if (servedTokens === contextTokens) return `${contextTokens} tokens (--max-model-len)`;
+  const part = `${servedTokens} tokens of the model's ${contextTokens} (--max-model-len)`;
+  if (usualTokens === contextTokens) return part;
+  const factors = servedTokens > usualTokens ? "long" : "short";
+  return `${part}, with the ${factors} factors of LongRoPE: up to ${usualTokens} it takes the short ones`;
+}
+
+/** How much of the machine's memory the process takes at most, and whether that fits. */
+export function memoryText(plan: MemoryPlan): string {
+  const { servingBytes, loadingBytes, machineBytes } = plan;
+  const parts = `${bytesText(servingBytes)} with a full cache, ${bytesText(loadingBytes)} while loading`;
+  return `${parts}; this machine has ${bytesText(machineBytes)}: ${verdict(plan)}`;
 }
 
 function verdict(plan: MemoryPlan): string {

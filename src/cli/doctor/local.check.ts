@@ -12,7 +12,7 @@ import { hubCacheFolder } from "../../model/hub/hub-cache.ts";
 import { runtimeVersion } from "../../model/runtime-version.ts";
 import { createLog } from "../../observe/log.ts";
 import { PACKAGE_VERSION } from "../../system/version.ts";
-import { planLines } from "../base-models/plan-lines.ts";
+import { contextText, memoryText } from "../base-models/plan-lines.ts";
 import { type Finding, ok, warning, wrong } from "./finding.ts";
 import { checkDisk, checkThreads, existing } from "./resources.check.ts";
 import { checkServer } from "./server.check.ts";
@@ -86,9 +86,8 @@ async function* checkModel(config: Config): AsyncGenerator<Finding> {
         : { folder: cached.snapshot };
     const plan = memoryPlan(folder, config);
     yield ok("model", `${config.model} (${plan.family}) in ${folder}`);
-    const seen = planLines(plan)
-      .at(-1)!
-      .replace(/^memory +/, "");
+    yield ok("context", contextText(plan));
+    const seen = memoryText(plan);
     yield fits(plan) ? ok("memory", seen) : warning("memory", seen, "See `flywheel serve --estimate`.");
   } catch (error) {
     if (!(error instanceof OperatorError || error instanceof CheckpointError)) throw error;
