@@ -11,7 +11,7 @@ import { type Checkpoint, openCheckpoint } from "../../src/model/checkpoint/chec
 import { eachTensor } from "../../src/model/checkpoint/expected-tensors.ts";
 import { GgufFile } from "../../src/model/gguf/gguf-file.ts";
 import { effectiveWeights } from "../../src/model/linear/linear.ts";
-import { rowsOfTensors } from "../../src/model/linear/matrix-rows.ts";
+import { matrixOf, rowsOfTensors } from "../../src/model/linear/matrix-rows.ts";
 import {
   blocksFrom,
   chunk,
@@ -173,6 +173,21 @@ describe("every format", () => {
         expect(effectiveWeights(rowsOfTensors([tensor]), "int4"), weight.name).toEqual(tensor.read());
       }
     });
+  });
+
+  it("int8 keeps the weights of q8_0 as they are if every output has one step", () => {
+    const [out, inputs] = [8, 96];
+    // Every block of 32 has the largest magnitude, so all blocks of an output get the same scale.
+    const steps = (i: number) => (i % 32 === 5 ? -127 : ((i * 53) % 255) - 127);
+    const values = Float32Array.from({ length: out * inputs }, (_, i) => steps(i) * 2 ** -(4 + Math.floor(i / inputs)));
+    const path = join(scratch, "steps.gguf");
+    writeGguf(path, {}, [{ name: "w", shape: [out, inputs], type: "q8_0", read: () => values }]);
+    const file = GgufFile.open(path);
+    const stored = new Float32Array(values.length);
+    file.readValues(file.tensors.get("w")!, 0, stored);
+    file.close();
+    expect(stored).toEqual(values);
+    expect(effectiveWeights(matrixOf(stored, out, inputs), "int8")).toEqual(stored);
   });
 
   it.each(["q8_0", "q4_K", "q6_K"])("%s in int8 stays close to the file's own numbers", async (type) => {
