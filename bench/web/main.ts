@@ -126,7 +126,7 @@ const page = [
   "server's load is the processor time of its process; the trainer is another process.",
   "",
   `Every frame from the first to the last counts. One is over 50 ms if it took more than ${LATE_MS} ms: the browser's clock has steps of`,
-  "0.1 ms, and three frames of 16.67 ms make 50.0. A task is what the page's thread does in one go; its processor time does not grow",
+  "0.1 ms, and three frames of 16.67 ms make 50.0. A task is what the page's thread does in one go; its processor time grows little",
   "when others keep the machine busy, the time between frames does.",
   "",
   "| | bar | measured |",
