@@ -57,7 +57,7 @@ export function streamEvents(reply: FastifyReply, parts: EventStreamParts, jobId
     const events = await eventsAfter(last);
     if (ended || events?.length === 0) return;
     if (events === null) return finish(final === null ? "" : block(final));
-    news = true; // there may be more than a page
+    news ||= events.length === PAGE; // there may be more
     const end = events.findIndex(isLast);
     const shown = end < 0 ? events : events.slice(0, end + 1);
     last = shown.at(-1)!.id;
