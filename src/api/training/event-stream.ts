@@ -1,6 +1,7 @@
 // Streams a job's events: first the past ones, then live ones, until the last. Each block carries the event's id, so a
 // reader that lost its connection can resume.
 
+import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyReply } from "fastify";
 import type { Log } from "../../observe/log.ts";
 import type { JobEvent } from "../../store/event-table.ts";
@@ -11,6 +12,8 @@ import { presentEvent } from "./present.ts";
 
 const PAGE = 500;
 const HEARTBEAT_MS = 15_000;
+/** Between looks at the table. A job may have dozens of events a second, and nobody reads them one by one. */
+const PAUSE_MS = 200;
 
 export interface EventStreamParts {
   jobs: Pick<Jobs, "events" | "watch">;
@@ -47,23 +50,32 @@ export function streamEvents(reply: FastifyReply, parts: EventStreamParts, jobId
   // events that the socket cannot take yet stay in the table to be read later
   const pump = async () => {
     try {
-      while (news && !ended && !stream.blocked) await sendPage();
+      while (news && !ended && !stream.blocked) {
+        const isFull = await sendPage();
+        if (!isFull && !ended) await sleep(PAUSE_MS, undefined, { ref: false });
+      }
     } finally {
       reading = false;
     }
   };
-  const sendPage = async () => {
+  /** Whether there may be more. */
+  const sendPage = async (): Promise<boolean> => {
     news = false;
     const events = await eventsAfter(last);
-    if (ended || events?.length === 0) return;
-    if (events === null) return finish(final === null ? "" : block(final));
-    news ||= events.length === PAGE; // there may be more
+    if (ended || events?.length === 0) return false;
+    if (events === null) {
+      finish(final === null ? "" : block(final));
+      return false;
+    }
+    const isFull = events.length === PAGE;
+    news ||= isFull;
     const end = events.findIndex(isLast);
     const shown = end < 0 ? events : events.slice(0, end + 1);
     last = shown.at(-1)!.id;
     const text = shown.map(block).join("");
     if (end < 0) stream.send(text);
     else finish(text);
+    return isFull;
   };
   /** null if the job was deleted with its model before the reader caught up. */
   const eventsAfter = async (last: string | null): Promise<JobEvent[] | null> => {
