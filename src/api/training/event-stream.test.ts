@@ -11,7 +11,6 @@ import { streamEvents } from "./event-stream.ts";
 const log = createLog({ level: "error", format: "text" });
 
 const eventOf = (seq: number, type = "gradient_step"): JobEvent => ({
-  seq,
   id: `e${seq}`,
   type,
   data: {},
