@@ -4,7 +4,7 @@
 import { existsSync, mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { compiledEntry } from "../../src/system/compiled-entry.ts";
 import { ForkedProcess } from "../../src/training/process/forked-process.ts";
 import { ProcessTrainer } from "../../src/training/process/process-trainer.ts";
@@ -234,7 +234,9 @@ it("keeps runs, their operations and their gradients when the server starts agai
     const again = await NativeRunClient.resolve(after, { run_name: "kept" });
     const { contributing_operation_ids } = await again.perform("optim_step", { optimizer: ADAM });
     expect(contributing_operation_ids).toEqual([operation_id, open]);
-    expect(readdirSync(join(folder, "training/models", run.runId, "gradients"))).toEqual([]);
+    // they are removed after the end of the step is recorded
+    const gradients = join(folder, "training/models", run.runId, "gradients");
+    await vi.waitFor(() => expect(readdirSync(gradients)).toEqual([]), { timeout: 60_000 });
   } finally {
     await after.close();
   }
