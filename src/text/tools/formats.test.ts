@@ -1,59 +1,20 @@
 // Each format as its models write it: shapes that model cards, chat templates and the tests of other servers show.
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { TOOL_CALL_FORMATS, type ToolCallFormat, type ToolSignature } from "../../grammar/constraint.ts";
+import { signatures, type TotalReply, totalReply } from "../../../test/fakes/total-reply.ts";
+import type { ToolCallFormat } from "../../grammar/constraint.ts";
 import { createReplyParser } from "../create-reply-parser.ts";
-import { shownFormat, toolCallFormat } from "./tool-format.ts";
-
-interface Total {
-  content: string;
-  calls: { name: string; arguments: string; id: string | undefined }[];
-}
-
-const signatures: ToolSignature[] = [
-  {
-    name: "get_weather",
-    parameters: {
-      type: "object",
-      properties: {
-        city: { type: "string" },
-        days: { type: "integer" },
-        tags: { type: "array" },
-        zip: { type: "string" },
-      },
-    },
-  },
-];
-
-function total(format: ToolCallFormat, pieces: readonly string[], forced = false): Total {
-  const parser = createReplyParser({ reasoning: null, tools: format, signatures, forced });
-  const out: Total = { content: "", calls: [] };
-  for (const delta of [...pieces.flatMap((piece) => parser.push(piece)), ...parser.finish()]) {
-    if (delta.kind !== "tool_call") {
-      expect(delta.text).not.toBe("");
-      out.content += delta.text;
-      continue;
-    }
-    if (delta.name !== undefined) {
-      expect(delta.index).toBe(out.calls.length);
-      out.calls.push({ name: delta.name, arguments: "", id: delta.id });
-    }
-    out.calls[delta.index]!.arguments += delta.argumentsText ?? "";
-  }
-  return out;
-}
 
 /** The same whole, by characters and in pieces of seven. */
-function read(format: ToolCallFormat, text: string): Total {
-  const whole = total(format, [text]);
-  expect(total(format, [...text])).toEqual(whole);
-  expect(total(format, text.match(/[\s\S]{1,7}/g) ?? [])).toEqual(whole);
+function read(format: ToolCallFormat, text: string): TotalReply {
+  const whole = totalReply(format, [text]);
+  expect(totalReply(format, [...text])).toEqual(whole);
+  expect(totalReply(format, text.match(/[\s\S]{1,7}/g) ?? [])).toEqual(whole);
   return whole;
 }
 
 const call = (name: string, args: string, id?: string) => ({ name, arguments: args, id });
 
-describe.each<[ToolCallFormat, [title: string, text: string, content: string, calls: Total["calls"]][]]>([
+describe.each<[ToolCallFormat, [title: string, text: string, content: string, calls: TotalReply["calls"]][]]>([
   [
     "mistral",
     [
@@ -324,117 +285,4 @@ test("values of forced glm45 calls stream too", () => {
   expect(
     pieces.map((piece) => parser.push(piece).map((delta) => delta.kind === "tool_call" && delta.argumentsText)),
   ).toEqual([[undefined, '{"list": '], ["[1, "], ['"</arg_value>"'], ["]"], ["}"]]);
-});
-
-const BITS = [
-  ...["[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "add", "<|tool_call|>", "<|/tool_call|>", "functools["],
-  ...["<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "<|python_tag|>"],
-  ...[
-    "<｜tool▁calls▁begin｜>",
-    "<｜tool▁call▁begin｜>",
-    "<｜tool▁sep｜>",
-    "<｜tool▁call▁end｜>",
-    "<｜tool▁calls▁end｜>",
-  ],
-  ...["function", "```json", "```", "functions.f:0", "<|tool_calls_section_begin|>", "<|tool_call_begin|>"],
-  ...["<|tool_call_argument_begin|>", "<|tool_call_end|>", "<|tool_calls_section_end|>"],
-  ...['{"name": "f", "arguments": {', '{"arguments": {}, "name": "f"}', '"a": 1', "{}", "{", "}", "}}", "[", "]"],
-  ...[",", ";", "[f(", "a=", "'x'", ")", "None", "\n", " ", '"', "\\", "plain", "<", "<|", "é", "\u{1f600}", "1"],
-];
-
-const OBJECT = '{"name": "f", "arguments": {"a": 1}';
-
-/** What a model may have written when it goes astray. */
-const BEGINNINGS: Record<ToolCallFormat, string[]> = {
-  hermes: [`<tool_call>${OBJECT}`, `<tool_call>${OBJECT}, `, '<tool_call>{"name": "f", "arguments": {"a": ['],
-  llama3_json: [OBJECT, `${OBJECT}, `, `${OBJECT}}; `],
-  pythonic: ["[f(a=1", "[f(a='", "[f(a=1, b=[", "[f(a={'x': 2, "],
-  mistral: [`[TOOL_CALLS][${OBJECT}`, `[TOOL_CALLS][${OBJECT}, `, '[TOOL_CALLS]f[ARGS]{"a": 1'],
-  granite: [`<|tool_call|>[${OBJECT}`, `[${OBJECT}, `],
-  phi4_mini_json: [`functools[${OBJECT}`, `<|tool_call|>[${OBJECT}}]`],
-  deepseek_v3: [
-    '<｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{"a": [',
-    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function",
-  ],
-  deepseek_v31: ['<｜tool▁call▁begin｜>f<｜tool▁sep｜>{"a": [', '<｜tool▁call▁begin｜>f<｜tool▁sep｜>{"a": "'],
-  kimi_k2: ['<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": "', "<|tool_call_begin|>functions.f:0"],
-  glm45: [
-    "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1",
-    "<tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value>",
-    "<tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>",
-    "<tool_call>get_weather<arg_key>city</arg_key><arg_value>",
-  ],
-};
-
-/** No JSON, not even inside a string. */
-const WORDS = ["\nalpha", "\nbeta", "\ngamma"];
-
-/** A reply of a format, and where it is cut. */
-const replies = fc.constantFrom(...TOOL_CALL_FORMATS).chain((format) =>
-  fc.record({
-    format: fc.constant(format),
-    text: fc
-      .tuple(
-        fc.constantFrom("", ...BEGINNINGS[format]),
-        fc.array(fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...BITS) }, fc.constantFrom(...WORDS)), {
-          maxLength: 14,
-        }),
-      )
-      .map(([beginning, parts]) => beginning + parts.join("")),
-    cuts: fc.array(fc.nat(300), { maxLength: 8 }),
-  }),
-);
-
-test("any split of any text gives the same reply, in every format", () => {
-  fc.assert(
-    fc.property(replies, fc.boolean(), ({ format, text, cuts }, forced) => {
-      const sorted = [0, ...cuts.map((cut) => cut % (text.length + 1)).sort((a, b) => a - b), text.length];
-      const pieces = sorted.slice(1).map((end, index) => text.slice(sorted[index]!, end));
-      const whole = total(format, [text], forced);
-      expect(total(format, pieces, forced)).toEqual(whole);
-      expect(total(format, Array.from(text), forced)).toEqual(whole);
-      if (whole.calls.length === 0 && !forced) expect(whole.content).toBe(text);
-    }),
-    { numRuns: 5000 },
-  );
-});
-
-test("no word is lost, however broken the calls are", () => {
-  fc.assert(
-    fc.property(replies, ({ format, text }) => {
-      const given = JSON.stringify(total(format, [text]));
-      for (const word of WORDS.filter((each) => text.includes(each))) expect(given).toContain(word.trim());
-    }),
-    { numRuns: 5000 },
-  );
-});
-
-describe("the format", () => {
-  test.each<[string, ToolCallFormat | null]>([
-    ["{{ '<tool_call>\\n' }}{{ call | tojson }}", "hermes"],
-    ["[TOOL_CALLS][", "mistral"],
-    ["respond with <|tool_call|> followed by a JSON list", "granite"],
-    ["'<|tool|>' + tools + '<|/tool|>'", "phi4_mini_json"],
-    ["formatted as functools[{...}]", "phi4_mini_json"],
-    ["<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>' + t + '<｜tool▁sep｜>' + n + '\\n```json\\n'", "deepseek_v3"],
-    ["<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>' + n + '<｜tool▁sep｜>'", "deepseek_v31"],
-    ["<|tool_calls_section_begin|>", "kimi_k2"],
-    ["<tool_call>{function-name}\\n<arg_key>{k}</arg_key>", "glm45"],
-    ['Respond in the format {"name": function name, "parameters": dictionary}', "llama3_json"],
-    ["[func_name1(params_name1=params_value1)]", "pythonic"],
-    ["<tool_call>\\n<function=example>", null],
-    ["<|channel|>analysis", null],
-    ["{{ messages[0].content }}", null],
-  ])("is found in a template: %s", (template, format) => {
-    expect(shownFormat(template)).toBe(format);
-  });
-
-  test("is named, found, or refused with a reason", () => {
-    expect(toolCallFormat("qwen")).toBe("hermes");
-    expect(toolCallFormat("auto", "<tool_call>")).toBe("hermes");
-    expect(() => toolCallFormat("auto", "plain")).toThrow(/choose with --tool-call-parser; known: hermes/);
-    expect(() => toolCallFormat("auto", null)).toThrow(/--tool-call-parser/);
-    expect(() => toolCallFormat("openai")).toThrow(/harmony channels/);
-    expect(() => toolCallFormat("nope")).toThrow(/there is no parser "nope"; known: auto, hermes/);
-  });
 });
