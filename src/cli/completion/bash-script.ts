@@ -1,16 +1,10 @@
 // Completion in bash: one function that finds the command on the line and looks its words up.
 
-import type { CommandEntry } from "./command-entries.ts";
+import { type CommandEntry, commandPatterns, valuedOptions } from "./command-entries.ts";
 
 export function bashScript(entries: readonly CommandEntry[]): string {
-  const paths = entries.filter(({ path }) => path !== "").map(({ path }) => `"${path}"`);
-  const valued = entries.flatMap(({ path, options }) =>
-    options.filter(({ takesValue }) => takesValue).map((option) => ({ at: `"${path} ${option.flag}"`, ...option })),
-  );
-  const choices = valued
-    .filter(({ values }) => values.length > 0)
-    .map(({ at, values }) => `    ${at}) found="${values.join(" ")}" ;;`);
-  const files = valued.filter(({ values }) => values.length === 0).map(({ at }) => at);
+  const { choices, filePatterns } = valuedOptions(entries);
+  const values = choices.map(({ pattern, values }) => `    ${pattern}) found="${values.join(" ")}" ;;`);
   const words = entries.map(({ path, words, options }) => {
     const all = [...words.map(({ name }) => name), ...options.map(({ flag }) => flag)];
     return `    "${path}") found="${all.join(" ")}" ;;`;
@@ -26,12 +20,12 @@ _flywheel() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     next="\${at:+$at }\${COMP_WORDS[i]}"
     case "$next" in
-      ${paths.join("|")}) at="$next" ;;
+      ${commandPatterns(entries)}) at="$next" ;;
     esac
   done
   case "$at $prev" in
-${choices.join("\n")}
-    ${files.join("|")}) return ;;
+${values.join("\n")}
+    ${filePatterns}) return ;;
     *) case "$at" in
 ${words.join("\n")}
     esac ;;

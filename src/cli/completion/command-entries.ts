@@ -41,6 +41,32 @@ export function commandEntries(command: Command, path = ""): CommandEntry[] {
   return [entry, ...below.flatMap(({ name, child }) => commandEntries(child, `${path} ${name}`.trim()))];
 }
 
+/** The commands below the program, as patterns of a shell. */
+export function commandPatterns(entries: readonly CommandEntry[]): string {
+  return entries
+    .filter(({ path }) => path !== "")
+    .map(({ path }) => `"${path}"`)
+    .join("|");
+}
+
+export interface ValuedOptions {
+  choices: { pattern: string; values: readonly string[] }[];
+  /** Of the options that take any text or file. */
+  filePatterns: string;
+}
+
+/** Options that take a value, by patterns of a shell: a command and the option. */
+export function valuedOptions(entries: readonly CommandEntry[]): ValuedOptions {
+  const valued = entries.flatMap(({ path, options }) =>
+    options.flatMap(({ flag, takesValue, values }) => (takesValue ? [{ pattern: `"${path} ${flag}"`, values }] : [])),
+  );
+  const files = valued.filter(({ values }) => values.length === 0);
+  return {
+    choices: valued.filter(({ values }) => values.length > 0),
+    filePatterns: files.map(({ pattern }) => pattern).join("|"),
+  };
+}
+
 function optionEntry(option: Option): OptionEntry[] {
   if (!option.long) return [];
   const placeholder = /[<[](.+?)(\.\.\.)?[>\]]$/.exec(option.flags)?.[1] ?? "";

@@ -1,16 +1,10 @@
 // Completion in zsh: one function that finds the command on the line and offers its words with their descriptions.
 
-import type { CommandEntry } from "./command-entries.ts";
+import { type CommandEntry, commandPatterns, valuedOptions } from "./command-entries.ts";
 
 export function zshScript(entries: readonly CommandEntry[]): string {
-  const paths = entries.filter(({ path }) => path !== "").map(({ path }) => `"${path}"`);
-  const valued = entries.flatMap(({ path, options }) =>
-    options.filter(({ takesValue }) => takesValue).map((option) => ({ at: `"${path} ${option.flag}"`, ...option })),
-  );
-  const choices = valued
-    .filter(({ values }) => values.length > 0)
-    .map(({ at, values }) => `    ${at}) compadd -- ${values.join(" ")}; return ;;`);
-  const files = valued.filter(({ values }) => values.length === 0).map(({ at }) => at);
+  const { choices, filePatterns } = valuedOptions(entries);
+  const values = choices.map(({ pattern, values }) => `    ${pattern}) compadd -- ${values.join(" ")}; return ;;`);
   const words = entries.map(
     ({ path, words, options }) => `    "${path}")
       names=(${words.map(({ name, about }) => described(name, about)).join(" ")})
@@ -24,7 +18,7 @@ _flywheel() {
   for ((i = 2; i < CURRENT; i++)); do
     next="\${at:+$at }\${words[i]}"
     case "$next" in
-      ${paths.join("|")}) at="$next" ;;
+      ${commandPatterns(entries)}) at="$next" ;;
     esac
   done
   if [[ "$PREFIX" == --*=* ]]; then
@@ -32,8 +26,8 @@ _flywheel() {
     compset -P '*='
   fi
   case "$at $option" in
-${choices.join("\n")}
-    ${files.join("|")}) _files; return ;;
+${values.join("\n")}
+    ${filePatterns}) _files; return ;;
   esac
   case "$at" in
 ${words.join("\n")}

@@ -58,7 +58,7 @@ async function machineOf(place: ServerPlace & { key: LocalKey }, { threads }: Se
   return { pid: place.key.pid, data, checks };
 }
 
-function mayTrain({ scopes }: Principal): boolean {
+export function mayTrain({ scopes }: Principal): boolean {
   return scopes.includes("training") || scopes.includes("admin");
 }
 

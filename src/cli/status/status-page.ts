@@ -4,7 +4,7 @@ import type { ServerStatus, TrainableModel, TrainingJob } from "../../client/typ
 import { bytesText, countText } from "../../system/number-text.ts";
 import { findingLines } from "../doctor/finding.ts";
 import { tableLines } from "../table.ts";
-import type { RunningServer, Training } from "./running-server.ts";
+import { mayTrain, type RunningServer, type Training } from "./running-server.ts";
 
 /** Policies and jobs to name; more are counted. */
 const NAMED = 5;
@@ -39,10 +39,8 @@ function modelText({ server: { model, dtype } }: RunningServer): string {
 }
 
 function trainingFacts({ key, training }: RunningServer): [string, string][] {
-  if (training === null) {
-    const sees = key.scopes.includes("training") || key.scopes.includes("admin");
-    return [["training", sees ? "off" : "not shown: the key lacks the scope training"]];
-  }
+  const hidden = mayTrain(key) ? "off" : "not shown: the key lacks the scope training";
+  if (training === null) return [["training", hidden]];
   return [
     ["policies", policiesText(training)],
     ["jobs", jobsText(training)],
