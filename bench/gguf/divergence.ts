@@ -1,5 +1,7 @@
 // How far two engines are apart on the same tokens.
 
+import { argmax } from "../../test/reference/runner-driver.ts";
+
 export interface Divergence {
   positions: number;
   /** Of the second from the first, in nats. */
@@ -13,7 +15,7 @@ export interface Divergence {
 export function divergence(from: readonly Float64Array[], to: readonly Float64Array[]): Divergence {
   if (from.length !== to.length) throw new Error(`${from.length} positions against ${to.length}`);
   const each = from.map((row, i) => klOf(row, to[i]!));
-  const same = from.filter((row, i) => largestAt(row) === largestAt(to[i]!)).length;
+  const same = from.filter((row, i) => argmax(row) === argmax(to[i]!)).length;
   return {
     positions: each.length,
     meanKl: each.reduce((sum, kl) => sum + kl, 0) / each.length,
@@ -31,8 +33,4 @@ export function commonLength(a: readonly number[], b: readonly number[]): number
 function klOf(p: Float64Array, q: Float64Array): number {
   if (p.length !== q.length) throw new Error(`a vocabulary of ${p.length} tokens against one of ${q.length}`);
   return p.reduce((sum, logprob, id) => sum + Math.exp(logprob) * (logprob - q[id]!), 0);
-}
-
-function largestAt(row: Float64Array): number {
-  return row.reduce((best, logprob, id) => (logprob > row[best]! ? id : best), 0);
 }

@@ -77,7 +77,7 @@ export function worstDifference(got: Float32Array, expected: Float32Array, vocab
   return worst;
 }
 
-export function argmax(row: Float32Array): number {
+export function argmax(row: Float32Array | Float64Array): number {
   let best = 0;
   for (let i = 1; i < row.length; i++) if (row[i]! > row[best]!) best = i;
   return best;
