@@ -2,7 +2,7 @@
 import type { Checkpoint, TrainableModel } from "../src/client/types.ts";
 import { getJson } from "./server.ts";
 
-/** The newest first. */
+/** The oldest first. */
 export async function listPolicies(signal?: AbortSignal): Promise<TrainableModel[]> {
   const rows: TrainableModel[] = [];
   for (let after: string | null = null; ; after = rows.at(-1)!.id) {
