@@ -4,6 +4,7 @@
 import pg from "pg";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import { ROW_TYPES } from "./postgres-sql.ts";
+import { withTls } from "./postgres-tls.ts";
 
 /** How long a call waits for a server that cannot be reached. */
 export const UNREACHABLE_MS = 3_000;
@@ -13,10 +14,10 @@ const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
 const MAX_CONNECTIONS = 10;
 
-/** What all our connections have in common. There are no settings that PgBouncer would refuse. */
+/** What all our connections have in common. There are no settings that PgBouncer would refuse. Throws OperatorError. */
 export function clientConfig(url: string): pg.ClientConfig {
   return {
-    connectionString: url,
+    ...withTls(url),
     application_name: "flywheel",
     connectionTimeoutMillis: UNREACHABLE_MS,
     query_timeout: STATEMENT_MS,

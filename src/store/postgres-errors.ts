@@ -1,5 +1,7 @@
 // What the errors of PostgreSQL and its driver mean for us.
 
+import { whyNoTls } from "./postgres-tls.ts";
+
 /** A code of five characters is the server's (SQLSTATE), another one is the operating system's. */
 function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | null)?.code ?? "");
@@ -49,6 +51,8 @@ export function isTooSlow(error: unknown): boolean {
 
 /** Why a database cannot be used, for the operator. `name`: of the database. */
 export function whyUnusable(error: unknown, name: string): string {
+  const noTls = whyNoTls(error);
+  if (noTls !== null) return noTls;
   const message = error instanceof Error ? error.message || codeOf(error) : String(error);
   switch (codeOf(error)) {
     case "28P01":

@@ -20,7 +20,7 @@ export function channelName(channel: string): string {
 }
 
 export class PostgresListener {
-  readonly #url: string;
+  readonly #config: pg.ClientConfig;
   readonly #channels = new Map<string, Set<Heard>>();
   /** The connection that listens; null = there is none. */
   #client: pg.Client | null = null;
@@ -32,7 +32,7 @@ export class PostgresListener {
   #end = () => {};
 
   constructor(url: string) {
-    this.#url = url;
+    this.#config = clientConfig(url);
   }
 
   add(channel: string, heard: Heard): () => void {
@@ -69,7 +69,7 @@ export class PostgresListener {
 
   /** Listens until the connection ends. Returns whether there was one. */
   async #listen(): Promise<boolean> {
-    const client = new pg.Client(clientConfig(this.#url));
+    const client = new pg.Client(this.#config);
     const ended = new Promise<void>((resolve) => {
       client.on("error", () => resolve());
       client.on("end", resolve);
