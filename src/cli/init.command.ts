@@ -1,6 +1,16 @@
 // `flywheel init FOLDER`: a new project that trains a policy: tasks, a reward, a loop and its test, in TypeScript.
 
-import { cpSync, existsSync, readdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
@@ -22,15 +32,26 @@ export function addInitCommand(program: Command): void {
     });
 }
 
-function makeProject(folder: string): void {
+/** Leaves nothing behind when it fails. */
+export function makeProject(folder: string, template = TEMPLATE): void {
   const name = basename(folder);
   if (!/^[a-z0-9][a-z0-9._-]{0,63}$/.test(name)) {
     throw new OperatorError(`${name} cannot be a policy's name: use a-z, 0-9, - _ . and begin with a letter or digit`);
   }
-  if (existsSync(folder) && readdirSync(folder).length > 0) {
-    throw new OperatorError(`${folder} is not empty: choose a new folder`);
+  const existed = existsSync(folder);
+  if (existed && !statSync(folder).isDirectory()) throw new OperatorError(`${folder} is a file: choose a new folder`);
+  if (existed && readdirSync(folder).length > 0) throw new OperatorError(`${folder} is not empty: choose a new folder`);
+  try {
+    fill(folder, name, template);
+  } catch (error) {
+    const made = existed ? readdirSync(folder).map((file) => join(folder, file)) : [folder];
+    for (const path of made.filter((each) => existsSync(each))) rmSync(path, { recursive: true });
+    throw new OperatorError(`cannot make ${folder}: ${(error as Error).message}`, { cause: error });
   }
-  cpSync(TEMPLATE, folder, { recursive: true });
+}
+
+function fill(folder: string, name: string, template: string): void {
+  cpSync(template, folder, { recursive: true });
   // npm leaves files of this name out of packages.
   renameSync(join(folder, "gitignore"), join(folder, ".gitignore"));
   // npm works in the real folder, where a relative path through a link would lead elsewhere.
