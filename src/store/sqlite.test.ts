@@ -40,7 +40,7 @@ describe("store", () => {
     const other = join(folder, "b.db");
     expect(() =>
       openSqlite(other, [notes, { name: "broken", sqlite: "CREATE TABLE x (y); NONSENSE;", postgres: "" }]),
-    ).toThrow(/migration 2 \(broken\)/);
+    ).toThrow(/^migration 2 \(broken\) failed: near "NONSENSE": syntax error/);
     const store = openSqlite(other, [notes]);
     expect(await store.get("SELECT name FROM sqlite_master WHERE name = 'x'")).toBeUndefined();
     await store.close();

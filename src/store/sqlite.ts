@@ -175,7 +175,8 @@ function migrate(db: Database.Database, migrations: readonly Migration[]): void 
       db.exec("COMMIT");
     } catch (error) {
       if (db.inTransaction) db.exec("ROLLBACK");
-      throw new Error(`migration ${next + 1} (${migrations[next]!.name}) failed`, { cause: error });
+      const why = (error as Error).message;
+      throw new Error(`migration ${next + 1} (${migrations[next]!.name}) failed: ${why}`, { cause: error });
     }
   }
 }
