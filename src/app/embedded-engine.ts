@@ -98,6 +98,11 @@ function cacheSize(options: EmbeddedOptions, config: ModelConfig, positionsPerBl
   if (bytes > memory) {
     throw new OperatorError(`--kv-cache-memory-bytes ${bytes} is more than this machine's memory (${memory} bytes)`);
   }
+  return cacheFor(bytes, options.maxModelLen ?? null, config, positionsPerBlock);
+}
+
+/** The blocks that so many bytes hold, and the longest sequence. Throws for a context that cannot be served. */
+export function cacheFor(bytes: number, wanted: number | null, config: ModelConfig, positionsPerBlock: number) {
   const perBlock = KvPool.bytesPerBlock(config, positionsPerBlock);
   const numBlocks = Math.floor(bytes / perBlock);
   if (numBlocks < 1) {
@@ -106,8 +111,7 @@ function cacheSize(options: EmbeddedOptions, config: ModelConfig, positionsPerBl
     );
   }
   const fits = numBlocks * positionsPerBlock;
-  const wanted = options.maxModelLen;
-  if (wanted === undefined) return { numBlocks, maxModelLen: Math.min(usualContext(config), fits) };
+  if (wanted === null) return { numBlocks, maxModelLen: Math.min(usualContext(config), fits) };
   if (wanted > config.maxPositions) {
     throw new OperatorError(`--max-model-len ${wanted} is more than the model's ${config.maxPositions} positions`);
   }

@@ -6,7 +6,14 @@ import { readModelConfig } from "../model/checkpoint/model-config.ts";
 import { embeddingValueBytes } from "../model/checkpoint/stored-type.ts";
 import type { WeightType } from "../model/linear/linear.ts";
 import { estimateMemory, type MemoryEstimate } from "../model/memory-estimate.ts";
-import { blockOfLinks, DEFAULT_WEIGHT_TYPE, kvCacheBytes, usableMemory, usualContext } from "./embedded-engine.ts";
+import {
+  blockOfLinks,
+  cacheFor,
+  DEFAULT_WEIGHT_TYPE,
+  kvCacheBytes,
+  usableMemory,
+  usualContext,
+} from "./embedded-engine.ts";
 import { automaticEngines } from "./embedded-fleet.ts";
 import { usableCores } from "./usable-cores.ts";
 
@@ -40,7 +47,7 @@ const BUSY_BYTES = 50e6;
 /** Loading needs every linear map twice. Of the second copy, the C library keeps about this share. */
 const KEPT_SHARE = 0.25;
 
-/** `path`: a checkpoint folder or a GGUF file. Throws CheckpointError for a model that cannot be served. */
+/** `path`: a checkpoint folder or a GGUF file. Throws as the server would: CheckpointError for the model, OperatorError for the context. */
 export function memoryPlan(
   path: string,
   config: Pick<Config, "dtype" | "kvCacheMemoryBytes" | "maxModelLen" | "blockSize" | "dataParallelSize" | "threads">,
@@ -56,7 +63,12 @@ export function memoryPlan(
   const weightBytes = estimate.weightBytes + (engines - 1) * estimate.mapBytes;
   const cacheBytes = kvCacheBytes(kvCacheMemoryBytes === null ? {} : { kvCacheBytes: kvCacheMemoryBytes });
   const positions = blockOfLinks(config.blockSize);
-  const blocks = Math.floor(cacheBytes / engines / (positions * estimate.cacheBytesPerToken));
+  const { numBlocks, maxModelLen: servedTokens } = cacheFor(
+    Math.floor(cacheBytes / engines),
+    maxModelLen,
+    model,
+    positions,
+  );
   const usualTokens = usualContext(model);
   const loadedBytes = PROGRAM_BYTES + weightBytes + KEPT_SHARE * engines * estimate.mapBytes;
   const loadingBytes = loadedBytes + engines * estimate.mapBytes;
@@ -64,10 +76,9 @@ export function memoryPlan(
   return {
     ...estimate,
     family: model.family,
-    ...{ weightType, engines, weightBytes, usualTokens, cacheBytes, loadingBytes, servingBytes },
+    ...{ weightType, engines, weightBytes, usualTokens, cacheBytes, servedTokens, loadingBytes, servingBytes },
     contextTokens: model.maxPositions,
-    cacheTokens: engines * blocks * positions,
-    servedTokens: Math.min(maxModelLen ?? usualTokens, model.maxPositions, blocks * positions),
+    cacheTokens: engines * numBlocks * positions,
     totalBytes: Math.max(loadingBytes, servingBytes),
     machineBytes: usableMemory(),
   };

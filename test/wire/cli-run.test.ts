@@ -96,6 +96,12 @@ describe("flywheel doctor on this machine", () => {
     expect(none.err).toMatch(/^flywheel: .*no server of yours runs on .*Start one with `flywheel serve`/m);
     const broken = await doctor(["--data", fresh(), "--port", "0", "--model", fresh()]);
     expect(broken.find("model")).toMatchObject({ status: "wrong", detail: expect.stringMatching(/config\.json/) });
+    const long = await doctor(["--data", fresh(), "--port", "0", "--model", MODEL, "--max-model-len", "1M"]);
+    expect(long.find("model")).toMatchObject({
+      status: "wrong",
+      detail: expect.stringMatching(/is more than the model's 512 positions/),
+      advice: "Give another --max-model-len, or leave it out.",
+    });
   });
 });
 

@@ -9,7 +9,6 @@ import { findModel } from "../../app/model-files.ts";
 import { loadConfig } from "../../config/load.ts";
 import type { Config, OptionName } from "../../config/options.ts";
 import { OperatorError } from "../../errors/operator-error.ts";
-import { CheckpointError } from "../../model/checkpoint/checkpoint-error.ts";
 import { storedType } from "../../model/checkpoint/stored-type.ts";
 import { cachedModel, cachedModels, removeCached } from "../../model/hub/cached-models.ts";
 import { hubCacheFolder } from "../../model/hub/hub-cache.ts";
@@ -123,7 +122,7 @@ function servable(snapshot: string, config: Config) {
   try {
     return memoryPlan(snapshot, config);
   } catch (error) {
-    if (error instanceof CheckpointError) return { problem: error.message.replace(/\s+/g, " ") };
+    if (error instanceof OperatorError) return { problem: error.message.replace(/\s+/g, " ") };
     throw error;
   }
 }

@@ -37,6 +37,19 @@ it.each([undefined, 64, 200])(
   },
 );
 
+it.each([
+  [{ maxModelLen: 4096 }, /^--max-model-len 4096 is more than the model's \d+ positions$/],
+  [{ kvCacheMemoryBytes: 100 }, /^--kv-cache-memory-bytes 100 is less than one block of this model/],
+  [{ maxModelLen: 128, kvCacheMemoryBytes: 40_000 }, /^--max-model-len 128 does not fit the KV cache \(64 tokens\)/],
+])("refuses what the server refuses: %o", async (given, reason) => {
+  const folder = fixtureFolder("llama");
+  expect(() => memoryPlan(folder, { ...options, ...given })).toThrow(reason);
+  const { maxModelLen, kvCacheMemoryBytes: kvCacheBytes = 2 ** 20 } = given as Partial<typeof options>;
+  await expect(
+    createEmbeddedEngine({ folder, threads: 1, kvCacheBytes: kvCacheBytes!, ...(maxModelLen && { maxModelLen }) }),
+  ).rejects.toThrow(reason);
+});
+
 it("states no factors for other models", () => {
   expect(contextText(memoryPlan(fixtureFolder("llama"), options))).toMatch(
     /^\d+ tokens( of the model's \d+)? \(--max-model-len\)$/,

@@ -6,7 +6,6 @@ import { fits, memoryPlan } from "../../app/memory-plan.ts";
 import { findModel } from "../../app/model-files.ts";
 import type { Config } from "../../config/options.ts";
 import { OperatorError } from "../../errors/operator-error.ts";
-import { CheckpointError } from "../../model/checkpoint/checkpoint-error.ts";
 import { cachedModel } from "../../model/hub/cached-models.ts";
 import { hubCacheFolder } from "../../model/hub/hub-cache.ts";
 import { runtimeVersion } from "../../model/runtime-version.ts";
@@ -90,9 +89,16 @@ async function* checkModel(config: Config): AsyncGenerator<Finding> {
     const seen = memoryText(plan);
     yield fits(plan) ? ok("memory", seen) : warning("memory", seen, "See `flywheel serve --estimate`.");
   } catch (error) {
-    if (!(error instanceof OperatorError || error instanceof CheckpointError)) throw error;
-    yield wrong("model", error.message, "Give another --model, or leave it out for the bundled one.");
+    if (!(error instanceof OperatorError)) throw error;
+    yield wrong("model", error.message, modelAdvice(error));
   }
+}
+
+function modelAdvice({ message }: OperatorError): string {
+  const option = /^--[a-z-]+/.exec(message)?.[0];
+  return option === undefined || option === "--model"
+    ? "Give another --model, or leave it out for the bundled one."
+    : `Give another ${option}, or leave it out.`;
 }
 
 function environmentOf({ downloadDir }: Config): NodeJS.ProcessEnv {
