@@ -23,7 +23,8 @@ export function placeOf(command: Command): Place {
 /** Fails if the folder has no database, instead of creating an empty one. */
 export async function withExistingStore<R>(place: Place, work: (store: Store) => Promise<R>): Promise<R> {
   if (place.database === null && isMissing(join(place.data, DATABASE_FILE))) {
-    throw new OperatorError(`${place.data} is not the data directory of a server: it has no ${DATABASE_FILE}`);
+    const problem = `${place.data} is not the data directory of a server: it has no ${DATABASE_FILE}`;
+    throw new OperatorError(`${problem}. Start a server with \`flywheel serve\`, or give its --data`);
   }
   return withStore(place, work);
 }

@@ -221,7 +221,9 @@ describe("flywheel tokens and chat", () => {
     for (const command of [["list"], ["revoke", "ci"]]) {
       const { code, err } = await run(["tokens", ...command, "--data", nowhere]);
       expect(code).toBe(1);
-      expect(err).toEqual(`flywheel: ${nowhere} is not the data directory of a server: it has no flywheel.db\n`);
+      expect(err).toEqual(
+        `flywheel: ${nowhere} is not the data directory of a server: it has no flywheel.db. Start a server with \`flywheel serve\`, or give its --data\n`,
+      );
     }
     expect(existsSync(nowhere)).toBe(false);
   });
