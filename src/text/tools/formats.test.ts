@@ -201,6 +201,15 @@ describe.each<[ToolCallFormat, [title: string, text: string, content: string, ca
         [call("get_weather", '{"city": "Beijing \\"north\\"", "days": 3, "tags": ["a", 1.0], "zip": "10115"}')],
       ],
       [
+        "digits where a text may stand beside another type, which the schema names",
+        "<tool_call>get_weather\n<arg_key>house</arg_key>\n<arg_value>12</arg_value>\n<arg_key>floor</arg_key>\n<arg_value>3</arg_value>\n<arg_key>unit</arg_key>\n<arg_value>2</arg_value>\n</tool_call>\n<tool_call>get_weather\n<arg_key>house</arg_key>\n<arg_value>null</arg_value>\n<arg_key>floor</arg_key>\n<arg_value>true</arg_value>\n</tool_call>",
+        "",
+        [
+          call("get_weather", '{"house": "12", "floor": 3, "unit": "2"}'),
+          call("get_weather", '{"house": null, "floor": "true"}'),
+        ],
+      ],
+      [
         "without line breaks, an unknown tool, and one without arguments",
         "<tool_call>read<arg_key>path</arg_key><arg_value>file.txt</arg_value><arg_key>line</arg_key><arg_value>7</arg_value></tool_call>\n<tool_call>ping</tool_call>",
         "",

@@ -1,7 +1,7 @@
 // Reads one call in the style of GLM 4.5, without its opening tag:
 // NAME <arg_key>KEY</arg_key> <arg_value>VALUE</arg_value> … </tool_call>. A text is written as it is, any other value as
 // JSON; the tool's schema tells which. Texts come out as they are written. Other values come out whole, because only their
-// end shows whether they are JSON.
+// end shows whether they are JSON of a type that the schema allows.
 
 import type { ToolSignature } from "../../grammar/constraint.ts";
 import { isJson } from "../../json/is-json.ts";
@@ -10,6 +10,7 @@ import { stringPiece } from "../../json/json-string.ts";
 import { markerPrefix } from "../reasoning/reasoning-parser.ts";
 import { Brackets } from "./brackets.ts";
 import type { CallProgress, CallReader } from "./call-reader.ts";
+import { type JsonType, jsonType, schemaTypes } from "./schema-types.ts";
 
 const CLOSE = "</tool_call>";
 const KEY = "<arg_key>";
@@ -123,7 +124,7 @@ export class GlmCallReader implements CallReader {
     if (this.#phase === "any") {
       if (!ended) return false;
       const written = this.#text.slice(this.#at, end);
-      const value = isJson(written) ? written.trim() : `"${stringPiece(written)}"`;
+      const value = this.#isJsonValue(written) ? written.trim() : `"${stringPiece(written)}"`;
       this.#at = end + VALUE_END.length;
       this.#give(this.#opening() + value);
     } else {
@@ -174,9 +175,21 @@ export class GlmCallReader implements CallReader {
   }
 
   #isText(): boolean {
+    const types = this.#types();
+    return types?.size === 1 && types.has("string");
+  }
+
+  /** JSON of a type that is not declared is a text, if texts are: "10115" where a text or null is expected. */
+  #isJsonValue(written: string): boolean {
+    if (!isJson(written)) return false;
+    const types = this.#types();
+    return types === null || !types.has("string") || types.has(jsonType(JSON.parse(written)));
+  }
+
+  /** Of the argument that is being read. */
+  #types(): ReadonlySet<JsonType> | null {
     const parameters = this.#tools.find((tool) => tool.name === this.#name)?.parameters;
     const properties = isJsonObject(parameters) ? parameters.properties : null;
-    const schema = isJsonObject(properties) && Object.hasOwn(properties, this.#key) ? properties[this.#key] : null;
-    return isJsonObject(schema) && schema.type === "string";
+    return isJsonObject(properties) && Object.hasOwn(properties, this.#key) ? schemaTypes(properties[this.#key]) : null;
   }
 }
