@@ -25,7 +25,7 @@ const OBJECT = '{"name": "f", "arguments": {"a": 1}';
 /** What a model may have written when it goes astray. */
 const BEGINNINGS: Record<ToolCallFormat, string[]> = {
   hermes: [`<tool_call>${OBJECT}`, `<tool_call>${OBJECT}, `, '<tool_call>{"name": "f", "arguments": {"a": ['],
-  llama3_json: [OBJECT, `${OBJECT}, `, `${OBJECT}}; `],
+  llama3_json: [OBJECT, `${OBJECT}, `, `${OBJECT}}; `, '{"type": "function", "name": "f", ', `${OBJECT}}\n{"type": `],
   pythonic: ["[f(a=1", "[f(a='", "[f(a=1, b=[", "[f(a={'x': 2, "],
   mistral: [`[TOOL_CALLS][${OBJECT}`, `[TOOL_CALLS][${OBJECT}, `, '[TOOL_CALLS]f[ARGS]{"a": 1'],
   granite: [`<|tool_call|>[${OBJECT}`, `[${OBJECT}, `],

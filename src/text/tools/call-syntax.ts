@@ -24,7 +24,7 @@ const LIST_CLOSES = [",", "]"];
 export const HERMES: CallSyntax = {
   opens: ["<tool_call>"],
   closes: ["</tool_call>"],
-  reader: (index) => new ObjectCallReader(index, false),
+  reader: (index) => new ObjectCallReader(index),
 };
 
 export const PYTHONIC: CallSyntax = {
@@ -37,20 +37,20 @@ export const PYTHONIC: CallSyntax = {
 export const MISTRAL: CallSyntax = {
   opens: ["[TOOL_CALLS]"],
   closes: LIST_CLOSES,
-  reader: (index, mark) => (mark === "," ? new ObjectCallReader(index, false) : new MistralCallReader(index)),
+  reader: (index, mark) => (mark === "," ? new ObjectCallReader(index) : new MistralCallReader(index)),
 };
 
 export const GRANITE: CallSyntax = {
   opens: ["<|tool_call|>", "<tool_call>"],
   closes: LIST_CLOSES,
   bareList: true,
-  reader: (index, mark) => new ObjectCallReader(index, mark !== ","),
+  reader: (index, mark) => new ObjectCallReader(index, { opensList: mark !== ",", marked: mark !== "" }),
 };
 
 export const PHI4_MINI: CallSyntax = {
   opens: ["functools[", "<|tool_call|>"],
   closes: [...LIST_CLOSES, "<|/tool_call|>"],
-  reader: (index, mark) => new ObjectCallReader(index, mark === "<|tool_call|>"),
+  reader: (index, mark) => new ObjectCallReader(index, { opensList: mark === "<|tool_call|>" }),
 };
 
 const DEEPSEEK_CALL = "<｜tool▁call▁begin｜>";

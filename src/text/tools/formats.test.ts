@@ -61,8 +61,49 @@ describe.each<[ToolCallFormat, [title: string, text: string, content: string, ca
     ],
   ],
   [
+    "llama3_json",
+    [
+      [
+        "calls separated by semicolons",
+        '{"name": "get_weather", "parameters": {"city": "Oslo"}}; {"name": "ping", "parameters": {}}',
+        "",
+        [call("get_weather", '{"city": "Oslo"}'), call("ping", "{}")],
+      ],
+      [
+        "a type in front, as Llama 3.1 and 3.2 often write it",
+        '{"type": "function", "name": "get_weather", "parameters": {"city": "Oslo", "days": 10}}',
+        "",
+        [call("get_weather", '{"city":"Oslo","days":10}')],
+      ],
+      [
+        "arguments in front, and the tag",
+        '<|python_tag|>{"arguments": {"city": "}"}, "name": "get_weather"}',
+        "",
+        [call("get_weather", '{"city":"}"}')],
+      ],
+      [
+        "calls on lines of their own, and with a comma",
+        '{"name": "a", "parameters": {"x": 1}}\n{"type": "function", "name": "b", "parameters": {}},\n{"name": "c", "parameters": {}}',
+        "",
+        [call("a", '{"x": 1}'), call("b", "{}"), call("c", "{}")],
+      ],
+      ["an answer with a name", '{"name": "Ada", "age": 36}', '{"name": "Ada", "age": 36}', []],
+      ["a name alone", '{"name": "Ada"}', '{"name": "Ada"}', []],
+      ["a type of something else", '{"type": "city", "value": "Oslo"}', '{"type": "city", "value": "Oslo"}', []],
+      [
+        "an object behind a call",
+        '{"name": "ping", "parameters": {}}\n{"city": "Oslo"}',
+        '\n{"city": "Oslo"}',
+        [call("ping", "{}")],
+      ],
+      ["text behind a call", '{"name": "ping", "parameters": {}}, done', ", done", [call("ping", "{}")]],
+      ["a call that is cut in its type", '{"type": "func', '{"type": "func', []],
+    ],
+  ],
+  [
     "granite",
     [
+      ["a list of names", '[{"name": "Ada"}, {"name": "Grace"}]', '[{"name": "Ada"}, {"name": "Grace"}]', []],
       [
         "a list behind the mark",
         '<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Bengaluru"}}]',
@@ -280,6 +321,14 @@ test.each<[ToolCallFormat, string]>([
   for (const word of ["Rio", " de", " Janeiro"]) {
     expect(parser.push(word)).toEqual([{ kind: "tool_call", index: 0, argumentsText: word }]);
   }
+});
+
+test("llama3_json: an answer in JSON streams as soon as a key shows that it is no call", () => {
+  const parser = createReplyParser({ reasoning: null, tools: "llama3_json", signatures });
+  expect(parser.push('{"type": "city", "na')).toEqual([]);
+  expect(parser.push('me": "Oslo", "value')).toEqual([]);
+  expect(parser.push('": ')).toEqual([{ kind: "content", text: '{"type": "city", "name": "Oslo", "value": ' }]);
+  expect(parser.push("[1, ")).toEqual([{ kind: "content", text: "[1, " }]);
 });
 
 test("values of forced glm45 calls stream too", () => {

@@ -1,8 +1,8 @@
-// Tool calls in the Llama 3 style: the reply is one JSON object {"name": …, "parameters": {…}}, or several separated by
-// semicolons. A reply that does not begin like that is content.
+// Tool calls in the Llama 3 style: the reply is one JSON object {"name": …, "parameters": {…}}, or several, with semicolons, commas
+// or space between them. A reply that does not begin like that is content.
 
 import type { ReplyDelta, ReplyParser } from "../reply-parser.ts";
-import { JsonCallReader } from "./json-call-reader.ts";
+import { ObjectCallReader } from "./object-call-reader.ts";
 
 const TAG = "<|python_tag|>";
 
@@ -13,7 +13,7 @@ export class LlamaJsonParser implements ReplyParser {
   #held = "";
   /** What came before the call, content too if it is none. */
   #before = "";
-  #reader: JsonCallReader | null = null;
+  #reader: ObjectCallReader | null = null;
 
   push(text: string): ReplyDelta[] {
     const deltas: ReplyDelta[] = [];
@@ -26,7 +26,7 @@ export class LlamaJsonParser implements ReplyParser {
     const unread = this.#reader?.committed ? this.#reader.held : this.#before + (this.#reader?.held ?? "");
     const held = this.#phase === "call" ? unread : this.#held;
     this.#held = "";
-    return held === "" || (this.#calls > 0 && held.replace(/;\s*$/, "").trim() === "")
+    return held === "" || (this.#calls > 0 && held.replace(/[;,]\s*$/, "").trim() === "")
       ? []
       : [{ kind: "content", text: held }];
   }
@@ -59,7 +59,7 @@ export class LlamaJsonParser implements ReplyParser {
   #begin(text: string): void {
     this.#before = this.#held.slice(0, this.#held.length - text.length);
     this.#held = text;
-    this.#reader = new JsonCallReader(this.#calls);
+    this.#reader = new ObjectCallReader(this.#calls, { marked: false });
     this.#phase = "call";
   }
 
@@ -75,15 +75,10 @@ export class LlamaJsonParser implements ReplyParser {
     return true;
   }
 
-  /** A semicolon announces another call; anything else but space is content. */
+  /** Another call, or content. */
   #between(): boolean {
     const rest = this.#held.trimStart();
-    if (rest === "") return false;
-    if (rest[0] !== ";") {
-      this.#phase = "content";
-      return true;
-    }
-    const next = rest.slice(1).trimStart();
+    const next = /^[;,]/.test(rest) ? rest.slice(1).trimStart() : rest;
     if (next === "") return false;
     if (next[0] === "{") this.#begin(next);
     else this.#phase = "content";

@@ -35,7 +35,9 @@ export class MistralCallReader implements CallReader {
     const first = this.#blank.trimStart()[0];
     if (first === undefined) return { state: "reading", deltas: [], left: "" };
     this.#reader =
-      first === "[" ? new ObjectCallReader(this.#index, true) : new NamedCallReader(this.#index, readHeader);
+      first === "["
+        ? new ObjectCallReader(this.#index, { opensList: true })
+        : new NamedCallReader(this.#index, readHeader);
     return this.#reader.push(this.#blank);
   }
 }

@@ -1,7 +1,9 @@
 // Reads one call that is a JSON object, {"name": …, "arguments": {…}}, alone or in a list. The first reader of a list reads
-// its opening bracket too. Calls with their keys in another order, or with arguments as text, come out whole.
+// its opening bracket too. Calls with their keys in another order, or with arguments as text, come out whole. Without a mark in front, only
+// an object with a name and arguments, and no keys that calls do not have, is a call: answers may be JSON too.
 
 import { Brackets } from "./brackets.ts";
+import { CallKeys } from "./call-keys.ts";
 import type { CallProgress, CallReader } from "./call-reader.ts";
 import { JsonCallReader } from "./json-call-reader.ts";
 import { wholeCall } from "./whole-call.ts";
@@ -9,6 +11,8 @@ import { wholeCall } from "./whole-call.ts";
 export class ObjectCallReader implements CallReader {
   readonly #index: number;
   readonly #call: JsonCallReader;
+  /** null: a mark said that a call comes. */
+  readonly #keys: CallKeys | null;
   /** The bracket must come before the call. */
   #awaitsList: boolean;
   #phase: "start" | "call" | "object" = "start";
@@ -20,8 +24,9 @@ export class ObjectCallReader implements CallReader {
   #seen = 0;
   readonly #brackets = new Brackets();
 
-  constructor(index: number, opensList: boolean) {
+  constructor(index: number, { opensList = false, marked = true } = {}) {
     this.#index = index;
+    this.#keys = marked ? null : new CallKeys();
     this.#awaitsList = opensList;
     this.#call = new JsonCallReader(index);
   }
@@ -67,12 +72,15 @@ export class ObjectCallReader implements CallReader {
   }
 
   #object(): CallProgress {
-    const end = this.#seen + this.#brackets.scan(this.#text.slice(this.#seen));
+    const start = this.#seen;
+    const end = start + this.#brackets.scan(this.#text.slice(start));
     this.#seen = end;
-    if (this.#brackets.broken) return { state: "refused", deltas: [], left: this.#text };
+    const isOther = this.#brackets.broken || this.#keys?.scan(this.#text.slice(start, end)) === false;
+    if (isOther) return { state: "refused", deltas: [], left: this.#text };
     if (this.#brackets.depth > 0) return { state: "reading", deltas: [], left: "" };
     const call = wholeCall(this.#text.slice(this.#before, end));
-    if (call === null) return { state: "refused", deltas: [], left: this.#text };
+    const isCall = call !== null && (this.#keys === null || call.hasArguments);
+    if (!isCall) return { state: "refused", deltas: [], left: this.#text };
     const { name, argumentsText } = call;
     return {
       state: "done",

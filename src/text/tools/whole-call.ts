@@ -6,7 +6,7 @@ import { isJsonObject } from "../../json/json-object.ts";
 type Call = { name?: unknown; arguments?: unknown; parameters?: unknown };
 
 /** null: the text is not a call. */
-export function wholeCall(block: string): { name: string; argumentsText: string } | null {
+export function wholeCall(block: string): { name: string; argumentsText: string; hasArguments: boolean } | null {
   const argumentsOf = (call: Call): unknown => call.arguments ?? call.parameters ?? {};
   try {
     const call = JSON.parse(block) as Call;
@@ -16,7 +16,7 @@ export function wholeCall(block: string): { name: string; argumentsText: string 
     // Numbers as the model wrote them.
     const argumentsText =
       typeof given === "string" ? given : writeExactJson(argumentsOf(parseExactJson(block) as Call));
-    return { name: call.name, argumentsText };
+    return { name: call.name, argumentsText, hasArguments: "arguments" in call || "parameters" in call };
   } catch {
     return null; // no JSON
   }
