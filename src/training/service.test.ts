@@ -24,16 +24,19 @@ describe("jobs", () => {
     const model = await newModel(bench);
     let servedAtTheEnd: ReturnType<typeof bench.service.policies.find> | null = null;
     let loadedAtTheEnd: string | undefined;
+    let isUsedAtTheEnd: boolean | undefined;
     const job = await submit(bench, model.id, [scored(["a1 <e>", 1], ["a2 <e>", 0]), scored(["a3", 1], ["yes", 1])]);
     bench.service.jobs.watch(job.id, (event) => {
       const type = event?.type;
       if (type !== "training_ended") return;
       servedAtTheEnd = bench.service.policies.find("wandb-artifact:///team/demo/agent", "me");
       loadedAtTheEnd = bench.engine.loads.at(-1);
+      isUsedAtTheEnd = bench.service.policies.inUse(model.id, 0);
     });
     const events = await ended(bench, job);
     expect(await servedAtTheEnd).toMatchObject({ step: 1 });
     expect(loadedAtTheEnd).toMatch(/step-1-[0-9a-f]{12}$/);
+    expect(isUsedAtTheEnd).toBe(false); // it can be deleted at once
     expect(events.map(({ type }) => type)).toEqual([
       "training_started",
       "gradient_step",

@@ -61,6 +61,8 @@ export class JobAttempts {
       await this.#keepPrepared(attempt, work);
       const metrics = await this.#train(attempt, work);
       signal.throwIfAborted();
+      // before clients hear of the end: they may delete these steps then
+      for (const { release } of held) release();
       await this.#publish(attempt, work, metrics);
     } finally {
       workspace.removeStaging(staging);
