@@ -7,6 +7,7 @@ import {
   ended,
   fakeTrainer,
   faulty,
+  heldTrainer,
   jobFolders,
   newModel,
   scored,
@@ -57,7 +58,7 @@ describe("faults", () => {
     bench.service.bases.get("tiny")!.encoder = { ...bench.service.bases.get("tiny")!.encoder, vocabSize: 256 };
     const model = await newModel(bench);
     const group = faulty(103);
-    const many = { ...group, trajectories: Array.from({ length: 200 }, (_, i) => group.trajectories[i % 2]!) };
+    const many = { ...group, trajectories: Array.from({ length: 2000 }, (_, i) => group.trajectories[i % 2]!) };
     const job = await submit(bench, model.id, [many]);
     await new Promise<void>((resolve) => {
       bench.service.jobs.watch(job.id, (event) => event?.type === "gradient_step" && resolve());
@@ -67,11 +68,13 @@ describe("faults", () => {
   });
 
   it("fails a job whose data or starting weights are gone, and runs the next one", async () => {
-    const bench = await start({ maxParallelJobs: 1, trainer: fakeTrainer(50) });
+    const { trainer, letGo } = heldTrainer();
+    const bench = await start({ maxParallelJobs: 1, trainer });
     const model = await newModel(bench);
     const first = await submit(bench, model.id);
     const second = await submit(bench, model.id);
     rmSync(join(bench.folder, "training", "jobs", second.id, "submission.jsonl"));
+    letGo();
     await ended(bench, first);
     const missing = (await ended(bench, second)).at(-1)!.data.error_message;
     expect(missing).toMatch(/ENOENT/);
@@ -84,12 +87,14 @@ describe("faults", () => {
   });
 
   it("fails a job that an earlier version stored in another form, and says what to do", async () => {
-    const bench = await start({ maxParallelJobs: 1, trainer: fakeTrainer(50) });
+    const { trainer, letGo } = heldTrainer();
+    const bench = await start({ maxParallelJobs: 1, trainer });
     const model = await newModel(bench);
     const first = await submit(bench, model.id);
     const second = await submit(bench, model.id);
     const folder = join(bench.folder, "training", "jobs", second.id);
     renameSync(join(folder, "submission.jsonl"), join(folder, "input.jsonl"));
+    letGo();
     await ended(bench, first);
     expect((await ended(bench, second)).at(-1)!.data.error_message).toMatch(
       /earlier version of this server.*submit it again/,
@@ -198,18 +203,20 @@ describe("faults", () => {
   });
 
   it("accepts and starts no job while there is no space to record its end", async () => {
-    const bench = await start({ maxParallelJobs: 1, trainer: fakeTrainer(50) });
+    const { trainer, letGo } = heldTrainer();
+    const bench = await start({ maxParallelJobs: 1, trainer });
     const model = await newModel(bench);
     const first = await submit(bench, model.id);
     const second = await submit(bench, model.id);
     const keep = vi.spyOn(Workspace.prototype, "keepReserve").mockReturnValue(false);
     try {
       await expect(bench.service.jobs.draft()).rejects.toMatchObject({ code: "storage_full" });
+      letGo();
       await ended(bench, first);
       expect(await ended(bench, second)).toMatchObject([
         { type: "training_failed", data: { error_message: "the server's disk is full" } },
       ]);
-      expect(jobFolders(bench)).toEqual([]);
+      await expect.poll(() => jobFolders(bench)).toEqual([]);
     } finally {
       keep.mockRestore();
     }
@@ -218,10 +225,13 @@ describe("faults", () => {
   });
 
   it("deletes and cancels on a full disk, using the reserve", async () => {
-    const bench = await start({ maxParallelJobs: 1, trainer: fakeTrainer(200) });
+    const { trainer, hold, letGo } = heldTrainer();
+    const bench = await start({ maxParallelJobs: 1, trainer });
     const { models, jobs } = bench.service;
     const model = await newModel(bench);
+    letGo();
     for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, model.id));
+    hold();
     const release = vi.spyOn(Workspace.prototype, "releaseReserve");
     const full = () => {
       throw Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });

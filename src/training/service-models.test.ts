@@ -6,6 +6,7 @@ import {
   ended,
   fakeTrainer,
   faulty,
+  heldTrainer,
   jobFolders,
   newModel,
   stepFolder,
@@ -138,7 +139,8 @@ describe("models", () => {
   });
 
   it("is deleted with its jobs and events, and watchers of open jobs are told", async () => {
-    const bench = await start({ trainer: fakeTrainer(50) });
+    const { trainer, letGo } = heldTrainer();
+    const bench = await start({ trainer });
     const [model, other] = [await newModel(bench), await newModel(bench, "other")];
     const kept = await submit(bench, other.id);
     const over = await submit(bench, model.id, []);
@@ -153,6 +155,7 @@ describe("models", () => {
     }
     expect(await bench.service.models.delete(model.id, "me")).toEqual({ deletedCheckpoints: 2 });
     expect(told).toEqual(new Array(2).fill(expect.stringContaining("its model was deleted")));
+    letGo();
     await ended(bench, kept);
     expect((await bench.service.jobs.list("me", null, null, null, 10)).map(({ id }) => id)).toEqual([kept.id]);
     for (const { id } of [over, ...open]) {
@@ -160,7 +163,7 @@ describe("models", () => {
       await expect(bench.service.jobs.events(id, null, 10)).rejects.toThrow(/no training job/);
     }
     expect(existsSync(join(bench.folder, "training", "models", model.id))).toBe(false);
-    expect(jobFolders(bench)).toEqual([]);
+    await expect.poll(() => jobFolders(bench)).toEqual([]);
   });
 
   it("ends jobs that arrive while it is being deleted, and accepts none afterwards", async () => {
@@ -168,7 +171,7 @@ describe("models", () => {
     bench.service.bases.get("tiny")!.encoder = { ...bench.service.bases.get("tiny")!.encoder, vocabSize: 256 };
     const model = await newModel(bench);
     const stubborn = faulty(103);
-    const many = Array.from({ length: 200 }, (_, i) => stubborn.trajectories[i % 2]!);
+    const many = Array.from({ length: 2000 }, (_, i) => stubborn.trajectories[i % 2]!);
     const running = await submit(bench, model.id, [{ ...stubborn, trajectories: many }]);
     await new Promise<void>((resolve) => {
       bench.service.jobs.watch(running.id, (event) => event?.type === "gradient_step" && resolve());

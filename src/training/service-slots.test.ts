@@ -6,7 +6,7 @@ import { lateStore } from "../../test/fakes/late-store.ts";
 import {
   benchesOfTest,
   ended,
-  fakeTrainer,
+  heldTrainer,
   newModel,
   stepFolder,
   submit,
@@ -95,13 +95,17 @@ describe("steps and the engine's adapter slots", () => {
   });
 
   it("gives a step's slot to the operator while a job trains from that step", async () => {
-    const bench = await start({ maxLoras: 1, trainer: fakeTrainer(400) });
+    const { trainer, hold, letGo } = heldTrainer();
+    const bench = await start({ maxLoras: 1, trainer });
     const model = await newModel(bench);
+    letGo();
     await ended(bench, await submit(bench, model.id));
+    hold();
     const job = await submit(bench, model.id);
-    await expect.poll(() => bench.service.policies.inUse(model.id, 1), { interval: 5 }).toBe(true);
+    await expect.poll(() => bench.service.policies.inUse(model.id, 1)).toBe(true);
     const { version } = await bench.slots.hold(await operatorAdapter(bench, "o"));
     expect(bench.engine.versions).toEqual(new Set([version]));
+    letGo();
     expect((await ended(bench, job)).at(-1)!.type).toBe("training_ended");
   });
 

@@ -1,14 +1,16 @@
 // A trainer process without a model, for tests of everything around it. It computes deterministic metrics and adapter
 // bytes from the task and waits a moment per step. The first token id of the first sequence requests a fault: 101 =
-// crash in the middle, 102 = report a failure, 103 = ignore cancellation, 104 = write a corrupt adapter, 105 = hang. Gets
-// its messages over IPC, or dials the socket that FLYWHEEL_TRAINER_SOCKET names, as a command of the operator does.
+// crash in the middle, 102 = report a failure, 103 = ignore cancellation, 104 = write a corrupt adapter, 105 = hang. While
+// the file that FAKE_TRAINER_HELD_BY names exists, a task stays between its first two steps unless it is cancelled. Gets its
+// messages over IPC, or dials the socket that FLYWHEEL_TRAINER_SOCKET names, as a command of the operator does.
 import { createHash } from "node:crypto";
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 
+const HELD_BY = process.env.FAKE_TRAINER_HELD_BY;
 const STEP_MS = Number(process.env.FAKE_TRAINER_STEP_MS ?? 5);
 let cancelled = false;
 let task = 0;
@@ -58,6 +60,7 @@ async function train(task) {
       process.stderr.write("fake fault\n");
       process.exit(7);
     }
+    if (HELD_BY && i === 1) while (existsSync(HELD_BY) && !cancelled) await sleep(5);
     if (fault === 105 && i === 1) await new Promise(() => {});
     if (fault === 102 && i === 1) throw new Error("the fake trainer was told to fail");
     if (cancelled && fault !== 103) return send({ type: "cancelled" });

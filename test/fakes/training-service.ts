@@ -1,6 +1,6 @@
 // A training service on a temporary data directory with a fake trainer process, and data to feed it.
 
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
@@ -92,6 +92,14 @@ export function fakeTrainer(stepMs = 2, env: Record<string, string> = {}): Proce
     idleMs: 60_000,
     cancelGraceMs: 300,
   });
+}
+
+/** A fake trainer and the power over it: jobs stay in the middle of their training, however slow the machine is. */
+export function heldTrainer() {
+  const file = join(mkdtempSync(join(tmpdir(), "held-")), "hold");
+  const hold = () => writeFileSync(file, "");
+  hold();
+  return { trainer: fakeTrainer(2, { FAKE_TRAINER_HELD_BY: file }), hold, letGo: () => rmSync(file) };
 }
 
 export async function trainingBench(options: BenchOptions = {}): Promise<TrainingBench> {

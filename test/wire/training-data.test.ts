@@ -1,10 +1,9 @@
 // What a job may be made of: the forms that training data comes in, and its limits.
 
-import { readdirSync } from "node:fs";
-import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { toyIds } from "../fakes/toy-encoder.ts";
+import { jobFolders } from "../fakes/training-service.ts";
 import { shared } from "./shared-server.ts";
 import { choice, group, jobBody, modelBody, newModel, trajectory } from "./training-requests.ts";
 import { startTrainingServer } from "./training-server.ts";
@@ -208,7 +207,8 @@ describe("bodies", () => {
       headers: { "content-encoding": "gzip" },
     });
     expect(packed.status).toBe(413);
-    expect(readdirSync(join(server.bench.folder, "training", "jobs"))).toEqual([]);
+    // those of jobs that are over go after their ends are recorded
+    await expect.poll(() => jobFolders(server.bench)).toEqual([]);
   });
 
   it("limits the values of one trajectory or example, however many a group has together", async () => {
@@ -232,7 +232,7 @@ describe("bodies", () => {
       const example = { messages: [{ role: "assistant", content: "a1" }], tools: new Array(1_000_000).fill({}) };
       const body = { model_id: id, training_data: [example] };
       expect((await large.call("POST", "/v1/preview/sft-training-jobs", body)).status).toBe(413);
-      expect(readdirSync(join(large.bench.folder, "training", "jobs"))).toEqual([]);
+      await expect.poll(() => jobFolders(large.bench)).toEqual([]);
     } finally {
       await large.close();
     }

@@ -4,7 +4,7 @@
 import { existsSync, mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { compiledEntry } from "../../src/system/compiled-entry.ts";
 import { ForkedProcess } from "../../src/training/process/forked-process.ts";
 import { ProcessTrainer } from "../../src/training/process/process-trainer.ts";
@@ -236,7 +236,7 @@ it("keeps runs, their operations and their gradients when the server starts agai
     expect(contributing_operation_ids).toEqual([operation_id, open]);
     // they are removed after the end of the step is recorded
     const gradients = join(folder, "training/models", run.runId, "gradients");
-    await vi.waitFor(() => expect(readdirSync(gradients)).toEqual([]), { timeout: 60_000 });
+    await expect.poll(() => readdirSync(gradients)).toEqual([]);
   } finally {
     await after.close();
   }

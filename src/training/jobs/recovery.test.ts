@@ -7,6 +7,7 @@ import {
   ended,
   fakeTrainer,
   folderOfStep,
+  heldTrainer,
   newModel,
   submit,
   type TrainingBench,
@@ -125,7 +126,7 @@ describe("a start", () => {
 
   it("repeats a job that was interrupted between its files and its row", async () => {
     await bench.close();
-    await start(fakeTrainer(200));
+    await start(heldTrainer().trainer);
     const { id } = await newModel(bench);
     const job = await submit(bench, id);
     await restart(async () => {
@@ -140,7 +141,7 @@ describe("a start", () => {
 
   it("puts a job back in the queue on a full disk, using the reserve", async () => {
     await bench.close();
-    await start(fakeTrainer(200));
+    await start(heldTrainer().trainer);
     const job = await submit(bench, (await newModel(bench)).id);
     const release = vi.spyOn(Workspace.prototype, "releaseReserve");
     const requeue = vi.spyOn(LeaseTable.prototype, "requeue");
