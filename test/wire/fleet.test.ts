@@ -55,8 +55,8 @@ const long = {
 };
 
 it.each([1, 3, 7])("a stream does not show that engines died after every %i tokens", async (k) => {
-  const { server: calm } = await serve(1000, {});
-  const { server: stormy } = await serve(1000, ...[0, 1].map(() => ({ cut: (tokens: number) => tokens >= k })));
+  const { server: calm } = await serve(600_000, {});
+  const { server: stormy } = await serve(600_000, ...[0, 1].map(() => ({ cut: (tokens: number) => tokens >= k })));
   const undisturbed = told(await calm.stream(long));
   expect(undisturbed.tokens).toHaveLength(40);
   expect(told(await stormy.stream(long))).toEqual(undisturbed);
@@ -68,7 +68,7 @@ it.each([1, 3, 7])("a stream does not show that engines died after every %i toke
 });
 
 it("says that a retry helps when a request cannot go on", async () => {
-  const { server } = await serve(1000, ...[0, 1].map(() => ({ cut: (tokens: number) => tokens >= 2 })));
+  const { server } = await serve(600_000, ...[0, 1].map(() => ({ cut: (tokens: number) => tokens >= 2 })));
   const request = { ...babble, temperature: 1, seed: 3 };
   const response = await server.post("/v1/chat/completions", request);
   expect([response.status, response.headers.get("retry-after")]).toEqual([503, "1"]);
@@ -78,19 +78,21 @@ it("says that a retry helps when a request cannot go on", async () => {
 });
 
 it("waits for an engine for a while, and is not healthy meanwhile", async () => {
-  const { server, replicas } = await serve(1500, {});
-  const [replica] = replicas;
+  const { server, replicas } = await serve(100, {});
   expect((await server.get("/health")).status).toBe(200);
-  replica!.die();
+  replicas[0]!.die();
   const health = await server.get("/health");
   expect([health.status, health.headers.get("retry-after")]).toEqual([503, "1"]);
   const late = await server.post("/v1/chat/completions", babble);
   expect([late.status, late.headers.get("retry-after")]).toEqual([503, "1"]);
   const adapter = { lora_name: "mine", lora_path: fixtureFolder("llama") };
   expect((await server.post("/v1/load_lora_adapter", adapter)).status).toBe(503);
-  const waiting = server.chat(babble);
-  await expect.poll(async () => (await server.get("/metrics")).text()).toMatch(/num_requests_waiting\{[^}]*\} 1/);
-  replica!.revive();
+
+  const { server: patient, replicas: others } = await serve(600_000, {});
+  others[0]!.die();
+  const waiting = patient.chat(babble);
+  await expect.poll(async () => (await patient.get("/metrics")).text()).toMatch(/num_requests_waiting\{[^}]*\} 1/);
+  others[0]!.revive();
   expect((await waiting).choices[0].finish_reason).toBe("length");
-  expect((await server.get("/health")).status).toBe(200);
+  expect((await patient.get("/health")).status).toBe(200);
 });

@@ -52,14 +52,15 @@ describe("the line before full replicas", () => {
 
   it("does not wait for ever when no replica is ready, but goes on when one comes back in time", async () => {
     const replica = new FakeReplica("a");
-    const { dispatcher, places, ask } = setUp([replica], 200);
+    const patient = setUp([replica], 60_000);
     replica.state = "away";
-    ask("early", [5]);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    patient.ask("early", [5]);
+    expect(patient.dispatcher.waiting).toBe(1);
     replica.state = "ready";
-    dispatcher.serve();
-    expect(places.get("early")).not.toBeNull();
+    patient.dispatcher.serve();
+    expect(patient.places.get("early")).not.toBeNull();
     replica.state = "away";
+    const { dispatcher, places, ask } = setUp([replica], 20);
     ask("too long", [5]);
     await expect.poll(() => places.get("too long")).toBeNull();
     expect(dispatcher.waiting).toBe(0);
