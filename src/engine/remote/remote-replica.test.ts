@@ -1,4 +1,4 @@
-import { afterEach, expect, it, vi } from "vitest";
+import { afterEach, expect, it } from "vitest";
 import { FakeVllm, type FakeVllmOptions } from "../../../test/fakes/fake-vllm.ts";
 import { finishOf, generateRequest, prefillOf, tokensOf } from "../../../test/fakes/requests.ts";
 import type { EngineOutput, Generation } from "../contract.ts";
@@ -29,7 +29,7 @@ async function connect(url: string, apiKey: string | null = null, silenceMs = 60
     times: { intervalMs: 20, silenceMs },
   });
   opened.unshift(replica); // closed before its server
-  await vi.waitFor(() => expect([replica.state, replica.unusable]).not.toEqual(["starting", null]));
+  await expect.poll(() => [replica.state, replica.unusable]).not.toEqual(["starting", null]);
   return replica;
 }
 
@@ -154,7 +154,7 @@ it("stops one choice by closing its connection", async () => {
   }
   expect(finishOf(outputs, 1)?.reason).toBe("length");
   expect(tokensOf(outputs, 0).length).toBeLessThan(40);
-  await vi.waitFor(() => expect(fake.aborted).toBe(1));
+  await expect.poll(() => fake.aborted).toBe(1);
 });
 
 it("aborts everything", async () => {
@@ -162,7 +162,7 @@ it("aborts everything", async () => {
   const replica = await connect(fake.url);
   const generation = replica.generate(generateRequest([5], { maxTokens: 40 }, { n: 2 }));
   for await (const output of generation) if (output.type === "tokens") break;
-  await vi.waitFor(() => expect(fake.aborted).toBe(2));
+  await expect.poll(() => fake.aborted).toBe(2);
 });
 
 it("reports a choice as lost when its stream breaks, with the tokens so far", async () => {
@@ -309,22 +309,22 @@ it("loses everything when the server falls silent or is replaced, and comes back
   const { identity } = replica;
   fake.startedAt += 100;
   expect(finishOf(await running)).toMatchObject({ fault: "lost" });
-  expect(replica.identity).not.toBe(identity);
+  await expect.poll(() => replica.identity).not.toBe(identity);
   const { port } = fake;
   await fake.close();
   opened.splice(opened.indexOf(fake), 1);
-  await vi.waitFor(() => expect(replica.state).toBe("away"));
+  await expect.poll(() => replica.state).toBe("away");
   await startFake({}, port);
-  await vi.waitFor(() => expect(replica.state).toBe("ready"));
+  await expect.poll(() => replica.state).toBe("ready");
 });
 
 it("drains a server that says it is not healthy", async () => {
   const fake = await startFake();
   const replica = await connect(fake.url);
   fake.healthy = false;
-  await vi.waitFor(() => expect(replica.state).toBe("draining"));
+  await expect.poll(() => replica.state).toBe("draining");
   fake.healthy = true;
-  await vi.waitFor(() => expect(replica.state).toBe("ready"));
+  await expect.poll(() => replica.state).toBe("ready");
 });
 
 it("loads adapters under the name of their content, once more when they are not visible yet", async () => {
