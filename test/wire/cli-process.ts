@@ -13,7 +13,7 @@ export const MODEL = fileURLToPath(new URL("../fixtures/qwen3", import.meta.url)
 export interface Served {
   process: ChildProcess;
   url: string;
-  /** Everything on standard output. */
+  /** Everything on standard output. Complete, as `err`, when `exit` is there. */
   out: () => string;
   err: () => string;
   exit: Promise<number | null>;
@@ -42,8 +42,15 @@ export async function serve(args: string[], env: NodeJS.ProcessEnv = {}, until =
   child.stderr.on("data", (bytes) => {
     err += bytes;
   });
-  const exit = new Promise<number | null>((resolve) => child.on("exit", resolve));
-  await expect.poll(() => out.includes(until) || child.exitCode !== null).toBe(true);
+  let ended = false;
+  // not "exit": what it wrote last may come after that
+  const exit = new Promise<number | null>((resolve) => {
+    child.on("close", (code) => {
+      ended = true;
+      resolve(code);
+    });
+  });
+  await expect.poll(() => out.includes(until) || ended).toBe(true);
   const url = /^listening on (http:\/\/\S+)$/m.exec(out)?.[1] ?? "";
   return { process: child, url, out: () => out, err: () => err, exit };
 }
