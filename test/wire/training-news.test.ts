@@ -126,7 +126,7 @@ describe.each(STORES)("with two servers on %s", (kind) => {
   it("tells on one what happens on the other", async () => {
     const folder = mkdtempSync(join(tmpdir(), "news-"));
     const store = await open(folder);
-    const times = { lease: 600, renew: 100, sweep: 50, poll: 50 };
+    const times = { lease: 3_600_000, renew: 100, sweep: 50, poll: 50 };
     const part = (id: string, runsJobs: boolean) => ({ id, runsJobs, alone: false });
     const worker = await trainingBench({ folder, store, times, server: part("w", true), trainer: fakeTrainer(5) });
     const api = await startTrainingServer({ folder, store, times, server: part("a", false) });
