@@ -50,11 +50,11 @@ export class HttpClient {
     return this.#send({ method: "POST", path, body }, reader);
   }
 
-  /** The whole reply. Rejects when there is none within `timeoutMs`, or when `signal` aborts. */
+  /** The whole reply. Rejects when there is none within `timeoutMs`, or with the reason of `signal` when it aborts. */
   whole(
     method: "GET" | "POST",
     path: string,
-    { body = null, timeoutMs, signal }: { body?: unknown; timeoutMs: number; signal?: AbortSignal },
+    { body = null, timeoutMs, signal }: { body?: unknown; timeoutMs?: number; signal?: AbortSignal },
   ): Promise<Reply> {
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = [];
@@ -79,8 +79,11 @@ export class HttpClient {
         call.abort();
         settle(() => reject(new Error(why)));
       };
-      const timer = setTimeout(() => stop(`no answer within ${timeoutMs / 1000} s`), timeoutMs);
-      const onAbort = () => stop("aborted");
+      const timer =
+        timeoutMs === undefined
+          ? undefined
+          : setTimeout(() => stop(`no answer within ${timeoutMs / 1000} s`), timeoutMs);
+      const onAbort = () => stop((signal!.reason as Error).message);
       signal?.addEventListener("abort", onAbort);
     });
   }

@@ -43,10 +43,11 @@ export class Probe {
     this.#times = times;
   }
 
-  /** Health and metrics. Never rejects. */
-  async check(): Promise<Answer> {
+  /** Health and metrics, waited for until `signal` aborts. Never rejects. */
+  async check(signal: AbortSignal): Promise<Answer> {
     try {
-      const [health, metrics] = await Promise.all([this.#get("/health"), this.#get("/metrics")]);
+      const get = (path: string) => this.#client.whole("GET", path, { signal });
+      const [health, metrics] = await Promise.all([get("/health"), get("/metrics")]);
       if (health.status !== 200) return { kind: "unhealthy", why: `/health answers ${health.status}` };
       return { kind: "up", metrics: readMetrics(metrics.status === 200 ? metrics.text : "") };
     } catch (error) {

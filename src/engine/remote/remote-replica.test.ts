@@ -318,6 +318,18 @@ it("loses everything when the server falls silent or is replaced, and comes back
   await expect.poll(() => replica.state).toBe("ready");
 });
 
+it("does not blame a server for a time in which this process stood still", async () => {
+  const fake = await startFake({ pace: 5 });
+  const replica = await connect(fake.url, null, 300);
+  const generation = replica.generate(generateRequest([5], { maxTokens: 40 }));
+  const outputs: EngineOutput[] = [];
+  for await (const output of generation) {
+    outputs.push(output);
+    if (tokensOf(outputs).length === 3) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
+  }
+  expect(finishOf(outputs)).toMatchObject({ reason: "length" });
+});
+
 it("drains a server that says it is not healthy", async () => {
   const fake = await startFake();
   const replica = await connect(fake.url);

@@ -42,7 +42,6 @@ export class RemoteReplica implements Replica {
   #server: ServerFacts | null = null;
   #identity = "";
   #load: ReplicaLoad | null = null;
-  #lastAnswerAt = performance.now();
   #unusable: string | null = null;
   #problem: string | null = null;
   #timer: NodeJS.Timeout | null = null;
@@ -122,10 +121,15 @@ export class RemoteReplica implements Replica {
   }
 
   async #watch(): Promise<void> {
-    const left = this.#lastAnswerAt + this.#times.silenceMs - performance.now();
-    const silence = setTimeout(() => this.#become("away", "it does not answer"), Math.max(0, left));
-    const answer = await this.#probe.check();
-    clearTimeout(silence);
+    const { intervalMs, silenceMs } = this.#times;
+    const silent = new AbortController();
+    // In ticks, of which the last answer was one ago: a time in which this process stood still is not the server's silence.
+    let ticks = Math.round(silenceMs / intervalMs) - 1;
+    const clock = setInterval(() => {
+      if (--ticks <= 0) silent.abort(new Error("it does not answer"));
+    }, intervalMs);
+    const answer = await this.#probe.check(silent.signal);
+    clearInterval(clock);
     if (this.#closed.signal.aborted) return;
     try {
       await this.#take(answer);
@@ -138,7 +142,6 @@ export class RemoteReplica implements Replica {
 
   async #take(answer: Answer): Promise<void> {
     if (answer.kind === "gone") return this.#become("away", answer.why);
-    this.#lastAnswerAt = performance.now();
     // It may finish what it runs: Flywheel answers so while it stops.
     if (answer.kind === "unhealthy") return this.#become("draining", answer.why);
     const { metrics } = answer;
