@@ -25,7 +25,7 @@ function startEngine(model: string, port = 0): Promise<Served> {
 }
 
 async function startFront(model: string, urls: readonly string[], flags: object = {}): Promise<RunningServer> {
-  const own = { model, engineUrl: urls, engineApiKey: "k", engineTimeout: 1, training: false, queueTimeout: 2 };
+  const own = { model, engineUrl: urls, engineApiKey: "k", engineTimeout: 60, training: false, queueTimeout: 300 };
   const data = mkdtempSync(join(tmpdir(), "flywheel-front-"));
   const config = loadConfig({ env: {}, flags: { ...own, port: 0, data, apiKey: ["k"], logLevel: "error", ...flags } });
   const server = await startServer(config, loadModel);
@@ -124,6 +124,7 @@ describe("engines that die", () => {
     const front = await startFront(
       "bundled",
       engines.map(({ url }) => url),
+      { engineTimeout: 5 }, // for the one that is stopped
     );
     const whole = await read(await post(front, request));
     expect([whole.ids.length, whole.error]).toEqual([160, null]);
@@ -136,12 +137,12 @@ describe("engines that die", () => {
       expect(hit).not.toBeNull();
       expect(outcome).toEqual(whole);
     }
-    expect(await isReady(front)).toBe(true);
+    await expect.poll(() => isReady(front)).toBe(true);
   });
 
   it("are all gone: requests wait, get 503, and are served again once an engine is back", async () => {
     const engine = await startEngine(MODEL);
-    const front = await startFront(MODEL, [engine.url]);
+    const front = await startFront(MODEL, [engine.url], { queueTimeout: 2 });
     const body = { ...greedy, prompt: [5, 6, 7], max_tokens: 8, stream: false };
     const before = await (await post(front, body)).json();
     engine.process.kill("SIGKILL");
