@@ -2,7 +2,6 @@
 // reach by way of a proxy, and one folder. The servers run a tiny model and a trainer without one.
 
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,6 +11,7 @@ import type { Store } from "../../src/store/store.ts";
 import { transactionsOn } from "../../src/store/tables.ts";
 import { clearFiles } from "../../src/training/files/clear-files.ts";
 import { Workspace } from "../../src/training/files/workspace.ts";
+import { freePort } from "../fakes/free-port.ts";
 import { type PostgresProxy, startPostgresProxy } from "../postgres/postgres-proxy.ts";
 import { startPostgres, type TestPostgres } from "../postgres/start-postgres.ts";
 import { violations } from "../training-invariants/violations.ts";
@@ -25,6 +25,8 @@ export interface DeploymentOptions {
   args?: readonly string[];
   /** Milliseconds of a gradient step. */
   stepMs?: number;
+  /** Further wishes of trainer-process.mjs. */
+  env?: NodeJS.ProcessEnv;
 }
 
 /** The shortest that an operator can choose. */
@@ -98,7 +100,7 @@ export class Deployment {
         ...["--job-lease", String(LEASE_MS / 1000), "--step-grace", "0", "--log-level", "info"],
         ...["--data", data, "--storage", this.storage, "--database", database, ...(this.#options.args ?? [])],
       ],
-      env: { FAKE_TRAINER_STEP_MS: String(this.#options.stepMs ?? 100) },
+      env: { FAKE_TRAINER_STEP_MS: String(this.#options.stepMs ?? 100), ...this.#options.env },
       logFolder: this.folder,
     });
     this.members.push(member);
@@ -156,14 +158,4 @@ export class Deployment {
     await this.postgres.stop();
     if (files) rmSync(this.folder, { recursive: true, force: true });
   }
-}
-
-function freePort(): Promise<number> {
-  const server = createServer();
-  return new Promise((resolve) => {
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }

@@ -3,10 +3,10 @@
 // databases. Unset: the machine's programs where there are any, else the package's.
 
 import { createHash, randomBytes } from "node:crypto";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
+import { freePort } from "../fakes/free-port.ts";
 import { runFolder } from "../temporary-folder.ts";
 import { findOwner, mayEnter } from "./account.ts";
 import { findPrograms, type Source } from "./binaries.ts";
@@ -145,14 +145,4 @@ export async function query<Row extends pg.QueryResultRow>(url: string, sql: str
 
 function newName(): string {
   return `flywheel_test_${randomBytes(6).toString("hex")}`;
-}
-
-function freePort(): Promise<number> {
-  const server = createServer();
-  return new Promise((resolve) => {
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve((address as { port: number }).port));
-    });
-  });
 }

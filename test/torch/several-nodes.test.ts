@@ -3,9 +3,9 @@
 
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { freePort } from "../fakes/free-port.ts";
 import {
   commandTrainer,
   expectSameAdapters,
@@ -21,15 +21,6 @@ import {
 const WANTED = { family: "llama", objective: OBJECTIVES[1]!, steps: 3 } as const;
 const ADDRESS = { host: "127.0.0.1", port: 0 };
 const hasRay = Boolean(PYTHON) && spawnSync(PYTHON!, ["-c", "import ray.train"]).status === 0;
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
-}
 
 let made = 0;
 /** And that no process stays behind. */
