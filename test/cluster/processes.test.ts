@@ -50,24 +50,33 @@ it("a job whose worker is killed completes once, on the other worker", async () 
       reward,
     })),
   }));
-  const events: TrainingEvent[] = [];
+  let events: TrainingEvent[] = [];
   let killed: ServerStatus | undefined;
   let killing = Promise.resolve();
   const kill = async () => {
     killed = (await client.servers()).find(({ running_jobs }) => running_jobs.length > 0);
     const victim = workers.find((worker) => killed?.address === worker.url);
-    victim!.process.kill("SIGKILL");
-    await victim!.exit;
+    victim?.process.kill("SIGKILL");
+    await victim?.exit;
   };
-  const job = await client.train(model.id, groups, {
-    onEvent: (event) => {
-      events.push(event);
-      if (events.length === 3) killing = kill();
-    },
-  });
-  await killing;
+  const accepted: string[] = [];
+  const train = async () => {
+    events = [];
+    const job = await client.train(model.id, groups, {
+      onEvent: (event) => {
+        events.push(event);
+        if (events.length === 3) killing = kill();
+      },
+    });
+    await killing;
+    accepted.push(job.id);
+    return job;
+  };
+  let job = await train();
+  // this process may hear of a job too late to kill its worker
+  while (killed === undefined) job = await train();
   expect(killed).toMatchObject({ role: "worker", running_jobs: [{ id: job.id, kind: "rl" }] });
-  expect(job).toMatchObject({ status: "COMPLETED", step: 1 });
+  expect(job).toMatchObject({ status: "COMPLETED", step: accepted.length });
   const planned = (events[0]!.data as { num_sequences: number }).num_sequences;
   expect(events.map(({ type }) => type).filter((type) => type !== "training_warning")).toEqual([
     "training_started",
@@ -79,7 +88,7 @@ it("a job whose worker is killed completes once, on the other worker", async () 
     messages: [{ role: "user", content: "a" }],
     max_tokens: 2,
   });
-  expect(reply.choices[0]).toMatchObject({ policy_version: 1 });
+  expect(reply.choices[0]).toMatchObject({ policy_version: accepted.length });
 
   const status = await run(["status", "--url", `${api.url}/v1`, "--api-key", KEY]);
   expect(status.code).toBe(0);
@@ -90,6 +99,6 @@ it("a job whose worker is killed completes once, on the other worker", async () 
 
   const store = await openPostgres(database, null);
   const folder = join(data, "training");
-  expect(await violations({ store, folder, accepted: [job.id], graceMs: 3_600_000 })).toEqual([]);
+  expect(await violations({ store, folder, accepted, graceMs: 3_600_000 })).toEqual([]);
   await store.close();
 });
