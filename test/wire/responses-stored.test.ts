@@ -26,6 +26,20 @@ describe("stored responses", () => {
     expect(second.output.at(-1).content[0].text).toBe("2");
   });
 
+  it("are continued after a call that the budget cut or the model garbled", async () => {
+    const cut = await create({ input: `say:${CALL}`, tools: [add], max_output_tokens: CALL.indexOf("1") });
+    expect(cut).toMatchObject({ status: "incomplete", output: [{ type: "function_call", status: "incomplete" }] });
+    const garbled = await create({ input: `say:${CALL.replace("1", "one")}`, tools: [add] });
+    expect(garbled).toMatchObject({ status: "completed", output: [{ type: "function_call", status: "completed" }] });
+    for (const { id, output } of [cut, garbled]) {
+      expect(() => JSON.parse(output[0].arguments)).toThrow();
+      const input = [{ type: "function_call_output", call_id: output[0].call_id, output: "no JSON" }];
+      expect(await promptOf({ input, previous_response_id: id })).toMatch(
+        /\n\[assistant\]<add \{\}>\n\[tool\]no JSON\n\[assistant\]$/,
+      );
+    }
+  });
+
   it("are read, listed and deleted, by their workspace only", async () => {
     const response = await create({
       input: [

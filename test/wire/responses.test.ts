@@ -111,13 +111,14 @@ describe("items", () => {
         { type: "message", role: "assistant", content: [{ type: "output_text", text: "two" }] },
         { type: "function_call", call_id: "c1", name: "add", arguments: '{"a":1.0}' },
         { type: "function_call", call_id: "c2", name: "add", arguments: '{"a":2}' },
+        { type: "function_call", call_id: "c3", name: "add", arguments: "[3]" },
         { type: "function_call_output", call_id: "c1", output: "three" },
         { type: "function_call_output", call_id: "c2", output: [{ type: "input_text", text: "four" }] },
         { role: "user", content: [{ type: "input_text", text: "say:done" }] },
       ],
     });
     expect(prompt).toBe(
-      '[system]rules\n[user]one\n[assistant](hm)<add {"a": 1.0}><add {"a": 2}>two\n[tool]three\n[tool]four\n' +
+      '[system]rules\n[user]one\n[assistant](hm)<add {"a": 1.0}><add {"a": 2}><add {}>two\n[tool]three\n[tool]four\n' +
         "[user]say:done\n[assistant]",
     );
   });

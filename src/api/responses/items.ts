@@ -68,7 +68,8 @@ export class Conversation {
   #call(item: Item, path: string): void {
     const turn = this.#turn ?? this.#newTurn();
     const id = textOf(item.call_id, `${path}.call_id`);
-    const call = { name: textOf(item.name, `${path}.name`), arguments: textOf(item.arguments, `${path}.arguments`) };
+    const args = readableArguments(textOf(item.arguments, `${path}.arguments`));
+    const call = { name: textOf(item.name, `${path}.name`), arguments: args };
     turn.tool_calls ??= [];
     turn.tool_calls.push({ id, type: "function", function: call });
   }
@@ -117,6 +118,18 @@ function textParts(content: unknown, path: string): { type: "text"; text: string
     }
     return { type: "text", text: textOf(part[field], `${at}.${field}`) };
   });
+}
+
+/**
+ * Arguments that the model broke off or garbled are shown to it as none. Agents answer such a call with an error and go on, and a stored
+ * one cannot be changed.
+ */
+function readableArguments(text: string): string {
+  try {
+    return isJsonObject(JSON.parse(text)) ? text : "{}";
+  } catch {
+    return "{}";
+  }
 }
 
 function textOf(value: unknown, path: string): string {
