@@ -4,7 +4,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { TrainingJob } from "../../src/client/types.ts";
+import type { Choice, TrainingJob } from "../../src/client/types.ts";
 import { number } from "../../web/format.ts";
 import { shared } from "../wire/shared-server.ts";
 import { inBrowser } from "./browser.ts";
@@ -128,6 +128,37 @@ inBrowser("the page of a job", (bench) => {
     await other.getByRole("alert").filter({ hasText: /\w/ }).waitFor();
   });
 
+  it("shows every verdict of a group at any width", async () => {
+    const { id } = await server.register("various");
+    const choices = await answers(server.client, "various", "hello", 8);
+    const teach = groupOf("hello", choices, [0, 1], { initial_policy_version: 0 });
+    await server.client.train(id, [teach]);
+    const group = groupOf("hello", choices, [0, 1, 0.5, 0.2, 0.8, 0.4, 0.6], { initial_policy_version: 1 });
+    const { logprobs: _, ...silent } = choices[3]!;
+    group.trajectories[1] = { ...group.trajectories[1]!, initial_policy_version: 0 };
+    group.trajectories[3]!.messages_and_choices = [{ role: "user", content: "hello" }, silent as Choice];
+    const long = { ...choices[4]!, prompt_token_ids: Array<number>(600).fill(5) };
+    group.trajectories[4]!.messages_and_choices = [{ role: "user", content: "hello" }, long];
+    group.exceptions = [{ type: "TimeoutError", message: "no reply" }];
+    const { id: mixed } = await server.client.train(id, [group], { config: { max_steps_off_policy: 0 } });
+    const page = await open(mixed);
+    const chips = lines(page).first().locator(".chip");
+    await chips.first().waitFor();
+    expect(await chips.allTextContents()).toEqual([
+      "3 trained",
+      "1 stale",
+      "1 zero_advantage",
+      "1 no_logprobs",
+      "1 too_long",
+      "1 failed",
+    ]);
+    for (const width of [360, 700, 768, 1100, 1101, 1280, 1600]) {
+      await page.setViewportSize({ width, height: 800 });
+      const cut = await page.evaluate(CUT_OFF);
+      expect([width, cut]).toEqual([width, []]);
+    }
+  });
+
   describe("with 1,100 groups of eight", () => {
     let large: string;
     beforeAll(async () => {
@@ -201,6 +232,13 @@ inBrowser("the page of a job", (bench) => {
 
 /** Runs in the page: the paths of all bars that do not fit the filter. */
 const PALE_BARS = `[...document.querySelectorAll(".reward-bars .dim")].map((bars) => bars.getAttribute("d")).join("")`;
+
+/** Runs in the page: what a line has beyond its right end or its bottom. */
+const CUT_OFF = `[...document.querySelectorAll(".long-list > li")].flatMap((line) => {
+  const { right, bottom } = line.getBoundingClientRect();
+  const boxes = [...line.querySelectorAll("*")].map((part) => [part.textContent, part.getBoundingClientRect()]);
+  return boxes.filter(([, box]) => box.right > right + 1 || box.bottom > bottom + 1).map(([text]) => text);
+})`;
 
 /** Runs in the page: where lines begin and end, and where what is in them ends. */
 const PLACES = `[...document.querySelectorAll(".long-list > li")].map((line) => {

@@ -35,9 +35,16 @@ export function GroupList({ job, groups, filter, isSupervised }: GroupListProps)
         <span>{isSupervised ? "" : "mean ± spread"}</span>
         <span>verdicts</span>
       </p>
-      <LongList count={groups.length} row={line} />
+      <div style={{ "--chips": Math.max(1, ...groups.map(chipsOf)) }}>
+        <LongList count={groups.length} row={line} />
+      </div>
     </>
   );
+}
+
+/** How many chips a line has: all lines are as high as the one with the most needs. */
+function chipsOf(group: GroupRow): number {
+  return Object.keys(group.verdicts).length + Number(group.exceptions.length > 0) + Number(isAlike(group));
 }
 
 interface GroupLineProps extends Omit<GroupListProps, "groups"> {
