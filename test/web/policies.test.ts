@@ -36,6 +36,18 @@ inBrowser("the pages of policies", (bench) => {
     await steps.getByText("Step 2 gets the weights of step 0.").waitFor();
     await steps.getByRole("button", { name: "No" }).click();
     expect(await server.client.latestStep(id)).toBe(1);
+    const hasFocus = (name: string) =>
+      expect.poll(() => page.evaluate("document.activeElement.getAttribute('aria-label')")).toBe(name);
+    await hasFocus("Roll back to step 0");
+    await page.keyboard.press("Enter");
+    await steps.getByRole("alertdialog").waitFor();
+    await page.keyboard.press("Escape");
+    await steps.getByRole("alertdialog").waitFor({ state: "detached" });
+    await hasFocus("Roll back to step 0");
+    await steps.getByRole("button", { name: "Fork step 0" }).click();
+    await hasFocus("Name of the fork of step 0");
+    await page.keyboard.press("Escape");
+    await hasFocus("Fork step 0");
     await steps.getByRole("button", { name: "Roll back to step 0" }).click();
     await steps.getByRole("button", { name: "Yes, roll back" }).click();
     await steps.getByRole("row").filter({ hasText: "newest" }).getByText("2", { exact: true }).waitFor();

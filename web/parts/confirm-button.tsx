@@ -1,6 +1,5 @@
 // A button for what cannot be undone: it asks first, in place.
-import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useQuestion } from "./use-question.ts";
 
 export interface ConfirmButtonProps {
   label: string;
@@ -11,11 +10,7 @@ export interface ConfirmButtonProps {
 }
 
 export function ConfirmButton({ label, name, question, onConfirm }: ConfirmButtonProps) {
-  const isAsking = useSignal(false);
-  const no = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
-    if (isAsking.value) no.current?.focus();
-  }, [isAsking.value]);
+  const { isAsking, place, onKeyDown } = useQuestion();
   const answer = (isYes: boolean) => {
     isAsking.value = false;
     if (isYes) onConfirm();
@@ -23,6 +18,7 @@ export function ConfirmButton({ label, name, question, onConfirm }: ConfirmButto
   if (!isAsking.value) {
     return (
       <button
+        ref={place}
         type="button"
         class="small danger"
         aria-label={name}
@@ -35,12 +31,12 @@ export function ConfirmButton({ label, name, question, onConfirm }: ConfirmButto
     );
   }
   return (
-    <span class="row confirm" role="alertdialog" aria-label={question}>
+    <span class="row" role="alertdialog" aria-label={question} onKeyDown={onKeyDown}>
       {question}
       <button type="button" class="small danger" onClick={() => answer(true)}>
         Yes, {label}
       </button>
-      <button type="button" class="small" ref={no} onClick={() => answer(false)}>
+      <button type="button" class="small" ref={place} onClick={() => answer(false)}>
         No
       </button>
     </span>

@@ -1,26 +1,22 @@
 // Makes a new policy that begins with a step of this one, and goes there. It asks for the name, in place.
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
 import type { TrainableModel } from "../../src/client/types.ts";
+import { useQuestion } from "../parts/use-question.ts";
 import { useLocation } from "../router.ts";
 import { postJson } from "../server.ts";
 import { messageOf } from "../session.ts";
 
 export function ForkButton({ policy, step }: { policy: TrainableModel; step: number }) {
   const { route } = useLocation();
-  const isAsking = useSignal(false);
+  const { isAsking, place, onKeyDown } = useQuestion();
   const problem = useSignal<string | null>(null);
-  const name = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    if (isAsking.value) name.current?.select();
-  }, [isAsking.value]);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     try {
       const made = await postJson<TrainableModel>("/preview/models", {
         project: policy.project,
-        name: name.current!.value.trim(),
+        name: place.current!.value.trim(),
         base_model: policy.base_model,
         from: { model_id: policy.id, step },
       });
@@ -32,6 +28,7 @@ export function ForkButton({ policy, step }: { policy: TrainableModel; step: num
   if (!isAsking.value) {
     return (
       <button
+        ref={place}
         type="button"
         class="small"
         aria-label={`Fork step ${step}`}
@@ -44,9 +41,10 @@ export function ForkButton({ policy, step }: { policy: TrainableModel; step: num
     );
   }
   return (
-    <form class="row" onSubmit={submit}>
+    <form class="row" onSubmit={submit} onKeyDown={onKeyDown}>
       <input
-        ref={name}
+        ref={place}
+        onFocus={(event) => event.currentTarget.select()}
         required
         aria-label={`Name of the fork of step ${step}`}
         defaultValue={`${policy.name}-fork-${step}`}
