@@ -13,6 +13,14 @@ function stored(): Theme {
   return THEMES.find((name) => name === found) ?? "auto";
 }
 
+const system = matchMedia("(prefers-color-scheme: dark)");
+
+/** Whether the system is dark. What is drawn with colours, not styled, follows it. */
+export const isSystemDark = signal(system.matches);
+system.onchange = () => {
+  isSystemDark.value = system.matches;
+};
+
 export function nextTheme(current: Theme): Theme {
   return THEMES[(THEMES.indexOf(current) + 1) % THEMES.length]!;
 }

@@ -94,9 +94,15 @@ inBrowser("the pages of policies", (bench) => {
     const numbers = curves.getByRole("region", { name: "Numbers of reward" });
     await numbers.getByRole("row", { name: "3 1.5" }).waitFor();
     expect(await curves.locator("canvas").count()).toBeGreaterThan(3);
+    const drawn = () => page.evaluate("document.querySelector('canvas').toDataURL()");
+    const inDark = await drawn();
+    await page.emulateMedia({ colorScheme: "light" });
+    await expect.poll(drawn).not.toBe(inDark);
 
     await page.setViewportSize({ width: 360, height: 800 });
     await expect.poll(() => sidewaysScroll(page)).toBe(0);
+    const state = page.getByRole("region", { name: "Jobs", exact: true }).locator("td .chip").first();
+    expect((await state.boundingBox())!.height).toBeLessThan(30); // one line
     await curves.getByLabel("gradient steps").check();
     await curves.getByLabel("log scale").check();
     await curves.getByLabel("metrics (regex)").fill("^(loss|kl_old_new)");

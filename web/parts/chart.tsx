@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { number } from "../format.ts";
-import { theme } from "../theme.ts";
+import { isSystemDark, theme } from "../theme.ts";
 import { ChartTable } from "./chart-table.tsx";
 import { onlyValue, tickDistances, tickLabels } from "./tick-labels.ts";
 
@@ -36,7 +36,7 @@ export function Chart(props: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   const shape = series.map(({ label, colour }) => `${label} ${colour}`).join();
-  const shownTheme = theme.value;
+  const shownTheme = theme.value + isSystemDark.value;
   const isLog = props.isLog === true && hasLogarithms(series);
   const only = onlyValue(series.map(({ values }) => values));
   useEffect(() => {
