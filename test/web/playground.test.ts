@@ -31,6 +31,7 @@ inBrowser("the playground", (bench) => {
     await answer(page)
       .getByText(/first after/)
       .waitFor();
+    await page.getByRole("status").filter({ hasText: "Answered" }).waitFor();
     await ask(page, "say:And deep.");
     await answer(page).getByText("And deep.").waitFor();
     await page.getByText("The sea is wide.", { exact: false }).waitFor();
@@ -110,6 +111,9 @@ inBrowser("the playground", (bench) => {
     await ask(page, "hello");
     await answer(page).getByText("end").waitFor();
     expect(await answer(page).locator("img, script, a[href^='javascript']").count()).toBe(0);
+    expect(await sidewaysScroll(page)).toBe(0);
+    await page.getByLabel("raw JSON").check();
+    await page.getByRole("heading", { name: "Reply, put together" }).waitFor();
     expect(await sidewaysScroll(page)).toBe(0);
   });
 
@@ -212,6 +216,7 @@ inBrowser("the playground", (bench) => {
     await page.getByRole("button", { name: "Python" }).click();
     await page.getByText("from openai import OpenAI").waitFor();
     expect(await page.locator("pre", { hasText: "from openai" }).textContent()).not.toContain(API_KEY);
+    expect(await seriousFindings(page)).toEqual([]);
     await page.getByLabel("prompt", { exact: true }).check();
     await page.getByText(/\d+ tokens, \d+ of them from the prefix cache/).waitFor();
     expect(await page.locator(".prompt-tokens li").count()).toBeGreaterThan(10);

@@ -9,7 +9,7 @@ import { startServer } from "../../src/app/serve.ts";
 import { createTraining } from "../../src/app/training.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { shared } from "../wire/shared-server.ts";
-import { inBrowser } from "./browser.ts";
+import { inBrowser, seriousFindings } from "./browser.ts";
 
 const data = mkdtempSync(join(tmpdir(), "flywheel-teach-"));
 afterAll(() => rmSync(data, { recursive: true, force: true }));
@@ -64,6 +64,7 @@ inBrowser("teaching in the browser", (bench) => {
     await page.getByRole("button", { name: "Time machine" }).click();
     await expect.poll(() => page.locator(".heat-grid tbody tr").count()).toBe(2);
     await expect.poll(() => page.locator(".heat-grid .heat").count()).toBeGreaterThan(10);
+    expect(await seriousFindings(page)).toEqual([]);
     await page.getByRole("region", { name: "my-agent@1" }).getByRole("button", { name: "Replay" }).first().click();
     await page.getByText(/identical ✓/).waitFor();
 

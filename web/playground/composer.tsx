@@ -33,6 +33,9 @@ export function Composer() {
           {problem.value}
         </p>
       )}
+      <p class="sr-only" role="status">
+        {isBusy.value ? "Answering" : hasTalked && "Answered"}
+      </p>
       <label class="sr-only" for="prompt">
         Message
       </label>

@@ -85,7 +85,7 @@ export function TimeMachine() {
       )}
       <p class="muted" aria-live="polite">
         {token === undefined
-          ? "Dark is likely, bright is surprising. Point at a cell, or reach it with Tab."
+          ? "In percent; the more colour, the more surprising. Point at a cell, or reach it with Tab."
           : `step ${cell.value!.step}, ${label(token)}: ${percent(Math.exp(token.logprob))}`}
       </p>
     </Panel>
@@ -112,7 +112,7 @@ function GridRow({ row: { step, tokens }, onCell }: { row: Row; onCell: (at: num
           style={{ "--share": `${Math.round(surprise(token.logprob) * 100)}%` }}
           onPointerEnter={() => onCell(i)}
         >
-          <button type="button" aria-label={`step ${step}, ${label(token)}`} onFocus={() => onCell(i)}>
+          <button type="button" onFocus={() => onCell(i)}>
             {Math.round(Math.exp(token.logprob) * 100)}
           </button>
         </td>

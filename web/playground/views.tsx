@@ -26,18 +26,24 @@ export function RawView({ column }: { column: Column }) {
       <h3>
         Request <CopyButton text={request} what="the request" />
       </h3>
-      <pre>{request}</pre>
+      <Scrolled text={request} />
       <CopyAs column={column} />
       <h3>
         Reply, put together <CopyButton text={reply} what="the reply" />
       </h3>
-      <pre class="tall">{reply}</pre>
+      <Scrolled text={reply} />
       <details>
         <summary>{count(exchange.events.length, "event")} as they came</summary>
-        <pre class="tall">{exchange.events.join("\n\n")}</pre>
+        <Scrolled text={exchange.events.join("\n\n")} />
       </details>
     </div>
   );
+}
+
+/** The keyboard reaches it, so that it can be scrolled without a pointer. */
+function Scrolled({ text }: { text: string }) {
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must take the focus
+  return <pre tabIndex={0}>{text}</pre>;
 }
 
 function CopyAs({ column }: { column: Column }) {
@@ -45,7 +51,7 @@ function CopyAs({ column }: { column: Column }) {
   const body = column.exchange!.body;
   const text = language.value === null ? "" : snippet(language.value, body, location.origin);
   return (
-    <div class="copy-as">
+    <div>
       <div class="row">
         Copy as
         {LANGUAGES.map((name) => (
@@ -63,7 +69,7 @@ function CopyAs({ column }: { column: Column }) {
         ))}
         {text !== "" && <CopyButton text={text} what={`as ${language.value}`} />}
       </div>
-      {text !== "" && <pre>{text}</pre>}
+      {text !== "" && <Scrolled text={text} />}
     </div>
   );
 }
