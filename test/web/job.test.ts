@@ -113,6 +113,9 @@ inBrowser("the page of a job", (bench) => {
     await waiting.getByText("COMPLETED").waitFor();
     await waiting.getByText("from step 0 to step 1").waitFor();
     await waiting.locator(".long-list").getByText("4 trained").waitFor();
+    await waiting.getByRole("link", { name: "policy" }).click();
+    const jobs = waiting.getByRole("region", { name: "Jobs", exact: true });
+    await jobs.getByRole("row").filter({ hasText: "cancelled" }).getByText("0 → –").waitFor();
   });
 
   it("says that a record is gone, or that there is no such job", async () => {
@@ -126,6 +129,7 @@ inBrowser("the page of a job", (bench) => {
     await page.getByText("2 trained").first().waitFor();
     const other = await open("none");
     await other.getByRole("alert").filter({ hasText: /\w/ }).waitFor();
+    await other.getByRole("link", { name: "All policies" }).waitFor();
   });
 
   it("shows every verdict of a group at any width", async () => {

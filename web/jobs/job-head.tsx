@@ -93,7 +93,7 @@ function Totals({
     attempts > 1 && `started ${attempts} times`,
   ].filter((fact) => fact !== false);
   return (
-    <div class="row job-totals">
+    <div class="row">
       {totals !== null && <Verdicts verdicts={totals.by_status} />}
       <span class="muted">{facts.join(" · ")}</span>
     </div>

@@ -28,6 +28,7 @@ function JobOf({ id }: { id: string }) {
       <section>
         <h1>Job</h1>
         {job.error === null ? <p class="muted">…</p> : <p role="alert">{job.error}</p>}
+        <a href="/policies">All policies</a>
       </section>
     );
   }

@@ -30,7 +30,7 @@ export function Playground() {
           <OutputEditor />
         </div>
         <ViewChoice />
-        <div class="columns" data-columns={columns.value.length}>
+        <div class="columns">
           {columns.value.length === 0 ? (
             <Welcome />
           ) : (

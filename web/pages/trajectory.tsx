@@ -101,7 +101,9 @@ function Facts({ data: { status, message, reward, advantage, weight, from_step }
     <>
       <p class="row num">
         <span class={`chip ${status === "trained" ? "good" : "warn"}`}>{status ?? "no verdict yet"}</span>
-        {Object.entries(facts).map(([name, value]) => value !== null && `${name} ${number(value)} `)}
+        {Object.entries(facts)
+          .flatMap(([name, value]) => (value === null ? [] : `${name} ${number(value)}`))
+          .join(" · ")}
       </p>
       {message !== null && <p>{message}</p>}
     </>

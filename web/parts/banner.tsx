@@ -3,7 +3,7 @@ import { isLost } from "../server.ts";
 
 export function Banner() {
   return (
-    <div role="status" class="banner-place">
+    <div role="status">
       {isLost.value && (
         <p class="banner">
           <b>The server does not answer.</b> The page keeps trying and goes on by itself.

@@ -54,7 +54,7 @@ export function Card({ column, columnIndex, index }: { column: Column; columnInd
         <Markdown text={reply.content} />
       )}
       {reply.toolCalls.map(({ id, name, arguments: text }) => (
-        <pre key={id} class="tool-call">
+        <pre key={id}>
           {name}({text})
         </pre>
       ))}

@@ -28,7 +28,7 @@ function Row({ row, onCancel }: { row: TrainingJob; onCancel: () => void }) {
         <a href={`/jobs/${encodeURIComponent(row.id)}`}>{short}</a>
       </th>
       <td class="num no-wrap">
-        {row.from_step ?? "?"} → {row.step ?? "…"}
+        {row.from_step ?? "?"} → {row.step ?? (isOpen ? "…" : "–")}
       </td>
       <td>
         <span class={`chip ${mood}`}>{text}</span>
