@@ -35,9 +35,9 @@ inBrowser("the serving page", (bench) => {
     expect(await seriousFindings(page)).toEqual([]);
     await page.getByLabel("from level").selectOption("warn");
     await expect.poll(() => lines.getByText(/ info /).count()).toBe(0);
-    await page.getByRole("button", { name: "Pause" }).click();
+    const isLog = (request: Request) => request.url().endsWith("/v1/logs");
+    await Promise.all([page.waitForEvent("requestfailed", isLog), page.getByRole("button", { name: "Pause" }).click()]);
     server.service.log.error("while nobody looks");
-    await page.waitForTimeout(1000);
     expect(await lines.getByText("while nobody looks").count()).toBe(0);
     await page.getByRole("button", { name: "Follow" }).click();
     await lines.getByText("while nobody looks").waitFor();
