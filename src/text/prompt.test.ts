@@ -94,6 +94,8 @@ describe("chats", () => {
     await expect(chatPrompt(bare, { messages: [user] }, null)).rejects.toMatchObject({
       code: "no_chat_template",
       param: null,
+      message:
+        "This model has no default chat template: send chat_template with the request, start the server with --chat-template, or use /v1/completions.",
     });
   });
 

@@ -117,7 +117,8 @@ export class TextModel {
     if (source !== null) return source;
     const names = [...this.#named.keys()];
     const hint = names.length > 0 ? ` or name one of its templates: ${names.join(", ")}` : "";
-    const message = `This model has no default chat template: send chat_template with the request${hint}.`;
+    const others = "start the server with --chat-template, or use /v1/completions";
+    const message = `This model has no default chat template: send chat_template with the request${hint}, ${others}.`;
     throw new PromptError("no_chat_template", null, message);
   }
 
