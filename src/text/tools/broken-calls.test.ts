@@ -26,7 +26,7 @@ const OBJECT = '{"name": "f", "arguments": {"a": 1}';
 const BEGINNINGS: Record<ToolCallFormat, string[]> = {
   hermes: [`<tool_call>${OBJECT}`, `<tool_call>${OBJECT}, `, '<tool_call>{"name": "f", "arguments": {"a": ['],
   llama3_json: [OBJECT, `${OBJECT}, `, `${OBJECT}}; `, '{"type": "function", "name": "f", ', `${OBJECT}}\n{"type": `],
-  pythonic: ["[f(a=1", "[f(a='", "[f(a=1, b=[", "[f(a={'x': 2, "],
+  pythonic: ["[f(a=1", "[f(a='''x", '[f(a=""', "[f(a='", "[f(a=1, b=[", "[f(a={'x': 2, "],
   mistral: [`[TOOL_CALLS][${OBJECT}`, `[TOOL_CALLS][${OBJECT}, `, '[TOOL_CALLS]f[ARGS]{"a": 1'],
   granite: [`<|tool_call|>[${OBJECT}`, `[${OBJECT}, `],
   phi4_mini_json: [`functools[${OBJECT}`, `<|tool_call|>[${OBJECT}}]`],

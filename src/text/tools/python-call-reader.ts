@@ -24,7 +24,7 @@ const CLOSES: Readonly<Record<string, Bracket>> = { ")": "(", "]": "[", "}": "{"
 /** What comes next. */
 type State =
   | ("list" | "name" | "open" | "argument" | "equals" | "done")
-  | ("value" | "token" | "string" | "escape" | "key" | "colon" | "after");
+  | ("value" | "token" | "string" | "quote" | "escape" | "key" | "colon" | "after");
 
 export class PythonCallReader implements CallReader {
   readonly #index: number;
@@ -36,6 +36,12 @@ export class PythonCallReader implements CallReader {
   /** Open lists, tuples and dicts. */
   readonly #open: Bracket[] = [];
   #quote = "";
+  /** The string has no characters yet: two more quotes make it a long one. */
+  #isEmpty = false;
+  /** Three quotes end the string. */
+  #isLong = false;
+  /** Quotes in a row that may end it. */
+  #quotes = 0;
   /** The string is a key of a dict. */
   #isKey = false;
   /** JSON that comes before the next value. */
@@ -53,8 +59,9 @@ export class PythonCallReader implements CallReader {
     return this.#committed;
   }
 
+  /** A reply that is cut behind a quote has the rest of a mark there, not content. */
   get held(): string {
-    return this.#held;
+    return this.#state === "quote" ? "" : this.#held;
   }
 
   push(text: string): CallProgress {
@@ -76,6 +83,7 @@ export class PythonCallReader implements CallReader {
   /** false: the character does not belong to a call. */
   #read(char: string): boolean {
     if (this.#state === "string") return this.#string(char);
+    if (this.#state === "quote") return this.#quoted(char);
     if (this.#state === "escape") return this.#escape(char);
     if (this.#state === "token") {
       if (/[\w.+-]/.test(char)) {
@@ -183,17 +191,42 @@ export class PythonCallReader implements CallReader {
   #openString(quote: string, isKey: boolean): boolean {
     this.#quote = quote;
     this.#isKey = isKey;
+    this.#isEmpty = true;
+    this.#isLong = false;
     this.#state = "string";
     return this.#give(`${this.#before}"`);
   }
 
   #string(char: string): boolean {
-    if (char === "\\") {
-      this.#token = "";
-      this.#state = "escape";
+    if (char === this.#quote) {
+      if (!this.#isLong && !this.#isEmpty) return this.#endString();
+      this.#quotes = 1;
+      this.#state = "quote";
       return true;
     }
-    if (char !== this.#quote) return this.#give(stringPiece(char));
+    this.#isEmpty = false;
+    if (char !== "\\") return this.#give(stringPiece(char));
+    this.#token = "";
+    this.#state = "escape";
+    return true;
+  }
+
+  /** Behind quotes that may end the string, or open a long one. */
+  #quoted(char: string): boolean {
+    if (this.#isLong && char === this.#quote) return ++this.#quotes < 3 || this.#endString();
+    if (this.#isLong) {
+      this.#state = "string";
+      this.#give(stringPiece(this.#quote.repeat(this.#quotes)));
+    } else if (char === this.#quote) {
+      this.#isLong = true;
+      this.#state = "string";
+      return true;
+    } else this.#endString();
+    this.#held = char;
+    return this.#read(char);
+  }
+
+  #endString(): boolean {
     this.#state = this.#isKey ? "colon" : "after";
     return this.#give('"');
   }
