@@ -11,6 +11,10 @@ export interface WorkerModelOptions {
   numBlocks?: number;
   /** Every step keeps the thread busy for this long. */
   busyMs?: number;
+  /** Every step blocks the thread until the number here is positive, and takes one off. */
+  gate?: Int32Array;
+  /** Becomes 1 when the thread exits. */
+  exited?: Int32Array;
   /** createRunner rejects with this. */
   refuse?: string;
   /** A folder that does not exist. */
@@ -30,12 +34,20 @@ export async function createRunner(given: unknown): Promise<ModelHost> {
     numBlocks: options.numBlocks ?? 64,
     before: async (chunks) => {
       const begins = (token: number): boolean => chunks.some(({ start, tokens }) => start === 0 && tokens[0] === token);
-      if (begins(EXIT_TOKEN)) process.exit(7);
+      if (begins(EXIT_TOKEN)) {
+        if (options.exited) Atomics.store(options.exited, 0, 1);
+        if (options.exited) Atomics.notify(options.exited, 0);
+        process.exit(7);
+      }
       if (begins(THROW_TOKEN)) {
         setImmediate(() => {
           throw new Error("an error nobody caught");
         });
         await new Promise(() => {});
+      }
+      if (options.gate) {
+        Atomics.wait(options.gate, 0, 0);
+        Atomics.sub(options.gate, 0, 1);
       }
       const until = performance.now() + (options.busyMs ?? 0);
       while (performance.now() < until);

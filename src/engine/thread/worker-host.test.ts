@@ -34,6 +34,8 @@ async function collect(generation: Generation): Promise<EngineOutput[]> {
   return outputs;
 }
 
+/** A number that both threads see. */
+const shared = () => new Int32Array(new SharedArrayBuffer(4));
 const endless = (token: number) => generateRequest([token], { maxTokens: 500, ignoreEos: true });
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -72,13 +74,16 @@ describe("WorkerEngine", () => {
   });
 
   it("keeps the main thread free while the model computes", async () => {
-    const engine = await start({ busyMs: 40 });
+    const gate = shared();
+    const engine = await start({ gate });
     const reading = collect(engine.generate(generateRequest([5], { maxTokens: 8 })));
-    let ticks = 0;
-    const timer = setInterval(() => ticks++, 5);
-    await reading;
+    // A step ends when this thread lets it: if it waited for the step, both would wait for ever.
+    const timer = setInterval(() => {
+      Atomics.add(gate, 0, 1);
+      Atomics.notify(gate, 0);
+    }, 1);
+    expect(tokensOf(await reading)).toHaveLength(8);
     clearInterval(timer);
-    expect(ticks).toBeGreaterThan(16);
   });
 
   it.each([
@@ -105,13 +110,14 @@ describe("WorkerEngine", () => {
   });
 
   it("rejects an adapter call that was open when the thread died", async () => {
-    const engine = await start({ busyMs: 1 });
+    const exited = shared();
+    const engine = await start({ busyMs: 1, exited });
     const red = await engine.loadAdapter("red");
     await engine.loadAdapter("blue");
     await engine.unloadAdapter(red.version);
     const killer = collect(engine.generate(generateRequest([EXIT_TOKEN])));
     // Blocks this thread until the other one is gone. The news of its end has not arrived yet.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+    Atomics.wait(exited, 0, 0);
     await expect(engine.loadAdapter("green")).rejects.toThrow("the engine thread ended");
     await killer;
     // The unloaded one did not come back.
@@ -121,12 +127,13 @@ describe("WorkerEngine", () => {
   });
 
   it("does not reload an adapter whose unload was open when the thread died", async () => {
-    const engine = await start();
+    const exited = shared();
+    const engine = await start({ exited });
     const { version } = await engine.loadAdapter("red");
     await engine.loadAdapter("blue");
     const killer = collect(engine.generate(generateRequest([EXIT_TOKEN])));
     // Blocks this thread until the other one is gone. The news of its end has not arrived yet.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+    Atomics.wait(exited, 0, 0);
     await Promise.allSettled([engine.unloadAdapter(version), killer]);
     await engine.loadAdapter("green");
   });
