@@ -214,11 +214,12 @@ it("trains two models at once in separate processes while a third policy answers
 });
 
 it("reports training metrics", async () => {
-  const text = await (await fetch(`${server.url}/metrics`, { headers: { authorization: "Bearer key" } })).text();
+  const page = async () => (await fetch(`${server.url}/metrics`, { headers: { authorization: "Bearer key" } })).text();
+  await expect.poll(page).toMatch(/flywheel_training_jobs\{state="running"\} 0/);
+  const text = await page();
   expect(text).toMatch(/flywheel_training_jobs_total\{status="COMPLETED"\} [1-9]/);
   expect(text).toMatch(/flywheel_training_steps_total [1-9]/);
   expect(text).toMatch(/flywheel_training_tokens_total [1-9]\d{3}/);
-  expect(text).toMatch(/flywheel_training_jobs\{state="running"\} 0/);
 });
 
 describe("supervised fine-tuning", () => {

@@ -78,19 +78,23 @@ describe("GET /v1/engine", () => {
 
   // a remote engine tells neither its steps nor the size of its cache
   it.skipIf(IS_REMOTE)("has a history of seconds, the engine's steps, its cache and its slots", async () => {
+    const start = Date.now();
     await server.chat({ messages: says("hello"), max_tokens: 5 });
     // read once a second
-    const read = async (has: (now: Loose) => boolean) =>
-      expect.poll(async () => has(await engine()), { timeout: 10_000 }).toBe(true);
+    const read = async (has: (now: Loose) => boolean) => expect.poll(async () => has(await engine())).toBe(true);
     await read(({ history }) => history.length > 1 && history.some((point: Loose) => point.tokens_per_s > 0));
     await read(({ history }) => history.some((point: Loose) => point.ttft_p50 !== null));
     await read(({ steps }) => steps.some(({ prefill }: Loose) => prefill > 3));
     await read(({ steps }) => steps.some(({ decode }: Loose) => decode === 1));
+    const asked = Date.now();
     const now = await engine();
     expect(now).toMatchObject({ object: "engine", running: 0, waiting: 0, adapters: [null, null], replicas: [] });
     expect(now.cache).toMatchObject({ used: 0, fraction: 0, total: expect.any(Number) });
-    expect(Math.abs(now.now - Date.now())).toBeLessThan(5000);
-    for (const { at } of now.steps) expect(Math.abs(at - Date.now())).toBeLessThan(60_000);
+    expect(now.now).toBeGreaterThanOrEqual(asked);
+    expect(now.now).toBeLessThanOrEqual(Date.now());
+    // clocks that round differ by a little
+    for (const { at } of now.steps) expect(at).toBeLessThan(now.now + 1000);
+    expect(now.steps.at(-1).at).toBeGreaterThan(start - 1000);
   });
 
   it.skipIf(IS_REMOTE)("streams a snapshot, a point and the new steps every second", async () => {
@@ -108,15 +112,17 @@ describe("GET /v1/engine", () => {
           text = text.slice(end + 2);
           if (data) events.push({ event: event!.slice(7), data: JSON.parse(data.slice(6)) });
         }
-        if (events.filter(({ event }) => event === "point").length >= 2 && events.some((e) => e.event === "steps"))
-          return;
+        const points = events.filter(({ event }) => event === "point");
+        const isIdle = points.some(({ data }) => data.running === 0);
+        if (points.length >= 2 && isIdle && events.some(({ event }) => event === "steps")) return;
       }
     })();
     await server.chat({ messages: says("hello"), max_tokens: 5 });
     await reading;
     expect(events[0]).toMatchObject({ event: "snapshot", data: { object: "engine", requests: expect.any(Array) } });
     expect(events[0]!.data.history).toBeUndefined();
-    expect(events.find(({ event }) => event === "point")!.data).toMatchObject({ at: expect.any(Number), running: 0 });
+    const idle = events.find(({ event, data }) => event === "point" && data.running === 0);
+    expect(idle!.data).toMatchObject({ at: expect.any(Number), running: 0 });
   });
 
   it("ends a request for its sender or an admin, and says so to the client", async () => {

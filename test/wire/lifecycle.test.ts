@@ -151,7 +151,7 @@ describe("shutdown", () => {
   });
 
   it("finishes running requests, refuses new ones and reports itself unhealthy", async () => {
-    await start({ config: { shutdownTimeout: 20 }, runner: slow });
+    await start({ config: { shutdownTimeout: 600 }, runner: slow });
     const running = server.stream({ ...endless, max_tokens: 200 });
     const whole = server.chat({ ...endless, max_tokens: 200 });
     await expect.poll(() => server.service.engine.stats().running).toBe(2);
