@@ -42,7 +42,9 @@ const REFUSALS: Record<string, (place: Place, fault: Fault) => string> = {
 const LATER = new Set([408, 409, 425, 429]);
 
 const NETWORK =
-  /^(ECONN|ENOTFOUND|EAI_AGAIN|EPIPE|ETIMEDOUT|EHOST|ENET|EPROTO|UND_|ERR_STREAM_PREMATURE_CLOSE|ERR_SSL|CERT_|DEPTH_ZERO)/;
+  /^(ECONN|ENOTFOUND|EAI_AGAIN|EPIPE|ETIMEDOUT|EHOST|ENET|EPROTO|UND_|ERR_STREAM_PREMATURE_CLOSE|ERR_SSL|ERR_TLS|CERT_)/;
+/** Nobody whom we trust has signed the server's certificate. */
+const UNKNOWN_AUTHORITY = /^(SELF_SIGNED_CERT|DEPTH_ZERO_SELF|UNABLE_TO_(GET_ISSUER|VERIFY))/;
 
 /** The error that callers see. Errors of this machine, such as a full disk, are returned as they are. */
 export function explained(error: unknown, place: Place): Error {
@@ -54,6 +56,9 @@ export function explained(error: unknown, place: Place): Error {
   if (/region is missing/i.test(fault.message ?? "")) {
     return new StorageUnavailable("no region is set: set AWS_REGION", false, error);
   }
+  if (/region not accepted/i.test(fault.message ?? "")) {
+    return new StorageUnavailable("AWS_REGION is not the name of a region: correct it", false, error);
+  }
   if (status !== undefined && (status >= 500 || LATER.has(status))) {
     return new StorageUnavailable(`the bucket ${place.bucket} answers ${status} ${fault.name}`, true, error);
   }
@@ -62,18 +67,24 @@ export function explained(error: unknown, place: Place): Error {
   if (status !== undefined) {
     return new StorageUnavailable(`the bucket ${place.bucket} answers ${status}: ${fault.message}`, false, error);
   }
-  if (
-    fault.name === "TimeoutError" ||
-    NETWORK.test(fault.code ?? "") ||
-    /socket hang up|aborted/.test(fault.message ?? "")
-  ) {
-    return new StorageUnavailable(
-      `the bucket ${place.bucket} cannot be reached: ${fault.message || fault.code}`,
-      true,
-      error,
-    );
+  const unreachable = whyUnreachable(fault);
+  if (unreachable !== null) {
+    return new StorageUnavailable(`the bucket ${place.bucket} cannot be reached: ${unreachable}`, true, error);
   }
   return error instanceof Error ? error : new Error(String(error));
+}
+
+/** In one line; null = something else is wrong. */
+function whyUnreachable({ name, code = "", message = "" }: Fault): string | null {
+  if (UNKNOWN_AUTHORITY.test(code)) {
+    return `${message}: name the file with its authority's certificate in NODE_EXTRA_CA_CERTS`;
+  }
+  // OpenSSL's own text has several lines
+  if (code === "EPROTO" && message.includes("wrong version number")) {
+    return "the server speaks no TLS: is its address http://…?";
+  }
+  if (name !== "TimeoutError" && !NETWORK.test(code) && !/socket hang up|aborted/.test(message)) return null;
+  return message.trim().split("\n")[0] || code;
 }
 
 /** Whether an answer says that there is no such object, upload or bucket. */

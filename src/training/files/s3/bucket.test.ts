@@ -1,8 +1,12 @@
 import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { newAuthority } from "../../../../test/postgres/certificates.ts";
 import { useS3 } from "../../../../test/s3/use-s3.ts";
 import { OperatorError } from "../../../errors/operator-error.ts";
 import { StorageUnavailable } from "../../../errors/storage-unavailable.ts";
@@ -161,11 +165,35 @@ it("says in one line at a start why a bucket cannot be used", async () => {
   delete process.env.AWS_REGION;
   process.env.AWS_CONFIG_FILE = join(folder, "none");
   expect(await line()).toMatch(/no region is set: set AWS_REGION/);
+  for (const region of ["", "eu central"]) {
+    process.env.AWS_REGION = region;
+    expect(await line()).toMatch(/AWS_REGION is not the name of a region: correct it$/);
+  }
+  Object.assign(process.env, s3().env);
+  process.env.AWS_ENDPOINT_URL_S3 = s3().url.replace("http:", "https:");
+  expect(await line()).toMatch(/cannot be reached: the server speaks no TLS: is its address http:\/\/…\?$/);
   Object.assign(process.env, s3().env);
   delete process.env.AWS_ACCESS_KEY_ID;
   process.env.AWS_SHARED_CREDENTIALS_FILE = join(folder, "none");
   process.env.AWS_EC2_METADATA_DISABLED = "true";
   expect(await line()).toMatch(/no credentials were found: set AWS_ACCESS_KEY_ID/);
+});
+
+it("refuses an endpoint that is no URL", async () => {
+  for (const endpoint of ["localhost:9000", "127.0.0.1:9000", "storage"]) {
+    process.env.AWS_ENDPOINT_URL_S3 = endpoint;
+    await expect(open()).rejects.toThrow("AWS_ENDPOINT_URL_S3 must look like https://s3.example:9000");
+  }
+});
+
+it("says how to trust the certificate of a server", async () => {
+  const { certificate, key } = newAuthority("Storage").issue({ ip: "127.0.0.1" });
+  const server = createServer({ cert: certificate, key }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  process.env.AWS_ENDPOINT_URL_S3 = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { reason } = await refusal((await open()).get("x"));
+  await new Promise((resolve) => server.close(resolve));
+  expect(reason).toMatch(/: name the file with its authority's certificate in NODE_EXTRA_CA_CERTS$/);
 });
 
 it("knows the bucket of a database again, and refuses another one", async () => {

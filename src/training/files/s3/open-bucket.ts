@@ -15,7 +15,7 @@ const TRIES = 3;
 
 type Sdk = Pick<typeof import("@aws-sdk/client-s3"), "S3">;
 
-/** Throws OperatorError if the SDK is not installed. */
+/** Throws OperatorError if the SDK is not installed, or its endpoint is no URL. */
 export async function openBucket(
   place: Place,
   load: () => Promise<Sdk> = () => import("@aws-sdk/client-s3"),
@@ -33,8 +33,13 @@ export async function openBucket(
   return new S3Bucket(s3, place);
 }
 
+/** From the first of these variables that is set, as in the SDK. */
 function ownEndpoint(): string | undefined {
-  return process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL;
+  const variable = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"].find((name) => process.env[name]);
+  if (variable === undefined) return undefined;
+  const url = process.env[variable]!;
+  if (/^https?:\/\/./.test(url) && URL.canParse(url)) return url;
+  throw new OperatorError(`${variable} must look like https://s3.example:9000, not ${url}`);
 }
 
 async function loaded(load: () => Promise<Sdk>): Promise<Sdk> {
