@@ -14,9 +14,10 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY src src
 COPY web web
 RUN npx tsc -p tsconfig.build.json --declaration false --sourceMap false && npx vite build web
-# ONNX Runtime comes with the libraries of every platform, 280 MB. One of them goes along.
+# ONNX Runtime comes with the libraries of every platform, 280 MB. One of them goes along. Buildah and Podman set TARGETARCH
+# only if --platform is given.
 ARG TARGETARCH
-RUN node packaging/runtime.mjs "linux/$(echo "$TARGETARCH" | sed s/amd64/x64/)"
+RUN node packaging/runtime.mjs "linux/$(echo "${TARGETARCH:-$(dpkg --print-architecture)}" | sed s/amd64/x64/)"
 
 FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS packages
 ARG TARGETARCH
@@ -25,7 +26,7 @@ COPY package.json package-lock.json .npmrc ./
 COPY packaging packaging
 # The base image has glibc, not musl.
 RUN --mount=type=cache,target=/npm \
-    cpu=$(echo "$TARGETARCH" | sed s/amd64/x64/) \
+    cpu=$(echo "${TARGETARCH:-$(dpkg --print-architecture)}" | sed s/amd64/x64/) \
     && npm ci --cache /npm --omit=dev --ignore-scripts --os=linux --cpu="$cpu" --libc=glibc \
     && rm -r node_modules/@libsql/*-musl
 

@@ -70,6 +70,10 @@ it("installs what the lock file says, runs no install scripts and ships no devel
 it("takes the ONNX Runtime of its platform along, for both platforms", () => {
   const [made] = all(stages[0]!, "RUN").filter(({ text }) => text.includes("packaging/runtime.mjs"));
   expect(made!.text).toContain('"linux/$(');
+  // not every builder says which platform it builds for
+  const runs = stages.flatMap((stage) => all(stage, "RUN")).filter(({ text }) => text.includes("TARGETARCH"));
+  expect(runs).toHaveLength(2);
+  for (const { text } of runs) expect(text).toContain(`\${TARGETARCH:-$(dpkg --print-architecture)}`);
   for (const cpu of ["x64", "arm64"]) {
     expect(existsSync(join(ROOT, "node_modules/onnxruntime-node/bin/napi-v6/linux", cpu))).toBe(true);
   }
