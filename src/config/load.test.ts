@@ -117,7 +117,10 @@ describe("loadConfig", () => {
   it("allows a role of its own only to servers that share a database", () => {
     const database = "postgres://localhost/flywheel";
     expect(loadConfig({ flags: { role: "worker", database } }).role).toBe("worker");
-    expect(() => loadConfig({ flags: { role: "api" } })).toThrow("--role api needs a database that servers share");
+    for (const role of ["api", "worker"]) {
+      const line = `--role ${role} needs a database that servers share: give --database postgres://…`;
+      expect(() => loadConfig({ flags: { role } })).toThrow(line);
+    }
     expect(() => loadConfig({ flags: { role: "worker", database, training: false } })).toThrow("remove --no-training");
   });
 
