@@ -9,6 +9,7 @@ import { trainingRoutes } from "../api/training/routes.ts";
 import { sizeAndAge } from "../config/option.ts";
 import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
+import type { Log } from "../observe/log.ts";
 import { ServerTable } from "../store/server-table.ts";
 import { PACKAGE_VERSION } from "../system/version.ts";
 import { BaseModels, limitsOf } from "../training/base-models.ts";
@@ -87,8 +88,9 @@ export const createTraining: CreateExtension = async (service, store) => {
   registry.addSource(policySource(training));
   await training.start();
   let address = "";
+  const servers = new ServerTable(store);
   const heartbeat = new Heartbeat(
-    new ServerTable(store),
+    servers,
     () => ({
       id,
       role: config.role,
@@ -106,6 +108,7 @@ export const createTraining: CreateExtension = async (service, store) => {
     listening: async (url) => {
       address = url.replace(/\/\/(0\.0\.0\.0|\[::\])/, `//${hostname()}`);
       await heartbeat.start();
+      if (config.role === "api") await sayWhoTrains(servers, log);
     },
     close: async () => {
       await heartbeat.close();
@@ -114,6 +117,13 @@ export const createTraining: CreateExtension = async (service, store) => {
     },
   };
 };
+
+/** Jobs are accepted without a worker, and wait. The store may be away again; then nobody knows. */
+async function sayWhoTrains(servers: ServerTable, log: Log): Promise<void> {
+  const listed = await servers.list().catch(() => null);
+  if (listed === null || listed.some(({ role }) => role !== "api")) return;
+  log.warn("no server runs training jobs: start one with --role worker");
+}
 
 function recordBound({ keepTrajectories }: Config): RecordBound {
   const { bytes, days } = sizeAndAge(keepTrajectories);

@@ -23,6 +23,7 @@ it("a job whose worker is killed completes once, on the other worker", async () 
   const start = (role: string, until?: string) =>
     serve([...common, "--role", role, "--threads", "1", "--api-key", KEY, "--job-lease", "3"], env, until);
   const api = await start("api");
+  await expect.poll(() => api.err()).toContain("no server runs training jobs: start one with --role worker");
   const workers = [await start("worker", "listening on"), await start("worker", "listening on")];
 
   // what a worker serves

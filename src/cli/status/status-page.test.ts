@@ -89,3 +89,18 @@ it("lists several servers, and says when their versions differ", () => {
     "several versions run at once: 0.1.0, 0.2.0",
   ]);
 });
+
+it("says that nobody runs the jobs that wait", () => {
+  const { training } = server();
+  const api: ServerStatus = { ...here, role: "api" };
+  const gone: ServerStatus = { ...here, role: "worker", alive: false };
+  const waiting = [{ id: "j2", kind: "rl" } as TrainingJob];
+  const jobsLine = (servers: ServerStatus[]) =>
+    statusLines(server({ training: { ...training!, running_jobs: [], waiting_jobs: waiting, servers } }), NOW).find(
+      (line) => line.startsWith("jobs"),
+    );
+  expect(jobsLine([api, gone])).toBe(
+    "jobs       0 running, 1 waiting; no server runs jobs: start one with --role worker",
+  );
+  expect(jobsLine([api, here])).toBe("jobs       0 running, 1 waiting");
+});

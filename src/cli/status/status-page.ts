@@ -52,9 +52,12 @@ function policiesText({ policies }: Training): string {
   return named(String(policies.length), newest, policies.length);
 }
 
-function jobsText({ running_jobs, waiting_jobs }: Training): string {
+function jobsText({ running_jobs, waiting_jobs, servers }: Training): string {
+  const counts = `${running_jobs.length} running, ${waiting_jobs.length} waiting`;
+  const runs = servers.some(({ role, alive }) => alive && role !== "api");
+  if (!runs) return `${counts}; no server runs jobs: start one with --role worker`;
   const shown = running_jobs.slice(0, NAMED).map(jobText);
-  return named(`${running_jobs.length} running, ${waiting_jobs.length} waiting`, shown, running_jobs.length);
+  return named(counts, shown, running_jobs.length);
 }
 
 function named(count: string, names: readonly string[], total: number): string {
