@@ -7,6 +7,7 @@ import { addChatCommand } from "./chat.command.ts";
 import { addCompletionCommand } from "./completion/completion.command.ts";
 import { addDemoCommand } from "./demo/demo.command.ts";
 import { addDoctorCommand } from "./doctor/doctor.command.ts";
+import { fileFault } from "./file-fault.ts";
 import { addInitCommand } from "./init.command.ts";
 import { addOpenCommand } from "./open.command.ts";
 import { dashed } from "./option-flags.ts";
@@ -46,11 +47,9 @@ export async function main(argv: readonly string[]): Promise<void> {
   try {
     await createProgram().parseAsync(argv.map(dashed));
   } catch (error) {
-    if (error instanceof OperatorError) {
-      console.error(`flywheel: ${error.message}`);
-    } else {
-      console.error("flywheel:", error);
-    }
+    const line = error instanceof OperatorError ? error.message : fileFault(error);
+    if (line !== null) console.error(`flywheel: ${line}`);
+    else console.error("flywheel:", error);
     process.exitCode = 1;
   }
 }

@@ -122,6 +122,19 @@ describe("base models", () => {
     return cache;
   }
 
+  it("cannot be in a file: every command says so in one line", async () => {
+    const file = join(fresh(), "file");
+    writeFileSync(file, "");
+    const place = ["--download-dir", file];
+    const line = /^flywheel: cannot read the cache folder .* \(ENOTDIR: .*\): choose another --download-dir\n$/;
+    for (const command of [["list"], ["show", "org/m"], ["rm", "org/m"]]) {
+      expect(await run([...command, ...place])).toMatchObject({ code: 1, out: "", err: expect.stringMatching(line) });
+    }
+    const { find } = await doctor(["--data", fresh(), "--port", "0", "--model", "org/m", ...place]);
+    expect(find("model")).toMatchObject({ status: "wrong", detail: expect.stringMatching(/^cannot read the cache/) });
+    expect(find("threads")).toBeDefined();
+  });
+
   it("are pulled, and an estimate downloads no weights", async () => {
     const files = Object.fromEntries(readdirSync(MODEL).map((name) => [name, readFileSync(join(MODEL, name))]));
     const hub = await startFakeHub("org/small", files);

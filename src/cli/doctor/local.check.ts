@@ -72,13 +72,13 @@ function checkData(data: string): Finding {
 
 async function* checkModel(config: Config): AsyncGenerator<Finding> {
   const isOnHub = /^[\w.-]+\/[\w.-]+(@[\w./-]+)?$/.test(config.model) && !existsSync(config.model);
-  const cached = isOnHub ? cachedModel(config.model.split("@")[0]!, environmentOf(config)) : null;
-  if (isOnHub && (cached === null || cached.missing.length > 0)) {
-    const state = cached === null ? "is not on this machine" : `is incomplete, without ${cached.missing[0]}`;
-    yield warning("model", `${config.model} ${state}`, `flywheel pull ${config.model}`);
-    return;
-  }
   try {
+    const cached = isOnHub ? cachedModel(config.model.split("@")[0]!, environmentOf(config)) : null;
+    if (isOnHub && (cached === null || cached.missing.length > 0)) {
+      const state = cached === null ? "is not on this machine" : `is incomplete, without ${cached.missing[0]}`;
+      yield warning("model", `${config.model} ${state}`, `flywheel pull ${config.model}`);
+      return;
+    }
     const { folder } =
       cached === null
         ? await findModel(config, createLog({ level: "warn", format: "text" }))

@@ -21,8 +21,7 @@ export interface CachedModel {
 
 export function cachedModels(env: Environment): CachedModel[] {
   const cache = hubCacheFolder(env);
-  if (!existsSync(cache)) return [];
-  return readdirSync(cache)
+  return foldersIn(cache)
     .filter((name) => name.startsWith("models--") && isFolder(join(cache, name)))
     .sort()
     .flatMap((name) => {
@@ -50,6 +49,16 @@ export function removeCached(repository: string, env: Environment): number {
   }
   rmSync(folder, { recursive: true });
   return found.bytes;
+}
+
+function foldersIn(cache: string): string[] {
+  if (!existsSync(cache)) return [];
+  try {
+    return readdirSync(cache);
+  } catch (cause) {
+    const reason = (cause as Error).message;
+    throw new HubError(`cannot read the cache folder ${cache} (${reason}): choose another --download-dir`, { cause });
+  }
 }
 
 function snapshotOf(cache: RepositoryCache): string | null {
