@@ -50,6 +50,7 @@ describe("prepareJob", () => {
       "too_long",
     ]);
     expect(job.report[4]!.reason).toContain("messages_and_choices[1]: token id 99 is outside the vocabulary");
+    expect(job.report[5]!.reason).toMatch(/^it began at step \d+, too far from step \d+: max_steps_off_policy is 4$/);
     expect(job.report[6]!.reason).toContain("longer than 64 tokens");
     expect(job.report[0]!).toMatchObject({ trainableTokens: 2, tokens: 11, sequences: 1 });
     const signals = job.sequences.toSorted((a, b) => a.trajectory - b.trajectory);

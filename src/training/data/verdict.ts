@@ -74,7 +74,7 @@ export async function judge(
   });
 
   if (isStale(trajectory.initialPolicyVersion, currentStep, config.maxStepsOffPolicy)) {
-    const limit = `more than ${config.maxStepsOffPolicy} steps before step ${currentStep}`;
+    const limit = `too far from step ${currentStep}: max_steps_off_policy is ${config.maxStepsOffPolicy}`;
     return verdict("stale", `it began at step ${trajectory.initialPolicyVersion}, ${limit}`);
   }
   if (rawAdvantage === 0 && !preview) return verdict("zero_advantage", NO_ADVANTAGE);
