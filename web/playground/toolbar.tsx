@@ -64,7 +64,7 @@ function ModelInput({ label, value, onChange }: { label: string; value: string; 
         aria-label={label}
         value={value}
         spellcheck={false}
-        title="A name from the list, or a step such as my-agent@3"
+        title={`${value}. A name from the list, or a step such as my-agent@3`}
         onChange={(event) => onChange(event.currentTarget.value.trim())}
       />
       <datalist id="model-names">
