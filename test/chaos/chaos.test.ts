@@ -8,7 +8,7 @@ const SEED = 24;
 
 it("two API servers and two workers keep every promise while servers and the database fail", async () => {
   const told: string[] = [];
-  const report = await chaos({ seed: SEED, ms: 60_000, faults: 20, say: (what) => told.push(what) });
+  const report = await chaos({ seed: SEED, ms: 600_000, faults: 20, say: (what) => told.push(what) });
   // with what happened, so that a failure can be understood
   expect(report.wrong, told.join("\n")).toEqual([]);
   expect(report.faults).toBeGreaterThan(5);

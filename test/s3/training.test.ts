@@ -25,7 +25,7 @@ import { wrongObjects } from "./wrong-objects.ts";
 
 const HOUR_MS = 3_600_000;
 const PREFIX = "fleet/";
-const TIMES = { lease: 2000, renew: 200, sweep: 100, poll: 50 };
+const TIMES = { lease: 3_600_000, renew: 200, sweep: 100, poll: 50 };
 const s3 = useS3();
 const openStore = storesOf(PROJECT_STORE);
 const log = createLog({ level: "error", format: "text" });

@@ -118,7 +118,7 @@ describe("flywheel serve", () => {
     "ends at once with a second %s, also while the model runs",
     async (signal) => {
       const server = await serve([MODEL, "--port", "0", "--data", fresh(), "--api-key", "k"]);
-      const stream = { stream: true, ignore_eos: true, n: 16, max_tokens: 400 };
+      const stream = { stream: true, ignore_eos: true, n: 100, max_tokens: 400 };
       const response = await looseFetch(`${server.url}/v1/chat/completions`, {
         method: "POST",
         headers: { authorization: "Bearer k", "content-type": "application/json" },
