@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { expect, it } from "vitest";
 import { query } from "../../test/postgres/start-postgres.ts";
 import { usePostgres } from "../../test/postgres/use-postgres.ts";
@@ -34,6 +36,29 @@ it("says in one line what is wrong with a database", async () => {
     /no-such-host\.invalid.*: check the host$/,
   );
   expect(await refusal(url, closed)).toMatch(/127\.0\.0\.1:1\/.*: is PostgreSQL running there\?$/);
+});
+
+it("names the database that a URL without a name means", async () => {
+  const url = await postgres().createDatabase();
+  expect(await refusal(url.replace(/\/[^/]+$/, ""))).toMatch(
+    /: it does not exist: create it with `createdb flywheel`$/,
+  );
+});
+
+it("says that what answers is no PostgreSQL", async () => {
+  const server = createServer((socket) =>
+    socket
+      .on("error", () => {})
+      .resume()
+      .end("HTTP/1.1 400 Bad Request\r\n\r\n"),
+  );
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `postgres://me@127.0.0.1:${(server.address() as AddressInfo).port}/x`;
+  const fix = /: check the host and the port: no PostgreSQL answers there$/;
+  expect(await refusal(url)).toMatch(fix);
+  expect(await refusal(`${url}?sslmode=require`)).toMatch(fix);
+  await new Promise((resolve) => server.close(resolve));
 });
 
 it("refuses a schema that is newer than the program, and makes nothing", async () => {

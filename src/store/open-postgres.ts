@@ -32,6 +32,12 @@ export function shownDatabase(url: string): string {
   return `${searchParams.get("host") ?? hostname}:${port || 5432}${pathname}`;
 }
 
+/** A URL without the name of a database means the one that is called as its user. */
+function nameIn(url: string): string {
+  const { pathname, username } = new URL(url);
+  return decodeURIComponent(pathname.slice(1) || username);
+}
+
 async function withClient(url: string, work: (client: pg.Client) => Promise<void>): Promise<void> {
   let client: pg.Client | null = null;
   try {
@@ -41,7 +47,7 @@ async function withClient(url: string, work: (client: pg.Client) => Promise<void
     await client.connect();
     await work(client);
   } catch (error) {
-    const why = whyUnusable(error, new URL(url).pathname.slice(1));
+    const why = whyUnusable(error, nameIn(url));
     throw new OperatorError(`cannot use the database ${shownDatabase(url)}: ${why}`, { cause: error });
   } finally {
     await client?.end().catch(() => {});

@@ -24,6 +24,9 @@ const SERVER_ENDS = /^(57P0[1-5]|25P03|08...)$/;
 const DRIVER_NOT_SENT = "not queryable";
 const DRIVER_LOST = new RegExp(`Connection terminated|${DRIVER_NOT_SENT}|read timeout`);
 
+/** At a start: nobody answers, or somebody else. */
+const DRIVER_UNANSWERED = /Connection terminated|timeout expired|establishing an SSL connection/;
+
 /** The connection is gone, or its server is silent. What was sent last may have been done. */
 export function lostConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -68,6 +71,10 @@ export function whyUnusable(error: unknown, name: string): string {
       return `${message}: check the host`;
     case "42501":
       return `${message}: its user must be allowed to create tables`;
+    case "":
+      return DRIVER_UNANSWERED.test(message)
+        ? `${message}: check the host and the port: no PostgreSQL answers there`
+        : message;
     default:
       return message;
   }
