@@ -32,8 +32,8 @@ export interface Missed {
 const COMMIT_MS = 15_000;
 /** Clocks of servers differ by less, commits included. */
 const CLOCK_MS = 60_000;
-/** Between two looks, however much happens. */
-const SHORTEST_MS = 250;
+/** Between two looks, however much happens. Pages show news at most as often. */
+const SHORTEST_MS = 500;
 /** Rows of one statement. */
 const PAGE = 1_000;
 /** A watcher who missed more than this, or was away for longer, looks for itself. */

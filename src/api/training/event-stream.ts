@@ -13,7 +13,7 @@ import { presentEvent } from "./present.ts";
 const PAGE = 500;
 const HEARTBEAT_MS = 15_000;
 /** Between looks at the table. A job may have dozens of events a second, and nobody reads them one by one. */
-const PAUSE_MS = 200;
+const PAUSE_MS = 500;
 
 export interface EventStreamParts {
   jobs: Pick<Jobs, "events" | "watch">;
