@@ -16,7 +16,7 @@ import { Jobs } from "./jobs.ts";
 import { closeTabs, openTabs, serverLoad } from "./tabs.ts";
 
 const USAGE = `npm run bench:web -- [options]
-  --quick     one round, and a third of the time for the tabs
+  --quick     one round, and half of the time for the tabs
   --out DIR   where the page goes (default: bench/results; "-" only prints it)`;
 const { quick, out } = flagsOrExit((args) => {
   const options = { quick: { type: "boolean", default: false }, out: { type: "string" } } as const;
@@ -24,7 +24,9 @@ const { quick, out } = flagsOrExit((args) => {
   return { quick: values.quick, out: values.out === "-" ? null : (values.out ?? join(ROOT, "bench/results")) };
 }, USAGE);
 const rounds = quick ? 1 : 5;
-const seconds = quick ? 10 : 30;
+const seconds = quick ? 10 : 20;
+/** After a tab opened or closed, until nothing of that is left to do. */
+const SETTLE_MS = 3_000;
 
 const executablePath = findBrowser();
 if (executablePath === null)
@@ -49,6 +51,10 @@ function frameLine(what: string, all: readonly Frames[]): Line {
   const task = Math.max(...all.map((one) => one.longestTask));
   const measured = `slowest ${ms(median(slowest))} (median of ${all.length}), worst ${ms(Math.max(...slowest))}; ${late} of ${count} frames over 50 ms; longest task ${ms(task)} of processor time`;
   return { what, bar: "no frame over 50 ms", measured };
+}
+
+function percents(loads: readonly number[]): string {
+  return `${loads.map((load) => load.toFixed(2)).join(", ")} %`;
 }
 
 function ms(value: number): string {
@@ -92,16 +98,24 @@ try {
     );
   }
 
+  const settledLoad = async () => {
+    await sleep(SETTLE_MS);
+    return serverLoad(url, seconds);
+  };
   const compare = async (what: string, job: string) => {
-    const before = await serverLoad(url, seconds);
-    const tabs = await openTabs(browser, url, job);
-    const watched = await serverLoad(url, seconds);
-    await closeTabs(tabs);
-    const alone = (before + (await serverLoad(url, seconds))) / 2;
+    const alone = [await settledLoad()];
+    const watched = await repeat(async () => {
+      const tabs = await openTabs(browser, url, job);
+      const load = await settledLoad();
+      await closeTabs(tabs);
+      alone.push(await settledLoad());
+      return load;
+    });
+    const cost = median(watched) - median(alone);
     lines.push({
       what: `server, ten tabs, ${what}, ${seconds} s`,
       bar: "1 % of a core",
-      measured: `${(watched - alone).toFixed(2)} % (${watched.toFixed(2)} % with them, ${alone.toFixed(2)} % before and after)`,
+      measured: `${cost.toFixed(2)} % (with them ${percents(watched)}; before, between and after ${percents(alone)})`,
     });
   };
   console.error("ten tabs");
@@ -123,7 +137,8 @@ const page = [
   `Browser: Chromium ${browser.version()}, headless. Command: \`npm run bench:web${quick ? " -- --quick" : ""}\`.`,
   "",
   "The server runs the bundled model on this machine; so does the browser. Frames are measured on the clock, in the page. The",
-  "server's load is the processor time of its process; the trainer is another process.",
+  "server's load is the processor time of its process; the trainer is another process. Tabs cost the difference of the medians,",
+  "with them and without, once they have loaded.",
   "",
   `Every frame from the first to the last counts. One is over 50 ms if it took more than ${LATE_MS} ms: the browser's clock has steps of`,
   "0.1 ms, and three frames of 16.67 ms make 50.0. A task is what the page's thread does in one go; its processor time grows little",
