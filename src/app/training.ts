@@ -10,7 +10,7 @@ import { sizeAndAge } from "../config/option.ts";
 import type { Config } from "../config/options.ts";
 import { OperatorError } from "../errors/operator-error.ts";
 import type { Log } from "../observe/log.ts";
-import { ServerTable } from "../store/server-table.ts";
+import { ALIVE_MS, ServerTable } from "../store/server-table.ts";
 import { PACKAGE_VERSION } from "../system/version.ts";
 import { BaseModels, limitsOf } from "../training/base-models.ts";
 import { leaseTimes } from "../training/context.ts";
@@ -118,10 +118,10 @@ export const createTraining: CreateExtension = async (service, store) => {
   };
 };
 
-/** Jobs are accepted without a worker, and wait. The store may be away again; then nobody knows. */
+/** Jobs are accepted without a worker, and wait. If the store is away again, nobody knows who is there. */
 async function sayWhoTrains(servers: ServerTable, log: Log): Promise<void> {
   const listed = await servers.list().catch(() => null);
-  if (listed === null || listed.some(({ role }) => role !== "api")) return;
+  if (listed === null || listed.some(({ role, silentMs }) => role !== "api" && silentMs < ALIVE_MS)) return;
   log.warn("no server runs training jobs: start one with --role worker");
 }
 

@@ -6,7 +6,7 @@ import { spawn } from "node:child_process";
 import type { Command } from "commander";
 import { OperatorError } from "../errors/operator-error.ts";
 import { readLocalKey } from "../store/local-key.ts";
-import { ServerTable } from "../store/server-table.ts";
+import { ALIVE_MS, ServerTable } from "../store/server-table.ts";
 import { operatorOf, SessionStore } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import { TokenStore } from "../store/tokens.ts";
@@ -21,9 +21,6 @@ interface OpenOptions {
 }
 
 const DEFAULT_URL = "http://127.0.0.1:8000";
-
-/** A server that was silent for longer is gone. */
-const ALIVE_MS = 30_000;
 
 export function addOpenCommand(program: Command): void {
   const command = program

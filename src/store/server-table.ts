@@ -35,6 +35,9 @@ export interface SeenServer extends ServerRecord {
   running: RunningJobFacts[];
 }
 
+/** A server that was silent for longer may be gone: its leases have expired. */
+export const ALIVE_MS = 30_000;
+
 /** How long the row of a server that died stays, in milliseconds. */
 const KEPT_MS = 5 * 60_000;
 

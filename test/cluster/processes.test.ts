@@ -22,8 +22,13 @@ it("a job whose worker is killed completes once, on the other worker", async () 
   const common = [MODEL, "--served-model-name", "tiny", "--data", data, "--port", "0", "--dtype", "float32"];
   const start = (role: string, until?: string) =>
     serve([...common, "--role", role, "--threads", "1", "--api-key", KEY, "--job-lease", "3"], env, until);
+  const before = await openPostgres(database);
+  const gone = `'gone', 'worker', 'http://gone', '0.1.0', (SELECT now_ms FROM clock) - 60000, '{"models":[],"replicas":[]}'`;
+  await before.run(`INSERT INTO servers (id, role, address, version, seen_at, facts) VALUES (${gone})`);
   const api = await start("api");
   await expect.poll(() => api.err()).toContain("no server runs training jobs: start one with --role worker");
+  await before.run("DELETE FROM servers WHERE id = 'gone'");
+  await before.close();
   const workers = [await start("worker", "listening on"), await start("worker", "listening on")];
 
   // what a worker serves

@@ -2,12 +2,9 @@
 
 import type { FastifyInstance } from "fastify";
 import { Type } from "typebox";
-import type { SeenServer } from "../../store/server-table.ts";
+import { ALIVE_MS, type SeenServer } from "../../store/server-table.ts";
 import type { TrainingService } from "../../training/service.ts";
 import { documented, ServerList } from "./training.schema.ts";
-
-/** A server that was silent for longer may be gone: its leases have expired. */
-const ALIVE_MS = 30_000;
 
 export function registerTrainingStatus(app: FastifyInstance, training: TrainingService): void {
   app.get(
