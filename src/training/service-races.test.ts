@@ -15,6 +15,7 @@ import {
   stepFolder,
   submit,
   type TrainingBench,
+  trainingBy,
 } from "../../test/fakes/training-service.ts";
 import type { JobRecord } from "../store/job-table.ts";
 import { TrainingError } from "./training-error.ts";
@@ -84,24 +85,18 @@ describe.each(SEEDS)("at once, with answers in order %i", (seed) => {
     const trainer = fakeTrainer(5);
     const bench = await late(seed, {
       maxParallelJobs: 2,
-      trainer: {
-        pass: (task, signal) => trainer.pass(task, signal),
-        update: (task, signal) => trainer.update(task, signal),
-        limits: (task) => trainer.limits(task),
-        close: () => trainer.close(),
-        async train(task, onStep, signal) {
-          expect(running).not.toContain(task.adapter);
-          running.add(task.adapter);
-          most = Math.max(most, running.size);
-          try {
-            // the first waits for the second: it might be over before a slow database lets the second begin
-            await expect.poll(() => most).toBe(2);
-            return await trainer.train(task, onStep, signal);
-          } finally {
-            running.delete(task.adapter);
-          }
-        },
-      },
+      trainer: trainingBy(trainer, async (task, onStep, signal) => {
+        expect(running).not.toContain(task.adapter);
+        running.add(task.adapter);
+        most = Math.max(most, running.size);
+        try {
+          // the first waits for the second: it might be over before a slow database lets the second begin
+          await expect.poll(() => most).toBe(2);
+          return await trainer.train(task, onStep, signal);
+        } finally {
+          running.delete(task.adapter);
+        }
+      }),
     });
     const models = await Promise.all(["a", "b", "c"].map((name) => newModel(bench, name)));
     const jobs = await Promise.all([...models, ...models].map(({ id }) => submit(bench, id)));

@@ -11,11 +11,11 @@ import {
   scored,
   stepFolder,
   submit,
+  trainingBy,
 } from "../../test/fakes/training-service.ts";
 import { createLog } from "../observe/log.ts";
 import type { JobRecord } from "../store/job-table.ts";
 import { RL_DEFAULTS, type RlConfig } from "./config.ts";
-import type { Trainer } from "./contract.ts";
 import { GroupLog } from "./data/group-metrics.ts";
 
 const start = benchesOfTest();
@@ -240,16 +240,10 @@ describe("jobs", () => {
     async function forked() {
       const trainer = fakeTrainer();
       const references: (string | null)[] = [];
-      const noting: Trainer = {
-        limits: (task) => trainer.limits(task),
-        train(task, onStep, signal) {
-          if (task.objective.kind === "policy") references.push(task.objective.reference);
-          return trainer.train(task, onStep, signal);
-        },
-        pass: (task, signal) => trainer.pass(task, signal),
-        update: (task, signal) => trainer.update(task, signal),
-        close: () => trainer.close(),
-      };
+      const noting = trainingBy(trainer, (task, onStep, signal) => {
+        if (task.objective.kind === "policy") references.push(task.objective.reference);
+        return trainer.train(task, onStep, signal);
+      });
       const bench = await start({ trainer: noting });
       const source = await newModel(bench);
       for (let i = 0; i < 2; i++) await ended(bench, await submit(bench, source.id));

@@ -20,6 +20,7 @@ import {
   submit,
   type TrainingBench,
   trainingBench,
+  trainingBy,
 } from "../fakes/training-service.ts";
 import { STORES, storesOf } from "../stores.ts";
 import { violations } from "../training-invariants/violations.ts";
@@ -104,23 +105,17 @@ describe.each(STORES)("two servers on %s", (kind) => {
     const [a, b] = [
       await api(),
       await worker("b", {
-        trainer: {
-          pass: (task, signal) => trainer.pass(task, signal),
-          update: (task, signal) => trainer.update(task, signal),
-          limits: (task) => trainer.limits(task),
-          close: () => trainer.close(),
-          async train(task, onStep, signal) {
-            const steps: StepMetrics[] = [];
-            const result = await trainer.train(task, (metrics) => steps.push(metrics), signal);
-            for (const metrics of steps) {
-              const before = live;
-              onStep(metrics);
-              // the other one hears of it before the next
-              await expect.poll(() => live).toBeGreaterThan(before);
-            }
-            return result;
-          },
-        },
+        trainer: trainingBy(trainer, async (task, onStep, signal) => {
+          const steps: StepMetrics[] = [];
+          const result = await trainer.train(task, (metrics) => steps.push(metrics), signal);
+          for (const metrics of steps) {
+            const before = live;
+            onStep(metrics);
+            // the other one hears of it before the next
+            await expect.poll(() => live).toBeGreaterThan(before);
+          }
+          return result;
+        }),
       }),
     ];
     const model = await newModel(a);

@@ -94,6 +94,17 @@ export function fakeTrainer(stepMs = 2, env: Record<string, string> = {}): Proce
   });
 }
 
+/** A trainer that trains in this way, and does all else as the given one. */
+export function trainingBy(trainer: Trainer, train: Trainer["train"]): Trainer {
+  return {
+    pass: (task, signal) => trainer.pass(task, signal),
+    update: (task, signal) => trainer.update(task, signal),
+    limits: (task) => trainer.limits(task),
+    close: () => trainer.close(),
+    train,
+  };
+}
+
 /** A fake trainer and the power over it: jobs stay in the middle of their training, however slow the machine is. */
 export function heldTrainer() {
   const file = join(mkdtempSync(join(tmpdir(), "held-")), "hold");
