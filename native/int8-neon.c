@@ -1,0 +1,93 @@
+// The int8 product with Arm's dot products of signed bytes: one instruction multiplies four inputs of one row with the
+// weights of four outputs. Two rows share the loaded weights: 2 rows x 2 digits x 16 outputs are 16 registers of sums.
+#if defined(__aarch64__)
+
+#pragma GCC target("arch=armv8.2-a+dotprod")
+
+#include <arm_neon.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "int8-parts.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+static bool runs_here(void) {
+  return (getauxval(AT_HWCAP) & (1 << 20)) != 0;  // HWCAP_ASIMDDP
+}
+
+// One row's 16 outputs, `count` of them stored.
+INLINE void finish_row(int32x4_t sums[2][4], float unit, const float *scales, const float *bias, float *y, size_t count) {
+  float32x4_t result[4];
+  for (int v = 0; v < 4; v++) {
+    float32x4_t value = vfmaq_n_f32(vcvtq_f32_s32(sums[0][v]), vcvtq_f32_s32(sums[1][v]), FINE_UNIT);
+    result[v] = vfmaq_f32(vld1q_f32(bias + 4 * v), value, vmulq_n_f32(vld1q_f32(scales + 4 * v), unit));
+  }
+  if (count >= BLOCK_OUTPUTS) {
+    for (int v = 0; v < 4; v++) vst1q_f32(y + 4 * v, result[v]);
+  } else {
+    float padded[BLOCK_OUTPUTS];
+    for (int v = 0; v < 4; v++) vst1q_f32(padded + 4 * v, result[v]);
+    memcpy(y, padded, count * sizeof *y);
+  }
+}
+
+// Four inputs of each row (lane `lane` of `a`) with the weights of 16 outputs.
+#define GROUP(lane)                                                                    \
+  do {                                                                                 \
+    for (int v = 0; v < 4; v++) {                                                      \
+      int8x16_t w = vld1q_s8(tile + 64 * (lane) + 16 * v);                             \
+      for (int r = 0; r < rows; r++)                                                   \
+        for (int d = 0; d < 2; d++) sums[r][d][v] = vdotq_laneq_s32(sums[r][d][v], w, a[r][d], lane); \
+    }                                                                                  \
+  } while (0)
+
+// `rows` rows of one row block, from `digits` (the first chunk of the first of them), with one output block.
+INLINE void multiply(const Int8Weights *weights, size_t block, const uint8_t *digits, size_t height, const float *units,
+                     float *y, const int rows) {
+  int32x4_t sums[2][2][4];
+  for (int r = 0; r < rows; r++)
+    for (int d = 0; d < 2; d++)
+      for (int v = 0; v < 4; v++) sums[r][d][v] = vdupq_n_s32(0);
+  const int8_t *tile = weights->tiles + block * weights->chunks * TILE;
+  const int8_t *end = tile + weights->chunks * TILE;
+  const int8_t *coarse = (const int8_t *)digits, *fine = coarse + height * CHUNK;
+  while (tile < end) {
+    for (int q = 0; q < 4; q++, tile += TILE / 4) {
+      int8x16_t a[2][2];
+      for (int r = 0; r < rows; r++) {
+        a[r][0] = vld1q_s8(coarse + r * CHUNK + 16 * q);
+        a[r][1] = vld1q_s8(fine + r * CHUNK + 16 * q);
+      }
+      GROUP(0);
+      GROUP(1);
+      GROUP(2);
+      GROUP(3);
+    }
+    coarse += 2 * height * CHUNK;
+    fine += 2 * height * CHUNK;
+  }
+  size_t first = block * BLOCK_OUTPUTS;
+  for (int r = 0; r < rows; r++)
+    finish_row(sums[r], units[r], weights->scales + first, weights->bias + first, y + r * weights->outputs + first,
+               weights->outputs - first);
+}
+
+static void product(const Int8Weights *weights, const Digits *digits, Part part, float *y) {
+  for (size_t block = part.first_block; block < part.end_block; block++) {
+    for (size_t rows = part.first_rows; rows < part.end_rows; rows++) {
+      const uint8_t *bytes = digits->bytes + rows * row_block_bytes(digits, weights->chunks);
+      size_t first = rows * digits->height;
+      float *out = y + first * weights->outputs;
+      if (rows_of_block(digits, rows) == 2)
+        multiply(weights, block, bytes, digits->height, digits->units + first, out, 2);
+      else
+        multiply(weights, block, bytes, digits->height, digits->units + first, out, 1);
+    }
+  }
+}
+
+const Int8Path int8_neon = {
+    .name = "neon", .runs_here = runs_here, .product = product, .flip = 0, .height = 2, .width = 1, .macs_per_us = 40e3f};
+
+#endif

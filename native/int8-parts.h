@@ -1,0 +1,84 @@
+// What the parts of the int8 linear map share.
+//
+// The arithmetic, for a row x. Every path does exactly these steps, so all give the same bits:
+//   amax    = largest |x_i|
+//   inverse = 127 / amax
+//   coarse  = round(x_i * inverse)                              an integer, -127 .. 127
+//   fine    = round((x_i * inverse - coarse) * 254)             the bracket with one rounding; an integer, -127 .. 127
+//   C, F    = sums of coarse * w and of fine * w                exact in int32 up to 130,000 inputs
+//   y       = (C + F / 254) * (amax / 127 * scale) + bias       C and F as floats, two fused multiply-adds
+// Rounding is to nearest, ties to even. A row below TINY is a row of zeros. A row with NaN or infinity gives NaN.
+#ifndef FLYWHEEL_INT8_PARTS_H
+#define FLYWHEEL_INT8_PARTS_H
+
+#include "kernels.h"
+
+enum {
+  BLOCK_OUTPUTS = 16,  // outputs of a tile of weights
+  CHUNK = 64,          // inputs of a tile
+  TILE = BLOCK_OUTPUTS * CHUNK,
+  FLIP = 0x80,         // signed byte ^ FLIP = unsigned byte of value + 128
+};
+
+#define TINY 1e-30f
+#define FINE_STEPS 254.0f
+#define FINE_UNIT (1.0f / 254.0f)
+
+// Every array is padded with zeros to whole tiles.
+struct Int8Weights {
+  size_t inputs, outputs;
+  size_t chunks, blocks;  // tiles along inputs and along outputs
+  int8_t *tiles;          // [blocks][chunks][CHUNK / 4][BLOCK_OUTPUTS][4 inputs]
+  int32_t *offsets;       // [outputs]: -128 * sum of weights, what a product with unsigned digits starts with
+  float *scales, *bias;   // [outputs]
+};
+
+// Rows as digits, in row blocks of `height` rows; the last may have fewer.
+typedef struct {
+  size_t rows, height;
+  uint8_t *bytes;  // [row blocks][chunks][coarse, fine][height][CHUNK]
+  float *units;    // [rows]: amax / 127
+} Digits;
+
+// Part of a product: row blocks x output blocks, each from first to end - 1.
+typedef struct {
+  size_t first_rows, end_rows, first_block, end_block;
+} Part;
+
+// One way to multiply. `flip` is FLIP where the digits must be unsigned, else 0.
+typedef struct {
+  const char *name;
+  bool (*runs_here)(void);
+  void (*product)(const Int8Weights *weights, const Digits *digits, Part part, float *y);
+  uint8_t flip;
+  size_t height;       // most rows of a row block
+  size_t width;        // output blocks that it takes best together
+  float macs_per_us;   // weights times rows, on one thread
+} Int8Path;
+
+#if defined(__x86_64__)
+extern const Int8Path int8_avx512, int8_amx;
+#elif defined(__aarch64__)
+extern const Int8Path int8_neon;
+#endif
+
+// Paths of this processor, the one for few rows first. Ends with NULL.
+const Int8Path *const *int8_paths(void);
+
+bool int8_linear_by(const Int8Path *path, const Int8Weights *weights, const float *x, size_t rows, float *y,
+                    const Crew *crew);
+
+// Digits of one row; returns its unit. Chunk c of digit d goes to bytes[c * 2 * stride + d * stride], stride in bytes.
+float int8_row_digits(const float *x, size_t inputs, uint8_t flip, uint8_t *bytes, size_t stride);
+
+static inline size_t rows_of_block(const Digits *digits, size_t block) {
+  size_t left = digits->rows - block * digits->height;
+  return left < digits->height ? left : digits->height;
+}
+
+// Bytes of a row block.
+static inline size_t row_block_bytes(const Digits *digits, size_t chunks) {
+  return chunks * 2 * digits->height * CHUNK;
+}
+
+#endif

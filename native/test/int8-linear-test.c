@@ -1,0 +1,317 @@
+// Checks the int8 linear map's paths against plain C, bit by bit, and times them. A program of its own:
+//   gcc -O3 -std=gnu11 -ffp-contract=off -pthread -Inative native/test/int8-linear-test.c native/int8-*.c -lm
+//   int8-linear-test [all]          prints OK for each path of this processor
+//   int8-linear-test time [path]    prints products per second
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "int8-parts.h"
+
+// --- threads ---
+
+typedef struct {
+  size_t threads;
+  void (*task)(void *data, size_t index);
+  void *data;
+  size_t count;
+  atomic_size_t next, working, turn;
+  pthread_t ids[64];
+} Pool;
+
+static void work(Pool *pool) {
+  size_t i;
+  while ((i = atomic_fetch_add(&pool->next, 1)) < pool->count) pool->task(pool->data, i);
+}
+
+static void *worker(void *data) {
+  Pool *pool = data;
+  for (size_t seen = 0;;) {
+    for (int spins = 0; atomic_load(&pool->turn) == seen; spins++)
+      if (spins > 10000) sched_yield();
+    seen = atomic_load(&pool->turn);
+    if (pool->task == NULL) return NULL;
+    work(pool);
+    atomic_fetch_sub(&pool->working, 1);
+  }
+}
+
+static void pool_run(void *data, size_t count, void (*task)(void *data, size_t index), void *task_data) {
+  Pool *pool = data;
+  pool->task = task;
+  pool->data = task_data;
+  pool->count = count;
+  atomic_store(&pool->next, 0);
+  atomic_store(&pool->working, pool->threads - 1);
+  atomic_fetch_add(&pool->turn, 1);
+  if (task == NULL) return;
+  work(pool);
+  for (int spins = 0; atomic_load(&pool->working) != 0; spins++)
+    if (spins > 10000) sched_yield();
+}
+
+static Crew crew_of(size_t threads) {
+  Pool *pool = calloc(1, sizeof *pool);
+  pool->threads = threads;
+  for (size_t i = 1; i < threads; i++) pthread_create(&pool->ids[i], NULL, worker, pool);
+  return (Crew){threads, pool_run, pool};
+}
+
+static void crew_end(Crew crew) {
+  Pool *pool = crew.pool;
+  pool_run(pool, 0, NULL, NULL);
+  for (size_t i = 1; i < pool->threads; i++) pthread_join(pool->ids[i], NULL);
+  free(pool);
+}
+
+// --- random numbers ---
+
+static uint64_t seed = 1;
+
+static uint32_t random_bits(void) {
+  seed = seed * 6364136223846793005u + 1442695040888963407u;
+  return (uint32_t)(seed >> 32);
+}
+
+// About normal.
+static float random_number(void) {
+  float sum = 0;
+  for (int i = 0; i < 4; i++) sum += (float)random_bits() * 0x1p-32f - 0.5f;
+  return sum;
+}
+
+// --- plain C ---
+
+static void plain_row(const int8_t *values, const float *scales, const float *bias, size_t inputs, size_t outputs,
+                      const float *x, float *y) {
+  float amax = 0;
+  bool finite = true;
+  for (size_t i = 0; i < inputs; i++) {
+    if (!isfinite(x[i])) finite = false;
+    else if (fabsf(x[i]) > amax) amax = fabsf(x[i]);
+  }
+  int32_t *coarse_sums = calloc(2 * outputs, sizeof *coarse_sums), *fine_sums = coarse_sums + outputs;
+  float unit = !finite ? NAN : amax < TINY ? 0 : amax / 127.0f;
+  if (finite && amax >= TINY) {
+    float inverse = 127.0f / amax;
+    for (size_t i = 0; i < inputs; i++) {
+      float coarse = rintf(x[i] * inverse), fine = rintf(fmaf(x[i], inverse, -coarse) * 254.0f);
+      if (fabsf(coarse) > 127 || fabsf(fine) > 127) printf("digit out of range: %g %g\n", coarse, fine), exit(1);
+      int32_t c = (int32_t)coarse, f = (int32_t)fine;
+      const int8_t *row = values + i * outputs;
+      for (size_t o = 0; o < outputs; o++) coarse_sums[o] += c * row[o], fine_sums[o] += f * row[o];
+    }
+  }
+  for (size_t o = 0; o < outputs; o++) {
+    float value = fmaf((float)fine_sums[o], FINE_UNIT, (float)coarse_sums[o]);
+    y[o] = fmaf(value, scales[o] * unit, bias == NULL ? 0 : bias[o]);
+  }
+  free(coarse_sums);
+}
+
+// --- cases ---
+
+static bool same(const float *a, const float *b, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (memcmp(a + i, b + i, sizeof *a) != 0 && !(isnan(a[i]) && isnan(b[i]))) {
+      printf("  at %zu: %.9g instead of %.9g\n", i, a[i], b[i]);
+      return false;
+    }
+  return true;
+}
+
+// Some rows are special: zeros, NaN, infinity, tiny, subnormal, huge, one outlier.
+static void fill_row(float *x, size_t inputs, unsigned kind) {
+  float factor = 1;
+  if (kind == 2) factor = 1e-29f;
+  if (kind == 3) factor = 1e-40f;
+  if (kind == 4) factor = 1.5e38f;
+  for (size_t i = 0; i < inputs; i++) x[i] = kind == 1 ? 0 : random_number() * factor;
+  size_t somewhere = random_bits() % inputs;
+  if (kind == 5) x[somewhere] = NAN;
+  if (kind == 6) x[somewhere] = -INFINITY;
+  if (kind == 7) x[somewhere] = 1000;
+  if (kind == 8) x[somewhere] = 3.4028234e38f;
+  if (kind == 9)  // halves: ties of both roundings
+    for (size_t i = 0; i < inputs; i++) x[i] = i == 0 ? 127 : (float)(random_bits() % 509) / 2 - 127;
+}
+
+typedef struct {
+  size_t inputs, outputs, rows;
+  int8_t *values;
+  float *scales, *bias, *x, *expected;
+} Case;
+
+static Case make_case(size_t inputs, size_t outputs, size_t rows, bool special, bool with_bias) {
+  Case c = {inputs, outputs, rows, malloc(inputs * outputs), malloc(outputs * 4), NULL, malloc(rows * inputs * 4),
+            malloc(rows * outputs * 4)};
+  for (size_t i = 0; i < inputs * outputs; i++) c.values[i] = (int8_t)(random_bits() % 255 - 127);
+  for (size_t i = 0; i < outputs; i++) c.scales[i] = 0.001f + 0.01f * fabsf(random_number());
+  if (with_bias) {
+    c.bias = malloc(outputs * 4);
+    for (size_t i = 0; i < outputs; i++) c.bias[i] = random_number();
+  }
+  for (size_t r = 0; r < rows; r++) {
+    fill_row(c.x + r * inputs, inputs, special && random_bits() % 2 ? random_bits() % 10 : 0);
+    plain_row(c.values, c.scales, c.bias, inputs, outputs, c.x + r * inputs, c.expected + r * outputs);
+  }
+  return c;
+}
+
+static void free_case(Case c) {
+  free(c.values), free(c.scales), free(c.bias), free(c.x), free(c.expected);
+}
+
+static bool check_case(const Int8Path *path, const Case *c, const Crew *crew) {
+  Int8Weights *weights = int8_weights_pack(c->values, c->scales, c->bias, c->inputs, c->outputs);
+  size_t count = c->rows * c->outputs;
+  float *y = malloc((count + 1) * sizeof *y);
+  y[count] = 12345;
+  bool ok = path != NULL ? int8_linear_by(path, weights, c->x, c->rows, y, crew)
+                         : int8_linear(weights, c->x, c->rows, y, crew);
+  ok = ok && same(y, c->expected, count) && y[count] == 12345;
+  if (!ok)
+    printf("FAILED %s: %zu inputs, %zu outputs, %zu rows, %zu threads\n", path != NULL ? path->name : "chosen", c->inputs,
+           c->outputs, c->rows, crew->threads);
+  free(y);
+  int8_weights_free(weights);
+  return ok;
+}
+
+static const size_t INPUTS[] = {1, 3, 31, 64, 100, 512, 1408, 4097}, OUTPUTS[] = {1, 15, 16, 17, 512, 1000, 8192},
+                    ROWS[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 31, 33, 64, 100, 512};
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+// Cases of at most `most` products each; about `share` of 1000 of all sizes. path = NULL: the one that the library chooses.
+static bool check_path(const Int8Path *path, float most, unsigned share) {
+  Crew crews[] = {crew_of(1), crew_of(2), crew_of(5)};
+  size_t cases = 0;
+  bool ok = true;
+  for (size_t i = 0; i < COUNT(INPUTS) && ok; i++)
+    for (size_t o = 0; o < COUNT(OUTPUTS) && ok; o++)
+      for (size_t r = 0; r < COUNT(ROWS) && ok; r++) {
+        if ((float)INPUTS[i] * (float)OUTPUTS[o] * (float)ROWS[r] > most) continue;
+        if (random_bits() % 1000 >= share) continue;
+        Case c = make_case(INPUTS[i], OUTPUTS[o], ROWS[r], cases % 2 == 0, random_bits() % 2);
+        ok = check_case(path, &c, &crews[cases % COUNT(crews)]);
+        free_case(c);
+        cases++;
+      }
+  for (size_t i = 0; i < COUNT(crews); i++) crew_end(crews[i]);
+  printf("%s %s: %zu cases\n", ok ? "OK" : "FAILED", path != NULL ? path->name : "chosen", cases);
+  return ok;
+}
+
+// Largest error of a row against the exact product of the unrounded row: half a fine digit for every input.
+static bool check_error(void) {
+  bool ok = true;
+  Crew crew = crew_of(1);
+  double worst = 0;
+  for (int turn = 0; turn < 20 && ok; turn++) {
+    Case c = make_case(512, 64, 8, false, false);
+    Int8Weights *weights = int8_weights_pack(c.values, c.scales, NULL, 512, 64);
+    float y[8 * 64];
+    int8_linear(weights, c.x, 8, y, &crew);
+    for (size_t r = 0; r < 8; r++)
+      for (size_t o = 0; o < 64; o++) {
+        double sum = 0, size = 0, amax = 0;
+        for (size_t i = 0; i < 512; i++) {
+          double x = c.x[r * 512 + i], w = c.values[i * 64 + o];
+          sum += x * w, size += fabs(w), amax = fmax(amax, fabs(x));
+        }
+        double error = fabs(y[r * 64 + o] - sum * c.scales[o]);
+        double bound = size * c.scales[o] * amax / 127 * (0.5 / 254 + 0x1p-17) + fabs(sum * c.scales[o]) * 0x1p-21;
+        worst = fmax(worst, error / bound);
+        ok = ok && error <= bound;
+      }
+    int8_weights_free(weights);
+    free_case(c);
+  }
+  crew_end(crew);
+  printf("%s error: at most %.3f of the bound\n", ok ? "OK" : "FAILED", worst);
+  return ok;
+}
+
+// --- time ---
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+// Seconds of one call, the least of several runs. `copies` of the weights take turns, as layers of a model do.
+static double time_of(const Int8Path *path, Int8Weights **weights, size_t copies, const float *x, size_t rows, float *y,
+                      const Crew *crew) {
+  double best = 1e9;
+  size_t calls = 1;
+  for (double start = now(); now() - start < 0.12;) {
+    double begin = now();
+    for (size_t i = 0; i < calls * copies; i++) {
+      if (path != NULL) int8_linear_by(path, weights[i % copies], x, rows, y, crew);
+      else int8_linear(weights[i % copies], x, rows, y, crew);
+    }
+    double seconds = now() - begin;
+    best = fmin(best, seconds / (double)(calls * copies));
+    if (seconds < 0.01) calls *= 2;
+  }
+  return best;
+}
+
+static void print_times(const Int8Path *path, size_t inputs, size_t outputs, const Crew *crew, size_t memory) {
+  static const size_t rows[] = {1, 2, 4, 8, 16, 32, 128, 512};
+  Case c = make_case(inputs, outputs, 1, false, false);
+  float *x = malloc(512 * inputs * sizeof *x), *y = malloc(512 * outputs * sizeof *y);
+  for (size_t i = 0; i < 512 * inputs; i++) x[i] = random_number();
+  size_t copies = memory / (inputs * outputs) + 1;
+  Int8Weights **weights = malloc(copies * sizeof *weights);
+  for (size_t i = 0; i < copies; i++) weights[i] = int8_weights_pack(c.values, c.scales, NULL, inputs, outputs);
+  printf("%5zu x %5zu %s %zu threads, %3zu copies:", inputs, outputs, path != NULL ? path->name : "chosen", crew->threads,
+         copies);
+  for (size_t i = 0; i < COUNT(rows); i++) {
+    double seconds = time_of(path, weights, copies, x, rows[i], y, crew);
+    printf("  %zu: %.0f us %.0f", rows[i], seconds * 1e6, (double)(rows[i] * inputs * outputs) / seconds * 1e-9);
+    fflush(stdout);
+  }
+  printf(" GMAC/s\n");
+  for (size_t i = 0; i < copies; i++) int8_weights_free(weights[i]);
+  free(weights), free(x), free(y);
+  free_case(c);
+}
+
+// time [path | chosen] [threads] [MiB of weights]
+static void time_paths(int count, char **arguments) {
+  static const size_t sizes[][2] = {{512, 1536}, {512, 2816}, {1408, 512}, {1024, 5632}, {512, 8192}};
+  const Int8Path *path = NULL;
+  for (const Int8Path *const *paths = int8_paths(); *paths != NULL; paths++)
+    if (count > 0 && strcmp((*paths)->name, arguments[0]) == 0) path = *paths;
+  size_t memory = count > 2 ? strtoul(arguments[2], NULL, 10) << 20 : 0;
+  for (size_t threads = 1; threads <= 2; threads++) {
+    if (count > 1) threads = strtoul(arguments[1], NULL, 10);
+    Crew crew = crew_of(threads);
+    for (size_t i = 0; i < COUNT(sizes); i++) print_times(path, sizes[i][0], sizes[i][1], &crew, memory);
+    crew_end(crew);
+    if (count > 1) break;
+  }
+}
+
+int main(int count, char **arguments) {
+  if (!kernels_run_here()) {
+    printf("This processor lacks what the kernels need.\n");
+    return 1;
+  }
+  if (count > 1 && strcmp(arguments[1], "time") == 0) {
+    time_paths(count - 2, arguments + 2);
+    return 0;
+  }
+  bool ok = check_error();
+  for (const Int8Path *const *path = int8_paths(); *path != NULL; path++)
+    ok = check_path(*path, 3e6f, 1000) && check_path(*path, 3e8f, 60) && ok;
+  ok = check_path(NULL, 3e7f, 100) && ok;
+  return ok ? 0 : 1;
+}
