@@ -1,0 +1,165 @@
+// The attention operations. Attributes of both: heads, kv_heads, head_dim, block (ints), scale, softcap (floats), as in
+// AttentionShape.
+//
+// PagedAttention, with the attribute window: q [rows, heads * head_dim], k and v [rows, kv_heads * head_dim] (of any shape whose first dimension is
+// rows), cache [blocks, floats of a block], spans int64 [m, 4] (first row, count, start, where the span's list begins in the
+// next input), blocks int64 [n], wanted rows int64 [w] (optional) -> [w or rows, 1, heads * head_dim].
+// The cache is an input that is written to, in the caller's memory.
+//
+// PlainAttention: q [count, heads * head_dim], k and v [keys, kv_heads * head_dim], window int64 [1]
+// -> [count, heads * head_dim].
+#include <stdlib.h>
+
+#include "operations.h"
+
+typedef struct {
+  AttentionShape shape;
+  size_t threads;
+} AttentionKernel;
+
+// Products of three sizes up to this one fit into 64 bits.
+enum { LARGEST = 1 << 20 };
+
+static OrtStatus *read_size(const OrtKernelInfo *info, const char *name, int64_t least, size_t *size) {
+  int64_t value;
+  ORT_TRY(ORT(KernelInfoGetAttribute_int64)(info, name, &value));
+  if (value < least || value > LARGEST) return ort_failure("attention: a size is out of range");
+  *size = (size_t)value;
+  return NULL;
+}
+
+static OrtStatus *read_shape(const OrtKernelInfo *info, AttentionShape *shape) {
+  ORT_TRY(read_size(info, "heads", 1, &shape->heads));
+  ORT_TRY(read_size(info, "kv_heads", 1, &shape->kv_heads));
+  ORT_TRY(read_size(info, "head_dim", 1, &shape->head_dim));
+  ORT_TRY(read_size(info, "block", 1, &shape->block));
+  ORT_TRY(ORT(KernelInfoGetAttribute_float)(info, "scale", &shape->scale));
+  ORT_TRY(ORT(KernelInfoGetAttribute_float)(info, "softcap", &shape->softcap));
+  return shape->heads % shape->kv_heads == 0 ? NULL : ort_failure("attention: kv_heads does not divide heads");
+}
+
+static OrtStatus *keep(AttentionShape shape, size_t threads, void **kernel) {
+  AttentionKernel *made = malloc(sizeof *made);
+  if (made == NULL) return ort_failure("out of memory");
+  *made = (AttentionKernel){shape, threads};
+  *kernel = made;
+  return NULL;
+}
+
+static OrtStatus *create_paged(const OrtKernelInfo *info, size_t threads, void **kernel) {
+  AttentionShape shape = {0};
+  ORT_TRY(read_shape(info, &shape));
+  ORT_TRY(read_size(info, "window", 0, &shape.window));
+  return keep(shape, threads, kernel);
+}
+
+static OrtStatus *create_plain(const OrtKernelInfo *info, size_t threads, void **kernel) {
+  AttentionShape shape = {0};
+  ORT_TRY(read_shape(info, &shape));
+  return keep(shape, threads, kernel);
+}
+
+// Whether x has this many rows of this many elements.
+static bool has_rows(const Input *x, size_t rows, size_t width) {
+  return x->rank >= 1 && (size_t)x->dims[0] == rows && x->elements % width == 0 && x->elements / width == rows;
+}
+
+static size_t rows_of(const Input *x) { return x->rank >= 1 ? (size_t)x->dims[0] : 0; }
+
+typedef struct {
+  Input q, k, v, cache, spans, blocks, wanted;
+  size_t rows;
+} PagedInputs;
+
+static OrtStatus *read_paged(const AttentionShape *shape, const OrtKernelContext *context, PagedInputs *in) {
+  Input *inputs[] = {&in->q, &in->k, &in->v, &in->cache, &in->spans, &in->blocks, &in->wanted};
+  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) ORT_TRY(read_input(context, i, inputs[i]));
+  in->rows = rows_of(&in->q);
+  size_t kv_width = shape->kv_heads * shape->head_dim;
+  if (!has_rows(&in->q, in->rows, shape->heads * shape->head_dim) || !has_rows(&in->k, in->rows, kv_width) ||
+      !has_rows(&in->v, in->rows, kv_width)) {
+    return ort_failure("PagedAttention: q, k and v do not have the same rows");
+  }
+  if (!has_rows(&in->cache, rows_of(&in->cache), attention_block_floats(shape))) {
+    return ort_failure("PagedAttention: the cache has blocks of another size");
+  }
+  if (!has_rows(&in->spans, rows_of(&in->spans), 4)) return ort_failure("PagedAttention: a span is not four numbers");
+  const int64_t *wanted = in->wanted.data;
+  for (size_t i = 0; i < in->wanted.elements; i++) {
+    if (wanted[i] < 0 || (size_t)wanted[i] >= in->rows) return ort_failure("PagedAttention: no such wanted row");
+  }
+  return NULL;
+}
+
+// Whether the four numbers are rows that exist, and positions whose blocks are listed and exist.
+static bool read_span(const AttentionShape *shape, const PagedInputs *in, const int64_t *numbers, Span *span) {
+  int64_t rows = (int64_t)in->rows, listed = (int64_t)in->blocks.elements, block = (int64_t)shape->block;
+  int64_t first_row = numbers[0], count = numbers[1], start = numbers[2], offset = numbers[3];
+  if (first_row < 0 || count < 0 || first_row > rows || count > rows - first_row) return false;
+  if (offset < 0 || offset > listed || start < 0 || start > listed * block) return false;
+  int64_t needed = (start + count + block - 1) / block;
+  if (needed > listed - offset) return false;
+  *span = (Span){first_row, count, start, (const int64_t *)in->blocks.data + offset};
+  for (int64_t i = 0; i < needed; i++) {
+    if (span->blocks[i] < 0 || span->blocks[i] >= (int64_t)rows_of(&in->cache)) return false;
+  }
+  return true;
+}
+
+static OrtStatus *attend(const AttentionKernel *kernel, const PagedInputs *in, Span *spans, OrtKernelContext *context) {
+  const AttentionShape *shape = &kernel->shape;
+  size_t span_count = 0;
+  for (size_t i = 0; i < rows_of(&in->spans); i++) {
+    Span *span = &spans[span_count];
+    if (!read_span(shape, in, (const int64_t *)in->spans.data + 4 * i, span)) {
+      return ort_failure("PagedAttention: a span has rows or blocks that do not exist");
+    }
+    if (span->count > 0) span_count += 1;
+  }
+  size_t results = in->wanted.data == NULL ? in->rows : in->wanted.elements;
+  int64_t dims[] = {(int64_t)results, 1, (int64_t)(shape->heads * shape->head_dim)};
+  float *out;
+  ORT_TRY(make_output(context, dims, 3, &out));
+  if (in->rows == 0) return NULL;
+  Crew crew = crew_of(context, kernel->threads);
+  bool done = attention_paged(shape, in->cache.data, spans, span_count, in->q.data, in->k.data, in->v.data, in->rows,
+                              in->wanted.data, results, out, &crew);
+  return done ? NULL : ort_failure("PagedAttention: out of memory");
+}
+
+static OrtStatus *compute_paged(void *kernel, OrtKernelContext *context) {
+  const AttentionKernel *attention = kernel;
+  PagedInputs in;
+  ORT_TRY(read_paged(&attention->shape, context, &in));
+  Span *spans = malloc((rows_of(&in.spans) + 1) * sizeof *spans);
+  if (spans == NULL) return ort_failure("out of memory");
+  OrtStatus *failure = attend(attention, &in, spans, context);
+  free(spans);
+  return failure;
+}
+
+static OrtStatus *compute_plain(void *kernel, OrtKernelContext *context) {
+  const AttentionKernel *attention = kernel;
+  AttentionShape shape = attention->shape;
+  Input q, k, v, window;
+  ORT_TRY(read_input(context, 0, &q));
+  ORT_TRY(read_input(context, 1, &k));
+  ORT_TRY(read_input(context, 2, &v));
+  ORT_TRY(read_input(context, 3, &window));
+  if (window.elements != 1 || *(int64_t *)window.data < 0) return ort_failure("PlainAttention: wrong window");
+  shape.window = (size_t)*(int64_t *)window.data;
+  size_t count = rows_of(&q), keys = rows_of(&k);
+  size_t width = shape.heads * shape.head_dim, kv_width = shape.kv_heads * shape.head_dim;
+  if (!has_rows(&q, count, width) || !has_rows(&k, keys, kv_width) || !has_rows(&v, keys, kv_width) || count > keys) {
+    return ort_failure("PlainAttention: the rows of q, k and v do not fit together");
+  }
+  int64_t dims[] = {(int64_t)count, (int64_t)width};
+  float *out;
+  ORT_TRY(make_output(context, dims, 2, &out));
+  Crew crew = crew_of(context, attention->threads);
+  if (count == 0 || attention_plain(&shape, q.data, k.data, v.data, count, keys, out, &crew)) return NULL;
+  return ort_failure("PlainAttention: out of memory");
+}
+
+const OperationKind paged_attention_operation = {"PagedAttention", 4, 3, 1, create_paged, compute_paged, free};
+const OperationKind plain_attention_operation = {"PlainAttention", 3, 1, 0, create_plain, compute_plain, free};

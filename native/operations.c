@@ -1,0 +1,140 @@
+// Registers the custom operations (domain "flywheel") in a session, and reads and writes tensors for them.
+#include "operations.h"
+
+#include <stdlib.h>
+
+#define DOMAIN "flywheel"
+
+static const OperationKind *const kinds[] = {&int8_linear_operation, &paged_attention_operation,
+                                             &plain_attention_operation};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+// `base` comes first: the runtime hands its address back.
+typedef struct {
+  OrtCustomOp base;
+  const OperationKind *kind;
+  size_t threads;
+} Operation;
+
+struct Operations {
+  OrtCustomOpDomain *domain;
+  Operation list[KINDS];
+};
+
+static const OperationKind *kind_of(const OrtCustomOp *op) { return ((const Operation *)op)->kind; }
+
+static const char *get_name(const OrtCustomOp *op) { return kind_of(op)->name; }
+
+static const char *get_provider(const OrtCustomOp *op) {
+  (void)op;
+  return NULL;
+}
+
+static int get_input_type(const OrtCustomOp *op, size_t index) {
+  return index < kind_of(op)->floats ? ORT_FLOAT : ORT_INT64;
+}
+
+static size_t get_input_count(const OrtCustomOp *op) { return kind_of(op)->floats + kind_of(op)->integers; }
+
+static int get_output_type(const OrtCustomOp *op, size_t index) {
+  (void)op, (void)index;
+  return ORT_FLOAT;
+}
+
+static size_t get_output_count(const OrtCustomOp *op) {
+  (void)op;
+  return 1;
+}
+
+static int get_input_characteristic(const OrtCustomOp *op, size_t index) {
+  return index < get_input_count(op) - kind_of(op)->optional ? ORT_REQUIRED : ORT_OPTIONAL;
+}
+
+static int get_output_characteristic(const OrtCustomOp *op, size_t index) {
+  (void)op, (void)index;
+  return ORT_REQUIRED;
+}
+
+static int get_input_memory_type(const OrtCustomOp *op, size_t index) {
+  (void)op, (void)index;
+  return ORT_MEMORY_DEFAULT;
+}
+
+static OrtStatus *create_kernel(const OrtCustomOp *op, OrtApi api, const OrtKernelInfo *info, void **kernel) {
+  (void)api;
+  return kind_of(op)->create(info, ((const Operation *)op)->threads, kernel);
+}
+
+static Operation operation_of(const OperationKind *kind, size_t threads) {
+  OrtCustomOp base = {
+      .version = ORT_API_VERSION,
+      .GetName = get_name,
+      .GetExecutionProviderType = get_provider,
+      .GetInputType = get_input_type,
+      .GetInputTypeCount = get_input_count,
+      .GetOutputType = get_output_type,
+      .GetOutputTypeCount = get_output_count,
+      .KernelDestroy = kind->destroy,
+      .GetInputCharacteristic = get_input_characteristic,
+      .GetOutputCharacteristic = get_output_characteristic,
+      .GetInputMemoryType = get_input_memory_type,
+      .CreateKernelV2 = create_kernel,
+      .KernelComputeV2 = kind->compute,
+  };
+  return (Operation){base, kind, threads};
+}
+
+OrtStatus *operations_create(size_t threads, OrtSessionOptions *options, Operations **operations) {
+  *operations = calloc(1, sizeof **operations);
+  if (*operations == NULL) return ort_failure("out of memory");
+  ORT_TRY(ORT(CreateCustomOpDomain)(DOMAIN, &(*operations)->domain));
+  for (size_t i = 0; i < KINDS; i++) {
+    (*operations)->list[i] = operation_of(kinds[i], threads);
+    ORT_TRY(ORT(CustomOpDomain_Add)((*operations)->domain, &(*operations)->list[i].base));
+  }
+  return ORT(AddCustomOpDomain)(options, (*operations)->domain);
+}
+
+void operations_release(Operations *operations) {
+  if (operations != NULL && operations->domain != NULL) ORT(ReleaseCustomOpDomain)(operations->domain);
+  free(operations);
+}
+
+// Stands for the memory of tensors without elements.
+static int64_t nothing[1];
+
+OrtStatus *read_input(const OrtKernelContext *context, size_t index, Input *input) {
+  *input = (Input){0};
+  const OrtValue *value = NULL;
+  ORT_TRY(ORT(KernelContext_GetInput)(context, index, &value));
+  if (value == NULL) return NULL;
+  int type;
+  ORT_TRY(ORT(GetTensorElementTypeAndShapeDataReference)(value, &type, &input->dims, &input->rank));
+  ORT_TRY(ORT(GetTensorMutableData)((OrtValue *)value, &input->data));
+  if (input->data == NULL) input->data = nothing;
+  input->elements = 1;
+  for (size_t i = 0; i < input->rank; i++) input->elements *= (size_t)input->dims[i];
+  return NULL;
+}
+
+OrtStatus *make_output(OrtKernelContext *context, const int64_t *dims, size_t rank, float **data) {
+  OrtValue *value = NULL;
+  ORT_TRY(ORT(KernelContext_GetOutput)(context, 0, dims, rank, &value));
+  return ORT(GetTensorMutableData)(value, (void **)data);
+}
+
+static void run_here(void *pool, size_t count, void (*task)(void *data, size_t index), void *data) {
+  (void)pool;
+  for (size_t i = 0; i < count; i++) task(data, i);
+}
+
+static void run_shared(void *pool, size_t count, void (*task)(void *data, size_t index), void *data) {
+  OrtStatus *failure = ORT(KernelContext_ParallelFor)(pool, task, count, 0, data);
+  if (failure == NULL) return;
+  ORT(ReleaseStatus)(failure);
+  run_here(NULL, count, task, data);
+}
+
+Crew crew_of(OrtKernelContext *context, size_t threads) {
+  return (Crew){threads, threads > 1 ? run_shared : run_here, context};
+}

@@ -1,0 +1,32 @@
+// What the custom operations share.
+#ifndef FLYWHEEL_OPERATIONS_H
+#define FLYWHEEL_OPERATIONS_H
+
+#include "binding.h"
+
+// A kind of operation. Inputs are `floats` float32 tensors, then `integers` int64 tensors, the last `optional` of which may
+// be absent. The one output is float32.
+typedef struct {
+  const char *name;
+  size_t floats, integers, optional;
+  // Makes the kernel of a node, to be freed with `destroy`.
+  OrtStatus *(*create)(const OrtKernelInfo *info, size_t threads, void **kernel);
+  OrtStatus *(*compute)(void *kernel, OrtKernelContext *context);
+  void (*destroy)(void *kernel);
+} OperationKind;
+
+extern const OperationKind int8_linear_operation, paged_attention_operation, plain_attention_operation;
+
+typedef struct {
+  void *data;  // NULL = absent
+  const int64_t *dims;
+  size_t rank, elements;
+} Input;
+
+OrtStatus *read_input(const OrtKernelContext *context, size_t index, Input *input);
+// Makes the output.
+OrtStatus *make_output(OrtKernelContext *context, const int64_t *dims, size_t rank, float **data);
+// The threads of the session that runs this node.
+Crew crew_of(OrtKernelContext *context, size_t threads);
+
+#endif

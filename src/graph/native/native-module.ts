@@ -1,0 +1,82 @@
+// Loads Flywheel's native module (native/): a thin binding to the ONNX Runtime library that onnxruntime-node carries, whose
+// sessions know operations of our own. It is compiled for Linux with glibc on x64 and arm64; without it, graphs run by
+// onnxruntime-node with the runtime's operations only.
+
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { TypedData } from "../graph.ts";
+
+/** One session of the runtime. It lives as long as this object, or until it is released. */
+export type SessionHandle = { readonly __session: unique symbol };
+
+export interface NativeModule {
+  /** SHA-256 of the C sources that it was compiled from. */
+  readonly sources: string;
+  /** Whether this processor has the instructions that the operations use. */
+  runsHere(): boolean;
+  /** Loads the runtime's library. Once is enough for all threads. */
+  open(libraryPath: string): void;
+  /** `config`: key, value, key, value .. `fileContents` are copied. */
+  createSession(
+    model: Uint8Array,
+    threads: number,
+    config: readonly string[],
+    fileNames: readonly string[],
+    fileContents: readonly Uint8Array[],
+  ): SessionHandle;
+  names(session: SessionHandle, ofOutputs: boolean): string[];
+  /**
+   * Blocks until all is computed. `layout` has LAYOUT_SLOT numbers for each input, then for each output: UNUSED, ALLOCATE or
+   * the ONNX type of the array given in `arrays`; the rank; the dimensions. Outputs to ALLOCATE come back in both.
+   */
+  run(session: SessionHandle, layout: Float64Array, arrays: (TypedData | ArrayBuffer | null)[]): void;
+  release(session: SessionHandle): void;
+  /**
+   * Packs weights for Int8Linear nodes, which name them by the returned number. values: [inputs][outputs]; scales and bias:
+   * [outputs]. They live until they are released and the last session with such a node is, or their thread ends.
+   */
+  packInt8(values: Int8Array, scales: Float32Array, bias: Float32Array | null, inputs: number, outputs: number): number;
+  releaseInt8(weights: number): void;
+}
+
+export const MAX_RANK = 8;
+export const LAYOUT_SLOT = 2 + MAX_RANK;
+export const UNUSED = 0;
+export const ALLOCATE = -1;
+
+/** The folder of the program: from src or dist, or from bench/dist/src. */
+const ROOTS = ["../../../", "../../../../../"].map((up) => fileURLToPath(new URL(up, import.meta.url)));
+const require = createRequire(import.meta.url);
+
+/** Why there is no native module; "" = there is one. */
+export let nativeModuleMissing = "";
+export const nativeModule: NativeModule | null = load();
+
+function load(): NativeModule | null {
+  try {
+    return open();
+  } catch (error) {
+    nativeModuleMissing = error instanceof Error ? error.message : String(error);
+    return null;
+  }
+}
+
+function open(): NativeModule {
+  if (process.env.FLYWHEEL_KERNELS === "graph") throw new Error("FLYWHEEL_KERNELS is graph");
+  const platform = `${process.platform}-${process.arch}`;
+  const file = ROOTS.map((root) => join(root, "native", "prebuilt", platform, "flywheel.node")).find(existsSync);
+  if (file === undefined) throw new Error(`it is not made for ${platform}`);
+  const module = require(file) as NativeModule;
+  if (!module.runsHere()) throw new Error("this processor lacks instructions that it uses");
+  module.open(runtimeLibrary());
+  return module;
+}
+
+/** The library that onnx-runtime.ts loads too. */
+function runtimeLibrary(): string {
+  const carried = join(ROOTS[0]!, "runtime", "onnxruntime-node");
+  const folder = existsSync(carried) ? carried : dirname(require.resolve("onnxruntime-node/package.json"));
+  return join(folder, "bin", "napi-v6", process.platform, process.arch, "libonnxruntime.so.1");
+}
