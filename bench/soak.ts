@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { blockOfLinks, createEmbeddedEngine, DEFAULT_LINK_SIZE } from "../src/app/embedded-engine.ts";
 import type { Engine } from "../src/engine/contract.ts";
+import { KvPool } from "../src/model/attention/kv-pool.ts";
 import { readModelConfig } from "../src/model/checkpoint/model-config.ts";
-import { KvPool } from "../src/model/kv-pool.ts";
 import { type Shape, writeRandomCheckpoint } from "./models/random-checkpoint.ts";
 import { SoakTraffic } from "./soak-traffic.ts";
 

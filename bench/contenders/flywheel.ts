@@ -2,8 +2,8 @@
 // it would answer every repetition after the first.
 
 import { blockOfLinks, createEmbeddedEngine, DEFAULT_LINK_SIZE } from "../../src/app/embedded-engine.ts";
+import { KvPool } from "../../src/model/attention/kv-pool.ts";
 import { readModelConfig } from "../../src/model/checkpoint/model-config.ts";
-import { KvPool } from "../../src/model/kv-pool.ts";
 import type { WeightType } from "../../src/model/linear/linear.ts";
 import { startLap } from "../process/stopwatch.ts";
 import { type Contender, type ContenderOptions, type Precision, WARM_STEPS } from "./contender.ts";

@@ -39,6 +39,8 @@ export interface Initializer {
 export type Pull = (g: Graph, dy: Value) => readonly (Value | null)[];
 
 export const MICROSOFT = "com.microsoft";
+/** Operations of the native module (native/operations.c). */
+export const FLYWHEEL = "flywheel";
 
 export class Graph {
   readonly nodes: Node[] = [];

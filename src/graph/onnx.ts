@@ -5,6 +5,7 @@
 import {
   type Attribute,
   type DType,
+  FLYWHEEL,
   Graph,
   type Initializer,
   MICROSOFT,
@@ -27,55 +28,76 @@ const ELEMENT_TYPE: Record<DType, number> = { float32: 1, uint8: 2, int8: 3, int
 /** Constants up to this size travel inside the protobuf. */
 const INLINE_BYTES = 4096;
 
-export function emitOnnx(graph: Graph): OnnxModel {
+/** Weights that the native module holds in its own memory: the handle of each node that multiplies with them. */
+export type PackedWeights = ReadonlyMap<Node, number>;
+
+/** Nodes in `packed` are written with their handle in place of weights. */
+export function emitOnnx(graph: Graph, packed: PackedWeights = new Map()): OnnxModel {
   const external: OnnxModel["external"] = [];
   const model = new ProtoWriter()
     .int(1, IR_VERSION)
     .string(2, "flywheel")
-    .message(7, graphProto(graph, "model", external))
+    .message(7, graphProto(graph, "model", { external, packed, held: weightsOf(packed) }))
     .message(8, new ProtoWriter().string(1, "").int(2, OPSET))
-    .message(8, new ProtoWriter().string(1, MICROSOFT).int(2, 1));
+    .message(8, new ProtoWriter().string(1, MICROSOFT).int(2, 1))
+    .message(8, new ProtoWriter().string(1, FLYWHEEL).int(2, 1));
   return { bytes: model.finish(), external };
 }
 
-function graphProto(graph: Graph, name: string, external: OnnxModel["external"]): ProtoWriter {
+interface Emission {
+  external: OnnxModel["external"];
+  packed: PackedWeights;
+  /** Initializers that the native module holds. */
+  held: ReadonlySet<Value | null>;
+}
+
+/** What packed nodes multiply with: all but their first input. */
+function weightsOf(packed: PackedWeights): Set<Value | null> {
+  return new Set([...packed.keys()].flatMap(({ inputs }) => inputs.slice(1)));
+}
+
+function graphProto(graph: Graph, name: string, to: Emission): ProtoWriter {
   const proto = new ProtoWriter();
-  for (const node of graph.nodes) proto.message(1, nodeProto(node, external));
+  for (const node of graph.nodes) proto.message(1, nodeProto(node, to));
   proto.string(2, name);
-  for (const initializer of graph.initializers) proto.message(5, tensorProto(initializer, external));
+  for (const initializer of graph.initializers)
+    if (!to.held.has(initializer.value)) proto.message(5, tensorProto(initializer, to));
   for (const value of graph.inputs) proto.message(11, valueInfo(value));
   for (const value of graph.outputs) proto.message(12, valueInfo(value));
   return proto;
 }
 
-function nodeProto(node: Node, external: OnnxModel["external"]): ProtoWriter {
+function nodeProto(node: Node, to: Emission): ProtoWriter {
   const proto = new ProtoWriter();
-  for (const input of node.inputs) proto.string(1, input?.name ?? "");
+  const handle = to.packed.get(node);
+  const inputs = handle === undefined ? node.inputs : node.inputs.slice(0, 1);
+  const attributes = handle === undefined ? node.attributes : { ...node.attributes, weights: handle };
+  for (const input of inputs) proto.string(1, input?.name ?? "");
   for (const output of node.outputs) proto.string(2, output.name);
   proto.string(4, node.op);
-  for (const [name, value] of Object.entries(node.attributes)) proto.message(5, attributeProto(name, value, external));
+  for (const [name, value] of Object.entries(attributes)) proto.message(5, attributeProto(name, value, to));
   if (node.domain !== "") proto.string(7, node.domain);
   return proto;
 }
 
 /** Plain numbers are ints. Floats are written as { float }. */
-function attributeProto(name: string, value: Attribute, external: OnnxModel["external"]): ProtoWriter {
+function attributeProto(name: string, value: Attribute, to: Emission): ProtoWriter {
   const proto = new ProtoWriter().string(1, name);
   if (typeof value === "number") return proto.int(3, value).int(20, 2);
   if (typeof value === "string") return proto.string(4, value).int(20, 3);
-  if (value instanceof Graph) return proto.message(6, graphProto(value, name, external)).int(20, 5);
+  if (value instanceof Graph) return proto.message(6, graphProto(value, name, to)).int(20, 5);
   if ("float" in value) return proto.float(2, value.float).int(20, 1);
   for (const item of value) proto.int(8, item);
   return proto.int(20, 7);
 }
 
-function tensorProto({ value, data }: Initializer, external: OnnxModel["external"]): ProtoWriter {
+function tensorProto({ value, data }: Initializer, to: Emission): ProtoWriter {
   const proto = new ProtoWriter();
   for (const dim of value.shape) proto.int(1, dim as number);
   proto.int(2, ELEMENT_TYPE[value.dtype]).string(8, value.name);
   const bytes = bytesOf(data);
   if (bytes.byteLength <= INLINE_BYTES) return proto.bytes(9, bytes);
-  external.push({ path: value.name, data: bytes });
+  to.external.push({ path: value.name, data: bytes });
   for (const [key, text] of [
     ["location", value.name],
     ["offset", "0"],

@@ -1,8 +1,12 @@
-// Runs one emitted graph on the CPU with a fixed number of threads. Only this file calls ONNX Runtime; others use
-// its `Tensor` type. `run` blocks the calling JavaScript thread for the whole computation, so sessions live in worker
-// threads and in the trainer's process. Inputs are read in place, outputs are fresh arrays.
+// Runs one emitted graph on the CPU with a fixed number of threads, through the native module where it runs and through
+// ONNX Runtime's own binding elsewhere. Only this file and native/ call ONNX Runtime; others use its `Tensor` type. `run`
+// blocks the calling JavaScript thread for the whole computation, so sessions live in worker threads and in the trainer's
+// process. Inputs are read in place, outputs are fresh arrays.
 
 import type { Graph } from "./graph.ts";
+import { nativeModule } from "./native/native-module.ts";
+import { NativeSession } from "./native/native-session.ts";
+import { packWeights } from "./native/packed-weights.ts";
 import { emitOnnx } from "./onnx.ts";
 import { InferenceSession, Tensor } from "./onnx-runtime.ts";
 
@@ -16,42 +20,40 @@ export interface SessionOptions {
   spinning?: boolean;
 }
 
+/** Whether graphs may use the operations of the native module (FLYWHEEL in graph.ts). */
+export const hasKernels = nativeModule !== null;
+
 /**
  * How long an idle thread waits in a busy loop before it sleeps. The runtime's own limit is tens of milliseconds, which would
  * keep all cores busy after every step.
  */
 const SPIN_MICROSECONDS = 20;
 
-export class GraphSession {
-  readonly #session: InferenceSession;
+/** A session of either binding. */
+interface BoundSession {
+  readonly outputNames: readonly string[];
+  run(feeds: Feeds, fetches: Record<string, Tensor | null>): Promise<Outputs>;
+  release(): Promise<void>;
+}
 
-  private constructor(session: InferenceSession) {
+export class GraphSession {
+  readonly #session: BoundSession;
+
+  private constructor(session: BoundSession) {
     this.#session = session;
   }
 
   static async create(graph: Graph, options: SessionOptions): Promise<GraphSession> {
-    const model = emitOnnx(graph);
-    const session = await InferenceSession.create(model.bytes, {
-      executionProviders: ["cpu"],
-      externalData: model.external,
-      intraOpNumThreads: options.threads,
-      interOpNumThreads: 1,
-      executionMode: "sequential",
-      graphOptimizationLevel: "all",
-      enableMemPattern: false,
-      logSeverityLevel: 3,
-      extra: { session: { intra_op: waitingOf(options.spinning ?? true) } },
-    });
-    return new GraphSession(session);
+    return new GraphSession(await (hasKernels ? nativeSession(graph, options) : runtimeSession(graph, options)));
   }
 
   /**
    * `wanted`: names of the outputs to return; default: all. `into`: tensors of the right shapes that some of them are
-   * written to. Those are returned as well, because the binding copies every output.
+   * written to. Those are returned as well.
    */
   run(feeds: Feeds, wanted: readonly string[] = this.#session.outputNames, into: Outputs = {}): Promise<Outputs> {
     const fetches = Object.fromEntries(wanted.map((name) => [name, into[name] ?? null]));
-    return this.#session.run(feeds, fetches) as Promise<Outputs>;
+    return this.#session.run(feeds, fetches);
   }
 
   /** Frees the runtime's memory. */
@@ -60,7 +62,33 @@ export class GraphSession {
   }
 }
 
-function waitingOf(spinning: boolean): Record<string, string> {
+async function nativeSession(graph: Graph, options: SessionOptions): Promise<BoundSession> {
+  const packed = packWeights(nativeModule!, graph);
+  const config = Object.entries(waitingOf(options)).map(([key, value]) => [`session.intra_op.${key}`, value] as const);
+  return NativeSession.create(emitOnnx(graph, packed), {
+    threads: options.threads,
+    config: Object.fromEntries(config),
+    packed: [...packed.values()],
+  });
+}
+
+async function runtimeSession(graph: Graph, options: SessionOptions): Promise<BoundSession> {
+  const model = emitOnnx(graph);
+  const session = await InferenceSession.create(model.bytes, {
+    executionProviders: ["cpu"],
+    externalData: model.external,
+    intraOpNumThreads: options.threads,
+    interOpNumThreads: 1,
+    executionMode: "sequential",
+    graphOptimizationLevel: "all",
+    enableMemPattern: false,
+    logSeverityLevel: 3,
+    extra: { session: { intra_op: waitingOf(options) } },
+  });
+  return session as BoundSession;
+}
+
+function waitingOf({ spinning = true }: SessionOptions): Record<string, string> {
   return spinning ? { spin_duration_us: String(SPIN_MICROSECONDS) } : { allow_spinning: "0" };
 }
 

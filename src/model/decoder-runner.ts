@@ -1,15 +1,15 @@
 // Runs steps of a checkpoint's decoder on ONNX Runtime: fills the graph's inputs (step-inputs.ts), runs it, and stores
-// the new keys and values (step-outputs.ts). One run takes all one-token chunks and at most one piece of a longer
-// chunk. A step with more pieces takes several runs.
+// the new keys and values (key-values.ts). A step with long chunks takes several runs.
 
 import { joinRows } from "../graph/join-rows.ts";
-import { GraphSession } from "../graph/session.ts";
-import { longestPiece, piecesOf, shortestPart } from "./attention/prefill-pieces.ts";
+import { GraphSession, hasKernels } from "../graph/session.ts";
+import { GraphKeyValues } from "./attention/graph-key-values.ts";
+import { KernelKeyValues } from "./attention/kernel-key-values.ts";
 import { type Checkpoint, reopenCheckpoint } from "./checkpoint/checkpoint.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
 import { buildDecoderGraph } from "./decoder-graph.ts";
 import { Embedding } from "./embedding.ts";
-import { KvPool } from "./kv-pool.ts";
+import type { KeyValues, Piece } from "./key-values.ts";
 import { INT4_ROWS, int4RowsDifferAlone } from "./linear/int4-probe.ts";
 import type { WeightType } from "./linear/linear.ts";
 import type { AdapterHost } from "./lora/adapter-host.ts";
@@ -17,7 +17,6 @@ import { LoraSlots } from "./lora/lora-slots.ts";
 import { distinctRopes, RotaryTable } from "./rotary-table.ts";
 import type { Chunk, Runner } from "./runner.ts";
 import { StepInputs, wantedRows } from "./step-inputs.ts";
-import { dataOf, stepOutputs } from "./step-outputs.ts";
 import { type WeightOptions, weightOptions } from "./weight-source.ts";
 
 export interface DecoderRunnerOptions {
@@ -41,12 +40,13 @@ export interface DecoderRunnerOptions {
 type RunnerOptions = DecoderRunnerOptions & WeightOptions;
 
 /** A companion row without past or blocks. Nothing of it is kept. */
-const companion: Chunk = {
+const companion: Piece = {
   tokens: Int32Array.of(0),
   start: 0,
   blocks: new Int32Array(0),
   adapterSlot: 0,
   logits: "none",
+  of: -1,
 };
 
 export class DecoderRunner implements Runner {
@@ -55,10 +55,9 @@ export class DecoderRunner implements Runner {
   readonly positionsPerBlock: number;
   readonly numBlocks: number;
   readonly adapters: AdapterHost;
-  readonly #config: ModelConfig;
   readonly #checkpoint: Pick<Checkpoint, "path" | "identity">;
   readonly #options: RunnerOptions;
-  readonly #pool: KvPool;
+  readonly #keyValues: KeyValues;
   readonly #inputs: StepInputs;
   readonly #int4RowsDiffer: boolean;
   #session: GraphSession;
@@ -67,7 +66,6 @@ export class DecoderRunner implements Runner {
 
   private constructor(checkpoint: Checkpoint, options: RunnerOptions, session: GraphSession, int4RowsDiffer: boolean) {
     const { config } = checkpoint;
-    this.#config = config;
     this.#checkpoint = { path: checkpoint.path, identity: checkpoint.identity };
     this.#options = options;
     this.#session = session;
@@ -77,7 +75,7 @@ export class DecoderRunner implements Runner {
     this.maxPositions = options.maxPositions;
     this.positionsPerBlock = options.positionsPerBlock;
     this.numBlocks = options.numBlocks;
-    this.#pool = new KvPool(config, options.positionsPerBlock, options.numBlocks);
+    this.#keyValues = keyValuesOf(config, options);
     const slots = new LoraSlots(config, options.maxLoras, options.maxLoraRank);
     this.adapters = {
       maxLoras: slots.maxLoras,
@@ -98,13 +96,11 @@ export class DecoderRunner implements Runner {
     const ropes = distinctRopes(config.layers).specs;
     this.#inputs = new StepInputs({
       config,
-      pool: this.#pool,
       embedding: Embedding.of(checkpoint, options.embedding),
       rotary: ropes.map((spec) => {
         return new RotaryTable(spec, config.headDim, options.maxPositions, options.longFactors);
       }),
       adapters: slots,
-      shortestPart: shortestPart(options.threads),
       differAlone: (rows, adapted) => this.#differAlone(rows, adapted),
     });
   }
@@ -118,55 +114,44 @@ export class DecoderRunner implements Runner {
   }
 
   async forward(chunks: readonly Chunk[]): Promise<Float32Array[]> {
-    const decoding = chunks.filter((chunk) => chunk.tokens.length === 1);
-    const longest = longestPiece(this.#options.threads);
-    const pieces = chunks
-      .filter((chunk) => chunk.tokens.length > 1)
-      .map((chunk) => piecesOf(chunk, this.positionsPerBlock, longest));
-    const logits = new Map<Chunk, Float32Array>();
-    // Decode rows run with the first piece.
-    for (const [i, piece] of (pieces.length === 0 ? [null] : pieces.flat()).entries()) {
-      for (const [ran, rows] of await this.#run(i === 0 ? decoding : [], piece)) logits.set(ran, rows);
+    const logits: Float32Array[][] = chunks.map(() => []);
+    for (const run of this.#keyValues.runsOf(chunks)) {
+      for (const [piece, rows] of await this.#run(run)) if (piece !== companion) logits[piece.of]!.push(rows);
     }
-    let next = 0;
-    return chunks.map((chunk) => {
-      const ran = chunk.tokens.length === 1 ? [chunk] : pieces[next++]!;
-      return joinRows(ran.map((piece) => logits.get(piece)!));
-    });
+    return logits.map(joinRows);
   }
 
   copyBlock(from: number, to: number): void {
-    this.#pool.copyBlock(from, to);
+    this.#keyValues.copyBlock(from, to);
   }
 
   clearBlock(block: number, first: number): void {
-    this.#pool.clearFrom(block, first);
+    this.#keyValues.clearBlock(block, first);
   }
 
   async close(): Promise<void> {
     await this.#session.close();
   }
 
-  async #run(decoding: readonly Chunk[], prefill: Chunk | null): Promise<[Chunk, Float32Array][]> {
-    const rowsOfOne = this.#hasLoneRow(decoding, prefill) ? [...decoding, companion] : decoding;
-    const feeds = this.#inputs.prepare(rowsOfOne, prefill, this.#takesAdapters);
-    const { wanted, into, remember } = stepOutputs(this.#config, this.#pool, rowsOfOne, prefill);
-    const outputs = await this.#session.run(feeds, wanted, into);
-    remember(outputs);
-    const chunks = prefill === null ? rowsOfOne : [...rowsOfOne, prefill];
-    const rows = dataOf(outputs, "logits");
+  async #run(run: readonly Piece[]): Promise<[Piece, Float32Array][]> {
+    const pieces = this.#hasLoneRow(run) ? [companion, ...run] : run;
+    const { feeds, outputs, into, remember } = this.#keyValues.prepare(pieces);
+    Object.assign(feeds, this.#inputs.prepare(pieces, this.#takesAdapters));
+    const results = await this.#session.run(feeds, ["logits", ...outputs], into);
+    remember(results);
+    const rows = results.logits!.data as Float32Array;
     let row = 0;
-    return chunks.map((chunk) => {
+    return pieces.map((piece) => {
       const first = row;
-      row += wantedRows(chunk);
-      return [chunk, rows.subarray(first * this.vocabSize, row * this.vocabSize)];
+      row += wantedRows(piece);
+      return [piece, rows.subarray(first * this.vocabSize, row * this.vocabSize)];
     });
   }
 
   /** Whether a row alone would get other bits than beside others. Then it gets a companion. */
-  #hasLoneRow(decoding: readonly Chunk[], prefill: Chunk | null): boolean {
-    const rows = decoding.length + (prefill?.tokens.length ?? 0);
-    return this.#differAlone(rows, rows === 1 && decoding[0]!.adapterSlot !== 0);
+  #hasLoneRow(run: readonly Piece[]): boolean {
+    const rows = run.reduce((sum, piece) => sum + piece.tokens.length, 0);
+    return this.#differAlone(rows, run[0]!.adapterSlot !== 0);
   }
 
   #differAlone(rows: number, adapted: boolean): boolean {
@@ -191,7 +176,12 @@ export class DecoderRunner implements Runner {
 }
 
 async function createSession(checkpoint: Checkpoint, options: RunnerOptions, lora: boolean): Promise<GraphSession> {
-  const { weightType, digitSteps, positionsPerBlock, threads } = options;
-  const graph = buildDecoderGraph(checkpoint, { weightType, digitSteps, positionsPerBlock, lora });
+  const { weightType, digits, positionsPerBlock, threads } = options;
+  const graph = buildDecoderGraph(checkpoint, { weightType, digits, positionsPerBlock, lora });
   return GraphSession.create(graph, { threads });
+}
+
+function keyValuesOf(config: ModelConfig, { positionsPerBlock, numBlocks, threads }: RunnerOptions): KeyValues {
+  if (hasKernels) return new KernelKeyValues(config, positionsPerBlock, numBlocks);
+  return new GraphKeyValues(config, positionsPerBlock, numBlocks, threads);
 }

@@ -30,28 +30,23 @@ export interface LayerParts {
   linear(g: Graph, site: Site, x: Value): Value;
   /** In place of the MLP; null = an MLP. */
   experts: ExpertParts | null;
-  /** q: [n, numHeads, 1, headDim]; k, v: [n, numKvHeads, 1, headDim] -> x with numHeads * headDim. */
+  /** q: [n, numHeads, 1, headDim]; k, v: [n, numKvHeads, 1, headDim] -> numHeads * headDim numbers for each row that goes on. */
   attention(g: Graph, q: Value, k: Value, v: Value): Value;
-  /** Picks the rows, of x or of attention's result, that go on after attention. */
+  /** Picks the rows of x that go on after attention. */
   onward(g: Graph, x: Value): Value;
 }
 
-export interface LayerResult {
-  /** The rows that go on, in the shape of the input. */
-  x: Value;
-  /** Keys and values for the cache: [n, numKvHeads, 1, headDim]. */
-  k: Value;
-  v: Value;
-}
-
-/** x: [n, hidden] or [n, 1, hidden], as are the results of linear and attention; rows: int64 [n, 1] = 0 .. n-1. */
-export function decoderLayer(g: Graph, config: ModelConfig, parts: LayerParts, x: Value, rows: Value): LayerResult {
+/**
+ * x: [n, hidden] or [n, 1, hidden], as are the results of linear and attention; rows: int64 [n, 1] = 0 .. n-1. Returns the
+ * rows that go on.
+ */
+export function decoderLayer(g: Graph, config: ModelConfig, parts: LayerParts, x: Value, rows: Value): Value {
   const { norms } = parts;
   const { q, k, v } = project(g, config, parts, norms.attention(g, x), rows);
-  const attended = parts.linear(g, "o", parts.onward(g, parts.attention(g, q, k, v)));
+  const attended = parts.linear(g, "o", parts.attention(g, q, k, v));
   const middle = add(g, parts.onward(g, x), scaled(g, norms.attentionPost(g, attended), config.residualScale));
   const mixed = mlp(g, config, parts, norms.mlp(g, middle));
-  return { x: add(g, middle, scaled(g, norms.mlpPost(g, mixed), config.residualScale)), k, v };
+  return add(g, middle, scaled(g, norms.mlpPost(g, mixed), config.residualScale));
 }
 
 /** Logits of the output head's products. */

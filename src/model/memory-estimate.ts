@@ -1,9 +1,9 @@
 // How much memory a model takes, computed from its configuration alone. The linear maps are in the chosen type; the
 // embedding keeps its stored one; norms, biases, routers and learned positions are float32. Adapters are not counted.
 
+import { KvPool } from "./attention/kv-pool.ts";
 import { eachTensor, expectedTensors, type TensorSpec } from "./checkpoint/expected-tensors.ts";
 import type { ModelConfig } from "./checkpoint/model-config.ts";
-import { KvPool } from "./kv-pool.ts";
 import type { WeightType } from "./linear/linear.ts";
 
 export interface MemoryEstimate {

@@ -4,13 +4,14 @@
 import type { Graph, Value } from "../graph/graph.ts";
 import { joinRows } from "../graph/join-rows.ts";
 import { layerNorm, matmul, rmsNorm } from "../graph/ops.ts";
+import { hasKernels } from "../graph/session.ts";
 import type { Checkpoint } from "./checkpoint/checkpoint.ts";
 import type { LinearTensors, NormTensors, TensorSpec } from "./checkpoint/expected-tensors.ts";
 import type { LinearName, Site } from "./checkpoint/sites.ts";
 import type { LayerNorms } from "./decoder.ts";
 import { withCompanion } from "./linear/int4-companion.ts";
 import { usableWeights } from "./linear/int4-probe.ts";
-import { type DigitSteps, probeDigitSteps } from "./linear/int8-probe.ts";
+import { type Digits, probeDigitSteps } from "./linear/int8-probe.ts";
 import { effectiveWeights, type LinearWeights, linear, type WeightType } from "./linear/linear.ts";
 import { type MatrixRows, rowsOfTensors, rowsOfTransposed } from "./linear/matrix-rows.ts";
 import type { MlpSite } from "./mlp.ts";
@@ -18,26 +19,27 @@ import { headNorm, widthNorm } from "./qk-norm.ts";
 
 export interface WeightOptions {
   weightType: WeightType;
-  digitSteps: DigitSteps;
+  digits: Digits;
 }
 
 /** How this machine stores weights of a type. Serving and training share it, so they compute the same numbers. */
 export async function weightOptions(type: WeightType): Promise<WeightOptions> {
   const weightType = await usableWeights(type);
-  return { weightType, digitSteps: weightType === "float32" ? 127 : await probeDigitSteps() };
+  if (hasKernels) return { weightType, digits: "native" };
+  return { weightType, digits: weightType === "float32" ? 127 : await probeDigitSteps() };
 }
 
 export class WeightSource {
   readonly #g: Graph;
   readonly #checkpoint: Checkpoint;
   readonly #type: WeightType;
-  readonly #digitSteps: DigitSteps;
+  readonly #digits: Digits;
 
   constructor(g: Graph, checkpoint: Checkpoint, options: WeightOptions) {
     this.#g = g;
     this.#checkpoint = checkpoint;
     this.#type = options.weightType;
-    this.#digitSteps = options.digitSteps;
+    this.#digits = options.digits;
   }
 
   finalNorm(g: Graph, x: Value): Value {
@@ -137,7 +139,7 @@ export class WeightSource {
   #headWeights(): LinearWeights {
     const { head, embedding } = this.#checkpoint.tensors;
     const weight = rowsOfTensors([this.#checkpoint.tensor((head ?? embedding).name)]);
-    return { name: "head", weight, bias: null, digitSteps: this.#digitSteps };
+    return { name: "head", weight, bias: null, digits: this.#digits };
   }
 
   #mapsOf(layer: number, site: Site): readonly LinearName[] {
@@ -150,7 +152,7 @@ export class WeightSource {
   }
 
   #joined(name: string, parts: readonly LinearTensors[]): LinearWeights {
-    return { name, weight: this.#rowsOf(parts), bias: this.#biasOf(parts), digitSteps: this.#digitSteps };
+    return { name, weight: this.#rowsOf(parts), bias: this.#biasOf(parts), digits: this.#digits };
   }
 
   #rowsOf(parts: readonly LinearTensors[]): MatrixRows {

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { ModelConfig } from "./checkpoint/model-config.ts";
+import type { ModelConfig } from "../checkpoint/model-config.ts";
 import { KvPool } from "./kv-pool.ts";
 
 const config = { numLayers: 2, numKvHeads: 2, headDim: 4 } as ModelConfig;

@@ -4,7 +4,7 @@
 // without a copy. Place 0 is the null block, which is always zero and never given out. Logical block i starts at place
 // i + 1.
 
-import type { ModelConfig } from "./checkpoint/model-config.ts";
+import type { ModelConfig } from "../checkpoint/model-config.ts";
 
 /** One layer's keys and values of some blocks, in the layout of KvPool. */
 export interface BlockMemory {

@@ -21,10 +21,10 @@ export function longestPiece(threads: number): number {
 }
 
 /** Pieces in order, cut where blocks end, of at most `longest` + 2 tokens. If only the last row is wanted, only the last has logits. */
-export function piecesOf(chunk: Chunk, positionsPerBlock: number, longest: number): Chunk[] {
+export function piecesOf<C extends Chunk>(chunk: C, positionsPerBlock: number, longest: number): C[] {
   const { tokens, start, logits } = chunk;
   const size = Math.max(1, Math.floor(longest / positionsPerBlock)) * positionsPerBlock;
-  const pieces: Chunk[] = [];
+  const pieces: C[] = [];
   for (let at = 0; at < tokens.length; ) {
     const left = size - ((start + at) % positionsPerBlock);
     // A piece of one token would be a decode step, so a neighbour takes the token along.

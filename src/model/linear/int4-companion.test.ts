@@ -10,7 +10,7 @@ const [OUT, INPUTS] = [8, 64];
 it("gives a row the same bits whatever rows are beside it, and takes no rows at all", async () => {
   const g = new Graph();
   const values = Float32Array.from({ length: OUT * INPUTS }, (_, i) => Math.sin(7 * i * i));
-  const map = { name: "w", weight: matrixOf(values, OUT, INPUTS), bias: null, digitSteps: 63 as const };
+  const map = { name: "w", weight: matrixOf(values, OUT, INPUTS), bias: null, digits: 63 as const };
   const x = g.input("x", ["n", INPUTS]);
   g.output(
     "y",

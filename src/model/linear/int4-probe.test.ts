@@ -16,7 +16,7 @@ it("finds which rows of an int4 product have the same bits in any batch", async 
   const type = await usableWeights("int4");
   for (const threads of [1, 2]) {
     const g = new Graph();
-    g.output("y", linear(g, g.input("x", ["n", inputs]), { name: "w", weight, bias: null, digitSteps: 63 }, type));
+    g.output("y", linear(g, g.input("x", ["n", inputs]), { name: "w", weight, bias: null, digits: 63 }, type));
     const session = await GraphSession.create(g, { threads });
     const product = async (rows: number) => {
       const { y } = await session.run({ x: floats(x.slice(0, rows * inputs), [rows, inputs]) });

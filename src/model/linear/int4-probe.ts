@@ -32,7 +32,7 @@ export async function usableWeights(type: WeightType): Promise<WeightType> {
 async function products(threads: number, rows: readonly number[]): Promise<Float32Array[]> {
   const g = new Graph();
   const map = { name: "w", weight: matrixOf(waves(OUTPUTS * INPUTS, 7), OUTPUTS, INPUTS), bias: null };
-  g.output("y", linear(g, g.input("x", ["n", INPUTS]), { ...map, digitSteps: 63 }, "int4"));
+  g.output("y", linear(g, g.input("x", ["n", INPUTS]), { ...map, digits: 63 }, "int4"));
   const session = await GraphSession.create(g, { threads });
   const x = waves(MOST_ROWS * INPUTS, 3);
   try {

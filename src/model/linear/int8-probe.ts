@@ -9,6 +9,9 @@ import { bytes, GraphSession } from "../../graph/session.ts";
 /** A digit of an activation is an integer from -DigitSteps to DigitSteps. Weights go up to 127 on every machine. */
 export type DigitSteps = 127 | 63;
 
+/** "native": the native module rounds activations and multiplies in one operation, with digits of its own. */
+export type Digits = DigitSteps | "native";
+
 const INPUTS = 64;
 const OUTPUTS = 32;
 

@@ -2,21 +2,21 @@ import { describe, expect, it } from "vitest";
 import { Graph } from "../../graph/graph.ts";
 import { floats, GraphSession } from "../../graph/session.ts";
 import { seededRandom } from "../../training/random.ts";
-import { type DigitSteps, probeDigitSteps } from "./int8-probe.ts";
+import { type DigitSteps, type Digits, probeDigitSteps } from "./int8-probe.ts";
 import { effectiveWeights, type LinearWeights, linear, type WeightType } from "./linear.ts";
 import { matrixOf } from "./matrix-rows.ts";
 
 const inputs = 96;
 const out = 40;
 
-function weights(digitSteps: DigitSteps): LinearWeights {
+function weights(digits: Digits): LinearWeights {
   const random = seededRandom(7);
   const values = () => Float32Array.from({ length: out * inputs }, () => random() - 0.5);
   return {
     name: "w",
     weight: matrixOf(values(), out, inputs),
     bias: values().slice(0, out),
-    digitSteps,
+    digits,
   };
 }
 

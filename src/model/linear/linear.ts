@@ -1,13 +1,14 @@
 // A linear map of the model as graph nodes, in the weight type that the operator chose.
 //  float32  the runtime's packed matrix product.
 //  int8     weights: one byte each, one scale per output. Activations: two digits of one byte with one scale per row, so
-//           a row's result does not depend on other rows. The products are exact integers. The two digits of a row go
-//           through one product as two rows, so each weight is read once; a second product weighs and adds them.
+//           a row's result does not depend on other rows. The products are exact integers. The native module does all of
+//           it in one operation (native/int8-linear.c). In operations of the runtime, the two digits of a row go through
+//           one product as two rows, so each weight is read once; a second product weighs and adds them.
 //  int4     weights: 32 inputs share a scale. The kernel rounds activations per 32 inputs of the same row.
 
-import { type Graph, MICROSOFT, type Value } from "../../graph/graph.ts";
+import { FLYWHEEL, type Graph, MICROSOFT, type Value } from "../../graph/graph.ts";
 import { add, concat, div, matmul, reshape, scalar, sub, unitRms } from "../../graph/ops.ts";
-import type { DigitSteps } from "./int8-probe.ts";
+import type { DigitSteps, Digits } from "./int8-probe.ts";
 import { eachPiece, type MatrixRows } from "./matrix-rows.ts";
 import { INT4_BLOCK, quantizeInt4, quantizeInt8, transposed, widenInt4, widenInt8 } from "./quantize.ts";
 
@@ -18,15 +19,31 @@ export interface LinearWeights {
   weight: MatrixRows;
   /** [out] */
   bias: Float32Array | null;
-  /** int8: the largest digit of an activation. */
-  digitSteps: DigitSteps;
+  /** int8: how activations are rounded. */
+  digits: Digits;
 }
 
 /** x: [n, in] -> [n, out], or [n, 1, in] -> [n, 1, out]. */
 export function linear(g: Graph, x: Value, weights: LinearWeights, type: WeightType): Value {
+  const { name, bias, digits } = weights;
+  const addend = bias === null ? null : g.initializer(`${name}.bias`, [bias.length], bias);
+  if (usableType(type, weights.weight.inputs) === "int8" && digits === "native") {
+    return nativeInt8(g, x, weights, addend);
+  }
   const product = productOf(g, x, weights, type);
-  if (weights.bias === null) return product;
-  return add(g, product, g.initializer(`${weights.name}.bias`, [weights.weight.out], weights.bias));
+  return addend === null ? product : add(g, product, addend);
+}
+
+function nativeInt8(g: Graph, x: Value, { name, weight }: LinearWeights, bias: Value | null): Value {
+  const { out, inputs } = weight;
+  const { values, scales } = quantizeInt8(weight, g.memory.take(Int8Array, out * inputs));
+  const operands = [
+    x,
+    g.initializer(name, [inputs, out], values),
+    g.initializer(`${name}.scale`, [out], scales),
+    ...(bias === null ? [] : [bias]),
+  ];
+  return g.add("Int8Linear", operands, [{ shape: x.shape.with(-1, out) }], {}, FLYWHEEL)[0]!;
 }
 
 /** int4 needs a multiple of 32 inputs. Other maps stay int8. */
@@ -53,7 +70,7 @@ export function effectiveWeights(
 }
 
 function productOf(g: Graph, x: Value, weights: LinearWeights, type: WeightType): Value {
-  const { name, weight, digitSteps } = weights;
+  const { name, weight, digits } = weights;
   const { out, inputs } = weight;
   const shape = x.shape.with(-1, out);
   switch (usableType(type, inputs)) {
@@ -75,13 +92,14 @@ function productOf(g: Graph, x: Value, weights: LinearWeights, type: WeightType)
     case "int8": {
       const { values, scales } = quantizeInt8(weight, g.memory.take(Int8Array, out * inputs));
       const apart = x.shape.length === 3 ? x : reshape(g, x, [x.shape[0]!, 1, inputs]);
-      const rows = inDigits(g, apart, digitSteps);
+      const steps = digits as DigitSteps;
+      const rows = inDigits(g, apart, steps);
       const operands = [
         rows.values,
         g.initializer(name, [inputs, out], values),
         scalar(g, 1),
         g.initializer(`${name}.scale`, [out], scales),
-        zeroPoint(g, digitSteps),
+        zeroPoint(g, steps),
       ];
       const output = { shape: rows.values.shape.with(2, out) };
       const [product] = g.add("MatMulIntegerToFloat", operands, [output], {}, MICROSOFT);

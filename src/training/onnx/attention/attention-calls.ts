@@ -3,8 +3,9 @@
 // diagonal, and memory grows with the length, not with its square.
 
 import type { Tensor } from "onnxruntime-node";
-import { floats, int64s } from "../../../graph/session.ts";
+import { floats, hasKernels, int64s } from "../../../graph/session.ts";
 import { blockPlaces } from "../../../model/attention/blockwise-attention.ts";
+import { BLOCKS_PER_GROUP } from "../../../model/attention/kernel-attention.ts";
 import type { Segment } from "../packing/micro-batch.ts";
 import { ATTENTION_CHUNK } from "../packing/piece-sizes.ts";
 import type { Rows } from "../packing/row-slices.ts";
@@ -13,7 +14,7 @@ export interface AttentionCall {
   queries: Rows;
   /** Keys in the order of their positions: rows of the parent segment, then of this one. */
   keys: readonly Rows[];
-  /** mask, and for serving's blocks also block_mask and places (attention-graphs.ts). */
+  /** mask, and for serving's order of summation also window, or block_mask and places (attention-graphs.ts). */
   feeds: Readonly<Record<string, Tensor>>;
 }
 
@@ -30,8 +31,7 @@ export function attentionCalls(
       count = chunkOf(segment.count - done);
       const position = segment.position + done;
       const oldest = window === null ? 0 : Math.max(0, position - window + 1);
-      // serving's blocks begin at multiples of their size
-      const first = positionsPerBlock === null ? oldest : oldest - (oldest % positionsPerBlock);
+      const first = oldest - (oldest % unitOf(positionsPerBlock));
       const key = `${count} ${position - first}`;
       if (!masks.has(key)) masks.set(key, maskFeeds(count, position - first, window, positionsPerBlock));
       const keys = keyRows(segment, first, position + count);
@@ -39,6 +39,12 @@ export function attentionCalls(
     }
     return calls;
   });
+}
+
+/** Serving sums what begins at multiples of this many positions together. */
+function unitOf(positionsPerBlock: number | null): number {
+  if (positionsPerBlock === null) return 1;
+  return hasKernels ? BLOCKS_PER_GROUP * positionsPerBlock : positionsPerBlock;
 }
 
 /**
@@ -72,6 +78,8 @@ function maskFeeds(
     for (let key = 0; key < size; key++) if (hidden(before + i, key)) mask[i * size + key] = Number.NEGATIVE_INFINITY;
   }
   if (positionsPerBlock === null) return { mask: floats(mask, [count, size]) };
+  if (hasKernels)
+    return { mask: floats(mask, [count, size]), window: int64s(BigInt64Array.of(BigInt(window ?? 0)), [1]) };
 
   const blocks = Math.ceil(size / positionsPerBlock);
   const byBlock = new Float32Array(blocks * count * positionsPerBlock).fill(Number.NEGATIVE_INFINITY);

@@ -1,11 +1,11 @@
 // Graphs for the attention of some queries of one sequence over all keys that they may see. They have no weights, so
-// all layers share them. There are two forward graphs: a plain softmax, and a sum over blocks with exactly the bits of
-// serving, which rounded weights need because a difference in the last bit can flip a rounded activation. The backward
+// all layers share them. There are two kinds of forward graph: a plain softmax, and a sum with exactly the bits of serving
+// (one for each form of its attention), which rounded weights need because a difference in the last bit can flip a rounded activation. The backward
 // graph computes the softmax again, because keeping it would take memory that grows with the square of the length.
 //
 // Inputs: q [c, numHeads * headDim] · k, v [s, kvHeads * headDim] · mask [c, s], 0 or -inf.
 
-import { Graph, type Value } from "../../../graph/graph.ts";
+import { FLYWHEEL, Graph, type Value } from "../../../graph/graph.ts";
 import {
   add,
   concat,
@@ -23,6 +23,7 @@ import {
   transposedMatmul,
 } from "../../../graph/ops.ts";
 import { blockwiseAttention, scoresOf } from "../../../model/attention/blockwise-attention.ts";
+import { attentionAttributes } from "../../../model/attention/kernel-attention.ts";
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
 
 interface AttentionInputs {
@@ -46,7 +47,19 @@ export function plainForward(config: ModelConfig): Graph {
   return g;
 }
 
-/** The same in serving's order of summation. Instead of mask it has the inputs of blockwiseAttention. */
+/** The same in the order of the native module. Input instead of mask: window int64 [1], 0 = none. */
+export function kernelForward(config: ModelConfig, positionsPerBlock: number): Graph {
+  const { numHeads, numKvHeads, headDim } = config;
+  const g = new Graph();
+  const q = g.input("q", ["c", numHeads * headDim]);
+  const [k, v] = [g.input("k", ["s", numKvHeads * headDim]), g.input("v", ["s", numKvHeads * headDim])];
+  const operands = [q, k, v, g.input("window", [1], "int64")];
+  const attributes = attentionAttributes(config, positionsPerBlock);
+  g.output("attended", g.add("PlainAttention", operands, [{ shape: q.shape }], attributes, FLYWHEEL)[0]!);
+  return g;
+}
+
+/** The same in the order of serving's graph. Instead of mask it has the inputs of blockwiseAttention. */
 export function blockwiseForward(config: ModelConfig, positionsPerBlock: number): Graph {
   const { numHeads, numKvHeads, headDim } = config;
   const g = new Graph();

@@ -1,11 +1,11 @@
 // Attention of a whole micro-batch, forward and backward. Runs the attention graphs call by call (attention-calls.ts)
 // and joins the results. It has no weights, so all layers use the same one.
 
-import { type Feeds, floats, GraphSession, type SessionOptions } from "../../../graph/session.ts";
+import { type Feeds, floats, GraphSession, hasKernels, type SessionOptions } from "../../../graph/session.ts";
 import type { ModelConfig } from "../../../model/checkpoint/model-config.ts";
 import { addInto, type Rows, rowsOf } from "../packing/row-slices.ts";
 import type { AttentionCall } from "./attention-calls.ts";
-import { attentionBackward, blockwiseForward, plainForward } from "./attention-graphs.ts";
+import { attentionBackward, blockwiseForward, kernelForward, plainForward } from "./attention-graphs.ts";
 
 /** q: [n, numHeads * headDim] · k and v: [n, kvHeads * headDim]. */
 export interface Projections {
@@ -14,20 +14,20 @@ export interface Projections {
   v: Float32Array;
 }
 
+const FORWARD = { plain: plainForward, blockwise: blockwiseForward, kernel: kernelForward };
+type Order = keyof typeof FORWARD;
+
 export class Attention {
   readonly #queryWidth: number;
   readonly #keyWidth: number;
-  readonly #blockwise: boolean;
+  /** Which order of summation the forward graph has. */
+  readonly #order: Order;
   readonly #sessions: { forward: GraphSession; backward: GraphSession };
 
-  private constructor(
-    config: ModelConfig,
-    blockwise: boolean,
-    sessions: { forward: GraphSession; backward: GraphSession },
-  ) {
+  private constructor(config: ModelConfig, order: Order, sessions: { forward: GraphSession; backward: GraphSession }) {
     this.#queryWidth = config.numHeads * config.headDim;
     this.#keyWidth = config.numKvHeads * config.headDim;
-    this.#blockwise = blockwise;
+    this.#order = order;
     this.#sessions = sessions;
   }
 
@@ -37,9 +37,9 @@ export class Attention {
     positionsPerBlock: number | null,
     options: SessionOptions,
   ): Promise<Attention> {
-    const graph = positionsPerBlock === null ? plainForward(config) : blockwiseForward(config, positionsPerBlock);
-    return new Attention(config, positionsPerBlock !== null, {
-      forward: await GraphSession.create(graph, options),
+    const order = positionsPerBlock === null ? "plain" : hasKernels ? "kernel" : "blockwise";
+    return new Attention(config, order, {
+      forward: await GraphSession.create(FORWARD[order](config, positionsPerBlock ?? 0), options),
       backward: await GraphSession.create(attentionBackward(config), options),
     });
   }
@@ -48,11 +48,10 @@ export class Attention {
   async forward(calls: readonly AttentionCall[], inputs: Projections): Promise<Float32Array> {
     const attended = new Float32Array(inputs.q.length);
     for (const call of calls) {
-      const { mask, ...blockFeeds } = call.feeds;
-      const own = (data: Float32Array) => rowsOf(data, call.queries, this.#keyWidth);
-      const ordered = { ...blockFeeds, own_k: own(inputs.k), own_v: own(inputs.v) };
-      const feeds = { ...this.#feeds(call, inputs), ...(this.#blockwise ? ordered : { mask: mask! }) };
-      const outputs = await this.#sessions.forward.run(feeds);
+      const outputs = await this.#sessions.forward.run({
+        ...this.#feeds(call, inputs),
+        ...this.#ordered(call, inputs),
+      });
       attended.set(outputs.attended!.data as Float32Array, call.queries.row * this.#queryWidth);
     }
     return attended;
@@ -85,6 +84,15 @@ export class Attention {
 
   async close(): Promise<void> {
     for (const session of Object.values(this.#sessions)) await session.close();
+  }
+
+  /** The inputs of the forward graph that depend on its order of summation. */
+  #ordered({ queries, feeds }: AttentionCall, { k, v }: Projections): Feeds {
+    const { mask, ...ofServing } = feeds;
+    if (this.#order === "plain") return { mask: mask! };
+    if (this.#order === "kernel") return ofServing;
+    const own = (data: Float32Array) => rowsOf(data, queries, this.#keyWidth);
+    return { ...ofServing, own_k: own(k), own_v: own(v) };
   }
 
   #feeds({ queries, keys }: AttentionCall, { q, k, v }: Projections): Feeds {

@@ -170,7 +170,7 @@ function traceLayer(
       ? null
       : trainedExperts(config, expertsConfig, expertProducts(config, weights, layer, expertsConfig), values);
   const parts = { norms: weights.norms(layer), rope, linear, experts, attention, onward };
-  const { x: y } = decoderLayer(g, config, parts, x, rows);
+  const y = decoderLayer(g, config, parts, x, rows);
   values.set("y", y);
   const given = new Map(g.inputs.map((input) => [input.name, input]));
   for (const [name, value] of given) values.set(name, value);

@@ -1,0 +1,67 @@
+// What the kernels offer to the graph's operations (operations.c). Every row of a result has the same bits whatever rows
+// are beside it, however many threads there are, and however a prompt is cut.
+#ifndef FLYWHEEL_KERNELS_H
+#define FLYWHEEL_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Threads that share a kernel's work. `run` calls task(data, i) once for every i < count, on any thread and in any order,
+// and returns when all are done. It costs some microseconds: do small work without it.
+typedef struct {
+  size_t threads;
+  void (*run)(void *pool, size_t count, void (*task)(void *data, size_t index), void *data);
+  void *pool;
+} Crew;
+
+// Whether this processor has what the kernels are compiled for.
+bool kernels_run_here(void);
+
+// --- int8-linear.c: y = x · W + bias, weights of one byte, activations of two ---
+
+typedef struct Int8Weights Int8Weights;
+
+// values: [inputs][outputs] (as stored for the runtime), scales: [outputs], bias: [outputs] or NULL. Copies what it keeps.
+// NULL = out of memory.
+Int8Weights *int8_weights_pack(const int8_t *values, const float *scales, const float *bias, size_t inputs, size_t outputs);
+void int8_weights_free(Int8Weights *weights);
+size_t int8_weights_inputs(const Int8Weights *weights);
+size_t int8_weights_outputs(const Int8Weights *weights);
+
+// x: [rows][inputs], y: [rows][outputs]. False = out of memory.
+bool int8_linear(const Int8Weights *weights, const float *x, size_t rows, float *y, const Crew *crew);
+
+// --- attention.c: attention over a paged cache ---
+
+typedef struct {
+  size_t heads, kv_heads, head_dim;
+  size_t block;   // positions per block
+  size_t window;  // positions that a token sees, itself included; 0 = all before it
+  float scale;    // factor on scores
+  float softcap;  // 0 = none
+} AttentionShape;
+
+// Floats of one block of one layer. Keys first, [kv_heads][head_dim][block], then values, [kv_heads][block][head_dim].
+size_t attention_block_floats(const AttentionShape *shape);
+
+// New rows of one sequence: rows first_row .. first_row + count - 1 of q, k and v are its positions start .. start + count - 1.
+// `blocks`: where the blocks of positions 0 .. start + count - 1 lie in the cache, in order.
+typedef struct {
+  int64_t first_row, count, start;
+  const int64_t *blocks;
+} Span;
+
+// q: [rows][heads][head_dim], k and v: [rows][kv_heads][head_dim], rotated. Stores keys and values of all spans in `cache`
+// ([blocks][attention_block_floats]), then writes the attention of `wanted` rows, in this order, to
+// out: [wanted_count][heads][head_dim]. wanted = NULL: of all rows. Rows of no span become zeros. False = out of memory.
+bool attention_paged(const AttentionShape *shape, float *cache, const Span *spans, size_t span_count, const float *q,
+                     const float *k, const float *v, size_t rows, const int64_t *wanted, size_t wanted_count, float *out,
+                     const Crew *crew);
+
+// The same sums over keys and values that are not in a cache. k, v: [keys][kv_heads][head_dim] at positions 0 .. keys - 1.
+// q: [count][heads][head_dim] at positions keys - count .. keys - 1.
+bool attention_plain(const AttentionShape *shape, const float *q, const float *k, const float *v, size_t count, size_t keys,
+                     float *out, const Crew *crew);
+
+#endif

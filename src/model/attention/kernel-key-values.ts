@@ -1,0 +1,75 @@
+// Keys and values for attention in the native module (kernel-attention.ts), which reads and writes them in place. It never
+// reads a position that a sequence has not stored, so what earlier sequences left need not be cleared.
+
+import { type Feeds, floats, int64s } from "../../graph/session.ts";
+import type { ModelConfig } from "../checkpoint/model-config.ts";
+import type { KeyValues, Piece, RunParts } from "../key-values.ts";
+import type { Chunk } from "../runner.ts";
+import { blockElements } from "./kernel-attention.ts";
+
+/** Rows of a run, about. More need more memory between the layers and are hardly faster. */
+const MOST_ROWS = 512;
+
+export class KernelKeyValues implements KeyValues {
+  /** Of each layer: [numBlocks, blockElements]. The operating system fills it lazily. */
+  readonly #memories: readonly Float32Array[];
+  readonly #caches: Feeds;
+  readonly #blockElements: number;
+
+  constructor(config: ModelConfig, positionsPerBlock: number, numBlocks: number) {
+    this.#blockElements = blockElements(config, positionsPerBlock);
+    this.#memories = config.layers.map(() => new Float32Array(numBlocks * this.#blockElements));
+    const shape = [numBlocks, this.#blockElements];
+    this.#caches = Object.fromEntries(this.#memories.map((data, layer) => [`cache.${layer}`, floats(data, shape)]));
+  }
+
+  runsOf(chunks: readonly Chunk[]): Piece[][] {
+    const runs: Piece[][] = [];
+    let room = 0;
+    const add = (piece: Piece) => {
+      if (room <= 0) {
+        runs.push([]);
+        room = MOST_ROWS;
+      }
+      runs.at(-1)!.push(piece);
+      room -= piece.tokens.length;
+    };
+    const all = chunks.map((chunk, of) => ({ ...chunk, of }));
+    for (const chunk of all) if (chunk.tokens.length === 1) add(chunk);
+    for (const chunk of all) {
+      if (chunk.tokens.length === 1) continue;
+      const { tokens, start, logits } = chunk;
+      for (let at = 0; at < tokens.length; ) {
+        const end = Math.min(at + (room > 0 ? room : MOST_ROWS), tokens.length);
+        const wanted = logits === "last" && end < tokens.length ? "none" : logits;
+        add({ ...chunk, tokens: tokens.subarray(at, end), start: start + at, logits: wanted });
+        at = end;
+      }
+    }
+    return runs;
+  }
+
+  prepare(pieces: readonly Piece[]): RunParts {
+    const stored = pieces.filter(({ blocks }) => blocks.length > 0).length;
+    const spans = new BigInt64Array(4 * stored);
+    const blocks = new BigInt64Array(pieces.reduce((sum, piece) => sum + piece.blocks.length, 0));
+    let [row, span, at] = [0, 0, 0];
+    for (const piece of pieces) {
+      if (piece.blocks.length > 0) {
+        spans.set([row, piece.tokens.length, piece.start, at].map(BigInt), span);
+        for (const block of piece.blocks) blocks[at++] = BigInt(block);
+        span += 4;
+      }
+      row += piece.tokens.length;
+    }
+    const tables = { spans: int64s(spans, [stored, 4]), blocks: int64s(blocks, [blocks.length]) };
+    return { feeds: { ...this.#caches, ...tables }, outputs: [], into: {}, remember() {} };
+  }
+
+  copyBlock(from: number, to: number): void {
+    const size = this.#blockElements;
+    for (const memory of this.#memories) memory.copyWithin(to * size, from * size, (from + 1) * size);
+  }
+
+  clearBlock(): void {}
+}
