@@ -24,10 +24,12 @@ typedef struct {
 } Sums;
 
 typedef struct {
-  _Alignas(64) uint8_t palette, start_row, unused[14];
+  _Alignas(64) uint8_t palette;
+  uint8_t start_row, unused[14];
   uint16_t row_bytes[16];
   uint8_t rows[16];
 } TileShapes;
+_Static_assert(sizeof(TileShapes) == 64, "what the processor reads");
 
 static bool runs_here(void) {
   unsigned a, b, c, d;
