@@ -1,0 +1,197 @@
+// Attention of a tile (attention-tile.h), with the vectors of the including file's target.
+#ifndef FLYWHEEL_ATTENTION_KERNEL_H
+#define FLYWHEEL_ATTENTION_KERNEL_H
+
+#include <string.h>
+
+#include "attention-product.h"
+#include "attention-softmax.h"
+#include "attention-tile.h"
+
+// Scratch memory lies on the stack: 96 KiB.
+#define SCRATCH_FLOATS 24576
+// More rows than this would push a block's keys and values out of the nearest cache.
+#define TILE_ROWS 48
+
+INLINE size_t whole_vectors(size_t lanes) { return (lanes + 15) & ~(size_t)15; }
+
+// Sums of a group for one row: [head_dim, rounded up] weighted values, 16 sums of weights (one of them after the group's
+// end), the octave.
+INLINE size_t sums_stride(const AttentionShape *shape) { return whole_vectors(shape->head_dim) + 32; }
+INLINE float *sums_weights(const AttentionShape *shape, float *sums) { return sums + whole_vectors(shape->head_dim); }
+INLINE float *sums_octave(const AttentionShape *shape, float *sums) { return sums + whole_vectors(shape->head_dim) + 16; }
+
+size_t tile_sums_floats(const AttentionShape *shape, size_t rows) { return rows * sums_stride(shape); }
+
+size_t tile_most_rows(const AttentionShape *shape) {
+  const size_t strip = MOST_ROWS * whole_vectors(shape->block);
+  const size_t row = whole_vectors(shape->head_dim) + 2 * sums_stride(shape);
+  if (strip + row > SCRATCH_FLOATS) return 0;
+  const size_t rows = (SCRATCH_FLOATS - strip) / row;
+  return rows < TILE_ROWS ? rows : TILE_ROWS;
+}
+
+// What one tile's rows share while a block is attended to.
+typedef struct {
+  const AttentionShape *shape;
+  const int64_t *positions;  // of each row
+  const float *queries;      // [rows][head_dim, rounded up]
+  float *scores;             // [MOST_ROWS][block, rounded up]
+  float *sums;               // [rows][sums_stride]
+} Rows;
+
+INLINE size_t clamp(int64_t x, size_t most) { return x < 0 ? 0 : (uint64_t)x > most ? most : (size_t)x; }
+
+// Rows first .. first + count - 1 attend to the block whose first position is `base`.
+static void strip_attend(const Rows *rows, size_t first, size_t count, int64_t base, const float *keys,
+                         const float *values) {
+  const AttentionShape *shape = rows->shape;
+  const size_t block = shape->block, head_dim = shape->head_dim;
+  size_t from[MOST_ROWS], to[MOST_ROWS], low = block, high = 0;
+  for (size_t r = 0; r < count; r++) {
+    const int64_t end = rows->positions[first + r] + 1 - base;
+    to[r] = clamp(end, block);
+    from[r] = shape->window ? clamp(end - (int64_t)shape->window, block) : 0;
+    if (from[r] >= to[r]) continue;
+    if (from[r] < low) low = from[r];
+    if (to[r] > high) high = to[r];
+  }
+  if (low >= high) return;
+  const size_t end = whole_vectors(high), scores_stride = whole_vectors(block);
+  const size_t query_stride = whole_vectors(head_dim), stride = sums_stride(shape);
+  const Product scores = {.depth = head_dim,
+                          .a = rows->queries + first * query_stride,
+                          .a_stride = query_stride,
+                          .b = keys,
+                          .b_stride = block,
+                          .c = rows->scores,
+                          .c_stride = scores_stride,
+                          .add = false};
+  product(scores, count, end < block ? end : block);
+  float *sums = rows->sums + first * stride;
+  for (size_t r = 0; r < count; r++) {
+    float *row = sums + r * stride;
+    const float keep = softmax_block(shape, rows->scores + r * scores_stride, from[r], to[r], end,
+                                     sums_octave(shape, row), sums_weights(shape, row));
+    if (keep == 1) continue;
+    for (size_t d = 0; d < head_dim; d += 16) f16_store(row + d, f16_mul(f16_load(row + d), f16_all(keep)));
+  }
+  // Only positions that a row of these sees: memory beyond a sequence's end may hold anything.
+  const Product weighted = {.depth = high - low,
+                            .a = rows->scores + low,
+                            .a_stride = scores_stride,
+                            .b = values + low * head_dim,
+                            .b_stride = head_dim,
+                            .c = sums,
+                            .c_stride = stride,
+                            .add = true};
+  product(weighted, count, head_dim);
+}
+
+static void group_attend(const Tile *tile, const Rows *rows, size_t row_count, size_t group, int64_t lowest,
+                         int64_t highest) {
+  const AttentionShape *shape = tile->shape;
+  const size_t stride = sums_stride(shape), head_floats = shape->head_dim * shape->block;
+  for (size_t r = 0; r < row_count; r++) {
+    float *row = rows->sums + r * stride;
+    memset(row, 0, stride * sizeof(float));
+    *sums_octave(shape, row) = NO_OCTAVE;
+  }
+  for (size_t b = group * GROUP_BLOCKS; b < (group + 1) * GROUP_BLOCKS; b++) {
+    const int64_t base = (int64_t)(b * shape->block);
+    if (base > highest) break;
+    if (base + (int64_t)shape->block <= lowest) continue;
+    const float *keys = tile->cache + (size_t)tile->blocks[b] * attention_block_floats(shape) + tile->kv_head * head_floats;
+    const float *values = keys + shape->kv_heads * head_floats;
+    for (size_t r = 0; r < row_count; r += MOST_ROWS) {
+      const size_t rest = row_count - r;
+      strip_attend(rows, r, rest < MOST_ROWS ? rest : MOST_ROWS, base, keys, values);
+    }
+  }
+  for (size_t r = 0; r < row_count; r++) {
+    float *weights = sums_weights(shape, rows->sums + r * stride);
+    weights[0] = f16_sum(f16_load(weights));
+  }
+}
+
+// total += group, both relative to the higher octave.
+static void sums_join(const AttentionShape *shape, float *total, const float *group) {
+  const size_t weights = whole_vectors(shape->head_dim), octave = weights + 16;
+  if (group[octave] == NO_OCTAVE) return;
+  const float highest = total[octave] > group[octave] ? total[octave] : group[octave];
+  const float keep = power_of_octaves(total[octave] - highest), add = power_of_octaves(group[octave] - highest);
+  for (size_t d = 0; d < weights; d += 16) {
+    const F16 kept = f16_mul(f16_load(total + d), f16_all(keep));
+    f16_store(total + d, f16_fma(f16_load(group + d), f16_all(add), kept));
+  }
+  total[weights] = total[weights] * keep + group[weights] * add;
+  total[octave] = highest;
+}
+
+// out = values / weights. Adding zero makes -0 to 0, so that no product with a weight of 0 shows.
+static void sums_write(const Tile *tile, const float *sums, size_t row) {
+  const size_t head_dim = tile->shape->head_dim;
+  float *out = tile->tokens[row / tile->heads].out + (tile->first_head + row % tile->heads) * head_dim;
+  const F16 weights = f16_all(sums[whole_vectors(head_dim)]);
+  for (size_t d = 0; d < head_dim; d += 16) {
+    const F16 mean = f16_add(f16_div(f16_load(sums + d), weights), f16_all(0));
+    f16_store_some(out + d, mean, head_dim - d);
+  }
+}
+
+// total = NULL: the groups' sums go to `sums`, one after the other. Otherwise `sums` is overwritten and joined to `total`.
+static void groups_attend(const Tile *tile, size_t first_group, size_t end_group, float *scratch, float *sums,
+                          float *total) {
+  const AttentionShape *shape = tile->shape;
+  const size_t head_dim = shape->head_dim, width = whole_vectors(head_dim), stride = sums_stride(shape);
+  const size_t row_count = tile->count * tile->heads;
+  int64_t positions[TILE_ROWS], lowest = INT64_MAX, highest = -1;
+  float *queries = scratch + MOST_ROWS * whole_vectors(shape->block);
+  for (size_t r = 0; r < row_count; r++) {
+    const TileToken *token = tile->tokens + r / tile->heads;
+    const int64_t position = token->position, first = shape->window ? position + 1 - (int64_t)shape->window : 0;
+    positions[r] = position;
+    if (first < lowest) lowest = first;
+    if (position > highest) highest = position;
+    memcpy(queries + r * width, token->q + (tile->first_head + r % tile->heads) * head_dim, head_dim * sizeof(float));
+  }
+  Rows rows = {shape, positions, queries, scratch, sums};
+  for (size_t group = first_group; group < end_group; group++) {
+    group_attend(tile, &rows, row_count, group, lowest, highest);
+    if (!total) {
+      rows.sums += row_count * stride;
+    } else if (group == first_group) {
+      memcpy(total, sums, row_count * stride * sizeof(float));
+    } else {
+      for (size_t r = 0; r < row_count; r++) sums_join(shape, total + r * stride, sums + r * stride);
+    }
+  }
+}
+
+void tile_attend(const Tile *tile, size_t first_group, size_t end_group) {
+  _Alignas(64) float scratch[SCRATCH_FLOATS];
+  const AttentionShape *shape = tile->shape;
+  const size_t row_count = tile->count * tile->heads, stride = sums_stride(shape);
+  float *sums = scratch + MOST_ROWS * whole_vectors(shape->block) + row_count * whole_vectors(shape->head_dim);
+  // One group needs no joining.
+  float *total = end_group - first_group > 1 ? sums + row_count * stride : NULL;
+  groups_attend(tile, first_group, end_group, scratch, sums, total);
+  for (size_t r = 0; r < row_count; r++) sums_write(tile, (total ? total : sums) + r * stride, r);
+}
+
+void tile_sum_groups(const Tile *tile, size_t first_group, size_t end_group, float *sums) {
+  _Alignas(64) float scratch[SCRATCH_FLOATS];
+  groups_attend(tile, first_group, end_group, scratch, sums, NULL);
+}
+
+void tile_join_groups(const Tile *tile, float *sums, size_t groups) {
+  const AttentionShape *shape = tile->shape;
+  const size_t row_count = tile->count * tile->heads, stride = sums_stride(shape);
+  for (size_t r = 0; r < row_count; r++) {
+    float *total = sums + r * stride;
+    for (size_t g = 1; g < groups; g++) sums_join(shape, total, total + g * row_count * stride);
+    sums_write(tile, total, r);
+  }
+}
+
+#endif

@@ -1,0 +1,53 @@
+#include "attention-store.h"
+
+#include <string.h>
+
+typedef float F4 __attribute__((vector_size(16), aligned(4)));
+typedef int32_t I4 __attribute__((vector_size(16)));
+
+// to[d * to_stride + i] = from[i * from_stride + d] for four i and d.
+static void transpose_four(const float *from, size_t from_stride, float *to, size_t to_stride) {
+  const F4 a = *(const F4 *)from, b = *(const F4 *)(from + from_stride);
+  const F4 c = *(const F4 *)(from + 2 * from_stride), d = *(const F4 *)(from + 3 * from_stride);
+  const I4 low = {0, 4, 1, 5}, high = {2, 6, 3, 7}, first = {0, 1, 4, 5}, last = {2, 3, 6, 7};
+  const F4 ab = __builtin_shuffle(a, b, low), cd = __builtin_shuffle(c, d, low);
+  const F4 ab_high = __builtin_shuffle(a, b, high), cd_high = __builtin_shuffle(c, d, high);
+  *(F4 *)to = __builtin_shuffle(ab, cd, first);
+  *(F4 *)(to + to_stride) = __builtin_shuffle(ab, cd, last);
+  *(F4 *)(to + 2 * to_stride) = __builtin_shuffle(ab_high, cd_high, first);
+  *(F4 *)(to + 3 * to_stride) = __builtin_shuffle(ab_high, cd_high, last);
+}
+
+// to[d][i] = from[i][d].
+static void transpose(const float *from, size_t from_stride, size_t rows, size_t columns, float *to, size_t to_stride) {
+  size_t i = 0;
+  for (; i + 4 <= rows; i += 4) {
+    size_t d = 0;
+    for (; d + 4 <= columns; d += 4) transpose_four(from + i * from_stride + d, from_stride, to + d * to_stride + i, to_stride);
+    for (; d < columns; d++) {
+      for (size_t j = i; j < i + 4; j++) to[d * to_stride + j] = from[j * from_stride + d];
+    }
+  }
+  for (; i < rows; i++) {
+    for (size_t d = 0; d < columns; d++) to[d * to_stride + i] = from[i * from_stride + d];
+  }
+}
+
+void attention_store(const AttentionShape *shape, float *cache, const Span *span, const float *k, const float *v,
+                     int64_t from, int64_t to, size_t first_head, size_t end_head) {
+  const size_t block = shape->block, head_dim = shape->head_dim, row_floats = shape->kv_heads * head_dim;
+  while (from < to) {
+    const size_t position = (size_t)(span->start + from), place = position % block;
+    const size_t rest = (size_t)(to - from), count = rest < block - place ? rest : block - place;
+    float *keys = cache + (size_t)span->blocks[position / block] * attention_block_floats(shape);
+    float *values = keys + row_floats * block;
+    for (size_t head = first_head; head < end_head; head++) {
+      const size_t at = (size_t)(span->first_row + from) * row_floats + head * head_dim, floats = head * head_dim * block;
+      transpose(k + at, row_floats, count, head_dim, keys + floats + place, block);
+      for (size_t i = 0; i < count; i++) {
+        memcpy(values + floats + (place + i) * head_dim, v + at + i * row_floats, head_dim * sizeof(float));
+      }
+    }
+    from += (int64_t)count;
+  }
+}

@@ -1,0 +1,12 @@
+// Puts new keys and values where a sequence's blocks are.
+#ifndef FLYWHEEL_ATTENTION_STORE_H
+#define FLYWHEEL_ATTENTION_STORE_H
+
+#include "kernels.h"
+
+// Rows from .. to - 1 of a span (counted from its first), of key heads first_head .. end_head - 1.
+// k and v: [rows][kv_heads][head_dim].
+void attention_store(const AttentionShape *shape, float *cache, const Span *span, const float *k, const float *v,
+                     int64_t from, int64_t to, size_t first_head, size_t end_head);
+
+#endif
