@@ -39,8 +39,8 @@ INLINE __m512i four_bytes(const uint8_t *bytes) {
 // sums += bytes * w. The compiler's own form copies every sum twice.
 #define ADD_PRODUCT(sums, bytes, w) __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(bytes), "v"(w))
 
-// `rows` rows of a row block with `width` output blocks from `block` on. `ahead`: bytes from these weights to the next ones
-// that this thread reads, 0 = none; processors do not foresee the jump.
+// `rows` rows of a row block with `width` output blocks from `block` on. `ahead`: bytes from weights to those that this
+// thread reads later, to fetch them into the cache.
 INLINE void multiply(const Int8Weights *weights, size_t block, const uint8_t *digits, size_t height, const float *units,
                      float *y, size_t ahead, const int rows, const int width) {
   __m512i sums[MAX_ROWS][2][MAX_WIDTH];
@@ -56,7 +56,7 @@ INLINE void multiply(const Int8Weights *weights, size_t block, const uint8_t *di
       __m512i w[MAX_WIDTH];
       UNROLL for (int v = 0; v < width; v++) {
         w[v] = _mm512_load_si512(tile + v * length);
-        if (rows <= 3) _mm_prefetch((const char *)tile + v * length + ahead, _MM_HINT_T0);
+        _mm_prefetch((const char *)tile + v * length + ahead, _MM_HINT_T1);
       }
       UNROLL for (int r = 0; r < rows; r++) {
         __m512i high = four_bytes(coarse + r * CHUNK + 4 * g), low = four_bytes(fine + r * CHUNK + 4 * g);
@@ -111,8 +111,9 @@ static void product(const Int8Weights *weights, const Digits *digits, Part part,
   size_t most = digits->height <= 3 ? 4 : 2;
   for (size_t block = part.first_block; block < part.end_block;) {
     size_t left = part.end_block - block, width = left < most ? left : most;
+    size_t ahead = left > width ? bytes_ahead(width * weights->chunks * TILE) : 0;
     for (size_t rows = part.first_rows; rows < part.end_rows; rows++) {
-      size_t first = rows * digits->height, ahead = left > width ? width * weights->chunks * TILE : 0;
+      size_t first = rows * digits->height;
       multiplies[rows_of_block(digits, rows) - 1][width - 1](
           weights, block, digits->bytes + rows * row_block_bytes(digits, weights->chunks), digits->height,
           digits->units + first, y + first * weights->outputs, ahead);

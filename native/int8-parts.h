@@ -81,4 +81,10 @@ static inline size_t row_block_bytes(const Digits *digits, size_t chunks) {
   return chunks * 2 * digits->height * CHUNK;
 }
 
+// How far ahead to fetch weights: `step` bytes from one group of output blocks to the next. Processors do not foresee that
+// jump. Far weights would leave the cache again; then it is enough to stay ahead inside the group.
+static inline size_t bytes_ahead(size_t step) {
+  return step <= 256 << 10 ? step : 4096;
+}
+
 #endif
