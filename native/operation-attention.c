@@ -17,6 +17,8 @@ typedef struct {
   size_t threads;
 } AttentionKernel;
 
+#define TOO_LARGE "attention: out of memory, or heads or blocks are too large"
+
 // Products of three sizes up to this one fit into 64 bits.
 enum { LARGEST = 1 << 20 };
 
@@ -121,10 +123,11 @@ static OrtStatus *attend(const AttentionKernel *kernel, const PagedInputs *in, S
   float *out;
   ORT_TRY(make_output(context, dims, 3, &out));
   if (in->rows == 0) return NULL;
-  Crew crew = crew_of(context, kernel->threads);
+  Threads threads;
+  threads_start(&threads, kernel->threads, context);
   bool done = attention_paged(shape, in->cache.data, spans, span_count, in->q.data, in->k.data, in->v.data, in->rows,
-                              in->wanted.data, results, out, &crew);
-  return done ? NULL : ort_failure("PagedAttention: out of memory");
+                              in->wanted.data, results, out, &threads.crew);
+  return threads_end(&threads, done, TOO_LARGE);
 }
 
 static OrtStatus *compute_paged(void *kernel, OrtKernelContext *context) {
@@ -156,9 +159,11 @@ static OrtStatus *compute_plain(void *kernel, OrtKernelContext *context) {
   int64_t dims[] = {(int64_t)count, (int64_t)width};
   float *out;
   ORT_TRY(make_output(context, dims, 2, &out));
-  Crew crew = crew_of(context, attention->threads);
-  if (count == 0 || attention_plain(&shape, q.data, k.data, v.data, count, keys, out, &crew)) return NULL;
-  return ort_failure("PlainAttention: out of memory");
+  if (count == 0) return NULL;
+  Threads threads;
+  threads_start(&threads, attention->threads, context);
+  bool done = attention_plain(&shape, q.data, k.data, v.data, count, keys, out, &threads.crew);
+  return threads_end(&threads, done, TOO_LARGE);
 }
 
 const OperationKind paged_attention_operation = {"PagedAttention", 4, 3, 1, create_paged, compute_paged, free};

@@ -43,9 +43,11 @@ static OrtStatus *compute(void *kernel, OrtKernelContext *context) {
   float *y;
   ORT_TRY(make_output(context, dims, x.rank, &y));
   size_t rows = x.elements / (size_t)inputs;
-  Crew crew = crew_of(context, linear->threads);
-  if (rows == 0 || int8_linear(linear->weights, x.data, rows, y, &crew)) return NULL;
-  return ort_failure("Int8Linear: out of memory");
+  if (rows == 0) return NULL;
+  Threads threads;
+  threads_start(&threads, linear->threads, context);
+  bool done = int8_linear(linear->weights, x.data, rows, y, &threads.crew);
+  return threads_end(&threads, done, "Int8Linear: out of memory");
 }
 
 const OperationKind int8_linear_operation = {"Int8Linear", 1, 0, 0, create, compute, destroy};

@@ -129,12 +129,17 @@ static void run_here(void *pool, size_t count, void (*task)(void *data, size_t i
 }
 
 static void run_shared(void *pool, size_t count, void (*task)(void *data, size_t index), void *data) {
-  OrtStatus *failure = ORT(KernelContext_ParallelFor)(pool, task, count, 0, data);
-  if (failure == NULL) return;
-  ORT(ReleaseStatus)(failure);
-  run_here(NULL, count, task, data);
+  Threads *threads = pool;
+  if (threads->failure == NULL) {
+    threads->failure = ORT(KernelContext_ParallelFor)(threads->context, task, count, 0, data);
+  }
 }
 
-Crew crew_of(OrtKernelContext *context, size_t threads) {
-  return (Crew){threads, threads > 1 ? run_shared : run_here, context};
+void threads_start(Threads *threads, size_t count, const OrtKernelContext *context) {
+  *threads = (Threads){{count, count > 1 ? run_shared : run_here, threads}, context, NULL};
+}
+
+OrtStatus *threads_end(Threads *threads, bool done, const char *message) {
+  if (threads->failure != NULL) return threads->failure;
+  return done ? NULL : ort_failure(message);
 }

@@ -26,7 +26,16 @@ typedef struct {
 OrtStatus *read_input(const OrtKernelContext *context, size_t index, Input *input);
 // Makes the output.
 OrtStatus *make_output(OrtKernelContext *context, const int64_t *dims, size_t rank, float **data);
-// The threads of the session that runs this node.
-Crew crew_of(OrtKernelContext *context, size_t threads);
+
+// The threads of the session that runs a node.
+typedef struct {
+  Crew crew;
+  const OrtKernelContext *context;
+  OrtStatus *failure;
+} Threads;
+
+void threads_start(Threads *threads, size_t count, const OrtKernelContext *context);
+// The result of a kernel that used them. `message`: why it was not done.
+OrtStatus *threads_end(Threads *threads, bool done, const char *message);
 
 #endif

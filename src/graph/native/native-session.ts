@@ -83,6 +83,8 @@ export class NativeSession {
     this.#layout.fill(UNUSED);
     try {
       for (const name in feeds) this.#give(placeOf(this.#inputs, name), feeds[name]!);
+      for (const [name, place] of this.#inputs)
+        if (this.#arrays[place] === null) throw new Error(`"${name}" is missing.`);
       for (const name in fetches) {
         const place = placeOf(this.#outputs, name);
         const into = fetches[name];
