@@ -27,6 +27,7 @@ export function gradients(
   for (const node of trace.reverse()) {
     if (!node.outputs.some((output) => arrived.has(output) && moving.has(output))) continue;
     const defined = g.pulls.get(node.outputs[0]!);
+    if (!(defined?.inputs ?? node.inputs).some((input) => input !== null && moving.has(input))) continue;
     if (defined !== undefined) {
       const passed = defined.pull(to, arrived.get(node.outputs[0]!)!);
       for (const [i, input] of defined.inputs.entries()) arrive(input, passed[i]!);

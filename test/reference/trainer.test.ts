@@ -109,7 +109,8 @@ describe("the bundled model: sampler and trainer agree", () => {
     const pass = await model.forward(layOut([{ shared: 0, members: [member] }]), "nothing", between);
     for (const [p, value] of pass.logprobs.entries()) {
       const row = rows!.slice(p * config.vocabSize, (p + 1) * config.vocabSize);
-      expect(Math.abs(logSoftmax(row)[ids[p + 1]!]! - value)).toBeLessThan(1e-5);
+      // The trainer's own sum over the vocabulary is float32.
+      expect(Math.abs(logSoftmax(row)[ids[p + 1]!]! - value)).toBeLessThan(1e-6 * Math.max(1, Math.abs(value)));
     }
     await model.close();
     await runner.close();
