@@ -24,6 +24,12 @@ enum {
 #define FINE_STEPS 254.0f
 #define FINE_UNIT (1.0f / 254.0f)
 
+typedef struct Slab Slab;
+
+// Memory for weights, aligned to 64 bytes, and what to give back for it. NULL = out of memory.
+void *int8_memory_take(size_t bytes, Slab **owner);
+void int8_memory_give(Slab *slab);
+
 // Every array is padded with zeros to whole tiles.
 struct Int8Weights {
   size_t inputs, outputs;
@@ -31,6 +37,7 @@ struct Int8Weights {
   int8_t *tiles;          // [blocks][chunks][CHUNK / 4][BLOCK_OUTPUTS][4 inputs]
   int32_t *offsets;       // [outputs]: -128 * sum of weights, what a product with unsigned digits starts with
   float *scales, *bias;   // [outputs]
+  Slab *slab;             // where all of it lies
 };
 
 // Rows as digits, in row blocks of `height` rows; the last may have fewer.

@@ -3,18 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "int8-parts.h"
-
-// One allocation for all arrays. Large ones lie on huge pages where the system gives some: fewer address translations.
-static void *allocate(size_t bytes) {
-  const size_t huge = 2 << 20;
-  if (bytes < 4 * huge) return aligned_alloc(64, bytes);
-  void *memory = aligned_alloc(huge, (bytes + huge - 1) / huge * huge);
-  if (memory != NULL) madvise(memory, bytes / huge * huge, MADV_HUGEPAGE);
-  return memory;
-}
 
 typedef int8_t Bytes __attribute__((vector_size(16)));
 
@@ -61,15 +51,15 @@ Int8Weights *int8_weights_pack(const int8_t *values, const float *scales, const 
   size_t padded = blocks * BLOCK_OUTPUTS;
   Int8Weights *weights = malloc(sizeof *weights);
   if (weights == NULL) return NULL;
-  // Rounded up for no outputs or inputs too.
-  int8_t *memory = allocate(blocks * chunks * TILE + padded * (sizeof(int32_t) + 2 * sizeof(float)) + 64);
+  Slab *slab;
+  int8_t *memory = int8_memory_take(blocks * chunks * TILE + padded * (sizeof(int32_t) + 2 * sizeof(float)), &slab);
   if (memory == NULL) {
     free(weights);
     return NULL;
   }
   int32_t *offsets = (int32_t *)(memory + blocks * chunks * TILE);
   float *numbers = (float *)(offsets + padded);
-  *weights = (Int8Weights){inputs, outputs, chunks, blocks, memory, offsets, numbers, numbers + padded};
+  *weights = (Int8Weights){inputs, outputs, chunks, blocks, memory, offsets, numbers, numbers + padded, slab};
   memset(offsets, 0, padded * (sizeof(int32_t) + 2 * sizeof(float)));
   memcpy(weights->scales, scales, outputs * sizeof *scales);
   if (bias != NULL) memcpy(weights->bias, bias, outputs * sizeof *bias);
@@ -83,7 +73,7 @@ Int8Weights *int8_weights_pack(const int8_t *values, const float *scales, const 
 
 void int8_weights_free(Int8Weights *weights) {
   if (weights == NULL) return;
-  free(weights->tiles);
+  int8_memory_give(weights->slab);
   free(weights);
 }
 
