@@ -1,22 +1,15 @@
-// The int8 product with AMX: one instruction multiplies 16 rows with 16 outputs over 64 inputs, signed bytes. Of the eight
-// tile registers four hold sums (2 digits x 2 output blocks), two the digits, two the weights.
+// The int8 product with AMX: one instruction multiplies 16 rows with 16 outputs over 64 inputs, signed bytes. Of the
+// eight tile registers four hold sums (2 digits x 2 output blocks), two the digits, two the weights.
 #if defined(__x86_64__)
 
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,fma,amx-tile,amx-int8")
 
-#include <cpuid.h>
 #include <immintrin.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "int8-parts.h"
 
-enum {
-  MAX_ROWS = 16,
-  PERMISSION = 0x1023,  // arch_prctl: ask for a state that the system saves only for processes that asked
-  TILE_STATE = 18,
-};
+enum { MAX_ROWS = 16 };
 
 // Sums of one row block and two output blocks.
 typedef struct {
@@ -31,15 +24,6 @@ typedef struct {
 } TileShapes;
 _Static_assert(sizeof(TileShapes) == 64, "what the processor reads");
 
-static bool runs_here(void) {
-  unsigned a, b, c, d;
-  const unsigned wanted = bit_AMX_TILE | bit_AMX_INT8;
-  if (!int8_avx512.runs_here() || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & wanted) != wanted) return false;
-  unsigned low, high;
-  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return (low & 0x60000) == 0x60000 && syscall(SYS_arch_prctl, PERMISSION, TILE_STATE) == 0;
-}
-
 static void set_shapes(size_t height) {
   TileShapes shapes;
   memset(&shapes, 0, sizeof shapes);
@@ -52,8 +36,8 @@ static void set_shapes(size_t height) {
   _tile_loadconfig(&shapes);
 }
 
-// Adds up in tile registers 0 .. 3. `second`: bytes to the weights of the second output block. `ahead`: bytes to weights
-// that this thread reads later, to fetch them into the cache; 0 = none.
+// Adds up in tile registers 0 .. 3. `second`: bytes to the weights of the second output block. `ahead`: bytes to
+// weights that this thread reads later, to fetch them into the cache; 0 = none.
 static inline void multiply(const uint8_t *digits, size_t digit_bytes, const int8_t *tile, size_t second, size_t ahead,
                             size_t chunks) {
   _tile_zero(0);
@@ -117,8 +101,8 @@ static inline void finish(const Int8Weights *weights, const Digits *digits, Plac
   }
 }
 
-// The sums of one place become outputs while the tiles of the next are multiplied: finish() comes after the instructions of
-// the next product, which it does not depend on, and before their results are stored.
+// The sums of one place become outputs while the tiles of the next are multiplied: finish() comes after the
+// instructions of the next product, which it does not depend on, and before their results are stored.
 static void product(const Int8Weights *weights, const Digits *digits, Part part, float *y) {
   Sums sums[2];
   Place last = {0, 0, 0};
@@ -149,7 +133,7 @@ static void product(const Int8Weights *weights, const Digits *digits, Part part,
 }
 
 const Int8Path int8_amx = {.name = "amx",
-                           .runs_here = runs_here,
+                           .runs_here = int8_amx_runs,
                            .product = product,
                            .flip = 0,
                            .height = MAX_ROWS,

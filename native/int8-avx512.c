@@ -4,7 +4,6 @@
 
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma")
 
-#include <cpuid.h>
 #include <immintrin.h>
 #include <string.h>
 
@@ -14,21 +13,6 @@
 #define UNROLL _Pragma("GCC unroll 8")
 
 enum { MAX_ROWS = 6, MAX_WIDTH = 4 };
-
-// The system keeps the registers: xmm, ymm, mask, zmm.
-static bool keeps_vectors(void) {
-  unsigned a, b, c, d;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE) || !(c & bit_FMA)) return false;
-  unsigned low, high;
-  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return (low & 0xe6) == 0xe6;
-}
-
-static bool runs_here(void) {
-  unsigned a, b, c, d;
-  const unsigned wanted = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
-  return keeps_vectors() && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & wanted) == wanted && (c & bit_AVX512VNNI);
-}
 
 INLINE __m512i four_bytes(const uint8_t *bytes) {
   int32_t value;
@@ -82,10 +66,13 @@ INLINE void multiply(const Int8Weights *weights, size_t block, const uint8_t *di
   }
 }
 
-#define MULTIPLY(rows, width)                                                                                        \
-  static void multiply_##rows##_##width(const Int8Weights *weights, size_t block, const uint8_t *digits, size_t height, \
-                                        const float *units, float *y, size_t ahead) {                                \
-    multiply(weights, block, digits, height, units, y, ahead, rows, width);                                          \
+typedef void Multiply(const Int8Weights *weights, size_t block, const uint8_t *digits, size_t height,
+                      const float *units, float *y, size_t ahead);
+
+#define MULTIPLY(rows, width)                                                                            \
+  static void multiply_##rows##_##width(const Int8Weights *weights, size_t block, const uint8_t *digits, \
+                                        size_t height, const float *units, float *y, size_t ahead) {     \
+    multiply(weights, block, digits, height, units, y, ahead, rows, width);                              \
   }
 MULTIPLY(1, 1) MULTIPLY(1, 2) MULTIPLY(1, 3) MULTIPLY(1, 4)
 MULTIPLY(2, 1) MULTIPLY(2, 2) MULTIPLY(2, 3) MULTIPLY(2, 4)
@@ -93,9 +80,6 @@ MULTIPLY(3, 1) MULTIPLY(3, 2) MULTIPLY(3, 3) MULTIPLY(3, 4)
 MULTIPLY(4, 1) MULTIPLY(4, 2)
 MULTIPLY(5, 1) MULTIPLY(5, 2)
 MULTIPLY(6, 1) MULTIPLY(6, 2)
-
-typedef void Multiply(const Int8Weights *weights, size_t block, const uint8_t *digits, size_t height, const float *units,
-                      float *y, size_t ahead);
 
 // [rows - 1][width - 1]
 static Multiply *const multiplies[MAX_ROWS][MAX_WIDTH] = {
@@ -123,7 +107,7 @@ static void product(const Int8Weights *weights, const Digits *digits, Part part,
 }
 
 const Int8Path int8_avx512 = {.name = "avx512",
-                              .runs_here = runs_here,
+                              .runs_here = int8_avx512_runs,
                               .product = product,
                               .flip = FLIP,
                               .height = MAX_ROWS,

@@ -1,5 +1,5 @@
-// Rows of activations as two digits of one byte (the arithmetic: int8-parts.h). The largest magnitude of a row is found on
-// the bits of the numbers: without the sign they order as integers, and infinity and NaN are above all finite numbers.
+// Rows of activations as two digits of one byte (the arithmetic: int8-parts.h). The largest magnitude of a row is found
+// on the bits of the numbers: without the sign they order as integers, and infinity and NaN are above all finite numbers.
 
 #if defined(__x86_64__)
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq")
@@ -20,13 +20,16 @@ typedef struct {
 
 static inline void add_chunk(Largest *largest, const float *x) {
   const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
-  for (int i = 0; i < 4; i++)
-    largest->lanes[i] = _mm512_max_epu32(largest->lanes[i], _mm512_and_si512(_mm512_loadu_si512(x + 16 * i), magnitude));
+  for (int i = 0; i < 4; i++) {
+    __m512i bits = _mm512_and_si512(_mm512_loadu_si512(x + 16 * i), magnitude);
+    largest->lanes[i] = _mm512_max_epu32(largest->lanes[i], bits);
+  }
 }
 
 static inline uint32_t largest_bits(const Largest *largest) {
   const __m512i *lanes = largest->lanes;
-  return _mm512_reduce_max_epu32(_mm512_max_epu32(_mm512_max_epu32(lanes[0], lanes[1]), _mm512_max_epu32(lanes[2], lanes[3])));
+  __m512i first = _mm512_max_epu32(lanes[0], lanes[1]), second = _mm512_max_epu32(lanes[2], lanes[3]);
+  return _mm512_reduce_max_epu32(_mm512_max_epu32(first, second));
 }
 
 static inline void chunk_digits(const float *x, float inverse, uint8_t flip, uint8_t *coarse, uint8_t *fine) {

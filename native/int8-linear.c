@@ -1,5 +1,5 @@
-// The int8 linear map: chooses the product for the processor and the number of rows, turns rows into digits, and shares the
-// work among threads. All sums are exact integers and each output is finished by one thread, so no choice here changes bits.
+// The int8 linear map: chooses the product for the processor and the number of rows, turns rows into digits, and shares
+// the work among threads. All sums are exact integers and one thread finishes each output, so no choice changes bits.
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -100,7 +100,8 @@ static void product_task(void *data, size_t index) {
     job->path->product(job->weights, &job->digits, part, job->y);
 }
 
-// How many tasks a work of so many microseconds makes. A multiple of `rows` row tasks, and of the threads where it can be.
+// Into how many tasks to cut the output blocks for a work of so many microseconds: each task is worth waking a thread
+// for, and together they are a multiple of the threads where that can be.
 static size_t block_tasks(float us, size_t row_tasks, size_t units, size_t threads) {
   if (threads <= 1 || us < WAKE_US) return 1;
   size_t most = at_most((size_t)(us / TASK_US), us > 8 * WAKE_US * (float)threads ? 4 * threads : threads);

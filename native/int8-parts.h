@@ -65,8 +65,11 @@ typedef struct {
 
 #if defined(__x86_64__)
 extern const Int8Path int8_avx512, int8_amx;
+bool int8_avx512_runs(void);
+bool int8_amx_runs(void);
 #elif defined(__aarch64__)
 extern const Int8Path int8_neon;
+bool int8_neon_runs(void);
 #endif
 
 // Paths of this processor, the one for few rows first. Ends with NULL.
@@ -88,8 +91,8 @@ static inline size_t row_block_bytes(const Digits *digits, size_t chunks) {
   return chunks * 2 * digits->height * CHUNK;
 }
 
-// How far ahead to fetch weights: `step` bytes from one group of output blocks to the next. Processors do not foresee that
-// jump. Far weights would leave the cache again; then it is enough to stay ahead inside the group.
+// How far ahead to fetch weights: `step` bytes from one group of output blocks to the next. Processors do not foresee
+// that jump. Far weights would leave the cache again; then it is enough to stay ahead inside the group.
 static inline size_t bytes_ahead(size_t step) {
   return step <= 256 << 10 ? step : 4096;
 }

@@ -1,5 +1,5 @@
-// Weights of the int8 linear map in the order in which all processors' products read them (int8-parts.h). A tile of 1 KiB
-// is 16 outputs x 64 inputs; four inputs of one output are neighbours, as the dot product instructions take them.
+// Weights of the int8 linear map in the order in which all processors' products read them (int8-parts.h). A tile of
+// 1 KiB is 16 outputs x 64 inputs; four inputs of one output are neighbours, as the dot product instructions take them.
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,9 @@ static void interleave(const Bytes rows[4], int8_t *out) {
 #define HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 #define LOW_PAIRS 0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6, 7, 22, 23
 #define HIGH_PAIRS 8, 9, 24, 25, 10, 11, 26, 27, 12, 13, 28, 29, 14, 15, 30, 31
-  Bytes low01 = __builtin_shufflevector(rows[0], rows[1], LOW), high01 = __builtin_shufflevector(rows[0], rows[1], HIGH);
-  Bytes low23 = __builtin_shufflevector(rows[2], rows[3], LOW), high23 = __builtin_shufflevector(rows[2], rows[3], HIGH);
+  Bytes low01 = __builtin_shufflevector(rows[0], rows[1], LOW), low23 = __builtin_shufflevector(rows[2], rows[3], LOW);
+  Bytes high01 = __builtin_shufflevector(rows[0], rows[1], HIGH);
+  Bytes high23 = __builtin_shufflevector(rows[2], rows[3], HIGH);
   Bytes result[4] = {
       __builtin_shufflevector(low01, low23, LOW_PAIRS),
       __builtin_shufflevector(low01, low23, HIGH_PAIRS),

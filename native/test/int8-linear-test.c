@@ -176,8 +176,8 @@ static bool check_case(const Int8Path *path, const Case *c, const Crew *crew) {
                          : int8_linear(weights, c->x, c->rows, y, crew);
   ok = ok && same(y, c->expected, count) && y[count] == 12345;
   if (!ok)
-    printf("FAILED %s: %zu inputs, %zu outputs, %zu rows, %zu threads\n", path != NULL ? path->name : "chosen", c->inputs,
-           c->outputs, c->rows, crew->threads);
+    printf("FAILED %s: %zu inputs, %zu outputs, %zu rows, %zu threads\n", path != NULL ? path->name : "chosen",
+           c->inputs, c->outputs, c->rows, crew->threads);
   free(y);
   int8_weights_free(weights);
   return ok;
@@ -187,7 +187,7 @@ static const size_t INPUTS[] = {1, 3, 31, 64, 100, 512, 1408, 4097}, OUTPUTS[] =
                     ROWS[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 31, 33, 64, 100, 512};
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-// Cases of at most `most` products each; about `share` of 1000 of all sizes. path = NULL: the one that the library chooses.
+// Cases of at most `most` products each; about `share` of 1000 of all sizes. path = NULL: as the library chooses.
 static bool check_path(const Int8Path *path, float most, unsigned share) {
   Crew crews[] = {crew_of(1), crew_of(2), crew_of(5)};
   size_t cases = 0;
@@ -271,8 +271,8 @@ static void print_times(const Int8Path *path, size_t inputs, size_t outputs, con
   size_t copies = memory / (inputs * outputs) + 1;
   Int8Weights **weights = malloc(copies * sizeof *weights);
   for (size_t i = 0; i < copies; i++) weights[i] = int8_weights_pack(c.values, c.scales, NULL, inputs, outputs);
-  printf("%5zu x %5zu %s %zu threads, %3zu copies:", inputs, outputs, path != NULL ? path->name : "chosen", crew->threads,
-         copies);
+  printf("%5zu x %5zu %s %zu threads, %3zu copies:", inputs, outputs, path != NULL ? path->name : "chosen",
+         crew->threads, copies);
   for (size_t i = 0; i < COUNT(rows); i++) {
     double seconds = time_of(path, weights, copies, x, rows[i], y, crew);
     printf("  %zu: %.0f us %.0f", rows[i], seconds * 1e6, (double)(rows[i] * inputs * outputs) / seconds * 1e-9);
