@@ -3,7 +3,6 @@
 import type { TypedData } from "../graph.ts";
 import type { OnnxModel } from "../onnx.ts";
 import { Tensor } from "../onnx-runtime.ts";
-import type { Feeds, Outputs } from "../session.ts";
 import {
   ALLOCATE,
   LAYOUT_SLOT,
@@ -14,6 +13,8 @@ import {
   type SessionHandle,
   UNUSED,
 } from "./native-module.ts";
+
+type Tensors = Record<string, Tensor>;
 
 export interface NativeSessionOptions {
   /** Threads that share one operation, the calling thread included. */
@@ -79,12 +80,13 @@ export class NativeSession {
   }
 
   /** `fetches`: the outputs to return, and where some of them are written to. Those tensors are returned themselves. */
-  async run(feeds: Feeds, fetches: Readonly<Record<string, Tensor | null>>): Promise<Outputs> {
+  async run(feeds: Tensors, fetches: Readonly<Record<string, Tensor | null>>): Promise<Tensors> {
     this.#layout.fill(UNUSED);
     try {
       for (const name in feeds) this.#give(placeOf(this.#inputs, name), feeds[name]!);
-      for (const [name, place] of this.#inputs)
+      for (const [name, place] of this.#inputs) {
         if (this.#arrays[place] === null) throw new Error(`"${name}" is missing.`);
+      }
       for (const name in fetches) {
         const place = placeOf(this.#outputs, name);
         const into = fetches[name];
@@ -92,7 +94,7 @@ export class NativeSession {
         else this.#layout[place * LAYOUT_SLOT] = ALLOCATE;
       }
       this.#module.run(this.#handle, this.#layout, this.#arrays);
-      const outputs: Outputs = {};
+      const outputs: Tensors = {};
       for (const name in fetches) outputs[name] = fetches[name] ?? this.#take(this.#outputs.get(name)!);
       return outputs;
     } finally {
