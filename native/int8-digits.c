@@ -1,5 +1,5 @@
 // Rows of activations as two digits of one byte (the arithmetic: int8-parts.h). The largest magnitude of a row is found
-// on the bits of the numbers: without the sign they order as integers, and infinity and NaN are above all finite numbers.
+// on the bits of the numbers: without the sign they order as integers, and infinity and NaN are above finite numbers.
 
 #if defined(__x86_64__)
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq")

@@ -65,8 +65,8 @@ typedef struct {
   const float *x;
   float *y;
   Digits digits;
-  size_t row_blocks, block_units;     // what is shared: row blocks, and output blocks in units of path->width
-  size_t row_tasks, block_tasks;      // the product's tasks: row_tasks x block_tasks
+  size_t row_blocks, block_units;  // what is shared: row blocks, and output blocks in units of path->width
+  size_t row_tasks, block_tasks;   // the product's tasks: row_tasks x block_tasks
   size_t digit_tasks;
 } Job;
 
@@ -100,29 +100,41 @@ static void product_task(void *data, size_t index) {
     job->path->product(job->weights, &job->digits, part, job->y);
 }
 
-// Into how many tasks to cut the output blocks for a work of so many microseconds: each task is worth waking a thread
-// for, and together they are a multiple of the threads where that can be.
-static size_t block_tasks(float us, size_t row_tasks, size_t units, size_t threads) {
-  if (threads <= 1 || us < WAKE_US) return 1;
-  size_t most = at_most((size_t)(us / TASK_US), us > 8 * WAKE_US * (float)threads ? 4 * threads : threads);
-  size_t tasks = ceil_div(most, row_tasks);
-  while (tasks * row_tasks % threads != 0 && tasks * row_tasks >= threads && tasks < units) tasks++;
-  return at_most(tasks, units);
+static float larger(float a, float b) {
+  return a > b ? a : b;
 }
 
-static void share(Job *job, size_t threads) {
+// Microseconds of the product on one thread.
+static float cost(const Job *job) {
   const Int8Weights *weights = job->weights;
-  size_t rows = job->digits.rows, height = job->digits.height;
-  float macs = (float)rows * (float)weights->inputs * (float)weights->outputs;
-  float streamed = (float)(weights->blocks * weights->chunks) * TILE / STREAM_BYTES_PER_US;
-  float us = macs / job->path->macs_per_us > streamed ? macs / job->path->macs_per_us : streamed;
-  job->row_blocks = ceil_div(rows, height);
-  job->block_units = ceil_div(weights->blocks, job->path->width);
+  float macs = (float)job->digits.rows * (float)weights->inputs * (float)weights->outputs;
+  float streamed = (float)(weights->blocks * weights->chunks * TILE) / STREAM_BYTES_PER_US;
+  return larger(macs / job->path->macs_per_us, streamed);
+}
+
+// Cuts the product into tasks. Each is worth waking a thread for, and they are a multiple of the threads if possible.
+// Rows are cut as little as possible: each cut reads the weights once more.
+static void share_product(Job *job, size_t threads) {
+  float us = cost(job);
+  size_t height = job->digits.height;
+  job->row_blocks = ceil_div(job->digits.rows, height);
+  job->block_units = ceil_div(job->weights->blocks, job->path->width);
   job->row_tasks = ceil_div(job->row_blocks, ceil_div(GROUP_ROWS, height));
-  job->block_tasks = block_tasks(us, job->row_tasks, job->block_units, threads);
-  float digit_us = (float)rows * (float)weights->inputs / DIGITS_PER_US;
-  bool apart = threads > 1 && digit_us > WAKE_US;
-  job->digit_tasks = apart ? at_most(at_most(threads, rows), (size_t)(digit_us / TASK_US)) : 1;
+  job->block_tasks = 1;
+  if (threads <= 1 || us < WAKE_US) return;
+  size_t rounds = us > 8 * WAKE_US * (float)threads ? 4 : 1;
+  size_t wanted = at_most((size_t)(us / TASK_US), rounds * threads);
+  if (wanted > job->row_tasks * job->block_units)
+    job->row_tasks = at_most(ceil_div(wanted, job->block_units), job->row_blocks);
+  size_t tasks = ceil_div(wanted, job->row_tasks);
+  while (wanted >= threads && tasks * job->row_tasks % threads != 0 && tasks < job->block_units) tasks++;
+  job->block_tasks = at_most(tasks, job->block_units);
+}
+
+static void share_digits(Job *job, size_t threads) {
+  size_t rows = job->digits.rows;
+  float us = (float)rows * (float)job->weights->inputs / DIGITS_PER_US;
+  job->digit_tasks = us < WAKE_US ? 1 : at_most(at_most(threads, rows), (size_t)(us / TASK_US));
 }
 
 // Scratch memory lives for one call: the rows' digits and units.
@@ -150,7 +162,8 @@ bool int8_linear_by(const Int8Path *path, const Int8Weights *weights, const floa
   Job job = {.path = path, .weights = weights, .x = x, .y = y};
   void *memory = scratch(&job, rows);
   if (memory == NULL) return false;
-  share(&job, crew->threads);
+  share_product(&job, crew->threads);
+  share_digits(&job, crew->threads);
   run(crew, job.digit_tasks, digits_task, &job);
   run(crew, job.row_tasks * job.block_tasks, product_task, &job);
   free(memory);
