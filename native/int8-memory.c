@@ -1,6 +1,6 @@
 // Memory of packed weights. Maps share large slabs that lie on huge pages where the system gives some: a model's
-// weights pass through the processor at every step, and large pages need fewer address translations. A slab goes back to
-// the system when all its maps are freed.
+// weights pass through the processor at every step, and large pages need fewer address translations. A slab goes back
+// to the system when all its maps are freed.
 
 #include <stdatomic.h>
 #include <stdlib.h>
