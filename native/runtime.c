@@ -42,7 +42,10 @@ static const char *open_library(const char *path) {
   ort_api = get_base()->GetApi(ORT_API_VERSION);
   if (ort_api == NULL) return "this version of ONNX Runtime is too old";
   OrtStatus *failure = make_environment();
-  return failure == NULL ? NULL : ORT(GetErrorMessage)(failure);
+  if (failure == NULL) return NULL;
+  const char *message = ORT(GetErrorMessage)(failure);
+  ort_api = NULL;
+  return message;
 }
 
 const char *runtime_open(const char *library_path) {
