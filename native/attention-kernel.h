@@ -42,9 +42,10 @@ typedef struct {
 
 INLINE size_t clamp(int64_t x, size_t most) { return x < 0 ? 0 : (uint64_t)x > most ? most : (size_t)x; }
 
-// Rows first .. first + count - 1 attend to the block whose first position is `base`.
+// Rows first .. first + count - 1 attend to the block whose first position is `base`. The first rows fetch the next block's
+// keys into the cache, if there is one.
 static void strip_attend(const Rows *rows, size_t first, size_t count, int64_t base, const float *keys,
-                         const float *values) {
+                         const float *values, const float *next_keys) {
   const AttentionShape *shape = rows->shape;
   const size_t block = shape->block, head_dim = shape->head_dim;
   size_t from[MOST_ROWS], to[MOST_ROWS], low = block, high = 0;
@@ -66,7 +67,8 @@ static void strip_attend(const Rows *rows, size_t first, size_t count, int64_t b
                           .b_stride = block,
                           .c = rows->scores,
                           .c_stride = scores_stride,
-                          .add = false};
+                          .add = false,
+                          .ahead = first ? NULL : values};
   product(scores, count, end < block ? end : block);
   float *sums = rows->sums + first * stride;
   for (size_t r = 0; r < count; r++) {
@@ -74,7 +76,7 @@ static void strip_attend(const Rows *rows, size_t first, size_t count, int64_t b
     const float keep = softmax_block(shape, rows->scores + r * scores_stride, from[r], to[r], end,
                                      sums_octave(shape, row), sums_weights(shape, row));
     if (keep == 1) continue;
-    for (size_t d = 0; d < head_dim; d += 16) f16_store(row + d, f16_mul(f16_load(row + d), f16_all(keep)));
+    for (size_t d = 0; d < head_dim; d += LANES) lanes_store(row + d, lanes_mul(lanes_load(row + d), lanes_all(keep)));
   }
   // Only positions that a row of these sees: memory beyond a sequence's end may hold anything.
   const Product weighted = {.depth = high - low,
@@ -84,8 +86,15 @@ static void strip_attend(const Rows *rows, size_t first, size_t count, int64_t b
                             .b_stride = head_dim,
                             .c = sums,
                             .c_stride = stride,
-                            .add = true};
+                            .add = true,
+                            .ahead = first ? NULL : next_keys};
   product(weighted, count, head_dim);
+}
+
+INLINE const float *block_keys(const Tile *tile, size_t block) {
+  const AttentionShape *shape = tile->shape;
+  return tile->cache + (size_t)tile->blocks[block] * attention_block_floats(shape) +
+         tile->kv_head * shape->head_dim * shape->block;
 }
 
 static void group_attend(const Tile *tile, const Rows *rows, size_t row_count, size_t group, int64_t lowest,
@@ -101,16 +110,16 @@ static void group_attend(const Tile *tile, const Rows *rows, size_t row_count, s
     const int64_t base = (int64_t)(b * shape->block);
     if (base > highest) break;
     if (base + (int64_t)shape->block <= lowest) continue;
-    const float *keys = tile->cache + (size_t)tile->blocks[b] * attention_block_floats(shape) + tile->kv_head * head_floats;
-    const float *values = keys + shape->kv_heads * head_floats;
+    const float *keys = block_keys(tile, b), *values = keys + shape->kv_heads * head_floats;
+    const float *next_keys = base + (int64_t)shape->block <= highest ? block_keys(tile, b + 1) : NULL;
     for (size_t r = 0; r < row_count; r += MOST_ROWS) {
       const size_t rest = row_count - r;
-      strip_attend(rows, r, rest < MOST_ROWS ? rest : MOST_ROWS, base, keys, values);
+      strip_attend(rows, r, rest < MOST_ROWS ? rest : MOST_ROWS, base, keys, values, next_keys);
     }
   }
   for (size_t r = 0; r < row_count; r++) {
     float *weights = sums_weights(shape, rows->sums + r * stride);
-    weights[0] = f16_sum(f16_load(weights));
+    weights[0] = sum_of_sixteen(weights);
   }
 }
 
@@ -120,9 +129,9 @@ static void sums_join(const AttentionShape *shape, float *total, const float *gr
   if (group[octave] == NO_OCTAVE) return;
   const float highest = total[octave] > group[octave] ? total[octave] : group[octave];
   const float keep = power_of_octaves(total[octave] - highest), add = power_of_octaves(group[octave] - highest);
-  for (size_t d = 0; d < weights; d += 16) {
-    const F16 kept = f16_mul(f16_load(total + d), f16_all(keep));
-    f16_store(total + d, f16_fma(f16_load(group + d), f16_all(add), kept));
+  for (size_t d = 0; d < weights; d += LANES) {
+    const Lanes kept = lanes_mul(lanes_load(total + d), lanes_all(keep));
+    lanes_store(total + d, lanes_plus(kept, lanes_load(group + d), lanes_all(add)));
   }
   total[weights] = total[weights] * keep + group[weights] * add;
   total[octave] = highest;
@@ -132,10 +141,10 @@ static void sums_join(const AttentionShape *shape, float *total, const float *gr
 static void sums_write(const Tile *tile, const float *sums, size_t row) {
   const size_t head_dim = tile->shape->head_dim;
   float *out = tile->tokens[row / tile->heads].out + (tile->first_head + row % tile->heads) * head_dim;
-  const F16 weights = f16_all(sums[whole_vectors(head_dim)]);
-  for (size_t d = 0; d < head_dim; d += 16) {
-    const F16 mean = f16_add(f16_div(f16_load(sums + d), weights), f16_all(0));
-    f16_store_some(out + d, mean, head_dim - d);
+  const Lanes weights = lanes_all(sums[whole_vectors(head_dim)]);
+  for (size_t d = 0; d < head_dim; d += LANES) {
+    const Lanes mean = lanes_add(lanes_div(lanes_load(sums + d), weights), lanes_all(0));
+    lanes_store_some(out + d, mean, head_dim - d);
   }
 }
 

@@ -1,4 +1,4 @@
-// Attention of a tile on arm64: 128-bit vectors, four at a time.
+// Attention of a tile on arm64 with 128-bit vectors.
 #if defined(__aarch64__)
 #include "attention-kernel.h"
 #endif

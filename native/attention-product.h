@@ -16,43 +16,29 @@ typedef struct {
   size_t b_stride;
   float *c;
   size_t c_stride;
-  bool add;  // to what C holds; otherwise to zero
+  bool add;            // to what C holds; otherwise to zero
+  const float *ahead;  // NULL, or memory in the shape of B that is fetched into the cache meanwhile
 } Product;
 
-#define UNROLLED _Pragma("GCC unroll 16")
-
+// Rows and vectors whose sums fit the registers.
 #if defined(__x86_64__)
-#define LANES 16
 #define MOST_ROWS 6
 #define MOST_VECTORS 8
-typedef __m512 Lanes;
-INLINE Lanes lanes_zero(void) { return _mm512_setzero_ps(); }
-INLINE Lanes lanes_load(const float *from) { return _mm512_loadu_ps(from); }
-INLINE Lanes lanes_load_some(const float *from, size_t count) {
-  return _mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), from);
-}
-INLINE void lanes_store(float *to, Lanes x) { _mm512_storeu_ps(to, x); }
-INLINE Lanes lanes_fma(float a, Lanes b, Lanes c) { return _mm512_fmadd_ps(_mm512_set1_ps(a), b, c); }
-
+#define OWN_FUNCTION __attribute__((noinline))
 #elif defined(__aarch64__)
-#define LANES 4
 #define MOST_ROWS 4
 #define MOST_VECTORS 16
-typedef float32x4_t Lanes;
-INLINE Lanes lanes_zero(void) { return vdupq_n_f32(0); }
-INLINE Lanes lanes_load(const float *from) { return vld1q_f32(from); }
-INLINE Lanes lanes_load_some(const float *from, size_t count) {
-  Lanes x = vsetq_lane_f32(from[0], vdupq_n_f32(0), 0);
-  if (count > 1) x = vsetq_lane_f32(from[1], x, 1);
-  if (count > 2) x = vsetq_lane_f32(from[2], x, 2);
-  return x;
-}
-INLINE void lanes_store(float *to, Lanes x) { vst1q_f32(to, x); }
-INLINE Lanes lanes_fma(float a, Lanes b, Lanes c) { return vfmaq_n_f32(c, b, a); }
+// In the compiler's order of instructions the sums would need more registers than there are.
+#define OWN_FUNCTION __attribute__((noinline, optimize("no-schedule-insns")))
 #endif
 
 // The sums of a panel, in registers.
 typedef Lanes Sums[MOST_ROWS][MOST_VECTORS];
+
+// Fetches what lies in `ahead` where this panel's row k lies in B.
+INLINE void product_fetch(Product p, const size_t vectors, size_t k) {
+  UNROLLED for (size_t v = 0; v < vectors * LANES; v += 16) __builtin_prefetch(p.ahead + k * p.b_stride + v, 0, 3);
+}
 
 // One step of depth: c[r][v] += a[r][k] * b[k][v].
 INLINE void product_step(Product p, const size_t rows, const size_t vectors, const size_t some, size_t k, Sums c) {
@@ -62,20 +48,17 @@ INLINE void product_step(Product p, const size_t rows, const size_t vectors, con
     b[v] = some ? lanes_load_some(from, some) : lanes_load(from);
   }
   UNROLLED for (size_t r = 0; r < rows; r++) {
-    const float a = p.a[r * p.a_stride + k];
-    UNROLLED for (size_t v = 0; v < vectors; v++) c[r][v] = lanes_fma(a, b[v], c[r][v]);
+    const Lanes a = lanes_all(p.a[r * p.a_stride + k]);
+    UNROLLED for (size_t v = 0; v < vectors; v++) c[r][v] = lanes_plus(c[r][v], a, b[v]);
   }
 }
 
 #if defined(__aarch64__)
 // Four steps: a vector holds a row's next four factors, and NEON multiplies by a lane of it.
 #define STEP_OF_FOUR(i) \
-  { \
-    Lanes b[MOST_VECTORS]; \
-    UNROLLED for (size_t v = 0; v < vectors; v++) b[v] = lanes_load(p.b + (k + i) * p.b_stride + v * LANES); \
-    UNROLLED for (size_t r = 0; r < rows; r++) { \
-      UNROLLED for (size_t v = 0; v < vectors; v++) c[r][v] = vfmaq_laneq_f32(c[r][v], b[v], a[r], i); \
-    } \
+  UNROLLED for (size_t v = 0; v < vectors; v++) { \
+    const Lanes b = lanes_load(p.b + (k + i) * p.b_stride + v * LANES); \
+    UNROLLED for (size_t r = 0; r < rows; r++) c[r][v] = vfmaq_laneq_f32(c[r][v], b, a[r], i); \
   }
 INLINE void product_four_steps(Product p, const size_t rows, const size_t vectors, size_t k, Sums c) {
   Lanes a[MOST_ROWS];
@@ -88,20 +71,28 @@ INLINE void product_four_steps(Product p, const size_t rows, const size_t vector
 #endif
 
 // All steps for a panel of columns that fits the registers. some: 0, or how many lanes of the only vector exist.
-INLINE void product_panel(Product p, const size_t rows, const size_t vectors, const size_t some) {
+INLINE void product_panel(Product p, const size_t rows, const size_t vectors, const size_t some, const bool fetch) {
   Sums c;
   UNROLLED for (size_t r = 0; r < rows; r++) {
     UNROLLED for (size_t v = 0; v < vectors; v++) {
-      c[r][v] = p.add ? lanes_load(p.c + r * p.c_stride + v * LANES) : lanes_zero();
+      c[r][v] = p.add ? lanes_load(p.c + r * p.c_stride + v * LANES) : lanes_all(0);
     }
   }
   size_t k = 0;
 #if defined(__aarch64__)
   if (!some) {
-    for (; k + 4 <= p.depth; k += 4) product_four_steps(p, rows, vectors, k, c);
+    for (; k + 4 <= p.depth; k += 4) {
+      if (fetch) {
+        UNROLLED for (size_t i = 0; i < 4; i++) product_fetch(p, vectors, k + i);
+      }
+      product_four_steps(p, rows, vectors, k, c);
+    }
   }
 #endif
-  for (; k < p.depth; k++) product_step(p, rows, vectors, some, k, c);
+  for (; k < p.depth; k++) {
+    if (fetch) product_fetch(p, vectors, k);
+    product_step(p, rows, vectors, some, k, c);
+  }
   UNROLLED for (size_t r = 0; r < rows; r++) {
     UNROLLED for (size_t v = 0; v < vectors; v++) lanes_store(p.c + r * p.c_stride + v * LANES, c[r][v]);
   }
@@ -110,20 +101,25 @@ INLINE void product_panel(Product p, const size_t rows, const size_t vectors, co
 // Panels of `vectors` vectors while there are so many columns.
 #define PANELS(rows, vectors) \
   for (; columns >= (vectors) * LANES; columns -= (vectors) * LANES) { \
-    product_panel(p, rows, vectors, 0); \
+    if (p.ahead) { \
+      product_panel(p, rows, vectors, 0, true); \
+      p.ahead += (vectors) * LANES; \
+    } else { \
+      product_panel(p, rows, vectors, 0, false); \
+    } \
     p.b += (vectors) * LANES; \
     p.c += (vectors) * LANES; \
   }
 
 // `widest`: vectors of the widest panel, so many that sums do not wait for each other.
 #define PRODUCT_OF_ROWS(rows, widest) \
-  static __attribute__((noinline)) void product_of_##rows(Product p, size_t columns) { \
+  static OWN_FUNCTION void product_of_##rows(Product p, size_t columns) { \
     if ((widest) > 8) PANELS(rows, widest > 8 ? widest : 1) \
     if ((widest) > 4) PANELS(rows, widest > 4 ? 8 : 1) \
     PANELS(rows, 4) \
     PANELS(rows, 2) \
     PANELS(rows, 1) \
-    if (columns) product_panel(p, rows, 1, columns); \
+    if (columns) product_panel(p, rows, 1, columns, false); \
   }
 
 #if defined(__x86_64__)

@@ -19,20 +19,20 @@
 // Weights of 2^-100 and less are 0: they change no sum, and no weight is subnormal.
 #define LEAST_OCTAVE (-100.f)
 
-// e^s = 2^(whole + rest) with |rest| <= 1/2. The rest comes from s itself, not from the rounded product.
-INLINE F16 split_power(F16 s, F16 *rest) {
-  const F16 whole = f16_round(f16_mul(s, f16_all(LOG2E)));
-  *rest = f16_fma(s, f16_all(LOG2E_REST), f16_fms(s, f16_all(LOG2E), whole));
+// e^s = 2^(whole - excess) with |excess| <= 1/2. The excess comes from s itself, not from the rounded product.
+INLINE Lanes split_power(Lanes s, Lanes *excess) {
+  const Lanes whole = lanes_round(lanes_mul(s, lanes_all(LOG2E)));
+  *excess = lanes_minus(lanes_minus(whole, s, lanes_all(LOG2E)), s, lanes_all(LOG2E_REST));
   return whole;
 }
 
-// (2^x - 1) / x for |x| <= 1/2, fitted for the smallest relative error of 2^x: 2e-9.
-INLINE F16 power_slope(F16 x) {
-  F16 y = f16_fma(f16_all(0.00015353360623180648f), x, f16_all(0.0013398874867325613f));
-  y = f16_fma(y, x, f16_all(0.00961843736645945f));
-  y = f16_fma(y, x, f16_all(0.05550332469692038f));
-  y = f16_fma(y, x, f16_all(0.24022647913498443f));
-  return f16_fma(y, x, f16_all(0.6931472028559719f));
+// (1 - 2^-x) / x for |x| <= 1/2, fitted for the smallest relative error of 2^-x: 2e-9.
+INLINE Lanes power_slope(Lanes x) {
+  const Lanes square = lanes_mul(x, x);
+  const Lanes high = lanes_plus(lanes_all(0.0013398874867325613f), x, lanes_all(-0.00015353360623180648f));
+  const Lanes middle = lanes_plus(lanes_all(0.05550332469692038f), x, lanes_all(-0.00961843736645945f));
+  const Lanes low = lanes_plus(lanes_all(0.6931472028559719f), x, lanes_all(-0.24022647913498443f));
+  return lanes_plus(low, lanes_plus(middle, high, square), square);
 }
 
 // 2^x for a whole x <= 0, 0 below -126. (Sums of rows that have seen nothing are worth 0.)
@@ -45,15 +45,26 @@ INLINE float power_of_octaves(float x) {
 }
 
 // cap * tanh(s / cap). With y = e^(2|x|) - 1, tanh |x| = y / (y + 2), accurate for small x too.
-INLINE F16 cap_scores(F16 s, float cap) {
-  const F16 x = f16_div(s, f16_all(cap));
+INLINE Lanes cap_scores(Lanes s, float cap) {
+  const Lanes x = lanes_div(s, lanes_all(cap));
   // Beyond 20 it is 1.
-  const F16 twice = f16_min(f16_sign(f16_add(x, x), f16_all(0)), f16_all(40));
-  F16 rest;
-  const F16 whole = split_power(twice, &rest), one = f16_all(1);
-  const F16 power = f16_scale(one, whole, LEAST_OCTAVE);
-  const F16 y = f16_fma(power, f16_mul(rest, power_slope(rest)), f16_sub(power, one));
-  return f16_mul(f16_all(cap), f16_sign(f16_div(y, f16_add(y, f16_all(2))), x));
+  const Lanes twice = lanes_min(lanes_sign(lanes_add(x, x), lanes_all(0)), lanes_all(40));
+  Lanes excess;
+  const Lanes whole = split_power(twice, &excess), one = lanes_all(1);
+  const Lanes power = lanes_scale(one, whole, LEAST_OCTAVE);
+  const Lanes y = lanes_minus(lanes_sub(power, one), power, lanes_mul(excess, power_slope(excess)));
+  return lanes_mul(lanes_all(cap), lanes_sign(lanes_div(y, lanes_add(y, lanes_all(2))), x));
+}
+
+// What few blocks need: scaled scores with a cap, those outside from .. to - 1 hidden.
+static __attribute__((noinline)) void adjust_scores(const AttentionShape *shape, float *scores, size_t from, size_t to,
+                                                    size_t end) {
+  for (size_t i = 0; i < end; i += LANES) {
+    const size_t first = from > i ? from - i : 0, last = to > i ? to - i : 0;
+    Lanes s = lanes_mul(lanes_load(scores + i), lanes_all(shape->scale));
+    if (shape->softcap != 0) s = cap_scores(s, shape->softcap);
+    lanes_store(scores + i, lanes_keep(s, first < LANES ? first : LANES, last < LANES ? last : LANES, HIDDEN));
+  }
 }
 
 // Turns products of a query and a block's keys into weights. Positions from .. to - 1 of the block are seen; the weights of
@@ -62,36 +73,42 @@ INLINE F16 cap_scores(F16 s, float cap) {
 INLINE float softmax_block(const AttentionShape *shape, float *scores, size_t from, size_t to, size_t end, float *octave,
                            float *sums) {
   if (from >= to) {
-    for (size_t i = 0; i < end; i += 16) f16_store(scores + i, f16_all(0));
+    for (size_t i = 0; i < end; i += LANES) lanes_store(scores + i, lanes_all(0));
     return 1;
   }
-  F16 highest = f16_all(HIDDEN);
-  for (size_t i = 0; i < end; i += 16) {
-    F16 s = f16_mul(f16_load(scores + i), f16_all(shape->scale));
-    if (shape->softcap != 0) s = cap_scores(s, shape->softcap);
-    if (i < from || i + 16 > to) {
-      const size_t first = from > i ? from - i : 0, last = to > i ? to - i : 0;
-      s = f16_keep(s, first < 16 ? first : 16, last < 16 ? last : 16, HIDDEN);
-    }
-    f16_store(scores + i, s);
-    highest = f16_max(highest, s);
+  float scale = shape->scale;
+  if (from || to < end || shape->softcap != 0) {
+    adjust_scores(shape, scores, from, to, end);
+    scale = 1;
   }
-  float now = f16_first(f16_round(f16_all(f16_largest(highest) * LOG2E)));
+  Lanes highest[PARTS];
+  UNROLLED for (size_t p = 0; p < PARTS; p++) highest[p] = lanes_all(HIDDEN);
+  for (size_t i = 0; i < end; i += 16) {
+    UNROLLED for (size_t p = 0; p < PARTS; p++) {
+      const Lanes s = lanes_mul(lanes_load(scores + i + p * LANES), lanes_all(scale));
+      lanes_store(scores + i + p * LANES, s);
+      highest[p] = lanes_max(highest[p], s);
+    }
+  }
+  UNROLLED for (size_t p = 1; p < PARTS; p++) highest[0] = lanes_max(highest[0], highest[p]);
+  float now = lanes_first(lanes_round(lanes_all(lanes_largest(highest[0]) * LOG2E)));
   const float before = *octave;
   if (!(now > before)) now = before;
   const float keep = power_of_octaves(before - now);
   *octave = now;
-  F16 sum = f16_load(sums);
-  if (keep != 1) sum = f16_mul(sum, f16_all(keep));
+  Lanes sum[PARTS];
+  UNROLLED for (size_t p = 0; p < PARTS; p++) sum[p] = lanes_mul(lanes_load(sums + p * LANES), lanes_all(keep));
   for (size_t i = 0; i < end; i += 16) {
-    F16 rest;
-    const F16 whole = split_power(f16_load(scores + i), &rest);
-    const F16 power = f16_fma(power_slope(rest), rest, f16_all(1));
-    const F16 weight = f16_scale(power, f16_sub(whole, f16_all(now)), LEAST_OCTAVE);
-    f16_store(scores + i, weight);
-    sum = f16_add(sum, weight);
+    UNROLLED for (size_t p = 0; p < PARTS; p++) {
+      Lanes excess;
+      const Lanes whole = split_power(lanes_load(scores + i + p * LANES), &excess);
+      const Lanes power = lanes_minus(lanes_all(1), power_slope(excess), excess);
+      const Lanes weight = lanes_scale(power, lanes_sub(whole, lanes_all(now)), LEAST_OCTAVE);
+      lanes_store(scores + i + p * LANES, weight);
+      sum[p] = lanes_add(sum[p], weight);
+    }
   }
-  f16_store(sums, sum);
+  UNROLLED for (size_t p = 0; p < PARTS; p++) lanes_store(sums + p * LANES, sum[p]);
   return keep;
 }
 

@@ -241,6 +241,14 @@ static void attend_plain(Sequence *s, Crew crew) {
   check_bits(s, "without a cache, the last rows");
 }
 
+// Of all results, to compare processors: their bits are the same.
+static uint32_t bits_hash(const float *floats, size_t count) {
+  const uint32_t *bits = (const uint32_t *)floats;
+  uint32_t hash = 2166136261u;
+  for (size_t i = 0; i < count; i++) hash = (hash ^ bits[i]) * 16777619u;
+  return hash;
+}
+
 static bool run_case(AttentionShape shape, size_t length, float loudness, Crew *crews) {
   Sequence s = {.shape = shape, .length = length, .q_row = shape.heads * shape.head_dim};
   s.kv_row = shape.kv_heads * shape.head_dim;
@@ -276,8 +284,9 @@ static bool run_case(AttentionShape shape, size_t length, float loudness, Crew *
   attend_in_batch(&s, crews[0], "in a batch");
   attend_in_batch(&s, crews[3], "in a batch, 16 threads");
   attend_plain(&s, crews[1]);
-  printf("%s heads %zu/%zu of %zu, block %zu, window %zu, softcap %g, length %zu: error %.1e\n", s.failed ? "FAIL" : "OK  ",
-         shape.heads, shape.kv_heads, shape.head_dim, shape.block, shape.window, (double)shape.softcap, length, worst);
+  printf("%s heads %zu/%zu of %zu, block %zu, window %zu, softcap %g, length %zu: bits %08x, error %.1e\n",
+         s.failed ? "FAIL" : "OK  ", shape.heads, shape.kv_heads, shape.head_dim, shape.block, shape.window,
+         (double)shape.softcap, length, bits_hash(s.out, length * s.q_row), worst);
   fflush(stdout);
   free(s.q), free(s.k), free(s.v), free(s.out), free(s.other);
   return !s.failed;
