@@ -1,5 +1,5 @@
-// What the files of the binding share: sessions of ONNX Runtime (runtime.c), the custom operations in them (operations.c),
-// and the weights that those use (weights.c). module.c offers it to JavaScript.
+// What the files of the binding share: sessions of ONNX Runtime (runtime.c), the custom operations in them
+// (operations.c), and the weights that those use (weights.c). module.c offers it to JavaScript.
 #ifndef FLYWHEEL_BINDING_H
 #define FLYWHEEL_BINDING_H
 
@@ -23,8 +23,8 @@ const char *runtime_open(const char *library_path);
 
 enum { MAX_RANK = 8 };
 
-// One input or output of a session. What the caller sets for a run: `state`, and for GIVEN: type, rank, dims, data, bytes.
-// What the run sets for ALLOCATED outputs: the same fields. Their data is the session's until session_finish.
+// One input or output of a session. What the caller sets for a run: `state`, and for GIVEN: type, rank, dims, data and
+// bytes. What the run sets for ALLOCATED outputs: the same fields. Their data is the session's until session_finish.
 typedef struct {
   char *name;
   enum { UNUSED, GIVEN, ALLOCATED } state;

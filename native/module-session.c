@@ -127,8 +127,9 @@ static bool read_port(napi_env env, const double *slot, napi_value arrays, uint3
   return read_array(env, array, &port->data, &port->bytes);
 }
 
-// Tells an output's layout, and puts its bytes in a fresh ArrayBuffer in `arrays`. The bytes are copied: an ArrayBuffer over
-// the runtime's memory takes longer to make if it is small, and is not freed before the thread's event loop runs again.
+// Tells an output's layout, and puts its bytes in a fresh ArrayBuffer in `arrays`. The bytes are copied: an ArrayBuffer
+// over the runtime's memory takes longer to make if it is small, and is not freed before the thread's event loop runs
+// again.
 static bool hand_out(napi_env env, double *slot, napi_value arrays, uint32_t index, const Port *port) {
   slot[0] = port->type;
   slot[1] = (double)port->rank;

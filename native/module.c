@@ -32,7 +32,9 @@ enum { VALUES, SCALES, BIAS, INPUTS, OUTPUTS, PACK_ARGUMENTS };
 static Int8Weights *pack(napi_env env, napi_value *arguments) {
   int64_t inputs, outputs;
   if (!read_count(env, arguments[INPUTS], &inputs) || !read_count(env, arguments[OUTPUTS], &outputs)) return NULL;
-  if (inputs < 1 || inputs > INT32_MAX || outputs < 1 || outputs > INT32_MAX) return fail(env, "a size is out of range");
+  if (inputs < 1 || inputs > INT32_MAX || outputs < 1 || outputs > INT32_MAX) {
+    return fail(env, "a size is out of range");
+  }
   void *values, *scales, *bias = NULL;
   size_t floats = (size_t)outputs * sizeof(float);
   if (!read_exact(env, arguments[VALUES], (size_t)inputs * (size_t)outputs, &values)) return NULL;

@@ -1,9 +1,10 @@
 // The attention operations. Attributes of both: heads, kv_heads, head_dim, block (ints), scale, softcap (floats), as in
 // AttentionShape.
 //
-// PagedAttention, with the attribute window: q [rows, heads * head_dim], k and v [rows, kv_heads * head_dim] (of any shape whose first dimension is
-// rows), cache [blocks, floats of a block], spans int64 [m, 4] (first row, count, start, where the span's list begins in the
-// next input), blocks int64 [n], wanted rows int64 [w] (optional) -> [w or rows, 1, heads * head_dim].
+// PagedAttention, with the attribute window: q [rows, heads * head_dim], k and v [rows, kv_heads * head_dim] (of any
+// shape whose first dimension is rows), cache [blocks, floats of a block], spans int64 [m, 4] (first row, count, start,
+// where the list of its blocks begins in the next input), blocks int64 [n], wanted rows int64 [w] (optional)
+// -> [w or rows, 1, heads * head_dim].
 // The cache is an input that is written to, in the caller's memory.
 //
 // PlainAttention: q [count, heads * head_dim], k and v [keys, kv_heads * head_dim], window int64 [1]

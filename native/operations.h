@@ -4,8 +4,8 @@
 
 #include "binding.h"
 
-// A kind of operation. Inputs are `floats` float32 tensors, then `integers` int64 tensors, the last `optional` of which may
-// be absent. The one output is float32.
+// A kind of operation. Inputs are `floats` float32 tensors, then `integers` int64 tensors, the last `optional` of which
+// may be absent. The one output is float32.
 typedef struct {
   const char *name;
   size_t floats, integers, optional;

@@ -1,5 +1,5 @@
-// The part of ONNX Runtime's C API that the module uses. The runtime hands out a table of functions that only ever grows,
-// so a function is known by its place in the table, and asking for an old version keeps newer runtimes usable.
+// The part of ONNX Runtime's C API that the module uses. The runtime hands out a table of functions that only ever
+// grows, so a function is known by its place in the table, and asking for an old version keeps newer runtimes usable.
 #ifndef FLYWHEEL_ORT_H
 #define FLYWHEEL_ORT_H
 
@@ -73,21 +73,21 @@ ORT_FUNCTION(78, OrtStatus *, GetAllocatorWithDefaultOptions, OrtAllocator **)  
 ORT_FUNCTION(85, OrtStatus *, KernelInfoGetAttribute_float, const OrtKernelInfo *, const char *name, float *)
 ORT_FUNCTION(86, OrtStatus *, KernelInfoGetAttribute_int64, const OrtKernelInfo *, const char *name, int64_t *)
 ORT_FUNCTION(90, OrtStatus *, KernelContext_GetInput, const OrtKernelContext *, size_t index, const OrtValue **)
-ORT_FUNCTION(91, OrtStatus *, KernelContext_GetOutput, OrtKernelContext *, size_t index, const int64_t *dims, size_t rank,
-             OrtValue **)
+ORT_FUNCTION(91, OrtStatus *, KernelContext_GetOutput, OrtKernelContext *, size_t index, const int64_t *dims,
+             size_t rank, OrtValue **)
 ORT_FUNCTION(93, void, ReleaseStatus, OrtStatus *)
 ORT_FUNCTION(95, void, ReleaseSession, OrtSession *)
 ORT_FUNCTION(96, void, ReleaseValue, OrtValue *)
 ORT_FUNCTION(100, void, ReleaseSessionOptions, OrtSessionOptions *)
 ORT_FUNCTION(101, void, ReleaseCustomOpDomain, OrtCustomOpDomain *)
 ORT_FUNCTION(130, OrtStatus *, AddSessionConfigEntry, OrtSessionOptions *, const char *key, const char *value)
-ORT_FUNCTION(274, OrtStatus *, KernelContext_ParallelFor, const OrtKernelContext *, void (*task)(void *data, size_t index),
-             size_t count, size_t batches, void *data)
+ORT_FUNCTION(274, OrtStatus *, KernelContext_ParallelFor, const OrtKernelContext *,
+             void (*task)(void *data, size_t index), size_t count, size_t batches, void *data)
 ORT_FUNCTION(279, OrtStatus *, AddExternalInitializersFromFilesInMemory, OrtSessionOptions *, const char *const *names,
              char *const *contents, const size_t *lengths, size_t count)
 // `dims` stays the value's memory.
-ORT_FUNCTION(414, OrtStatus *, GetTensorElementTypeAndShapeDataReference, const OrtValue *, int *type, const int64_t **dims,
-             size_t *rank)
+ORT_FUNCTION(414, OrtStatus *, GetTensorElementTypeAndShapeDataReference, const OrtValue *, int *type,
+             const int64_t **dims, size_t *rank)
 
 // What the runtime calls to learn about a custom operation, to make its kernels and to run them.
 struct OrtCustomOp {

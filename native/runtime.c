@@ -82,8 +82,9 @@ static OrtStatus *set_options(const SessionRequest *request, OrtSessionOptions *
     ORT_TRY(ORT(AddSessionConfigEntry)(options, request->config[i], request->config[i + 1]));
   }
   if (request->file_count == 0) return NULL;
-  return ORT(AddExternalInitializersFromFilesInMemory)(options, (const char *const *)request->file_names,
-                                                       request->file_contents, request->file_lengths, request->file_count);
+  const char *const *names = (const char *const *)request->file_names;
+  return ORT(AddExternalInitializersFromFilesInMemory)(options, names, request->file_contents, request->file_lengths,
+                                                       request->file_count);
 }
 
 static OrtStatus *read_ports(Session *session) {
@@ -179,8 +180,8 @@ OrtStatus *session_run(Session *session) {
   size_t inputs_used, outputs_used;
   ORT_TRY(list_ports(session->ports, session->input_count, session->names, session->values, &inputs_used));
   ORT_TRY(list_ports(outputs, session->output_count, output_names, results, &outputs_used));
-  ORT_TRY(ORT(Run)(session->ort, NULL, session->names, (const OrtValue *const *)session->values, inputs_used, output_names,
-                   outputs_used, results));
+  ORT_TRY(ORT(Run)(session->ort, NULL, session->names, (const OrtValue *const *)session->values, inputs_used,
+                   output_names, outputs_used, results));
   size_t used = 0;
   for (size_t i = 0; i < session->output_count; i++) {
     if (outputs[i].state != UNUSED) outputs[i].value = results[used++];

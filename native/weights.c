@@ -1,4 +1,5 @@
-// Packed weights by number. A graph names them in an attribute; JavaScript and each kernel that uses them hold a reference.
+// Packed weights by number. A graph names them in an attribute. JavaScript and each kernel that uses them hold a
+// reference.
 #include <stdlib.h>
 
 #include "binding.h"
