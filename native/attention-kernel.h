@@ -15,11 +15,11 @@
 
 INLINE size_t whole_vectors(size_t lanes) { return (lanes + 15) & ~(size_t)15; }
 
-// Sums of a group for one row: [head_dim, rounded up] weighted values, 16 sums of weights (one of them after the group's
-// end), the octave.
+// Sums of a group for one row: [head_dim, rounded up] weighted values, 16 sums of weights (one of them after the
+// group's end), the octave.
 INLINE size_t sums_stride(const AttentionShape *shape) { return whole_vectors(shape->head_dim) + 32; }
 INLINE float *sums_weights(const AttentionShape *shape, float *sums) { return sums + whole_vectors(shape->head_dim); }
-INLINE float *sums_octave(const AttentionShape *shape, float *sums) { return sums + whole_vectors(shape->head_dim) + 16; }
+INLINE float *sums_octave(const AttentionShape *shape, float *sums) { return sums_weights(shape, sums) + 16; }
 
 size_t tile_sums_floats(const AttentionShape *shape, size_t rows) { return rows * sums_stride(shape); }
 
@@ -42,8 +42,8 @@ typedef struct {
 
 INLINE size_t clamp(int64_t x, size_t most) { return x < 0 ? 0 : (uint64_t)x > most ? most : (size_t)x; }
 
-// Rows first .. first + count - 1 attend to the block whose first position is `base`. The first rows fetch the next block's
-// keys into the cache, if there is one.
+// Rows first .. first + count - 1 attend to the block whose first position is `base`. The first rows fetch the next
+// block's keys into the cache, if there is one.
 static void strip_attend(const Rows *rows, size_t first, size_t count, int64_t base, const float *keys,
                          const float *values, const float *next_keys) {
   const AttentionShape *shape = rows->shape;
@@ -148,7 +148,8 @@ static void sums_write(const Tile *tile, const float *sums, size_t row) {
   }
 }
 
-// total = NULL: the groups' sums go to `sums`, one after the other. Otherwise `sums` is overwritten and joined to `total`.
+// total = NULL: the groups' sums go to `sums`, one after the other. Otherwise `sums` is overwritten and joined to
+// `total`.
 static void groups_attend(const Tile *tile, size_t first_group, size_t end_group, float *scratch, float *sums,
                           float *total) {
   const AttentionShape *shape = tile->shape;

@@ -19,7 +19,8 @@ static bool in_span(const Span *span, int64_t row) {
   return row >= span->first_row && row - span->first_row < span->count;
 }
 
-// The span of a row; span_count if there is none. Rows mostly come in order, so `guess` or the next one is mostly right.
+// The span of a row; span_count if there is none. Rows mostly come in order, so `guess` or the next one is mostly
+// right.
 static size_t span_of(const Call *call, int64_t row, size_t guess) {
   for (size_t s = guess; s < call->span_count && s < guess + 2; s++) {
     if (in_span(call->spans + s, row)) return s;
@@ -100,8 +101,8 @@ bool plan_parts(Plan *plan, const Call *call) {
   return true;
 }
 
-// Which spans are stored by the task that attends to them: those of few tokens, all in one part, which alone read what they
-// store. A block that they complete could be another span's too.
+// Which spans are stored by the task that attends to them: those of few tokens, all in one part, which alone read what
+// they store. A block that they complete could be another span's too.
 static bool plan_storing(Plan *plan) {
   const Call *call = plan->call;
   plan->storing = calloc(call->span_count + 1, 1);

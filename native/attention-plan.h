@@ -1,5 +1,5 @@
-// How a call of attention is cut: tokens into parts of one span each, parts into tasks for threads. Nothing here changes a
-// bit of the result.
+// How a call of attention is cut: tokens into parts of one span each, parts into tasks for threads. Nothing here
+// changes a bit of the result.
 #ifndef FLYWHEEL_ATTENTION_PLAN_H
 #define FLYWHEEL_ATTENTION_PLAN_H
 

@@ -1,5 +1,5 @@
-// Softmax of one row as it goes, block by block, in base 2. A weight is e^score / 2^octave, where the octave is the highest
-// score so far in factors of two, rounded to a whole one. So sums move to a higher octave without rounding.
+// Softmax of one row as it goes, block by block, in base 2. A weight is e^score / 2^octave, where the octave is the
+// highest score so far in factors of two, rounded to a whole one. So sums move to a higher octave without rounding.
 #ifndef FLYWHEEL_ATTENTION_SOFTMAX_H
 #define FLYWHEEL_ATTENTION_SOFTMAX_H
 
@@ -67,11 +67,11 @@ static __attribute__((noinline)) void adjust_scores(const AttentionShape *shape,
   }
 }
 
-// Turns products of a query and a block's keys into weights. Positions from .. to - 1 of the block are seen; the weights of
-// others below `end` (a multiple of 16) become 0. Updates the octave and the 16 sums of weights; returns by what the
-// weighted sums of values so far are to be multiplied.
-INLINE float softmax_block(const AttentionShape *shape, float *scores, size_t from, size_t to, size_t end, float *octave,
-                           float *sums) {
+// Turns products of a query and a block's keys into weights. Positions from .. to - 1 of the block are seen; the
+// weights of others below `end` (a multiple of 16) become 0. Updates the octave and the 16 sums of weights; returns by
+// what the weighted sums of values so far are to be multiplied.
+INLINE float softmax_block(const AttentionShape *shape, float *scores, size_t from, size_t to, size_t end,
+                           float *octave, float *sums) {
   if (from >= to) {
     for (size_t i = 0; i < end; i += LANES) lanes_store(scores + i, lanes_all(0));
     return 1;

@@ -23,7 +23,9 @@ static void transpose(const float *from, size_t from_stride, size_t rows, size_t
   size_t i = 0;
   for (; i + 4 <= rows; i += 4) {
     size_t d = 0;
-    for (; d + 4 <= columns; d += 4) transpose_four(from + i * from_stride + d, from_stride, to + d * to_stride + i, to_stride);
+    for (; d + 4 <= columns; d += 4) {
+      transpose_four(from + i * from_stride + d, from_stride, to + d * to_stride + i, to_stride);
+    }
     for (; d < columns; d++) {
       for (size_t j = i; j < i + 4; j++) to[d * to_stride + j] = from[j * from_stride + d];
     }
@@ -42,7 +44,8 @@ void attention_store(const AttentionShape *shape, float *cache, const Span *span
     float *keys = cache + (size_t)span->blocks[position / block] * attention_block_floats(shape);
     float *values = keys + row_floats * block;
     for (size_t head = first_head; head < end_head; head++) {
-      const size_t at = (size_t)(span->first_row + from) * row_floats + head * head_dim, floats = head * head_dim * block;
+      const size_t at = (size_t)(span->first_row + from) * row_floats + head * head_dim;
+      const size_t floats = head * head_dim * block;
       transpose(k + at, row_floats, count, head_dim, keys + floats + place, block);
       for (size_t i = 0; i < count; i++) {
         memcpy(values + floats + (place + i) * head_dim, v + at + i * row_floats, head_dim * sizeof(float));

@@ -1,12 +1,12 @@
-// The part of attention that is compiled for a processor's vectors: tokens of one sequence and the query heads that share a
-// key head. attention.c cuts a call into tiles.
+// The part of attention that is compiled for a processor's vectors: tokens of one sequence and the query heads that
+// share a key head. attention.c cuts a call into tiles.
 #ifndef FLYWHEEL_ATTENTION_TILE_H
 #define FLYWHEEL_ATTENTION_TILE_H
 
 #include "kernels.h"
 
-// Groups of so many blocks are summed apart and then joined in order, so threads can share a long past. Part of the result's
-// bits: one group after the other gives the same ones.
+// Groups of so many blocks are summed apart and then joined in order, so threads can share a long past. Part of the
+// result's bits: one group after the other gives the same ones.
 #define GROUP_BLOCKS 8
 
 typedef struct {

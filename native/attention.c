@@ -1,4 +1,5 @@
-// Attention over a cache in blocks: storing new keys and values, then the tiles of attention-kernel.h, shared by threads.
+// Attention over a cache in blocks: storing new keys and values, then the tiles of attention-kernel.h, shared by
+// threads.
 #include <stdlib.h>
 
 #include "attention-plan.h"
@@ -8,7 +9,9 @@
 #define SHORT_WORK 20000
 #define STORED_PER_NANOSECOND 2
 
-size_t attention_block_floats(const AttentionShape *shape) { return 2 * shape->kv_heads * shape->head_dim * shape->block; }
+size_t attention_block_floats(const AttentionShape *shape) {
+  return 2 * shape->kv_heads * shape->head_dim * shape->block;
+}
 
 // --- Storing ---
 
@@ -24,7 +27,8 @@ typedef struct {
 } Storing;
 
 static void store_rows(const Call *call, const Rows *rows) {
-  attention_store(call->shape, call->cache, rows->span, call->k, call->v, rows->from, rows->to, 0, call->shape->kv_heads);
+  const AttentionShape *shape = call->shape;
+  attention_store(shape, call->cache, rows->span, call->k, call->v, rows->from, rows->to, 0, shape->kv_heads);
 }
 
 static void store_task(void *data, size_t index) {
@@ -114,8 +118,8 @@ static bool attend(const Call *call) {
 }
 
 bool attention_paged(const AttentionShape *shape, float *cache, const Span *spans, size_t span_count, const float *q,
-                     const float *k, const float *v, size_t rows, const int64_t *wanted, size_t wanted_count, float *out,
-                     const Crew *crew) {
+                     const float *k, const float *v, size_t rows, const int64_t *wanted, size_t wanted_count,
+                     float *out, const Crew *crew) {
   const Call call = {.shape = shape,
                      .cache = cache,
                      .spans = spans,
@@ -130,8 +134,8 @@ bool attention_paged(const AttentionShape *shape, float *cache, const Span *span
   return attend(&call);
 }
 
-bool attention_plain(const AttentionShape *shape, const float *q, const float *k, const float *v, size_t count, size_t keys,
-                     float *out, const Crew *crew) {
+bool attention_plain(const AttentionShape *shape, const float *q, const float *k, const float *v, size_t count,
+                     size_t keys, float *out, const Crew *crew) {
   const size_t blocks = (keys + shape->block - 1) / shape->block;
   float *cache = malloc((blocks * attention_block_floats(shape) + 1) * sizeof(float));
   int64_t *table = malloc((blocks + 1) * sizeof(int64_t));

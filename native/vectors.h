@@ -1,5 +1,6 @@
-// Vectors of floats: 16 lanes with AVX-512, 4 with NEON. Both do the same operations. What is summed over lanes is kept in 16
-// sums (lane i mod 16), so results have the same bits on both. Include after the target is set (see attention-avx512.c).
+// Vectors of floats: 16 lanes with AVX-512, 4 with NEON. Both do the same operations. What is summed over lanes is kept
+// in 16 sums (lane i mod 16), so results have the same bits on both. Include after the target is set (see
+// attention-avx512.c).
 #ifndef FLYWHEEL_VECTORS_H
 #define FLYWHEEL_VECTORS_H
 

@@ -1,5 +1,5 @@
-// Attention against a slow reference in double precision, and its bits however it is called. With the argument `time`: how
-// long one layer takes. Build: gcc FLAGS -I. attention*.c test/attention-test.c -lpthread -lm
+// Attention against a slow reference in double precision, and its bits however it is called. With the argument `time`:
+// how long one layer takes. Build: gcc FLAGS -I. attention*.c test/attention-test.c -lpthread -lm
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -130,8 +130,8 @@ static void check_bits(Sequence *s, const char *what) {
   memset(s->other, 0x7f, s->length * s->q_row * sizeof(float));
 }
 
-// The largest error of a row, as a part of the largest value that it sees. Scores are rounded in proportion to their size,
-// so rows with scores beyond 8 may have larger errors.
+// The largest error of a row, as a part of the largest value that it sees. Scores are rounded in proportion to their
+// size, so rows with scores beyond 8 may have larger errors.
 static double reference_error(const Sequence *s, size_t row) {
   const AttentionShape *shape = &s->shape;
   const size_t dim = shape->head_dim, shared = shape->heads / shape->kv_heads;
@@ -170,7 +170,8 @@ static double reference_error(const Sequence *s, size_t row) {
 }
 
 // Rows from .. to - 1 of the sequence, in a call of their own.
-static void attend_rows(Sequence *s, Cache *cache, const int64_t *blocks, size_t from, size_t to, float *out, Crew crew) {
+static void attend_rows(Sequence *s, Cache *cache, const int64_t *blocks, size_t from, size_t to, float *out,
+                        Crew crew) {
   const Span span = {.first_row = 0, .count = (int64_t)(to - from), .start = (int64_t)from, .blocks = blocks};
   const bool done = attention_paged(&s->shape, cache->floats, &span, 1, s->q + from * s->q_row, s->k + from * s->kv_row,
                                     s->v + from * s->kv_row, to - from, NULL, 0, out + from * s->q_row, &crew);
@@ -189,8 +190,8 @@ static void attend_cut(Sequence *s, const size_t *sizes, size_t size_count, Crew
   cache_free(cache);
 }
 
-// The second half of the sequence, in a batch: others before and after it, rows of no span between them. Wanted rows come
-// in an odd order and twice.
+// The second half of the sequence, in a batch: others before and after it, rows of no span between them. Wanted rows
+// come in an odd order and twice.
 static void attend_in_batch(Sequence *s, Crew crew, const char *what) {
   const AttentionShape *shape = &s->shape;
   const size_t half = s->length / 2, rest = s->length - half, others = 5, gap = 2;
@@ -322,8 +323,8 @@ static void time_case(size_t sequences, size_t past, size_t count, Crew crew) {
     total += took;
   }
   const double seen = (double)past + ((double)count + 1) / 2, multiplied = seen * (double)rows * 8 * 64 * 2;
-  printf("%2zu × %5zu + %4zu, %zu threads: %9.1f µs, %5.1f G multiply-adds/s\n", sequences, past, count, crew.threads, best,
-         multiplied / best / 1e3);
+  printf("%2zu × %5zu + %4zu, %zu threads: %9.1f µs, %5.1f G multiply-adds/s\n", sequences, past, count, crew.threads,
+         best, multiplied / best / 1e3);
   fflush(stdout);
   free(q), free(k), free(v), free(out), free(spans);
   cache_free(cache);
@@ -358,8 +359,8 @@ int main(int count, char **arguments) {
   static const size_t dims[] = {16, 24, 40, 64, 80, 96, 128, 256, 20, 18, 7}, shared[] = {1, 2, 3, 4, 7, 8, 50};
   static const size_t blocks[] = {16, 32, 64, 128, 20, 7}, lengths[] = {1, 33, 65, 200};
 #define RUN(heads_, kv_, dim_, block_, window_, cap_, length_, loud_) \
-  good &= run_case((AttentionShape){.heads = heads_, .kv_heads = kv_, .head_dim = dim_, .block = block_, .window = window_, \
-                                    .softcap = cap_}, length_, loud_, crews)
+  good &= run_case((AttentionShape){.heads = heads_, .kv_heads = kv_, .head_dim = dim_, .block = block_, \
+                                    .window = window_, .softcap = cap_}, length_, loud_, crews)
   for (size_t i = 0; i < 11; i++) {
     for (size_t j = 0; j < 4; j++) RUN(4, 2, dims[i], blocks[(i + j) % 6], 0, 0, lengths[j], 1);
   }
