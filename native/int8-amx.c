@@ -83,27 +83,30 @@ typedef struct {
   size_t rows, block, width;
 } Place;
 
-static inline void finish(const Int8Weights *weights, const Digits *digits, Place place, const Sums *sums, float *y) {
+static inline void finish(const Int8Weights *weights, const Digits *digits, Place place, const Sums *sums,
+                          Result result) {
   size_t count = rows_of_block(digits, place.rows), first_row = place.rows * digits->height, outputs = weights->outputs;
   const float *units = digits->units + first_row;
   for (size_t v = 0; v < place.width; v++) {
     size_t output = (place.block + v) * BLOCK_OUTPUTS, left = outputs - output;
     __mmask16 mask = left >= BLOCK_OUTPUTS ? 0xffff : (1u << left) - 1;
     __m512 scales = _mm512_load_ps(weights->scales + output), bias = _mm512_load_ps(weights->bias + output);
-    float *out = y + first_row * outputs + output;
-    for (size_t r = 0; r < count; r++, out += outputs) {
+    Result to = moved(result, first_row * outputs + output);
+    for (size_t r = 0; r < count; r++, to = moved(to, outputs)) {
       __m512 high = _mm512_cvtepi32_ps(_mm512_load_si512(sums->of[v][0][r]));
       __m512 low = _mm512_cvtepi32_ps(_mm512_load_si512(sums->of[v][1][r]));
       __m512 value = _mm512_fmadd_ps(low, _mm512_set1_ps(FINE_UNIT), high);
       __m512 scale = _mm512_mul_ps(scales, _mm512_set1_ps(units[r]));
-      _mm512_mask_storeu_ps(out, mask, _mm512_fmadd_ps(value, scale, bias));
+      value = _mm512_fmadd_ps(value, scale, bias);
+      if (to.residual != NULL) value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(mask, to.residual));
+      _mm512_mask_storeu_ps(to.y, mask, value);
     }
   }
 }
 
 // The sums of one place become outputs while the tiles of the next are multiplied: finish() comes after the
 // instructions of the next product, which it does not depend on, and before their results are stored.
-static void product(const Int8Weights *weights, const Digits *digits, Part part, float *y) {
+static void product(const Int8Weights *weights, const Digits *digits, Part part, Result result) {
   Sums sums[2];
   Place last = {0, 0, 0};
   int turn = 0;
@@ -117,7 +120,7 @@ static void product(const Int8Weights *weights, const Digits *digits, Part part,
       const uint8_t *bytes = digits->bytes + rows * row_block_bytes(digits, weights->chunks);
       if (width == 2) multiply(bytes, digit_bytes, tile, length, rows == part.first_rows ? ahead : 0, weights->chunks);
       else multiply_one(bytes, digit_bytes, tile, weights->chunks);
-      finish(weights, digits, last, &sums[!turn], y);
+      finish(weights, digits, last, &sums[!turn], result);
       _tile_stored(0, sums[turn].of[0][0], 64);
       _tile_stored(1, sums[turn].of[0][1], 64);
       if (width == 2) {
@@ -128,7 +131,7 @@ static void product(const Int8Weights *weights, const Digits *digits, Part part,
       turn = !turn;
     }
   }
-  finish(weights, digits, last, &sums[!turn], y);
+  finish(weights, digits, last, &sums[!turn], result);
   _tile_release();
 }
 

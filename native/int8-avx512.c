@@ -26,7 +26,7 @@ INLINE __m512i four_bytes(const uint8_t *bytes) {
 // `rows` rows of a row block with `width` output blocks from `block` on. `ahead`: bytes from weights to those that this
 // thread reads later, to fetch them into the cache.
 INLINE void multiply(const Int8Weights *weights, size_t block, const uint8_t *digits, size_t height, const float *units,
-                     float *y, size_t ahead, const int rows, const int width) {
+                     Result result, size_t ahead, const int rows, const int width) {
   __m512i sums[MAX_ROWS][2][MAX_WIDTH];
   size_t first = block * BLOCK_OUTPUTS, length = weights->chunks * TILE;
   UNROLL for (int v = 0; v < width; v++) {
@@ -61,18 +61,22 @@ INLINE void multiply(const Int8Weights *weights, size_t block, const uint8_t *di
       __m512 high = _mm512_cvtepi32_ps(sums[r][0][v]), low = _mm512_cvtepi32_ps(sums[r][1][v]);
       __m512 value = _mm512_fmadd_ps(low, _mm512_set1_ps(FINE_UNIT), high);
       __m512 scale = _mm512_mul_ps(scales, _mm512_set1_ps(units[r]));
-      _mm512_mask_storeu_ps(y + r * weights->outputs + output, mask, _mm512_fmadd_ps(value, scale, bias));
+      size_t place = r * weights->outputs + output;
+      value = _mm512_fmadd_ps(value, scale, bias);
+      if (result.residual != NULL)
+        value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(mask, result.residual + place));
+      _mm512_mask_storeu_ps(result.y + place, mask, value);
     }
   }
 }
 
 typedef void Multiply(const Int8Weights *weights, size_t block, const uint8_t *digits, size_t height,
-                      const float *units, float *y, size_t ahead);
+                      const float *units, Result result, size_t ahead);
 
 #define MULTIPLY(rows, width)                                                                            \
   static void multiply_##rows##_##width(const Int8Weights *weights, size_t block, const uint8_t *digits, \
-                                        size_t height, const float *units, float *y, size_t ahead) {     \
-    multiply(weights, block, digits, height, units, y, ahead, rows, width);                              \
+                                        size_t height, const float *units, Result result, size_t ahead) { \
+    multiply(weights, block, digits, height, units, result, ahead, rows, width);                         \
   }
 MULTIPLY(1, 1) MULTIPLY(1, 2) MULTIPLY(1, 3) MULTIPLY(1, 4)
 MULTIPLY(2, 1) MULTIPLY(2, 2) MULTIPLY(2, 3) MULTIPLY(2, 4)
@@ -91,7 +95,7 @@ static Multiply *const multiplies[MAX_ROWS][MAX_WIDTH] = {
     {multiply_6_1, multiply_6_2},
 };
 
-static void product(const Int8Weights *weights, const Digits *digits, Part part, float *y) {
+static void product(const Int8Weights *weights, const Digits *digits, Part part, Result result) {
   size_t most = digits->height <= 3 ? 4 : 2;
   for (size_t block = part.first_block; block < part.end_block;) {
     size_t left = part.end_block - block, width = left < most ? left : most;
@@ -100,7 +104,7 @@ static void product(const Int8Weights *weights, const Digits *digits, Part part,
       size_t first = rows * digits->height;
       multiplies[rows_of_block(digits, rows) - 1][width - 1](
           weights, block, digits->bytes + rows * row_block_bytes(digits, weights->chunks), digits->height,
-          digits->units + first, y + first * weights->outputs, ahead);
+          digits->units + first, moved(result, first * weights->outputs), ahead);
     }
     block += width;
   }

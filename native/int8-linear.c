@@ -1,19 +1,12 @@
-// The int8 linear map: chooses the product for the processor and the number of rows, turns rows into digits, and shares
-// the work among threads. All sums are exact integers and one thread finishes each output, so no choice changes bits.
+// The int8 linear map: chooses the product for the processor and the number of rows, and does the tasks that int8-plan.c
+// cuts it into. All sums are exact integers and one thread finishes each output, so no choice changes bits.
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "int8-parts.h"
-
-// Rough costs, to decide how many threads are worth waking.
-enum {
-  STREAM_BYTES_PER_US = 20000,  // weights that one thread reads from memory
-  DIGITS_PER_US = 2000,         // activations that one thread turns into digits
-  WAKE_US = 20,                 // less work than this stays on the calling thread
-  TASK_US = 5,                  // least work of a task
-  GROUP_ROWS = 128,             // most rows of a task: their digits stay in the cache while weights pass
-};
+#include "elementwise.h"
+#include "int8-plan.h"
 
 #if defined(__x86_64__)
 enum { AMX_ROWS = 8 };  // fewer rows leave most of a tile empty
@@ -51,125 +44,132 @@ static const Int8Path *path_for(size_t rows) {
   return paths[0];
 }
 
-static size_t at_most(size_t value, size_t limit) {
-  return value < limit ? value : limit;
-}
-
-static size_t ceil_div(size_t value, size_t divisor) {
-  return (value + divisor - 1) / divisor;
-}
+// The digits of a task's rows are made in pieces, by whoever comes first: threads that multiply the same rows do pieces
+// until none is left, and wait for those that others have begun.
+typedef struct {
+  _Alignas(64) atomic_size_t begun;
+  atomic_size_t done;
+} Progress;
 
 typedef struct {
   const Int8Path *path;
   const Int8Weights *weights;
+  const Int8Prologue *prologue;
   const float *x;
-  float *y;
+  Result result;
   Digits digits;
-  size_t row_blocks, block_units;  // what is shared: row blocks, and output blocks in units of path->width
-  size_t row_tasks, block_tasks;   // the product's tasks: row_tasks x block_tasks
-  size_t digit_tasks;
+  Plan plan;
+  Progress *progress;   // [plan.row_tasks]
+  float *prepared;      // [tasks][room]: a row on its way to digits
+  size_t room;
 } Job;
 
-static void digits_of(const Job *job, size_t first, size_t end) {
+// The row that is multiplied. `to`: room for it.
+static const float *prepare_row(const Job *job, size_t row, float *to) {
+  const Int8Prologue *prologue = job->prologue;
+  size_t n = job->weights->inputs;
+  const float *x = job->x + row * n;
+  switch (prologue->kind) {
+    case INPUT_PLAIN:
+      return x;
+    case INPUT_RMS_NORM:
+      rms_norm_row(x, prologue->norm_weight, n, prologue->epsilon, to);
+      return to;
+    case INPUT_GATED_SILU:
+    case INPUT_GATED_GELU:
+      x += row * n;
+      gated_row(x, x + n, n, prologue->kind == INPUT_GATED_SILU ? SILU : GELU_TANH, to);
+      return to;
+  }
+  return x;
+}
+
+static void make_digits(const Job *job, size_t first, size_t end, float *room) {
   const Digits *digits = &job->digits;
-  size_t inputs = job->weights->inputs, stride = digits->height * CHUNK;
+  size_t stride = digits->height * CHUNK;
   for (size_t row = first; row < end; row++) {
     uint8_t *bytes = digits->bytes + row / digits->height * row_block_bytes(digits, job->weights->chunks) +
                      row % digits->height * CHUNK;
-    digits->units[row] = int8_row_digits(job->x + row * inputs, inputs, job->path->flip, bytes, stride);
+    const float *x = prepare_row(job, row, room);
+    digits->units[row] = int8_row_digits(x, job->weights->inputs, job->path->flip, bytes, stride);
   }
 }
 
-static void digits_task(void *data, size_t index) {
-  const Job *job = data;
-  size_t rows = job->digits.rows;
-  digits_of(job, index * rows / job->digit_tasks, (index + 1) * rows / job->digit_tasks);
+static void pause_briefly(size_t turn) {
+  if (turn > 2000) sched_yield();
+#if defined(__x86_64__)
+  else __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  else __asm__ volatile("yield");
+#endif
+}
+
+// Digits of rows first .. end - 1, together with the threads that need them too.
+static void share_digits(const Job *job, Progress *progress, size_t first, size_t end, float *room) {
+  size_t step = job->plan.piece_rows, pieces = ceil_div(end - first, step), piece;
+  while ((piece = atomic_fetch_add_explicit(&progress->begun, 1, memory_order_relaxed)) < pieces) {
+    size_t row = first + piece * step;
+    make_digits(job, row, at_most(row + step, end), room);
+    atomic_fetch_add_explicit(&progress->done, 1, memory_order_release);
+  }
+  for (size_t turn = 0; atomic_load_explicit(&progress->done, memory_order_acquire) < pieces; turn++)
+    pause_briefly(turn);
 }
 
 // Tasks of the same rows follow each other.
-static void product_task(void *data, size_t index) {
+static void do_task(void *data, size_t index) {
   const Job *job = data;
-  size_t row = index / job->block_tasks, block = index % job->block_tasks, width = job->path->width;
+  const Plan *plan = &job->plan;
+  size_t row = index / plan->block_tasks, block = index % plan->block_tasks, width = job->path->width;
   Part part = {
-      .first_rows = row * job->row_blocks / job->row_tasks,
-      .end_rows = (row + 1) * job->row_blocks / job->row_tasks,
-      .first_block = block * job->block_units / job->block_tasks * width,
-      .end_block = at_most((block + 1) * job->block_units / job->block_tasks * width, job->weights->blocks),
+      .first_rows = row * plan->row_blocks / plan->row_tasks,
+      .end_rows = (row + 1) * plan->row_blocks / plan->row_tasks,
+      .first_block = block * plan->block_units / plan->block_tasks * width,
+      .end_block = at_most((block + 1) * plan->block_units / plan->block_tasks * width, job->weights->blocks),
   };
-  if (part.first_rows < part.end_rows && part.first_block < part.end_block)
-    job->path->product(job->weights, &job->digits, part, job->y);
+  size_t height = job->digits.height, end = at_most(part.end_rows * height, job->digits.rows);
+  share_digits(job, &job->progress[row], part.first_rows * height, end, job->prepared + index * job->room);
+  job->path->product(job->weights, &job->digits, part, job->result);
 }
 
-static float larger(float a, float b) {
-  return a > b ? a : b;
-}
-
-// Microseconds of the product on one thread.
-static float cost(const Job *job) {
-  const Int8Weights *weights = job->weights;
-  float macs = (float)job->digits.rows * (float)weights->inputs * (float)weights->outputs;
-  float streamed = (float)(weights->blocks * weights->chunks * TILE) / STREAM_BYTES_PER_US;
-  return larger(macs / job->path->macs_per_us, streamed);
-}
-
-// Cuts the product into tasks. Each is worth waking a thread for, and they are a multiple of the threads if possible.
-// Rows are cut as little as possible: each cut reads the weights once more.
-static void share_product(Job *job, size_t threads) {
-  float us = cost(job);
-  size_t height = job->digits.height;
-  job->row_blocks = ceil_div(job->digits.rows, height);
-  job->block_units = ceil_div(job->weights->blocks, job->path->width);
-  job->row_tasks = ceil_div(job->row_blocks, ceil_div(GROUP_ROWS, height));
-  job->block_tasks = 1;
-  if (threads <= 1 || us < WAKE_US) return;
-  size_t rounds = us > 8 * WAKE_US * (float)threads ? 4 : 1;
-  size_t wanted = at_most((size_t)(us / TASK_US), rounds * threads);
-  if (wanted > job->row_tasks * job->block_units)
-    job->row_tasks = at_most(ceil_div(wanted, job->block_units), job->row_blocks);
-  size_t tasks = ceil_div(wanted, job->row_tasks);
-  while (wanted >= threads && tasks * job->row_tasks % threads != 0 && tasks < job->block_units) tasks++;
-  job->block_tasks = at_most(tasks, job->block_units);
-}
-
-static void share_digits(Job *job, size_t threads) {
-  size_t rows = job->digits.rows;
-  float us = (float)rows * (float)job->weights->inputs / DIGITS_PER_US;
-  job->digit_tasks = us < WAKE_US ? 1 : at_most(at_most(threads, rows), (size_t)(us / TASK_US));
-}
-
-// Scratch memory lives for one call: the rows' digits and units.
-static void *scratch(Job *job, size_t rows) {
-  size_t blocks = ceil_div(rows, job->path->height);
+// Scratch memory lives for one call: the rows' digits and units, what has been done of them, and rows on their way.
+static void *scratch(Job *job) {
   Digits *digits = &job->digits;
-  digits->rows = rows;
-  digits->height = ceil_div(rows, blocks);
-  size_t bytes = ceil_div(rows, digits->height) * row_block_bytes(digits, job->weights->chunks);
-  uint8_t *memory = aligned_alloc(64, (bytes + rows * sizeof(float) + 63) / 64 * 64);
-  digits->bytes = memory;
-  digits->units = (float *)(memory + bytes);
+  size_t tasks = job->plan.row_tasks * job->plan.block_tasks;
+  job->room = job->prologue->kind == INPUT_PLAIN ? 0 : ceil_div(job->weights->inputs, 16) * 16;
+  size_t prepared = tasks * job->room * sizeof(float), progress = job->plan.row_tasks * sizeof(Progress);
+  size_t bytes = ceil_div(digits->rows, digits->height) * row_block_bytes(digits, job->weights->chunks);
+  size_t units = ceil_div(digits->rows, 16) * 16 * sizeof(float);
+  uint8_t *memory = aligned_alloc(64, progress + prepared + bytes + units);
+  if (memory == NULL) return NULL;
+  job->progress = (Progress *)memory;
+  for (size_t i = 0; i < job->plan.row_tasks; i++) {
+    atomic_init(&job->progress[i].begun, 0);
+    atomic_init(&job->progress[i].done, 0);
+  }
+  job->prepared = (float *)(memory + progress);
+  digits->bytes = memory + progress + prepared;
+  digits->units = (float *)(digits->bytes + bytes);
   return memory;
 }
 
-static void run(const Crew *crew, size_t tasks, void (*task)(void *data, size_t index), Job *job) {
-  if (crew->threads > 1 && tasks > 1) crew->run(crew->pool, tasks, task, job);
-  else
-    for (size_t i = 0; i < tasks; i++) task(job, i);
-}
-
-bool int8_linear_by(const Int8Path *path, const Int8Weights *weights, const float *x, size_t rows, float *y,
-                    const Crew *crew) {
+bool int8_linear_by(const Int8Path *path, const Int8Weights *weights, const Int8Prologue *prologue, const float *x,
+                    size_t rows, Result result, const Crew *crew) {
   if (rows == 0 || weights->outputs == 0) return true;
-  Job job = {.path = path, .weights = weights, .x = x, .y = y};
-  void *memory = scratch(&job, rows);
+  Job job = {.path = path, .weights = weights, .prologue = prologue, .x = x, .result = result};
+  job.digits = (Digits){.rows = rows, .height = ceil_div(rows, ceil_div(rows, path->height))};
+  job.plan = int8_plan(path, weights, prologue->kind, &job.digits, crew->threads);
+  void *memory = scratch(&job);
   if (memory == NULL) return false;
-  share_product(&job, crew->threads);
-  share_digits(&job, crew->threads);
-  run(crew, job.digit_tasks, digits_task, &job);
-  run(crew, job.row_tasks * job.block_tasks, product_task, &job);
+  size_t tasks = job.plan.row_tasks * job.plan.block_tasks;
+  if (job.plan.shared) crew->run(crew->pool, tasks, do_task, &job);
+  else
+    for (size_t i = 0; i < tasks; i++) do_task(&job, i);
   free(memory);
   return true;
 }
 
-bool int8_linear(const Int8Weights *weights, const float *x, size_t rows, float *y, const Crew *crew) {
-  return int8_linear_by(path_for(rows), weights, x, rows, y, crew);
+bool int8_linear(const Int8Weights *weights, const Int8Prologue *prologue, const float *x, size_t rows,
+                 const float *residual, float *y, const Crew *crew) {
+  return int8_linear_by(path_for(rows), weights, prologue, x, rows, (Result){residual, y}, crew);
 }

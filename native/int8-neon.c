@@ -5,14 +5,13 @@
 #pragma GCC target("arch=armv8.2-a+dotprod")
 
 #include <arm_neon.h>
-#include <string.h>
 
 #include "int8-parts.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
 // One row's 16 outputs, `count` of them stored.
-INLINE void finish_row(int32x4_t sums[2][4], float unit, const float *scales, const float *bias, float *y,
+INLINE void finish_row(int32x4_t sums[2][4], float unit, const float *scales, const float *bias, Result to,
                        size_t count) {
   float32x4_t result[4];
   for (int v = 0; v < 4; v++) {
@@ -20,11 +19,13 @@ INLINE void finish_row(int32x4_t sums[2][4], float unit, const float *scales, co
     result[v] = vfmaq_f32(vld1q_f32(bias + 4 * v), value, vmulq_n_f32(vld1q_f32(scales + 4 * v), unit));
   }
   if (count >= BLOCK_OUTPUTS) {
-    for (int v = 0; v < 4; v++) vst1q_f32(y + 4 * v, result[v]);
+    if (to.residual != NULL)
+      for (int v = 0; v < 4; v++) result[v] = vaddq_f32(result[v], vld1q_f32(to.residual + 4 * v));
+    for (int v = 0; v < 4; v++) vst1q_f32(to.y + 4 * v, result[v]);
   } else {
     float padded[BLOCK_OUTPUTS];
     for (int v = 0; v < 4; v++) vst1q_f32(padded + 4 * v, result[v]);
-    memcpy(y, padded, count * sizeof *y);
+    for (size_t i = 0; i < count; i++) to.y[i] = to.residual != NULL ? padded[i] + to.residual[i] : padded[i];
   }
 }
 
@@ -40,7 +41,7 @@ INLINE void finish_row(int32x4_t sums[2][4], float unit, const float *scales, co
 
 // `rows` rows of one row block, from `digits` (the first chunk of the first of them), with one output block.
 INLINE void multiply(const Int8Weights *weights, size_t block, const uint8_t *digits, size_t height, const float *units,
-                     float *y, const int rows) {
+                     Result result, const int rows) {
   int32x4_t sums[2][2][4];
   for (int r = 0; r < rows; r++)
     for (int d = 0; d < 2; d++)
@@ -65,16 +66,16 @@ INLINE void multiply(const Int8Weights *weights, size_t block, const uint8_t *di
   }
   size_t first = block * BLOCK_OUTPUTS;
   for (int r = 0; r < rows; r++)
-    finish_row(sums[r], units[r], weights->scales + first, weights->bias + first, y + r * weights->outputs + first,
-               weights->outputs - first);
+    finish_row(sums[r], units[r], weights->scales + first, weights->bias + first,
+               moved(result, r * weights->outputs + first), weights->outputs - first);
 }
 
-static void product(const Int8Weights *weights, const Digits *digits, Part part, float *y) {
+static void product(const Int8Weights *weights, const Digits *digits, Part part, Result result) {
   for (size_t block = part.first_block; block < part.end_block; block++) {
     for (size_t rows = part.first_rows; rows < part.end_rows; rows++) {
       const uint8_t *bytes = digits->bytes + rows * row_block_bytes(digits, weights->chunks);
       size_t first = rows * digits->height;
-      float *out = y + first * weights->outputs;
+      Result out = moved(result, first * weights->outputs);
       if (rows_of_block(digits, rows) == 2)
         multiply(weights, block, bytes, digits->height, digits->units + first, out, 2);
       else

@@ -7,6 +7,7 @@
 //   fine    = round((x_i * inverse - coarse) * 254)             the bracket with one rounding; an integer, -127 .. 127
 //   C, F    = sums of coarse * w and of fine * w                exact in int32 up to 130,000 inputs
 //   y       = (C + F / 254) * (amax / 127 * scale) + bias       C and F as floats, two fused multiply-adds
+//   y       = y + residual                                      if there is one
 // Rounding is to nearest, ties to even. A row below TINY is a row of zeros. A row with NaN or infinity gives NaN.
 #ifndef FLYWHEEL_INT8_PARTS_H
 #define FLYWHEEL_INT8_PARTS_H
@@ -47,6 +48,12 @@ typedef struct {
   float *units;    // [rows]: amax / 127
 } Digits;
 
+// Where a product goes, [rows][outputs] both. residual: NULL = none; may be y.
+typedef struct {
+  const float *residual;
+  float *y;
+} Result;
+
 // Part of a product: row blocks x output blocks, each from first to end - 1.
 typedef struct {
   size_t first_rows, end_rows, first_block, end_block;
@@ -56,7 +63,7 @@ typedef struct {
 typedef struct {
   const char *name;
   bool (*runs_here)(void);
-  void (*product)(const Int8Weights *weights, const Digits *digits, Part part, float *y);
+  void (*product)(const Int8Weights *weights, const Digits *digits, Part part, Result result);
   uint8_t flip;
   size_t height;       // most rows of a row block
   size_t width;        // output blocks that it takes best together
@@ -75,8 +82,9 @@ bool int8_neon_runs(void);
 // Paths of this processor, the one for few rows first. Ends with NULL.
 const Int8Path *const *int8_paths(void);
 
-bool int8_linear_by(const Int8Path *path, const Int8Weights *weights, const float *x, size_t rows, float *y,
-                    const Crew *crew);
+// int8_linear() by one path.
+bool int8_linear_by(const Int8Path *path, const Int8Weights *weights, const Int8Prologue *prologue, const float *x,
+                    size_t rows, Result result, const Crew *crew);
 
 // Digits of one row; returns its unit. Chunk c of digit d goes to bytes[c * 2 * stride + d * stride], stride in bytes.
 float int8_row_digits(const float *x, size_t inputs, uint8_t flip, uint8_t *bytes, size_t stride);
@@ -84,6 +92,10 @@ float int8_row_digits(const float *x, size_t inputs, uint8_t flip, uint8_t *byte
 static inline size_t rows_of_block(const Digits *digits, size_t block) {
   size_t left = digits->rows - block * digits->height;
   return left < digits->height ? left : digits->height;
+}
+
+static inline Result moved(Result result, size_t by) {
+  return (Result){result.residual != NULL ? result.residual + by : NULL, result.y + by};
 }
 
 // Bytes of a row block.

@@ -29,8 +29,19 @@ void int8_weights_free(Int8Weights *weights);
 size_t int8_weights_inputs(const Int8Weights *weights);
 size_t int8_weights_outputs(const Int8Weights *weights);
 
-// x: [rows][inputs], y: [rows][outputs]. False = out of memory.
-bool int8_linear(const Int8Weights *weights, const float *x, size_t rows, float *y, const Crew *crew);
+// What is done to a row before it is multiplied (elementwise.h). Gated: the row is gate, then up, 2 * inputs numbers.
+typedef enum { INPUT_PLAIN, INPUT_RMS_NORM, INPUT_GATED_SILU, INPUT_GATED_GELU } Int8Input;
+
+typedef struct {
+  Int8Input kind;
+  const float *norm_weight;  // [inputs], for INPUT_RMS_NORM, as epsilon
+  float epsilon;
+} Int8Prologue;
+
+// x: [rows][inputs], or [rows][2 * inputs] if gated. residual: [rows][outputs] or NULL, added last: y = (product + bias) +
+// residual, rounded in between. y: [rows][outputs], may be residual. False = out of memory.
+bool int8_linear(const Int8Weights *weights, const Int8Prologue *prologue, const float *x, size_t rows,
+                 const float *residual, float *y, const Crew *crew);
 
 // --- attention.c: attention over a paged cache ---
 

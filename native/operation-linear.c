@@ -1,4 +1,6 @@
-// Int8Linear: x float32 [.., inputs] -> y float32 [.., outputs]. Attribute `weights`: the number of packed weights.
+// Int8Linear: x [.., inputs], or [.., 2 * inputs] if gated; norm weight [inputs], only for INPUT_RMS_NORM; residual (as many
+// numbers as the result), optional -> [.., outputs]. All float32. Attributes: `weights`, the number of packed weights;
+// `input`, an Int8Input, default plain; `epsilon`, for INPUT_RMS_NORM.
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,15 +9,30 @@
 typedef struct {
   int64_t number;
   const Int8Weights *weights;
+  Int8Input input;
+  float epsilon;
   size_t threads;
 } LinearKernel;
 
+// The attribute `input`; plain if it is absent.
+static OrtStatus *read_kind(const OrtKernelInfo *info, Int8Input *input) {
+  int64_t kind = INPUT_PLAIN;
+  OrtStatus *absent = ORT(KernelInfoGetAttribute_int64)(info, "input", &kind);
+  if (absent != NULL) ORT(ReleaseStatus)(absent);
+  if (kind < INPUT_PLAIN || kind > INPUT_GATED_GELU) return ort_failure("Int8Linear: unknown kind of input");
+  *input = (Int8Input)kind;
+  return NULL;
+}
+
 static OrtStatus *create(const OrtKernelInfo *info, size_t threads, void **kernel) {
-  int64_t number;
-  ORT_TRY(ORT(KernelInfoGetAttribute_int64)(info, "weights", &number));
+  LinearKernel read = {.threads = threads};
+  ORT_TRY(ORT(KernelInfoGetAttribute_int64)(info, "weights", &read.number));
+  ORT_TRY(read_kind(info, &read.input));
+  if (read.input == INPUT_RMS_NORM) ORT_TRY(ORT(KernelInfoGetAttribute_float)(info, "epsilon", &read.epsilon));
   LinearKernel *made = malloc(sizeof *made);
   if (made == NULL) return ort_failure("out of memory");
-  *made = (LinearKernel){number, weights_acquire(number), threads};
+  *made = read;
+  made->weights = weights_acquire(read.number);
   if (made->weights == NULL) {
     free(made);
     return ort_failure("Int8Linear: no weights have this number");
@@ -29,25 +46,46 @@ static void destroy(void *kernel) {
   free(kernel);
 }
 
+typedef struct {
+  Input x, norm_weight, residual;
+  size_t rows, outputs;
+} LinearInputs;
+
+static OrtStatus *read_inputs(const LinearKernel *linear, const OrtKernelContext *context, LinearInputs *in) {
+  ORT_TRY(read_input(context, 0, &in->x));
+  ORT_TRY(read_input(context, 1, &in->norm_weight));
+  ORT_TRY(read_input(context, 2, &in->residual));
+  size_t inputs = int8_weights_inputs(linear->weights);
+  size_t width = linear->input == INPUT_GATED_SILU || linear->input == INPUT_GATED_GELU ? 2 * inputs : inputs;
+  const Input *x = &in->x;
+  if (x->rank < 1 || x->rank > MAX_RANK || x->dims[x->rank - 1] != (int64_t)width)
+    return ort_failure("Int8Linear: the input's last dimension is not that of the weights");
+  in->rows = x->elements / width;
+  in->outputs = int8_weights_outputs(linear->weights);
+  if ((in->norm_weight.data != NULL) != (linear->input == INPUT_RMS_NORM))
+    return ort_failure("Int8Linear: a norm needs its weight, and nothing else does");
+  if (in->norm_weight.data != NULL && in->norm_weight.elements != inputs)
+    return ort_failure("Int8Linear: the norm's weight has another length than the rows");
+  if (in->residual.data != NULL && in->residual.elements != in->rows * in->outputs)
+    return ort_failure("Int8Linear: the residual has another size than the result");
+  return NULL;
+}
+
 static OrtStatus *compute(void *kernel, OrtKernelContext *context) {
   const LinearKernel *linear = kernel;
-  int64_t inputs = (int64_t)int8_weights_inputs(linear->weights);
-  Input x;
-  ORT_TRY(read_input(context, 0, &x));
+  LinearInputs in;
+  ORT_TRY(read_inputs(linear, context, &in));
   int64_t dims[MAX_RANK];
-  if (x.rank < 1 || x.rank > MAX_RANK || x.dims[x.rank - 1] != inputs) {
-    return ort_failure("Int8Linear: the input's last dimension is not that of the weights");
-  }
-  memcpy(dims, x.dims, x.rank * sizeof *dims);
-  dims[x.rank - 1] = (int64_t)int8_weights_outputs(linear->weights);
+  memcpy(dims, in.x.dims, in.x.rank * sizeof *dims);
+  dims[in.x.rank - 1] = (int64_t)in.outputs;
   float *y;
-  ORT_TRY(make_output(context, dims, x.rank, &y));
-  size_t rows = x.elements / (size_t)inputs;
-  if (rows == 0) return NULL;
+  ORT_TRY(make_output(context, dims, in.x.rank, &y));
+  if (in.rows == 0) return NULL;
+  Int8Prologue prologue = {linear->input, in.norm_weight.data, linear->epsilon};
   Threads threads;
   threads_start(&threads, linear->threads, context);
-  bool done = int8_linear(linear->weights, x.data, rows, y, &threads.crew);
+  bool done = int8_linear(linear->weights, &prologue, in.x.data, in.rows, in.residual.data, y, &threads.crew);
   return threads_end(&threads, done, "Int8Linear: out of memory");
 }
 
-const OperationKind int8_linear_operation = {"Int8Linear", 1, 0, 0, create, compute, destroy};
+const OperationKind int8_linear_operation = {"Int8Linear", 3, 0, 2, create, compute, destroy};

@@ -15,7 +15,8 @@ typedef struct {
   void (*destroy)(void *kernel);
 } OperationKind;
 
-extern const OperationKind int8_linear_operation, paged_attention_operation, plain_attention_operation;
+extern const OperationKind int8_linear_operation, rms_norm_operation, gated_operation, paged_attention_operation,
+    plain_attention_operation;
 
 typedef struct {
   void *data;  // NULL = absent

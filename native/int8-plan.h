@@ -1,0 +1,25 @@
+// How an int8 linear map is cut into tasks.
+#ifndef FLYWHEEL_INT8_PLAN_H
+#define FLYWHEEL_INT8_PLAN_H
+
+#include "int8-parts.h"
+
+// row_tasks x block_tasks tasks, none of them empty.
+typedef struct {
+  size_t row_blocks, block_units;  // what is cut: row blocks, and output blocks in units of path->width
+  size_t row_tasks, block_tasks;
+  size_t piece_rows;               // rows whose digits one thread makes at once
+  bool shared;                     // by threads; otherwise one does all
+} Plan;
+
+Plan int8_plan(const Int8Path *path, const Int8Weights *weights, Int8Input input, const Digits *digits, size_t threads);
+
+static inline size_t at_most(size_t value, size_t limit) {
+  return value < limit ? value : limit;
+}
+
+static inline size_t ceil_div(size_t value, size_t divisor) {
+  return (value + divisor - 1) / divisor;
+}
+
+#endif

@@ -1,0 +1,73 @@
+// RmsNorm: x [.., n], weight [n] -> [.., n]. Attribute `epsilon`.
+// Gated: gate and up [.., n], of as many numbers -> like gate. Attribute `activation`: an Activation.
+// All float32.
+#include <stdlib.h>
+
+#include "elementwise.h"
+#include "operations.h"
+
+typedef struct {
+  float epsilon;
+  Activation activation;
+  size_t threads;
+} ElementwiseKernel;
+
+static OrtStatus *keep(ElementwiseKernel kernel, void **made) {
+  ElementwiseKernel *kept = malloc(sizeof *kept);
+  if (kept == NULL) return ort_failure("out of memory");
+  *kept = kernel;
+  *made = kept;
+  return NULL;
+}
+
+static OrtStatus *create_norm(const OrtKernelInfo *info, size_t threads, void **kernel) {
+  ElementwiseKernel made = {.threads = threads};
+  ORT_TRY(ORT(KernelInfoGetAttribute_float)(info, "epsilon", &made.epsilon));
+  return keep(made, kernel);
+}
+
+static OrtStatus *create_gated(const OrtKernelInfo *info, size_t threads, void **kernel) {
+  int64_t activation;
+  ORT_TRY(ORT(KernelInfoGetAttribute_int64)(info, "activation", &activation));
+  if (activation != SILU && activation != GELU_TANH) return ort_failure("Gated: unknown activation");
+  return keep((ElementwiseKernel){.threads = threads, .activation = (Activation)activation}, kernel);
+}
+
+// The last dimension; 0 = none.
+static size_t width_of(const Input *x) { return x->rank >= 1 ? (size_t)x->dims[x->rank - 1] : 0; }
+
+static OrtStatus *compute_norm(void *kernel, OrtKernelContext *context) {
+  const ElementwiseKernel *norm = kernel;
+  Input x, weight;
+  ORT_TRY(read_input(context, 0, &x));
+  ORT_TRY(read_input(context, 1, &weight));
+  size_t n = width_of(&x);
+  if (x.rank < 1 || weight.elements != n) return ort_failure("RmsNorm: the weight has another length than the rows");
+  float *y;
+  ORT_TRY(make_output(context, x.dims, x.rank, &y));
+  if (x.elements == 0) return NULL;
+  Threads threads;
+  threads_start(&threads, norm->threads, context);
+  rms_norm(x.data, weight.data, x.elements / n, n, norm->epsilon, y, &threads.crew);
+  return threads_end(&threads, true, NULL);
+}
+
+static OrtStatus *compute_gated(void *kernel, OrtKernelContext *context) {
+  const ElementwiseKernel *operation = kernel;
+  Input gate, up;
+  ORT_TRY(read_input(context, 0, &gate));
+  ORT_TRY(read_input(context, 1, &up));
+  size_t n = width_of(&gate);
+  if (gate.rank < 1 || up.elements != gate.elements || width_of(&up) != n)
+    return ort_failure("Gated: gate and up have other sizes");
+  float *y;
+  ORT_TRY(make_output(context, gate.dims, gate.rank, &y));
+  if (gate.elements == 0) return NULL;
+  Threads threads;
+  threads_start(&threads, operation->threads, context);
+  gated(gate.data, up.data, gate.elements / n, n, operation->activation, y, &threads.crew);
+  return threads_end(&threads, true, NULL);
+}
+
+const OperationKind rms_norm_operation = {"RmsNorm", 2, 0, 0, create_norm, compute_norm, free};
+const OperationKind gated_operation = {"Gated", 2, 0, 0, create_gated, compute_gated, free};
