@@ -1,88 +1,26 @@
 // Checks the int8 linear map's paths against plain C, bit by bit, and times them. A program of its own:
-//   gcc -O3 -std=gnu11 -ffp-contract=off -pthread -Inative native/test/int8-linear-test.c native/int8-*.c -lm
-//   int8-linear-test [all]          prints OK for each path of this processor
-//   int8-linear-test time [path]    prints products per second
+//   gcc -O3 -std=gnu11 -ffp-contract=off -pthread -Inative native/test/int8-linear-test.c native/int8-*.c
+//     native/elementwise*.c -lm
+//   int8-linear-test [all]                              prints OK for each path of this processor
+//   int8-linear-test time [path] [threads] [MiB of weights] [input]   prints products per second
 #include <math.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "crew.h"
+#include "elementwise-checks.h"
 #include "int8-parts.h"
+#include "random.h"
 
-// --- threads ---
+static const Int8Prologue plain = {.kind = INPUT_PLAIN};
 
-typedef struct {
-  size_t threads;
-  void (*task)(void *data, size_t index);
-  void *data;
-  size_t count;
-  atomic_size_t next, working, turn;
-  pthread_t ids[64];
-} Pool;
-
-static void work(Pool *pool) {
-  size_t i;
-  while ((i = atomic_fetch_add(&pool->next, 1)) < pool->count) pool->task(pool->data, i);
-}
-
-static void *worker(void *data) {
-  Pool *pool = data;
-  for (size_t seen = 0;;) {
-    for (int spins = 0; atomic_load(&pool->turn) == seen; spins++)
-      if (spins > 10000) sched_yield();
-    seen = atomic_load(&pool->turn);
-    if (pool->task == NULL) return NULL;
-    work(pool);
-    atomic_fetch_sub(&pool->working, 1);
-  }
-}
-
-static void pool_run(void *data, size_t count, void (*task)(void *data, size_t index), void *task_data) {
-  Pool *pool = data;
-  pool->task = task;
-  pool->data = task_data;
-  pool->count = count;
-  atomic_store(&pool->next, 0);
-  atomic_store(&pool->working, pool->threads - 1);
-  atomic_fetch_add(&pool->turn, 1);
-  if (task == NULL) return;
-  work(pool);
-  for (int spins = 0; atomic_load(&pool->working) != 0; spins++)
-    if (spins > 10000) sched_yield();
-}
-
-static Crew crew_of(size_t threads) {
-  Pool *pool = calloc(1, sizeof *pool);
-  pool->threads = threads;
-  for (size_t i = 1; i < threads; i++) pthread_create(&pool->ids[i], NULL, worker, pool);
-  return (Crew){threads, pool_run, pool};
-}
-
-static void crew_end(Crew crew) {
-  Pool *pool = crew.pool;
-  pool_run(pool, 0, NULL, NULL);
-  for (size_t i = 1; i < pool->threads; i++) pthread_join(pool->ids[i], NULL);
-  free(pool);
-}
-
-// --- random numbers ---
-
-static uint64_t seed = 1;
-
-static uint32_t random_bits(void) {
-  seed = seed * 6364136223846793005u + 1442695040888963407u;
-  return (uint32_t)(seed >> 32);
-}
-
-// About normal.
-static float random_number(void) {
-  float sum = 0;
-  for (int i = 0; i < 4; i++) sum += (float)random_bits() * 0x1p-32f - 0.5f;
-  return sum;
+// path = NULL: as the library chooses.
+static bool linear(const Int8Path *path, const Int8Weights *weights, const Int8Prologue *prologue, const float *x,
+                   size_t rows, Result result, const Crew *crew) {
+  return path != NULL ? int8_linear_by(path, weights, prologue, x, rows, result, crew)
+                      : int8_linear(weights, prologue, x, rows, result.residual, result.y, crew);
 }
 
 // --- plain C ---
@@ -167,14 +105,42 @@ static void free_case(Case c) {
   free(c.values), free(c.scales), free(c.bias), free(c.x), free(c.expected);
 }
 
+// A map with a prologue and a residual against its parts, one after the other, bit by bit.
+static bool check_fused(const Int8Path *path, const Int8Weights *weights, size_t rows, const Crew *crew) {
+  size_t n = weights->inputs, count = rows * weights->outputs;
+  float *x = malloc((3 * rows * n + n) * sizeof *x), *prepared = x + 2 * rows * n, *norm = prepared + rows * n;
+  float *residual = malloc(3 * count * sizeof *residual), *expected = residual + count, *y = expected + count;
+  for (size_t i = 0; i < n; i++) norm[i] = random_number() * 3;
+  for (size_t i = 0; i < count; i++) residual[i] = random_number() * 5;
+  for (size_t r = 0; r < 2 * rows; r++) fill_row(x + r * n, n, random_bits() % 4 == 0 ? random_bits() % 10 : 0);
+  bool ok = true;
+  for (int kind = INPUT_PLAIN; kind <= INPUT_GATED_GELU && ok; kind++) {
+    Int8Prologue prologue = {(Int8Input)kind, norm, 1e-5f};
+    for (size_t r = 0; r < rows; r++) {
+      const float *gate = x + 2 * r * n;
+      if (kind == INPUT_PLAIN) memcpy(prepared + r * n, x + r * n, n * sizeof *x);
+      else if (kind == INPUT_RMS_NORM) rms_norm_row(x + r * n, norm, n, 1e-5f, prepared + r * n);
+      else gated_row(gate, gate + n, n, kind == INPUT_GATED_SILU ? SILU : GELU_TANH, prepared + r * n);
+    }
+    ok = linear(path, weights, &plain, prepared, rows, (Result){NULL, expected}, crew);
+    ok = ok && linear(path, weights, &prologue, x, rows, (Result){NULL, y}, crew) && same(y, expected, count);
+    for (size_t i = 0; i < count; i++) expected[i] += residual[i];
+    ok = ok && linear(path, weights, &prologue, x, rows, (Result){residual, y}, crew) && same(y, expected, count);
+    memcpy(y, residual, count * sizeof *y);  // in place
+    ok = ok && linear(path, weights, &prologue, x, rows, (Result){y, y}, crew) && same(y, expected, count);
+    if (!ok) printf("  fused, input %d\n", kind);
+  }
+  free(x), free(residual);
+  return ok;
+}
+
 static bool check_case(const Int8Path *path, const Case *c, const Crew *crew) {
   Int8Weights *weights = int8_weights_pack(c->values, c->scales, c->bias, c->inputs, c->outputs);
   size_t count = c->rows * c->outputs;
   float *y = malloc((count + 1) * sizeof *y);
   y[count] = 12345;
-  bool ok = path != NULL ? int8_linear_by(path, weights, c->x, c->rows, y, crew)
-                         : int8_linear(weights, c->x, c->rows, y, crew);
-  ok = ok && same(y, c->expected, count) && y[count] == 12345;
+  bool ok = linear(path, weights, &plain, c->x, c->rows, (Result){NULL, y}, crew);
+  ok = ok && same(y, c->expected, count) && y[count] == 12345 && check_fused(path, weights, c->rows, crew);
   if (!ok)
     printf("FAILED %s: %zu inputs, %zu outputs, %zu rows, %zu threads\n", path != NULL ? path->name : "chosen",
            c->inputs, c->outputs, c->rows, crew->threads);
@@ -216,7 +182,7 @@ static bool check_error(void) {
     Case c = make_case(512, 64, 8, false, false);
     Int8Weights *weights = int8_weights_pack(c.values, c.scales, NULL, 512, 64);
     float y[8 * 64];
-    int8_linear(weights, c.x, 8, y, &crew);
+    int8_linear(weights, &plain, c.x, 8, NULL, y, &crew);
     for (size_t r = 0; r < 8; r++)
       for (size_t o = 0; o < 64; o++) {
         double sum = 0, size = 0, amax = 0;
@@ -246,16 +212,14 @@ static double now(void) {
 }
 
 // Seconds of one call, the least of several runs. `copies` of the weights take turns, as layers of a model do.
-static double time_of(const Int8Path *path, Int8Weights **weights, size_t copies, const float *x, size_t rows, float *y,
-                      const Crew *crew) {
+static double time_of(const Int8Path *path, Int8Weights **weights, size_t copies, const Int8Prologue *prologue,
+                      const float *x, size_t rows, float *y, const Crew *crew) {
   double best = 1e9;
   size_t calls = 1;
   for (double start = now(); now() - start < 0.12;) {
     double begin = now();
-    for (size_t i = 0; i < calls * copies; i++) {
-      if (path != NULL) int8_linear_by(path, weights[i % copies], x, rows, y, crew);
-      else int8_linear(weights[i % copies], x, rows, y, crew);
-    }
+    for (size_t i = 0; i < calls * copies; i++)
+      linear(path, weights[i % copies], prologue, x, rows, (Result){prologue->kind == INPUT_PLAIN ? NULL : y, y}, crew);
     double seconds = now() - begin;
     best = fmin(best, seconds / (double)(calls * copies));
     if (seconds < 0.01) calls *= 2;
@@ -263,18 +227,20 @@ static double time_of(const Int8Path *path, Int8Weights **weights, size_t copies
   return best;
 }
 
-static void print_times(const Int8Path *path, size_t inputs, size_t outputs, const Crew *crew, size_t memory) {
+static void print_times(const Int8Path *path, size_t inputs, size_t outputs, const Crew *crew, size_t memory,
+                        Int8Input kind) {
   static const size_t rows[] = {1, 2, 4, 8, 16, 32, 128, 512};
   Case c = make_case(inputs, outputs, 1, false, false);
-  float *x = malloc(512 * inputs * sizeof *x), *y = malloc(512 * outputs * sizeof *y);
-  for (size_t i = 0; i < 512 * inputs; i++) x[i] = random_number();
+  float *x = malloc(1024 * inputs * sizeof *x), *y = calloc(512 * outputs, sizeof *y);
+  for (size_t i = 0; i < 1024 * inputs; i++) x[i] = random_number();
+  const Int8Prologue prologue = {kind, x, 1e-5f};
   size_t copies = memory / (inputs * outputs) + 1;
   Int8Weights **weights = malloc(copies * sizeof *weights);
   for (size_t i = 0; i < copies; i++) weights[i] = int8_weights_pack(c.values, c.scales, NULL, inputs, outputs);
   printf("%5zu x %5zu %s %zu threads, %3zu copies:", inputs, outputs, path != NULL ? path->name : "chosen",
          crew->threads, copies);
   for (size_t i = 0; i < COUNT(rows); i++) {
-    double seconds = time_of(path, weights, copies, x, rows[i], y, crew);
+    double seconds = time_of(path, weights, copies, &prologue, x, rows[i], y, crew);
     printf("  %zu: %.0f us %.0f", rows[i], seconds * 1e6, (double)(rows[i] * inputs * outputs) / seconds * 1e-9);
     fflush(stdout);
   }
@@ -284,17 +250,18 @@ static void print_times(const Int8Path *path, size_t inputs, size_t outputs, con
   free_case(c);
 }
 
-// time [path | chosen] [threads] [MiB of weights]
+// time [path | chosen] [threads] [MiB of weights] [input: Int8Input]. Other inputs than plain come with a residual.
 static void time_paths(int count, char **arguments) {
   static const size_t sizes[][2] = {{512, 1536}, {512, 2816}, {1408, 512}, {1024, 5632}, {512, 8192}};
   const Int8Path *path = NULL;
   for (const Int8Path *const *paths = int8_paths(); *paths != NULL; paths++)
     if (count > 0 && strcmp((*paths)->name, arguments[0]) == 0) path = *paths;
   size_t memory = count > 2 ? strtoul(arguments[2], NULL, 10) << 20 : 0;
+  Int8Input kind = count > 3 ? (Int8Input)strtoul(arguments[3], NULL, 10) : INPUT_PLAIN;
   for (size_t threads = 1; threads <= 2; threads++) {
     if (count > 1) threads = strtoul(arguments[1], NULL, 10);
     Crew crew = crew_of(threads);
-    for (size_t i = 0; i < COUNT(sizes); i++) print_times(path, sizes[i][0], sizes[i][1], &crew, memory);
+    for (size_t i = 0; i < COUNT(sizes); i++) print_times(path, sizes[i][0], sizes[i][1], &crew, memory, kind);
     crew_end(crew);
     if (count > 1) break;
   }
@@ -309,7 +276,7 @@ int main(int count, char **arguments) {
     time_paths(count - 2, arguments + 2);
     return 0;
   }
-  bool ok = check_error();
+  bool ok = check_elementwise() && check_error();
   for (const Int8Path *const *path = int8_paths(); *path != NULL; path++)
     ok = check_path(*path, 3e6f, 1000) && check_path(*path, 3e8f, 60) && ok;
   ok = check_path(NULL, 3e7f, 100) && ok;
