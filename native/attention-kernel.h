@@ -7,6 +7,7 @@
 #include "attention-product.h"
 #include "attention-softmax.h"
 #include "attention-tile.h"
+#include "rotary.h"
 
 // Scratch memory lies on the stack: 96 KiB.
 #define SCRATCH_FLOATS 24576
@@ -163,7 +164,8 @@ static void groups_attend(const Tile *tile, size_t first_group, size_t end_group
     positions[r] = position;
     if (first < lowest) lowest = first;
     if (position > highest) highest = position;
-    memcpy(queries + r * width, token->q + (tile->first_head + r % tile->heads) * head_dim, head_dim * sizeof(float));
+    const float *query = token->q + (tile->first_head + r % tile->heads) * head_dim;
+    rotate_row(query, head_dim, token->cos, token->sin, tile->turned, queries + r * width);
   }
   Rows rows = {shape, positions, queries, scratch, sums};
   for (size_t group = first_group; group < end_group; group++) {

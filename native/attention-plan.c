@@ -76,6 +76,7 @@ bool plan_parts(Plan *plan, const Call *call) {
   plan->parts = malloc((call->wanted_count + 1) * sizeof(Part));
   if (!plan->tokens || !plan->parts) return false;
   const size_t most = most_tokens(plan, most_rows), row_floats = shape->heads * shape->head_dim;
+  const size_t half = call->turned / 2;
   size_t token_count = 0, span = 0;
   Part *part = NULL;
   for (size_t i = 0; i < call->wanted_count; i++) {
@@ -93,7 +94,9 @@ bool plan_parts(Plan *plan, const Call *call) {
     }
     span = found;
     plan->tokens[token_count++] = (TileToken){.position = call->spans[span].start + row - call->spans[span].first_row,
-                                              .q = call->q + (size_t)row * row_floats,
+                                              .q = call->q + (size_t)row * call->q_stride,
+                                              .cos = call->cos + (size_t)row * half,
+                                              .sin = call->sin + (size_t)row * half,
                                               .out = out};
     part->count++;
   }
@@ -175,6 +178,7 @@ Tile plan_tile(const Plan *plan, const Part *part, size_t head_set) {
                 .kv_head = kv_head,
                 .first_head = kv_head * shared + first,
                 .heads = plan->set_heads < shared - first ? plan->set_heads : shared - first,
+                .turned = call->turned,
                 .tokens = plan->tokens + part->first,
                 .count = part->count};
 }

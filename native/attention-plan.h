@@ -10,7 +10,10 @@ typedef struct {
   float *cache;
   const Span *spans;
   size_t span_count;
-  const float *q, *k, *v;
+  const float *q, *k, *v;  // k = NULL: all are stored
+  size_t q_stride, k_stride, v_stride;
+  const float *cos, *sin;  // [rows][turned / 2], of queries and keys
+  size_t turned;
   const int64_t *wanted;  // rows; NULL = 0 .. wanted_count - 1
   size_t wanted_count;
   float *out;

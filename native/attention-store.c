@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "rotary.h"
+
 typedef float F4 __attribute__((vector_size(16), aligned(4)));
 typedef int32_t I4 __attribute__((vector_size(16)));
 
@@ -35,20 +37,47 @@ static void transpose(const float *from, size_t from_stride, size_t rows, size_t
   }
 }
 
-void attention_store(const AttentionShape *shape, float *cache, const Span *span, const float *k, const float *v,
-                     int64_t from, int64_t to, size_t first_head, size_t end_head) {
-  const size_t block = shape->block, head_dim = shape->head_dim, row_floats = shape->kv_heads * head_dim;
+// Enough for one head of any shape that has tiles (attention-kernel.h).
+#define TURNED_FLOATS 8192
+#define MOST_TURNED_ROWS 16
+
+// Keys of one head, `count` rows from `row` on, to places in a block.
+static void store_keys(const Call *call, size_t row, size_t count, size_t head, float *to) {
+  const size_t block = call->shape->block, head_dim = call->shape->head_dim, half = call->turned / 2;
+  const float *from = call->k + row * call->k_stride + head * head_dim;
+  if (!half) {
+    transpose(from, call->k_stride, count, head_dim, to, block);
+    return;
+  }
+  float turned[TURNED_FLOATS];
+  const size_t fitting = TURNED_FLOATS / head_dim, most = fitting < MOST_TURNED_ROWS ? fitting : MOST_TURNED_ROWS;
+  for (size_t first = 0; first < count; first += most) {
+    const size_t rows = count - first < most ? count - first : most;
+    for (size_t i = 0; i < rows; i++) {
+      const size_t angles = (row + first + i) * half;
+      rotate_row(from + (first + i) * call->k_stride, head_dim, call->cos + angles, call->sin + angles, call->turned,
+                 turned + i * head_dim);
+    }
+    transpose(turned, head_dim, rows, head_dim, to + first, block);
+  }
+}
+
+void attention_store(const Call *call, const Span *span, int64_t from, int64_t to, size_t first_head,
+                     size_t end_head) {
+  const AttentionShape *shape = call->shape;
+  const size_t block = shape->block, head_dim = shape->head_dim;
   while (from < to) {
     const size_t position = (size_t)(span->start + from), place = position % block;
     const size_t rest = (size_t)(to - from), count = rest < block - place ? rest : block - place;
-    float *keys = cache + (size_t)span->blocks[position / block] * attention_block_floats(shape);
-    float *values = keys + row_floats * block;
+    const size_t row = (size_t)(span->first_row + from);
+    float *keys = call->cache + (size_t)span->blocks[position / block] * attention_block_floats(shape);
+    float *values = keys + shape->kv_heads * head_dim * block;
     for (size_t head = first_head; head < end_head; head++) {
-      const size_t at = (size_t)(span->first_row + from) * row_floats + head * head_dim;
       const size_t floats = head * head_dim * block;
-      transpose(k + at, row_floats, count, head_dim, keys + floats + place, block);
+      const float *v = call->v + row * call->v_stride + head * head_dim;
+      store_keys(call, row, count, head, keys + floats + place);
       for (size_t i = 0; i < count; i++) {
-        memcpy(values + floats + (place + i) * head_dim, v + at + i * row_floats, head_dim * sizeof(float));
+        memcpy(values + floats + (place + i) * head_dim, v + i * call->v_stride, head_dim * sizeof(float));
       }
     }
     from += (int64_t)count;

@@ -2,11 +2,9 @@
 #ifndef FLYWHEEL_ATTENTION_STORE_H
 #define FLYWHEEL_ATTENTION_STORE_H
 
-#include "kernels.h"
+#include "attention-plan.h"
 
-// Rows from .. to - 1 of a span (counted from its first), of key heads first_head .. end_head - 1.
-// k and v: [rows][kv_heads][head_dim].
-void attention_store(const AttentionShape *shape, float *cache, const Span *span, const float *k, const float *v,
-                     int64_t from, int64_t to, size_t first_head, size_t end_head);
+// Rows from .. to - 1 of a span (counted from its first), of key heads first_head .. end_head - 1. Rotates keys.
+void attention_store(const Call *call, const Span *span, int64_t from, int64_t to, size_t first_head, size_t end_head);
 
 #endif

@@ -11,8 +11,9 @@
 
 typedef struct {
   int64_t position;
-  const float *q;  // [heads][head_dim], all heads of the token
-  float *out;      // the same shape
+  const float *q;          // [heads][head_dim], all heads of the token
+  const float *cos, *sin;  // [turned / 2]
+  float *out;              // the same shape as q
 } TileToken;
 
 typedef struct {
@@ -21,6 +22,7 @@ typedef struct {
   const int64_t *blocks;  // of the sequence
   size_t kv_head;
   size_t first_head, heads;  // query heads that the tile computes
+  size_t turned;             // numbers of a query that are still to be rotated
   const TileToken *tokens;
   size_t count;
 } Tile;

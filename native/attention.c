@@ -27,8 +27,7 @@ typedef struct {
 } Storing;
 
 static void store_rows(const Call *call, const Rows *rows) {
-  const AttentionShape *shape = call->shape;
-  attention_store(shape, call->cache, rows->span, call->k, call->v, rows->from, rows->to, 0, shape->kv_heads);
+  attention_store(call, rows->span, rows->from, rows->to, 0, call->shape->kv_heads);
 }
 
 static void store_task(void *data, size_t index) {
@@ -81,7 +80,7 @@ static void attend_task(void *data, size_t index) {
   // New positions are all in the last block, so only the last group reads them.
   if (call->k && plan->storing[part->span] && task.piece == part->pieces - 1) {
     const Span *span = call->spans + part->span;
-    attention_store(call->shape, call->cache, span, call->k, call->v, 0, span->count, tile.kv_head, tile.kv_head + 1);
+    attention_store(call, span, 0, span->count, tile.kv_head, tile.kv_head + 1);
   }
   if (part->pieces == 1) {
     tile_attend(&tile, part->first_group, part->end_group);
@@ -117,16 +116,22 @@ static bool attend(const Call *call) {
   return done;
 }
 
-bool attention_paged(const AttentionShape *shape, float *cache, const Span *spans, size_t span_count, const float *q,
-                     const float *k, const float *v, size_t rows, const int64_t *wanted, size_t wanted_count,
-                     float *out, const Crew *crew) {
+bool attention_paged(const AttentionShape *shape, float *cache, const Span *spans, size_t span_count,
+                     const Heads *heads, size_t rows, const int64_t *wanted, size_t wanted_count, float *out,
+                     const Crew *crew) {
   const Call call = {.shape = shape,
                      .cache = cache,
                      .spans = spans,
                      .span_count = span_count,
-                     .q = q,
-                     .k = k,
-                     .v = v,
+                     .q = heads->qk,
+                     .k = heads->qk + shape->heads * shape->head_dim,
+                     .v = heads->v,
+                     .q_stride = heads->qk_stride,
+                     .k_stride = heads->qk_stride,
+                     .v_stride = heads->v_stride,
+                     .cos = heads->cos,
+                     .sin = heads->sin,
+                     .turned = heads->cos ? heads->turned : 0,
                      .wanted = wanted,
                      .wanted_count = wanted ? wanted_count : rows,
                      .out = out,
@@ -145,11 +150,13 @@ bool attention_plain(const AttentionShape *shape, const float *q, const float *k
     const Span all = {.first_row = 0, .count = (int64_t)keys, .start = 0, .blocks = table};
     const Span queries = {.first_row = 0, .count = (int64_t)count, .start = (int64_t)(keys - count), .blocks = table};
     Call call = {.shape = shape, .cache = cache, .spans = &all, .span_count = 1, .k = k, .v = v, .crew = crew};
+    call.k_stride = call.v_stride = shape->kv_heads * shape->head_dim;
     done = store_spans(&call, NULL);
     // Now they are stored.
     call.k = call.v = NULL;
     call.spans = &queries;
     call.q = q;
+    call.q_stride = shape->heads * shape->head_dim;
     call.wanted_count = count;
     call.out = out;
     done = done && attend(&call);

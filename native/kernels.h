@@ -56,18 +56,28 @@ typedef struct {
 // Floats of one block of one layer. Keys first, [kv_heads][head_dim][block], then values, [kv_heads][block][head_dim].
 size_t attention_block_floats(const AttentionShape *shape);
 
-// New rows of one sequence: rows first_row .. first_row + count - 1 of q, k and v are its positions start .. start + count - 1.
+// New rows of one sequence: rows first_row .. first_row + count - 1 are its positions start .. start + count - 1.
 // `blocks`: where the blocks of positions 0 .. start + count - 1 lie in the cache, in order.
 typedef struct {
   int64_t first_row, count, start;
   const int64_t *blocks;
 } Span;
 
-// q: [rows][heads][head_dim], k and v: [rows][kv_heads][head_dim], rotated. Stores keys and values of all spans in `cache`
-// ([blocks][attention_block_floats]), then writes the attention of `wanted` rows, in this order, to
-// out: [wanted_count][heads][head_dim]. wanted = NULL: of all rows. Rows of no span become zeros. False = out of memory.
-bool attention_paged(const AttentionShape *shape, float *cache, const Span *spans, size_t span_count, const float *q,
-                     const float *k, const float *v, size_t rows, const int64_t *wanted, size_t wanted_count, float *out,
+// Where the heads of row r lie: queries at qk + r * qk_stride, keys heads * head_dim after them; values at
+// v + r * v_stride. The first `turned` numbers of each query and key still have to be rotated (rotary.h), by cos and
+// sin: [rows][turned / 2]; NULL = no rotation.
+typedef struct {
+  const float *qk, *v;
+  size_t qk_stride, v_stride;
+  const float *cos, *sin;
+  size_t turned;
+} Heads;
+
+// Stores keys and values of all spans in `cache` ([blocks][attention_block_floats]), then writes the attention of
+// `wanted` rows, in this order, to out: [wanted_count][heads][head_dim]. wanted = NULL: of all rows. Rows of no span
+// become zeros. False = out of memory.
+bool attention_paged(const AttentionShape *shape, float *cache, const Span *spans, size_t span_count,
+                     const Heads *heads, size_t rows, const int64_t *wanted, size_t wanted_count, float *out,
                      const Crew *crew);
 
 // The same sums over keys and values that are not in a cache. k, v: [keys][kv_heads][head_dim] at positions 0 .. keys - 1.

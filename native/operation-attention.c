@@ -1,9 +1,10 @@
 // The attention operations. Attributes of both: heads, kv_heads, head_dim, block (ints), scale, softcap (floats), as in
 // AttentionShape.
 //
-// PagedAttention, with the attribute window: q [rows, heads * head_dim], k and v [rows, kv_heads * head_dim] (of any
-// shape whose first dimension is rows), cache [blocks, floats of a block], spans int64 [m, 4] (first row, count, start,
-// where the list of its blocks begins in the next input), blocks int64 [n], wanted rows int64 [w] (optional)
+// PagedAttention, with the attribute window: qk [rows, ..] (each row begins with its query heads, then its key heads),
+// qkv [rows, ..] (each row ends with its value heads; may be qk), cos and sin [rows, turned / 2] (both optional: how
+// queries and keys are still to be rotated), cache [blocks, floats of a block], spans int64 [m, 4] (first row, count,
+// start, where the list of its blocks begins in the next input), blocks int64 [n], wanted rows int64 [w] (optional)
 // -> [w or rows, 1, heads * head_dim].
 // The cache is an input that is written to, in the caller's memory.
 //
@@ -70,19 +71,38 @@ static bool has_rows(const Input *x, size_t rows, size_t width) {
 static size_t rows_of(const Input *x) { return x->rank >= 1 ? (size_t)x->dims[0] : 0; }
 
 typedef struct {
-  Input q, k, v, cache, spans, blocks, wanted;
+  Input qk, qkv, cos, sin, cache, spans, blocks, wanted;
   size_t rows;
+  Heads heads;
 } PagedInputs;
 
-static OrtStatus *read_paged(const AttentionShape *shape, const OrtKernelContext *context, PagedInputs *in) {
-  Input *inputs[] = {&in->q, &in->k, &in->v, &in->cache, &in->spans, &in->blocks, &in->wanted};
-  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) ORT_TRY(read_input(context, i, inputs[i]));
-  in->rows = rows_of(&in->q);
-  size_t kv_width = shape->kv_heads * shape->head_dim;
-  if (!has_rows(&in->q, in->rows, shape->heads * shape->head_dim) || !has_rows(&in->k, in->rows, kv_width) ||
-      !has_rows(&in->v, in->rows, kv_width)) {
-    return ort_failure("PagedAttention: q, k and v do not have the same rows");
+// Where the heads are, or what is wrong with them.
+static const char *find_heads(const AttentionShape *shape, PagedInputs *in) {
+  if (in->qk.rank < 1 || in->qkv.rank < 1 || in->qk.dims[0] != in->qkv.dims[0]) {
+    return "PagedAttention: qk and qkv do not have the same rows";
   }
+  in->rows = rows_of(&in->qk);
+  in->heads = (Heads){.qk = in->qk.data, .cos = in->cos.data, .sin = in->sin.data};
+  bool none = in->cos.data == NULL && in->sin.data == NULL;
+  if (!none && !read_turned(&in->cos, &in->sin, in->rows, shape->head_dim, &in->heads.turned)) {
+    return "PagedAttention: cos and sin do not fit the heads";
+  }
+  if (in->rows == 0) return NULL;
+  in->heads.qk_stride = in->qk.elements / in->rows;
+  in->heads.v_stride = in->qkv.elements / in->rows;
+  size_t value_floats = shape->kv_heads * shape->head_dim;
+  if (in->heads.qk_stride < shape->heads * shape->head_dim + value_floats || in->heads.v_stride < value_floats) {
+    return "PagedAttention: a row has too few heads";
+  }
+  in->heads.v = (const float *)in->qkv.data + in->heads.v_stride - value_floats;
+  return NULL;
+}
+
+static OrtStatus *read_paged(const AttentionShape *shape, const OrtKernelContext *context, PagedInputs *in) {
+  Input *inputs[] = {&in->qk, &in->qkv, &in->cos, &in->sin, &in->cache, &in->spans, &in->blocks, &in->wanted};
+  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) ORT_TRY(read_input(context, i, inputs[i]));
+  const char *problem = find_heads(shape, in);
+  if (problem != NULL) return ort_failure(problem);
   if (!has_rows(&in->cache, rows_of(&in->cache), attention_block_floats(shape))) {
     return ort_failure("PagedAttention: the cache has blocks of another size");
   }
@@ -126,8 +146,8 @@ static OrtStatus *attend(const AttentionKernel *kernel, const PagedInputs *in, S
   if (in->rows == 0) return NULL;
   Threads threads;
   threads_start(&threads, kernel->threads, context);
-  bool done = attention_paged(shape, in->cache.data, spans, span_count, in->q.data, in->k.data, in->v.data, in->rows,
-                              in->wanted.data, results, out, &threads.crew);
+  bool done = attention_paged(shape, in->cache.data, spans, span_count, &in->heads, in->rows, in->wanted.data, results,
+                              out, &threads.crew);
   return threads_end(&threads, done, TOO_LARGE);
 }
 
@@ -167,5 +187,6 @@ static OrtStatus *compute_plain(void *kernel, OrtKernelContext *context) {
   return threads_end(&threads, done, TOO_LARGE);
 }
 
-const OperationKind paged_attention_operation = {"PagedAttention", 4, 3, 1, create_paged, compute_paged, free};
+// All after qkv may be absent to the runtime, because cos and sin may; read_paged wants the others.
+const OperationKind paged_attention_operation = {"PagedAttention", 5, 3, 6, create_paged, compute_paged, free};
 const OperationKind plain_attention_operation = {"PlainAttention", 3, 1, 0, create_plain, compute_plain, free};

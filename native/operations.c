@@ -6,7 +6,8 @@
 #define DOMAIN "flywheel"
 
 static const OperationKind *const kinds[] = {&int8_linear_operation, &rms_norm_operation, &gated_operation,
-                                             &paged_attention_operation, &plain_attention_operation};
+                                             &paged_attention_operation, &plain_attention_operation,
+                                             &rotate_operation};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 // `base` comes first: the runtime hands its address back.

@@ -16,7 +16,7 @@ typedef struct {
 } OperationKind;
 
 extern const OperationKind int8_linear_operation, rms_norm_operation, gated_operation, paged_attention_operation,
-    plain_attention_operation;
+    plain_attention_operation, rotate_operation;
 
 typedef struct {
   void *data;  // NULL = absent
@@ -25,6 +25,8 @@ typedef struct {
 } Input;
 
 OrtStatus *read_input(const OrtKernelContext *context, size_t index, Input *input);
+// How many numbers of a head cos and sin, [rows][turned / 2], rotate. False = they do not fit. (operation-rotate.c)
+bool read_turned(const Input *cos, const Input *sin, size_t rows, size_t head_dim, size_t *turned);
 // Makes the output.
 OrtStatus *make_output(OrtKernelContext *context, const int64_t *dims, size_t rank, float **data);
 

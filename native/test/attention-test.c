@@ -1,5 +1,5 @@
 // Attention against a slow reference in double precision, and its bits however it is called. With the argument `time`:
-// how long one layer takes. Build: gcc FLAGS -I. attention*.c test/attention-test.c -lpthread -lm
+// how long one layer takes. Build: gcc FLAGS -I. attention*.c rotary*.c test/attention-test.c -lpthread -lm
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "kernels.h"
+#include "rotary.h"
 
 // --- Threads ---
 
@@ -115,7 +115,9 @@ static void cache_free(Cache cache) {
 typedef struct {
   AttentionShape shape;
   size_t length, q_row, kv_row;
-  float *q, *k, *v, *out, *other;
+  float *q, *k, *v, *out, *other;  // q and k rotated
+  Heads heads;                     // the same, not rotated yet, in the memory below
+  float *qk_memory, *v_memory, *cos, *sin;
   bool failed;
 } Sequence;
 
@@ -128,6 +130,62 @@ static void check(Sequence *s, bool good, const char *what) {
 static void check_bits(Sequence *s, const char *what) {
   check(s, !memcmp(s->out, s->other, s->length * s->q_row * sizeof(float)), what);
   memset(s->other, 0x7f, s->length * s->q_row * sizeof(float));
+}
+
+// --- Where heads lie, and their rotation ---
+
+// `packed`: values after keys in one row, as a linear map leaves them. Otherwise two tensors, with some numbers between
+// keys and next queries, and before values.
+static void lay_heads(Sequence *s, bool packed) {
+  const size_t qk_row = s->q_row + s->kv_row;
+  s->heads.qk_stride = qk_row + (packed ? s->kv_row : 5);
+  s->heads.v_stride = packed ? s->heads.qk_stride : s->kv_row + 3;
+  s->heads.qk = s->qk_memory = random_floats(s->length * s->heads.qk_stride);
+  s->v_memory = packed ? NULL : random_floats(s->length * s->heads.v_stride);
+  s->heads.v = packed ? s->heads.qk + qk_row : s->v_memory + 3;
+}
+
+static void rotate_slowly(const Sequence *s, const float *x, size_t row, float *y) {
+  const size_t half = s->heads.turned / 2;
+  memcpy(y, x, s->shape.head_dim * sizeof(float));
+  for (size_t i = 0; i < half; i++) {
+    const float cos = s->cos[row * half + i], sin = s->sin[row * half + i];
+    y[i] = fmaf(-x[i + half], sin, x[i] * cos);
+    y[i + half] = fmaf(x[i], sin, x[i + half] * cos);
+  }
+}
+
+static void rotate_heads(Sequence *s) {
+  const size_t half = s->heads.turned / 2, dim = s->shape.head_dim;
+  s->cos = random_floats(s->length * half);
+  s->sin = random_floats(s->length * half);
+  for (size_t i = 0; i < s->length * half; i++) s->cos[i] *= 0.7f, s->sin[i] *= 0.7f;
+  if (half) s->heads.cos = s->cos, s->heads.sin = s->sin;
+  s->q = malloc(s->length * s->q_row * sizeof(float));
+  s->k = malloc(s->length * s->kv_row * sizeof(float));
+  s->v = malloc(s->length * s->kv_row * sizeof(float));
+  for (size_t row = 0; row < s->length; row++) {
+    const float *q = s->heads.qk + row * s->heads.qk_stride, *k = q + s->q_row;
+    for (size_t i = 0; i < s->q_row; i += dim) rotate_slowly(s, q + i, row, s->q + row * s->q_row + i);
+    for (size_t i = 0; i < s->kv_row; i += dim) rotate_slowly(s, k + i, row, s->k + row * s->kv_row + i);
+    memcpy(s->v + row * s->kv_row, s->heads.v + row * s->heads.v_stride, s->kv_row * sizeof(float));
+  }
+}
+
+// The rotation by itself gives the same bits.
+static void check_rotation(Sequence *s, Crew crew) {
+  const AttentionShape *shape = &s->shape;
+  const size_t bytes = s->q_row * sizeof(float), floats = s->length * s->q_row;
+  float *x = malloc(s->length * bytes), *y = malloc((floats + 1) * sizeof(float));
+  for (size_t row = 0; row < s->length; row++) {
+    memcpy(x + row * s->q_row, s->heads.qk + row * s->heads.qk_stride, bytes);
+  }
+  y[floats] = 7;
+  rotate(x, s->length, shape->heads, shape->head_dim, s->cos, s->sin, s->heads.turned, y, &crew);
+  check(s, !memcmp(s->q, y, s->length * bytes) && y[floats] == 7, "rotation");
+  rotate(x, s->length, shape->heads, shape->head_dim, s->cos, s->sin, s->heads.turned, x, &crew);
+  check(s, !memcmp(s->q, x, s->length * bytes), "rotation in place");
+  free(x), free(y);
 }
 
 // The largest error of a row, as a part of the largest value that it sees. Scores are rounded in proportion to their
@@ -173,8 +231,12 @@ static double reference_error(const Sequence *s, size_t row) {
 static void attend_rows(Sequence *s, Cache *cache, const int64_t *blocks, size_t from, size_t to, float *out,
                         Crew crew) {
   const Span span = {.first_row = 0, .count = (int64_t)(to - from), .start = (int64_t)from, .blocks = blocks};
-  const bool done = attention_paged(&s->shape, cache->floats, &span, 1, s->q + from * s->q_row, s->k + from * s->kv_row,
-                                    s->v + from * s->kv_row, to - from, NULL, 0, out + from * s->q_row, &crew);
+  Heads heads = s->heads;
+  heads.qk += from * heads.qk_stride;
+  heads.v += from * heads.v_stride;
+  if (heads.cos) heads.cos += from * (heads.turned / 2), heads.sin += from * (heads.turned / 2);
+  const bool done = attention_paged(&s->shape, cache->floats, &span, 1, &heads, to - from, NULL, 0,
+                                    out + from * s->q_row, &crew);
   check(s, done, "memory");
 }
 
@@ -196,10 +258,15 @@ static void attend_in_batch(Sequence *s, Crew crew, const char *what) {
   const AttentionShape *shape = &s->shape;
   const size_t half = s->length / 2, rest = s->length - half, others = 5, gap = 2;
   const size_t rows = rest + 2 * others + gap, after = others + gap + rest;
-  float *q = random_floats(rows * s->q_row), *k = random_floats(rows * s->kv_row), *v = random_floats(rows * s->kv_row);
-  memcpy(q + (others + gap) * s->q_row, s->q + half * s->q_row, rest * s->q_row * sizeof(float));
-  memcpy(k + (others + gap) * s->kv_row, s->k + half * s->kv_row, rest * s->kv_row * sizeof(float));
-  memcpy(v + (others + gap) * s->kv_row, s->v + half * s->kv_row, rest * s->kv_row * sizeof(float));
+  const size_t qk_row = s->heads.qk_stride, angles = s->heads.turned / 2, first = others + gap;
+  float *qk = random_floats(rows * qk_row), *v = random_floats(rows * s->kv_row);
+  float *cos = random_floats(rows * angles), *sin = random_floats(rows * angles);
+  memcpy(qk + first * qk_row, s->heads.qk + half * qk_row, rest * qk_row * sizeof(float));
+  memcpy(v + first * s->kv_row, s->v + half * s->kv_row, rest * s->kv_row * sizeof(float));
+  memcpy(cos + first * angles, s->cos + half * angles, rest * angles * sizeof(float));
+  memcpy(sin + first * angles, s->sin + half * angles, rest * angles * sizeof(float));
+  const Heads heads = {.qk = qk, .v = v, .qk_stride = qk_row, .v_stride = s->kv_row,
+                       .cos = cos, .sin = sin, .turned = s->heads.turned};
   Cache cache = cache_new(shape, s->length / shape->block + 6);
   const int64_t *before_blocks = cache_take(&cache, shape, others), *after_blocks = cache_take(&cache, shape, others);
   const int64_t *blocks = cache_take(&cache, shape, s->length);
@@ -217,7 +284,7 @@ static void attend_in_batch(Sequence *s, Crew crew, const char *what) {
   wanted[rows + 2] = (int64_t)(rows - 1);
   float *out = malloc(wanted_count * s->q_row * sizeof(float));
   memset(out, 0x7f, wanted_count * s->q_row * sizeof(float));
-  check(s, attention_paged(shape, cache.floats, spans, 3, q, k, v, rows, wanted, wanted_count, out, &crew), "memory");
+  check(s, attention_paged(shape, cache.floats, spans, 3, &heads, rows, wanted, wanted_count, out, &crew), "memory");
   for (size_t i = 0; i < wanted_count; i++) {
     const size_t row = (size_t)wanted[i];
     const float *result = out + i * s->q_row;
@@ -229,7 +296,7 @@ static void attend_in_batch(Sequence *s, Crew crew, const char *what) {
   }
   check_bits(s, what);
   cache_free(cache);
-  free(q), free(k), free(v), free(wanted), free(out);
+  free(qk), free(v), free(cos), free(sin), free(wanted), free(out);
 }
 
 static void attend_plain(Sequence *s, Crew crew) {
@@ -251,12 +318,15 @@ static uint32_t bits_hash(const float *floats, size_t count) {
 }
 
 static bool run_case(AttentionShape shape, size_t length, float loudness, Crew *crews) {
+  static size_t cases = 0;
+  const size_t turned[] = {shape.head_dim / 2 * 2, 0, shape.head_dim / 4 * 2};
   Sequence s = {.shape = shape, .length = length, .q_row = shape.heads * shape.head_dim};
   s.kv_row = shape.kv_heads * shape.head_dim;
   s.shape.scale = loudness / sqrtf((float)shape.head_dim);
-  s.q = random_floats(length * s.q_row);
-  s.k = random_floats(length * s.kv_row);
-  s.v = random_floats(length * s.kv_row);
+  s.heads.turned = turned[cases % 3];
+  lay_heads(&s, cases++ % 2 == 0);
+  rotate_heads(&s);
+  check_rotation(&s, crews[cases % 4]);
   s.out = malloc(length * s.q_row * sizeof(float));
   s.other = malloc(length * s.q_row * sizeof(float));
   Cache cache = cache_new(&s.shape, length / shape.block + 2);
@@ -285,11 +355,12 @@ static bool run_case(AttentionShape shape, size_t length, float loudness, Crew *
   attend_in_batch(&s, crews[0], "in a batch");
   attend_in_batch(&s, crews[3], "in a batch, 16 threads");
   attend_plain(&s, crews[1]);
-  printf("%s heads %zu/%zu of %zu, block %zu, window %zu, softcap %g, length %zu: bits %08x, error %.1e\n",
-         s.failed ? "FAIL" : "OK  ", shape.heads, shape.kv_heads, shape.head_dim, shape.block, shape.window,
-         (double)shape.softcap, length, bits_hash(s.out, length * s.q_row), worst);
+  printf("%s heads %zu/%zu of %zu, %zu turned, block %zu, window %zu, softcap %g, length %zu: bits %08x, error %.1e\n",
+         s.failed ? "FAIL" : "OK  ", shape.heads, shape.kv_heads, shape.head_dim, s.heads.turned, shape.block,
+         shape.window, (double)shape.softcap, length, bits_hash(s.out, length * s.q_row), worst);
   fflush(stdout);
   free(s.q), free(s.k), free(s.v), free(s.out), free(s.other);
+  free(s.qk_memory), free(s.v_memory), free(s.cos), free(s.sin);
   return !s.failed;
 }
 
@@ -306,7 +377,9 @@ static double now(Crew crew) {
 static void time_case(size_t sequences, size_t past, size_t count, Crew crew) {
   const AttentionShape shape = {.heads = 8, .kv_heads = 4, .head_dim = 64, .block = 64, .scale = 0.125f};
   const size_t rows = sequences * count, positions = past + count, blocks = (positions + 63) / 64;
-  float *q = random_floats(rows * 512), *k = random_floats(rows * 256), *v = random_floats(rows * 256);
+  float *qkv = random_floats(rows * 1024), *cos = random_floats(rows * 32), *sin = random_floats(rows * 32);
+  const Heads heads = {.qk = qkv, .v = qkv + 768, .qk_stride = 1024, .v_stride = 1024,
+                       .cos = cos, .sin = sin, .turned = 64};
   float *out = malloc(rows * 512 * sizeof(float));
   Cache cache = cache_new(&shape, sequences * blocks);
   for (size_t i = 0; i < sequences * blocks * attention_block_floats(&shape); i++) cache.floats[i] = random_float();
@@ -317,7 +390,7 @@ static void time_case(size_t sequences, size_t past, size_t count, Crew crew) {
   double best = INFINITY, total = 0;
   for (int i = 0; i < 300 && (i < 3 || total < 150000); i++) {
     const double start = now(crew);
-    attention_paged(&shape, cache.floats, spans, sequences, q, k, v, rows, NULL, 0, out, &crew);
+    attention_paged(&shape, cache.floats, spans, sequences, &heads, rows, NULL, 0, out, &crew);
     const double took = now(crew) - start;
     if (took < best) best = took;
     total += took;
@@ -326,7 +399,7 @@ static void time_case(size_t sequences, size_t past, size_t count, Crew crew) {
   printf("%2zu × %5zu + %4zu, %zu threads: %9.1f µs, %5.1f G multiply-adds/s\n", sequences, past, count, crew.threads,
          best, multiplied / best / 1e3);
   fflush(stdout);
-  free(q), free(k), free(v), free(out), free(spans);
+  free(qkv), free(cos), free(sin), free(out), free(spans);
   cache_free(cache);
 }
 

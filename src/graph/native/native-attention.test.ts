@@ -1,4 +1,4 @@
-// PagedAttention and PlainAttention, operations of the native module, in graphs.
+// PagedAttention, PlainAttention and Rotate, operations of the native module, in graphs.
 
 import { describe, expect, it } from "vitest";
 import { asNumbers, noise, sessionOf } from "../../../test/native/graphs.ts";
@@ -16,9 +16,39 @@ describe.skipIf(nativeModule === null)("attention", () => {
   const q = noise(length * heads * headDim, 2);
   const k = noise(length * kvHeads * headDim, 3);
   const v = noise(length * kvHeads * headDim, 5);
+  /** Rotated are 6 of a head's numbers. */
+  const half = 3;
+  const angles = noise(length * half, 7);
+  const cos = angles.map(Math.cos);
+  const sin = angles.map(Math.sin);
+
+  /** Rows of `of` heads each, rotated. */
+  function turned(x: Float32Array, of: number): Float32Array {
+    const result = x.slice();
+    for (let at = 0; at < x.length; at += headDim) {
+      const row = Math.floor(at / headDim / of);
+      for (let i = 0; i < half; i++) {
+        const [first, second] = [x[at + i]!, x[at + half + i]!];
+        const [c, s] = [cos[row * half + i]!, sin[row * half + i]!];
+        result[at + i] = first * c - second * s;
+        result[at + half + i] = second * c + first * s;
+      }
+    }
+    return result;
+  }
+
+  /** Tensors side by side in each row. */
+  function joined(...parts: [Float32Array, number][]): Float32Array {
+    const rows = Array.from({ length }, (_, row) =>
+      parts.flatMap(([data, of]) => [...data.subarray(row * of * headDim, (row + 1) * of * headDim)]),
+    );
+    return Float32Array.from(rows.flat());
+  }
+  const allHeads = heads + 2 * kvHeads;
+  const qkv = joined([q, heads], [k, kvHeads], [v, kvHeads]);
 
   /** The attention of one position, summed in double precision. */
-  function attended(position: number, window: number): number[] {
+  function attended(position: number, window: number, [q, k]: [Float32Array, Float32Array]): number[] {
     const out = new Array<number>(heads * headDim).fill(0);
     for (let head = 0; head < heads; head++) {
       const kvHead = Math.floor((head * kvHeads) / heads);
@@ -41,11 +71,19 @@ describe.skipIf(nativeModule === null)("attention", () => {
     for (const [i, value] of expected.entries()) expect(Math.abs(found[i]! - value)).toBeLessThan(1e-5);
   }
 
-  function paged(g: Graph, at: Graph, window: number, wanted: Value | null): Value {
+  interface Options {
+    rotated?: boolean;
+    wanted?: Value;
+    /** Queries and keys, if they are not beside the values. */
+    qk?: Value;
+  }
+
+  function paged(g: Graph, at: Graph, window: number, { rotated, wanted, qk }: Options): Value {
+    const all = g.input("qkv", ["n", "all", 1, headDim]);
     const inputs = [
-      g.input("q", ["n", heads, 1, headDim]),
-      g.input("k", ["n", kvHeads, 1, headDim]),
-      g.input("v", ["n", kvHeads, 1, headDim]),
+      qk ?? all,
+      all,
+      ...(rotated ? [g.input("cos", ["n", "half"]), g.input("sin", ["n", "half"])] : [null, null]),
       g.input("cache", ["places", blockFloats]),
       g.input("spans", ["m", 4], "int64"),
       g.input("blocks", ["b"], "int64"),
@@ -62,10 +100,12 @@ describe.skipIf(nativeModule === null)("attention", () => {
   const integers = (...values: number[]) => int64s(BigInt64Array.from(values, BigInt), [values.length]);
   const spansOf = (...spans: number[][]) => int64s(BigInt64Array.from(spans.flat(), BigInt), [spans.length, 4]);
   const sixBlocks = [7, 2, 5, 0, 3, 6];
+  const anglesOf = (from: number, to: number): Feeds => ({
+    cos: floats(cos.subarray(from * half, to * half), [to - from, half]),
+    sin: floats(sin.subarray(from * half, to * half), [to - from, half]),
+  });
   const feedsFor = (from: number, to: number, memory: Tensor): Feeds => ({
-    q: rowsOf(q, heads, from, to),
-    k: rowsOf(k, kvHeads, from, to),
-    v: rowsOf(v, kvHeads, from, to),
+    qkv: rowsOf(qkv, allHeads, from, to),
     cache: memory,
     spans: spansOf([0, to - from, from, 1]),
     blocks: integers(1, ...sixBlocks),
@@ -73,7 +113,7 @@ describe.skipIf(nativeModule === null)("attention", () => {
 
   it("reads and writes a cache in blocks, in a branch too, however a prompt is cut", async () => {
     for (const window of [0, 6]) {
-      const expected = Array.from({ length }, (_, i) => attended(i, window)).flat();
+      const expected = Array.from({ length }, (_, i) => attended(i, window, [q, k])).flat();
       const found: number[][] = [];
       for (const [threads, step] of [
         [1, length],
@@ -83,7 +123,7 @@ describe.skipIf(nativeModule === null)("attention", () => {
         const session = await sessionOf((g) => {
           const out = [["w", 1, heads * headDim]];
           const [first] = ops.choose(g, g.input("yes", [], "bool"), out, {
-            yes: (sub) => [paged(g, sub, window, null)],
+            yes: (sub) => [paged(g, sub, window, {})],
             no: (sub) => [ops.slice(sub, g.inputs[1]!, 0, 0, 1, 1)],
           });
           return { y: first! };
@@ -106,12 +146,10 @@ describe.skipIf(nativeModule === null)("attention", () => {
   });
 
   it("gives the wanted rows of several sequences", async () => {
-    const session = await sessionOf((g) => ({ y: paged(g, g, 0, g.input("wanted", ["w"], "int64")) }));
+    const session = await sessionOf((g) => ({ y: paged(g, g, 0, { wanted: g.input("wanted", ["w"], "int64") }) }));
     // Two sequences with the same content, and two rows of none.
     const feeds: Feeds = {
-      q: rowsOf(q, heads, 0, 10),
-      k: rowsOf(k, kvHeads, 0, 10),
-      v: rowsOf(v, kvHeads, 0, 10),
+      qkv: rowsOf(qkv, allHeads, 0, 10),
       cache: cache(4),
       spans: spansOf([0, 5, 0, 0], [5, 0, 0, 0], [5, 3, 0, 2]),
       blocks: integers(3, 1, 0),
@@ -121,7 +159,7 @@ describe.skipIf(nativeModule === null)("attention", () => {
     const width = heads * headDim;
     expect(y!.dims).toEqual([4, 1, width]);
     expect(asNumbers(y).slice(0, width)).toEqual(new Array(width).fill(0));
-    expectClose(asNumbers(y).slice(width, 3 * width), [...attended(4, 0), ...attended(0, 0)]);
+    expectClose(asNumbers(y).slice(width, 3 * width), [...attended(4, 0, [q, k]), ...attended(0, 0, [q, k])]);
     // A sequence of one position is its value.
     expectClose(asNumbers(y).slice(3 * width, 3 * width + headDim), [...v.subarray(5 * 16, 5 * 16 + headDim)]);
     const none = await session.run({ ...feeds, wanted: integers() }, { y: null });
@@ -129,9 +167,63 @@ describe.skipIf(nativeModule === null)("attention", () => {
     await session.release();
   });
 
+  it("rotates queries and keys in passing, with the bits of Rotate", async () => {
+    const expected = Array.from({ length }, (_, i) => attended(i, 0, [turned(q, heads), turned(k, kvHeads)])).flat();
+    const session = await sessionOf((g) => ({ y: paged(g, g, 0, { rotated: true }) }), 2);
+    const feeds = { ...feedsFor(0, length, cache(8)), ...anglesOf(0, length) };
+    const { y } = await session.run(feeds, { y: null });
+    expectClose(asNumbers(y), expected);
+    const step = await session.run({ ...feedsFor(22, 23, feeds.cache!), ...anglesOf(22, 23) }, { y: null });
+    expect(asNumbers(step.y)).toEqual(asNumbers(y).slice(22 * heads * headDim));
+    const empty = await session.run({ ...feeds, ...feedsFor(0, 0, cache(8)), ...anglesOf(0, 0) }, { y: null });
+    expect(empty.y!.dims).toEqual([0, 1, heads * headDim]);
+    await session.release();
+
+    const apart = await sessionOf((g) => {
+      const joint = g.input("qk", ["n", heads + kvHeads, 1, headDim]);
+      const rotation = [joint, g.input("cos", ["n", half]), g.input("sin", ["n", half])];
+      const qk = g.add("Rotate", rotation, [{ shape: joint.shape }], {}, FLYWHEEL)[0]!;
+      return { y: paged(g, g, 0, { qk }), rotated: qk };
+    });
+    const qk = joined([q, heads], [k, kvHeads]);
+    const apartFeeds = { ...feeds, qk: rowsOf(qk, heads + kvHeads, 0, length) };
+    const results = await apart.run(apartFeeds, { y: null, rotated: null });
+    expect(asNumbers(results.y)).toEqual(asNumbers(y));
+    expectClose(asNumbers(results.rotated), [...turned(qk, heads + kvHeads)]);
+    await apart.release();
+  });
+
+  it("rotates many rows with several threads", async () => {
+    const rows = 2000;
+    const x = noise(rows * 64, 2);
+    const [c, s] = [noise(rows * 16, 3), noise(rows * 16, 5)];
+    const found: number[][] = [];
+    for (const threads of [1, 2]) {
+      const session = await sessionOf((g) => {
+        const inputs = [g.input("x", ["n", 2, 1, 32]), g.input("cos", ["n", "h"]), g.input("sin", ["n", "h"])];
+        return { y: g.add("Rotate", inputs, [{ shape: ["n", 2, 1, 32] }], {}, FLYWHEEL)[0]! };
+      }, threads);
+      const feeds = { x: floats(x, [rows, 2, 1, 32]), cos: floats(c, [rows, 16]), sin: floats(s, [rows, 16]) };
+      found.push(asNumbers((await session.run(feeds, { y: null })).y));
+      const none = { x: floats(new Float32Array(), [0, 2, 1, 32]), cos: floats(new Float32Array(), [0, 16]) };
+      expect((await session.run({ ...none, sin: none.cos }, { y: null })).y!.dims).toEqual([0, 2, 1, 32]);
+      const run = (changes: Feeds) => session.run({ ...feeds, ...changes }, { y: null });
+      await expect(run({ cos: none.cos })).rejects.toThrow("do not fit");
+      await expect(run({ sin: floats(s.subarray(0, rows * 8), [rows, 8]) })).rejects.toThrow("do not fit");
+      const wide = floats(new Float32Array(rows * 17), [rows, 17]);
+      await expect(run({ cos: wide, sin: wide })).rejects.toThrow("do not fit");
+      await session.release();
+    }
+    expect(found[1]).toEqual(found[0]);
+  });
+
   it("refuses rows and blocks that do not exist", async () => {
-    const session = await sessionOf((g) => ({ y: paged(g, g, 0, g.input("wanted", ["w"], "int64")) }));
-    const good = { ...feedsFor(0, 8, cache(8)), wanted: integers(0) };
+    const session = await sessionOf((g) => {
+      const wanted = g.input("wanted", ["w"], "int64");
+      return { y: paged(g, g, 0, { rotated: true, wanted, qk: g.input("qk", ["n", "h"]) }) };
+    });
+    const qk = (rows: number, width: number) => floats(qkv.subarray(0, rows * width), [rows, width]);
+    const good = { ...feedsFor(0, 8, cache(8)), ...anglesOf(0, 8), qk: qk(8, 48), wanted: integers(0) };
     const run = (feeds: Feeds) => session.run({ ...good, ...feeds }, { y: null });
     const huge = 2 ** 52;
     for (const span of [
@@ -154,7 +246,13 @@ describe.skipIf(nativeModule === null)("attention", () => {
     await expect(run({ blocks: integers(0, 1, -1) })).rejects.toThrow("do not exist");
     await expect(run({ wanted: integers(8) })).rejects.toThrow("no such wanted row");
     await expect(run({ wanted: integers(-1) })).rejects.toThrow("no such wanted row");
-    await expect(run({ k: rowsOf(k, kvHeads, 0, 7) })).rejects.toThrow("same rows");
+    await expect(run({ qk: qk(7, 48) })).rejects.toThrow("same rows");
+    await expect(run({ qk: qk(8, 47) })).rejects.toThrow("too few heads");
+    await expect(run({ qkv: rowsOf(qkv, 1, 0, 8) })).rejects.toThrow("too few heads");
+    await expect(run(anglesOf(0, 7))).rejects.toThrow("do not fit");
+    await expect(run({ sin: floats(sin.subarray(0, 16), [8, 2]) })).rejects.toThrow("do not fit");
+    const wide = floats(new Float32Array(8 * 5), [8, 5]);
+    await expect(run({ cos: wide, sin: wide })).rejects.toThrow("do not fit");
     await run({});
     await session.release();
   });
@@ -183,7 +281,7 @@ describe.skipIf(nativeModule === null)("attention", () => {
       expect(y!.dims).toEqual([3, heads * headDim]);
       expectClose(
         asNumbers(y),
-        [20, 21, 22].flatMap((position) => attended(position, window)),
+        [20, 21, 22].flatMap((position) => attended(position, window, [q, k])),
       );
       const few = { k: floats(k.subarray(0, 32), [2, 16]), v: floats(v.subarray(0, 32), [2, 16]) };
       await expect(session.run({ ...feeds, ...few }, { y: null })).rejects.toThrow("do not fit");
