@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 # One image for every role of a server, for linux/amd64 and linux/arm64:
 #   docker buildx build --platform linux/amd64,linux/arm64 -t flywheel .
-# Nothing is compiled for a processor, so the first two stages run on the builder's own platform, without emulation.
+# Nothing is compiled for a processor here (native/prebuilt already is), so the first two stages run on the builder's own platform, without emulation.
 # To pin the base image by its content: --build-arg NODE_IMAGE=node@sha256:…
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 
@@ -39,6 +39,7 @@ WORKDIR /app
 COPY package.json LICENSE openapi.json ./
 COPY bin bin
 COPY models/flywheel-mini models/flywheel-mini
+COPY native/prebuilt native/prebuilt
 COPY templates templates
 COPY trainer/flywheel_trainer trainer/flywheel_trainer
 COPY trainer/flywheel_trainer_ray.py trainer/

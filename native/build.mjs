@@ -10,7 +10,8 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const FOLDER = dirname(fileURLToPath(import.meta.url));
-const TOOLS = { x64: "x86_64-linux-gnu-", arm64: "aarch64-linux-gnu-" };
+/** What the names of compilers begin with, by architecture. */
+export const TOOLS = { x64: "x86_64-linux-gnu-", arm64: "aarch64-linux-gnu-" };
 /** The module loads where glibc is at least this old: Debian 10, RHEL 8, Ubuntu 20.04. */
 const NEWEST_GLIBC = [2, 28];
 
@@ -45,7 +46,7 @@ export function sourcesHash() {
   return hash.digest("hex");
 }
 
-function sourceFiles() {
+export function sourceFiles() {
   return readdirSync(FOLDER)
     .filter((name) => name.endsWith(".c") || name.endsWith(".h"))
     .sort();
@@ -74,12 +75,12 @@ function build(arch) {
   console.log(target);
 }
 
-/** The object file, or none if the source is for another architecture. */
-function compile(name, arch, scratch) {
+/** The object file of a source in this folder, or none if it is for another architecture. */
+export function compile(name, arch, scratch) {
   const special = SPECIAL.find(({ end }) => name.endsWith(end));
   if (special && special.arch !== arch) return [];
   const object = join(scratch, `${basename(name, ".c")}.o`);
-  const flags = [...FLAGS, ...(special?.flags ?? []), `-DSOURCES="${sourcesHash()}"`];
+  const flags = [...FLAGS, `-I${FOLDER}`, ...(special?.flags ?? []), `-DSOURCES="${sourcesHash()}"`];
   execFileSync(`${TOOLS[arch]}gcc`, [...flags, "-c", "-o", object, join(FOLDER, name)], { stdio: "inherit" });
   return [object];
 }

@@ -3,8 +3,9 @@
 import { createHash } from "node:crypto";
 import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, relative } from "node:path";
+import { dirname, join, normalize, relative } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { nativeModule, nativeModuleMissing } from "../../src/graph/native/native-module.ts";
 import { emptyEnvironment, npm, type Packed, packed, run } from "./packed.ts";
 
 const MOST_BYTES = 250e6;
@@ -90,6 +91,20 @@ describe("the installed package", () => {
       }
     }
     expect(notice).toContain("MIT License");
+  });
+
+  it("carries the native module for both kinds of Linux, and uses it where it runs", async () => {
+    const files = filesBelow(join(made.folder, "native")).map((file) => relative(made.folder, file));
+    const wanted = ["linux-arm64", "linux-x64"].map((platform) => join("native/prebuilt", platform, "flywheel.node"));
+    expect(files.sort()).toEqual(wanted.map(normalize));
+    const env = emptyEnvironment();
+    const { out } = await run(made.command, ["doctor", "--json", "--port", "0"], made.folder, env);
+    const { checks } = JSON.parse(out).machine as { checks: { check: string; status: string; detail: string }[] };
+    const expected =
+      nativeModule === null
+        ? { status: "warning", detail: expect.stringContaining(nativeModuleMissing) }
+        : { status: "ok", detail: expect.stringMatching(/^native/) };
+    expect(checks.find(({ check }) => check === "kernels")).toMatchObject(expected);
   });
 
   it("has the types of what it exports and no sources, maps or recipes", () => {
